@@ -1,0 +1,80 @@
+//! Words and numbers from Python as options of the engine.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use whorl_engine::{Bounds, ContentSemantics, Dialect, R2s, RdfFormat, Report, Retraction, Span, Tick};
+
+/// The value that belongs to a word; an unknown word names the known ones.
+fn choose<T: Copy>(what: &str, word: &str, choices: &[(&str, T)]) -> PyResult<T> {
+    let found = choices.iter().find(|(name, _)| name.eq_ignore_ascii_case(word));
+    found.map(|(_, value)| *value).ok_or_else(|| {
+        let known: Vec<String> = choices.iter().map(|(name, _)| format!("'{name}'")).collect();
+        PyValueError::new_err(format!("{what} is one of {}, not '{word}'", known.join(", ")))
+    })
+}
+
+pub fn format(word: &str) -> PyResult<RdfFormat> {
+    choose(
+        "format",
+        word,
+        &[
+            ("turtle", RdfFormat::Turtle),
+            ("ntriples", RdfFormat::NTriples),
+            ("nquads", RdfFormat::NQuads),
+            ("trig", RdfFormat::TriG),
+            ("ttl", RdfFormat::Turtle),
+            ("nt", RdfFormat::NTriples),
+            ("nq", RdfFormat::NQuads),
+        ],
+    )
+}
+
+pub fn dialect(word: &str) -> PyResult<Dialect> {
+    choose("dialect", word, &[("rspql", Dialect::RspQl), ("csparql", Dialect::CSparql), ("cqels", Dialect::CqelsQl)])
+}
+
+pub fn tick(word: &str) -> PyResult<Tick> {
+    choose("tick", word, &[("time", Tick::Time), ("tuple", Tick::Tuple)])
+}
+
+pub fn bounds(word: &str) -> PyResult<Bounds> {
+    choose("bounds", word, &[("[)", Bounds::ClosedOpen), ("(]", Bounds::OpenClosed)])
+}
+
+pub fn semantics(word: &str) -> PyResult<ContentSemantics> {
+    choose("semantics", word, &[("set", ContentSemantics::Set), ("bag", ContentSemantics::Bag)])
+}
+
+pub fn r2s(word: &str) -> PyResult<R2s> {
+    choose(
+        "r2s",
+        word,
+        &[("RSTREAM", R2s::Rstream), ("ISTREAM", R2s::Istream), ("DSTREAM", R2s::Dstream), ("CHANGES", R2s::Changes)],
+    )
+}
+
+pub fn retraction(word: &str) -> PyResult<Retraction> {
+    choose("retraction", word, &[("auto", Retraction::Auto), ("tree", Retraction::Tree), ("probe", Retraction::Probe)])
+}
+
+/// `close`, `change`, `nonempty`, `periodic(500ms)`: all that are named must hold.
+pub fn report(words: &[String]) -> PyResult<Report> {
+    let mut report = Report::default();
+    for word in words {
+        match word.to_ascii_lowercase().as_str() {
+            "close" => report.close = true,
+            "change" => report.change = true,
+            "nonempty" => report.nonempty = true,
+            other => report.periodic = Some(period(other)?),
+        }
+    }
+    Ok(report)
+}
+
+fn period(word: &str) -> PyResult<Span> {
+    let inside = word.strip_prefix("periodic(").and_then(|rest| rest.strip_suffix(')'));
+    let span = inside.and_then(|text| text.parse::<i64>().ok()).filter(|ms| *ms > 0).map(Span::from_millis);
+    span.ok_or_else(|| {
+        PyValueError::new_err(format!("report is made of close, change, nonempty and periodic(milliseconds), not '{word}'"))
+    })
+}

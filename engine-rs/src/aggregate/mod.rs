@@ -1,0 +1,221 @@
+//! Accumulators that can both add and take away.
+//!
+//! In: values with weights ±n, as the groups of a query see them. Out: the aggregate of the values
+//! present now; its history leaves no trace, so the answer equals a fresh computation. Errors and values of the
+//! wrong kind make the result "no value" as long as they are present, as in the reference evaluator.
+//! Cost per value: O(1) for COUNT, SUM and AVG; O(√n) for the ordered ones; reading a GROUP_CONCAT or a
+//! variance walks the distinct values of its group.
+
+mod concat;
+mod custom;
+mod exact_sum;
+mod ordered_bag;
+mod statistics;
+mod sum;
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
+mod tests;
+mod wide;
+
+pub use custom::{kind_of_custom, register_custom_aggregates};
+
+use crate::encode::Dictionary;
+use crate::expr::{canonical, Number, Value};
+use crate::model::{TermId, Weight};
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use ordered_bag::OrderedBag;
+use sum::NumberSum;
+
+/// What to compute, and whether over distinct terms.
+#[derive(Clone, PartialEq, Debug)]
+pub struct AggregateSpec {
+    pub kind: AggregateKind,
+    pub distinct: bool,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub enum AggregateKind {
+    /// `COUNT(*)`.
+    CountAll,
+    /// `COUNT` of a variable or another expression that yields terms as they are: errors do not count.
+    Count,
+    /// `COUNT` of a computed expression: no value while an error is present, as the reference has it.
+    CountComputed,
+    Sum,
+    Avg,
+    Min,
+    Max,
+    /// The least term.
+    Sample,
+    GroupConcat { separator: String },
+    Median,
+    /// The fraction lies between 0 and 1.
+    Percentile(f64),
+    StdDev { sample: bool },
+    Variance { sample: bool },
+}
+
+/// One aggregate of one group.
+#[derive(Clone, Debug)]
+pub struct Accumulator {
+    kind: AggregateKind,
+    /// Failed evaluations of the argument.
+    errors: Weight,
+    /// Values the aggregate has no use for: not a number, not a string.
+    misfits: Weight,
+    /// With DISTINCT, how often each term is present.
+    seen: Option<HashMap<TermId, Weight, FixedState>>,
+    state: State,
+}
+
+#[derive(Clone, Debug)]
+enum State {
+    Count(Weight),
+    Sum(NumberSum),
+    Bag(OrderedBag),
+}
+
+impl Accumulator {
+    #[must_use]
+    pub fn new(spec: &AggregateSpec) -> Self {
+        let state = match spec.kind {
+            AggregateKind::CountAll | AggregateKind::Count | AggregateKind::CountComputed => State::Count(0),
+            AggregateKind::Sum | AggregateKind::Avg => State::Sum(NumberSum::default()),
+            _ => State::Bag(OrderedBag::default()),
+        };
+        let seen = spec.distinct.then(HashMap::default);
+        Self { kind: spec.kind.clone(), errors: 0, misfits: 0, seen, state }
+    }
+
+    /// Adds the value `weight` times, or takes it away; `None` is a failed expression.
+    pub fn update(&mut self, value: Option<TermId>, weight: Weight, dictionary: &Dictionary) {
+        if self.kind == AggregateKind::CountAll {
+            return self.count(weight);
+        }
+        let Some(value) = value.filter(|value| value.is_bound()) else {
+            self.errors += weight;
+            return;
+        };
+        let weight = match &mut self.seen {
+            Some(seen) => change_of_presence(seen, value, weight),
+            None => weight,
+        };
+        if weight != 0 {
+            self.absorb(value, weight, dictionary);
+        }
+    }
+
+    /// The aggregate of the values present; `None` is "no value".
+    pub fn value(&self, dictionary: &mut Dictionary) -> Option<TermId> {
+        let forgiving = matches!(self.kind, AggregateKind::CountAll | AggregateKind::Count | AggregateKind::Sample);
+        if !forgiving && (self.errors != 0 || self.misfits != 0) {
+            return None;
+        }
+        match &self.state {
+            State::Count(n) => Some(Value::integer(*n).into_made().intern(dictionary)),
+            State::Sum(sum) => {
+                let number = if self.kind == AggregateKind::Avg { sum.mean() } else { sum.total() };
+                number.map(|number| Value::Number(number).into_made().intern(dictionary))
+            }
+            State::Bag(bag) => self.value_of_bag(bag, dictionary),
+        }
+    }
+
+    /// Entries held: zero when every value has been taken away again.
+    #[must_use]
+    pub fn state_size(&self) -> usize {
+        let held = match &self.state {
+            State::Count(_) => 0,
+            State::Sum(sum) => sum.limbs_in_use(),
+            State::Bag(bag) => bag.distinct(),
+        };
+        held + self.seen.as_ref().map_or(0, HashMap::len)
+    }
+
+    fn count(&mut self, weight: Weight) {
+        if let State::Count(n) = &mut self.state {
+            *n += weight;
+        }
+    }
+
+    fn absorb(&mut self, value: TermId, weight: Weight, dictionary: &Dictionary) {
+        let fits = match &mut self.state {
+            State::Count(n) => {
+                *n += weight;
+                true
+            }
+            State::Sum(sum) => match number_of(value, dictionary) {
+                Some(number) => {
+                    sum.add(number, weight);
+                    true
+                }
+                None => false,
+            },
+            State::Bag(bag) => {
+                let fits = fits_bag(&self.kind, value, dictionary);
+                if fits {
+                    bag.update(value, weight, dictionary);
+                }
+                fits
+            }
+        };
+        if !fits {
+            self.misfits += weight;
+        }
+    }
+
+    fn value_of_bag(&self, bag: &OrderedBag, dictionary: &mut Dictionary) -> Option<TermId> {
+        let made = match &self.kind {
+            AggregateKind::Min | AggregateKind::Sample => return bag.first().map(|id| canonical(id, dictionary)),
+            AggregateKind::Max => return bag.last().map(|id| canonical(id, dictionary)),
+            AggregateKind::GroupConcat { separator } => concat::joined(bag, separator, dictionary)?.into_made(),
+            kind => Value::Number(statistic(kind, bag, dictionary)?).into_made(),
+        };
+        Some(made.intern(dictionary))
+    }
+}
+
+fn statistic(kind: &AggregateKind, bag: &OrderedBag, dictionary: &Dictionary) -> Option<Number> {
+    let nth = |rank| bag.nth(rank).and_then(|id| number_of(id, dictionary));
+    let variance = |sample| {
+        let values = bag.iter().filter_map(|(id, count)| Some((number_of(id, dictionary)?.to_double().into(), count)));
+        statistics::variance(&values.collect::<Vec<_>>(), sample)
+    };
+    match kind {
+        AggregateKind::Median => statistics::quantile(0.5, bag.len(), nth),
+        AggregateKind::Percentile(fraction) => statistics::quantile(*fraction, bag.len(), nth),
+        AggregateKind::Variance { sample } => variance(*sample).map(|value| Number::Double(value.into())),
+        AggregateKind::StdDev { sample } => variance(*sample).map(|value| Number::Double(value.sqrt().into())),
+        _ => None,
+    }
+}
+
+fn number_of(id: TermId, dictionary: &Dictionary) -> Option<Number> {
+    Value::of(id, dictionary).as_number()
+}
+
+fn fits_bag(kind: &AggregateKind, value: TermId, dictionary: &Dictionary) -> bool {
+    match kind {
+        AggregateKind::Min | AggregateKind::Max | AggregateKind::Sample => true,
+        AggregateKind::GroupConcat { .. } => {
+            matches!(Value::of(value, dictionary), Value::String(_) | Value::LangString(..))
+        }
+        _ => number_of(value, dictionary).is_some(),
+    }
+}
+
+/// DISTINCT by term: +1 when the term becomes present, −1 when it ceases to be, else 0.
+fn change_of_presence(seen: &mut HashMap<TermId, Weight, FixedState>, value: TermId, weight: Weight) -> Weight {
+    let count = seen.entry(value).or_insert(0);
+    let was_present = *count > 0;
+    *count += weight;
+    let is_present = *count > 0;
+    if *count == 0 {
+        seen.remove(&value);
+    }
+    if seen.is_empty() {
+        seen.shrink_to_fit();
+    }
+    Weight::from(is_present) - Weight::from(was_present)
+}

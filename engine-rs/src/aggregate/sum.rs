@@ -1,0 +1,117 @@
+//! SUM and AVG. The type of the sum follows the values present, also after a double has left.
+//!
+//! Integers and decimals are added exactly in wide registers, floats and doubles in an [`ExactSum`],
+//! so the result is a function of the bag of values and never of its history. A sum that does not
+//! fit its type has no value until enough has left.
+
+use super::exact_sum::ExactSum;
+use super::wide::Wide;
+use crate::expr::{Number, Operator};
+use oxsdatatypes::{Decimal, Double, Float, Integer};
+
+const TEN_TO_18: i128 = 1_000_000_000_000_000_000;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct NumberSum {
+    n_integers: i64,
+    n_decimals: i64,
+    n_floats: i64,
+    n_doubles: i64,
+    integers: i128,
+    /// In units of 10⁻¹⁸.
+    decimals: Wide,
+    binary: Option<Box<ExactSum>>,
+}
+
+impl NumberSum {
+    pub(super) fn add(&mut self, number: Number, weight: i64) {
+        match number {
+            Number::Integer(value) => {
+                self.n_integers += weight;
+                let product = i128::from(i64::from(value)) * i128::from(weight);
+                self.integers = self.integers.wrapping_add(product);
+            }
+            Number::Decimal(value) => {
+                self.n_decimals += weight;
+                self.decimals.add(i128::from_be_bytes(value.to_be_bytes()), weight);
+            }
+            Number::Float(value) => {
+                self.n_floats += weight;
+                self.add_binary(f32::from(value).into(), weight);
+            }
+            Number::Double(value) => {
+                self.n_doubles += weight;
+                self.add_binary(value.into(), weight);
+            }
+        }
+    }
+
+    pub(super) fn count(&self) -> i64 {
+        self.n_integers + self.n_decimals + self.n_floats + self.n_doubles
+    }
+
+    pub(super) fn limbs_in_use(&self) -> usize {
+        self.binary.as_ref().map_or(0, |binary| binary.limbs_in_use())
+    }
+
+    /// The sum of the values present; zero when there are none.
+    pub(super) fn total(&self) -> Option<Number> {
+        if self.n_doubles != 0 {
+            return Some(Number::Double(Double::from(self.binary_total().to_f64())));
+        }
+        if self.n_floats != 0 {
+            return Some(Number::Float(Float::from(self.binary_total().to_f32())));
+        }
+        if self.n_decimals != 0 {
+            return self.exact().to_i128().map(|raw| Number::Decimal(Decimal::from_be_bytes(raw.to_be_bytes())));
+        }
+        i64::try_from(self.integers).ok().map(|sum| Number::Integer(sum.into()))
+    }
+
+    /// The mean of the values present; the integer zero when there are none.
+    pub(super) fn mean(&self) -> Option<Number> {
+        if self.count() == 0 {
+            return Some(Number::Integer(0.into()));
+        }
+        let count = Integer::from(self.count());
+        self.total()?.apply(Operator::Divide, Number::Integer(count))
+    }
+
+    fn add_binary(&mut self, value: f64, weight: i64) {
+        let binary = self.binary.get_or_insert_default();
+        binary.add(value, weight);
+        if binary.is_empty() {
+            self.binary = None;
+        }
+    }
+
+    /// Integers and decimals together, in units of 10⁻¹⁸.
+    fn exact(&self) -> Wide {
+        let mut sum = self.decimals;
+        // Two halves, so that each factor fits: fewer than 2³¹ values cannot exceed this.
+        sum.add(TEN_TO_18 << 32, (self.integers >> 32) as i64);
+        sum.add(TEN_TO_18, (self.integers & 0xFFFF_FFFF) as i64);
+        sum
+    }
+
+    /// The exact sum of floats, doubles and integers; decimals, which have no exact binary form,
+    /// are summed exactly together with the integers and converted once.
+    fn binary_total(&self) -> ExactSum {
+        let mut sum = self.binary.as_deref().cloned().unwrap_or_default();
+        if self.n_decimals == 0 {
+            sum.add((self.integers >> 32) as f64, 1 << 32);
+            sum.add((self.integers & 0xFFFF_FFFF) as f64, 1);
+        } else {
+            sum.add(self.exact_as_f64(), 1);
+        }
+        sum
+    }
+
+    fn exact_as_f64(&self) -> f64 {
+        let exact = self.exact();
+        match exact.to_i128() {
+            Some(raw) => f64::from(Double::from(Decimal::from_be_bytes(raw.to_be_bytes()))),
+            None => exact.to_f64() / TEN_TO_18 as f64,
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! The dictionary: terms that do not fit into an id, each with the time of its last use.
+//!
+//! Query constants and static terms are pinned. A stream term carries the sequence number of the
+//! last event that used it; [`Dictionary::sweep`] frees the slots no window can reach, so a stream
+//! of ever-new IRIs runs in flat memory. A freed slot is reused, which is safe because nobody
+//! holds its id any more: every id in a window, an operator or a result was used at or after the
+//! oldest reachable event.
+
+use super::inline;
+use crate::model::TermId;
+use foldhash::fast::FixedState;
+use hashbrown::HashTable;
+use oxrdf::{Term, TermRef};
+use std::hash::BuildHasher;
+
+const PINNED: u64 = u64::MAX;
+
+#[derive(Debug)]
+struct Entry {
+    term: Term,
+    last_use: u64,
+}
+
+#[derive(Debug)]
+pub struct Dictionary {
+    slots: Vec<Option<Entry>>,
+    free: Vec<u32>,
+    by_term: HashTable<u32>,
+    hasher: FixedState,
+    epoch: u64,
+    pinned: usize,
+    next_blank: u64,
+}
+
+impl Dictionary {
+    /// The seed protects against crafted collisions; it never shows in the output.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self {
+            slots: Vec::new(),
+            free: Vec::new(),
+            by_term: HashTable::new(),
+            hasher: FixedState::with_seed(seed),
+            epoch: 0,
+            pinned: 0,
+            next_blank: 0,
+        }
+    }
+
+    /// From now on, terms are used by the event with this sequence number.
+    pub fn set_epoch(&mut self, event_seq: u64) {
+        self.epoch = event_seq;
+    }
+
+    /// From now on, terms stay for ever; gives the epoch to go back to.
+    pub(crate) fn pin_from_now(&mut self) -> u64 {
+        std::mem::replace(&mut self.epoch, PINNED)
+    }
+
+    /// A term that is held outside the windows is in use now.
+    pub(crate) fn keep(&mut self, id: TermId) {
+        if let Some(slot) = id.slot() {
+            self.touch(slot, self.epoch);
+        }
+    }
+
+    pub fn intern(&mut self, term: TermRef<'_>) -> TermId {
+        self.intern_at(term, self.epoch)
+    }
+
+    /// Interns a term that stays for ever: a constant of a query or a static term.
+    pub fn intern_pinned(&mut self, term: TermRef<'_>) -> TermId {
+        self.intern_at(term, PINNED)
+    }
+
+    /// The id of a term if it has one: inlined, or already in the dictionary.
+    #[must_use]
+    pub fn lookup(&self, term: TermRef<'_>) -> Option<TermId> {
+        if let Some(id) = inlined(term) {
+            return Some(id);
+        }
+        let hash = self.hasher.hash_one(term);
+        self.by_term.find(hash, |slot| self.is_term(*slot, term)).map(|slot| TermId::from_slot(*slot))
+    }
+
+    /// The term behind an id.
+    ///
+    /// # Panics
+    /// When the id is unbound or was swept: an operator kept an id beyond its windows.
+    #[must_use]
+    pub fn term(&self, id: TermId) -> Term {
+        match id.inline_value() {
+            Some(value) => inline::to_term(value),
+            None => self.stored(id).clone(),
+        }
+    }
+
+    /// The term of an id that is not inlined, without copying it.
+    pub(crate) fn stored(&self, id: TermId) -> &Term {
+        let slot = id.slot().expect("the id is bound and not inlined");
+        &self.slots[slot as usize].as_ref().expect("ids in use are not swept").term
+    }
+
+    #[must_use]
+    pub fn is_iri(&self, id: TermId) -> bool {
+        id.slot().is_some() && matches!(self.stored(id), Term::NamedNode(_))
+    }
+
+    #[must_use]
+    pub fn is_blank(&self, id: TermId) -> bool {
+        match id.inline_value() {
+            Some(value) => matches!(value, inline::Inline::Blank(_)),
+            None => matches!(self.stored(id), Term::BlankNode(_)),
+        }
+    }
+
+    /// The text of a literal that other literals may equal in value; inlined ones are canonical.
+    pub(crate) fn text_beyond_value(&self, id: TermId) -> Option<Box<str>> {
+        match id.slot().map(|_| self.stored(id)) {
+            Some(Term::Literal(literal)) => Some(literal.to_string().into()),
+            _ => None,
+        }
+    }
+
+    /// A blank node no one has seen before.
+    pub fn fresh_blank(&mut self) -> TermId {
+        self.next_blank += 1;
+        TermId::blank(self.next_blank)
+    }
+
+    /// Frees the terms last used before the oldest event any window can still reach.
+    pub fn sweep(&mut self, oldest_reachable: u64) {
+        for slot in 0..self.slots.len() {
+            let Some(entry) = &self.slots[slot] else { continue };
+            if entry.last_use < oldest_reachable {
+                self.release(slot as u32);
+            }
+        }
+        if self.by_term.is_empty() {
+            self.slots = Vec::new();
+            self.free = Vec::new();
+        }
+        let Self { slots, by_term, hasher, .. } = self;
+        if by_term.capacity() > 4 * by_term.len().max(1024) {
+            by_term.shrink_to(2 * by_term.len(), |slot| hash_of(hasher, slots, *slot));
+        }
+    }
+
+    /// Terms that came with the streams and are still reachable.
+    #[must_use]
+    pub fn stream_terms(&self) -> usize {
+        self.by_term.len() - self.pinned
+    }
+
+    #[must_use]
+    pub fn pinned_terms(&self) -> usize {
+        self.pinned
+    }
+
+    fn intern_at(&mut self, term: TermRef<'_>, last_use: u64) -> TermId {
+        if let Some(id) = inlined(term) {
+            return id;
+        }
+        let hash = self.hasher.hash_one(term);
+        if let Some(slot) = self.by_term.find(hash, |slot| self.is_term(*slot, term)) {
+            let slot = *slot;
+            self.touch(slot, last_use);
+            return TermId::from_slot(slot);
+        }
+        self.insert(term, hash, last_use)
+    }
+
+    fn touch(&mut self, slot: u32, last_use: u64) {
+        let entry = self.slots[slot as usize].as_mut().expect("slots in the table are filled");
+        if last_use == PINNED && entry.last_use != PINNED {
+            self.pinned += 1;
+        }
+        entry.last_use = entry.last_use.max(last_use);
+    }
+
+    fn insert(&mut self, term: TermRef<'_>, hash: u64, last_use: u64) -> TermId {
+        let entry = Some(Entry { term: term.into_owned(), last_use });
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.slots[slot as usize] = entry;
+                slot
+            }
+            None => {
+                self.slots.push(entry);
+                u32::try_from(self.slots.len() - 1).expect("fewer than 2³² terms at a time")
+            }
+        };
+        if last_use == PINNED {
+            self.pinned += 1;
+        }
+        let Self { slots, by_term, hasher, .. } = self;
+        by_term.insert_unique(hash, slot, |slot| hash_of(hasher, slots, *slot));
+        TermId::from_slot(slot)
+    }
+
+    fn release(&mut self, slot: u32) {
+        let hash = hash_of(&self.hasher, &self.slots, slot);
+        if let Ok(entry) = self.by_term.find_entry(hash, |other| *other == slot) {
+            entry.remove();
+        }
+        self.slots[slot as usize] = None;
+        self.free.push(slot);
+    }
+
+    fn is_term(&self, slot: u32, term: TermRef<'_>) -> bool {
+        self.slots[slot as usize].as_ref().is_some_and(|entry| entry.term.as_ref() == term)
+    }
+}
+
+fn hash_of(hasher: &FixedState, slots: &[Option<Entry>], slot: u32) -> u64 {
+    let entry = slots[slot as usize].as_ref().expect("slots in the table are filled");
+    hasher.hash_one(entry.term.as_ref())
+}
+
+fn inlined(term: TermRef<'_>) -> Option<TermId> {
+    match term {
+        TermRef::Literal(literal) => inline::literal(literal),
+        TermRef::BlankNode(node) => inline::blank_number(node.as_str()).map(TermId::blank),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use oxrdf::vocab::xsd;
+    use oxrdf::{BaseDirection, Literal, NamedNode, NamedNodeRef, Triple};
+
+    fn typed(text: &str, datatype: NamedNodeRef<'_>) -> Term {
+        Literal::new_typed_literal(text, datatype).into()
+    }
+
+    fn awkward_terms() -> Vec<Term> {
+        let iri = NamedNode::new_unchecked("http://example.org/a");
+        let mut terms: Vec<Term> = vec![
+            iri.clone().into(),
+            Literal::new_simple_literal("").into(),
+            Literal::new_simple_literal("seven77").into(),
+            Literal::new_simple_literal("eight888").into(),
+            Literal::new_simple_literal("\0\0").into(),
+            Literal::new_simple_literal("Ünï").into(),
+            Literal::new_language_tagged_literal_unchecked("chat", "fr-be").into(),
+            Literal::new_directional_language_tagged_literal_unchecked("chat", "ar", BaseDirection::Rtl).into(),
+            Triple::new(iri.clone(), iri.clone(), Literal::from(1)).into(),
+            oxrdf::BlankNode::new_unchecked("b17").into(),
+            oxrdf::BlankNode::new_unchecked("b017").into(),
+            oxrdf::BlankNode::new_unchecked("node").into(),
+        ];
+        let integers = ["0", "-0", "+1", "01", "1", "-1", "288230376151711743", "144115188075855871", "144115188075855872", "-144115188075855868", "99999999999999999999999", "1.0", "x"];
+        for text in integers {
+            for datatype in [xsd::INTEGER, xsd::INT, xsd::BYTE, xsd::UNSIGNED_BYTE, xsd::POSITIVE_INTEGER] {
+                terms.push(typed(text, datatype));
+            }
+        }
+        for text in ["NaN", "INF", "-INF", "+INF", "0", "-0", "-0.0", "0.0", "1.5", "1.50", "1.5E0", "0.1", "1e400", "5E-324", "20", "1E21", "123456.789"] {
+            for datatype in [xsd::DOUBLE, xsd::FLOAT, xsd::DECIMAL] {
+                terms.push(typed(text, datatype));
+            }
+        }
+        for text in ["1.000000000000000001", "-170141183460469231731.687303715884105728", "0.1", "1.", ".5", "100"] {
+            terms.push(typed(text, xsd::DECIMAL));
+        }
+        for text in ["2013-01-01T15:11:48", "2013-01-01T15:11:48Z", "2013-01-01T15:11:48+00:00", "2013-01-01T15:11:48-05:00", "2013-01-01T24:00:00", "2013-01-01T15:11:48.250", "2013-01-01T15:11:48.2501", "-0044-03-15T00:00:00Z", "12013-01-01T00:00:00Z"] {
+            terms.push(typed(text, xsd::DATE_TIME));
+        }
+        for text in ["true", "false", "1", "0", "TRUE"] {
+            terms.push(typed(text, xsd::BOOLEAN));
+        }
+        terms
+    }
+
+    #[test]
+    fn every_term_comes_back_in_its_exact_lexical_form() {
+        let mut dictionary = Dictionary::new(1);
+        let terms = awkward_terms();
+        let ids: Vec<_> = terms.iter().map(|term| dictionary.intern(term.as_ref())).collect();
+        for (term, id) in terms.iter().zip(&ids) {
+            assert_eq!(&dictionary.term(*id), term);
+            assert_eq!(dictionary.lookup(term.as_ref()), Some(*id));
+        }
+    }
+
+    #[test]
+    fn different_terms_have_different_ids() {
+        let mut dictionary = Dictionary::new(1);
+        let terms = awkward_terms();
+        for a in &terms {
+            for b in &terms {
+                assert_eq!(dictionary.intern(a.as_ref()) == dictionary.intern(b.as_ref()), a == b, "{a} {b}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_swept_term_leaves_its_slot_and_a_pinned_one_stays() {
+        let mut dictionary = Dictionary::new(1);
+        let term = |n: u32| NamedNode::new_unchecked(format!("http://example.org/{n}"));
+        let pinned = dictionary.intern_pinned(term(0).as_ref().into());
+        dictionary.set_epoch(1);
+        dictionary.intern(term(1).as_ref().into());
+        dictionary.set_epoch(2);
+        let kept = dictionary.intern(term(2).as_ref().into());
+        dictionary.sweep(2);
+        assert_eq!((dictionary.stream_terms(), dictionary.pinned_terms()), (1, 1));
+        assert_eq!(dictionary.term(kept), term(2).into());
+        assert_eq!(dictionary.term(pinned), term(0).into());
+        dictionary.sweep(3);
+        assert_eq!(dictionary.stream_terms(), 0);
+    }
+}

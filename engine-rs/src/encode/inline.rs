@@ -1,0 +1,250 @@
+//! Values that fit into a `TermId`: read and written here and nowhere else.
+//!
+//! A literal is inlined only when writing it back gives the same text, so the id stands for the
+//! term, not for the value: `"1"` is inlined, `"01"` goes to the dictionary.
+
+use super::datetime::{WallTime, Zone};
+use crate::model::TermId;
+use oxrdf::vocab::xsd;
+use oxrdf::{BlankNode, Literal, LiteralRef, NamedNodeRef, Term};
+use oxsdatatypes::{Decimal, Double, Float};
+use std::str::FromStr;
+
+const BLANK: u8 = 0;
+const BOOLEAN: u8 = 1;
+const DECIMAL: u8 = 2;
+const DOUBLE: u8 = 3;
+const FLOAT: u8 = 4;
+const DATE_TIME: u8 = 5;
+const STRING: u8 = 6;
+const STRING_OF_SEVEN: u8 = 7;
+const INTEGERS: u8 = 8;
+
+const VALUE_BITS: u32 = 58;
+const DECIMAL_SCALE_BITS: u32 = 5;
+const ZONE_BITS: u32 = 11;
+
+/// An inlined value, as expressions see it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Inline {
+    Blank(u64),
+    Boolean(bool),
+    Integer(IntegerType, i64),
+    Decimal(Decimal),
+    Double(f64),
+    Float(f32),
+    DateTime(WallTime),
+    String(ShortString),
+}
+
+/// `xsd:integer` and the types derived from it that are common in data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum IntegerType {
+    Integer,
+    Int,
+    Long,
+    Short,
+    Byte,
+    NonNegativeInteger,
+    PositiveInteger,
+    UnsignedInt,
+    UnsignedLong,
+    UnsignedShort,
+    UnsignedByte,
+}
+
+/// A string of at most seven bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct ShortString {
+    bytes: [u8; 8],
+    len: u8,
+}
+
+impl ShortString {
+    pub(crate) fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.bytes[..self.len as usize]).expect("made from a string of this length")
+    }
+}
+
+const INTEGER_TYPES: [(IntegerType, NamedNodeRef<'static>, i64, i64); 11] = [
+    (IntegerType::Integer, xsd::INTEGER, i64::MIN, i64::MAX),
+    (IntegerType::Int, xsd::INT, i32::MIN as i64, i32::MAX as i64),
+    (IntegerType::Long, xsd::LONG, i64::MIN, i64::MAX),
+    (IntegerType::Short, xsd::SHORT, i16::MIN as i64, i16::MAX as i64),
+    (IntegerType::Byte, xsd::BYTE, i8::MIN as i64, i8::MAX as i64),
+    (IntegerType::NonNegativeInteger, xsd::NON_NEGATIVE_INTEGER, 0, i64::MAX),
+    (IntegerType::PositiveInteger, xsd::POSITIVE_INTEGER, 1, i64::MAX),
+    (IntegerType::UnsignedInt, xsd::UNSIGNED_INT, 0, u32::MAX as i64),
+    (IntegerType::UnsignedLong, xsd::UNSIGNED_LONG, 0, i64::MAX),
+    (IntegerType::UnsignedShort, xsd::UNSIGNED_SHORT, 0, u16::MAX as i64),
+    (IntegerType::UnsignedByte, xsd::UNSIGNED_BYTE, 0, u8::MAX as i64),
+];
+
+impl TermId {
+    pub(crate) fn blank(number: u64) -> Self {
+        Self::inline(BLANK, number)
+    }
+
+    pub(crate) fn boolean(value: bool) -> Self {
+        Self::inline(BOOLEAN, value.into())
+    }
+
+    /// An `xsd:integer`, when it fits into 58 bits.
+    pub(crate) fn integer(value: i64) -> Option<Self> {
+        integer_of_type(IntegerType::Integer, value)
+    }
+
+    pub(crate) fn double(value: f64) -> Option<Self> {
+        const LOW: u64 = (1 << (64 - VALUE_BITS)) - 1;
+        let bits = value.to_bits();
+        (bits & LOW == 0).then(|| Self::inline(DOUBLE, bits >> (64 - VALUE_BITS)))
+    }
+
+    pub(crate) fn float(value: f32) -> Self {
+        Self::inline(FLOAT, value.to_bits().into())
+    }
+
+    pub(crate) fn decimal(value: Decimal) -> Option<Self> {
+        let mut mantissa = i128::from_be_bytes(value.to_be_bytes());
+        let mut scale = 18;
+        while scale > 0 && mantissa % 10 == 0 {
+            mantissa /= 10;
+            scale -= 1;
+        }
+        let mantissa = fit_signed(i64::try_from(mantissa).ok()?, VALUE_BITS - DECIMAL_SCALE_BITS)?;
+        Some(Self::inline(DECIMAL, (mantissa << DECIMAL_SCALE_BITS) | scale))
+    }
+
+    pub(crate) fn short_string(text: &str) -> Option<Self> {
+        let mut bytes = [0; 8];
+        bytes.get_mut(..text.len()).filter(|_| text.len() < 8)?.copy_from_slice(text.as_bytes());
+        let packed = u64::from_le_bytes(bytes);
+        Some(match text.len() {
+            7 => Self::inline(STRING_OF_SEVEN, packed),
+            len => Self::inline(STRING, (packed << 3) | len as u64),
+        })
+    }
+
+    fn date_time(wall: WallTime) -> Option<Self> {
+        let zone = match wall.zone {
+            Zone::None => 0,
+            Zone::Utc => 1,
+            Zone::Offset(minutes) => (i64::from(minutes) + 842) as u64,
+        };
+        let ms = fit_signed(wall.local_ms, VALUE_BITS - ZONE_BITS)?;
+        Some(Self::inline(DATE_TIME, (ms << ZONE_BITS) | zone))
+    }
+
+    /// The inlined value, or `None` when the term is in the dictionary.
+    pub(crate) fn inline_value(self) -> Option<Inline> {
+        let (kind, value) = self.inlined()?;
+        Some(match kind {
+            BLANK => Inline::Blank(value),
+            BOOLEAN => Inline::Boolean(value != 0),
+            DECIMAL => Inline::Decimal(read_decimal(value)),
+            DOUBLE => Inline::Double(f64::from_bits(value << (64 - VALUE_BITS))),
+            FLOAT => Inline::Float(f32::from_bits(value as u32)),
+            DATE_TIME => Inline::DateTime(read_date_time(value)),
+            STRING => Inline::String(ShortString { bytes: (value >> 3).to_le_bytes(), len: (value & 7) as u8 }),
+            STRING_OF_SEVEN => Inline::String(ShortString { bytes: value.to_le_bytes(), len: 7 }),
+            integer => Inline::Integer(INTEGER_TYPES[(integer - INTEGERS) as usize].0, sign_extend(value, VALUE_BITS)),
+        })
+    }
+}
+
+pub(crate) fn integer_of_type(kind: IntegerType, value: i64) -> Option<TermId> {
+    let bits = fit_signed(value, VALUE_BITS)?;
+    Some(TermId::inline(INTEGERS + kind as u8, bits))
+}
+
+/// The id of a literal whose text is the one we would write for its value.
+pub(super) fn literal(literal: LiteralRef<'_>) -> Option<TermId> {
+    if literal.language().is_some() {
+        return None;
+    }
+    let (text, datatype) = (literal.value(), literal.datatype());
+    if datatype == xsd::STRING {
+        return TermId::short_string(text);
+    }
+    if datatype == xsd::DOUBLE {
+        let value = Double::from_str(text).ok().filter(|v| v.to_string() == text)?;
+        return TermId::double(value.into());
+    }
+    if datatype == xsd::DECIMAL {
+        let value = Decimal::from_str(text).ok().filter(|v| v.to_string() == text)?;
+        return TermId::decimal(value);
+    }
+    if datatype == xsd::BOOLEAN {
+        return match text {
+            "true" => Some(TermId::boolean(true)),
+            "false" => Some(TermId::boolean(false)),
+            _ => None,
+        };
+    }
+    if datatype == xsd::DATE_TIME {
+        return TermId::date_time(WallTime::parse(text)?);
+    }
+    if datatype == xsd::FLOAT {
+        let value = Float::from_str(text).ok().filter(|v| v.to_string() == text)?;
+        return Some(TermId::float(value.into()));
+    }
+    let (kind, _, min, max) = INTEGER_TYPES.iter().find(|(_, iri, ..)| *iri == datatype)?;
+    let value = canonical_integer(text).filter(|v| (min..=max).contains(&v))?;
+    integer_of_type(*kind, value)
+}
+
+fn canonical_integer(text: &str) -> Option<i64> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let canonical = match digits.as_bytes() {
+        [b'0'] => text == "0",
+        [b'1'..=b'9', ..] => digits.bytes().all(|b| b.is_ascii_digit()),
+        _ => false,
+    };
+    if canonical { text.parse().ok() } else { None }
+}
+
+pub(super) fn to_term(value: Inline) -> Term {
+    let typed = |text: String, datatype: NamedNodeRef<'_>| Literal::new_typed_literal(text, datatype).into();
+    match value {
+        Inline::Blank(number) => BlankNode::new_unchecked(format!("b{number}")).into(),
+        Inline::Boolean(value) => Literal::from(value).into(),
+        Inline::Integer(kind, value) => typed(value.to_string(), INTEGER_TYPES[kind as usize].1),
+        Inline::Decimal(value) => typed(value.to_string(), xsd::DECIMAL),
+        Inline::Double(value) => typed(Double::from(value).to_string(), xsd::DOUBLE),
+        Inline::Float(value) => typed(Float::from(value).to_string(), xsd::FLOAT),
+        Inline::DateTime(wall) => typed(wall.render(), xsd::DATE_TIME),
+        Inline::String(text) => Literal::new_simple_literal(text.as_str()).into(),
+    }
+}
+
+/// The number of a blank node we named ourselves.
+pub(super) fn blank_number(label: &str) -> Option<u64> {
+    let number = canonical_integer(label.strip_prefix('b')?)?;
+    u64::try_from(number).ok().filter(|n| n >> VALUE_BITS == 0)
+}
+
+fn fit_signed(value: i64, bits: u32) -> Option<u64> {
+    let shift = 64 - bits;
+    ((value << shift) >> shift == value).then_some((value as u64) & (u64::MAX >> shift))
+}
+
+fn sign_extend(value: u64, bits: u32) -> i64 {
+    ((value << (64 - bits)) as i64) >> (64 - bits)
+}
+
+fn read_decimal(value: u64) -> Decimal {
+    let scale = value & ((1 << DECIMAL_SCALE_BITS) - 1);
+    let mantissa = sign_extend(value >> DECIMAL_SCALE_BITS, VALUE_BITS - DECIMAL_SCALE_BITS);
+    let raw = i128::from(mantissa) * 10_i128.pow(18 - scale as u32);
+    Decimal::from_be_bytes(raw.to_be_bytes())
+}
+
+fn read_date_time(value: u64) -> WallTime {
+    let zone = match value & ((1 << ZONE_BITS) - 1) {
+        0 => Zone::None,
+        1 => Zone::Utc,
+        offset => Zone::Offset(offset as i16 - 842),
+    };
+    WallTime { local_ms: sign_extend(value >> ZONE_BITS, VALUE_BITS - ZONE_BITS), zone }
+}

@@ -1,0 +1,13 @@
+//! Terms in, `TermId`s out, and back to the exact lexical form.
+//!
+//! Small values live in the id itself (`inline.rs`); the rest sit in the dictionary
+//! (`dictionary.rs`), which lets go of terms that no window can reach any more.
+//! Cost: one hash of the term's text for what is not inlined, nothing but bit work for the rest.
+
+mod datetime;
+mod dictionary;
+mod inline;
+
+pub use dictionary::Dictionary;
+pub(crate) use datetime::WallTime;
+pub(crate) use inline::{Inline, IntegerType, ShortString};

@@ -1,0 +1,265 @@
+//! Events in, and time forward.
+
+use super::encode_event::{Encoder, RawEvent, cut, time_under};
+use super::stream::{Stream, StreamOptions};
+use super::timeline::Workshop;
+use super::Engine;
+use crate::error::EngineError;
+use crate::model::EncodedTriple;
+use crate::parse::{RdfFormat, parse_rdf};
+use crate::time::Timestamp;
+use crate::window::Element;
+use oxrdf::{NamedNode, Triple};
+use std::sync::Arc;
+
+/// What became of what was pushed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct IngestReport {
+    pub accepted: u64,
+    pub late: u64,
+}
+
+impl Engine {
+    /// Declares a stream; declaring it again with the same settings changes nothing.
+    ///
+    /// # Errors
+    /// When the IRI is not absolute, or the stream exists with other settings.
+    pub fn declare_stream(&mut self, iri: &str, options: StreamOptions) -> Result<(), EngineError> {
+        let node = NamedNode::new(iri).map_err(|_| EngineError::BadIri { iri: iri.to_owned() })?;
+        match self.stream_at(iri) {
+            None => self.streams.push(Stream::new(node, None, options)),
+            Some(at) if self.streams[at].options == options => {}
+            Some(_) => return Err(EngineError::StreamExistsDifferently { stream: iri.to_owned() }),
+        }
+        Ok(())
+    }
+
+    pub(super) fn stream_at(&self, iri: &str) -> Option<usize> {
+        self.streams.iter().position(|stream| stream.by_predicate.is_none() && stream.iri.as_str() == iri)
+    }
+
+    /// The stream itself, or the same events under the time that a predicate in them says.
+    pub(super) fn derived_stream(&mut self, iri: &NamedNode, predicate: Option<&NamedNode>) -> usize {
+        let same = |stream: &Stream| stream.iri == *iri && stream.by_predicate.as_ref() == predicate;
+        if let Some(at) = self.streams.iter().position(same) {
+            return at;
+        }
+        let options = self.stream_at(iri.as_str()).map(|at| self.streams[at].options.clone()).unwrap_or_default();
+        self.streams.push(Stream::new(iri.clone(), predicate.cloned(), options));
+        self.streams.len() - 1
+    }
+
+    fn known_stream(&self, iri: &str) -> Result<usize, EngineError> {
+        self.stream_at(iri).ok_or_else(|| {
+            let known: Vec<String> = self.streams.iter().filter(|s| s.by_predicate.is_none()).map(|s| s.iri.to_string()).collect();
+            let hint = match known.is_empty() {
+                true => "declare it, or register a query that reads it".to_owned(),
+                false => format!("known streams: {}", known.join(", ")),
+            };
+            EngineError::UnknownStream { stream: iri.to_owned(), hint }
+        })
+    }
+
+    /// Pushes a document: one event, or one per named graph. Nothing is taken when a part is wrong.
+    ///
+    /// # Errors
+    /// When the stream is not known, the document does not parse, or an event has no time.
+    pub fn push(&mut self, stream: &str, at: Option<Timestamp>, rdf: &[u8], format: RdfFormat) -> Result<IngestReport, EngineError> {
+        let stream = self.known_stream(stream)?;
+        let mut events = cut(parse_rdf(rdf, format, None)?, at)?;
+        let predicate = self.streams[stream].options.timestamp_predicate.clone();
+        for event in &mut events {
+            event.at = match (event.at, &predicate) {
+                (None, Some(predicate)) => time_under(&event.triples, predicate)?,
+                (at, _) => at,
+            };
+            if event.at.is_none() {
+                return Err(EngineError::TimestampMissing);
+            }
+        }
+        self.push_events(stream, &events)
+    }
+
+    /// Pushes one event of parsed triples.
+    ///
+    /// # Errors
+    /// When the stream is not known.
+    pub fn push_triples(&mut self, stream: &str, at: Timestamp, triples: &[Triple]) -> Result<IngestReport, EngineError> {
+        let stream = self.known_stream(stream)?;
+        self.push_events(stream, &[RawEvent { at: Some(at), triples: triples.to_vec() }])
+    }
+
+    fn push_events(&mut self, stream: usize, events: &[RawEvent]) -> Result<IngestReport, EngineError> {
+        // A time in the data that cannot be read must not leave half a document behind.
+        let readings: Vec<_> = self.readings_of(stream).collect();
+        let mut times = Vec::new();
+        for event in events {
+            for reading in &readings {
+                times.push(match &self.streams[*reading].by_predicate {
+                    Some(predicate) => time_under(&event.triples, predicate)?,
+                    None => event.at,
+                });
+            }
+        }
+        let mut report = IngestReport::default();
+        let mut blanks = std::collections::HashMap::new();
+        for (event, times) in events.iter().zip(times.chunks(readings.len())) {
+            self.events += 1;
+            self.dictionary.set_epoch(self.events);
+            let mut encoder = Encoder { dictionary: &mut self.dictionary, blanks };
+            let triples: Arc<[EncodedTriple]> = encoder.event(&event.triples, false).into();
+            blanks = encoder.blanks;
+            let mut is_late = true;
+            for (reading, at) in readings.iter().zip(times) {
+                let Some(at) = *at else { continue };
+                is_late &= !self.ingest(*reading, Element { at, seq: self.events, triples: triples.clone() });
+            }
+            report.accepted += u64::from(!is_late);
+            report.late += u64::from(is_late);
+            let counts = &mut self.streams[stream].counts;
+            counts.events += 1;
+            counts.triples += event.triples.len() as u64;
+            counts.late += u64::from(is_late);
+            self.sweep_if_due();
+        }
+        Ok(report)
+    }
+
+    /// The stream and its readings by times in the data.
+    fn readings_of(&self, stream: usize) -> impl Iterator<Item = usize> + '_ {
+        let iri = &self.streams[stream].iri;
+        let derived = (0..self.streams.len()).filter(move |at| self.streams[*at].iri == *iri && *at != stream);
+        std::iter::once(stream).chain(derived)
+    }
+
+    /// Takes an encoded event; false when it is late.
+    fn ingest(&mut self, stream: usize, element: Element) -> bool {
+        let behind = element.at < self.streams[stream].watermark();
+        let seq = element.seq;
+        let ready = self.streams[stream].take(element);
+        let mut taken = !behind;
+        for element in ready {
+            let own = element.seq == seq;
+            let accepted = self.offer(stream, &element);
+            taken |= own && accepted;
+        }
+        self.advance_timelines(stream);
+        taken
+    }
+
+    /// Offers an event to every timeline that reads its stream.
+    fn offer(&mut self, stream: usize, element: &Element) -> bool {
+        let mut taken = false;
+        let Self { timelines, dictionary, graphs, .. } = self;
+        for timeline in timelines.iter_mut().filter(|t| t.key().streams.contains(&stream) && !t.is_unused()) {
+            taken |= timeline.accept(stream, element, &mut Workshop { dictionary, graphs });
+        }
+        taken
+    }
+
+    fn advance_timelines(&mut self, stream: usize) {
+        for timeline in 0..self.timelines.len() {
+            if self.timelines[timeline].key().streams.contains(&stream) && !self.timelines[timeline].is_unused() {
+                self.advance_timeline(timeline, self.watermark_of(timeline));
+            }
+        }
+    }
+
+    pub(super) fn advance_timeline(&mut self, timeline: usize, watermark: Timestamp) {
+        let Self { timelines, dictionary, graphs, .. } = self;
+        timelines[timeline].advance_to(watermark, &mut Workshop { dictionary, graphs });
+    }
+
+    /// The watermark of a timeline: that of its slowest stream, idle ones left out.
+    pub(super) fn watermark_of(&self, timeline: usize) -> Timestamp {
+        let streams = || self.timelines[timeline].key().streams.iter().map(|at| &self.streams[*at]);
+        let fastest = streams().map(Stream::watermark).max().unwrap_or(Timestamp::MIN);
+        let holds_back = |stream: &&Stream| {
+            let timed_out = stream.options.idle_timeout.is_some_and(|timeout| stream.watermark() < fastest - timeout);
+            !stream.is_idle() && !timed_out
+        };
+        streams().filter(holds_back).map(Stream::watermark).min().unwrap_or(fastest)
+    }
+
+    /// No more events before this instant are expected, on any stream.
+    ///
+    /// # Errors
+    /// Never for now; the result leaves room for streams that refuse.
+    pub fn advance_to(&mut self, at: Timestamp) -> Result<(), EngineError> {
+        (0..self.streams.len()).for_each(|stream| self.advance(stream, at));
+        self.sweep();
+        Ok(())
+    }
+
+    /// No more events before this instant are expected on this stream.
+    ///
+    /// # Errors
+    /// When the stream is not known, or its watermark is further already.
+    pub fn advance_stream(&mut self, stream: &str, at: Timestamp) -> Result<(), EngineError> {
+        let number = self.known_stream(stream)?;
+        let watermark = self.streams[number].watermark();
+        if at < watermark {
+            return Err(EngineError::WatermarkRegression { stream: stream.to_owned(), watermark, at });
+        }
+        let readings: Vec<_> = self.readings_of(number).collect();
+        readings.into_iter().for_each(|reading| self.advance(reading, at));
+        Ok(())
+    }
+
+    fn advance(&mut self, stream: usize, at: Timestamp) {
+        for element in self.streams[stream].advance_to(at) {
+            self.offer(stream, &element);
+        }
+        self.advance_timelines(stream);
+    }
+
+    /// The stream does not hold others back until it speaks again.
+    ///
+    /// # Errors
+    /// When the stream is not known.
+    pub fn mark_idle(&mut self, stream: &str) -> Result<(), EngineError> {
+        let number = self.known_stream(stream)?;
+        let readings: Vec<_> = self.readings_of(number).collect();
+        for reading in readings {
+            self.streams[reading].mark_idle();
+            self.advance_timelines(reading);
+        }
+        Ok(())
+    }
+
+    /// Every stream has ended: every window closes.
+    pub fn close(&mut self) {
+        (0..self.streams.len()).for_each(|stream| self.advance(stream, Timestamp::MAX));
+        self.sweep();
+    }
+
+    /// Adds static data to a graph (`None`: the default graph); running queries follow at their next
+    /// evaluation. Gives how many triples were new.
+    ///
+    /// # Errors
+    /// When the document does not parse, or the graph's name is not an absolute IRI.
+    pub fn load(&mut self, graph: Option<&str>, rdf: &[u8], format: RdfFormat) -> Result<usize, EngineError> {
+        let name = graph.map(|iri| NamedNode::new(iri).map_err(|_| EngineError::BadIri { iri: iri.to_owned() })).transpose()?;
+        let mut by_graph: Vec<(oxrdf::GraphName, Vec<Triple>)> = Vec::new();
+        for quad in parse_rdf(rdf, format, None)? {
+            let target = name.clone().map_or(quad.graph_name, Into::into);
+            let triple = Triple { subject: quad.subject, predicate: quad.predicate, object: quad.object };
+            match by_graph.iter_mut().find(|(name, _)| *name == target) {
+                Some((_, triples)) => triples.push(triple),
+                None => by_graph.push((target, vec![triple])),
+            }
+        }
+        let mut encoder = Encoder::new(&mut self.dictionary);
+        let mut added = 0;
+        for (graph, triples) in by_graph {
+            let encoded = encoder.event(&triples, true);
+            let name = match graph {
+                oxrdf::GraphName::DefaultGraph => None,
+                oxrdf::GraphName::NamedNode(node) => Some(encoder.dictionary.intern_pinned(node.as_ref().into())),
+                oxrdf::GraphName::BlankNode(node) => Some(encoder.dictionary.intern_pinned(node.as_ref().into())),
+            };
+            added += self.graphs.insert(name, encoded.into_iter());
+        }
+        Ok(added)
+    }
+}

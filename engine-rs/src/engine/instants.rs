@@ -1,0 +1,122 @@
+//! How time moves through a timeline: events and watermarks in, instants to read out, in order.
+//!
+//! An instant is read at most twice: for what arrives and expires at it, then for the windows that
+//! close right after it. With tick `time` an instant is read when the watermark has passed it;
+//! with tick `tuple` each event is read as it comes.
+
+use super::timeline::{Timeline, Workshop};
+use crate::parse::{Report, Tick};
+use crate::time::Timestamp;
+use crate::window::{Accepted, Element, Phase, Rule, Window};
+
+impl Timeline {
+    /// Offers an event to the windows of its stream; true when some window takes it.
+    pub(crate) fn accept(&mut self, stream: usize, element: &Element, workshop: &mut Workshop<'_>) -> bool {
+        self.pristine = false;
+        let by_tuple = self.key.tick == Tick::Tuple;
+        if by_tuple {
+            self.start(element.at);
+            self.run_before(element.at, workshop);
+            self.expire_at(element.at, workshop);
+        }
+        let clock = self.clock;
+        let mut taken = false;
+        for (window, place) in self.windows.iter_mut().zip(&self.places) {
+            if place.stream == stream && !place.queries.is_empty() {
+                taken |= window.accept(element, clock) == Accepted::Yes;
+            }
+        }
+        if by_tuple && taken {
+            self.clock = self.clock.max(element.at);
+            self.read(self.clock, Phase::Tick, workshop);
+        }
+        taken
+    }
+
+    /// Everything before the watermark is known: reads every instant before it.
+    pub(crate) fn advance_to(&mut self, watermark: Timestamp, workshop: &mut Workshop<'_>) {
+        if watermark == Timestamp::MIN {
+            return;
+        }
+        self.pristine = false;
+        let first = self.used_windows().filter_map(Window::first_waiting).min();
+        self.start(first.map_or(watermark, |first| first.min(watermark)));
+        self.run_before(watermark, workshop);
+    }
+
+    fn start(&mut self, at: Timestamp) {
+        // The end of time is no beginning: nothing ever came.
+        if !self.started && at != Timestamp::MAX {
+            self.started = true;
+            self.windows.iter_mut().for_each(|window| window.start(at));
+        }
+    }
+
+    fn run_before(&mut self, watermark: Timestamp, workshop: &mut Workshop<'_>) {
+        while let Some((at, phase)) = self.next_read(watermark) {
+            self.clock = self.clock.max(at);
+            self.read(at, phase, workshop);
+        }
+        if watermark != Timestamp::MAX {
+            self.clock = self.clock.max(watermark.previous());
+            self.windows.iter_mut().for_each(|window| window.pass(watermark));
+        }
+    }
+
+    /// With tick `tuple`, what expires at the instant of an event goes before the event comes.
+    fn expire_at(&mut self, at: Timestamp, workshop: &mut Workshop<'_>) {
+        if self.key.report.change && self.used_windows().any(|w| w.next_expiry().is_some_and(|e| e <= at)) {
+            self.clock = self.clock.max(at);
+            self.read(self.clock, Phase::Tick, workshop);
+        }
+    }
+
+    /// The next instant to read before the watermark, if there is one.
+    fn next_read(&mut self, watermark: Timestamp) -> Option<(Timestamp, Phase)> {
+        let at_end = watermark == Timestamp::MAX;
+        if at_end && self.is_finished() {
+            return None;
+        }
+        if self.key.report.nonempty {
+            self.skip_empty_closes(watermark);
+        }
+        let mut next = self.next_period().filter(|_| self.started).map(|at| (at, Phase::Close));
+        for window in self.used_windows() {
+            let arrival = window.next_arrival(self.clock);
+            let expiry = window.next_expiry().filter(|_| self.key.report.change || at_end);
+            // At the end, what came too late to be read by itself is read with what is left.
+            let leftover = window.first_waiting().filter(|_| at_end).map(|at| at.max(self.clock.next()));
+            let ticks = [arrival, expiry, leftover.filter(|_| window.next_close().is_none())];
+            let ticks = ticks.into_iter().flatten().map(|at| (at, Phase::Tick));
+            let close = window.next_close().map(|at| (at, Phase::Close));
+            next = next.into_iter().chain(ticks).chain(close).min();
+        }
+        next.filter(|(at, _)| *at < watermark)
+    }
+
+    /// The next multiple of the period, where the period alone decides.
+    fn next_period(&self) -> Option<Timestamp> {
+        let Report { close: false, change: false, periodic: Some(period), .. } = self.key.report else { return None };
+        let period = period.as_millis();
+        let reached = self.clock.as_millis().saturating_add(1);
+        let next = reached.div_euclid(period).saturating_add(1).saturating_mul(period);
+        Some(Timestamp::from_millis(next).previous())
+    }
+
+    /// Whether nothing can change any more: nothing waits, and what is in view stays for ever.
+    fn is_finished(&self) -> bool {
+        self.used_windows().all(|window| {
+            let lasting = matches!(window.rule(), Rule::All | Rule::Elements { .. } | Rule::Triples { .. });
+            window.first_waiting().is_none() && (lasting || window.is_empty())
+        })
+    }
+
+    /// While nothing is in view, windows that close empty need no report: goes on to the first that will not.
+    fn skip_empty_closes(&mut self, watermark: Timestamp) {
+        if self.used_windows().all(Window::is_empty) {
+            let first = self.used_windows().filter_map(Window::first_waiting).min();
+            let until = first.unwrap_or(watermark);
+            self.windows.iter_mut().for_each(|window| window.skip_closes_before(until));
+        }
+    }
+}

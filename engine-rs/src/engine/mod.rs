@@ -1,0 +1,136 @@
+//! The engine: streams, queries, static data, and the one thread of time that connects them.
+
+mod encode_event;
+mod ingest;
+mod instants;
+mod query;
+mod reading;
+mod registry;
+mod stats;
+mod stream;
+mod timeline;
+
+pub use ingest::IngestReport;
+pub use registry::QueryId;
+pub use stats::{EngineStats, QueryStats, StreamStats};
+pub use stream::{StreamCounts, StreamOptions};
+
+use crate::encode::Dictionary;
+use crate::plan::{PlanOptions, Retraction};
+use crate::join::Probing;
+use crate::store::StaticGraphs;
+use registry::Registry;
+use stream::Stream;
+use timeline::Timeline;
+
+/// Choices of the engine; none of them changes an answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EngineOptions {
+    /// Protects the hash tables against crafted input.
+    pub hash_seed: u64,
+    pub probing: Probing,
+    pub retraction: Retraction,
+    /// Whether queries may share windows and leaves.
+    pub sharing: bool,
+    /// Rows a query keeps until they are drained; beyond, the oldest results are dropped.
+    pub result_rows_max: usize,
+}
+
+impl Default for EngineOptions {
+    fn default() -> Self {
+        Self {
+            hash_seed: 0x5748_4F52_4C00,
+            probing: Probing::Adaptive,
+            retraction: Retraction::Auto,
+            sharing: true,
+            result_rows_max: 1_000_000,
+        }
+    }
+}
+
+impl EngineOptions {
+    pub(crate) fn plan(&self) -> PlanOptions {
+        PlanOptions { probing: self.probing, retraction: self.retraction }
+    }
+}
+
+/// Continuous queries over RDF streams, evaluated incrementally.
+///
+/// ```
+/// use whorl_engine::{Engine, EngineOptions, ParseOptions, RdfFormat, Timestamp};
+///
+/// let mut engine = Engine::new(EngineOptions::default());
+/// let query = engine.register(
+///     "PREFIX : <http://ex/>
+///      SELECT (COUNT(?v) AS ?n) FROM NAMED WINDOW :w ON :s [RANGE 10s]
+///      WHERE { WINDOW :w { ?x :temp ?v } }",
+///     &ParseOptions::default(),
+/// )?;
+/// let at = Some(Timestamp::from_millis(1_000));
+/// engine.push("http://ex/s", at, b"<http://ex/a> <http://ex/temp> 20 .", RdfFormat::Turtle)?;
+/// engine.advance_to(Timestamp::from_millis(10_000))?;
+/// assert_eq!(engine.drain(query)?.len(), 1);
+/// # Ok::<(), whorl_engine::EngineError>(())
+/// ```
+pub struct Engine {
+    options: EngineOptions,
+    dictionary: Dictionary,
+    graphs: StaticGraphs,
+    streams: Vec<Stream>,
+    timelines: Vec<Timeline>,
+    registry: Registry,
+    /// Events accepted so far.
+    events: u64,
+    /// Stream terms after the last sweep.
+    terms_after_sweep: usize,
+}
+
+impl Engine {
+    #[must_use]
+    pub fn new(options: EngineOptions) -> Self {
+        Self {
+            options,
+            dictionary: Dictionary::new(options.hash_seed),
+            graphs: StaticGraphs::default(),
+            streams: Vec::new(),
+            timelines: Vec::new(),
+            registry: Registry::default(),
+            events: 0,
+            terms_after_sweep: 0,
+        }
+    }
+
+    /// The dictionary that decodes the ids in results.
+    #[must_use]
+    pub fn dictionary(&self) -> &Dictionary {
+        &self.dictionary
+    }
+
+    /// Mappings, rows, groups and terms that streams have left in the engine: zero when all
+    /// windows are empty and all results are drained.
+    #[must_use]
+    pub fn state_size(&self) -> usize {
+        let waiting: usize = self.streams.iter().map(Stream::n_waiting).sum();
+        let timelines: usize = self.timelines.iter().map(Timeline::state_size).sum();
+        waiting + timelines + self.dictionary.stream_terms()
+    }
+
+    /// Lets go of the terms nothing can reach, when enough have come to make it worth the walk.
+    fn sweep_if_due(&mut self) {
+        const NEW_TERMS_MIN: usize = 4096;
+        let new = self.dictionary.stream_terms().saturating_sub(self.terms_after_sweep);
+        if new >= NEW_TERMS_MIN.max(self.terms_after_sweep) {
+            self.sweep();
+        }
+    }
+
+    fn sweep(&mut self) {
+        let in_windows = self.timelines.iter().filter_map(Timeline::oldest_reachable).min();
+        let in_streams = self.streams.iter().filter_map(Stream::oldest_waiting).min();
+        let oldest = in_windows.into_iter().chain(in_streams).min().unwrap_or(self.events + 1);
+        self.dictionary.set_epoch(self.events + 1);
+        self.timelines.iter().for_each(|timeline| timeline.keep_terms(&mut self.dictionary));
+        self.dictionary.sweep(oldest);
+        self.terms_after_sweep = self.dictionary.stream_terms();
+    }
+}

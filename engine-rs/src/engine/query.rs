@@ -1,0 +1,225 @@
+//! A running query: its operators, what it has to report, and its results.
+
+use crate::expr::{EvalContext, Scratch, compare_terms};
+use crate::flow::{Flow, Operator};
+use crate::index::SlotId;
+use crate::leaf::Leaf;
+use crate::encode::Dictionary;
+use crate::model::{Batch, Row, TermId, VarTable, Weight};
+use crate::parse::{Bounds, ContinuousQuery, R2s};
+use crate::plan::{Answer, BuiltQuery, NodeKind, PlanNode};
+use crate::r2s::RelationToStream;
+use crate::sink::{Answered, QueryResult, ResultQueue, Rows, WindowBounds};
+use crate::store::StaticGraphs;
+use crate::time::Timestamp;
+use crate::topk::{self, Comparator};
+use crate::window::Window;
+use oxrdf::Variable;
+use std::cmp::Ordering;
+
+pub(crate) struct RunningQuery {
+    pub definition: ContinuousQuery,
+    pub nodes: Vec<PlanNode>,
+    outs: Vec<Batch>,
+    /// The timeline's window of each window clause.
+    pub windows: Vec<usize>,
+    pub vars: VarTable,
+    pub variables: Vec<Variable>,
+    answer: Answer,
+    order: Vec<Comparator>,
+    r2s: RelationToStream,
+    last_boolean: Option<bool>,
+    pub results: ResultQueue,
+    scratch: Scratch,
+    /// Rows of static data alone may outlive every window: what is computed from them must stay.
+    pins_terms: bool,
+    pub reevaluates: bool,
+    pub evaluations: u64,
+    pub failed: Option<String>,
+}
+
+/// What the query's operators share with the rest of the timeline.
+pub(crate) struct Surroundings<'a> {
+    pub dictionary: &'a mut Dictionary,
+    pub leaves: &'a [Leaf],
+    pub windows: &'a [Window],
+    pub graphs: &'a StaticGraphs,
+    pub now: Timestamp,
+}
+
+impl RunningQuery {
+    pub(crate) fn new(definition: ContinuousQuery, built: BuiltQuery, windows: Vec<usize>, results: ResultQueue) -> Self {
+        let outs = built.nodes.iter().map(|node| Batch::new(node.schema.width())).collect();
+        let variables = match &built.answer {
+            Answer::Bindings(variables) => variables.clone(),
+            _ => vec![],
+        };
+        let operator = if matches!(built.answer, Answer::Boolean) { R2s::Rstream } else { definition.r2s };
+        Self {
+            r2s: RelationToStream::new(operator, built.visible),
+            definition,
+            nodes: built.nodes,
+            outs,
+            windows,
+            vars: built.vars,
+            variables,
+            answer: built.answer,
+            order: built.order,
+            last_boolean: None,
+            results,
+            scratch: Scratch::new(1),
+            pins_terms: built.pins_terms,
+            reevaluates: built.reevaluates,
+            evaluations: 0,
+            failed: None,
+        }
+    }
+
+    /// A mapping arrived in a leaf this query reads.
+    pub(crate) fn arrive(&mut self, node: usize, role: usize, slot: SlotId, around: &mut Surroundings<'_>) {
+        let eval = &mut EvalContext { dictionary: around.dictionary, now: around.now, scratch: &mut self.scratch };
+        if let NodeKind::Join(join) = &mut self.nodes[node].kind {
+            join.arrive(role, slot, &mut self.outs[node], around.leaves, eval);
+        }
+    }
+
+    /// A mapping is leaving a leaf this query reads.
+    pub(crate) fn expire(&mut self, node: usize, role: usize, slot: SlotId, needed: bool, around: &mut Surroundings<'_>) {
+        let eval = &mut EvalContext { dictionary: around.dictionary, now: around.now, scratch: &mut self.scratch };
+        if let NodeKind::Join(join) = &mut self.nodes[node].kind {
+            join.expire(role, slot, needed, &mut self.outs[node], around.leaves, eval);
+        }
+    }
+
+    pub(crate) fn relocate(&mut self, node: usize, role: usize, from: SlotId, to: SlotId, leaves: &[Leaf]) {
+        if let NodeKind::Join(join) = &mut self.nodes[node].kind {
+            join.relocate(role, from, to, leaves);
+        }
+    }
+
+    /// Passes the deltas of the instant upwards, inputs before the nodes that read them.
+    pub(crate) fn settle(&mut self, around: &mut Surroundings<'_>) {
+        if self.pins_terms {
+            let epoch = around.dictionary.pin_from_now();
+            self.pass_upwards(around);
+            around.dictionary.set_epoch(epoch);
+        } else {
+            self.pass_upwards(around);
+        }
+    }
+
+    fn pass_upwards(&mut self, around: &mut Surroundings<'_>) {
+        let eval = EvalContext { dictionary: around.dictionary, now: around.now, scratch: &mut self.scratch };
+        let mut flow = Flow { eval, leaves: around.leaves, windows: around.windows, graphs: around.graphs };
+        for at in 0..self.nodes.len() {
+            let (inputs, out) = self.outs.split_at_mut(at);
+            let PlanNode { kind, inputs: ports, .. } = &mut self.nodes[at];
+            let operator: &mut dyn Operator = match kind {
+                NodeKind::Join(join) => join,
+                NodeKind::Operator(operator) => operator.as_mut(),
+            };
+            for (port, input) in ports.iter().enumerate() {
+                if !inputs[*input].is_empty() {
+                    operator.absorb(port, &inputs[*input], &mut out[0], &mut flow);
+                }
+            }
+            operator.finish(&mut out[0], &mut flow);
+        }
+        if let Some(root) = self.outs.last() {
+            self.r2s.absorb(root);
+        }
+        self.outs.iter_mut().for_each(Batch::clear);
+    }
+
+    /// Reports the evaluation under this instant.
+    pub(crate) fn report(&mut self, at: Timestamp, windows: Vec<WindowBounds>, dictionary: &mut Dictionary) {
+        self.evaluations += 1;
+        let reported = self.r2s.report();
+        let inserted = self.in_order(reported.inserted, dictionary);
+        let deleted = self.in_order(reported.deleted, dictionary);
+        let operator = self.r2s.operator();
+        let answer = match &self.answer {
+            Answer::Boolean => {
+                let value = !inserted.is_empty();
+                if self.last_boolean.replace(value) == Some(value) {
+                    return;
+                }
+                Answered::Boolean(value)
+            }
+            _ if operator != R2s::Rstream && inserted.is_empty() && deleted.is_empty() => return,
+            Answer::Bindings(_) => Answered::Bindings { inserted, deleted },
+            Answer::Graph(_) => Answered::Graph { inserted, deleted },
+        };
+        let seq = self.results.next_seq();
+        self.results.push(QueryResult { seq, at, windows, r2s: self.definition.r2s, answer });
+    }
+
+    /// Rows as the answer shows them: by ORDER BY where it applies, by the terms otherwise, so that
+    /// neither ids nor hash tables show.
+    fn in_order(&mut self, mut rows: Vec<(Row, Weight)>, dictionary: &mut Dictionary) -> Rows {
+        let ordered = self.r2s.operator() == R2s::Rstream;
+        if ordered && !self.order.is_empty() {
+            let eval = &mut EvalContext { dictionary, now: Timestamp::EPOCH, scratch: &mut self.scratch };
+            let mut ranked: Vec<_> =
+                rows.into_iter().map(|(row, weight)| (topk::rank(&row, &self.order, eval), row, weight)).collect();
+            ranked.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+            rows = ranked.into_iter().map(|(_, row, weight)| (row, weight)).collect();
+        }
+        let mut shown: Vec<(Row, Weight)> = match ordered {
+            true => rows.into_iter().map(|(row, weight)| (self.r2s.shown(&row), weight)).collect(),
+            false => rows,
+        };
+        if !ordered || self.order.is_empty() {
+            shown.sort_unstable_by(|a, b| compare_rows(&a.0, &b.0, dictionary));
+        }
+        let mut answer = Rows::new(self.r2s.width());
+        for (row, weight) in shown {
+            (0..weight).for_each(|_| answer.push(row.iter().copied()));
+        }
+        answer
+    }
+
+    /// The instant under which a read is reported: closes carry the end of their window.
+    pub(crate) fn label(&self, read_at: Timestamp, is_close: bool) -> Timestamp {
+        match (is_close, self.definition.bounds) {
+            (true, Bounds::ClosedOpen) => read_at.next(),
+            _ => read_at,
+        }
+    }
+
+    /// Marks the terms that are held beyond their windows: unreported rows and untaken results.
+    pub(crate) fn keep_terms(&self, dictionary: &mut Dictionary) {
+        for (row, _) in self.r2s.pending().iter() {
+            row.iter().for_each(|term| dictionary.keep(*term));
+        }
+        self.results.terms().for_each(|term| dictionary.keep(term));
+    }
+
+    pub(crate) fn state_size(&self) -> usize {
+        let operators = self.nodes.iter().map(|node| match &node.kind {
+            NodeKind::Join(join) => join.state_size(),
+            NodeKind::Operator(operator) => operator.state_size(),
+        });
+        operators.sum::<usize>() + self.r2s.state_size()
+    }
+
+    /// The leaves the query reads: node, role, leaf.
+    pub(crate) fn leaves_of(&self) -> impl Iterator<Item = (usize, usize, usize)> + '_ {
+        let nodes = self.nodes.iter().enumerate();
+        nodes.flat_map(|(node, plan)| plan.leaves.iter().map(move |(role, leaf)| (node, *role, *leaf)))
+    }
+}
+
+fn compare_rows(a: &[TermId], b: &[TermId], dictionary: &Dictionary) -> Ordering {
+    for (a, b) in a.iter().zip(b) {
+        let order = match (a.is_bound(), b.is_bound()) {
+            (true, true) if a == b => Ordering::Equal,
+            (true, true) => compare_terms(*a, *b, dictionary),
+            (ours, theirs) => ours.cmp(&theirs),
+        };
+        if order != Ordering::Equal {
+            return order;
+        }
+    }
+    Ordering::Equal
+}

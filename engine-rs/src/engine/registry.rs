@@ -1,0 +1,198 @@
+//! Queries by number: registered, drained, explained, let go.
+
+use super::query::RunningQuery;
+use super::timeline::{Timeline, TimelineHost, TimelineKey, Workshop};
+use super::{Engine, StreamOptions};
+use crate::error::EngineError;
+use crate::model::VarTable;
+use crate::parse::{ContentSemantics, ContinuousQuery, ParseOptions, StreamName, WindowClause, parse_query};
+use crate::plan::{Builder, PlanError, explain};
+use crate::sink::{QueryResult, ResultQueue, envelope_json};
+use crate::window::Rule;
+use oxrdf::Variable;
+use std::collections::BTreeMap;
+
+/// A registered query.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct QueryId(pub u64);
+
+/// Which timeline a query runs on, and where there.
+#[derive(Debug, Default)]
+pub(super) struct Registry {
+    places: BTreeMap<QueryId, (usize, usize)>,
+    registered: u64,
+}
+
+impl Registry {
+    fn place(&self, id: QueryId) -> Result<(usize, usize), EngineError> {
+        self.places.get(&id).copied().ok_or(EngineError::UnknownQuery { query: id.0 })
+    }
+
+    pub(super) fn places(&self) -> impl Iterator<Item = (QueryId, (usize, usize))> + '_ {
+        self.places.iter().map(|(id, place)| (*id, *place))
+    }
+}
+
+impl Engine {
+    /// Registers a query; from now on every event counts for it. Streams it names are declared.
+    ///
+    /// # Errors
+    /// When the text does not parse, or asks for what is not supported.
+    pub fn register(&mut self, text: &str, options: &ParseOptions) -> Result<QueryId, EngineError> {
+        let definition = parse_query(text, options)?;
+        let streams = self.streams_of(&definition)?;
+        let timeline = self.timeline_for(&definition, &streams);
+        let place = match self.build_on(timeline, definition, &streams) {
+            Ok(place) => place,
+            Err(error) => {
+                self.drop_unused_timelines();
+                return Err(error.into());
+            }
+        };
+        self.registry.registered += 1;
+        let id = QueryId(self.registry.registered);
+        self.registry.places.insert(id, (timeline, place));
+        let watermark = self.watermark_of(timeline);
+        if watermark != crate::time::Timestamp::MIN {
+            self.advance_timeline(timeline, watermark);
+        }
+        Ok(id)
+    }
+
+    /// Ends a query and lets go of everything only it needed.
+    ///
+    /// # Errors
+    /// When there is no such query.
+    pub fn unregister(&mut self, id: QueryId) -> Result<(), EngineError> {
+        let (timeline, place) = self.registry.place(id)?;
+        self.timelines[timeline].remove_query(place);
+        self.registry.places.remove(&id);
+        self.drop_unused_timelines();
+        self.sweep();
+        Ok(())
+    }
+
+    /// Takes the results that have come since the last call. Their ids are valid until the next push.
+    ///
+    /// # Errors
+    /// When there is no such query, or it has failed.
+    pub fn drain(&mut self, id: QueryId) -> Result<Vec<QueryResult>, EngineError> {
+        let (timeline, place) = self.registry.place(id)?;
+        let query = self.timelines[timeline].query_mut(place);
+        let results = query.results.drain();
+        match &query.failed {
+            Some(reason) if results.is_empty() => Err(EngineError::QueryFailed { query: id.0, reason: reason.clone() }),
+            _ => Ok(results),
+        }
+    }
+
+    /// Takes the results as envelopes in JSON.
+    ///
+    /// # Errors
+    /// As [`Engine::drain`].
+    pub fn drain_json(&mut self, id: QueryId, name: &str) -> Result<Vec<Vec<u8>>, EngineError> {
+        let results = self.drain(id)?;
+        let variables = self.variables(id)?;
+        Ok(results.iter().map(|result| envelope_json(name, &variables, result, &self.dictionary)).collect())
+    }
+
+    /// The variables of a query's answer, in order; none for ASK and CONSTRUCT.
+    ///
+    /// # Errors
+    /// When there is no such query.
+    pub fn variables(&self, id: QueryId) -> Result<Vec<Variable>, EngineError> {
+        let (timeline, place) = self.registry.place(id)?;
+        Ok(self.timelines[timeline].query(place).variables.clone())
+    }
+
+    /// The parsed query.
+    ///
+    /// # Errors
+    /// When there is no such query.
+    pub fn definition(&self, id: QueryId) -> Result<&ContinuousQuery, EngineError> {
+        let (timeline, place) = self.registry.place(id)?;
+        Ok(&self.timelines[timeline].query(place).definition)
+    }
+
+    /// The plan as text, with live counts and the probing orders taken.
+    ///
+    /// # Errors
+    /// When there is no such query.
+    pub fn explain(&self, id: QueryId) -> Result<String, EngineError> {
+        let (timeline, place) = self.registry.place(id)?;
+        let timeline = &self.timelines[timeline];
+        let query = timeline.query(place);
+        Ok(explain(&query.nodes, &query.vars, timeline.leaves()))
+    }
+
+    /// The streams of the window clauses, declared where they are new.
+    fn streams_of(&mut self, definition: &ContinuousQuery) -> Result<Vec<usize>, EngineError> {
+        definition.windows.iter().map(|clause| self.stream_of(clause)).collect()
+    }
+
+    fn stream_of(&mut self, clause: &WindowClause) -> Result<usize, EngineError> {
+        let StreamName::Iri(iri) = &clause.stream else {
+            return Err(PlanError::unsupported("a variable as the name of a stream").into());
+        };
+        if self.stream_at(iri.as_str()).is_none() {
+            self.declare_stream(iri.as_str(), StreamOptions::default())?;
+        }
+        Ok(self.derived_stream(iri, clause.time_predicate.as_ref()))
+    }
+
+    /// A timeline that reads these streams in this way and has not begun, or a new one.
+    fn timeline_for(&mut self, definition: &ContinuousQuery, streams: &[usize]) -> usize {
+        let mut read: Vec<usize> = streams.to_vec();
+        read.sort_unstable();
+        read.dedup();
+        let key = TimelineKey { streams: read, report: definition.report.clone(), tick: definition.tick };
+        let open = |timeline: &Timeline| timeline.is_pristine() && *timeline.key() == key;
+        let shared = self.timelines.iter().position(open).filter(|_| self.options.sharing);
+        shared.unwrap_or_else(|| {
+            let free = self.timelines.iter().position(|t| t.is_unused() && !self.is_placed(t));
+            match free {
+                Some(at) => self.timelines[at] = Timeline::new(key.clone()),
+                None => self.timelines.push(Timeline::new(key.clone())),
+            }
+            free.unwrap_or(self.timelines.len() - 1)
+        })
+    }
+
+    fn is_placed(&self, timeline: &Timeline) -> bool {
+        self.registry.places.values().any(|(at, _)| std::ptr::eq(&self.timelines[*at], timeline))
+    }
+
+    fn build_on(&mut self, timeline: usize, definition: ContinuousQuery, streams: &[usize]) -> Result<usize, PlanError> {
+        let on = &mut self.timelines[timeline];
+        let clauses = definition.windows.iter().zip(streams);
+        let windows: Vec<usize> =
+            clauses.map(|(clause, stream)| on.window_of(*stream, Rule::new(&clause.kind, &definition))).collect();
+        if definition.report.change && definition.semantics == ContentSemantics::Set {
+            windows.iter().for_each(|window| on.keep_content(*window));
+        }
+        let mut host = TimelineHost { timeline: on, windows: &windows, semantics: definition.semantics };
+        let builder = Builder {
+            query: &definition,
+            options: self.options.plan(),
+            dictionary: &mut self.dictionary,
+            host: &mut host,
+            vars: VarTable::default(),
+            nodes: Vec::new(),
+            reevaluates: false,
+        };
+        let built = builder.build_query()?;
+        let results = ResultQueue::new(self.options.result_rows_max);
+        let query = RunningQuery::new(definition, built, windows, results);
+        let mut workshop = Workshop { dictionary: &mut self.dictionary, graphs: &self.graphs };
+        Ok(self.timelines[timeline].add_query(query, &mut workshop))
+    }
+
+    /// Timelines keep their place, because queries are found by it; what they held is let go.
+    fn drop_unused_timelines(&mut self) {
+        for timeline in &mut self.timelines {
+            if timeline.is_unused() {
+                *timeline = Timeline::new(timeline.key().clone());
+            }
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Numbers about what runs.
+
+use super::stream::StreamCounts;
+use super::{Engine, QueryId};
+use crate::time::Timestamp;
+
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct EngineStats {
+    pub events: u64,
+    pub stream_terms: usize,
+    pub pinned_terms: usize,
+    pub static_triples: usize,
+    pub state_size: usize,
+    pub streams: Vec<StreamStats>,
+    pub queries: Vec<QueryStats>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StreamStats {
+    pub iri: String,
+    pub watermark: Option<Timestamp>,
+    pub counts: StreamCounts,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct QueryStats {
+    pub id: QueryId,
+    pub evaluations: u64,
+    pub state_size: usize,
+    pub dropped_results: u64,
+    /// Elements in each window now, by window name.
+    pub windows: Vec<(String, usize)>,
+    pub clock: Option<Timestamp>,
+    pub reevaluates: bool,
+}
+
+impl Engine {
+    #[must_use]
+    pub fn stats(&self) -> EngineStats {
+        let own_time = self.streams.iter().filter(|stream| stream.by_predicate.is_none());
+        let streams = own_time.map(|stream| StreamStats {
+            iri: stream.iri.as_str().to_owned(),
+            watermark: known(stream.watermark()),
+            counts: stream.counts,
+        });
+        EngineStats {
+            events: self.events,
+            stream_terms: self.dictionary.stream_terms(),
+            pinned_terms: self.dictionary.pinned_terms(),
+            static_triples: self.graphs.len(),
+            state_size: self.state_size(),
+            streams: streams.collect(),
+            queries: self.registry.places().map(|(id, place)| self.query_stats(id, place)).collect(),
+        }
+    }
+
+    fn query_stats(&self, id: QueryId, (timeline, place): (usize, usize)) -> QueryStats {
+        let timeline = &self.timelines[timeline];
+        let query = timeline.query(place);
+        let clauses = query.definition.windows.iter().zip(&query.windows);
+        QueryStats {
+            id,
+            evaluations: query.evaluations,
+            state_size: query.state_size(),
+            dropped_results: query.results.dropped(),
+            windows: clauses.map(|(clause, window)| (clause.name.as_str().to_owned(), timeline.window(*window).len())).collect(),
+            clock: known(timeline.clock()),
+            reevaluates: query.reevaluates,
+        }
+    }
+}
+
+fn known(at: Timestamp) -> Option<Timestamp> {
+    (at != Timestamp::MIN).then_some(at)
+}

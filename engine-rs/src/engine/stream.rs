@@ -1,0 +1,107 @@
+//! Streams: their clocks, and the order into which disorder within the lateness is put.
+
+use crate::time::{Span, Timestamp};
+use crate::window::Element;
+use oxrdf::NamedNode;
+use std::collections::BTreeMap;
+
+/// How a stream tells time.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct StreamOptions {
+    /// How far events may lag behind the newest and still be put in order.
+    pub lateness: Option<Span>,
+    /// How far other streams may get ahead before this one no longer holds them back.
+    pub idle_timeout: Option<Span>,
+    /// The predicate whose object is the time of an event pushed without one.
+    pub timestamp_predicate: Option<NamedNode>,
+}
+
+/// Events by the time they carry; a stream read by a time in its data is a stream of its own.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    pub iri: NamedNode,
+    /// For windows `@ :p`: the predicate that holds the time.
+    pub by_predicate: Option<NamedNode>,
+    pub options: StreamOptions,
+    greatest: Timestamp,
+    watermark: Timestamp,
+    idle: bool,
+    /// Within the lateness: waiting to be put in order.
+    waiting: BTreeMap<(Timestamp, u64), Element>,
+    pub counts: StreamCounts,
+}
+
+/// What came through a stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct StreamCounts {
+    pub events: u64,
+    pub triples: u64,
+    pub late: u64,
+}
+
+impl Stream {
+    pub(crate) fn new(iri: NamedNode, by_predicate: Option<NamedNode>, options: StreamOptions) -> Self {
+        Self {
+            iri,
+            by_predicate,
+            options,
+            greatest: Timestamp::MIN,
+            watermark: Timestamp::MIN,
+            idle: false,
+            waiting: BTreeMap::new(),
+            counts: StreamCounts::default(),
+        }
+    }
+
+    pub(crate) fn watermark(&self) -> Timestamp {
+        self.watermark
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.idle
+    }
+
+    pub(crate) fn mark_idle(&mut self) {
+        self.idle = true;
+    }
+
+    /// Takes an event; gives the events that are now in order.
+    pub(crate) fn take(&mut self, element: Element) -> Vec<Element> {
+        self.idle = false;
+        self.greatest = self.greatest.max(element.at);
+        let lateness = self.options.lateness.unwrap_or(Span::ZERO);
+        if lateness == Span::ZERO {
+            self.watermark = self.watermark.max(element.at);
+            return vec![element];
+        }
+        self.watermark = self.watermark.max(self.greatest - lateness);
+        self.waiting.insert((element.at, element.seq), element);
+        self.release()
+    }
+
+    /// Moves the watermark; gives the events it passes.
+    pub(crate) fn advance_to(&mut self, at: Timestamp) -> Vec<Element> {
+        self.idle = false;
+        self.watermark = self.watermark.max(at);
+        self.release()
+    }
+
+    fn release(&mut self) -> Vec<Element> {
+        let mut ready = Vec::new();
+        while let Some(first) = self.waiting.first_entry() {
+            if first.key().0 > self.watermark {
+                break;
+            }
+            ready.push(first.remove());
+        }
+        ready
+    }
+
+    pub(crate) fn oldest_waiting(&self) -> Option<u64> {
+        self.waiting.values().map(|element| element.seq).min()
+    }
+
+    pub(crate) fn n_waiting(&self) -> usize {
+        self.waiting.len()
+    }
+}

@@ -1,0 +1,163 @@
+//! FILTER and BIND: expressions compiled once, evaluated on mappings of `TermId`s.
+//!
+//! In: a row of ids. Out: an id, or `None`: an error is "no value", never an `Err`. Results are the
+//! terms the reference evaluator (spareval) gives, lexical form included; so a computed
+//! value is written in canonical form, and a term passed through (a variable, or `COALESCE` and `IF`
+//! over variables and constants) is kept as it is.
+//!
+//! What stays true: evaluation reads no clock and draws no random number, it interns nothing but
+//! its result, and no string it makes is longer than 1 MiB. Inlined numbers, booleans and
+//! dateTimes are compared and computed without touching strings or the heap.
+
+mod arithmetic;
+mod builtin;
+mod casts;
+mod compare;
+mod compile;
+mod datetimes;
+mod hashes;
+mod node;
+mod numbers;
+pub mod order;
+mod regexes;
+mod scratch;
+mod strings;
+mod terms;
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
+mod tests;
+mod text;
+mod value;
+
+pub use order::{compare_terms, sort_key, SortKey};
+pub use scratch::Scratch;
+
+pub(crate) use numbers::{Number, Operator};
+pub(crate) use text::{Language, Text};
+pub(crate) use value::{canonical, Value};
+
+use crate::encode::Dictionary;
+use crate::model::TermId;
+use crate::time::Timestamp;
+use compile::Compiler;
+use node::{Node, Scope, Source};
+use oxiri::Iri;
+use oxrdf::{NamedNode, Variable};
+use spargebra::algebra::Expression;
+
+/// What an evaluation needs besides the mapping.
+pub struct EvalContext<'a> {
+    pub dictionary: &'a mut Dictionary,
+    /// The instant of the evaluation, for `NOW()`.
+    pub now: Timestamp,
+    /// The query's own scratch space: numbers for `RAND` and friends, compiled patterns.
+    pub scratch: &'a mut Scratch,
+}
+
+/// A compiled expression.
+pub struct Expr {
+    node: Node,
+    yields_terms: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CompileError {
+    #[error("EXISTS is not allowed inside this expression")]
+    Exists,
+    #[error("function <{iri}> is not known", iri = .iri.as_str())]
+    UnknownFunction { iri: NamedNode },
+    #[error("function {function} does not take {given} arguments")]
+    WrongArity { function: String, given: usize },
+}
+
+impl CompileError {
+    /// The stable code of the error.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Exists => "expr.exists_not_allowed",
+            Self::UnknownFunction { .. } => "expr.unknown_function",
+            Self::WrongArity { .. } => "expr.wrong_arity",
+        }
+    }
+}
+
+/// Compiles an expression of a query without a base IRI.
+///
+/// # Errors
+/// When it contains `EXISTS`, an unknown function or a wrong number of arguments.
+pub fn compile(
+    expression: &Expression,
+    column_of: &dyn Fn(&Variable) -> Option<usize>,
+    dictionary: &mut Dictionary,
+) -> Result<Expr, CompileError> {
+    compile_with_base(expression, None, column_of, dictionary)
+}
+
+/// Compiles an expression; `IRI(…)` resolves against the base. A variable without a column is unbound.
+///
+/// # Errors
+/// As [`compile`].
+pub fn compile_with_base(
+    expression: &Expression,
+    base: Option<&Iri<String>>,
+    column_of: &dyn Fn(&Variable) -> Option<usize>,
+    dictionary: &mut Dictionary,
+) -> Result<Expr, CompileError> {
+    let node = Compiler { base, column_of, dictionary }.node(expression)?;
+    let yields_terms = node.yields_terms();
+    Ok(Expr { node, yields_terms })
+}
+
+impl std::fmt::Debug for Expr {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Expr")
+    }
+}
+
+impl Expr {
+    /// The value for one mapping; `None` is an error, or an unbound variable.
+    pub fn evaluate(&self, row: &[TermId], ctx: &mut EvalContext<'_>) -> Option<TermId> {
+        let mut scope = scope_of(ctx);
+        if self.yields_terms {
+            return self.node.term(row, &mut scope);
+        }
+        let made = self.node.value(row, &mut scope)?.into_made();
+        Some(made.intern(ctx.dictionary))
+    }
+
+    /// Whether the effective boolean value is true.
+    pub fn holds(&self, row: &[TermId], ctx: &mut EvalContext<'_>) -> bool {
+        self.node.truth(row, &mut scope_of(ctx)) == Some(true)
+    }
+
+    /// Whether the value depends on the mapping alone: no `RAND`, `UUID`, `STRUUID`, `BNODE()`, `NOW`.
+    #[must_use]
+    pub fn is_deterministic(&self) -> bool {
+        !self.has_source(|_| true)
+    }
+
+    /// Whether the value depends on the instant of the evaluation.
+    #[must_use]
+    pub fn reads_now(&self) -> bool {
+        self.has_source(|source| source == Source::Now)
+    }
+
+    /// Whether the result is a term passed through, not a computed one. `COUNT` skips errors of such
+    /// an expression and fails on errors of any other, as the reference does.
+    #[must_use]
+    pub fn yields_terms(&self) -> bool {
+        self.yields_terms
+    }
+
+    fn has_source(&self, wanted: impl Fn(Source) -> bool) -> bool {
+        let mut found = false;
+        self.node.walk(&mut |node| found |= matches!(node, Node::Source(source) if wanted(*source)));
+        found
+    }
+}
+
+fn scope_of<'v>(ctx: &'v mut EvalContext<'_>) -> Scope<'v, 'v> {
+    Scope { dictionary: &*ctx.dictionary, now: ctx.now, scratch: &mut *ctx.scratch }
+}

@@ -1,0 +1,340 @@
+//! The compiled form of an expression and its evaluation on one mapping.
+
+use super::builtin::Builtin;
+use super::compare::{Comparison, compare, compare_instants, compare_numbers, equals, equals_by_id};
+use super::numbers::{Number, Operator};
+use super::regexes;
+use super::scratch::Scratch;
+use super::strings::{Concat, sub_str_from};
+use super::text::Text;
+use super::value::{Blank, Value, inlined_number};
+use super::{datetimes, terms};
+use crate::encode::Dictionary;
+use crate::model::TermId;
+use crate::time::Timestamp;
+use oxiri::Iri;
+use oxrdf::BlankNode;
+use regex::Regex;
+use std::cmp::Ordering;
+
+/// One node; children are boxed so that a node stays small.
+pub(super) enum Node {
+    /// A constant; numbers and the like are kept as values, text is read from the dictionary.
+    Constant {
+        id: TermId,
+        scalar: Option<Value<'static>>,
+    },
+    Column(usize),
+    /// A variable that no mapping binds.
+    Unbound,
+    Bound(usize),
+    Or(Vec<Node>),
+    And(Vec<Node>),
+    Not(Box<Node>),
+    Equal(Box<(Node, Node)>),
+    SameTerm(Box<(Node, Node)>),
+    Compare(Comparison, Box<(Node, Node)>),
+    In(Box<Node>, Vec<Node>),
+    Arithmetic(Operator, Box<(Node, Node)>),
+    If(Box<(Node, Node, Node)>),
+    Coalesce(Vec<Node>),
+    Call(Builtin, Vec<Node>),
+    SubStrFrom(Box<(Node, Node)>),
+    Concat(Vec<Node>),
+    Iri(Box<Node>, Option<Iri<String>>),
+    LabelledBlank(Box<Node>),
+    Source(Source),
+    Regex {
+        text: Box<Node>,
+        pattern: Pattern,
+    },
+    Replace {
+        text: Box<Node>,
+        pattern: Pattern,
+        replacement: Box<Node>,
+    },
+}
+
+/// Values that come from outside the mapping.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Source {
+    Now,
+    Rand,
+    Uuid,
+    StrUuid,
+    FreshBlank,
+}
+
+pub(super) enum Pattern {
+    Constant(Option<Regex>),
+    Computed { pattern: Box<Node>, flags: Option<Box<Node>> },
+}
+
+/// What evaluation reads: the terms, borrowed for as long as values live, and the rest.
+pub(super) struct Scope<'v, 's> {
+    pub dictionary: &'v Dictionary,
+    pub now: Timestamp,
+    pub scratch: &'s mut Scratch,
+}
+
+impl Node {
+    /// Whether the result is a term of the mapping or the query as it is, with its lexical form:
+    /// a variable, a constant, or a choice between such.
+    pub(super) fn yields_terms(&self) -> bool {
+        match self {
+            Self::Constant { .. } | Self::Column(_) | Self::Unbound => true,
+            Self::Coalesce(choices) => choices.iter().all(Self::yields_terms),
+            Self::If(branches) => branches.1.yields_terms() && branches.2.yields_terms(),
+            _ => false,
+        }
+    }
+
+    /// The result of a node that [yields terms](Self::yields_terms).
+    pub(super) fn term<'v>(&'v self, row: &[TermId], scope: &mut Scope<'v, '_>) -> Option<TermId> {
+        match self {
+            Self::Constant { id, .. } => Some(*id),
+            Self::Column(column) => Some(row[*column]).filter(|id| id.is_bound()),
+            Self::Coalesce(choices) => choices.iter().find_map(|choice| choice.term(row, scope)),
+            Self::If(branches) => {
+                let branch = if branches.0.truth(row, scope)? { &branches.1 } else { &branches.2 };
+                branch.term(row, scope)
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn value<'v>(&'v self, row: &[TermId], scope: &mut Scope<'v, '_>) -> Option<Value<'v>> {
+        match self {
+            Self::Constant { scalar: Some(scalar), .. } => Some(scalar.clone()),
+            Self::Constant { id, .. } => Some(Value::of(*id, scope.dictionary)),
+            Self::Column(column) => {
+                Some(row[*column]).filter(|id| id.is_bound()).map(|id| Value::of(id, scope.dictionary))
+            }
+            Self::Unbound => None,
+            Self::Arithmetic(operator, sides) => {
+                let (a, b) = (sides.0.number(row, scope)?, sides.1.number(row, scope)?);
+                a.apply(*operator, b).map(Value::Number)
+            }
+            Self::If(branches) => {
+                let branch = if branches.0.truth(row, scope)? { &branches.1 } else { &branches.2 };
+                branch.value(row, scope)
+            }
+            Self::Coalesce(choices) => choices.iter().find_map(|choice| choice.value(row, scope)),
+            Self::Call(builtin, arguments) => call(*builtin, arguments, row, scope),
+            Self::SubStrFrom(arguments) => sub_str_from(arguments.0.value(row, scope)?, arguments.1.value(row, scope)?),
+            Self::Concat(arguments) => concat(arguments, row, scope),
+            Self::Iri(argument, base) => terms::iri(argument.value(row, scope)?, base.as_ref()),
+            Self::LabelledBlank(label) => terms::labelled_blank(label.value(row, scope)?),
+            Self::Source(source) => Some(draw(*source, scope)),
+            Self::Regex { text, pattern } => {
+                let regex = pattern.regex(row, scope)?;
+                regexes::matches(text.value(row, scope)?, &regex)
+            }
+            Self::Replace { text, pattern, replacement } => {
+                let regex = pattern.regex(row, scope)?;
+                regexes::replace(text.value(row, scope)?, &regex, replacement.value(row, scope)?)
+            }
+            _ => self.truth(row, scope).map(Value::Boolean),
+        }
+    }
+
+    /// The effective boolean value.
+    pub(super) fn truth<'v>(&'v self, row: &[TermId], scope: &mut Scope<'v, '_>) -> Option<bool> {
+        match self {
+            Self::Bound(column) => Some(row[*column].is_bound()),
+            Self::Or(sides) => until(sides, true, row, scope),
+            Self::And(sides) => until(sides, false, row, scope),
+            Self::Not(inner) => inner.truth(row, scope).map(|truth| !truth),
+            Self::Equal(sides) => node_equals(&sides.0, &sides.1, row, scope),
+            Self::SameTerm(sides) => same_term(&sides.0, &sides.1, row, scope),
+            Self::Compare(comparison, sides) => {
+                node_compare(&sides.0, &sides.1, row, scope).map(|ordering| comparison.accepts(ordering))
+            }
+            Self::In(needle, list) => is_in(needle, list, row, scope),
+            other => other.value(row, scope)?.effective_boolean(),
+        }
+    }
+
+    /// The id of a column or a constant, which needs no computing.
+    fn plain_id(&self, row: &[TermId]) -> Option<TermId> {
+        match self {
+            Self::Constant { id, .. } => Some(*id),
+            Self::Column(column) => Some(row[*column]).filter(|id| id.is_bound()),
+            _ => None,
+        }
+    }
+
+    /// A number that is in the row, in the query, or computed from such: no value is built for it.
+    fn plain_number(&self, row: &[TermId]) -> Option<Number> {
+        match self {
+            Self::Constant { scalar: Some(Value::Number(number)), .. } => Some(*number),
+            Self::Column(column) => inlined_number(row[*column]),
+            Self::Arithmetic(operator, sides) => {
+                sides.0.plain_number(row)?.apply(*operator, sides.1.plain_number(row)?)
+            }
+            _ => None,
+        }
+    }
+
+    fn number<'v>(&'v self, row: &[TermId], scope: &mut Scope<'v, '_>) -> Option<Number> {
+        self.plain_number(row).or_else(|| self.value(row, scope)?.as_number())
+    }
+
+    /// Calls `visit` on this node and all below it.
+    pub(super) fn walk(&self, visit: &mut dyn FnMut(&Node)) {
+        visit(self);
+        match self {
+            Self::Constant { .. } | Self::Column(_) | Self::Unbound | Self::Bound(_) | Self::Source(_) => {}
+            Self::Not(inner) | Self::Iri(inner, _) | Self::LabelledBlank(inner) => inner.walk(visit),
+            Self::Or(list) | Self::And(list) | Self::Coalesce(list) | Self::Call(_, list) | Self::Concat(list) => {
+                list.iter().for_each(|node| node.walk(visit));
+            }
+            Self::Equal(sides)
+            | Self::SameTerm(sides)
+            | Self::Compare(_, sides)
+            | Self::Arithmetic(_, sides)
+            | Self::SubStrFrom(sides) => {
+                sides.0.walk(visit);
+                sides.1.walk(visit);
+            }
+            Self::In(needle, list) => {
+                needle.walk(visit);
+                list.iter().for_each(|node| node.walk(visit));
+            }
+            Self::If(branches) => [&branches.0, &branches.1, &branches.2].into_iter().for_each(|node| node.walk(visit)),
+            Self::Regex { text, pattern } => {
+                text.walk(visit);
+                pattern.walk(visit);
+            }
+            Self::Replace { text, pattern, replacement } => {
+                text.walk(visit);
+                pattern.walk(visit);
+                replacement.walk(visit);
+            }
+        }
+    }
+}
+
+impl Pattern {
+    fn regex<'v>(&'v self, row: &[TermId], scope: &mut Scope<'v, '_>) -> Option<Regex> {
+        match self {
+            Self::Constant(regex) => regex.clone(),
+            Self::Computed { pattern, flags } => {
+                let pattern = pattern.value(row, scope)?.into_string()?;
+                let flags = match flags {
+                    Some(flags) => flags.value(row, scope)?.into_string()?,
+                    None => Text::Borrowed(""),
+                };
+                scope.scratch.regexes.get(pattern.as_str(), flags.as_str())
+            }
+        }
+    }
+
+    fn walk(&self, visit: &mut dyn FnMut(&Node)) {
+        if let Self::Computed { pattern, flags } = self {
+            pattern.walk(visit);
+            if let Some(flags) = flags {
+                flags.walk(visit);
+            }
+        }
+    }
+}
+
+/// `||` (deciding = true) and `&&` (deciding = false): an error counts unless another side decides.
+fn until<'v>(sides: &'v [Node], deciding: bool, row: &[TermId], scope: &mut Scope<'v, '_>) -> Option<bool> {
+    let mut failed = false;
+    for side in sides {
+        match side.truth(row, scope) {
+            Some(truth) if truth == deciding => return Some(deciding),
+            Some(_) => {}
+            None => failed = true,
+        }
+    }
+    (!failed).then_some(!deciding)
+}
+
+fn node_compare<'v>(a: &'v Node, b: &'v Node, row: &[TermId], scope: &mut Scope<'v, '_>) -> Option<Ordering> {
+    if let (Some(a), Some(b)) = (a.plain_number(row), b.plain_number(row)) {
+        return compare_numbers(a, b);
+    }
+    if let (Some(a), Some(b)) = (a.plain_id(row), b.plain_id(row))
+        && let Some(ordering) = compare_instants(a, b)
+    {
+        return Some(ordering);
+    }
+    let (a, b) = (a.value(row, scope)?, b.value(row, scope)?);
+    compare(&a, &b)
+}
+
+fn node_equals<'v>(a: &'v Node, b: &'v Node, row: &[TermId], scope: &mut Scope<'v, '_>) -> Option<bool> {
+    if let (Some(a), Some(b)) = (a.plain_number(row), b.plain_number(row)) {
+        return Some(a.equals(b));
+    }
+    if let (Some(a), Some(b)) = (a.plain_id(row), b.plain_id(row))
+        && let Some(decided) = equals_by_id(a, b, scope.dictionary)
+    {
+        return Some(decided);
+    }
+    let (a, b) = (a.value(row, scope)?, b.value(row, scope)?);
+    equals(&a, &b)
+}
+
+/// Terms of the mapping are compared as they are; computed ones in the form they would be written.
+fn same_term<'v>(a: &'v Node, b: &'v Node, row: &[TermId], scope: &mut Scope<'v, '_>) -> Option<bool> {
+    let (term, computed) = match (a.yields_terms(), b.yields_terms()) {
+        (true, true) => return Some(a.term(row, scope)? == b.term(row, scope)?),
+        (false, false) => {
+            let (a, b) = (a.value(row, scope)?, b.value(row, scope)?);
+            return Some(a.is_identical(&b));
+        }
+        (true, false) => (a, b),
+        (false, true) => (b, a),
+    };
+    let (term, computed) = (term.term(row, scope)?, computed.value(row, scope)?);
+    Some(computed.find_id(scope.dictionary) == Some(term))
+}
+
+fn is_in<'v>(needle: &'v Node, list: &'v [Node], row: &[TermId], scope: &mut Scope<'v, '_>) -> Option<bool> {
+    let needle = needle.value(row, scope)?;
+    let mut failed = false;
+    for node in list {
+        match node.value(row, scope).and_then(|value| equals(&needle, &value)) {
+            Some(true) => return Some(true),
+            Some(false) => {}
+            None => failed = true,
+        }
+    }
+    (!failed).then_some(false)
+}
+
+fn call<'v>(builtin: Builtin, arguments: &'v [Node], row: &[TermId], scope: &mut Scope<'v, '_>) -> Option<Value<'v>> {
+    match (builtin, arguments) {
+        (Builtin::Unary(function), [a]) => function(a.value(row, scope)?),
+        (Builtin::Binary(function), [a, b]) => function(a.value(row, scope)?, b.value(row, scope)?),
+        (Builtin::Ternary(function), [a, b, c]) => {
+            function(a.value(row, scope)?, b.value(row, scope)?, c.value(row, scope)?)
+        }
+        _ => unreachable!("the compiler checks the number of arguments"),
+    }
+}
+
+fn concat<'v>(arguments: &'v [Node], row: &[TermId], scope: &mut Scope<'v, '_>) -> Option<Value<'v>> {
+    let mut result = Concat::default();
+    for argument in arguments {
+        result.push(argument.value(row, scope)?)?;
+    }
+    Some(result.finish())
+}
+
+fn draw(source: Source, scope: &mut Scope<'_, '_>) -> Value<'static> {
+    match source {
+        Source::Now => datetimes::at_instant(scope.now),
+        Source::Rand => Value::Number(Number::Double(scope.scratch.next_fraction().into())),
+        Source::Uuid => Value::Iri(Text::Owned(format!("urn:uuid:{}", scope.scratch.next_uuid()))),
+        Source::StrUuid => Value::String(Text::Owned(scope.scratch.next_uuid())),
+        Source::FreshBlank => {
+            let node = BlankNode::new_from_unique_id(scope.scratch.next_u128());
+            Value::Blank(Blank::Labelled(Text::Owned(node.into_string())))
+        }
+    }
+}

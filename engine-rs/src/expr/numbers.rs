@@ -1,0 +1,223 @@
+//! Numbers of the four XSD kinds, their promotion and their arithmetic.
+//!
+//! Integers are 64 bits, decimals have 18 fractional digits in 128 bits; an overflow is "no value".
+
+use crate::model::TermId;
+use oxrdf::Literal;
+use oxsdatatypes::{Boolean, Decimal, Double, Float, Integer};
+use std::cmp::Ordering;
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Number {
+    Integer(Integer),
+    Decimal(Decimal),
+    Float(Float),
+    Double(Double),
+}
+
+/// Two numbers brought to the kind in which they meet.
+enum Pair {
+    Integers(Integer, Integer),
+    Decimals(Decimal, Decimal),
+    Floats(Float, Float),
+    Doubles(Double, Double),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Operator {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+}
+
+impl Number {
+    pub(crate) fn to_decimal(self) -> Option<Decimal> {
+        match self {
+            Self::Integer(value) => Some(value.into()),
+            Self::Decimal(value) => Some(value),
+            Self::Float(value) => value.try_into().ok(),
+            Self::Double(value) => value.try_into().ok(),
+        }
+    }
+
+    pub(crate) fn to_float(self) -> Float {
+        match self {
+            Self::Integer(value) => value.into(),
+            Self::Decimal(value) => value.into(),
+            Self::Float(value) => value,
+            Self::Double(value) => value.into(),
+        }
+    }
+
+    pub(crate) fn to_double(self) -> Double {
+        match self {
+            Self::Integer(value) => value.into(),
+            Self::Decimal(value) => value.into(),
+            Self::Float(value) => value.into(),
+            Self::Double(value) => value,
+        }
+    }
+
+    pub(crate) fn to_integer(self) -> Option<Integer> {
+        match self {
+            Self::Integer(value) => Some(value),
+            Self::Decimal(value) => value.try_into().ok(),
+            Self::Float(value) => value.try_into().ok(),
+            Self::Double(value) => value.try_into().ok(),
+        }
+    }
+
+    /// Neither zero nor NaN.
+    pub(crate) fn is_truthy(self) -> bool {
+        match self {
+            Self::Integer(value) => Boolean::from(value).into(),
+            Self::Decimal(value) => Boolean::from(value).into(),
+            Self::Float(value) => Boolean::from(value).into(),
+            Self::Double(value) => Boolean::from(value).into(),
+        }
+    }
+
+    pub(crate) fn is_identical(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Integer(a), Self::Integer(b)) => a == b,
+            (Self::Decimal(a), Self::Decimal(b)) => a == b,
+            (Self::Float(a), Self::Float(b)) => a.is_identical_with(b),
+            (Self::Double(a), Self::Double(b)) => a.is_identical_with(b),
+            _ => false,
+        }
+    }
+
+    /// The id, when the number fits into one. There is one NaN, whatever bits arithmetic gave it.
+    pub(crate) fn inline_id(self) -> Option<TermId> {
+        match self {
+            Self::Integer(value) => TermId::integer(value.into()),
+            Self::Decimal(value) => TermId::decimal(value),
+            Self::Float(value) if value.is_nan() => Some(TermId::float(f32::NAN)),
+            Self::Float(value) => Some(TermId::float(value.into())),
+            Self::Double(value) if value.is_nan() => TermId::double(f64::NAN),
+            Self::Double(value) => TermId::double(value.into()),
+        }
+    }
+
+    pub(crate) fn to_literal(self) -> Literal {
+        match self {
+            Self::Integer(value) => value.into(),
+            Self::Decimal(value) => value.into(),
+            Self::Float(value) => value.into(),
+            Self::Double(value) => value.into(),
+        }
+    }
+
+    pub(crate) fn equals(self, other: Self) -> bool {
+        match promote(self, other) {
+            Pair::Integers(a, b) => a == b,
+            Pair::Decimals(a, b) => a == b,
+            Pair::Floats(a, b) => a == b,
+            Pair::Doubles(a, b) => a == b,
+        }
+    }
+
+    pub(crate) fn compare(self, other: Self) -> Option<Ordering> {
+        match promote(self, other) {
+            Pair::Integers(a, b) => a.partial_cmp(&b),
+            Pair::Decimals(a, b) => a.partial_cmp(&b),
+            Pair::Floats(a, b) => a.partial_cmp(&b),
+            Pair::Doubles(a, b) => a.partial_cmp(&b),
+        }
+    }
+
+    pub(crate) fn apply(self, operator: Operator, other: Self) -> Option<Self> {
+        match promote(self, other) {
+            Pair::Integers(a, b) => integers(operator, a, b),
+            Pair::Decimals(a, b) => decimals(operator, a, b).map(Self::Decimal),
+            Pair::Floats(a, b) => Some(Self::Float(match operator {
+                Operator::Add => a + b,
+                Operator::Subtract => a - b,
+                Operator::Multiply => a * b,
+                Operator::Divide => a / b,
+            })),
+            Pair::Doubles(a, b) => Some(Self::Double(match operator {
+                Operator::Add => a + b,
+                Operator::Subtract => a - b,
+                Operator::Multiply => a * b,
+                Operator::Divide => a / b,
+            })),
+        }
+    }
+
+    pub(crate) fn negate(self) -> Option<Self> {
+        Some(match self {
+            Self::Integer(value) => Self::Integer(value.checked_neg()?),
+            Self::Decimal(value) => Self::Decimal(value.checked_neg()?),
+            Self::Float(value) => Self::Float(-value),
+            Self::Double(value) => Self::Double(-value),
+        })
+    }
+
+    pub(crate) fn abs(self) -> Option<Self> {
+        Some(match self {
+            Self::Integer(value) => Self::Integer(value.checked_abs()?),
+            Self::Decimal(value) => Self::Decimal(value.checked_abs()?),
+            Self::Float(value) => Self::Float(value.abs()),
+            Self::Double(value) => Self::Double(value.abs()),
+        })
+    }
+
+    pub(crate) fn ceil(self) -> Option<Self> {
+        Some(match self {
+            Self::Integer(value) => Self::Integer(value),
+            Self::Decimal(value) => Self::Decimal(value.checked_ceil()?),
+            Self::Float(value) => Self::Float(value.ceil()),
+            Self::Double(value) => Self::Double(value.ceil()),
+        })
+    }
+
+    pub(crate) fn floor(self) -> Option<Self> {
+        Some(match self {
+            Self::Integer(value) => Self::Integer(value),
+            Self::Decimal(value) => Self::Decimal(value.checked_floor()?),
+            Self::Float(value) => Self::Float(value.floor()),
+            Self::Double(value) => Self::Double(value.floor()),
+        })
+    }
+
+    pub(crate) fn round(self) -> Option<Self> {
+        Some(match self {
+            Self::Integer(value) => Self::Integer(value),
+            Self::Decimal(value) => Self::Decimal(value.checked_round()?),
+            Self::Float(value) => Self::Float(value.round()),
+            Self::Double(value) => Self::Double(value.round()),
+        })
+    }
+}
+
+fn promote(a: Number, b: Number) -> Pair {
+    use Number as N;
+    match (a, b) {
+        (N::Integer(a), N::Integer(b)) => Pair::Integers(a, b),
+        (N::Integer(a), N::Decimal(b)) => Pair::Decimals(a.into(), b),
+        (N::Decimal(a), N::Integer(b)) => Pair::Decimals(a, b.into()),
+        (N::Decimal(a), N::Decimal(b)) => Pair::Decimals(a, b),
+        (N::Double(_), _) | (_, N::Double(_)) => Pair::Doubles(a.to_double(), b.to_double()),
+        (N::Float(_), _) | (_, N::Float(_)) => Pair::Floats(a.to_float(), b.to_float()),
+    }
+}
+
+fn integers(operator: Operator, a: Integer, b: Integer) -> Option<Number> {
+    Some(Number::Integer(match operator {
+        Operator::Add => a.checked_add(b)?,
+        Operator::Subtract => a.checked_sub(b)?,
+        Operator::Multiply => a.checked_mul(b)?,
+        Operator::Divide => return Decimal::from(a).checked_div(b).map(Number::Decimal),
+    }))
+}
+
+fn decimals(operator: Operator, a: Decimal, b: Decimal) -> Option<Decimal> {
+    match operator {
+        Operator::Add => a.checked_add(b),
+        Operator::Subtract => a.checked_sub(b),
+        Operator::Multiply => a.checked_mul(b),
+        Operator::Divide => a.checked_div(b),
+    }
+}

@@ -1,0 +1,219 @@
+//! One total order on terms, for ORDER BY, MIN, MAX and ties.
+//!
+//! Unbound, blank nodes, IRIs, literals, triple terms. Literals: numbers by value (NaN last), then
+//! dateTimes by instant, then all others by text, datatype and language. Inside each of these groups this
+//! is what the reference evaluator does; across them its order is not transitive, so ours has to differ.
+//!
+//! A number's key is the nearest double and what an integer or decimal has beyond it. Doubles sit
+//! at the shortest decimal that reads back as them, so `0.1` the double and `0.1` the decimal are
+//! equal, as `=` has it, and long integers and decimals are still told apart.
+
+use super::numbers::Number;
+use super::text::Text;
+use super::value::{Blank, TripleValue, Value};
+use crate::encode::Dictionary;
+use crate::model::TermId;
+use oxrdf::BaseDirection;
+use oxrdf::vocab::{rdf, xsd};
+use oxsdatatypes::{DateTime, Decimal};
+use std::cmp::Ordering;
+use std::str::FromStr;
+
+/// A key that orders terms by value, free of the dictionary. Terms with equal values have equal keys.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct SortKey(Key);
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+enum Key {
+    Unbound,
+    Blank(Box<str>),
+    Iri(Box<str>),
+    Number { nearest: SortableDouble, beyond: Halves },
+    NotANumber,
+    DateTime { at: Halves, zoned: bool },
+    Literal(LiteralKey),
+    Triple(Box<[SortKey; 3]>),
+}
+
+/// A double (never NaN) as an integer of the same order; both zeros are one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+struct SortableDouble(i64);
+
+/// A 128-bit integer in two halves, which keeps the key at 32 bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+struct Halves(i64, u64);
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct LiteralKey {
+    text: Box<str>,
+    /// Datatype, language and direction, separated by NUL; `None` is `xsd:string`.
+    kind: Option<Box<str>>,
+}
+
+const TEN_TO_18: i128 = 1_000_000_000_000_000_000;
+/// Decimals below this many units have at most 15 digits: their nearest double identifies them.
+const FIFTEEN_DIGITS: i128 = 1_000_000_000_000_000;
+const EXACT_INTEGERS_MAX: i64 = 1 << 53;
+
+#[must_use]
+pub fn sort_key(id: TermId, dictionary: &Dictionary) -> SortKey {
+    if id.is_bound() { key_of(&Value::of(id, dictionary)) } else { SortKey(Key::Unbound) }
+}
+
+/// A total order on terms: by [`sort_key`], and different terms of equal value by kind of number,
+/// then by their text. Never `Equal` for different terms, and blind to the ids themselves.
+#[must_use]
+pub fn compare_terms(a: TermId, b: TermId, dictionary: &Dictionary) -> Ordering {
+    if a == b {
+        return Ordering::Equal;
+    }
+    sort_key(a, dictionary).cmp(&sort_key(b, dictionary)).then_with(|| compare_equals(a, b, dictionary))
+}
+
+/// [`compare_terms`] for two terms known to have equal keys.
+pub(crate) fn compare_equals(a: TermId, b: TermId, dictionary: &Dictionary) -> Ordering {
+    if a == b || !a.is_bound() || !b.is_bound() {
+        return a.is_bound().cmp(&b.is_bound());
+    }
+    let rank = |id| number_rank(&Value::of(id, dictionary));
+    rank(a).cmp(&rank(b)).then_with(|| dictionary.term(a).to_string().cmp(&dictionary.term(b).to_string()))
+}
+
+/// Numbers of equal value in the order of their datatypes' names.
+fn number_rank(value: &Value<'_>) -> u8 {
+    match value.as_number() {
+        Some(Number::Decimal(_)) => 0,
+        Some(Number::Double(_)) => 1,
+        Some(Number::Float(_)) => 2,
+        Some(Number::Integer(_)) => 3,
+        None => 4,
+    }
+}
+
+fn key_of(value: &Value<'_>) -> SortKey {
+    SortKey(match value {
+        Value::Iri(iri) => Key::Iri(iri.as_str().into()),
+        Value::Blank(Blank::Numbered(number)) => Key::Blank(format!("b{number}").into()),
+        Value::Blank(Blank::Labelled(label)) => Key::Blank(label.as_str().into()),
+        Value::Number(number) => number_key(*number),
+        Value::DateTime(at) => date_time_key(*at),
+        Value::Triple(triple) => triple_key(triple),
+        Value::String(text) => literal_key(text, None),
+        Value::Boolean(value) => {
+            literal_key(&Text::Borrowed(if *value { "true" } else { "false" }), Some(xsd::BOOLEAN.as_str()))
+        }
+        Value::Other { text, datatype } => literal_key(text, Some(datatype.as_str())),
+        Value::LangString(text, language) => {
+            let (datatype, direction) = match language.direction {
+                None => (rdf::LANG_STRING, ""),
+                Some(BaseDirection::Ltr) => (rdf::DIR_LANG_STRING, "ltr"),
+                Some(BaseDirection::Rtl) => (rdf::DIR_LANG_STRING, "rtl"),
+            };
+            let kind = format!("{}\0{}\0{direction}", datatype.as_str(), language.tag.as_str());
+            literal_key(text, Some(&kind))
+        }
+    })
+}
+
+fn literal_key(text: &Text<'_>, kind: Option<&str>) -> Key {
+    Key::Literal(LiteralKey { text: text.as_str().into(), kind: kind.map(Into::into) })
+}
+
+fn triple_key(triple: &TripleValue<'_>) -> Key {
+    let predicate = SortKey(Key::Iri(triple.predicate.as_str().into()));
+    Key::Triple(Box::new([key_of(&triple.subject), predicate, key_of(&triple.object)]))
+}
+
+/// Without a zone, the instant is read as UTC and comes just before the same instant with one.
+fn date_time_key(at: DateTime) -> Key {
+    let bytes = at.to_be_bytes();
+    let mut raw = [0; 16];
+    raw.copy_from_slice(&bytes[..16]);
+    Key::DateTime { at: Halves::of(i128::from_be_bytes(raw)), zoned: at.timezone_offset().is_some() }
+}
+
+fn number_key(number: Number) -> Key {
+    match number {
+        Number::Integer(value) => integer_key(value.into()),
+        Number::Decimal(value) => decimal_key(value),
+        Number::Float(_) | Number::Double(_) => {
+            let value: f64 = number.to_double().into();
+            if value.is_nan() { Key::NotANumber } else { at(value, 0) }
+        }
+    }
+}
+
+fn at(nearest: f64, beyond: i128) -> Key {
+    Key::Number { nearest: SortableDouble::of(nearest), beyond: Halves::of(beyond) }
+}
+
+fn integer_key(value: i64) -> Key {
+    let nearest = value as f64;
+    if value.unsigned_abs() <= EXACT_INTEGERS_MAX.unsigned_abs() {
+        return at(nearest, 0);
+    }
+    at(nearest, (i128::from(value) - nearest as i128) * TEN_TO_18)
+}
+
+fn decimal_key(value: Decimal) -> Key {
+    let raw = i128::from_be_bytes(value.to_be_bytes());
+    let (mut mantissa, mut scale) = (raw, TEN_TO_18);
+    while mantissa.abs() >= FIFTEEN_DIGITS && scale > 1 && mantissa % 10 == 0 {
+        mantissa /= 10;
+        scale /= 10;
+    }
+    // Both are exact as doubles here, so the division rounds once.
+    if mantissa > -FIFTEEN_DIGITS && mantissa < FIFTEEN_DIGITS {
+        return at(mantissa as f64 / scale as f64, 0);
+    }
+    long_decimal_key(raw, &value.to_string())
+}
+
+fn long_decimal_key(raw: i128, text: &str) -> Key {
+    let nearest = f64::from_str(text).unwrap_or(0.0);
+    let reference = if nearest.abs() >= EXACT_INTEGERS_MAX as f64 {
+        // May wrap at the end of the range, and so does the difference below, back to the right value.
+        (nearest as i128).wrapping_mul(TEN_TO_18)
+    } else {
+        shortest_decimal(nearest)
+    };
+    at(nearest, raw.wrapping_sub(reference))
+}
+
+/// The shortest decimal that reads back as this double, cut after 18 fractional digits.
+fn shortest_decimal(value: f64) -> i128 {
+    let text = value.to_string();
+    let cut = text.find('.').map_or(text.len(), |dot| text.len().min(dot + 19));
+    Decimal::from_str(&text[..cut]).map_or(0, |decimal| i128::from_be_bytes(decimal.to_be_bytes()))
+}
+
+impl SortableDouble {
+    fn of(value: f64) -> Self {
+        let bits = if value == 0.0 { 0 } else { value.to_bits() as i64 };
+        Self(bits ^ (((bits >> 63) as u64) >> 1) as i64)
+    }
+}
+
+impl Halves {
+    fn of(value: i128) -> Self {
+        Self((value >> 64) as i64, value as u64)
+    }
+}
+
+impl LiteralKey {
+    fn kind(&self) -> &str {
+        self.kind.as_deref().unwrap_or(xsd::STRING.as_str())
+    }
+}
+
+impl Ord for LiteralKey {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.text.cmp(&other.text).then_with(|| self.kind().cmp(other.kind()))
+    }
+}
+
+impl PartialOrd for LiteralKey {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}

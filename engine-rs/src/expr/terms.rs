@@ -1,0 +1,148 @@
+//! Functions that take terms apart and put them together.
+
+use super::builtin::Builtin;
+use super::numbers::Number;
+use super::text::{Language, Text};
+use super::value::{TripleValue, Value};
+use oxiri::Iri;
+use oxrdf::vocab::{rdf, xsd};
+use oxrdf::{BaseDirection, BlankNode, Literal, NamedNodeRef};
+use spargebra::algebra::Function;
+
+pub(super) fn builtin(function: &Function) -> Option<Builtin> {
+    Some(match function {
+        Function::Str => Builtin::Unary(str),
+        Function::Lang => Builtin::Unary(lang),
+        Function::LangDir => Builtin::Unary(lang_dir),
+        Function::Datatype => Builtin::Unary(datatype),
+        Function::StrLang => Builtin::Binary(str_lang),
+        Function::StrLangDir => Builtin::Ternary(str_lang_dir),
+        Function::StrDt => Builtin::Binary(str_dt),
+        Function::IsIri => Builtin::Unary(|value| Some(Value::Boolean(matches!(value, Value::Iri(_))))),
+        Function::IsBlank => Builtin::Unary(|value| Some(Value::Boolean(matches!(value, Value::Blank(_))))),
+        Function::IsTriple => Builtin::Unary(|value| Some(Value::Boolean(matches!(value, Value::Triple(_))))),
+        Function::IsLiteral => Builtin::Unary(|value| Some(Value::Boolean(is_literal(&value)))),
+        Function::HasLang => Builtin::Unary(|value| Some(Value::Boolean(matches!(value, Value::LangString(..))))),
+        Function::HasLangDir => Builtin::Unary(|value| {
+            Some(Value::Boolean(matches!(value, Value::LangString(_, Language { direction: Some(_), .. }))))
+        }),
+        Function::Triple => Builtin::Ternary(triple),
+        Function::Subject => Builtin::Unary(|value| parts(value).map(|triple| triple.subject)),
+        Function::Predicate => Builtin::Unary(|value| parts(value).map(|triple| Value::Iri(triple.predicate))),
+        Function::Object => Builtin::Unary(|value| parts(value).map(|triple| triple.object)),
+        _ => return None,
+    })
+}
+
+/// `STR` and the cast to `xsd:string`.
+pub(super) fn str(value: Value<'_>) -> Option<Value<'_>> {
+    Some(Value::String(match value {
+        Value::Iri(text) | Value::String(text) | Value::LangString(text, _) | Value::Other { text, .. } => text,
+        Value::Boolean(value) => Text::Borrowed(if value { "true" } else { "false" }),
+        Value::Number(number) => Text::Owned(number.to_literal().destruct().0),
+        Value::DateTime(at) => Text::Owned(at.to_string()),
+        Value::Blank(_) | Value::Triple(_) => return None,
+    }))
+}
+
+/// `IRI(…)`: strings are resolved against the base of the query, if it has one.
+pub(super) fn iri<'d>(value: Value<'d>, base: Option<&Iri<String>>) -> Option<Value<'d>> {
+    let text = match value {
+        Value::Iri(_) => return Some(value),
+        Value::String(text) => text,
+        _ => return None,
+    };
+    let resolved = match base {
+        Some(base) => base.resolve(text.as_str()),
+        None => Iri::parse(text.into_string()),
+    };
+    Text::made(resolved.ok()?.into_inner()).map(Value::Iri)
+}
+
+/// `BNODE(label)`.
+pub(super) fn labelled_blank(value: Value<'_>) -> Option<Value<'_>> {
+    let node = BlankNode::new(value.into_string()?.into_string()).ok()?;
+    Some(Value::Blank(super::value::Blank::Labelled(Text::Owned(node.into_string()))))
+}
+
+fn is_literal(value: &Value<'_>) -> bool {
+    !matches!(value, Value::Iri(_) | Value::Blank(_) | Value::Triple(_))
+}
+
+fn lang(value: Value<'_>) -> Option<Value<'_>> {
+    match value {
+        Value::LangString(_, language) => Some(Value::String(language.tag)),
+        other => is_literal(&other).then_some(Value::String(Text::Borrowed(""))),
+    }
+}
+
+fn lang_dir(value: Value<'_>) -> Option<Value<'_>> {
+    let direction = match value {
+        Value::LangString(_, Language { direction: Some(BaseDirection::Ltr), .. }) => "ltr",
+        Value::LangString(_, Language { direction: Some(BaseDirection::Rtl), .. }) => "rtl",
+        other => return is_literal(&other).then_some(Value::String(Text::Borrowed(""))),
+    };
+    Some(Value::String(Text::Borrowed(direction)))
+}
+
+fn datatype(value: Value<'_>) -> Option<Value<'_>> {
+    let known: NamedNodeRef<'static> = match value {
+        Value::String(_) => xsd::STRING,
+        Value::LangString(_, Language { direction: None, .. }) => rdf::LANG_STRING,
+        Value::LangString(..) => rdf::DIR_LANG_STRING,
+        Value::Boolean(_) => xsd::BOOLEAN,
+        Value::Number(Number::Integer(_)) => xsd::INTEGER,
+        Value::Number(Number::Decimal(_)) => xsd::DECIMAL,
+        Value::Number(Number::Float(_)) => xsd::FLOAT,
+        Value::Number(Number::Double(_)) => xsd::DOUBLE,
+        Value::DateTime(_) => xsd::DATE_TIME,
+        Value::Other { datatype, .. } => return Some(Value::Iri(datatype)),
+        Value::Iri(_) | Value::Blank(_) | Value::Triple(_) => return None,
+    };
+    Some(Value::Iri(Text::Borrowed(known.as_str())))
+}
+
+fn str_lang<'d>(text: Value<'d>, tag: Value<'d>) -> Option<Value<'d>> {
+    let (text, tag) = (text.into_string()?, tag.into_string()?);
+    tagged(Literal::new_language_tagged_literal(text.into_string(), tag.into_string()).ok()?)
+}
+
+fn str_lang_dir<'d>(text: Value<'d>, tag: Value<'d>, direction: Value<'d>) -> Option<Value<'d>> {
+    let (text, tag, direction) = (text.into_string()?, tag.into_string()?, direction.into_string()?);
+    let direction = match direction.as_str() {
+        "ltr" => BaseDirection::Ltr,
+        "rtl" => BaseDirection::Rtl,
+        _ => return None,
+    };
+    tagged(Literal::new_directional_language_tagged_literal(text.into_string(), tag.into_string(), direction).ok()?)
+}
+
+/// A checked language-tagged literal as a value: oxrdf brings the tag to lower case.
+fn tagged(literal: Literal) -> Option<Value<'static>> {
+    let (text, _, tag, direction) = literal.destruct();
+    Some(Value::LangString(Text::Owned(text), Language { tag: Text::Owned(tag?), direction }))
+}
+
+fn str_dt<'d>(text: Value<'d>, datatype: Value<'d>) -> Option<Value<'d>> {
+    let text = text.into_string()?;
+    match datatype {
+        Value::Iri(datatype) => Some(Value::typed(text, datatype)),
+        _ => None,
+    }
+}
+
+fn triple<'d>(subject: Value<'d>, predicate: Value<'d>, object: Value<'d>) -> Option<Value<'d>> {
+    match (&subject, predicate) {
+        (Value::Iri(_) | Value::Blank(_), Value::Iri(predicate)) => {
+            Some(Value::Triple(Box::new(TripleValue { subject, predicate, object })))
+        }
+        _ => None,
+    }
+}
+
+fn parts(value: Value<'_>) -> Option<TripleValue<'_>> {
+    match value {
+        Value::Triple(triple) => Some(*triple),
+        _ => None,
+    }
+}

@@ -1,0 +1,29 @@
+//! The contract between operators: absorb deltas, emit deltas, nothing else.
+
+use crate::expr::EvalContext;
+use crate::leaf::Leaf;
+use crate::model::Batch;
+use crate::store::StaticGraphs;
+use crate::window::Window;
+
+/// What an operator may look at while it works: expressions' context, leaves to probe, and, for
+/// re-evaluation alone, the contents of windows and static graphs.
+pub(crate) struct Flow<'a> {
+    pub eval: EvalContext<'a>,
+    pub leaves: &'a [Leaf],
+    pub windows: &'a [Window],
+    pub graphs: &'a StaticGraphs,
+}
+
+/// An operator of a query. Deltas of one instant come in any order and any number of calls;
+/// `finish` is called once per instant, after the last of them.
+pub(crate) trait Operator: Send + std::fmt::Debug {
+    /// Takes deltas from the input with this number.
+    fn absorb(&mut self, port: usize, deltas: &Batch, out: &mut Batch, flow: &mut Flow<'_>);
+
+    /// The instant is complete: emit what had to wait for all of its deltas.
+    fn finish(&mut self, _out: &mut Batch, _flow: &mut Flow<'_>) {}
+
+    /// Mappings (and groups, keys …) the operator keeps.
+    fn state_size(&self) -> usize;
+}

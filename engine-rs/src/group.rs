@@ -1,0 +1,159 @@
+//! GROUP BY: groups and their accumulators; one row per group, replaced when its values change.
+//!
+//! Values are added and taken away as mappings come and go (the papers' Algorithm 6); rows are
+//! emitted once per instant, when all deltas are in. Without GROUP BY there is one group that is
+//! there even when it is empty. Cost per delta: one hash and one update per aggregate.
+
+use crate::aggregate::{Accumulator, AggregateSpec};
+use crate::expr::Expr;
+use crate::flow::{Flow, Operator};
+use crate::model::{Batch, Row, RowMap, TermId, Weight, count_row};
+
+/// One aggregate of a SELECT.
+#[derive(Debug)]
+pub(crate) enum Aggregate {
+    /// `COUNT(*)`
+    Rows,
+    /// `COUNT(DISTINCT *)`
+    DistinctRows,
+    /// An aggregate of an expression.
+    Of(Expr, AggregateSpec),
+}
+
+#[derive(Debug)]
+enum State {
+    DistinctRows(RowMap<Weight>),
+    Of(Accumulator),
+    /// `COUNT(*)` is the group's own count.
+    Rows,
+}
+
+#[derive(Debug)]
+struct Members {
+    count: Weight,
+    states: Vec<State>,
+    shown: Option<Row>,
+    is_dirty: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Group {
+    key_columns: Vec<usize>,
+    /// Whether there is a GROUP BY: then an empty group has no row.
+    grouped: bool,
+    aggregates: Vec<Aggregate>,
+    groups: RowMap<Members>,
+    dirty: Vec<Row>,
+}
+
+impl Group {
+    pub(crate) fn new(key_columns: Vec<usize>, aggregates: Vec<Aggregate>, grouped: bool) -> Self {
+        let mut group = Self { key_columns, grouped, aggregates, groups: RowMap::default(), dirty: Vec::new() };
+        if !grouped {
+            group.touch(Row::default());
+        }
+        group
+    }
+
+    /// The group of a key, marked as changed at this instant.
+    fn touch(&mut self, key: Row) -> &mut Members {
+        let aggregates = &self.aggregates;
+        let members = self.groups.entry(key.clone()).or_insert_with(|| Members {
+            count: 0,
+            states: aggregates.iter().map(State::new).collect(),
+            shown: None,
+            is_dirty: false,
+        });
+        if !std::mem::replace(&mut members.is_dirty, true) {
+            self.dirty.push(key);
+        }
+        members
+    }
+
+    fn update(&mut self, row: &[TermId], weight: Weight, flow: &mut Flow<'_>) {
+        let key: Row = self.key_columns.iter().map(|column| row[*column]).collect();
+        self.touch(key.clone());
+        let members = self.groups.get_mut(&key).expect("the group was just touched");
+        members.count += weight;
+        for (aggregate, state) in self.aggregates.iter().zip(&mut members.states) {
+            match (aggregate, state) {
+                (Aggregate::Of(expression, _), State::Of(accumulator)) => {
+                    let value = expression.evaluate(row, &mut flow.eval);
+                    accumulator.update(value, weight, flow.eval.dictionary);
+                }
+                (_, State::DistinctRows(rows)) => {
+                    count_row(rows, row, weight);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn show(&mut self, key: &Row, out: &mut Batch, flow: &mut Flow<'_>) {
+        let always_there = !self.grouped;
+        let Some(members) = self.groups.get_mut(key) else { return };
+        members.is_dirty = false;
+        let row = (members.count > 0 || always_there).then(|| members.row(key, flow));
+        if row != members.shown {
+            if let Some(old) = &members.shown {
+                out.push(old, -1);
+            }
+            if let Some(new) = &row {
+                out.push(new, 1);
+            }
+            members.shown = row;
+        }
+        if members.count == 0 && !always_there {
+            self.groups.remove(key);
+        }
+    }
+}
+
+impl Members {
+    fn row(&self, key: &Row, flow: &mut Flow<'_>) -> Row {
+        let values = self.states.iter().map(|state| match state {
+            State::Rows => TermId::integer(self.count),
+            State::DistinctRows(rows) => TermId::integer(rows.len() as i64),
+            State::Of(accumulator) => accumulator.value(flow.eval.dictionary),
+        });
+        key.iter().copied().chain(values.map(|value| value.unwrap_or(TermId::UNBOUND))).collect()
+    }
+}
+
+impl State {
+    fn new(aggregate: &Aggregate) -> Self {
+        match aggregate {
+            Aggregate::Rows => Self::Rows,
+            Aggregate::DistinctRows => Self::DistinctRows(RowMap::default()),
+            Aggregate::Of(_, spec) => Self::Of(Accumulator::new(spec)),
+        }
+    }
+
+    fn size(&self) -> usize {
+        match self {
+            Self::Rows => 0,
+            Self::DistinctRows(rows) => rows.len(),
+            Self::Of(accumulator) => accumulator.state_size(),
+        }
+    }
+}
+
+impl Operator for Group {
+    fn absorb(&mut self, _port: usize, deltas: &Batch, _out: &mut Batch, flow: &mut Flow<'_>) {
+        for (row, weight) in deltas.iter() {
+            self.update(row, weight, flow);
+        }
+    }
+
+    fn finish(&mut self, out: &mut Batch, flow: &mut Flow<'_>) {
+        for key in std::mem::take(&mut self.dirty) {
+            self.show(&key, out, flow);
+        }
+    }
+
+    /// The group that is always there is not counted while it is empty.
+    fn state_size(&self) -> usize {
+        let filled = self.groups.values().filter(|members| members.count != 0);
+        filled.map(|members| 1 + members.states.iter().map(State::size).sum::<usize>()).sum()
+    }
+}

@@ -1,0 +1,12 @@
+//! Mappings in arrival order, and the indexes over them.
+//!
+//! `ring.rs` keeps mappings in a circular array; `keyed.rs` finds those with a given key and
+//! counts them exactly; `ordered.rs` finds those whose value lies in a range.
+
+mod keyed;
+mod ordered;
+mod ring;
+
+pub(crate) use keyed::{IndexId, Probe};
+pub(crate) use ordered::RangeBound;
+pub(crate) use ring::{RingStore, SlotId};

@@ -1,0 +1,89 @@
+//! The ordered index: mappings by the number in one column, for joins on `<`, `<=`, `>`, `>=`.
+//!
+//! What is not an inlined number sits in a bag of its own that every range visits, so a walk gives
+//! a superset of the mappings that satisfy the comparison; the join's filter decides.
+//! Cost: one B-tree operation per mapping.
+
+use super::keyed::Rows;
+use super::ring::SlotId;
+use crate::encode::Inline;
+use crate::model::TermId;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+
+/// A comparison of the ordered column with a term that is bound already.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum RangeBound {
+    AtMost(TermId),
+    AtLeast(TermId),
+}
+
+#[derive(Debug)]
+pub(super) struct OrderedIndex {
+    column: usize,
+    numbers: BTreeMap<u64, BTreeSet<SlotId>>,
+    others: BTreeSet<SlotId>,
+}
+
+impl OrderedIndex {
+    pub(super) fn new(column: usize) -> Self {
+        Self { column, numbers: BTreeMap::new(), others: BTreeSet::new() }
+    }
+
+    pub(super) fn column(&self) -> usize {
+        self.column
+    }
+
+    pub(super) fn insert(&mut self, rows: &impl Rows, slot: SlotId) {
+        match order_bits(rows.column(slot, self.column)) {
+            Some(bits) => self.numbers.entry(bits).or_default().insert(slot),
+            None => self.others.insert(slot),
+        };
+    }
+
+    pub(super) fn remove(&mut self, rows: &impl Rows, slot: SlotId) {
+        match order_bits(rows.column(slot, self.column)) {
+            Some(bits) => {
+                if let Some(slots) = self.numbers.get_mut(&bits) {
+                    slots.remove(&slot);
+                    if slots.is_empty() {
+                        self.numbers.remove(&bits);
+                    }
+                }
+            }
+            None => {
+                self.others.remove(&slot);
+            }
+        }
+    }
+
+    pub(super) fn walk(&self, bound: RangeBound, mut visit: impl FnMut(SlotId)) {
+        let range = match bound {
+            RangeBound::AtMost(term) => order_bits(term).map(|bits| (Bound::Unbounded, Bound::Included(bits))),
+            RangeBound::AtLeast(term) => order_bits(term).map(|bits| (Bound::Included(bits), Bound::Unbounded)),
+        };
+        match range {
+            Some(range) => self.numbers.range(range).flat_map(|(_, slots)| slots).copied().for_each(&mut visit),
+            None => self.numbers.values().flatten().copied().for_each(&mut visit),
+        }
+        self.others.iter().copied().for_each(visit);
+    }
+}
+
+/// Bits that order as the number does. Rounding to a double is monotone, and both ends of a range
+/// are closed, so equal after rounding stays inside.
+fn order_bits(term: TermId) -> Option<u64> {
+    let number = match term.inline_value()? {
+        Inline::Integer(_, value) => value as f64,
+        Inline::Double(value) => value,
+        Inline::Float(value) => f64::from(value),
+        Inline::Decimal(value) => oxsdatatypes::Double::from(value).into(),
+        _ => return None,
+    };
+    if number.is_nan() {
+        return None;
+    }
+    // −0.0 and 0.0 are equal numbers.
+    let bits = (number + 0.0).to_bits();
+    Some(if bits >> 63 == 0 { bits | (1 << 63) } else { !bits })
+}

@@ -1,0 +1,419 @@
+//! `RingStore`: mappings in a circular array in arrival order, with their indexes.
+//!
+//! ```text
+//!  tail        front                         head
+//!   │ overwritable │ live, with gaps of dead    │ free
+//!   ├──────────────┼────────────────────────────┤
+//! ```
+//!
+//! One row of words per mapping: its terms, its expiry key, the key it was renewed to, and one
+//! link per index (chain entry and distance to the next older mapping of the same key), so that a
+//! visit touches one cache line. Expiry in order moves `front`; a mapping that must go out of
+//! order (a straggler) is marked dead and passed over. Slots keep their contents until
+//! [`RingStore::compact`], because zero-count keys are still read from them.
+//! Cost: append one hash per index, expire one counter per index, probe one hash.
+
+use super::keyed::{IndexId, KeyedIndex, Probe, Rows};
+use super::ordered::{OrderedIndex, RangeBound};
+use crate::model::TermId;
+use std::collections::BTreeSet;
+
+/// A position in arrival order, modulo 2³².
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct SlotId(pub u32);
+
+const DEAD: i64 = i64::MIN;
+const NOT_RENEWED: i64 = i64::MIN;
+const ZERO_KEYS_MAX: usize = 64;
+const CAPACITY_MIN: usize = 16;
+
+#[derive(Debug)]
+pub(crate) struct RingStore {
+    array: Array,
+    indexes: Vec<Option<KeyedIndex>>,
+    ordered: Option<OrderedIndex>,
+    tail: u32,
+    front: u32,
+    head: u32,
+    live: usize,
+    /// The greatest expiry key appended: a smaller one makes a straggler.
+    greatest_key: i64,
+    stragglers: BTreeSet<(i64, SlotId)>,
+}
+
+/// The words of the slots: terms, expiry key, renewal key, links.
+#[derive(Debug)]
+struct Array {
+    width: usize,
+    stride: usize,
+    mask: usize,
+    words: Vec<u64>,
+}
+
+impl Array {
+    #[inline]
+    fn at(&self, slot: SlotId) -> usize {
+        (slot.0 as usize & self.mask) * self.stride
+    }
+
+    #[inline]
+    fn expiry_key(&self, slot: SlotId) -> i64 {
+        self.words[self.at(slot) + self.width] as i64
+    }
+
+    fn set_expiry_key(&mut self, slot: SlotId, key: i64) {
+        let at = self.at(slot) + self.width;
+        self.words[at] = key as u64;
+    }
+
+    fn renewal(&mut self, slot: SlotId) -> &mut u64 {
+        let at = self.at(slot) + self.width + 1;
+        &mut self.words[at]
+    }
+
+    #[inline]
+    fn link(&self, slot: SlotId, index: usize) -> (u32, u32) {
+        let word = self.words[self.at(slot) + self.width + 2 + index];
+        ((word >> 32) as u32, word as u32)
+    }
+
+    fn set_link(&mut self, slot: SlotId, index: usize, entry: u32, distance: u32) {
+        let at = self.at(slot) + self.width + 2 + index;
+        self.words[at] = (u64::from(entry) << 32) | u64::from(distance);
+    }
+
+    fn capacity(&self) -> usize {
+        self.mask + 1
+    }
+
+    /// The same slots `from..to` in an array of another capacity or with another number of links.
+    fn relaid(&self, capacity: usize, links: usize, from: u32, to: u32) -> Self {
+        let stride = self.width + 2 + links;
+        let mut new = Self { width: self.width, stride, mask: capacity - 1, words: vec![0; capacity * stride] };
+        let kept = stride.min(self.stride);
+        let mut position = from;
+        while position != to {
+            let (old_at, new_at) = (self.at(SlotId(position)), new.at(SlotId(position)));
+            new.words[new_at..new_at + kept].copy_from_slice(&self.words[old_at..old_at + kept]);
+            position = position.wrapping_add(1);
+        }
+        new
+    }
+}
+
+impl Rows for Array {
+    #[inline]
+    fn column(&self, slot: SlotId, column: usize) -> TermId {
+        TermId::from_bits(self.words[self.at(slot) + column])
+    }
+}
+
+impl RingStore {
+    pub(crate) fn new(width: usize) -> Self {
+        let stride = width + 2;
+        Self {
+            array: Array { width, stride, mask: CAPACITY_MIN - 1, words: vec![0; CAPACITY_MIN * stride] },
+            indexes: Vec::new(),
+            ordered: None,
+            tail: 0,
+            front: 0,
+            head: 0,
+            live: 0,
+            greatest_key: i64::MIN,
+            stragglers: BTreeSet::new(),
+        }
+    }
+
+    pub(crate) fn live(&self) -> usize {
+        self.live
+    }
+
+    pub(crate) fn width(&self) -> usize {
+        self.array.width
+    }
+
+    /// Bytes of the array and its links; the tables of the indexes come on top.
+    pub(crate) fn bytes(&self) -> usize {
+        self.array.words.len() * 8
+    }
+
+    /// Slots are kept at their position under this mask; it changes with the capacity.
+    pub(crate) fn slot_mask(&self) -> u32 {
+        self.array.mask as u32
+    }
+
+    #[inline]
+    pub(crate) fn term(&self, slot: SlotId, column: usize) -> TermId {
+        self.array.column(slot, column)
+    }
+
+    pub(crate) fn row(&self, slot: SlotId) -> impl Iterator<Item = TermId> + '_ {
+        let at = self.array.at(slot);
+        self.array.words[at..at + self.array.width].iter().map(|bits| TermId::from_bits(*bits))
+    }
+
+    pub(crate) fn expiry_key(&self, slot: SlotId) -> i64 {
+        self.array.expiry_key(slot)
+    }
+
+    #[inline]
+    fn is_live(&self, slot: SlotId) -> bool {
+        self.array.expiry_key(slot) != DEAD
+    }
+
+    /// Live mappings, oldest first.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = SlotId> + '_ {
+        let len = self.head.wrapping_sub(self.front);
+        (0..len).map(|i| SlotId(self.front.wrapping_add(i))).filter(|slot| self.is_live(*slot))
+    }
+
+    /// Makes the index on these columns, or adds a user to the one there is.
+    pub(crate) fn acquire_index(&mut self, columns: &[u8]) -> IndexId {
+        let same = |index: &Option<KeyedIndex>| index.as_ref().is_some_and(|i| i.columns.as_slice() == columns);
+        let id = match self.indexes.iter().position(same) {
+            Some(id) => id,
+            None => self.build_index(columns),
+        };
+        if let Some(index) = &mut self.indexes[id] {
+            index.users += 1;
+        }
+        IndexId(id as u32)
+    }
+
+    /// Takes a user away; an index without users is dropped.
+    pub(crate) fn release_index(&mut self, id: IndexId) {
+        let place = &mut self.indexes[id.0 as usize];
+        if let Some(index) = place {
+            index.users -= 1;
+            if index.users == 0 {
+                *place = None;
+            }
+        }
+    }
+
+    pub(crate) fn indexes(&self) -> impl Iterator<Item = (&[u8], usize)> + '_ {
+        self.indexes.iter().flatten().map(|index| (index.columns.as_slice(), index.keys()))
+    }
+
+    fn build_index(&mut self, columns: &[u8]) -> usize {
+        let id = self.indexes.iter().position(Option::is_none).unwrap_or(self.indexes.len());
+        if id == self.indexes.len() {
+            self.indexes.push(None);
+            self.array = self.array.relaid(self.array.capacity(), self.indexes.len(), self.tail, self.head);
+        }
+        self.indexes[id] = Some(KeyedIndex::new(columns));
+        let slots: Vec<_> = self.slots().collect();
+        for slot in slots {
+            self.link(id, slot);
+        }
+        id
+    }
+
+    fn link(&mut self, index: usize, slot: SlotId) {
+        let Some(keyed) = &mut self.indexes[index] else { return };
+        let (entry, older) = keyed.link(&self.array, slot);
+        let distance = older.map_or(0, |older| slot.0.wrapping_sub(older.0));
+        self.array.set_link(slot, index, entry, distance);
+    }
+
+    /// Appends a mapping that expires when its key falls below the window's bound.
+    pub(crate) fn append(&mut self, row: impl Iterator<Item = TermId>, expiry_key: i64) -> SlotId {
+        self.make_room();
+        let slot = SlotId(self.head);
+        self.head = self.head.wrapping_add(1);
+        let at = self.array.at(slot);
+        let mut written = 0;
+        for term in row {
+            self.array.words[at + written] = term.to_bits();
+            written += 1;
+        }
+        debug_assert_eq!(written, self.array.width);
+        self.array.set_expiry_key(slot, expiry_key);
+        *self.array.renewal(slot) = NOT_RENEWED as u64;
+        for index in 0..self.indexes.len() {
+            self.link(index, slot);
+        }
+        if let Some(ordered) = &mut self.ordered {
+            ordered.insert(&self.array, slot);
+        }
+        self.note_order(slot, expiry_key);
+        self.live += 1;
+        slot
+    }
+
+    fn note_order(&mut self, slot: SlotId, expiry_key: i64) {
+        if expiry_key < self.greatest_key {
+            self.stragglers.insert((expiry_key, slot));
+        } else {
+            self.greatest_key = expiry_key;
+        }
+    }
+
+    /// The same mapping came again: it stays until the later of the two keys expires.
+    pub(crate) fn renew(&mut self, slot: SlotId, expiry_key: i64) {
+        let own = self.array.expiry_key(slot);
+        let renewal = self.array.renewal(slot);
+        *renewal = (*renewal as i64).max(expiry_key).max(own) as u64;
+    }
+
+    /// Takes a mapping out, wherever it is.
+    pub(crate) fn kill(&mut self, slot: SlotId) {
+        debug_assert!(self.is_live(slot), "a mapping is taken out once");
+        for index in 0..self.indexes.len() {
+            let (entry, _) = self.array.link(slot, index);
+            if let Some(keyed) = &mut self.indexes[index] {
+                keyed.unlink(entry);
+            }
+        }
+        if let Some(ordered) = &mut self.ordered {
+            ordered.remove(&self.array, slot);
+        }
+        self.array.set_expiry_key(slot, DEAD);
+        self.live -= 1;
+        self.advance_front();
+        if self.live == 0 {
+            self.stragglers.clear();
+            self.greatest_key = i64::MIN;
+        }
+    }
+
+    fn advance_front(&mut self) {
+        while self.front != self.head && !self.is_live(SlotId(self.front)) {
+            self.front = self.front.wrapping_add(1);
+        }
+    }
+
+    /// The next mapping whose key is below the bound: the oldest, or a straggler.
+    pub(crate) fn next_expired(&mut self, bound: i64) -> Option<SlotId> {
+        let front = SlotId(self.front);
+        if self.front != self.head && self.array.expiry_key(front) < bound {
+            return Some(front);
+        }
+        while let Some((key, slot)) = self.stragglers.first().copied() {
+            if key >= bound {
+                return None;
+            }
+            if self.is_present(slot) && self.array.expiry_key(slot) == key {
+                return Some(slot);
+            }
+            self.stragglers.pop_first();
+        }
+        None
+    }
+
+    fn is_present(&self, slot: SlotId) -> bool {
+        slot.0.wrapping_sub(self.front) < self.head.wrapping_sub(self.front)
+    }
+
+    /// Moves a renewed mapping to the end of the array; `None` when it was not renewed past the bound.
+    pub(crate) fn move_if_renewed(&mut self, slot: SlotId, bound: i64) -> Option<SlotId> {
+        let renewed_to = *self.array.renewal(slot) as i64;
+        if renewed_to == NOT_RENEWED || renewed_to < bound {
+            return None;
+        }
+        let row: smallvec::SmallVec<[TermId; 8]> = self.row(slot).collect();
+        // Appending first keeps the keys' counters above zero.
+        let moved = self.append(row.into_iter(), renewed_to);
+        self.kill(slot);
+        Some(moved)
+    }
+
+    pub(crate) fn probe(&self, index: IndexId, key: impl Fn(usize) -> TermId) -> Probe {
+        match &self.indexes[index.0 as usize] {
+            Some(keyed) => keyed.probe(&self.array, key),
+            None => unreachable!("an index in use is not dropped"),
+        }
+    }
+
+    /// Visits the live mappings a probe found, newest first, until the visitor says stop.
+    #[inline]
+    pub(crate) fn walk(&self, index: IndexId, probe: Probe, mut visit: impl FnMut(SlotId)) {
+        let mut slot = probe.newest;
+        let mut left = probe.count;
+        while left > 0 {
+            if self.is_live(slot) {
+                visit(slot);
+                left -= 1;
+            }
+            let (_, distance) = self.array.link(slot, index.0 as usize);
+            slot = SlotId(slot.0.wrapping_sub(distance));
+        }
+    }
+
+    /// The newest live mapping a probe found.
+    pub(crate) fn newest(&self, index: IndexId, probe: Probe) -> Option<SlotId> {
+        let mut slot = probe.newest;
+        if probe.count == 0 {
+            return None;
+        }
+        while !self.is_live(slot) {
+            let (_, distance) = self.array.link(slot, index.0 as usize);
+            slot = SlotId(slot.0.wrapping_sub(distance));
+        }
+        Some(slot)
+    }
+
+    /// Keeps the mappings in the order of one column's numbers as well; one column per store.
+    pub(crate) fn acquire_order(&mut self, column: usize) -> bool {
+        if self.ordered.is_none() {
+            let mut ordered = OrderedIndex::new(column);
+            for slot in self.slots() {
+                ordered.insert(&self.array, slot);
+            }
+            self.ordered = Some(ordered);
+        }
+        self.ordered.as_ref().is_some_and(|ordered| ordered.column() == column)
+    }
+
+    /// Visits the live mappings whose ordered column may satisfy the bound (a superset).
+    pub(crate) fn walk_range(&self, bound: RangeBound, visit: impl FnMut(SlotId)) {
+        if let Some(ordered) = &self.ordered {
+            ordered.walk(bound, visit);
+        }
+    }
+
+    fn make_room(&mut self) {
+        let used = self.head.wrapping_sub(self.tail) as usize;
+        let zero_keys = self.indexes.iter().flatten().map(KeyedIndex::zero_keys).max().unwrap_or(0);
+        if used == self.array.capacity() || zero_keys >= ZERO_KEYS_MAX {
+            self.compact();
+        }
+    }
+
+    /// Removes zero-count keys, gives up the slots before `front`, and fits the array to what is left.
+    fn compact(&mut self) {
+        for index in self.indexes.iter_mut().flatten() {
+            index.purge(&self.array);
+        }
+        self.tail = self.front;
+        let used = self.head.wrapping_sub(self.tail) as usize;
+        let capacity = self.array.capacity();
+        let wanted = if used * 4 > capacity * 3 {
+            capacity * 2
+        } else if used * 8 < capacity && capacity > 1024 {
+            (used * 2).next_power_of_two().max(CAPACITY_MIN)
+        } else {
+            return;
+        };
+        self.array = self.array.relaid(wanted, self.indexes.len(), self.tail, self.head);
+    }
+
+    /// When dead mappings outnumber the live, moves the oldest live one to the end; gives both places.
+    ///
+    /// Stores without windows (sub-results) have no order of expiry: this is what lets the tail move.
+    pub(crate) fn move_oldest_if_sparse(&mut self) -> Option<(SlotId, SlotId)> {
+        let used = self.head.wrapping_sub(self.front) as usize;
+        if self.live == 0 || used <= 2 * self.live + CAPACITY_MIN {
+            return None;
+        }
+        let oldest = SlotId(self.front);
+        let row: smallvec::SmallVec<[TermId; 8]> = self.row(oldest).collect();
+        let moved = self.append(row.into_iter(), self.array.expiry_key(oldest));
+        self.kill(oldest);
+        Some((oldest, moved))
+    }
+}
+
+#[cfg(test)]
+#[path = "ring_tests.rs"]
+mod tests;

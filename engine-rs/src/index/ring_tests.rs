@@ -1,0 +1,137 @@
+//! The ring store against a plain list, through random appends, renewals, expiries and removals.
+
+use super::*;
+
+fn id(n: u64) -> TermId {
+    TermId::from_bits(n + 1)
+}
+
+struct Model {
+    rows: Vec<(SlotId, u64, u64, i64)>,
+}
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % n
+    }
+}
+
+fn assert_same(store: &RingStore, model: &Model, index: IndexId, keys: u64) {
+    assert_eq!(store.live(), model.rows.len());
+    for key in 0..keys {
+        let expected: Vec<_> = model.rows.iter().rev().filter(|r| r.1 == key).map(|r| r.0).collect();
+        let probe = store.probe(index, |_| id(key));
+        assert_eq!(probe.count as usize, expected.len(), "the counter is exact");
+        let mut found = Vec::new();
+        store.walk(index, probe, |slot| found.push(slot));
+        assert_eq!(found, expected, "newest first, live ones only");
+    }
+}
+
+#[test]
+fn a_ring_store_behaves_like_a_list() {
+    for seed in 1..60 {
+        let mut random = Random(seed);
+        let keys = 1 + random.below(8);
+        let mut store = RingStore::new(2);
+        let index = store.acquire_index(&[0]);
+        let mut model = Model { rows: Vec::new() };
+        for step in 0..400_i64 {
+            match random.below(6) {
+                0..=2 => {
+                    let (key, value) = (random.below(keys), random.below(100));
+                    let expiry = step - random.below(6) as i64;
+                    let slot = store.append([id(key), id(value)].into_iter(), expiry);
+                    model.rows.push((slot, key, value, expiry));
+                }
+                3 if !model.rows.is_empty() => {
+                    let gone = random.below(model.rows.len() as u64) as usize;
+                    store.kill(model.rows.remove(gone).0);
+                }
+                4 => {
+                    let bound = step - 10 + random.below(12) as i64;
+                    while let Some(slot) = store.next_expired(bound) {
+                        store.kill(slot);
+                        model.rows.retain(|r| r.0 != slot);
+                    }
+                    assert!(model.rows.iter().all(|r| r.3 >= bound), "everything below the bound went");
+                }
+                _ => {
+                    if let Some((from, to)) = store.move_oldest_if_sparse() {
+                        let at = model.rows.iter().position(|r| r.0 == from).expect("a live row moved");
+                        let row = model.rows.remove(at);
+                        model.rows.push((to, row.1, row.2, row.3));
+                    }
+                }
+            }
+            assert_same(&store, &model, index, keys);
+        }
+    }
+}
+
+#[test]
+fn a_renewed_mapping_moves_to_the_end_instead_of_expiring() {
+    let mut store = RingStore::new(1);
+    let index = store.acquire_index(&[0]);
+    let first = store.append([id(1)].into_iter(), 10);
+    store.renew(first, 14);
+    assert_eq!(store.next_expired(11), Some(first));
+    let moved = store.move_if_renewed(first, 11).expect("renewed past the bound");
+    assert_eq!(store.probe(index, |_| id(1)).count, 1);
+    assert_eq!(store.next_expired(14), None);
+    assert_eq!(store.next_expired(15), Some(moved));
+    assert_eq!(store.move_if_renewed(moved, 15), None);
+}
+
+#[test]
+fn an_index_made_late_sees_what_is_there_and_one_without_users_is_dropped() {
+    let mut store = RingStore::new(2);
+    for n in 0..100 {
+        store.append([id(n % 5), id(n)].into_iter(), 0);
+    }
+    let index = store.acquire_index(&[0]);
+    assert_eq!(store.probe(index, |_| id(3)).count, 20);
+    assert_eq!(store.acquire_index(&[0]), index);
+    store.release_index(index);
+    assert_eq!(store.indexes().count(), 1);
+    store.release_index(index);
+    assert_eq!(store.indexes().count(), 0);
+}
+
+#[test]
+fn the_array_shrinks_after_a_burst() {
+    let mut store = RingStore::new(1);
+    store.acquire_index(&[0]);
+    for n in 0..100_000 {
+        store.append([id(n)].into_iter(), n as i64);
+    }
+    let full = store.bytes();
+    for n in 100_000..300_000 {
+        while let Some(slot) = store.next_expired(n as i64 - 10) {
+            store.kill(slot);
+        }
+        store.append([id(n)].into_iter(), n as i64);
+    }
+    assert!(store.bytes() * 16 < full, "{} {full}", store.bytes());
+}
+
+#[test]
+fn a_range_walk_gives_every_number_in_the_range() {
+    let mut store = RingStore::new(1);
+    store.acquire_order(0);
+    let number = |n: i64| TermId::integer(n).expect("small");
+    for n in -5..=5 {
+        store.append([number(n)].into_iter(), 0);
+    }
+    let mut found = Vec::new();
+    store.walk_range(RangeBound::AtLeast(number(3)), |slot| found.push(store.term(slot, 0)));
+    assert_eq!(found, [number(3), number(4), number(5)]);
+    let mut below = 0;
+    store.walk_range(RangeBound::AtMost(number(-4)), |_| below += 1);
+    assert_eq!(below, 2);
+}

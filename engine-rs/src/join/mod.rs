@@ -1,0 +1,17 @@
+//! The n-ary join over leaves, static relations and results of sub-queries.
+//!
+//! `shape.rs` says which buffer binds which variables and which index a probe needs;
+//! `probe.rs` extends one new mapping through the other buffers; `trees.rs` keeps results under
+//! the mappings they were made of; `multiway.rs` is the operator.
+
+mod multiway;
+mod orders;
+mod probe;
+mod shape;
+mod trees;
+mod witness;
+
+pub(crate) use multiway::{JoinFilter, JoinNode, RetractionMode};
+pub use orders::Probing;
+pub(crate) use shape::{BufferSource, BufferSpec};
+pub(crate) use witness::{Witness, WitnessKind};

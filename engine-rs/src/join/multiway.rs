@@ -1,0 +1,253 @@
+//! The multiway join operator: one mapping at a time in, joined rows out.
+//!
+//! Leaves and inputs change one mapping at a time, so that each change is joined with the exact
+//! state of all other buffers. A leaf in several roles of one join is handled role by role: roles
+//! before the current one see the change, roles after it do not.
+
+use super::orders::{OrderCounts, Probing};
+use super::probe::{Found, Scratch, Search};
+use super::shape::{BufferSet, BufferSource, BufferSpec, JoinShape, VarSet};
+use super::trees::Trees;
+use crate::expr::{EvalContext, Expr};
+use crate::flow::{Flow, Operator};
+use crate::index::{IndexId, RingStore, SlotId};
+use crate::leaf::Leaf;
+use crate::model::{Batch, TermId, Weight};
+
+/// How results go when a mapping they were made of goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum RetractionMode {
+    /// Nothing downstream needs retractions, except at instants that say so.
+    Unneeded,
+    /// Results are kept under their mappings.
+    Tree,
+    /// The mapping that goes is joined once more, with the opposite sign.
+    Probe,
+}
+
+/// A filter over the joined mapping.
+#[derive(Debug)]
+pub(crate) struct JoinFilter {
+    /// The variables it needs; `None` when it must see the complete mapping.
+    pub needs: Option<VarSet>,
+    pub condition: Expr,
+    /// For `?a < ?b` and its relatives: the smaller and the greater variable.
+    pub range: Option<(u8, u8)>,
+}
+
+#[derive(Debug)]
+pub(crate) struct JoinNode {
+    shape: JoinShape,
+    inputs: Vec<RingStore>,
+    /// For each input: finds a mapping by its value, to take it out.
+    by_value: Vec<IndexId>,
+    filters: Vec<JoinFilter>,
+    retraction: RetractionMode,
+    trees: Option<Trees>,
+    probing: Probing,
+    orders: OrderCounts,
+    scratch: Scratch,
+    slots: Vec<SlotId>,
+}
+
+impl JoinNode {
+    pub(crate) fn new(
+        specs: &[BufferSpec],
+        n_vars: usize,
+        filters: Vec<JoinFilter>,
+        retraction: RetractionMode,
+        probing: Probing,
+        leaves: &mut [Leaf],
+    ) -> Self {
+        let input_specs = specs.iter().filter(|s| matches!(s.source, BufferSource::Input(_)));
+        let mut inputs: Vec<_> = input_specs.map(|s| RingStore::new(s.columns.len())).collect();
+        let by_value = inputs.iter_mut().map(index_on_all).collect();
+        let ranges: Vec<_> = filters.iter().filter_map(|filter| filter.range).collect();
+        let shape = JoinShape::new(specs, n_vars, &ranges, leaves, &mut inputs);
+        let trees = (retraction == RetractionMode::Tree).then(|| Trees::new(specs.len()));
+        Self {
+            slots: vec![SlotId(0); specs.len()],
+            shape,
+            inputs,
+            by_value,
+            filters,
+            retraction,
+            trees,
+            probing,
+            orders: OrderCounts::default(),
+            scratch: Scratch::default(),
+        }
+    }
+
+    pub(crate) fn retraction(&self) -> RetractionMode {
+        self.retraction
+    }
+
+    pub(crate) fn orders(&self) -> Vec<(String, u64)> {
+        self.orders.by_frequency()
+    }
+
+    pub(crate) fn shape(&self) -> &JoinShape {
+        &self.shape
+    }
+
+    /// A mapping has arrived in the leaf that plays this role.
+    pub(crate) fn arrive(&mut self, role: usize, slot: SlotId, out: &mut Batch, leaves: &[Leaf], eval: &mut EvalContext<'_>) {
+        self.open_slot(role, slot, leaves);
+        let blind = self.later_roles(role);
+        self.join(role, slot, 1, blind, out, leaves, eval);
+    }
+
+    /// A mapping is about to leave the leaf that plays this role. `needed`: also where the plan
+    /// does without retractions.
+    pub(crate) fn expire(&mut self, role: usize, slot: SlotId, needed: bool, out: &mut Batch, leaves: &[Leaf], eval: &mut EvalContext<'_>) {
+        match self.retraction {
+            RetractionMode::Unneeded if !needed => {}
+            RetractionMode::Tree => self.fell(role, slot, out, leaves),
+            _ => {
+                let blind = self.earlier_roles(role);
+                self.join(role, slot, -1, blind, out, leaves, eval);
+            }
+        }
+    }
+
+    /// A mapping has moved to another slot of its leaf without changing.
+    pub(crate) fn relocate(&mut self, role: usize, from: SlotId, to: SlotId, leaves: &[Leaf]) {
+        self.open_slot(role, to, leaves);
+        if let Some(trees) = &mut self.trees {
+            trees.transplant(role, from, to);
+        }
+    }
+
+    pub(crate) fn release(&self, leaves: &mut [Leaf]) {
+        self.shape.release(leaves);
+    }
+
+    fn open_slot(&mut self, role: usize, slot: SlotId, leaves: &[Leaf]) {
+        let Some(trees) = &mut self.trees else { return };
+        let store = match self.shape.buffers[role].source {
+            BufferSource::Leaf(leaf) => &leaves[leaf].store,
+            BufferSource::Input(input) => &self.inputs[input],
+        };
+        trees.open_slot(role, slot, store);
+    }
+
+    fn same_source(&self, role: usize) -> impl Iterator<Item = usize> + '_ {
+        let source = self.shape.buffers[role].source;
+        (0..self.shape.buffers.len()).filter(move |other| *other != role && self.shape.buffers[*other].source == source)
+    }
+
+    fn later_roles(&self, role: usize) -> BufferSet {
+        self.same_source(role).filter(|other| *other > role).map(|other| 1 << other).sum()
+    }
+
+    fn earlier_roles(&self, role: usize) -> BufferSet {
+        self.same_source(role).filter(|other| *other < role).map(|other| 1 << other).sum()
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one change with its context; a struct would only rename them")]
+    fn join(&mut self, role: usize, start: SlotId, weight: Weight, blind: BufferSet, out: &mut Batch, leaves: &[Leaf], eval: &mut EvalContext<'_>) {
+        let search = Search { shape: &self.shape, leaves, inputs: &self.inputs, probing: self.probing, start, blind };
+        let trees = self.trees.as_mut().filter(|_| weight > 0);
+        let mut emit = Emit { filters: &self.filters, trees, weight, out, eval };
+        search.run(role, &mut self.scratch, &mut self.orders, &mut emit);
+    }
+
+    /// Emits −1 for every result under the mapping, reading it through its links.
+    fn fell(&mut self, role: usize, slot: SlotId, out: &mut Batch, leaves: &[Leaf]) {
+        let Some(trees) = &mut self.trees else { return };
+        let mut row = vec![TermId::UNBOUND; self.shape.n_vars];
+        while trees.fell(role, slot, &mut self.slots) {
+            row.fill(TermId::UNBOUND);
+            for (buffer, slot) in self.shape.buffers.iter().zip(&self.slots) {
+                let store = match buffer.source {
+                    BufferSource::Leaf(leaf) => &leaves[leaf].store,
+                    BufferSource::Input(input) => &self.inputs[input],
+                };
+                for (var, term) in buffer.vars.iter().zip(store.row(*slot)) {
+                    if term.is_bound() {
+                        row[*var as usize] = term;
+                    }
+                }
+            }
+            out.push(&row, -1);
+        }
+    }
+
+    fn role_of_input(&self, port: usize) -> usize {
+        let input = self.shape.buffers.iter().position(|b| b.source == BufferSource::Input(port));
+        input.expect("each input is a buffer")
+    }
+
+    fn insert(&mut self, port: usize, row: &[TermId], out: &mut Batch, flow: &mut Flow<'_>) {
+        let role = self.role_of_input(port);
+        let slot = self.inputs[port].append(row.iter().copied(), 0);
+        self.open_slot(role, slot, flow.leaves);
+        self.join(role, slot, 1, 0, out, flow.leaves, &mut flow.eval);
+    }
+
+    fn remove(&mut self, port: usize, row: &[TermId], out: &mut Batch, flow: &mut Flow<'_>) {
+        let role = self.role_of_input(port);
+        let store = &self.inputs[port];
+        let probe = store.probe(self.by_value[port], |column| row[column]);
+        let slot = store.newest(self.by_value[port], probe).expect("what is retracted was emitted before");
+        self.expire(role, slot, true, out, flow.leaves, &mut flow.eval);
+        self.inputs[port].kill(slot);
+        while let Some((from, to)) = self.inputs[port].move_oldest_if_sparse() {
+            self.relocate(role, from, to, flow.leaves);
+        }
+    }
+}
+
+impl Operator for JoinNode {
+    fn absorb(&mut self, port: usize, deltas: &Batch, out: &mut Batch, flow: &mut Flow<'_>) {
+        // Additions first: a bag never goes below zero, whatever order the deltas came in.
+        for (row, weight) in deltas.iter().filter(|(_, weight)| *weight > 0) {
+            for _ in 0..weight {
+                self.insert(port, row, out, flow);
+            }
+        }
+        for (row, weight) in deltas.iter().filter(|(_, weight)| *weight < 0) {
+            for _ in weight..0 {
+                self.remove(port, row, out, flow);
+            }
+        }
+    }
+
+    fn state_size(&self) -> usize {
+        self.inputs.iter().map(RingStore::live).sum::<usize>() + self.trees.as_ref().map_or(0, Trees::live)
+    }
+}
+
+/// Filters a combination, keeps it where results are kept, and hands it on.
+struct Emit<'a, 'b, 'c> {
+    filters: &'a [JoinFilter],
+    trees: Option<&'a mut Trees>,
+    weight: Weight,
+    out: &'b mut Batch,
+    eval: &'b mut EvalContext<'c>,
+}
+
+impl Found for Emit<'_, '_, '_> {
+    #[inline]
+    fn passes(&mut self, row: &[TermId], before: VarSet, after: VarSet) -> bool {
+        let due = |needs: VarSet| needs & !after == 0 && (needs & !before != 0 || before == 0);
+        let mut filters = self.filters.iter().filter(|filter| filter.needs.is_some_and(due));
+        filters.all(|filter| filter.condition.holds(row, self.eval))
+    }
+
+    fn found(&mut self, row: &[TermId], slots: &[SlotId]) {
+        let mut last = self.filters.iter().filter(|filter| filter.needs.is_none());
+        if last.all(|filter| filter.condition.holds(row, self.eval)) {
+            if let Some(trees) = &mut self.trees {
+                trees.plant(slots);
+            }
+            self.out.push(row, self.weight);
+        }
+    }
+}
+
+fn index_on_all(store: &mut RingStore) -> IndexId {
+    let width = store.width();
+    store.acquire_index(&(0..width as u8).collect::<Vec<_>>())
+}

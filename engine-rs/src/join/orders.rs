@@ -1,0 +1,64 @@
+//! The order in which buffers are probed: how it is chosen, and how often each was taken.
+
+use std::fmt::Write;
+
+/// How the next buffer is chosen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Probing {
+    /// The connected buffer with the fewest live mappings for the key.
+    #[default]
+    Adaptive,
+    /// A fixed order made from this number, among the connected buffers: for tests and benchmarks.
+    Fixed(u64),
+}
+
+impl Probing {
+    /// The priority of a buffer under a fixed order.
+    pub(super) fn rank(seed: u64, buffer: usize) -> u64 {
+        (seed ^ (buffer as u64 + 1)).wrapping_mul(0xA076_1D64_78BD_642F).rotate_left(29)
+    }
+}
+
+/// Counts of probing orders, each a list of buffers packed five bits a step.
+#[derive(Debug, Default)]
+pub(super) struct OrderCounts {
+    counts: Vec<(u64, u64)>,
+}
+
+const STEP_BITS: u32 = 5;
+
+pub(super) fn extend_order(order: u64, buffer: usize) -> u64 {
+    (order << STEP_BITS) | (buffer as u64 + 1)
+}
+
+impl OrderCounts {
+    pub(super) fn note(&mut self, order: u64) {
+        if let Some((_, count)) = self.counts.iter_mut().find(|(o, _)| *o == order) {
+            *count += 1;
+        } else if self.counts.len() < 1000 {
+            self.counts.push((order, 1));
+        }
+    }
+
+    /// Orders as lists of buffer numbers, most frequent first.
+    pub(super) fn by_frequency(&self) -> Vec<(String, u64)> {
+        let mut counts = self.counts.clone();
+        counts.sort_unstable_by_key(|(order, count)| (std::cmp::Reverse(*count), *order));
+        counts.into_iter().map(|(order, count)| (render(order), count)).collect()
+    }
+}
+
+fn render(order: u64) -> String {
+    let mut steps = Vec::new();
+    let mut rest = order;
+    while rest != 0 {
+        steps.push((rest & ((1 << STEP_BITS) - 1)) - 1);
+        rest >>= STEP_BITS;
+    }
+    let mut text = String::new();
+    for (i, step) in steps.iter().rev().enumerate() {
+        let arrow = if i > 0 { " → " } else { "" };
+        write!(text, "{arrow}{step}").expect("writing to a string");
+    }
+    text
+}

@@ -1,0 +1,202 @@
+//! The fixed part of a join: buffers, the variables they bind, and the indexes probing needs.
+
+use crate::index::{IndexId, RangeBound, RingStore};
+use crate::leaf::Leaf;
+use crate::model::TermId;
+use smallvec::SmallVec;
+
+/// Where the mappings of a buffer are kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum BufferSource {
+    /// A shared leaf of the timeline.
+    Leaf(usize),
+    /// A store of this join, fed by the operator's input with this number.
+    Input(usize),
+}
+
+/// A buffer as the planner describes it.
+#[derive(Clone, Debug)]
+pub(crate) struct BufferSpec {
+    pub source: BufferSource,
+    /// For each column, the variable of the join it holds, and whether it is always bound.
+    pub columns: Vec<(u8, bool)>,
+}
+
+/// Sets of variables and of buffers, one bit each.
+pub(crate) type VarSet = u64;
+pub(crate) type BufferSet = u32;
+
+pub(crate) const VARS_MAX: usize = 64;
+pub(crate) const BUFFERS_MAX: usize = 24;
+
+#[derive(Debug)]
+pub(crate) struct Buffer {
+    pub source: BufferSource,
+    pub vars: SmallVec<[u8; 4]>,
+    pub certain: VarSet,
+    /// One entry per set of variables that can be bound when this buffer is probed.
+    pub keys: Vec<Key>,
+    /// A buffer that shares no variable is walked by a comparison with a bound one, if there is one.
+    pub ranges: Vec<Range>,
+}
+
+/// A comparison of the buffer's ordered column with another variable.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Range {
+    other: u8,
+    is_greater: bool,
+}
+
+/// An index of a buffer's store and where its key comes from.
+#[derive(Debug)]
+pub(crate) struct Key {
+    pub bound: VarSet,
+    pub index: IndexId,
+    pub vars: SmallVec<[u8; 4]>,
+}
+
+#[derive(Debug)]
+pub(crate) struct JoinShape {
+    pub buffers: Vec<Buffer>,
+    pub n_vars: usize,
+}
+
+impl JoinShape {
+    /// Lays out the buffers and acquires the indexes that some probing order can need.
+    pub(crate) fn new(
+        specs: &[BufferSpec],
+        n_vars: usize,
+        ranges: &[(u8, u8)],
+        leaves: &mut [Leaf],
+        inputs: &mut [RingStore],
+    ) -> Self {
+        let mut buffers: Vec<Buffer> = specs.iter().map(buffer).collect();
+        for (at, bound) in reachable_keys(&buffers) {
+            let buffer = &mut buffers[at];
+            let store = match buffer.source {
+                BufferSource::Leaf(leaf) => &mut leaves[leaf].store,
+                BufferSource::Input(input) => &mut inputs[input],
+            };
+            let columns: SmallVec<[u8; 4]> =
+                (0..buffer.vars.len() as u8).filter(|c| bound & bit(buffer.vars[*c as usize]) != 0).collect();
+            let vars = columns.iter().map(|c| buffer.vars[*c as usize]).collect();
+            buffer.keys.push(Key { bound, index: store.acquire_index(&columns), vars });
+        }
+        for at in 0..buffers.len() {
+            order_lonely(&mut buffers, at, ranges, leaves, inputs);
+        }
+        Self { buffers, n_vars }
+    }
+
+    /// Gives the indexes of shared leaves back.
+    pub(crate) fn release(&self, leaves: &mut [Leaf]) {
+        for buffer in &self.buffers {
+            if let BufferSource::Leaf(leaf) = buffer.source {
+                for key in &buffer.keys {
+                    leaves[leaf].store.release_index(key.index);
+                }
+            }
+        }
+    }
+
+    pub(crate) fn all_buffers(&self) -> BufferSet {
+        ((1_u64 << self.buffers.len()) - 1) as BufferSet
+    }
+}
+
+/// Gives a buffer that no other shares a variable with an order on the column some filter compares.
+fn order_lonely(buffers: &mut [Buffer], at: usize, ranges: &[(u8, u8)], leaves: &mut [Leaf], inputs: &mut [RingStore]) {
+    if buffers.len() < 2 || !buffers[at].keys.is_empty() {
+        return;
+    }
+    let buffer = &mut buffers[at];
+    let column_of = |var: u8| buffer.vars.iter().position(|v| *v == var);
+    let mut ordered: Option<usize> = None;
+    for (smaller, greater) in ranges {
+        for (own, other, is_greater) in [(*smaller, *greater, false), (*greater, *smaller, true)] {
+            let Some(column) = column_of(own) else { continue };
+            if column_of(other).is_none() && ordered.is_none_or(|c| c == column) {
+                ordered = Some(column);
+                buffer.ranges.push(Range { other, is_greater });
+            }
+        }
+    }
+    let Some(column) = ordered else { return };
+    let store = match buffer.source {
+        BufferSource::Leaf(leaf) => &mut leaves[leaf].store,
+        BufferSource::Input(input) => &mut inputs[input],
+    };
+    if !store.acquire_order(column) {
+        buffer.ranges.clear();
+    }
+}
+
+impl Buffer {
+    /// The range to walk, when a variable it is compared with is bound.
+    pub(crate) fn range(&self, bound: VarSet, row: &[TermId]) -> Option<RangeBound> {
+        let range = self.ranges.iter().find(|range| bound & bit(range.other) != 0)?;
+        let term = row[range.other as usize];
+        Some(if range.is_greater { RangeBound::AtLeast(term) } else { RangeBound::AtMost(term) })
+    }
+
+    pub(crate) fn key(&self, bound: VarSet) -> Option<&Key> {
+        let wanted = self.certain & bound;
+        self.keys.iter().find(|key| key.bound == wanted)
+    }
+}
+
+pub(crate) fn bit(var: u8) -> VarSet {
+    1 << var
+}
+
+fn buffer(spec: &BufferSpec) -> Buffer {
+    let certain = spec.columns.iter().filter(|(_, certain)| *certain).map(|(var, _)| bit(*var)).sum();
+    Buffer { source: spec.source, vars: spec.columns.iter().map(|(var, _)| *var).collect(), certain, keys: Vec::new(), ranges: Vec::new() }
+}
+
+/// Every (buffer, bound variables of it) that can come up: starting anywhere, visiting connected
+/// buffers in any order. For many buffers the exact search would be exponential; then every
+/// non-empty subset of the variables a buffer shares is taken.
+fn reachable_keys(buffers: &[Buffer]) -> Vec<(usize, VarSet)> {
+    let mut found = Vec::new();
+    let mut add = |at: usize, bound: VarSet| {
+        if bound != 0 && !found.contains(&(at, bound)) {
+            found.push((at, bound));
+        }
+    };
+    if buffers.len() <= 10 {
+        visit_orders(buffers, &mut add);
+    } else {
+        for (at, buffer) in buffers.iter().enumerate() {
+            let others = buffers.iter().enumerate().filter(|(i, _)| *i != at);
+            let shared = buffer.certain & others.map(|(_, b)| b.certain).fold(0, |a, b| a | b);
+            subsets(shared).for_each(|bound| add(at, bound));
+        }
+    }
+    found
+}
+
+fn visit_orders(buffers: &[Buffer], add: &mut impl FnMut(usize, VarSet)) {
+    let mut seen = vec![false; 1 << buffers.len()];
+    let mut stack: Vec<BufferSet> = (0..buffers.len()).map(|i| 1 << i).collect();
+    while let Some(done) = stack.pop() {
+        if std::mem::replace(&mut seen[done as usize], true) {
+            continue;
+        }
+        let bound = buffers.iter().enumerate().filter(|(i, _)| done & (1 << i) != 0).fold(0, |set, (_, b)| set | b.certain);
+        for (at, buffer) in buffers.iter().enumerate().filter(|(i, _)| done & (1 << i) == 0) {
+            add(at, buffer.certain & bound);
+            stack.push(done | (1 << at));
+        }
+    }
+}
+
+/// Non-empty subsets of a small set.
+fn subsets(set: VarSet) -> impl Iterator<Item = VarSet> {
+    let mut next = Some(set);
+    std::iter::from_fn(move || {
+        let current = next.filter(|s| *s != 0)?;
+        next = Some((current - 1) & set);
+        Some(current)
+    })
+}

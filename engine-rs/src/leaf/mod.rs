@@ -1,0 +1,124 @@
+//! A leaf: one triple pattern over one window.
+//!
+//! In: triples of elements that enter the window, and the bound below which elements leave it.
+//! Out: mappings that arrive and mappings that expire, one at a time. In a set window the same
+//! triple is there once and stays until its last copy has gone; in a bag window every occurrence
+//! is a mapping of its own. Leaves are shared by all queries that read the same pattern of the
+//! same window. Cost per triple: a comparison per constant, one append.
+
+mod pattern;
+mod routes;
+
+pub(crate) use pattern::{LeafPattern, PatternSlot};
+pub(crate) use routes::Routes;
+
+use crate::index::{IndexId, RingStore, SlotId};
+use crate::model::{EncodedTriple, TermId};
+use crate::parse::ContentSemantics;
+
+/// A leaf of a timeline.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct LeafId(pub u32);
+
+/// A join that reads the leaf, and in which of its places.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Reader {
+    pub query: u32,
+    pub node: u32,
+    pub role: u32,
+}
+
+#[derive(Debug)]
+pub(crate) struct Leaf {
+    pub pattern: LeafPattern,
+    pub window: usize,
+    pub store: RingStore,
+    pub readers: Vec<Reader>,
+    /// Set windows: finds the mapping that is there already.
+    copies: Option<IndexId>,
+    incoming: Vec<TermId>,
+    incoming_keys: Vec<i64>,
+    matched: u64,
+}
+
+impl Leaf {
+    pub(crate) fn new(pattern: LeafPattern, window: usize, semantics: ContentSemantics) -> Self {
+        let mut store = RingStore::new(pattern.width());
+        let all: Vec<u8> = (0..pattern.width() as u8).collect();
+        let copies = (semantics == ContentSemantics::Set).then(|| store.acquire_index(&all));
+        Self {
+            pattern,
+            window,
+            store,
+            readers: Vec::new(),
+            copies,
+            incoming: Vec::new(),
+            incoming_keys: Vec::new(),
+            matched: 0,
+        }
+    }
+
+    /// How many triples have matched the pattern so far.
+    pub(crate) fn matched(&self) -> u64 {
+        self.matched
+    }
+
+    /// Matches a triple that enters the window. A copy of a mapping that is there renews it, before
+    /// anything expires, so that a triple that leaves and returns at one instant makes no deltas.
+    pub(crate) fn offer(&mut self, triple: &EncodedTriple, expiry_key: i64) {
+        let start = self.incoming.len();
+        if !self.pattern.matches(triple, &mut self.incoming) {
+            self.incoming.truncate(start);
+            return;
+        }
+        self.matched += 1;
+        if let Some(present) = self.present(start) {
+            self.store.renew(present, expiry_key);
+            self.incoming.truncate(start);
+            return;
+        }
+        self.incoming_keys.push(expiry_key);
+    }
+
+    fn present(&self, start: usize) -> Option<SlotId> {
+        let copies = self.copies?;
+        let row = &self.incoming[start..];
+        let probe = self.store.probe(copies, |column| row[column]);
+        self.store.newest(copies, probe)
+    }
+
+    pub(crate) fn n_incoming(&self) -> usize {
+        self.incoming_keys.len()
+    }
+
+    /// Whether some incoming mapping is equal to the one in the slot.
+    pub(crate) fn is_incoming(&self, slot: SlotId) -> bool {
+        let width = self.pattern.width();
+        (0..self.n_incoming()).any(|i| {
+            let row = &self.incoming[i * width..(i + 1) * width];
+            row.iter().copied().eq(self.store.row(slot))
+        })
+    }
+
+    /// Lets the incoming mapping with this number arrive; `None` when it is a copy of one before it.
+    pub(crate) fn arrive(&mut self, number: usize) -> Option<SlotId> {
+        let width = self.pattern.width();
+        let (start, end) = (number * width, (number + 1) * width);
+        let expiry_key = self.incoming_keys[number];
+        if let Some(copies) = self.copies {
+            let row = &self.incoming[start..end];
+            let probe = self.store.probe(copies, |column| row[column]);
+            if let Some(present) = self.store.newest(copies, probe) {
+                self.store.renew(present, expiry_key);
+                return None;
+            }
+        }
+        let Self { store, incoming, .. } = self;
+        Some(store.append(incoming[start..end].iter().copied(), expiry_key))
+    }
+
+    pub(crate) fn clear_incoming(&mut self) {
+        self.incoming.clear();
+        self.incoming_keys.clear();
+    }
+}

@@ -1,0 +1,43 @@
+//! Whorl's engine: continuous SPARQL over RDF streams, evaluated incrementally.
+//!
+//! Data moves one way: parse → encode → window → leaf → join → group | witness | top-k → r2s → sink.
+//! The engine reads no clock, opens no file or socket, starts no thread and draws no random number:
+//! the same input gives the same output, every run. Below, each module imports only from modules
+//! listed above it.
+
+mod error;
+mod time;
+mod model;
+mod parse;
+mod encode;
+mod store;
+mod expr;
+mod aggregate;
+mod window;
+mod index;
+mod leaf;
+mod flow;
+mod join;
+mod shape;
+mod group;
+mod topk;
+mod reevaluate;
+mod plan;
+mod r2s;
+mod sink;
+mod engine;
+
+pub use encode::Dictionary;
+pub use engine::{
+    Engine, EngineOptions, EngineStats, IngestReport, QueryId, QueryStats, StreamCounts, StreamOptions, StreamStats,
+};
+pub use error::EngineError;
+pub use join::Probing;
+pub use model::TermId;
+pub use parse::{
+    Bounds, ContentSemantics, ContinuousQuery, Dialect, ParseError, ParseOptions, Position, R2s, RdfError, RdfFormat,
+    Report, StreamName, Tick, WindowClause, WindowKind, parse_query, parse_rdf,
+};
+pub use plan::{PlanError, Retraction};
+pub use sink::{Answered, QueryResult, Rows, WindowBounds, bindings_json, envelope_json, graph_ntriples};
+pub use time::{Span, Timestamp};

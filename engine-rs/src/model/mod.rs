@@ -1,0 +1,14 @@
+//! What moves through the engine: term identifiers, schemas, and batches of signed mappings.
+
+mod batch;
+mod rows;
+mod schema;
+mod term_id;
+
+pub use batch::{Batch, Weight};
+pub(crate) use rows::{Row, RowMap, count_row};
+pub use schema::{Schema, VarId, VarTable};
+pub use term_id::TermId;
+
+/// One encoded triple of an event.
+pub type EncodedTriple = [TermId; 3];

@@ -1,0 +1,368 @@
+//! The streaming clauses of RSP-QL, C-SPARQL and CQELS-QL, found among the tokens of a query.
+//!
+//! In: tokens and what their names mean. Out: the windows, what is registered and how it reports, and the edits that
+//! leave plain SPARQL behind: `WINDOW :w {` and `STREAM <s> [w] {` become `GRAPH … {`, the rest becomes blanks.
+
+use oxrdf::NamedNode;
+
+use super::cursor::{Cursor, is_name};
+use super::error::{ParseError, Position};
+use super::query::{Dialect, R2s, Report, StreamName, Tick, WindowClause, WindowKind};
+use super::rewrite::Edits;
+use super::token::{Kind, Token};
+use super::window::{WindowSpec, parse_window, positive_span};
+use crate::time::Span;
+
+const R2S_WORDS: [&str; 4] = ["RSTREAM", "ISTREAM", "DSTREAM", "CHANGES"];
+const FORMS: [&str; 4] = ["SELECT", "CONSTRUCT", "ASK", "DESCRIBE"];
+
+/// All that was found.
+#[derive(Default)]
+pub(super) struct Clauses {
+    pub name: Option<String>,
+    pub r2s: Option<R2s>,
+    pub every: Option<Span>,
+    pub report: Option<Report>,
+    pub tick: Option<Tick>,
+    pub windows: Vec<WindowClause>,
+    /// Which windows the body reads, and where it says so.
+    pub reads: Vec<(NamedNode, Position)>,
+    /// A `WINDOW ?w` block reads every window.
+    pub reads_all: bool,
+    /// The dialect of the first streaming clause.
+    pub dialect: Option<Dialect>,
+    pub edits: Edits,
+}
+
+pub(super) struct Scan<'a> {
+    pub cursor: Cursor<'a>,
+    /// The dialect asked for, which decides what a bare `[RANGE w]` means.
+    asked: Option<Dialect>,
+    depth: usize,
+    /// Depth of the braces of a CONSTRUCT template, while inside.
+    pub template: Option<usize>,
+    pub found: Clauses,
+}
+
+pub(super) fn find_clauses(
+    cursor: Cursor<'_>,
+    asked: Option<Dialect>,
+) -> Result<Clauses, ParseError> {
+    let mut scan = Scan {
+        cursor,
+        asked,
+        depth: 0,
+        template: None,
+        found: Clauses::default(),
+    };
+    while let Some(token) = scan.cursor.peek() {
+        let before = scan.cursor.at;
+        scan.visit(token)?;
+        // A clause that was understood has moved the cursor behind itself.
+        scan.cursor.at += usize::from(scan.cursor.at == before);
+    }
+    Ok(scan.found)
+}
+
+impl Scan<'_> {
+    fn visit(&mut self, token: Token) -> Result<(), ParseError> {
+        match token.kind {
+            Kind::Open => self.depth += 1,
+            Kind::Close => self.close(),
+            Kind::Word if self.depth == 0 => return self.head(token),
+            Kind::Word => return self.body(token),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        self.depth = self.depth.saturating_sub(1);
+        if self.template == Some(self.depth) {
+            self.template = None;
+        }
+    }
+
+    /// Words outside all brackets.
+    fn head(&mut self, token: Token) -> Result<(), ParseError> {
+        let text = self.cursor.text;
+        if token.is_word(text, "REGISTER") {
+            self.register()
+        } else if token.is_any_word(text, &R2S_WORDS) {
+            self.r2s(token);
+            Ok(())
+        } else if token.is_word(text, "FROM") {
+            self.dataset()
+        } else if token.is_word(text, "CONSTRUCT") {
+            self.template = Some(0);
+            Ok(())
+        } else {
+            if token.is_word(text, "WHERE") {
+                self.template = None;
+            }
+            refuse(&self.cursor, token)
+        }
+    }
+
+    /// `REGISTER (QUERY | STREAM | ISTREAM …) name [COMPUTED EVERY d] AS`
+    fn register(&mut self) -> Result<(), ParseError> {
+        let start = self.cursor.offset();
+        self.cursor.at += 1;
+        let words = [
+            "QUERY", "STREAM", "RSTREAM", "ISTREAM", "DSTREAM", "CHANGES",
+        ];
+        let kind = self.cursor.take_word(&words);
+        let kind = kind.ok_or_else(|| {
+            self.cursor
+                .unexpected("QUERY, STREAM, RSTREAM, ISTREAM or DSTREAM")
+        })?;
+        if let Some(r2s) = r2s_of(kind) {
+            self.found.r2s = Some(r2s);
+        }
+        self.found.name = Some(self.registered_name()?);
+        if self.cursor.take_word(&["COMPUTED", "COMPUTE"]).is_some() {
+            self.cursor.expect_word("EVERY")?;
+            self.found.every =
+                Some(positive_span(&mut self.cursor, "report.zero_period", "the period")?.0);
+        }
+        if self.cursor.is_word("UNDER") {
+            let error = self.cursor.fail(
+                "unsupported.entailment",
+                "entailment regimes are not supported",
+            );
+            return Err(error.with_hint(
+                "remove UNDER ENTAILMENT REGIME; add inferred triples to the static data",
+            ));
+        }
+        self.cursor.expect_word("AS")?;
+        self.blank_from(start);
+        Ok(())
+    }
+
+    /// An IRI, a prefixed name, or in C-SPARQL a bare word; `AS` is none.
+    fn registered_name(&mut self) -> Result<String, ParseError> {
+        let token = self
+            .cursor
+            .peek()
+            .ok_or_else(|| self.cursor.unexpected("a name"))?;
+        if is_name(token) {
+            return self
+                .cursor
+                .expect_name("a name")
+                .map(|(_, iri)| iri.into_string());
+        }
+        if token.kind != Kind::Word || token.is_word(self.cursor.text, "AS") {
+            return Err(self.cursor.unexpected("a name"));
+        }
+        self.cursor.at += 1;
+        Ok(token.text(self.cursor.text).to_owned())
+    }
+
+    /// `SELECT ISTREAM ?x` or `ISTREAM SELECT ?x`.
+    fn r2s(&mut self, token: Token) {
+        let behind_form = self.cursor.at > 0
+            && self.cursor.tokens[self.cursor.at - 1].is_any_word(self.cursor.text, &FORMS);
+        let before_form = self
+            .cursor
+            .peek_at(1)
+            .is_some_and(|t| t.is_any_word(self.cursor.text, &FORMS));
+        if behind_form || before_form {
+            self.found.r2s = r2s_of(token.text(self.cursor.text));
+            self.found
+                .edits
+                .blank(self.cursor.text, token.start, token.end);
+        }
+    }
+
+    fn dataset(&mut self) -> Result<(), ParseError> {
+        let named = self.cursor.is_word_at(1, "NAMED");
+        let ahead = 1 + usize::from(named);
+        if named && self.cursor.is_word_at(ahead, "WINDOW") {
+            self.dataset_window(ahead)
+        } else if self.cursor.is_word_at(ahead, "STREAM") {
+            self.dataset_stream(ahead)
+        } else if self.cursor.is_word_at(ahead, "GRAPH") {
+            // Written in the documents of the RSP group; SPARQL has no such word here.
+            let word = self.cursor.tokens[self.cursor.at + ahead];
+            self.found
+                .edits
+                .blank(self.cursor.text, word.start, word.end);
+            self.graph_name(ahead + 1).map(|_| ())
+        } else {
+            self.graph_name(ahead).map(|_| ())
+        }
+    }
+
+    /// The graph named so far ahead, spelled in a way the SPARQL parser can resolve.
+    pub(super) fn graph_name(
+        &mut self,
+        ahead: usize,
+    ) -> Result<Option<(Token, NamedNode)>, ParseError> {
+        let Some(token) = self.cursor.peek_at(ahead).filter(|t| is_name(*t)) else {
+            return Ok(None);
+        };
+        let name = self.cursor.names.resolve(token)?;
+        let spelling = self.cursor.names.spelling(token, &name);
+        if spelling != token.text(self.cursor.text) {
+            self.found
+                .edits
+                .replace(self.cursor.text, token.start, token.end, &spelling);
+        }
+        Ok(Some((token, name)))
+    }
+
+    /// `FROM NAMED WINDOW w ON [STREAM] s […]`, or `FROM NAMED WINDOW ON [STREAM] s […] AS w`.
+    fn dataset_window(&mut self, ahead: usize) -> Result<(), ParseError> {
+        self.enter(Dialect::RspQl)?;
+        let start = self.cursor.offset();
+        let position = self.cursor.position();
+        self.cursor.at += ahead + 1;
+        let mut name = if self.cursor.is_word("ON") {
+            None
+        } else {
+            Some(self.cursor.expect_name("the name of the window")?)
+        };
+        self.cursor.expect_word("ON")?;
+        let _ = self.cursor.take_word(&["STREAM"]);
+        let stream = self.cursor.expect_name("the stream")?.1;
+        let spec = self.window_spec(Dialect::RspQl)?;
+        if name.is_none() {
+            self.cursor.expect_word("AS")?;
+            name = Some(self.cursor.expect_name("the name of the window")?);
+        }
+        self.blank_from(start);
+        match name {
+            Some((token, name)) => {
+                self.declare(name, token, StreamName::Iri(stream), spec, position)
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn declare(
+        &mut self,
+        name: NamedNode,
+        token: Token,
+        stream: StreamName,
+        spec: WindowSpec,
+        position: Position,
+    ) -> Result<(), ParseError> {
+        if self.found.windows.iter().any(|window| window.name == name) {
+            let message = format!(
+                "the window {} is declared twice",
+                token.text(self.cursor.text)
+            );
+            return Err(
+                ParseError::new("window.duplicate", message).at(self.cursor.text, token.start)
+            );
+        }
+        let WindowSpec {
+            kind,
+            time_predicate,
+            ..
+        } = spec;
+        self.found.windows.push(WindowClause {
+            name,
+            stream,
+            kind,
+            time_predicate,
+            position,
+        });
+        Ok(())
+    }
+
+    /// `FROM [NAMED] STREAM s […]`
+    fn dataset_stream(&mut self, ahead: usize) -> Result<(), ParseError> {
+        self.enter(Dialect::CSparql)?;
+        let start = self.cursor.offset();
+        let position = self.cursor.position();
+        self.cursor.at += ahead + 1;
+        let (token, stream) = self.cursor.expect_name("the stream")?;
+        let spec = self.window_spec(Dialect::CSparql)?;
+        self.blank_from(start);
+        let name = self.generated_name();
+        self.declare(name, token, StreamName::Iri(stream), spec, position)
+    }
+
+    pub(super) fn generated_name(&self) -> NamedNode {
+        NamedNode::new_unchecked(format!("urn:whorl:window:{}", self.found.windows.len() + 1))
+    }
+
+    pub(super) fn window_spec(&mut self, clause: Dialect) -> Result<WindowSpec, ParseError> {
+        let offset = self.cursor.offset();
+        let spec = parse_window(&mut self.cursor, self.asked.unwrap_or(clause))?;
+        if let Some(report) = spec.report {
+            self.found.report = Some(self.found.report.unwrap_or_default().and(report));
+        }
+        match (self.found.tick, spec.tick) {
+            (Some(first), Some(second)) if first != second => {
+                let error = ParseError::new(
+                    "window.tick_conflict",
+                    "two windows ask for different ticks",
+                );
+                return Err(error.at(self.cursor.text, offset));
+            }
+            (first, second) => self.found.tick = second.or(first),
+        }
+        // A count window of one kind or another has no time of its own, so all else is checked where it is read.
+        match &spec.kind {
+            WindowKind::Triples { .. } | WindowKind::Elements { .. }
+                if spec.time_predicate.is_some() =>
+            {
+                let error = ParseError::new(
+                    "window.time_in_count",
+                    "a count window reads no time from the data",
+                );
+                Err(error.at(self.cursor.text, offset))
+            }
+            _ => Ok(spec),
+        }
+    }
+
+    /// Clauses of two dialects in one query have no common meaning.
+    pub(super) fn enter(&mut self, dialect: Dialect) -> Result<(), ParseError> {
+        match self.found.dialect {
+            Some(other) if other != dialect => {
+                let message = format!("a {dialect} clause in a query that began in {other}");
+                Err(self
+                    .cursor
+                    .fail("dialect.mixed", message)
+                    .with_hint("use the clauses of one dialect throughout"))
+            }
+            _ => {
+                self.found.dialect = Some(dialect);
+                Ok(())
+            }
+        }
+    }
+
+    fn blank_from(&mut self, start: usize) {
+        self.found
+            .edits
+            .blank(self.cursor.text, start, self.cursor.end_of_previous());
+    }
+}
+
+fn r2s_of(word: &str) -> Option<R2s> {
+    match word.to_ascii_uppercase().as_str() {
+        "RSTREAM" => Some(R2s::Rstream),
+        "ISTREAM" => Some(R2s::Istream),
+        "DSTREAM" => Some(R2s::Dstream),
+        "CHANGES" => Some(R2s::Changes),
+        _ => None,
+    }
+}
+
+/// The engine opens no sockets: what would make it ask another server is refused here.
+pub(super) fn refuse(cursor: &Cursor<'_>, token: Token) -> Result<(), ParseError> {
+    for word in ["SERVICE", "LOAD"] {
+        if token.is_word(cursor.text, word) {
+            let error = cursor.fail(
+                "unsupported.service",
+                format!("{word} is not supported: queries ask no other server"),
+            );
+            return Err(error.with_hint("load the data as a static graph"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,37 @@
+//! Text in: continuous queries in three dialects, and RDF. Out: typed values, or an error that knows where.
+//!
+//! A query goes through five flat steps before the one recursive parser sees it:
+//!
+//! ```text
+//! token → limits → names (prologue) → clause, block, window, duration → rewrite → spargebra
+//! ```
+//!
+//! What stays true: no input overflows the stack or runs for long; every position in an error is one of the text as
+//! it was written; two parses of one text give equal results up to the names of variables and blank nodes that
+//! spargebra invents.
+
+mod block;
+mod clause;
+mod cursor;
+mod diagnose;
+mod duration;
+mod error;
+mod extension;
+mod limits;
+mod names;
+mod query;
+mod rdf;
+mod rewrite;
+mod token;
+mod window;
+
+#[cfg(test)]
+mod tests;
+
+pub use error::{ParseError, Position};
+pub use extension::{AGGREGATE_PREFIX, ExtraAggregate};
+pub use query::{
+    Bounds, ContentSemantics, ContinuousQuery, Dialect, ParseOptions, R2s, Report, StreamName,
+    Tick, WindowClause, WindowKind, parse_query,
+};
+pub use rdf::{RdfError, RdfFormat, parse_rdf};

@@ -1,0 +1,343 @@
+//! Query text → [`ContinuousQuery`]: what to evaluate, over which windows, and when to report.
+//!
+//! In: text in RSP-QL, C-SPARQL or CQELS-QL, and options that win over what the text says. Out: the windows with
+//! their names, the plain SPARQL query in which each window is a named graph, and one value for every choice the
+//! semantics leave open. Limits are checked before anything recursive runs.
+
+use std::fmt;
+
+use oxrdf::{NamedNode, Variable};
+use spargebra::SparqlParser;
+
+use super::clause::{Clauses, find_clauses};
+use super::cursor::Cursor;
+use super::diagnose::explain;
+use super::error::{ParseError, Position, closest};
+use super::names::Names;
+use super::{extension, limits, token};
+use crate::time::{Span, Timestamp};
+
+/// Some editors leave it at the start of a file; SPARQL does not know it.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// What the caller knows better than the text.
+#[derive(Clone, Default, Debug)]
+pub struct ParseOptions {
+    pub dialect: Option<Dialect>,
+    pub report: Option<Report>,
+    pub tick: Option<Tick>,
+    pub t0: Option<Timestamp>,
+    pub bounds: Option<Bounds>,
+    pub partial: Option<bool>,
+    pub semantics: Option<ContentSemantics>,
+    pub r2s: Option<R2s>,
+    /// Relative IRIs are resolved against this when the text has no BASE.
+    pub base_iri: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Dialect {
+    RspQl,
+    CSparql,
+    CqelsQl,
+}
+
+/// When a window reports; all that are set must hold.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Report {
+    pub close: bool,
+    pub change: bool,
+    pub nonempty: bool,
+    pub periodic: Option<Span>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Tick {
+    /// All events of one instant together.
+    Time,
+    /// Each event on its own.
+    Tuple,
+}
+
+/// Which ends of a time window belong to it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Bounds {
+    /// `[open, close)`
+    ClosedOpen,
+    /// `(open, close]`
+    OpenClosed,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum ContentSemantics {
+    Set,
+    Bag,
+}
+
+/// Relation to stream: what of each answer is handed out.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum R2s {
+    Rstream,
+    Istream,
+    Dstream,
+    /// Both additions and removals, signed.
+    Changes,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum WindowKind {
+    /// `[RANGE width STEP slide]`; tumbling when both are equal.
+    Step {
+        width: Span,
+        slide: Span,
+    },
+    /// The last `width`, at every arrival.
+    Sliding {
+        width: Span,
+    },
+    /// The last `size` events, reported every `step` events.
+    Elements {
+        size: u64,
+        step: u64,
+    },
+    /// The last `size` triples.
+    Triples {
+        size: u64,
+    },
+    Now,
+    All,
+    /// From `from` ago until `to` ago, `from > to`.
+    Past {
+        from: Span,
+        to: Span,
+        slide: Span,
+    },
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum StreamName {
+    Iri(NamedNode),
+    /// CQELS-QL: the streams this variable is bound to by the rest of the pattern.
+    Variable(Variable),
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WindowClause {
+    /// The graph name that stands for this window in the query.
+    pub name: NamedNode,
+    pub stream: StreamName,
+    pub kind: WindowKind,
+    /// Event time is the object of this predicate in the event's graph.
+    pub time_predicate: Option<NamedNode>,
+    pub position: Position,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ContinuousQuery {
+    pub dialect: Dialect,
+    /// The IRI or word it is registered under.
+    pub name: Option<String>,
+    pub r2s: R2s,
+    pub report: Report,
+    pub tick: Tick,
+    pub t0: Timestamp,
+    pub bounds: Bounds,
+    pub partial: bool,
+    pub semantics: ContentSemantics,
+    pub windows: Vec<WindowClause>,
+    /// C-SPARQL: the default graph is the union of all windows and the static default graph.
+    pub merge_windows_into_default: bool,
+    pub query: spargebra::Query,
+    /// As the user wrote it.
+    pub text: String,
+}
+
+/// Parses a continuous query.
+///
+/// ```
+/// # use whorl_engine::parse::{parse_query, ParseOptions, WindowKind};
+/// let text = "PREFIX : <http://example.org/>
+///     SELECT ?room FROM NAMED WINDOW :w ON :sensors [RANGE PT10S STEP PT5S]
+///     WHERE { WINDOW :w { ?room :temperature ?t } FILTER(?t > 30) }";
+/// let query = parse_query(text, &ParseOptions::default())?;
+/// assert!(matches!(query.windows[0].kind, WindowKind::Step { .. }));
+/// # Ok::<(), whorl_engine::parse::ParseError>(())
+/// ```
+pub fn parse_query(text: &str, options: &ParseOptions) -> Result<ContinuousQuery, ParseError> {
+    limits::check_size(text)?;
+    let tokens = token::tokenize(text)?;
+    let work = limits::check(text, &tokens)?;
+    let names = Names::gather(text, &tokens, options.base_iri.as_deref())?;
+    let cursor = Cursor {
+        text,
+        tokens: &tokens,
+        names: &names,
+        at: 0,
+    };
+    let mut clauses = find_clauses(cursor, options.dialect)?;
+    names.check_prefixes(&tokens)?;
+    check_windows(&clauses)?;
+    if text.starts_with(BYTE_ORDER_MARK) {
+        clauses.edits.blank(text, 0, BYTE_ORDER_MARK.len_utf8());
+    }
+    let percentiles = extension::rewrite(text, &tokens, &mut clauses.edits)?;
+    let parser = sparql_parser(options, percentiles)?;
+    let rewritten = std::mem::take(&mut clauses.edits).apply(text);
+    let query = parser.clone().parse_query(&rewritten.text);
+    let query = query.map_err(|_| explain(text, &rewritten, &parser, work))?;
+    Ok(assemble(text, options, clauses, query))
+}
+
+fn sparql_parser(
+    options: &ParseOptions,
+    percentiles: Vec<NamedNode>,
+) -> Result<SparqlParser, ParseError> {
+    let aggregates = extension::aggregates().chain(percentiles);
+    let parser = aggregates.fold(
+        SparqlParser::new(),
+        SparqlParser::with_custom_aggregate_function,
+    );
+    match &options.base_iri {
+        Some(base) => parser.with_base_iri(base).map_err(|_| {
+            ParseError::new(
+                "iri.invalid",
+                format!("the base '{base}' is not an absolute IRI"),
+            )
+        }),
+        None => Ok(parser),
+    }
+}
+
+/// Every window is read and every window read is declared.
+fn check_windows(clauses: &Clauses) -> Result<(), ParseError> {
+    if clauses.dialect != Some(Dialect::RspQl) {
+        return Ok(());
+    }
+    let declared = || clauses.windows.iter().map(|window| &window.name);
+    if let Some((name, position)) = clauses
+        .reads
+        .iter()
+        .find(|(name, _)| declared().all(|d| d != name))
+    {
+        let error = ParseError::new(
+            "window.undeclared",
+            format!("the window {name} is not declared"),
+        );
+        let near = closest(name.as_str(), declared().map(NamedNode::as_str));
+        let hint = near.map_or_else(
+            || format!("add FROM NAMED WINDOW {name} ON <stream> [RANGE …]"),
+            |near| format!("did you mean <{near}>?"),
+        );
+        return Err(error.at_position(*position).with_hint(hint));
+    }
+    let read = |window: &WindowClause| {
+        clauses.reads_all || clauses.reads.iter().any(|(name, _)| *name == window.name)
+    };
+    match clauses.windows.iter().find(|window| !read(window)) {
+        Some(window) => {
+            let error = ParseError::new(
+                "window.unused",
+                format!("the window {} is declared but never read", window.name),
+            );
+            Err(error
+                .at_position(window.position)
+                .with_hint(format!("add WINDOW {} {{ … }} to WHERE", window.name)))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Options first, then the text, then the dialect.
+fn assemble(
+    text: &str,
+    options: &ParseOptions,
+    found: Clauses,
+    query: spargebra::Query,
+) -> ContinuousQuery {
+    let written = found.dialect.unwrap_or(Dialect::RspQl);
+    let dialect = options.dialect.unwrap_or(written);
+    let periodic = Report {
+        periodic: found.every,
+        ..Report::default()
+    };
+    let report = found
+        .report
+        .unwrap_or_else(|| dialect.report())
+        .and(periodic);
+    ContinuousQuery {
+        dialect,
+        name: found.name,
+        r2s: options.r2s.or(found.r2s).unwrap_or_else(|| dialect.r2s()),
+        report: options.report.unwrap_or(report),
+        tick: options
+            .tick
+            .or(found.tick)
+            .unwrap_or_else(|| dialect.tick()),
+        t0: options.t0.unwrap_or(Timestamp::EPOCH),
+        bounds: options.bounds.unwrap_or(Bounds::ClosedOpen),
+        partial: options.partial.unwrap_or(false),
+        semantics: options.semantics.unwrap_or_else(|| dialect.semantics()),
+        windows: found.windows,
+        merge_windows_into_default: written == Dialect::CSparql,
+        query,
+        text: text.to_owned(),
+    }
+}
+
+impl Report {
+    pub(super) fn and(self, other: Self) -> Self {
+        Self {
+            close: self.close || other.close,
+            change: self.change || other.change,
+            nonempty: self.nonempty || other.nonempty,
+            periodic: other.periodic.or(self.periodic),
+        }
+    }
+}
+
+/// The defaults of SEMANTICS.md §2.
+impl Dialect {
+    fn report(self) -> Report {
+        let cqels = self == Self::CqelsQl;
+        Report {
+            close: !cqels,
+            change: cqels,
+            nonempty: cqels,
+            periodic: None,
+        }
+    }
+
+    fn tick(self) -> Tick {
+        if self == Self::CqelsQl {
+            Tick::Tuple
+        } else {
+            Tick::Time
+        }
+    }
+
+    fn r2s(self) -> R2s {
+        if self == Self::CqelsQl {
+            R2s::Istream
+        } else {
+            R2s::Rstream
+        }
+    }
+
+    fn semantics(self) -> ContentSemantics {
+        if self == Self::CqelsQl {
+            ContentSemantics::Bag
+        } else {
+            ContentSemantics::Set
+        }
+    }
+}
+
+impl fmt::Display for Dialect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::RspQl => "RSP-QL",
+            Self::CSparql => "C-SPARQL",
+            Self::CqelsQl => "CQELS-QL",
+        })
+    }
+}

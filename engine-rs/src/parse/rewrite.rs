@@ -1,0 +1,118 @@
+//! Edits of a text that remember where everything came from.
+//!
+//! In: a text and replacements of byte ranges. Out: the new text and a table from its offsets back to the old ones.
+//! What is removed becomes blanks and line ends, so most of the text keeps its line and column.
+
+pub(super) struct Edit {
+    start: usize,
+    end: usize,
+    with: String,
+}
+
+#[derive(Default)]
+pub(super) struct Edits(Vec<Edit>);
+
+pub(super) struct Rewritten {
+    pub text: String,
+    /// Pieces in order: offset in the new text, offset in the old one, whether the piece was kept as it was.
+    pieces: Vec<(usize, usize, bool)>,
+}
+
+impl Edits {
+    /// Puts `with` in place of the range, followed by blanks up to the old length.
+    pub fn replace(&mut self, source: &str, start: usize, end: usize, with: &str) {
+        let mut text = with.to_owned();
+        text.extend(
+            source[start..end]
+                .chars()
+                .skip(with.chars().count())
+                .map(blank),
+        );
+        self.0.push(Edit {
+            start,
+            end,
+            with: text,
+        });
+    }
+
+    pub fn blank(&mut self, source: &str, start: usize, end: usize) {
+        self.replace(source, start, end, "");
+    }
+
+    /// Puts `with` in place of the range as it is.
+    pub fn splice(&mut self, start: usize, end: usize, with: impl Into<String>) {
+        self.0.push(Edit {
+            start,
+            end,
+            with: with.into(),
+        });
+    }
+
+    /// Applies all edits; an insertion goes before a replacement at the same place. An edit inside a range that is
+    /// already replaced has nothing left to change and is dropped.
+    pub fn apply(mut self, source: &str) -> Rewritten {
+        self.0.sort_by_key(|edit| (edit.start, edit.end));
+        let mut rewritten = Rewritten {
+            text: String::with_capacity(source.len() + 64),
+            pieces: Vec::new(),
+        };
+        let mut at = 0;
+        for edit in &self.0 {
+            if edit.start < at {
+                continue;
+            }
+            rewritten.push(&source[at..edit.start], at, true);
+            rewritten.push(&edit.with, edit.start, false);
+            at = edit.end;
+        }
+        rewritten.push(&source[at..], at, true);
+        rewritten
+    }
+}
+
+impl Rewritten {
+    fn push(&mut self, piece: &str, old: usize, kept: bool) {
+        self.pieces.push((self.text.len(), old, kept));
+        self.text.push_str(piece);
+    }
+
+    /// Where the character at this offset of the new text stood; inside a replacement, where that began.
+    pub fn original_offset(&self, offset: usize) -> usize {
+        let at = self
+            .pieces
+            .partition_point(|(new, _, _)| *new <= offset)
+            .saturating_sub(1);
+        let (new, old, kept) = self.pieces[at];
+        if kept { old + (offset - new) } else { old }
+    }
+}
+
+fn blank(c: char) -> char {
+    if matches!(c, '\n' | '\r') { c } else { ' ' }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn removed_text_leaves_the_rest_in_place() {
+        let source = "ab\ncd ef";
+        let mut edits = Edits::default();
+        edits.blank(source, 1, 5);
+        assert_eq!(edits.apply(source).text, "a \n   ef");
+    }
+
+    #[test]
+    fn offsets_behind_a_longer_replacement_map_back() {
+        let source = "x (y) z";
+        let mut edits = Edits::default();
+        edits.replace(source, 2, 5, "longer");
+        edits.splice(2, 2, "(");
+        let rewritten = edits.apply(source);
+        assert_eq!(rewritten.text, "x (longer z");
+        assert_eq!(rewritten.original_offset(rewritten.text.len() - 1), 6);
+        assert_eq!(rewritten.original_offset(5), 2);
+        assert_eq!(rewritten.original_offset(rewritten.text.len()), 7);
+    }
+}

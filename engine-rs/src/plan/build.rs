@@ -1,0 +1,585 @@
+//! Logical plan → operators, with the leaves and indexes they need.
+
+use super::error::PlanError;
+use super::logical::{Dataset, Place, Plan};
+use super::modifiers::{Answer, take_apart};
+use super::paths::FreshVariables;
+use super::scope;
+use super::translate::{Translator, is_hidden, places};
+use crate::aggregate::{AggregateKind, AggregateSpec, kind_of_custom};
+use crate::encode::Dictionary;
+use crate::expr::{self, Expr};
+use crate::flow::Operator;
+use crate::group::{Aggregate, Group};
+use crate::join::{BufferSource, BufferSpec, JoinFilter, JoinNode, Probing, RetractionMode, Witness, WitnessKind};
+use crate::leaf::{Leaf, LeafPattern, PatternSlot};
+use crate::model::{Schema, VarId, VarTable};
+use crate::parse::{ContentSemantics, ContinuousQuery, R2s};
+use crate::reevaluate::{Question, Reevaluated, StaticRelation};
+use crate::shape::{Construct, Distinct, Extend, Filter, Rearrange, TemplateSlot};
+use crate::topk::{Comparator, TopK};
+use oxrdf::{NamedNode, Variable};
+use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression, GraphPattern, OrderExpression};
+use spargebra::term::TriplePattern;
+
+/// How results are taken back, when the planner is not to choose.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Retraction {
+    #[default]
+    Auto,
+    Tree,
+    Probe,
+}
+
+/// Choices that change the work but never the answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PlanOptions {
+    pub probing: Probing,
+    pub retraction: Retraction,
+}
+
+/// Where a query's leaves and windows live.
+pub(crate) trait Host {
+    /// The leaf of this pattern over the window of the clause with this number.
+    fn leaf(&mut self, clause: usize, pattern: LeafPattern) -> usize;
+    fn leaves(&mut self) -> &mut [Leaf];
+    /// The window of a clause, whose content is to be kept.
+    fn window_with_content(&mut self, clause: usize) -> usize;
+}
+
+#[derive(Debug)]
+pub(crate) enum NodeKind {
+    Join(JoinNode),
+    Operator(Box<dyn Operator>),
+}
+
+/// An operator, its inputs, and how it is shown.
+#[derive(Debug)]
+pub(crate) struct PlanNode {
+    pub kind: NodeKind,
+    pub inputs: Vec<usize>,
+    pub schema: Schema,
+    pub label: String,
+    /// Leaves the node reads, by role; empty but for joins.
+    pub leaves: Vec<(usize, usize)>,
+}
+
+pub(crate) struct BuiltQuery {
+    /// Inputs come before the nodes that read them; the last node is the root.
+    pub nodes: Vec<PlanNode>,
+    pub vars: VarTable,
+    /// For each variable of the answer, its column at the root.
+    pub visible: Vec<Option<usize>>,
+    pub order: Vec<Comparator>,
+    pub answer: Answer,
+    pub reevaluates: bool,
+    /// Rows made of static data alone may reach operators that compute terms.
+    pub pins_terms: bool,
+}
+
+pub(crate) struct Builder<'a, H: Host> {
+    pub query: &'a ContinuousQuery,
+    pub options: PlanOptions,
+    pub dictionary: &'a mut Dictionary,
+    pub host: &'a mut H,
+    pub vars: VarTable,
+    pub nodes: Vec<PlanNode>,
+    pub reevaluates: bool,
+}
+
+type Built = Result<usize, PlanError>;
+
+const BUFFERS_MAX: usize = 20;
+const VARIABLES_MAX: usize = 64;
+
+impl<H: Host> Builder<'_, H> {
+    pub(crate) fn build_query(mut self) -> Result<BuiltQuery, PlanError> {
+        if self.query.windows.is_empty() {
+            return Err(PlanError::NoWindow);
+        }
+        if self.query.merge_windows_into_default {
+            return Err(PlanError::unsupported("the C-SPARQL dialect"));
+        }
+        let top = take_apart(&self.query.query).ok_or_else(|| PlanError::unsupported("DESCRIBE"))?;
+        let mut translator = Translator { windows: &self.query.windows, fresh: FreshVariables::default() };
+        let mut plan = translator.plan(&top.pattern, &Dataset::Default)?;
+        // What is projected away at the very top is only hidden: the order of the answer may need it.
+        while let Plan::Project { inner, .. } = plan {
+            plan = *inner;
+        }
+        let pins_terms = may_outlive_windows(&plan);
+        let shown = self.shown_variables(&top.answer);
+        let retracts = !(self.query.r2s == R2s::Istream && is_plain(&plan) && hides_nothing(&plan, &shown));
+        let root = self.build(&plan, retracts)?;
+        let schema = self.nodes[root].schema.clone();
+        debug_assert_eq!(root + 1, self.nodes.len());
+        let order = self.comparators(&top.order, &schema)?;
+        let mut visible: Vec<_> = shown.iter().map(|v| self.vars.find(v).and_then(|var| schema.column(var))).collect();
+        if let Answer::Graph(template) = &top.answer {
+            self.construct(root, template, &schema);
+            visible = vec![Some(0), Some(1), Some(2)];
+        }
+        let Self { nodes, vars, reevaluates, .. } = self;
+        Ok(BuiltQuery { nodes, vars, visible, order, answer: top.answer, reevaluates, pins_terms })
+    }
+
+    /// The produced graph is a set: a triple is there as long as some solution makes it.
+    fn construct(&mut self, root: usize, template: &[TriplePattern], schema: &Schema) {
+        let mut blanks: Vec<Variable> = Vec::new();
+        let mut slots = Vec::new();
+        for triple in template {
+            slots.push(places(triple).map(|place| match place {
+                Place::Term(term) => TemplateSlot::Constant(self.dictionary.intern_pinned(term.as_ref())),
+                Place::Variable(variable) if is_hidden(&variable) => {
+                    let known = blanks.iter().position(|b| *b == variable);
+                    TemplateSlot::Blank(known.unwrap_or_else(|| {
+                        blanks.push(variable);
+                        blanks.len() - 1
+                    }))
+                }
+                Place::Variable(variable) => {
+                    TemplateSlot::Column(self.vars.find(&variable).and_then(|var| schema.column(var)))
+                }
+            }));
+        }
+        let triple: Schema = (0..3).map(|_| (self.vars.fresh(), true)).collect();
+        let made = self.add(Box::new(Construct::new(slots)), vec![root], triple.clone(), "construct".into());
+        self.add(Box::new(Distinct::default()), vec![made], triple, "distinct".into());
+    }
+
+    fn shown_variables(&self, answer: &Answer) -> Vec<Variable> {
+        match answer {
+            Answer::Bindings(variables) => variables.clone(),
+            Answer::Boolean => vec![],
+            Answer::Graph(template) => {
+                let pattern = GraphPattern::Bgp { patterns: template.clone() };
+                scope::in_scope(&pattern).into_iter().collect()
+            }
+        }
+    }
+
+    fn build(&mut self, plan: &Plan, retracts: bool) -> Built {
+        match plan {
+            Plan::Leaf { .. } => self.join(std::slice::from_ref(plan), &[], retracts),
+            Plan::Join { inputs, filters } => self.join(inputs, filters, retracts),
+            Plan::Static { pattern } => self.static_relation(pattern),
+            Plan::Reevaluated { pattern, reason } => self.reevaluated(pattern, reason),
+            Plan::Filter { inner, condition } => {
+                let inner = self.build(inner, retracts)?;
+                self.filter(inner, condition)
+            }
+            Plan::Extend { inner, variable, expression } => self.extend(inner, variable, expression, retracts),
+            Plan::Project { inner, variables } => self.project(inner, variables),
+            Plan::Union { inputs } => self.union(inputs),
+            Plan::Optional { left, right, condition } => self.optional(left, right, condition.as_ref()),
+            Plan::Minus { left, right } => self.minus(left, right),
+            Plan::Mark { left, right, condition, flag } => self.mark(left, right, condition.as_ref(), flag),
+            Plan::Distinct { inner } => {
+                let inner = self.build(inner, true)?;
+                let schema = self.nodes[inner].schema.clone();
+                Ok(self.add(Box::new(Distinct::default()), vec![inner], schema, "distinct".into()))
+            }
+            Plan::Group { inner, keys, aggregates } => self.group(inner, keys, aggregates),
+            Plan::TopK { inner, order, offset, limit } => self.top_k(inner, order, *offset, *limit),
+        }
+    }
+
+    fn add(&mut self, operator: Box<dyn Operator>, inputs: Vec<usize>, schema: Schema, label: String) -> usize {
+        self.add_node(PlanNode { kind: NodeKind::Operator(operator), inputs, schema, label, leaves: vec![] })
+    }
+
+    fn add_node(&mut self, node: PlanNode) -> usize {
+        self.nodes.push(node);
+        self.nodes.len() - 1
+    }
+
+    fn compile(&mut self, expression: &Expression, schema: &Schema) -> Result<Expr, PlanError> {
+        let vars = &self.vars;
+        let column_of = |variable: &Variable| vars.find(variable).and_then(|var| schema.column(var));
+        Ok(expr::compile(expression, &column_of, self.dictionary)?)
+    }
+
+    fn comparators(&mut self, order: &[OrderExpression], schema: &Schema) -> Result<Vec<Comparator>, PlanError> {
+        let comparator = |order: &OrderExpression| {
+            let descending = matches!(order, OrderExpression::Desc(_));
+            Ok(Comparator { expression: self.compile(scope::of_order(order), schema)?, descending })
+        };
+        order.iter().map(comparator).collect()
+    }
+
+    fn filter(&mut self, inner: usize, condition: &Expression) -> Built {
+        let schema = self.nodes[inner].schema.clone();
+        let compiled = self.compile(condition, &schema)?;
+        Ok(self.add(Box::new(Filter { condition: compiled }), vec![inner], schema, format!("filter {condition}")))
+    }
+
+    fn extend(&mut self, inner: &Plan, variable: &Variable, expression: &Expression, retracts: bool) -> Built {
+        let inner = self.build(inner, retracts)?;
+        let mut schema = self.nodes[inner].schema.clone();
+        let compiled = self.compile(expression, &schema)?;
+        schema.push(self.vars.id(variable), false);
+        let label = format!("bind {variable} = {expression}");
+        Ok(self.add(Box::new(Extend { expression: compiled }), vec![inner], schema, label))
+    }
+
+    fn project(&mut self, inner: &Plan, variables: &[Variable]) -> Built {
+        let inner = self.build(inner, true)?;
+        let from = self.nodes[inner].schema.clone();
+        let mut schema = Schema::default();
+        let mut columns = Vec::new();
+        for variable in variables {
+            let var = self.vars.id(variable);
+            let column = from.column(var);
+            schema.push(var, column.is_some_and(|c| from.is_certain(c)));
+            columns.push(column);
+        }
+        let label = format!("project {}", names(variables));
+        Ok(self.add(Box::new(Rearrange { columns: vec![columns] }), vec![inner], schema, label))
+    }
+
+    fn union(&mut self, inputs: &[Plan]) -> Built {
+        let inputs: Vec<usize> = inputs.iter().map(|input| self.build(input, true)).collect::<Result<_, _>>()?;
+        let schemas: Vec<Schema> = inputs.iter().map(|input| self.nodes[*input].schema.clone()).collect();
+        let mut schema = Schema::default();
+        for (var, _) in schemas.iter().flat_map(Schema::iter) {
+            if schema.column(var).is_none() {
+                let certain = schemas.iter().all(|s| s.column(var).is_some_and(|c| s.is_certain(c)));
+                schema.push(var, certain);
+            }
+        }
+        let columns = schemas.iter().map(|s| schema.vars().iter().map(|var| s.column(*var)).collect()).collect();
+        Ok(self.add(Box::new(Rearrange { columns }), inputs, schema, "union".into()))
+    }
+
+    fn optional(&mut self, left: &Plan, right: &Plan, condition: Option<&Expression>) -> Built {
+        let (left, right) = (self.build(left, true)?, self.build(right, true)?);
+        let (left_schema, right_schema) = (self.nodes[left].schema.clone(), self.nodes[right].schema.clone());
+        let schema = Witness::pair_schema(&left_schema, &right_schema);
+        let compiled = condition.map(|c| self.compile(c, &schema)).transpose()?;
+        let operator = Witness::new(WitnessKind::Optional, &left_schema, &right_schema, compiled);
+        let label = condition.map_or("optional".to_owned(), |c| format!("optional if {c}"));
+        Ok(self.add(Box::new(operator), vec![left, right], schema, label))
+    }
+
+    fn minus(&mut self, left: &Plan, right: &Plan) -> Built {
+        let (left, right) = (self.build(left, true)?, self.build(right, true)?);
+        let (schema, right_schema) = (self.nodes[left].schema.clone(), self.nodes[right].schema.clone());
+        let operator = Witness::new(WitnessKind::Minus, &schema, &right_schema, None);
+        Ok(self.add(Box::new(operator), vec![left, right], schema, "minus".into()))
+    }
+
+    fn mark(&mut self, left: &Plan, right: &Plan, condition: Option<&Expression>, flag: &Variable) -> Built {
+        let (left, right) = (self.build(left, true)?, self.build(right, true)?);
+        let (left_schema, right_schema) = (self.nodes[left].schema.clone(), self.nodes[right].schema.clone());
+        let pair = Witness::pair_schema(&left_schema, &right_schema);
+        let compiled = condition.map(|c| self.compile(c, &pair)).transpose()?;
+        let operator = Witness::new(WitnessKind::Mark, &left_schema, &right_schema, compiled);
+        let mut schema = left_schema;
+        schema.push(self.vars.id(flag), true);
+        Ok(self.add(Box::new(operator), vec![left, right], schema, format!("exists {flag}")))
+    }
+
+    fn group(&mut self, inner: &Plan, keys: &[Variable], aggregates: &[(Variable, AggregateExpression)]) -> Built {
+        let inner = self.build(inner, true)?;
+        let from = self.nodes[inner].schema.clone();
+        let mut schema = Schema::default();
+        let mut key_columns = Vec::new();
+        // A key nobody binds is unbound in every group and does not tell groups apart.
+        for key in keys {
+            let var = self.vars.id(key);
+            if let Some(column) = from.column(var) {
+                schema.push(var, from.is_certain(column));
+                key_columns.push(column);
+            }
+        }
+        let mut compiled = Vec::new();
+        for (variable, aggregate) in aggregates {
+            compiled.push(self.aggregate(aggregate, &from)?);
+            schema.push(self.vars.id(variable), false);
+        }
+        let label = format!("group by {} computing {}", names(keys), aggregates.iter().map(|(_, a)| a.to_string()).collect::<Vec<_>>().join(", "));
+        let grouped = !keys.is_empty();
+        Ok(self.add(Box::new(Group::new(key_columns, compiled, grouped)), vec![inner], schema, label))
+    }
+
+    fn aggregate(&mut self, aggregate: &AggregateExpression, from: &Schema) -> Result<Aggregate, PlanError> {
+        Ok(match aggregate {
+            AggregateExpression::CountSolutions { distinct: false } => Aggregate::Rows,
+            AggregateExpression::CountSolutions { distinct: true } => Aggregate::DistinctRows,
+            AggregateExpression::FunctionCall { name, expr, distinct } => {
+                let kind = aggregate_kind(name).ok_or_else(|| PlanError::unsupported(format!("aggregate {name}")))?;
+                Aggregate::Of(self.compile(expr, from)?, AggregateSpec { kind, distinct: *distinct })
+            }
+        })
+    }
+
+    fn top_k(&mut self, inner: &Plan, order: &[OrderExpression], offset: usize, limit: Option<usize>) -> Built {
+        let inner = self.build(inner, true)?;
+        let schema = self.nodes[inner].schema.clone();
+        let comparators = self.comparators(order, &schema)?;
+        let order: Vec<String> = order.iter().map(ToString::to_string).collect();
+        let limit_text = limit.map_or(String::new(), |limit| format!(" limit {limit}"));
+        let label = format!("top-k by {}{limit_text} offset {offset}", order.join(" "));
+        Ok(self.add(Box::new(TopK::new(comparators, offset, limit)), vec![inner], schema, label))
+    }
+
+    fn static_relation(&mut self, pattern: &GraphPattern) -> Built {
+        let (schema, question) = self.question(pattern);
+        Ok(self.add(Box::new(StaticRelation::new(question)), vec![], schema, format!("static {{ {pattern} }}")))
+    }
+
+    fn reevaluated(&mut self, pattern: &GraphPattern, reason: &str) -> Built {
+        if self.query.semantics == ContentSemantics::Bag {
+            return Err(PlanError::NeedsSet { what: reason.to_owned() });
+        }
+        self.reevaluates = true;
+        let mut windows = Vec::new();
+        for (clause, window) in self.query.windows.iter().enumerate() {
+            let name = self.dictionary.intern_pinned(window.name.as_ref().into());
+            windows.push((name, self.host.window_with_content(clause)));
+        }
+        let (schema, question) = self.question(pattern);
+        let label = format!("re-evaluated ({reason}) {{ {pattern} }}");
+        Ok(self.add(Box::new(Reevaluated::new(question, windows)), vec![], schema, label))
+    }
+
+    fn question(&mut self, pattern: &GraphPattern) -> (Schema, Question) {
+        let variables: Vec<Variable> = scope::in_scope(pattern).into_iter().collect();
+        let certain = scope::certain(pattern);
+        let schema = variables.iter().map(|v| (self.vars.id(v), certain.contains(v))).collect();
+        let mut aggregates = Vec::new();
+        custom_aggregates(pattern, &mut aggregates);
+        (schema, Question::new(pattern.clone(), variables, &aggregates))
+    }
+
+    fn join(&mut self, inputs: &[Plan], filters: &[Expression], retracts: bool) -> Built {
+        if inputs.len() > BUFFERS_MAX {
+            let (some, rest) = inputs.split_at(BUFFERS_MAX - 1);
+            let inner = Plan::Join { inputs: some.to_vec(), filters: vec![] };
+            let outer: Vec<Plan> = std::iter::once(inner).chain(rest.iter().cloned()).collect();
+            return self.join(&outer, filters, true);
+        }
+        match inputs {
+            [] => self.static_relation(&GraphPattern::Bgp { patterns: vec![] }),
+            [only] if !matches!(only, Plan::Leaf { .. }) => {
+                let mut node = self.build(only, retracts)?;
+                for condition in filters {
+                    node = self.filter(node, condition)?;
+                }
+                Ok(node)
+            }
+            _ => self.multiway(inputs, filters, retracts),
+        }
+    }
+
+    fn multiway(&mut self, inputs: &[Plan], filters: &[Expression], retracts: bool) -> Built {
+        let mut join = JoinBuilder::default();
+        let mut labels = Vec::new();
+        for input in inputs {
+            match input {
+                Plan::Leaf { window, places } => {
+                    let (leaf, schema) = self.leaf(*window, places);
+                    join.leaves.push((join.specs.len(), leaf));
+                    join.add(BufferSource::Leaf(leaf), &schema)?;
+                    labels.push(format!("{}: {} in {}", join.specs.len() - 1, triple_text(places), self.query.windows[*window].name));
+                }
+                other => {
+                    let node = self.build(other, true)?;
+                    let schema = self.nodes[node].schema.clone();
+                    join.add(BufferSource::Input(join.inputs.len()), &schema)?;
+                    join.inputs.push(node);
+                    labels.push(format!("{}: input {}", join.specs.len() - 1, join.inputs.len() - 1));
+                }
+            }
+        }
+        let schema: Schema = join.vars.iter().enumerate().map(|(i, var)| (*var, join.certain & (1 << i) != 0)).collect();
+        let mut compiled = Vec::new();
+        for filter in filters {
+            compiled.push(self.join_filter(filter, &schema)?);
+        }
+        let retraction = self.retraction_mode(retracts, inputs.len());
+        let node = JoinNode::new(&join.specs, join.vars.len(), compiled, retraction, self.options.probing, self.host.leaves());
+        let filter_text: String = filters.iter().map(|f| format!(" filter {f}")).collect();
+        let label = format!("join [{}]{filter_text}", labels.join("; "));
+        Ok(self.add_node(PlanNode { kind: NodeKind::Join(node), inputs: join.inputs, schema, label, leaves: join.leaves }))
+    }
+
+    /// Joining again costs a probe per further buffer; keeping trees costs memory per result. With
+    /// two buffers a probe finds the results directly, so trees only pay from three on.
+    fn retraction_mode(&self, retracts: bool, n_buffers: usize) -> RetractionMode {
+        match (retracts, self.options.retraction) {
+            (false, Retraction::Auto) => RetractionMode::Unneeded,
+            (_, Retraction::Tree) => RetractionMode::Tree,
+            (_, Retraction::Probe) => RetractionMode::Probe,
+            (true, Retraction::Auto) if n_buffers >= 3 => RetractionMode::Tree,
+            (true, Retraction::Auto) => RetractionMode::Probe,
+        }
+    }
+
+    /// A filter is checked as soon as all its variables are bound; one that may see unbound
+    /// variables waits for the complete mapping.
+    fn join_filter(&mut self, filter: &Expression, schema: &Schema) -> Result<JoinFilter, PlanError> {
+        let condition = self.compile(filter, schema)?;
+        let mut bound = 0;
+        for variable in scope::mentioned(filter) {
+            let column = self.vars.find(&variable).and_then(|var| schema.column(var));
+            match column {
+                Some(column) if schema.is_certain(column) => bound |= 1 << column,
+                _ => return Ok(JoinFilter { needs: None, condition, range: None }),
+            }
+        }
+        let range = self.range_of(filter, schema);
+        Ok(JoinFilter { needs: Some(bound), condition, range })
+    }
+
+    /// `?a < ?b` and its relatives, as (smaller, greater) variables of the join.
+    fn range_of(&self, filter: &Expression, schema: &Schema) -> Option<(u8, u8)> {
+        let (smaller, greater) = match filter {
+            Expression::Less(a, b) | Expression::LessOrEqual(a, b) => (a, b),
+            Expression::Greater(a, b) | Expression::GreaterOrEqual(a, b) => (b, a),
+            _ => return None,
+        };
+        let column = |e: &Expression| match e {
+            Expression::Variable(variable) => self.vars.find(variable).and_then(|var| schema.column(var)),
+            _ => None,
+        };
+        Some((column(smaller)? as u8, column(greater)? as u8))
+    }
+
+    fn leaf(&mut self, window: usize, places: &[Place; 3]) -> (usize, Schema) {
+        let mut schema = Schema::default();
+        let slots = places.clone().map(|place| match place {
+            Place::Term(term) => PatternSlot::Constant(self.dictionary.intern_pinned(term.as_ref())),
+            Place::Variable(variable) => {
+                let var = self.vars.id(&variable);
+                let column = schema.column(var).unwrap_or_else(|| {
+                    schema.push(var, true);
+                    schema.width() - 1
+                });
+                PatternSlot::Column(column as u8)
+            }
+        });
+        (self.host.leaf(window, LeafPattern::new(slots)), schema)
+    }
+}
+
+/// Numbers the variables of a join and collects its buffers.
+#[derive(Default)]
+struct JoinBuilder {
+    vars: Vec<VarId>,
+    certain: u64,
+    specs: Vec<BufferSpec>,
+    inputs: Vec<usize>,
+    leaves: Vec<(usize, usize)>,
+}
+
+impl JoinBuilder {
+    fn add(&mut self, source: BufferSource, schema: &Schema) -> Result<(), PlanError> {
+        let mut columns = Vec::new();
+        for (var, certain) in schema.iter() {
+            let number = self.vars.iter().position(|v| *v == var).unwrap_or_else(|| {
+                self.vars.push(var);
+                self.vars.len() - 1
+            });
+            if number >= VARIABLES_MAX {
+                return Err(PlanError::unsupported(format!("a join of more than {VARIABLES_MAX} variables")));
+            }
+            if certain {
+                self.certain |= 1 << number;
+            }
+            columns.push((number as u8, certain));
+        }
+        self.specs.push(BufferSpec { source, columns });
+        Ok(())
+    }
+}
+
+/// Whether the plan only adds rows when mappings arrive and only loses rows when they go.
+fn is_plain(plan: &Plan) -> bool {
+    match plan {
+        Plan::Filter { inner, .. } | Plan::Extend { inner, .. } => is_plain(inner),
+        Plan::Join { inputs, .. } => inputs.iter().all(|input| matches!(input, Plan::Leaf { .. } | Plan::Static { .. })),
+        Plan::Leaf { .. } => true,
+        _ => false,
+    }
+}
+
+/// Whether equal answers come from equal mappings: every variable of the leaves is shown.
+fn hides_nothing(plan: &Plan, shown: &[Variable]) -> bool {
+    match plan {
+        Plan::Filter { inner, .. } | Plan::Extend { inner, .. } => hides_nothing(inner, shown),
+        Plan::Join { inputs, .. } => inputs.iter().all(|input| hides_nothing(input, shown)),
+        Plan::Leaf { places, .. } => places.iter().all(|place| match place {
+            Place::Variable(variable) => shown.contains(variable),
+            Place::Term(_) => true,
+        }),
+        Plan::Static { pattern } => scope::in_scope(pattern).iter().all(|v| shown.contains(v)) && is_set(pattern),
+        _ => false,
+    }
+}
+
+/// Whether a row can be there although every window is empty, other than the row of an empty group.
+fn may_outlive_windows(plan: &Plan) -> bool {
+    match plan {
+        Plan::Leaf { .. } => false,
+        Plan::Static { .. } | Plan::Reevaluated { .. } => true,
+        Plan::Join { inputs, .. } => inputs.iter().all(may_outlive_windows),
+        Plan::Union { inputs } => inputs.iter().any(may_outlive_windows),
+        Plan::Optional { left, .. } | Plan::Minus { left, .. } | Plan::Mark { left, .. } => may_outlive_windows(left),
+        Plan::Filter { inner, .. }
+        | Plan::Extend { inner, .. }
+        | Plan::Project { inner, .. }
+        | Plan::Distinct { inner }
+        | Plan::TopK { inner, .. } => may_outlive_windows(inner),
+        Plan::Group { inner, keys, .. } => keys.is_empty() || may_outlive_windows(inner),
+    }
+}
+
+/// Whether a static pattern gives each of its mappings once.
+fn is_set(pattern: &GraphPattern) -> bool {
+    match pattern {
+        GraphPattern::Bgp { patterns } => {
+            !patterns.iter().flat_map(places).any(|place| matches!(place, Place::Variable(v) if is_hidden(&v)))
+        }
+        GraphPattern::Graph { inner, .. } => is_set(inner),
+        _ => false,
+    }
+}
+
+fn aggregate_kind(name: &AggregateFunction) -> Option<AggregateKind> {
+    Some(match name {
+        AggregateFunction::Count => AggregateKind::Count,
+        AggregateFunction::Sum => AggregateKind::Sum,
+        AggregateFunction::Avg => AggregateKind::Avg,
+        AggregateFunction::Min => AggregateKind::Min,
+        AggregateFunction::Max => AggregateKind::Max,
+        AggregateFunction::Sample => AggregateKind::Sample,
+        AggregateFunction::GroupConcat { separator } => {
+            AggregateKind::GroupConcat { separator: separator.clone().unwrap_or_else(|| " ".to_owned()) }
+        }
+        AggregateFunction::Custom(name) => kind_of_custom(&name.as_ref())?,
+    })
+}
+
+fn custom_aggregates(pattern: &GraphPattern, found: &mut Vec<NamedNode>) {
+    if let GraphPattern::Group { aggregates, .. } = pattern {
+        for (_, aggregate) in aggregates {
+            if let AggregateExpression::FunctionCall { name: AggregateFunction::Custom(name), .. } = aggregate {
+                found.push(name.clone());
+            }
+        }
+    }
+    scope::children(pattern).into_iter().for_each(|child| custom_aggregates(child, found));
+}
+
+fn names(variables: &[Variable]) -> String {
+    variables.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+}
+
+fn triple_text(places: &[Place; 3]) -> String {
+    let text = |place: &Place| match place {
+        Place::Term(term) => term.to_string(),
+        Place::Variable(variable) => variable.to_string(),
+    };
+    places.iter().map(text).collect::<Vec<_>>().join(" ")
+}

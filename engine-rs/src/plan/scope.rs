@@ -1,0 +1,179 @@
+//! Which variables a pattern binds, and which its expressions mention.
+
+use oxrdf::Variable;
+use spargebra::algebra::{AggregateExpression, Expression, GraphPattern, OrderExpression};
+use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern};
+use std::collections::BTreeSet;
+
+pub(super) type Vars = BTreeSet<Variable>;
+
+/// The variables in scope after the pattern; blank nodes of the query are not among them.
+pub(super) fn in_scope(pattern: &GraphPattern) -> Vars {
+    let mut vars = Vars::new();
+    pattern.on_in_scope_variable(|variable| {
+        vars.insert(variable.clone());
+    });
+    vars
+}
+
+/// Every variable an expression mentions, inside EXISTS too.
+pub(super) fn mentioned(expression: &Expression) -> Vars {
+    let mut vars = Vars::new();
+    visit_expression(expression, &mut |e| match e {
+        Expression::Variable(variable) | Expression::Bound(variable) => {
+            vars.insert(variable.clone());
+        }
+        Expression::Exists(pattern) => vars.extend(mentioned_in(pattern)),
+        _ => {}
+    });
+    vars
+}
+
+/// Every variable a pattern mentions anywhere.
+pub(super) fn mentioned_in(pattern: &GraphPattern) -> Vars {
+    let mut vars = in_scope(pattern);
+    for expression in expressions(pattern) {
+        vars.extend(mentioned(expression));
+    }
+    for child in children(pattern) {
+        vars.extend(mentioned_in(child));
+    }
+    vars
+}
+
+/// Variables that expressions in the pattern mention although nothing there binds them.
+pub(super) fn free(pattern: &GraphPattern) -> Vars {
+    let bound = match pattern {
+        GraphPattern::LeftJoin { left, right, .. } => &in_scope(left) | &in_scope(right),
+        GraphPattern::Filter { inner, .. } | GraphPattern::Extend { inner, .. } => in_scope(inner),
+        GraphPattern::Group { inner, .. } | GraphPattern::OrderBy { inner, .. } => in_scope(inner),
+        _ => Vars::new(),
+    };
+    let mut vars: Vars = expressions(pattern).into_iter().flat_map(mentioned).filter(|v| !bound.contains(v)).collect();
+    for child in children(pattern) {
+        vars.extend(free(child));
+    }
+    vars
+}
+
+pub(super) fn children(pattern: &GraphPattern) -> Vec<&GraphPattern> {
+    match pattern {
+        GraphPattern::Bgp { .. } | GraphPattern::Path { .. } | GraphPattern::Values { .. } => vec![],
+        GraphPattern::Join { left, right }
+        | GraphPattern::LeftJoin { left, right, .. }
+        | GraphPattern::Union { left, right }
+        | GraphPattern::Minus { left, right } => vec![left, right],
+        GraphPattern::Filter { inner, .. }
+        | GraphPattern::Graph { inner, .. }
+        | GraphPattern::Extend { inner, .. }
+        | GraphPattern::OrderBy { inner, .. }
+        | GraphPattern::Project { inner, .. }
+        | GraphPattern::Distinct { inner }
+        | GraphPattern::Reduced { inner }
+        | GraphPattern::Slice { inner, .. }
+        | GraphPattern::Group { inner, .. }
+        | GraphPattern::Service { inner, .. } => vec![inner],
+    }
+}
+
+/// The expressions of this node alone.
+pub(super) fn expressions(pattern: &GraphPattern) -> Vec<&Expression> {
+    match pattern {
+        GraphPattern::Filter { expr, .. } => vec![expr],
+        GraphPattern::LeftJoin { expression, .. } => expression.iter().collect(),
+        GraphPattern::Extend { expression, .. } => vec![expression],
+        GraphPattern::OrderBy { expression, .. } => expression.iter().map(of_order).collect(),
+        GraphPattern::Group { aggregates, .. } => aggregates.iter().filter_map(|(_, a)| of_aggregate(a)).collect(),
+        _ => vec![],
+    }
+}
+
+pub(super) fn of_order(order: &OrderExpression) -> &Expression {
+    match order {
+        OrderExpression::Asc(expression) | OrderExpression::Desc(expression) => expression,
+    }
+}
+
+pub(super) fn of_aggregate(aggregate: &AggregateExpression) -> Option<&Expression> {
+    match aggregate {
+        AggregateExpression::CountSolutions { .. } => None,
+        AggregateExpression::FunctionCall { expr, .. } => Some(expr),
+    }
+}
+
+/// Visits an expression and its parts; not the patterns inside EXISTS.
+pub(super) fn visit_expression<'a>(expression: &'a Expression, visit: &mut impl FnMut(&'a Expression)) {
+    visit(expression);
+    for part in parts(expression) {
+        visit_expression(part, visit);
+    }
+}
+
+pub(super) fn parts(expression: &Expression) -> Vec<&Expression> {
+    use Expression as E;
+    match expression {
+        E::NamedNode(_) | E::Literal(_) | E::Variable(_) | E::Exists(_) | E::Bound(_) => vec![],
+        E::Or(a, b)
+        | E::And(a, b)
+        | E::Equal(a, b)
+        | E::SameTerm(a, b)
+        | E::Greater(a, b)
+        | E::GreaterOrEqual(a, b)
+        | E::Less(a, b)
+        | E::LessOrEqual(a, b)
+        | E::Add(a, b)
+        | E::Subtract(a, b)
+        | E::Multiply(a, b)
+        | E::Divide(a, b) => vec![a, b],
+        E::UnaryPlus(a) | E::UnaryMinus(a) | E::Not(a) => vec![a],
+        E::If(a, b, c) => vec![a, b, c],
+        E::In(a, list) => std::iter::once(a.as_ref()).chain(list).collect(),
+        E::Coalesce(list) | E::FunctionCall(_, list) => list.iter().collect(),
+    }
+}
+
+pub(super) fn contains_exists(expression: &Expression) -> bool {
+    let mut found = false;
+    visit_expression(expression, &mut |e| found |= matches!(e, Expression::Exists(_)));
+    found
+}
+
+/// Whether the pattern has a triple term with variables inside, which leaves cannot match.
+pub(super) fn has_nested_pattern(pattern: &TriplePattern) -> bool {
+    [&pattern.subject, &pattern.object].into_iter().any(|term| matches!(term, TermPattern::Triple(_)))
+}
+
+pub(super) fn graph_variable(name: &NamedNodePattern) -> Option<&Variable> {
+    match name {
+        NamedNodePattern::Variable(variable) => Some(variable),
+        NamedNodePattern::NamedNode(_) => None,
+    }
+}
+
+/// Variables that are bound in every solution.
+pub(super) fn certain(pattern: &GraphPattern) -> Vars {
+    match pattern {
+        GraphPattern::Bgp { .. } | GraphPattern::Path { .. } => in_scope(pattern),
+        GraphPattern::Join { left, right } => &certain(left) | &certain(right),
+        GraphPattern::LeftJoin { left, .. } | GraphPattern::Minus { left, .. } => certain(left),
+        GraphPattern::Union { left, right } => &certain(left) & &certain(right),
+        GraphPattern::Graph { name, inner } => {
+            let mut vars = certain(inner);
+            vars.extend(graph_variable(name).cloned());
+            vars
+        }
+        GraphPattern::Values { variables, bindings } => {
+            let always = |column: usize| bindings.iter().all(|row| row[column].is_some());
+            variables.iter().enumerate().filter(|(column, _)| always(*column)).map(|(_, v)| v.clone()).collect()
+        }
+        GraphPattern::Project { inner, variables } => certain(inner).into_iter().filter(|v| variables.contains(v)).collect(),
+        GraphPattern::Group { inner, variables, .. } => certain(inner).into_iter().filter(|v| variables.contains(v)).collect(),
+        GraphPattern::Filter { inner, .. }
+        | GraphPattern::Extend { inner, .. }
+        | GraphPattern::OrderBy { inner, .. }
+        | GraphPattern::Distinct { inner }
+        | GraphPattern::Reduced { inner }
+        | GraphPattern::Slice { inner, .. } => certain(inner),
+        GraphPattern::Service { .. } => Vars::new(),
+    }
+}

@@ -1,0 +1,87 @@
+//! From relation to stream: what an evaluation reports of the root's deltas.
+//!
+//! RSTREAM keeps the answer and gives it whole; ISTREAM and DSTREAM give what came and what went
+//! since the last report, as bag differences; `changes` gives both. Deltas of instants that are
+//! not reported add up until one is. Rows are compared by what is shown of them.
+
+use crate::model::{Batch, Row, RowMap, TermId, Weight, count_row};
+use crate::parse::R2s;
+
+#[derive(Debug)]
+pub(crate) struct RelationToStream {
+    operator: R2s,
+    visible: Vec<Option<usize>>,
+    /// RSTREAM: the answer as it is now, with the hidden columns its order needs.
+    answer: RowMap<Weight>,
+    /// The others: what has changed since the last report.
+    pending: Batch,
+}
+
+/// Rows of one report, each with how often it occurs.
+#[derive(Debug, Default)]
+pub(crate) struct Reported {
+    pub inserted: Vec<(Row, Weight)>,
+    pub deleted: Vec<(Row, Weight)>,
+}
+
+impl RelationToStream {
+    pub(crate) fn new(operator: R2s, visible: Vec<Option<usize>>) -> Self {
+        let pending = Batch::new(visible.len());
+        Self { operator, visible, answer: RowMap::default(), pending }
+    }
+
+    pub(crate) fn absorb(&mut self, deltas: &Batch) {
+        if self.operator == R2s::Rstream {
+            for (row, weight) in deltas.iter() {
+                count_row(&mut self.answer, row, weight);
+            }
+            return;
+        }
+        for (row, weight) in deltas.iter() {
+            let shown = self.visible.iter().map(|column| column.map_or(TermId::UNBOUND, |c| row[c]));
+            self.pending.push_with(weight, shown);
+        }
+    }
+
+    /// What to report now. RSTREAM rows still have their hidden columns; the others do not.
+    pub(crate) fn report(&mut self) -> Reported {
+        let mut reported = Reported::default();
+        if self.operator == R2s::Rstream {
+            reported.inserted = self.answer.iter().map(|(row, weight)| (row.clone(), *weight)).collect();
+            return reported;
+        }
+        self.pending.consolidate();
+        for (row, weight) in self.pending.iter() {
+            if weight > 0 && self.operator != R2s::Dstream {
+                reported.inserted.push((row.into(), weight));
+            } else if weight < 0 && self.operator != R2s::Istream {
+                reported.deleted.push((row.into(), -weight));
+            }
+        }
+        self.pending.clear();
+        reported
+    }
+
+    /// The part of a row that is shown.
+    pub(crate) fn shown(&self, row: &[TermId]) -> Row {
+        self.visible.iter().map(|column| column.map_or(TermId::UNBOUND, |c| row[c])).collect()
+    }
+
+    /// How many columns are shown.
+    pub(crate) fn width(&self) -> usize {
+        self.visible.len()
+    }
+
+    pub(crate) fn operator(&self) -> R2s {
+        self.operator
+    }
+
+    /// Rows that wait for a report: their terms must not be let go.
+    pub(crate) fn pending(&self) -> &Batch {
+        &self.pending
+    }
+
+    pub(crate) fn state_size(&self) -> usize {
+        self.answer.len() + self.pending.len()
+    }
+}

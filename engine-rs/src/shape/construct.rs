@@ -1,0 +1,98 @@
+//! CONSTRUCT: each solution becomes the triples of the template.
+//!
+//! A blank node of the template is a fresh one for each solution, and the same one again when the
+//! solution is taken back. Triples with an unbound or impossible term are left out.
+
+use crate::flow::{Flow, Operator};
+use crate::model::{Batch, RowMap, TermId, Weight};
+
+/// One place of a template triple.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum TemplateSlot {
+    Constant(TermId),
+    /// A column of the solution; `None` for a variable nothing binds.
+    Column(Option<usize>),
+    /// The blank node with this number in the template.
+    Blank(usize),
+}
+
+#[derive(Debug)]
+pub(crate) struct Construct {
+    template: Vec<[TemplateSlot; 3]>,
+    n_blanks: usize,
+    /// Blank nodes given to each solution that is there, one set per occurrence.
+    given: RowMap<Vec<Vec<TermId>>>,
+}
+
+impl Construct {
+    pub(crate) fn new(template: Vec<[TemplateSlot; 3]>) -> Self {
+        let blanks = template.iter().flatten().filter_map(|slot| match slot {
+            TemplateSlot::Blank(number) => Some(*number + 1),
+            _ => None,
+        });
+        Self { n_blanks: blanks.max().unwrap_or(0), template, given: RowMap::default() }
+    }
+
+    fn emit(&self, row: &[TermId], blanks: &[TermId], weight: Weight, out: &mut Batch, flow: &Flow<'_>) {
+        for slots in &self.template {
+            let triple = slots.map(|slot| match slot {
+                TemplateSlot::Constant(term) => term,
+                TemplateSlot::Column(column) => column.map_or(TermId::UNBOUND, |c| row[c]),
+                TemplateSlot::Blank(number) => blanks[number],
+            });
+            if is_triple(&triple, flow) {
+                out.push(&triple, weight);
+            }
+        }
+    }
+
+    fn emit_with_blanks(&mut self, row: &[TermId], weight: Weight, out: &mut Batch, flow: &mut Flow<'_>) {
+        for _ in 0..weight.abs() {
+            let blanks: Vec<TermId> = if weight > 0 {
+                (0..self.n_blanks).map(|_| flow.eval.dictionary.fresh_blank()).collect()
+            } else {
+                self.take_back(row)
+            };
+            self.emit(row, &blanks, weight.signum(), out, flow);
+            if weight > 0 {
+                self.given.entry(row.into()).or_default().push(blanks);
+            }
+        }
+    }
+
+    fn take_back(&mut self, row: &[TermId]) -> Vec<TermId> {
+        let sets = self.given.get_mut(row).expect("what is taken back was given");
+        let blanks = sets.pop().expect("one set per occurrence");
+        if sets.is_empty() {
+            self.given.remove(row);
+        }
+        blanks
+    }
+}
+
+fn is_triple([s, p, o]: &[TermId; 3], flow: &Flow<'_>) -> bool {
+    if !(s.is_bound() && p.is_bound() && o.is_bound()) {
+        return false;
+    }
+    let dictionary = &*flow.eval.dictionary;
+    dictionary.is_iri(*p) && (dictionary.is_iri(*s) || dictionary.is_blank(*s))
+}
+
+impl Operator for Construct {
+    fn absorb(&mut self, _port: usize, deltas: &Batch, out: &mut Batch, flow: &mut Flow<'_>) {
+        let signs: [fn(Weight) -> bool; 2] = [|weight| weight > 0, |weight| weight < 0];
+        for sign in signs {
+            for (row, weight) in deltas.iter().filter(|(_, weight)| sign(*weight)) {
+                if self.n_blanks == 0 {
+                    self.emit(row, &[], weight, out, flow);
+                } else {
+                    self.emit_with_blanks(row, weight, out, flow);
+                }
+            }
+        }
+    }
+
+    fn state_size(&self) -> usize {
+        self.given.len()
+    }
+}

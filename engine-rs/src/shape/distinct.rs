@@ -1,0 +1,26 @@
+//! Distinct: each row once, for as long as it is there at all (the papers' Algorithm 7).
+
+use crate::flow::{Flow, Operator};
+use crate::model::{Batch, RowMap, Weight, count_row};
+
+#[derive(Debug, Default)]
+pub(crate) struct Distinct {
+    counts: RowMap<Weight>,
+}
+
+impl Operator for Distinct {
+    fn absorb(&mut self, _port: usize, deltas: &Batch, out: &mut Batch, _flow: &mut Flow<'_>) {
+        for (row, weight) in deltas.iter() {
+            let (before, after) = count_row(&mut self.counts, row, weight);
+            match (before > 0, after > 0) {
+                (false, true) => out.push(row, 1),
+                (true, false) => out.push(row, -1),
+                _ => {}
+            }
+        }
+    }
+
+    fn state_size(&self) -> usize {
+        self.counts.len()
+    }
+}

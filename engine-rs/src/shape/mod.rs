@@ -1,0 +1,9 @@
+//! Operators that look at one mapping at a time: filter, extend, project, union, distinct, construct.
+
+mod construct;
+mod distinct;
+mod mapwise;
+
+pub(crate) use construct::{Construct, TemplateSlot};
+pub(crate) use distinct::Distinct;
+pub(crate) use mapwise::{Extend, Filter, Rearrange};

@@ -1,0 +1,8 @@
+//! Results leave here: a bounded queue per query, and the standard formats.
+
+mod json;
+mod queue;
+
+pub use json::{bindings_json, envelope_json, graph_ntriples};
+pub(crate) use queue::ResultQueue;
+pub use queue::{Answered, QueryResult, Rows, WindowBounds};

@@ -1,0 +1,128 @@
+//! The results of one query until they are taken; the oldest go when the queue is full.
+
+use crate::model::TermId;
+use crate::parse::R2s;
+use crate::time::Timestamp;
+use oxrdf::NamedNode;
+use std::collections::VecDeque;
+
+/// One report of a query.
+#[derive(Clone, PartialEq, Debug)]
+pub struct QueryResult {
+    /// Numbers the reports of a query from 1, without gaps.
+    pub seq: u64,
+    pub at: Timestamp,
+    pub windows: Vec<WindowBounds>,
+    pub r2s: R2s,
+    pub answer: Answered,
+}
+
+/// What a window of the query covered.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WindowBounds {
+    pub name: NamedNode,
+    pub open: Timestamp,
+    pub close: Timestamp,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub enum Answered {
+    /// Rows of variables; `deleted` only with DSTREAM and `changes`.
+    Bindings { inserted: Rows, deleted: Rows },
+    /// Triples, as rows of three.
+    Graph { inserted: Rows, deleted: Rows },
+    Boolean(bool),
+}
+
+/// Rows of one width, in the order of the answer; a row that occurs twice is there twice.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Rows {
+    width: usize,
+    terms: Vec<TermId>,
+    len: usize,
+}
+
+impl Rows {
+    #[must_use]
+    pub fn new(width: usize) -> Self {
+        Self { width, terms: Vec::new(), len: 0 }
+    }
+
+    pub(crate) fn push(&mut self, row: impl Iterator<Item = TermId>) {
+        self.terms.extend(row);
+        self.len += 1;
+    }
+
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &[TermId]> + '_ {
+        (0..self.len).map(|i| &self.terms[i * self.width..(i + 1) * self.width])
+    }
+}
+
+impl QueryResult {
+    fn n_rows(&self) -> usize {
+        match &self.answer {
+            Answered::Bindings { inserted, deleted } | Answered::Graph { inserted, deleted } => inserted.len() + deleted.len(),
+            Answered::Boolean(_) => 1,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct ResultQueue {
+    results: VecDeque<QueryResult>,
+    rows: usize,
+    rows_max: usize,
+    next_seq: u64,
+    dropped: u64,
+}
+
+impl ResultQueue {
+    pub(crate) fn new(rows_max: usize) -> Self {
+        Self { results: VecDeque::new(), rows: 0, rows_max, next_seq: 1, dropped: 0 }
+    }
+
+    pub(crate) fn next_seq(&self) -> u64 {
+        self.next_seq
+    }
+
+    /// Adds a report; overflow drops the oldest, which the gap in `seq` shows.
+    pub(crate) fn push(&mut self, result: QueryResult) {
+        self.next_seq = result.seq + 1;
+        self.rows += result.n_rows();
+        self.results.push_back(result);
+        while self.rows > self.rows_max && self.results.len() > 1 {
+            if let Some(oldest) = self.results.pop_front() {
+                self.rows -= oldest.n_rows();
+                self.dropped += 1;
+            }
+        }
+    }
+
+    pub(crate) fn drain(&mut self) -> Vec<QueryResult> {
+        self.rows = 0;
+        self.results.drain(..).collect()
+    }
+
+    /// Every term of the results that wait: none may be let go.
+    pub(crate) fn terms(&self) -> impl Iterator<Item = TermId> + '_ {
+        let rows = self.results.iter().flat_map(|result| match &result.answer {
+            Answered::Bindings { inserted, deleted } | Answered::Graph { inserted, deleted } => vec![inserted, deleted],
+            Answered::Boolean(_) => vec![],
+        });
+        rows.flat_map(|rows| rows.terms.iter().copied())
+    }
+
+    pub(crate) fn dropped(&self) -> u64 {
+        self.dropped
+    }
+}

@@ -1,0 +1,52 @@
+//! A set of encoded triples in three orders, so that any pattern is one range.
+
+use crate::model::{EncodedTriple, TermId};
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TripleSet {
+    spo: BTreeSet<EncodedTriple>,
+    pos: BTreeSet<EncodedTriple>,
+    osp: BTreeSet<EncodedTriple>,
+}
+
+const LEAST: TermId = TermId::UNBOUND;
+const GREATEST: TermId = TermId::from_bits(u64::MAX);
+
+impl TripleSet {
+    pub(crate) fn insert(&mut self, [s, p, o]: EncodedTriple) -> bool {
+        self.pos.insert([p, o, s]);
+        self.osp.insert([o, s, p]);
+        self.spo.insert([s, p, o])
+    }
+
+    pub(crate) fn remove(&mut self, [s, p, o]: &EncodedTriple) -> bool {
+        self.pos.remove(&[*p, *o, *s]);
+        self.osp.remove(&[*o, *s, *p]);
+        self.spo.remove(&[*s, *p, *o])
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.spo.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.spo.is_empty()
+    }
+
+    /// The triples that match, as subject, predicate, object.
+    pub(crate) fn matching(&self, s: Option<TermId>, p: Option<TermId>, o: Option<TermId>) -> impl Iterator<Item = EncodedTriple> + '_ {
+        let (set, range, order): (_, _, fn(&EncodedTriple) -> EncodedTriple) = match (s, p, o) {
+            (Some(_), None, Some(_)) | (None, None, Some(_)) => (&self.osp, prefix([o, s, p]), |[o, s, p]| [*s, *p, *o]),
+            (None, Some(_), _) => (&self.pos, prefix([p, o, s]), |[p, o, s]| [*s, *p, *o]),
+            _ => (&self.spo, prefix([s, p, o]), |triple| *triple),
+        };
+        set.range(range).map(order)
+    }
+}
+
+/// The range of triples with this prefix; what follows the first `None` is free.
+fn prefix(pattern: [Option<TermId>; 3]) -> RangeInclusive<EncodedTriple> {
+    pattern.map(|term| term.unwrap_or(LEAST))..=pattern.map(|term| term.unwrap_or(GREATEST))
+}

@@ -1,0 +1,165 @@
+//! Interval arithmetic of windows that step through time, and nowhere else.
+//!
+//! ```text
+//!   window k    [open_k ─────────────── end_k)  · · delay · ·  read at end_k + delay − 1
+//!   window k+1        [open_k + slide ─────── end_k + slide)
+//! ```
+//!
+//! `open` is the first instant inside, `end` the first instant after. Bounds `(o, c]` are
+//! `[o + 1, c + 1)` in integer time; only what is reported to the user is shifted back.
+
+use crate::parse::{Bounds, WindowKind};
+use crate::time::{Span, Timestamp};
+
+/// Windows `k ≥ first`, each `width` long, one every `slide`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct StepRule {
+    /// First instant inside window 0.
+    origin: i64,
+    width: i64,
+    slide: i64,
+    /// How long after its end a window is read: windows in the past wait.
+    delay: i64,
+    first: i64,
+    /// 1 for bounds `(]`, 0 for `[)`.
+    shift: i64,
+}
+
+/// The bounds of a window as its user wrote them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ReportedBounds {
+    pub open: Timestamp,
+    pub close: Timestamp,
+}
+
+impl StepRule {
+    /// The rule of a window kind that steps; `None` for the kinds that do not.
+    pub(crate) fn new(kind: &WindowKind, t0: Timestamp, bounds: Bounds, partial: bool) -> Option<Self> {
+        let shift = i64::from(bounds == Bounds::OpenClosed);
+        let t0 = t0.as_millis();
+        match kind {
+            WindowKind::Step { width, slide } => {
+                let (width, slide) = (width.as_millis(), slide.as_millis());
+                // Partial windows open before t0 and end after it.
+                let first = if partial { (-width).div_euclid(slide) + 1 } else { 0 };
+                Some(Self { origin: t0.saturating_add(shift), width, slide, delay: 0, first, shift })
+            }
+            WindowKind::Past { from, to, slide } => {
+                let (from, to, slide) = (from.as_millis(), to.as_millis(), slide.as_millis());
+                let first = if partial { to.div_euclid(slide) + 1 } else { (from + slide - 1).div_euclid(slide) };
+                let origin = t0.saturating_sub(from).saturating_add(shift);
+                Some(Self { origin, width: from - to, slide, delay: to, first, shift })
+            }
+            _ => None,
+        }
+    }
+
+    pub(crate) fn first(&self) -> i64 {
+        self.first
+    }
+
+    /// The first instant inside window `k`.
+    pub(crate) fn open(&self, k: i64) -> Timestamp {
+        Timestamp::from_millis(k.saturating_mul(self.slide).saturating_add(self.origin))
+    }
+
+    /// The first instant after window `k`.
+    pub(crate) fn end(&self, k: i64) -> Timestamp {
+        self.open(k) + Span::from_millis(self.width)
+    }
+
+    /// The instant at which window `k` is read: everything before its end has been seen.
+    pub(crate) fn read_at(&self, k: i64) -> Timestamp {
+        (self.end(k) + Span::from_millis(self.delay)).previous()
+    }
+
+    /// The instant reported with window `k`.
+    pub(crate) fn reported_at(&self, k: i64) -> Timestamp {
+        self.end(k) + Span::from_millis(self.delay - self.shift)
+    }
+
+    pub(crate) fn reported(&self, k: i64) -> ReportedBounds {
+        let shift = Span::from_millis(self.shift);
+        ReportedBounds { open: self.open(k) - shift, close: self.end(k) - shift }
+    }
+
+    /// The first window not yet read before `at`.
+    pub(crate) fn first_read_from(&self, at: Timestamp) -> i64 {
+        self.first_ending_after(at - Span::from_millis(self.delay))
+    }
+
+    /// The first window whose end is after `at`.
+    pub(crate) fn first_ending_after(&self, at: Timestamp) -> i64 {
+        let passed = i128::from(at.as_millis()) - i128::from(self.origin) - i128::from(self.width);
+        self.at_least_first(passed.div_euclid(i128::from(self.slide)) + 1)
+    }
+
+    /// The first window that opens after `at`: the one that no longer holds it.
+    pub(crate) fn first_opening_after(&self, at: Timestamp) -> i64 {
+        let passed = i128::from(at.as_millis()) - i128::from(self.origin);
+        self.at_least_first(passed.div_euclid(i128::from(self.slide)) + 1)
+    }
+
+    fn at_least_first(&self, k: i128) -> i64 {
+        i64::try_from(k).unwrap_or(if k < 0 { i64::MIN } else { i64::MAX / 2 }).max(self.first)
+    }
+
+    pub(crate) fn slide(&self) -> Span {
+        Span::from_millis(self.slide)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: i64) -> Timestamp {
+        Timestamp::from_millis(ms)
+    }
+
+    fn step(width: i64, slide: i64, t0: i64, bounds: Bounds, partial: bool) -> StepRule {
+        let kind = WindowKind::Step { width: Span::from_millis(width), slide: Span::from_millis(slide) };
+        StepRule::new(&kind, at(t0), bounds, partial).expect("it steps")
+    }
+
+    #[test]
+    fn closed_forms_agree_with_counting_windows_one_by_one() {
+        for width in 1..=12 {
+            for slide in 1..=12 {
+                for t0 in -3..=3 {
+                    for (bounds, partial) in [(Bounds::ClosedOpen, false), (Bounds::OpenClosed, true)] {
+                        let rule = step(width, slide, t0, bounds, partial);
+                        for t in -30..60 {
+                            let from_first = |wanted: &dyn Fn(i64) -> bool| (rule.first()..).find(|k| wanted(*k));
+                            assert_eq!(Some(rule.first_ending_after(at(t))), from_first(&|k| rule.end(k) > at(t)));
+                            assert_eq!(Some(rule.first_opening_after(at(t))), from_first(&|k| rule.open(k) > at(t)));
+                            assert_eq!(Some(rule.first_read_from(at(t))), from_first(&|k| rule.read_at(k) >= at(t)));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn open_closed_bounds_are_reported_as_written() {
+        let rule = step(10, 5, 0, Bounds::OpenClosed, false);
+        assert_eq!((rule.open(0), rule.end(0), rule.read_at(0)), (at(1), at(11), at(10)));
+        assert_eq!(rule.reported(0), ReportedBounds { open: at(0), close: at(10) });
+        assert_eq!(rule.reported_at(0), at(10));
+    }
+
+    #[test]
+    fn a_partial_window_opens_before_t0_and_ends_after_it() {
+        let rule = step(10, 5, 0, Bounds::ClosedOpen, true);
+        assert_eq!(rule.reported(rule.first()), ReportedBounds { open: at(-5), close: at(5) });
+    }
+
+    #[test]
+    fn a_window_in_the_past_is_read_when_now_comes() {
+        let kind = WindowKind::Past { from: Span::from_millis(35), to: Span::from_millis(5), slide: Span::from_millis(5) };
+        let rule = StepRule::new(&kind, at(0), Bounds::ClosedOpen, false).expect("it steps");
+        assert_eq!(rule.reported(rule.first()), ReportedBounds { open: at(0), close: at(30) });
+        assert_eq!(rule.reported_at(rule.first()), at(35));
+    }
+}

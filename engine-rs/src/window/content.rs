@@ -1,0 +1,52 @@
+//! The triples of a window as a graph: kept only where an operator re-evaluates over them, or where
+//! the report asks whether the content, as a set, has changed.
+
+use super::element::Arrival;
+use crate::model::EncodedTriple;
+use crate::store::TripleSet;
+use std::collections::VecDeque;
+use std::collections::hash_map::{Entry, HashMap};
+
+#[derive(Debug, Default)]
+pub(super) struct Content {
+    arrivals: VecDeque<Arrival>,
+    copies: HashMap<EncodedTriple, u32>,
+    triples: TripleSet,
+}
+
+impl Content {
+    pub(super) fn triples(&self) -> &TripleSet {
+        &self.triples
+    }
+
+    /// Adds the triples; gives those that were not there, with +1.
+    pub(super) fn arrive(&mut self, arrival: &Arrival, changes: &mut Vec<(EncodedTriple, i64)>) {
+        for triple in arrival.triples() {
+            let copies = self.copies.entry(*triple).or_insert(0);
+            *copies += 1;
+            if *copies == 1 {
+                self.triples.insert(*triple);
+                changes.push((*triple, 1));
+            }
+        }
+        let place = self.arrivals.partition_point(|a| a.expiry_key <= arrival.expiry_key);
+        self.arrivals.insert(place, arrival.clone());
+    }
+
+    /// Takes away what expires; gives the triples whose last copy went, with −1.
+    pub(super) fn expire_below(&mut self, bound: i64, changes: &mut Vec<(EncodedTriple, i64)>) {
+        while self.arrivals.front().is_some_and(|a| a.expiry_key < bound) {
+            let Some(arrival) = self.arrivals.pop_front() else { return };
+            for triple in arrival.triples() {
+                if let Entry::Occupied(mut copies) = self.copies.entry(*triple) {
+                    *copies.get_mut() -= 1;
+                    if *copies.get() == 0 {
+                        copies.remove();
+                        self.triples.remove(triple);
+                        changes.push((*triple, -1));
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! One window of a timeline: elements that wait, elements in view, and when to look again.
+//!
+//! Cost per element: a push and a pop on two queues; what is in order is never searched.
+
+use super::bounds::{ReportedBounds, StepRule};
+use super::content::Content;
+use super::element::{Arrival, Element};
+use super::rule::{Reading, Rule};
+use crate::model::EncodedTriple;
+use crate::store::TripleSet;
+use crate::time::Timestamp;
+use std::collections::VecDeque;
+
+/// The two readings of one instant: what arrived at it first, then what closes right after it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Phase {
+    Tick,
+    Close,
+}
+
+/// What became of an event that was offered to a window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Accepted {
+    Yes,
+    /// Some window covered its time, and each of them has closed.
+    Late,
+    /// No window covers its time: between two windows, or before t0.
+    Uncovered,
+}
+
+#[derive(Debug)]
+pub(crate) struct Window {
+    rule: Rule,
+    reading: Reading,
+    /// Accepted and not yet in view, by time.
+    pending: VecDeque<Element>,
+    /// Counted and waiting for the next step of `[ELEMENTS n STEP m]`.
+    staged: VecDeque<Arrival>,
+    /// Expiry keys of what is in view, in order.
+    in_view: VecDeque<InView>,
+    /// Stepping windows: the next window to read (closed), or the one in view (current).
+    next_k: i64,
+    started: bool,
+    /// Elements (or triples) so far, for windows by count.
+    counted: i64,
+    content: Option<Content>,
+    content_changes: Vec<(EncodedTriple, i64)>,
+    arrivals: Vec<Arrival>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct InView {
+    expiry_key: i64,
+    seq: u64,
+}
+
+/// The result of a read: new arrivals are in [`Window::arrivals`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Taken {
+    /// Elements with a smaller expiry key are out of view.
+    pub bound: i64,
+    pub arrived: bool,
+    pub expired: bool,
+}
+
+impl Window {
+    pub(crate) fn new(rule: Rule, reading: Reading) -> Self {
+        let next_k = if let Rule::Step(step) = &rule { step.first() } else { 0 };
+        Self {
+            rule,
+            reading,
+            pending: VecDeque::new(),
+            staged: VecDeque::new(),
+            in_view: VecDeque::new(),
+            next_k,
+            started: false,
+            counted: 0,
+            content: None,
+            content_changes: Vec::new(),
+            arrivals: Vec::new(),
+        }
+    }
+
+    /// Keeps the triples themselves from now on.
+    pub(crate) fn keep_content(&mut self) {
+        self.content.get_or_insert_default();
+    }
+
+    pub(crate) fn content(&self) -> Option<&TripleSet> {
+        self.content.as_ref().map(Content::triples)
+    }
+
+    /// Whether the last read changed the set of triples; only known where the content is kept.
+    pub(crate) fn set_changed(&self) -> bool {
+        let mut changes = self.content_changes.clone();
+        changes.sort_unstable();
+        changes.chunk_by(|a, b| a.0 == b.0).any(|same| same.iter().map(|c| c.1).sum::<i64>() != 0)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.in_view.is_empty()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.in_view.len()
+    }
+
+    pub(crate) fn has_waiting(&self) -> bool {
+        !self.pending.is_empty() || !self.staged.is_empty()
+    }
+
+    pub(crate) fn waiting(&self) -> usize {
+        self.pending.len() + self.staged.len()
+    }
+
+    pub(crate) fn rule(&self) -> &Rule {
+        &self.rule
+    }
+
+    /// The oldest event that this window may still show.
+    pub(crate) fn oldest_seq(&self) -> Option<u64> {
+        let waiting = self.pending.iter().map(|e| e.seq).chain(self.staged.iter().map(|a| a.element.seq));
+        self.in_view.iter().map(|v| v.seq).chain(waiting).min()
+    }
+
+    /// Windows begin with the first instant the timeline knows.
+    pub(crate) fn start(&mut self, at: Timestamp) {
+        if let Rule::Step(step) = &self.rule {
+            self.next_k = self.next_k.max(step.first_read_from(at));
+        }
+        self.started = true;
+    }
+
+    /// Everything before `clock` has been read, also where nothing was there to be read.
+    pub(crate) fn pass(&mut self, clock: Timestamp) {
+        if let (Rule::Step(step), Reading::Closed, true) = (&self.rule, self.reading, self.started) {
+            self.next_k = self.next_k.max(step.first_read_from(clock));
+        }
+    }
+
+    /// Offers an event; `clock` is the last instant that was read.
+    pub(crate) fn accept(&mut self, element: &Element, clock: Timestamp) -> Accepted {
+        let verdict = match &self.rule {
+            Rule::Step(step) => self.covers_stepping(step, element.at, clock),
+            Rule::Sliding { width } if clock > element.at && element.at <= clock - *width => Accepted::Late,
+            _ => Accepted::Yes,
+        };
+        if verdict == Accepted::Yes {
+            let place = match self.pending.back() {
+                Some(last) if last.at > element.at => self.pending.partition_point(|e| e.at <= element.at),
+                _ => self.pending.len(),
+            };
+            self.pending.insert(place, element.clone());
+        }
+        verdict
+    }
+
+    fn covers_stepping(&self, step: &StepRule, at: Timestamp, clock: Timestamp) -> Accepted {
+        let first_holding = step.first_ending_after(at);
+        if step.open(first_holding) > at {
+            return Accepted::Uncovered;
+        }
+        let first_open = match self.reading {
+            Reading::Closed => self.next_k,
+            Reading::Current => step.first_ending_after(clock.max(at)),
+        };
+        let k = first_holding.max(first_open);
+        if step.open(k) <= at { Accepted::Yes } else { Accepted::Late }
+    }
+
+    /// The next instant after `clock` at which elements arrive.
+    pub(crate) fn next_arrival(&self, clock: Timestamp) -> Option<Timestamp> {
+        if self.waits_for_close() {
+            return None;
+        }
+        let first = self.pending.partition_point(|e| e.at <= clock);
+        self.pending.get(first).map(|e| e.at)
+    }
+
+    /// The next instant at which elements in view expire by time.
+    pub(crate) fn next_expiry(&self) -> Option<Timestamp> {
+        let oldest = Timestamp::from_millis(self.in_view.front()?.expiry_key);
+        match &self.rule {
+            Rule::Sliding { width } => Some(oldest + *width),
+            Rule::Step(step) if self.reading == Reading::Current => {
+                Some(step.end(step.first_opening_after(oldest).saturating_sub(1)))
+            }
+            _ => None,
+        }
+    }
+
+    /// The instant at which the next stepping window is to be read.
+    pub(crate) fn next_close(&self) -> Option<Timestamp> {
+        match &self.rule {
+            Rule::Step(step) if self.waits_for_close() && self.started => Some(step.read_at(self.next_k)),
+            _ => None,
+        }
+    }
+
+    /// The earliest element that waits.
+    pub(crate) fn first_waiting(&self) -> Option<Timestamp> {
+        self.pending.front().map(|e| e.at)
+    }
+
+    /// Passes over windows that are read before `at`: they are empty and need no report.
+    pub(crate) fn skip_closes_before(&mut self, at: Timestamp) {
+        if let Rule::Step(step) = &self.rule {
+            self.next_k = self.next_k.max(step.first_read_from(at));
+        }
+    }
+
+    fn waits_for_close(&self) -> bool {
+        self.rule.is_stepping() && self.reading == Reading::Closed
+    }
+
+    pub(crate) fn arrivals(&self) -> &[Arrival] {
+        &self.arrivals
+    }
+
+    /// The bounds and the instant to report for the window last read.
+    pub(crate) fn reported(&self, read_at: Timestamp) -> ReportedBounds {
+        match &self.rule {
+            Rule::Step(step) if self.reading == Reading::Closed => step.reported(self.next_k - 1),
+            Rule::Step(step) => step.reported(self.next_k),
+            Rule::Sliding { width } => ReportedBounds { open: read_at - *width, close: read_at },
+            _ => ReportedBounds { open: Timestamp::MIN, close: read_at },
+        }
+    }
+
+    /// The instant under which the last close is reported.
+    pub(crate) fn reported_at(&self) -> Option<Timestamp> {
+        match &self.rule {
+            Rule::Step(step) if self.reading == Reading::Closed => Some(step.reported_at(self.next_k - 1)),
+            _ => None,
+        }
+    }
+
+    /// Brings the window to the instant: collects arrivals, finds the bound of what expires.
+    pub(crate) fn read(&mut self, at: Timestamp, phase: Phase) -> Option<Taken> {
+        self.arrivals.clear();
+        self.content_changes.clear();
+        let bound = match (&self.rule, phase) {
+            (Rule::Step(step), Phase::Close) if self.reading == Reading::Closed && self.next_close() == Some(at) => {
+                let step = *step;
+                self.close(&step)
+            }
+            (Rule::Step(step), Phase::Tick) if self.reading == Reading::Current => {
+                let step = *step;
+                self.next_k = step.first_ending_after(at);
+                self.enter_until(at, step.open(self.next_k))
+            }
+            (Rule::Sliding { width }, Phase::Tick) => {
+                let open = (at - *width).next();
+                self.enter_until(at, open)
+            }
+            (Rule::All, Phase::Tick) => self.enter_until(at, Timestamp::MIN),
+            (Rule::Elements { size, step }, Phase::Tick) => {
+                let (size, step) = (*size as i64, *step as i64);
+                self.count_elements(at, size, step)
+            }
+            (Rule::Triples { size }, Phase::Tick) => {
+                let size = *size as i64;
+                self.count_triples(at, size)
+            }
+            _ => return None,
+        };
+        Some(self.take(bound))
+    }
+
+    fn close(&mut self, step: &StepRule) -> i64 {
+        let (open, end) = (step.open(self.next_k), step.end(self.next_k));
+        self.next_k += 1;
+        self.enter_until(end.previous(), open)
+    }
+
+    /// Lets in what waits up to `at`; what is before `open` was in no window that will be read.
+    fn enter_until(&mut self, at: Timestamp, open: Timestamp) -> i64 {
+        while self.pending.front().is_some_and(|e| e.at <= at) {
+            let Some(element) = self.pending.pop_front() else { break };
+            if element.at >= open {
+                let key = element.at.as_millis();
+                self.arrivals.push(Arrival::whole(element, key));
+            }
+        }
+        open.as_millis()
+    }
+
+    fn count_elements(&mut self, at: Timestamp, size: i64, step: i64) -> i64 {
+        while self.pending.front().is_some_and(|e| e.at <= at) {
+            let Some(element) = self.pending.pop_front() else { break };
+            self.counted += 1;
+            self.staged.push_back(Arrival::whole(element, self.counted));
+        }
+        let complete = self.counted / step * step;
+        let bound = complete - size + 1;
+        while self.staged.front().is_some_and(|a| a.expiry_key <= complete) {
+            let Some(arrival) = self.staged.pop_front() else { break };
+            if arrival.expiry_key >= bound {
+                self.arrivals.push(arrival);
+            }
+        }
+        bound
+    }
+
+    fn count_triples(&mut self, at: Timestamp, size: i64) -> i64 {
+        let coming: i64 = self.pending.iter().take_while(|e| e.at <= at).map(|e| e.triples.len() as i64).sum();
+        let bound = self.counted + coming - size + 1;
+        while self.pending.front().is_some_and(|e| e.at <= at) {
+            let Some(element) = self.pending.pop_front() else { break };
+            for index in 0..element.triples.len() {
+                self.counted += 1;
+                if self.counted >= bound {
+                    let part = index..index + 1;
+                    self.arrivals.push(Arrival { element: element.clone(), expiry_key: self.counted, part });
+                }
+            }
+        }
+        bound
+    }
+
+    fn take(&mut self, bound: i64) -> Taken {
+        let before = self.in_view.len();
+        while self.in_view.front().is_some_and(|v| v.expiry_key < bound) {
+            self.in_view.pop_front();
+        }
+        let expired = self.in_view.len() < before;
+        if let Some(content) = &mut self.content {
+            content.expire_below(bound, &mut self.content_changes);
+        }
+        for arrival in &self.arrivals {
+            let entry = InView { expiry_key: arrival.expiry_key, seq: arrival.element.seq };
+            let place = match self.in_view.back() {
+                Some(last) if last.expiry_key > entry.expiry_key => {
+                    self.in_view.partition_point(|v| v.expiry_key <= entry.expiry_key)
+                }
+                _ => self.in_view.len(),
+            };
+            self.in_view.insert(place, entry);
+            if let Some(content) = &mut self.content {
+                content.arrive(arrival, &mut self.content_changes);
+            }
+        }
+        Taken { bound, arrived: !self.arrivals.is_empty(), expired }
+    }
+}

@@ -1,0 +1,61 @@
+"""Whorl: continuous SPARQL over RDF streams.
+
+>>> from whorl import Engine
+>>> engine = Engine()
+>>> query = engine.register('''
+...     PREFIX : <http://example.org/>
+...     SELECT ?room (MAX(?t) AS ?max)
+...     FROM NAMED WINDOW :w ON :sensors [RANGE 10s STEP 10s]
+...     WHERE { WINDOW :w { ?room :temperature ?t } }
+...     GROUP BY ?room''')
+>>> room, temperature = "http://example.org/kitchen", "http://example.org/temperature"
+>>> _ = engine.push("http://example.org/sensors", 2_000, [(room, temperature, 21)])
+>>> _ = engine.push("http://example.org/sensors", 7_000, [(room, temperature, 23)])
+>>> engine.close()
+>>> [(row["room"], row["max"]) for row in query.rows()]
+[(Iri('http://example.org/kitchen'), 23)]
+"""
+
+from whorl._engine import __version__
+from whorl.engine import Engine, IngestReport, Query, Result, WindowBounds
+from whorl.errors import (
+    EnginePanicError,
+    IngestError,
+    QueryError,
+    QueryFailedError,
+    QuerySyntaxError,
+    RdfSyntaxError,
+    StreamExistsError,
+    TimestampError,
+    UnknownQueryError,
+    UnknownStreamError,
+    UnsupportedQueryError,
+    WhorlError,
+)
+from whorl.terms import BlankNode, Iri, Literal, Term, Triple
+
+__all__ = [
+    "BlankNode",
+    "Engine",
+    "EnginePanicError",
+    "IngestError",
+    "IngestReport",
+    "Iri",
+    "Literal",
+    "Query",
+    "QueryError",
+    "QueryFailedError",
+    "QuerySyntaxError",
+    "RdfSyntaxError",
+    "Result",
+    "StreamExistsError",
+    "Term",
+    "TimestampError",
+    "Triple",
+    "UnknownQueryError",
+    "UnknownStreamError",
+    "UnsupportedQueryError",
+    "WhorlError",
+    "WindowBounds",
+    "__version__",
+]

@@ -1,0 +1,69 @@
+"""The compiled engine; `whorl.Engine` is the class to use."""
+
+from typing import Any, Literal, final
+
+from whorl.terms import Triple
+
+__version__: str
+
+# (accepted, late)
+_Ingested = tuple[int, int]
+# (seq, at, windows, kind, variables, inserted, deleted, boolean)
+RawResult = tuple[
+    int,
+    int,
+    list[tuple[str, int | None, int | None]],
+    Literal["bindings", "graph", "boolean"],
+    list[str],
+    list[Any],
+    list[Any],
+    bool | None,
+]
+
+@final
+class Engine:
+    def __new__(
+        cls,
+        *,
+        hash_seed: int | None = None,
+        probing_order: int | None = None,
+        retraction: str | None = None,
+        sharing: bool = True,
+        result_rows_max: int | None = None,
+    ) -> Engine: ...
+    def declare_stream(
+        self,
+        iri: str,
+        *,
+        lateness_ms: int = 0,
+        idle_timeout_ms: int | None = None,
+        timestamp_predicate: str | None = None,
+    ) -> None: ...
+    def register(
+        self,
+        text: str,
+        *,
+        dialect: str | None = None,
+        report: list[str] | None = None,
+        tick: str | None = None,
+        t0: int | None = None,
+        bounds: str | None = None,
+        partial: bool | None = None,
+        semantics: str | None = None,
+        r2s: str | None = None,
+        base_iri: str | None = None,
+    ) -> int: ...
+    def unregister(self, query: int) -> None: ...
+    def push(self, stream: str, at: int | None, rdf: bytes, format: str) -> _Ingested: ...
+    def push_triples(self, stream: str, at: int, triples: list[Triple]) -> _Ingested: ...
+    def push_arrow(self, stream: str, at: int | None, data: object) -> _Ingested: ...
+    def advance_to(self, at: int, stream: str | None = None) -> None: ...
+    def mark_idle(self, stream: str) -> None: ...
+    def close(self) -> None: ...
+    def load(self, graph: str | None, rdf: bytes, format: str) -> int: ...
+    def drain(self, query: int, terms: str) -> list[RawResult]: ...
+    def drain_json(self, query: int, name: str | None = None) -> list[bytes]: ...
+    def drain_arrow(self, query: int, typed: bool) -> Any: ...
+    def explain(self, query: int) -> str: ...
+    def stats(self) -> dict[str, Any]: ...
+    def state_size(self) -> int: ...

@@ -1,0 +1,282 @@
+"""The engine as Python users see it.
+
+A query is registered once; events are pushed; answers are read from the query whenever it suits. Times are integers
+in milliseconds since the Unix epoch, or aware datetimes. All methods may be called from any thread; while the engine
+works, other threads run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+from whorl import _engine
+from whorl.errors import TimestampError
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+    import pandas as pd
+    import pyarrow as pa
+
+    from whorl.terms import Triple
+
+Time: TypeAlias = int | datetime
+Duration: TypeAlias = int | timedelta
+Terms: TypeAlias = Literal["python", "rdflib", "pyoxigraph"]
+Format: TypeAlias = Literal["turtle", "ntriples", "nquads", "trig"]
+Row: TypeAlias = dict[str, Any]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+class IngestReport(NamedTuple):
+    """What became of pushed events."""
+
+    accepted: int
+    late: int
+
+
+class WindowBounds(NamedTuple):
+    """The part of a stream an answer was computed over; a side without a bound is None."""
+
+    name: str
+    open: int | None
+    close: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One answer of a query: the solutions (or triples) that came and those that went.
+
+    RSTREAM and ISTREAM fill `inserted`, DSTREAM fills `deleted`, CHANGES both. An ASK query has `boolean`.
+    """
+
+    seq: int
+    at: int
+    windows: tuple[WindowBounds, ...]
+    kind: Literal["bindings", "graph", "boolean"]
+    variables: tuple[str, ...]
+    inserted: tuple[Any, ...]
+    deleted: tuple[Any, ...]
+    boolean: bool | None = None
+
+    @property
+    def time(self) -> datetime:
+        """`at` as a datetime in UTC."""
+        return _EPOCH + timedelta(milliseconds=self.at)
+
+
+class Query:
+    """A registered query. Reading answers takes them out of its queue: each is handed out once."""
+
+    def __init__(self, engine: Engine, number: int, name: str | None, text: str) -> None:
+        self._engine = engine._engine  # noqa: SLF001
+        self.number = number
+        self.name = name
+        self.text = text
+
+    def __repr__(self) -> str:
+        """Number and name."""
+        return f"<whorl.Query {self.number}{'' if self.name is None else f' {self.name!r}'}>"
+
+    def __iter__(self) -> Iterator[Result]:
+        """The waiting answers, with Python terms."""
+        return iter(self.answers())
+
+    def results(self) -> list[bytes]:
+        """The waiting answers as JSON envelopes around SPARQL 1.1 results."""
+        return self._engine.drain_json(self.number, self.name)
+
+    def answers(self, terms: Terms = "python") -> list[Result]:
+        """The waiting answers as objects."""
+        return [_result(raw) for raw in self._engine.drain(self.number, terms)]
+
+    def rows(self, terms: Terms = "python") -> list[Row]:
+        """The solutions of all waiting answers that came (for DSTREAM: that went), one dict each, without times."""
+        return [row for answer in self.answers(terms) for row in (answer.inserted or answer.deleted)]
+
+    def to_arrow(self, columns: Literal["auto", "text"] = "auto") -> pa.Table:
+        """The waiting answers as an Arrow table: `seq`, `t`, `sign` (1 came, -1 went), then a column per variable.
+
+        With `auto` a column is typed after the values it holds; with `text` it always holds strings.
+        """
+        import pyarrow as pa  # noqa: PLC0415
+
+        return pa.table(self._engine.drain_arrow(self.number, columns == "auto"))
+
+    def to_pandas(self, columns: Literal["auto", "text"] = "auto") -> pd.DataFrame:
+        """`to_arrow` as a data frame."""
+        return self.to_arrow(columns).to_pandas()
+
+    def explain(self) -> str:
+        """How the query is evaluated, operator by operator, with what each has in hand."""
+        return self._engine.explain(self.number)
+
+    def unregister(self) -> None:
+        """Stop the query and forget its state and its waiting answers."""
+        self._engine.unregister(self.number)
+
+
+class Engine:
+    """Streams, static data and continuous queries over them, in this process."""
+
+    def __init__(
+        self,
+        *,
+        hash_seed: int | None = None,
+        probing_order: int | None = None,
+        retraction: Literal["auto", "tree", "probe"] | None = None,
+        sharing: bool = True,
+        result_rows_max: int | None = None,
+    ) -> None:
+        """Options choose how answers are computed, never what they are.
+
+        `result_rows_max` bounds the rows that wait in a query to be read; beyond it the oldest answers are dropped,
+        which shows as a gap in `seq`.
+        """
+        self._engine = _engine.Engine(
+            hash_seed=hash_seed,
+            probing_order=probing_order,
+            retraction=retraction,
+            sharing=sharing,
+            result_rows_max=result_rows_max,
+        )
+
+    def __enter__(self) -> Self:
+        """For `with`: the streams are closed at the end."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the streams, unless an exception is on its way."""
+        if kind is None:
+            self.close()
+
+    def declare_stream(
+        self,
+        stream: str,
+        *,
+        lateness: Duration = 0,
+        idle_timeout: Duration | None = None,
+        timestamp_predicate: str | None = None,
+    ) -> None:
+        """Make a stream known before a query reads it, with how much disorder it may have."""
+        self._engine.declare_stream(
+            stream,
+            lateness_ms=_duration_ms(lateness),
+            idle_timeout_ms=None if idle_timeout is None else _duration_ms(idle_timeout),
+            timestamp_predicate=timestamp_predicate,
+        )
+
+    def register(
+        self,
+        text: str,
+        name: str | None = None,
+        *,
+        dialect: Literal["rspql", "csparql", "cqels"] | None = None,
+        report: str | Iterable[str] | None = None,
+        tick: Literal["time", "tuple"] | None = None,
+        t0: Time | None = None,
+        bounds: Literal["[)", "(]"] | None = None,
+        partial: bool | None = None,
+        semantics: Literal["set", "bag"] | None = None,
+        r2s: Literal["RSTREAM", "ISTREAM", "DSTREAM", "CHANGES"] | None = None,
+        base_iri: str | None = None,
+    ) -> Query:
+        """Start a query. Options win over what the text and its dialect say.
+
+        `report` is a list of `close`, `change`, `nonempty` and `periodic(10s)`, all of which must hold.
+        """
+        parts = report.split(",") if isinstance(report, str) else report
+        number = self._engine.register(
+            text,
+            dialect=dialect,
+            report=None if parts is None else [part.strip() for part in parts],
+            tick=tick,
+            t0=None if t0 is None else _time_ms(t0),
+            bounds=bounds,
+            partial=partial,
+            semantics=semantics,
+            r2s=r2s,
+            base_iri=base_iri,
+        )
+        return Query(self, number, name, text)
+
+    def push(
+        self,
+        stream: str,
+        t: Time | None,
+        rdf: bytes | str | Iterable[Triple] | object,
+        format: Format = "turtle",  # noqa: A002
+    ) -> IngestReport:
+        """Offer one event: RDF text, triples, or anything Arrow.
+
+        Triples are tuples of terms (see `whorl.terms`). Arrow data has the columns `s`, `p`, `o` and may have
+        `datatype` and `lang`; with a column `t` (and `t=None`) every row is an event of its own, unless a column
+        `event` says which rows belong together.
+        """
+        at = None if t is None else _time_ms(t)
+        if isinstance(rdf, str):
+            rdf = rdf.encode()
+        if isinstance(rdf, bytes | bytearray | memoryview):
+            return IngestReport(*self._engine.push(stream, at, bytes(rdf), format))
+        if hasattr(rdf, "__arrow_c_stream__") or hasattr(rdf, "__arrow_c_array__"):
+            return IngestReport(*self._engine.push_arrow(stream, at, rdf))
+        if at is None:
+            raise TimestampError("triples need a time", code="timestamp.missing")
+        if not isinstance(rdf, Iterable):
+            raise TypeError(f"an event is RDF text, triples or Arrow data, not {type(rdf).__name__}")
+        return IngestReport(*self._engine.push_triples(stream, at, list(rdf)))
+
+    def advance_to(self, t: Time, stream: str | None = None) -> None:
+        """Say that no event before `t` is to come: on one stream, or on all."""
+        self._engine.advance_to(_time_ms(t), stream)
+
+    def mark_idle(self, stream: str) -> None:
+        """Say that a stream is silent and shall not hold the others back until its next event."""
+        self._engine.mark_idle(stream)
+
+    def close(self) -> None:
+        """Say that no event is to come at all; what is still open is reported."""
+        self._engine.close()
+
+    def load(self, graph: str | None, rdf: bytes | str, format: Format = "turtle") -> int:  # noqa: A002
+        """Add static data to a named graph, or to the default graph when `graph` is None; how many triples."""
+        body = rdf.encode() if isinstance(rdf, str) else bytes(rdf)
+        return self._engine.load(graph, body, format)
+
+    def stats(self) -> dict[str, Any]:
+        """Counts of streams, queries and state."""
+        return self._engine.stats()
+
+    def state_size(self) -> int:
+        """How many mappings are kept; zero when all windows are empty."""
+        return self._engine.state_size()
+
+
+def _result(raw: _engine.RawResult) -> Result:
+    seq, at, windows, kind, variables, inserted, deleted, boolean = raw
+    bounds = tuple(WindowBounds(*window) for window in windows)
+    return Result(seq, at, bounds, kind, tuple(variables), tuple(inserted), tuple(deleted), boolean)
+
+
+def _time_ms(t: Time) -> int:
+    if isinstance(t, datetime):
+        if t.tzinfo is None:
+            raise TimestampError(
+                "a datetime without a time zone is not an instant",
+                code="timestamp.naive",
+                hint="add tzinfo=timezone.utc",
+            )
+        return (t - _EPOCH) // _MILLISECOND
+    return int(t)
+
+
+def _duration_ms(duration: Duration) -> int:
+    return duration // _MILLISECOND if isinstance(duration, timedelta) else int(duration)

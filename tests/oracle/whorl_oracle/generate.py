@@ -1,0 +1,481 @@
+"""Random pairs of a query and its streams, from a seed, favouring trouble.
+
+Trouble in time: equal timestamps, window edges ± 1 ms, gaps, events behind the watermark, slide > width, t0 ≠ 0, two
+windows on one stream, two streams. Trouble in data: copies of a triple, one hot key, numbers of several types.
+Answers must be determined by the semantics alone: wherever terms are ordered (ORDER BY with LIMIT, MIN, MAX) no two
+different terms of the pair have equal values; blank nodes do not occur.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from random import Random
+from typing import TYPE_CHECKING
+
+from whorl_oracle.model import (
+    Advance,
+    AllSoFar,
+    Close,
+    Dialect,
+    Elements,
+    Now,
+    Options,
+    Past,
+    Push,
+    R2s,
+    Report,
+    Sliding,
+    Step,
+    Tick,
+    Triples,
+    Window,
+)
+from whorl_oracle.query import (
+    Bind,
+    Block,
+    Element,
+    Exists,
+    Filter,
+    Group,
+    Minus,
+    Optional,
+    Pattern,
+    Query,
+    Select,
+    SubSelect,
+    Union,
+    Values,
+    blocks,
+)
+
+if TYPE_CHECKING:
+    from whorl_oracle.model import Action, Kind, Triple
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+EX = "http://ex/"
+NODES = tuple("abcd")
+LINKS = tuple("pqr")
+MEASURES = tuple("uv")
+CLASSES = ("K1", "K2")
+
+
+def iri(name: str) -> str:
+    return f"<{EX}{name}>"
+
+
+def literal(lexical: str, datatype: str) -> str:
+    return f'"{lexical}"^^<{XSD}{datatype}>'
+
+
+# Different terms have different values.
+ORDERLY = (
+    *(literal(str(n), "integer") for n in (-2, 0, 1, 2, 3, 4, 5)),
+    *(literal(n, "decimal") for n in ("0.5", "1.5", "2.25")),
+    *(literal(n, "double") for n in ("1.25E0", "3.75E0", "-7.0E-1")),
+)
+INTEGERS = ORDERLY[:7]
+# Equal values with different spellings, and values that numbers stumble over.
+ODD = (
+    *ORDERLY,
+    literal("01", "integer"),
+    literal("2.0", "decimal"),
+    literal("3.0E0", "double"),
+    literal("NaN", "double"),
+    literal("INF", "double"),
+    literal("7.5", "float"),
+    literal("true", "boolean"),
+    '"1"',
+    '"x"',
+    '"x"@en',
+)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A query, static data, and what happens on its streams."""
+
+    seed: int
+    query: Query
+    static: tuple[Triple, ...]
+    actions: tuple[Action, ...]
+
+
+def pair(seed: int) -> Pair:
+    """The pair of a seed."""
+    return _Generator(seed).pair()
+
+
+class _Generator:
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.rng = Random(seed)
+        self.fresh = 0
+        self.nodes = NODES[: self.rng.choice([2, 3, 3, 4])]
+
+    def chance(self, probability: float) -> bool:
+        return self.rng.random() < probability
+
+    def pair(self) -> Pair:
+        rng = self.rng
+        self.dialect = rng.choices(
+            [Dialect.RSPQL, Dialect.CQELS, Dialect.CSPARQL], weights=[65, 25, 10], k=1
+        )[0]
+        self.ordered = self.chance(0.2)
+        self.numbers = rng.choice([INTEGERS, ORDERLY, ODD])
+        self.unit = rng.choice([1, 10, 10, 10, 1000])
+        self.streams = [EX + "s1"] if self.chance(0.7) else [EX + "s1", EX + "s2"]
+        self.windows = self.make_windows()
+        options = self.make_options()
+        select = self.make_select()
+        query = Query(select, self.windows, options, self.dialect).without_unused_windows()
+        if not query.windows:
+            # Everything fell on static data: give the query a stream to follow.
+            block = Block(self.windows[0].name, ((self.variable(), ":p", self.variable()),))
+            where = Group((block, *select.where.elements))
+            query = replace(query, select=replace(select, where=where), windows=self.windows)
+            query = query.without_unused_windows()
+        return Pair(self.seed, query, self.make_static(), self.make_actions(query))
+
+    # Windows and options.
+
+    def span(self) -> int:
+        return self.unit * self.rng.choice([1, 2, 3, 5, 6, 10, 12, 20])
+
+    def make_windows(self) -> tuple[Window, ...]:
+        count = 1 if self.chance(0.45) else 2
+        return tuple(
+            Window(f"{EX}w{n}", self.streams[n % len(self.streams)], self.make_kind()) for n in range(1, count + 1)
+        )
+
+    def make_kind(self) -> Kind:
+        rng = self.rng
+        step = Step(self.span(), self.span())
+        tumbling = Step(step.width, step.width)
+        match self.dialect:
+            case Dialect.CSPARQL:
+                return rng.choice([step, tumbling])
+            case Dialect.CQELS:
+                kinds: list[Kind] = [Sliding(self.span()), Triples(rng.randint(1, 5)), Now(), AllSoFar(), step]
+                return rng.choices(kinds, weights=[60, 12, 10, 10, 8], k=1)[0]
+        until = rng.choice([0, self.span()])
+        kinds = [
+            step,
+            tumbling,
+            Elements(rng.randint(1, 4), rng.randint(1, 3)),
+            Triples(rng.randint(1, 5)),
+            Now(),
+            AllSoFar(),
+            Past(until + self.span(), until, self.span()),
+        ]
+        return rng.choices(kinds, weights=[45, 25, 8, 5, 4, 5, 8], k=1)[0]
+
+    def make_options(self) -> Options:
+        rng = self.rng
+        if self.dialect is Dialect.CQELS:
+            report = Report(close=False, change=True, nonempty=True)
+            return Options(report=report, tick=Tick.TUPLE, r2s=R2s.ISTREAM, bag=True)
+        lateness = 0 if self.chance(0.75) else self.span()
+        t0 = 0 if self.chance(0.7) else rng.randint(-3 * self.unit, 6 * self.unit)
+        common = Options(
+            t0=t0, closed_right=self.chance(0.15), partial=self.chance(0.15), lateness=lateness
+        )
+        if self.dialect is Dialect.CSPARQL:
+            return replace(common, report=Report(nonempty=self.chance(0.3)))
+        kinds = rng.choices(["close", "change", "periodic"], weights=[65, 27, 8], k=1)[0]
+        tick = Tick.TUPLE if kinds == "change" and lateness == 0 and self.chance(0.3) else Tick.TIME
+        periodic = self.span() if kinds == "periodic" or (kinds == "close" and self.chance(0.1)) else None
+        report = Report(
+            close=kinds == "close", change=kinds == "change", nonempty=self.chance(0.3), periodic=periodic
+        )
+        return replace(
+            common, report=report, tick=tick, r2s=rng.choice(list(R2s)), bag=self.chance(0.15)
+        )
+
+    # Streams.
+
+    def node(self) -> str:
+        """A node; the first one is hot."""
+        return iri(NODES[0] if self.chance(0.4) else self.rng.choice(self.nodes))
+
+    def triple(self, patterns: list[Pattern]) -> Triple:
+        """Mostly one that matches a pattern of the query."""
+        if patterns and self.chance(0.85):
+            s, p, o = self.rng.choice(patterns)
+            name = p[1:] if p.startswith(":") else self.rng.choice(LINKS + MEASURES)
+            subject = self.node() if s.startswith("?") else iri(s[1:])
+            if name in MEASURES:
+                return subject, iri(name), self.rng.choice(self.numbers)
+            return subject, iri(name), self.node() if o.startswith("?") else iri(o[1:])
+        if self.chance(0.5):
+            return self.node(), iri(self.rng.choice(LINKS)), self.node()
+        return self.node(), iri(self.rng.choice(MEASURES)), self.rng.choice(self.numbers)
+
+    def make_static(self) -> tuple[Triple, ...]:
+        found = {(iri(name), iri("type"), iri(self.rng.choice(CLASSES))) for name in NODES if self.chance(0.8)}
+        found |= {(iri(name), iri("size"), self.rng.choice(INTEGERS)) for name in NODES if self.chance(0.5)}
+        return tuple(sorted(found))
+
+    def make_actions(self, query: Query) -> tuple[Action, ...]:
+        rng = self.rng
+        base = rng.choice([0, 0, 0, -4 * self.unit, 7 * self.unit, 1_700_000_000_000])
+        now = base + rng.randint(0, 3) * self.unit
+        streams = sorted({window.stream for window in query.windows})
+        actions: list[Action] = []
+        patterns = [one for block in blocks(query.select.where) if block.window for one in block.patterns]
+        pool = [self.triple(patterns) for _ in range(rng.randint(4, 10))]
+        for _ in range(rng.randint(4, 18)):
+            now = self.next_time(now, query)
+            at = now - rng.randint(1, 6 * self.unit) if self.chance(0.12) else now
+            if self.chance(0.1):
+                actions.append(Advance(now, rng.choice([None, *streams])))
+            else:
+                size = rng.choices([1, 2, 3, 5], weights=[35, 30, 20, 15], k=1)[0]
+                triples = tuple(
+                    rng.choice(pool) if self.chance(0.6) else self.triple(patterns) for _ in range(size)
+                )
+                actions.append(Push(rng.choice(streams), at, triples))
+        if self.chance(0.8):
+            actions.append(Close())
+        return tuple(actions)
+
+    def next_time(self, now: int, query: Query) -> int:
+        """Mostly the same instant, the next edge ± 1, a small step; sometimes a gap."""
+        rng = self.rng
+        pick = rng.random()
+        if pick < 0.25:
+            return now
+        if pick < 0.6:
+            grid = self.edge_grid(query)
+            edge = (now // grid + 1) * grid + query.options.t0 % grid
+            return max(now, edge + rng.choice([-1, 0, 0, 1]))
+        if pick < 0.92:
+            return now + rng.randint(1, self.unit)
+        return now + 25 * self.unit
+
+    def edge_grid(self, query: Query) -> int:
+        for window in query.windows:
+            if isinstance(window.kind, Step | Past):
+                return window.kind.slide
+            if isinstance(window.kind, Sliding):
+                return window.kind.width
+        return self.unit
+
+    # Queries. `known` are variables certainly bound by the group so far; `numeric` those bound to measures.
+
+    def variable(self) -> str:
+        self.fresh += 1
+        return f"?x{self.fresh}"
+
+    def make_select(self) -> Select:
+        where, known, numeric = self.body()
+        if self.chance(0.3):
+            select = self.aggregated(where, known, numeric)
+        else:
+            kept = [name for name in known if self.chance(0.75)] or known[:1]
+            select = Select(tuple(kept), where, distinct=self.chance(0.25))
+        if self.ordered:
+            variables = tuple(f"?{name}" for name in select.variables())
+            order = tuple(f"DESC({name})" if self.chance(0.4) else name for name in variables)
+            select = replace(
+                select,
+                order_by=order,
+                limit=self.rng.randint(1, 4) if self.chance(0.8) else None,
+                offset=self.rng.randint(1, 2) if self.chance(0.3) else None,
+            )
+        return select
+
+    def body(self) -> tuple[Group, list[str], list[str]]:
+        patterns, known, numeric = self.shape()
+        elements: list[Element] = self.in_blocks(patterns)
+        if self.chance(0.2):
+            elements.append(self.static_block(known, numeric))
+        for make, probability in (
+            (self.with_subselect, 0.08),
+            (self.with_values, 0.08),
+            (self.with_optional, 0.22),
+            (self.with_minus, 0.12),
+            (self.with_exists, 0.2),
+            (self.with_union, 0.1),
+            (self.with_bind, 0.12),
+            (self.with_filter, 0.35),
+        ):
+            if self.chance(probability):
+                elements += make(known, numeric)
+        return Group(tuple(elements)), list(dict.fromkeys(known)), numeric
+
+    def shape(self) -> tuple[list[Pattern], list[str], list[str]]:
+        """One to four patterns: alone, star, chain, cycle; some end in a measure."""
+        rng = self.rng
+        x, y, z = self.variable(), self.variable(), self.variable()
+        link = lambda: f":{rng.choice(LINKS)}"  # noqa: E731
+        shapes: list[list[Pattern]] = [
+            [(x, link(), y)],
+            [(x, link(), y), (x, link(), z)],
+            [(x, link(), y), (y, link(), z)],
+            [(x, link(), y), (y, link(), z), (z, link(), x)],
+            [(x, link(), y), (y, link(), x)],
+            [(x, link(), x)],
+        ]
+        patterns = rng.choices(shapes, weights=[40, 18, 20, 8, 5, 2], k=1)[0]
+        numeric: list[str] = []
+        if self.chance(0.65):
+            n = self.variable()
+            measure = (x, f":{rng.choice(MEASURES)}", n)
+            patterns = [measure] if self.chance(0.4) else [*patterns, measure]
+            numeric.append(n)
+        if self.chance(0.1):
+            patterns.append((x, self.variable(), self.variable()))
+        if self.chance(0.25):
+            patterns = self.with_constant(patterns)
+        rng.shuffle(patterns)
+        return patterns, variables_of(patterns), [n for n in numeric if n in variables_of(patterns)]
+
+    def with_constant(self, patterns: list[Pattern]) -> list[Pattern]:
+        """One variable becomes a node, everywhere; at least one variable stays."""
+        names = variables_of(patterns)
+        if len(names) < 2:
+            return patterns
+        chosen = self.rng.choice([name for name in names if any(name in (p[0], p[2]) for p in patterns)])
+        node = f":{NODES[0] if self.chance(0.6) else self.rng.choice(NODES)}"
+        return [(node if s == chosen else s, p, node if o == chosen else o) for s, p, o in patterns]
+
+    def in_blocks(self, patterns: list[Pattern]) -> list[Element]:
+        """Patterns on windows; neighbours on the same window share a block."""
+        found: list[Element] = []
+        for pattern in patterns:
+            window = self.rng.choice(self.windows).name
+            last = found[-1] if found else None
+            if isinstance(last, Block) and last.window == window:
+                found[-1] = Block(window, (*last.patterns, pattern))
+            else:
+                found.append(Block(window, (pattern,)))
+        return found
+
+    def static_block(self, known: list[str], numeric: list[str]) -> Block:
+        subject = self.rng.choice(known)
+        if self.chance(0.5):
+            return Block(None, ((subject, ":type", f":{self.rng.choice(CLASSES)}"),))
+        size = self.variable()
+        known.append(size)
+        numeric.append(size)
+        return Block(None, ((subject, ":size", size),))
+
+    def attached(self, known: list[str], numeric: list[str]) -> tuple[list[Element], str, bool]:
+        """A block that shares a variable with the group, its new variable, and whether that is a measure."""
+        shared, new = self.rng.choice(known), self.variable()
+        measured = self.chance(0.5)
+        if measured:
+            pattern = (shared, f":{self.rng.choice(MEASURES)}", new)
+        else:
+            link = f":{self.rng.choice(LINKS)}"
+            pattern = (shared, link, new) if self.chance(0.6) else (new, link, shared)
+        if self.chance(0.15):
+            return [Block(None, ((shared, ":size", new),))], new, True
+        elements = self.in_blocks([pattern])
+        if self.chance(0.4):
+            elements.append(Filter(self.condition([*known, new], [*numeric, *([new] if measured else [])])))
+        return elements, new, measured
+
+    def condition(self, known: list[str], numeric: list[str]) -> str:
+        rng = self.rng
+        x, y = rng.choice(known), rng.choice(known)
+        choices = [f"{x} != {y}", f"{x} = :a", f"{x} IN (:a, :b)", f"isIRI({x})", f"!({x} = {y})"]
+        if numeric:
+            n, m = rng.choice(numeric), rng.choice(numeric)
+            less = rng.choice(["<", "<=", ">", ">=", "=", "!="])
+            choices += [f"{n} {less} 2"] * 3
+            choices += [f"{n} {less} {m}", f"{n} + 1 {less} {m} * 2", f"{n} {less} 1.5 || {x} = :a"]
+            choices += [f"!({n} {less} 2) && {x} != :b"]
+        return rng.choice(choices)
+
+    def with_filter(self, known: list[str], numeric: list[str]) -> list[Element]:
+        return [Filter(self.condition(known, numeric))]
+
+    def with_optional(self, known: list[str], numeric: list[str]) -> list[Element]:
+        elements, new, measured = self.attached(known, numeric)
+        found: list[Element] = [Optional(Group(tuple(elements)))]
+        if self.chance(0.25):
+            found.append(Filter(f"{'!' if self.chance(0.5) else ''}BOUND({new})"))
+        known.append(new)
+        if measured:
+            numeric.append(new)
+        return found
+
+    def with_minus(self, known: list[str], numeric: list[str]) -> list[Element]:
+        inside = known if self.chance(0.9) else [self.variable()]
+        elements, new, measured = self.attached(inside, [])
+        elements = [element for element in elements if not isinstance(element, Filter)]
+        if measured and self.chance(0.4):
+            elements.append(Filter(f"{new} > 1"))
+        del numeric
+        return [Minus(Group(tuple(elements)))]
+
+    def with_exists(self, known: list[str], numeric: list[str]) -> list[Element]:
+        elements, _, _ = self.attached(known, numeric)
+        return [Exists(Group(tuple(elements)), negated=self.chance(0.6))]
+
+    def with_union(self, known: list[str], numeric: list[str]) -> list[Element]:
+        del numeric
+        shared, new = self.rng.choice(known), self.variable()
+        links = [f":{self.rng.choice(LINKS)}" for _ in range(2)]
+        left = self.in_blocks([(shared, links[0], new)])
+        right = self.in_blocks([(new, links[1], shared) if self.chance(0.5) else (shared, links[1], new)])
+        known.append(new)
+        return [Union((Group(tuple(left)), Group(tuple(right))))]
+
+    def with_bind(self, known: list[str], numeric: list[str]) -> list[Element]:
+        new = self.variable()
+        choices = [f"STR({self.rng.choice(known)})", f"({self.rng.choice(known)} = :a)"]
+        if numeric:
+            n = self.rng.choice(numeric)
+            choices += [f"({n} + 1)", f"({n} * {n})", f'IF({n} > 2, "high", "low")', f"COALESCE({n} / 0, -1)"]
+        known.append(new)
+        return [Bind(self.rng.choice(choices), new)]
+
+    def with_values(self, known: list[str], numeric: list[str]) -> list[Element]:
+        free = [name for name in known if name not in numeric]
+        if not free:
+            return []
+        terms = tuple(f":{name}" for name in self.rng.sample(NODES, self.rng.randint(1, 3)))
+        # A repeated row doubles the solutions.
+        return [Values(self.rng.choice(free), terms * (2 if self.chance(0.2) else 1))]
+
+    def with_subselect(self, known: list[str], numeric: list[str]) -> list[Element]:
+        shared, inner, new = self.rng.choice(known), self.variable(), self.variable()
+        block = self.in_blocks([(shared, f":{self.rng.choice(LINKS)}", inner)])
+        where = Group(tuple(block))
+        known.append(new)
+        if self.chance(0.6):
+            numeric.append(new)
+            return [SubSelect(Select((shared, f"(COUNT({inner}) AS {new})"), where, group_by=(shared,)))]
+        known[-1] = inner
+        return [SubSelect(Select((shared, inner), where, distinct=self.chance(0.5)))]
+
+    def aggregated(self, where: Group, known: list[str], numeric: list[str]) -> Select:
+        rng = self.rng
+        grouping = rng.sample(known, min(len(known), rng.choice([0, 1, 1, 1, 2])))
+        if self.numbers is ODD and self.ordered:
+            self.numbers = ORDERLY
+        found, having = [], None
+        for _ in range(rng.randint(1, 3)):
+            call = self.aggregate(known, numeric)
+            found.append(f"({call} AS {self.variable()})")
+        if self.chance(0.25):
+            having = f"{self.aggregate(known, numeric)} {rng.choice(['>', '<=', '='])} {rng.randint(1, 3)}"
+        projection = tuple([name for name in grouping if self.chance(0.9)] + found)
+        return Select(projection, where, group_by=tuple(grouping), having=having)
+
+    def aggregate(self, known: list[str], numeric: list[str]) -> str:
+        rng = self.rng
+        distinct = "DISTINCT " if self.chance(0.25) else ""
+        if not numeric or self.chance(0.35):
+            return rng.choice(["COUNT(*)", f"COUNT({distinct}{rng.choice(known)})"])
+        name = rng.choice(["SUM", "AVG", "MIN", "MAX"])
+        if name in ("MIN", "MAX") and self.numbers is ODD:
+            self.numbers = ORDERLY
+        return f"{name}({distinct}{rng.choice(numeric)})"
+
+
+def variables_of(patterns: list[Pattern]) -> list[str]:
+    """In order of appearance, each once."""
+    return list(dict.fromkeys(part for pattern in patterns for part in pattern if part.startswith("?")))
