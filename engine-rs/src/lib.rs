@@ -41,3 +41,8 @@ pub use parse::{
 pub use plan::{PlanError, Retraction};
 pub use sink::{Answered, QueryResult, Rows, WindowBounds, bindings_json, envelope_json, graph_ntriples};
 pub use time::{Span, Timestamp};
+
+/// The RDF terms the engine speaks.
+pub mod rdf {
+    pub use oxrdf::{BlankNode, GraphName, Literal, NamedNode, NamedOrBlankNode, Quad, Term, Triple, Variable};
+}

@@ -151,7 +151,7 @@ impl Engine {
     fn offer(&mut self, stream: usize, element: &Element) -> bool {
         let mut taken = false;
         let Self { timelines, dictionary, graphs, .. } = self;
-        for timeline in timelines.iter_mut().filter(|t| t.key().streams.contains(&stream) && !t.is_unused()) {
+        for timeline in timelines.iter_mut().filter(|t| t.key().reads(stream) && !t.is_unused()) {
             taken |= timeline.accept(stream, element, &mut Workshop { dictionary, graphs });
         }
         taken
@@ -159,7 +159,7 @@ impl Engine {
 
     fn advance_timelines(&mut self, stream: usize) {
         for timeline in 0..self.timelines.len() {
-            if self.timelines[timeline].key().streams.contains(&stream) && !self.timelines[timeline].is_unused() {
+            if self.timelines[timeline].key().reads(stream) && !self.timelines[timeline].is_unused() {
                 self.advance_timeline(timeline, self.watermark_of(timeline));
             }
         }
@@ -172,7 +172,7 @@ impl Engine {
 
     /// The watermark of a timeline: that of its slowest stream, idle ones left out.
     pub(super) fn watermark_of(&self, timeline: usize) -> Timestamp {
-        let streams = || self.timelines[timeline].key().streams.iter().map(|at| &self.streams[*at]);
+        let streams = || self.timelines[timeline].key().windows.iter().map(|(at, _)| &self.streams[*at]);
         let fastest = streams().map(Stream::watermark).max().unwrap_or(Timestamp::MIN);
         let holds_back = |stream: &&Stream| {
             let timed_out = stream.options.idle_timeout.is_some_and(|timeout| stream.watermark() < fastest - timeout);

@@ -21,8 +21,8 @@ impl Timeline {
         }
         let clock = self.clock;
         let mut taken = false;
-        for (window, place) in self.windows.iter_mut().zip(&self.places) {
-            if place.stream == stream && !place.queries.is_empty() {
+        for (window, (of, _)) in self.windows.iter_mut().zip(&self.key.windows) {
+            if *of == stream {
                 taken |= window.accept(element, clock) == Accepted::Yes;
             }
         }
@@ -39,7 +39,7 @@ impl Timeline {
             return;
         }
         self.pristine = false;
-        let first = self.used_windows().filter_map(Window::first_waiting).min();
+        let first = self.windows.iter().filter_map(Window::first_waiting).min();
         self.start(first.map_or(watermark, |first| first.min(watermark)));
         self.run_before(watermark, workshop);
     }
@@ -65,7 +65,7 @@ impl Timeline {
 
     /// With tick `tuple`, what expires at the instant of an event goes before the event comes.
     fn expire_at(&mut self, at: Timestamp, workshop: &mut Workshop<'_>) {
-        if self.key.report.change && self.used_windows().any(|w| w.next_expiry().is_some_and(|e| e <= at)) {
+        if self.key.report.change && self.windows.iter().any(|w| w.next_expiry().is_some_and(|e| e <= at)) {
             self.clock = self.clock.max(at);
             self.read(self.clock, Phase::Tick, workshop);
         }
@@ -80,8 +80,8 @@ impl Timeline {
         if self.key.report.nonempty {
             self.skip_empty_closes(watermark);
         }
-        let mut next = self.next_period().filter(|_| self.started).map(|at| (at, Phase::Close));
-        for window in self.used_windows() {
+        let mut next = self.next_period().filter(|_| self.started);
+        for window in self.windows.iter() {
             let arrival = window.next_arrival(self.clock);
             let expiry = window.next_expiry().filter(|_| self.key.report.change || at_end);
             // At the end, what came too late to be read by itself is read with what is left.
@@ -94,18 +94,27 @@ impl Timeline {
         next.filter(|(at, _)| *at < watermark)
     }
 
-    /// The next multiple of the period, where the period alone decides.
-    fn next_period(&self) -> Option<Timestamp> {
-        let Report { close: false, change: false, periodic: Some(period), .. } = self.key.report else { return None };
+    /// The next multiple of the period, where it is more than a condition on other instants: when
+    /// nothing else says when to report, or when a change waits to be reported.
+    fn next_period(&self) -> Option<(Timestamp, Phase)> {
+        let Report { close, change, periodic: Some(period), .. } = self.key.report else { return None };
         let period = period.as_millis();
-        let reached = self.clock.as_millis().saturating_add(1);
-        let next = reached.div_euclid(period).saturating_add(1).saturating_mul(period);
-        Some(Timestamp::from_millis(next).previous())
+        let multiple_after = |ms: i64| ms.div_euclid(period).saturating_add(1).saturating_mul(period);
+        match (close, change) {
+            (false, false) => {
+                let next = multiple_after(self.clock.as_millis().saturating_add(1));
+                Some((Timestamp::from_millis(next).previous(), Phase::Close))
+            }
+            (false, true) if self.changed => {
+                Some((Timestamp::from_millis(multiple_after(self.clock.as_millis())), Phase::Tick))
+            }
+            _ => None,
+        }
     }
 
     /// Whether nothing can change any more: nothing waits, and what is in view stays for ever.
     fn is_finished(&self) -> bool {
-        self.used_windows().all(|window| {
+        self.windows.iter().all(|window| {
             let lasting = matches!(window.rule(), Rule::All | Rule::Elements { .. } | Rule::Triples { .. });
             window.first_waiting().is_none() && (lasting || window.is_empty())
         })
@@ -113,8 +122,8 @@ impl Timeline {
 
     /// While nothing is in view, windows that close empty need no report: goes on to the first that will not.
     fn skip_empty_closes(&mut self, watermark: Timestamp) {
-        if self.used_windows().all(Window::is_empty) {
-            let first = self.used_windows().filter_map(Window::first_waiting).min();
+        if self.windows.iter().all(Window::is_empty) {
+            let first = self.windows.iter().filter_map(Window::first_waiting).min();
             let until = first.unwrap_or(watermark);
             self.windows.iter_mut().for_each(|window| window.skip_closes_before(until));
         }

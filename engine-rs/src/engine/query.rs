@@ -6,7 +6,7 @@ use crate::index::SlotId;
 use crate::leaf::Leaf;
 use crate::encode::Dictionary;
 use crate::model::{Batch, Row, TermId, VarTable, Weight};
-use crate::parse::{Bounds, ContinuousQuery, R2s};
+use crate::parse::{ContinuousQuery, R2s};
 use crate::plan::{Answer, BuiltQuery, NodeKind, PlanNode};
 use crate::r2s::RelationToStream;
 use crate::sink::{Answered, QueryResult, ResultQueue, Rows, WindowBounds};
@@ -177,14 +177,6 @@ impl RunningQuery {
             (0..weight).for_each(|_| answer.push(row.iter().copied()));
         }
         answer
-    }
-
-    /// The instant under which a read is reported: closes carry the end of their window.
-    pub(crate) fn label(&self, read_at: Timestamp, is_close: bool) -> Timestamp {
-        match (is_close, self.definition.bounds) {
-            (true, Bounds::ClosedOpen) => read_at.next(),
-            _ => read_at,
-        }
     }
 
     /// Marks the terms that are held beyond their windows: unreported rows and untaken results.

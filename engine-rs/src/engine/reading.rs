@@ -1,31 +1,27 @@
 //! One instant: windows, then leaves, then queries; every change is joined with the exact state of
 //! everything else, and what must be reported is reported before time moves on.
 
-use super::query::{RunningQuery, Surroundings};
+use super::query::Surroundings;
 use super::timeline::{Timeline, Workshop};
 use crate::index::SlotId;
 use crate::leaf::Leaf;
-use crate::parse::ContentSemantics;
+use crate::parse::{Bounds, ContentSemantics};
 use crate::sink::WindowBounds;
 use crate::time::{Span, Timestamp};
 use crate::window::{Phase, Taken, Window};
 
 impl Timeline {
     pub(super) fn read(&mut self, at: Timestamp, phase: Phase, workshop: &mut Workshop<'_>) {
-        // 1. Windows: what arrives, what expires.
-        for (number, window) in self.windows.iter_mut().enumerate() {
-            let used = !self.places[number].queries.is_empty();
-            self.taken[number] = if used { window.read(at, phase) } else { None };
+        // 1. Windows: what arrives, what expires, and whether that is to be reported.
+        for (window, taken) in self.windows.iter_mut().zip(&mut self.taken) {
+            *taken = window.read(at, phase);
         }
-        // 2. Which queries report, so that leaves know which retractions matter.
-        for number in 0..self.queries.len() {
-            self.reporting[number] = self.queries[number].as_ref().is_some_and(|query| self.reports(query, at, phase));
-        }
-        // 3. Leaves: match and renew, expire, arrive.
+        let reporting = self.reports(at, phase);
+        // 2. Leaves: match and renew, expire, arrive.
         self.match_arrivals();
         for number in 0..self.windows.len() {
             if let Some(taken) = self.taken[number].filter(|taken| taken.expired) {
-                self.expire(number, taken.bound, at, workshop);
+                self.expire(number, taken.bound, at, reporting, workshop);
             }
         }
         for number in 0..self.windows.len() {
@@ -33,27 +29,26 @@ impl Timeline {
                 self.arrive(number, at, workshop);
             }
         }
-        // 4. Queries: settle the instant and report.
+        // 3. Queries: settle the instant and report.
+        let moved = self.taken.iter().flatten().any(|taken| taken.arrived || taken.expired);
         for number in 0..self.queries.len() {
-            if self.reporting[number] || self.is_touched(number) {
+            if reporting || moved {
                 self.settle(number, at, workshop);
             }
-            if self.reporting[number] {
+            if reporting {
                 self.report(number, at, phase, workshop);
             }
         }
+        self.changed &= !reporting;
     }
 
-    fn is_touched(&self, query: usize) -> bool {
-        let moved = |window: &usize| self.taken[*window].is_some_and(|taken| taken.arrived || taken.expired);
-        self.queries[query].as_ref().is_some_and(|query| query.windows.iter().any(moved))
-    }
-
-    fn reports(&self, query: &RunningQuery, at: Timestamp, phase: Phase) -> bool {
+    fn reports(&mut self, at: Timestamp, phase: Phase) -> bool {
         let report = &self.key.report;
-        let mut windows = query.windows.iter().filter_map(|w| self.taken[*w].map(|taken| (&self.windows[*w], taken)));
+        let is_set = self.key.semantics == ContentSemantics::Set;
+        let mut windows = self.windows.iter().zip(&self.taken).filter_map(|(window, taken)| taken.map(|t| (window, t)));
         let due = if report.change {
-            windows.any(|(window, taken)| has_changed(query, window, taken))
+            self.changed |= windows.any(|(window, taken)| has_changed(window, taken, is_set));
+            self.changed
         } else if report.close {
             windows.any(|(window, taken)| match phase {
                 Phase::Close => window.rule().is_stepping(),
@@ -63,10 +58,18 @@ impl Timeline {
             // Neither close nor change: every read, unless a period says which.
             report.periodic.is_none() || phase == Phase::Close
         };
-        let label = query.label(at, phase == Phase::Close);
+        let label = self.label(at, phase);
         let in_period = |period: Span| label.as_millis().rem_euclid(period.as_millis()) == 0;
-        let nonempty = || query.windows.iter().any(|w| !self.windows[*w].is_empty());
+        let nonempty = || self.windows.iter().any(|window| !window.is_empty());
         due && (!report.nonempty || nonempty()) && report.periodic.is_none_or(in_period)
+    }
+
+    /// The instant under which a read is reported: a close carries the end of its window.
+    fn label(&self, read_at: Timestamp, phase: Phase) -> Timestamp {
+        match (phase, self.key.bounds) {
+            (Phase::Close, Bounds::ClosedOpen) => read_at.next(),
+            _ => read_at,
+        }
     }
 
     fn match_arrivals(&mut self) {
@@ -84,14 +87,14 @@ impl Timeline {
         }
     }
 
-    fn expire(&mut self, window: usize, bound: i64, at: Timestamp, workshop: &mut Workshop<'_>) {
+    fn expire(&mut self, window: usize, bound: i64, at: Timestamp, reporting: bool, workshop: &mut Workshop<'_>) {
         for i in 0..self.places[window].leaves.len() {
             let leaf = self.places[window].leaves[i];
             while let Some(slot) = self.leaves[leaf].store.next_expired(bound) {
                 if let Some(moved) = self.leaves[leaf].store.move_if_renewed(slot, bound) {
                     self.relocate(leaf, slot, moved);
                 } else {
-                    self.retract(leaf, slot, at, workshop);
+                    self.retract(leaf, slot, at, reporting, workshop);
                     self.leaves[leaf].store.kill(slot);
                 }
             }
@@ -106,11 +109,11 @@ impl Timeline {
         }
     }
 
-    fn retract(&mut self, leaf: usize, slot: SlotId, at: Timestamp, workshop: &mut Workshop<'_>) {
+    fn retract(&mut self, leaf: usize, slot: SlotId, at: Timestamp, reporting: bool, workshop: &mut Workshop<'_>) {
         for i in 0..self.leaves[leaf].readers.len() {
             let reader = self.leaves[leaf].readers[i];
             let number = reader.query as usize;
-            let needed = !self.reporting[number] || self.may_return(leaf, slot, reader.query);
+            let needed = !reporting || self.may_return(leaf, slot, reader.query);
             if let Some(query) = &mut self.queries[number] {
                 let around = &mut surroundings(&self.leaves, &self.windows, workshop, at);
                 query.expire(reader.node as usize, reader.role as usize, slot, needed, around);
@@ -121,7 +124,7 @@ impl Timeline {
     /// Whether a result that goes with this mapping may come back at the same instant, so that the
     /// two must cancel. In a set it cannot: an equal mapping would have renewed this one.
     fn may_return(&self, leaf: usize, slot: SlotId, query: u32) -> bool {
-        if self.semantics[leaf] == ContentSemantics::Set {
+        if self.key.semantics == ContentSemantics::Set {
             return false;
         }
         let elsewhere = |other: &Leaf| other.n_incoming() > 0 && other.readers.iter().any(|r| r.query == query);
@@ -152,8 +155,8 @@ impl Timeline {
     }
 
     fn report(&mut self, number: usize, at: Timestamp, phase: Phase, workshop: &mut Workshop<'_>) {
+        let label = self.label(at, phase);
         let Some(query) = &mut self.queries[number] else { return };
-        let label = query.label(at, phase == Phase::Close);
         let clauses = query.definition.windows.iter().zip(&query.windows);
         let bounds = clauses.map(|(clause, window)| {
             let reported = self.windows[*window].reported(at);
@@ -165,11 +168,8 @@ impl Timeline {
 }
 
 /// Whether the content differs: in a set, a copy of a triple changes nothing.
-fn has_changed(query: &RunningQuery, window: &Window, taken: Taken) -> bool {
-    match query.definition.semantics {
-        ContentSemantics::Bag => taken.arrived || taken.expired,
-        ContentSemantics::Set => window.set_changed(),
-    }
+fn has_changed(window: &Window, taken: Taken, is_set: bool) -> bool {
+    if is_set { window.set_changed() } else { taken.arrived || taken.expired }
 }
 
 fn surroundings<'a>(leaves: &'a [Leaf], windows: &'a [Window], workshop: &'a mut Workshop<'_>, now: Timestamp) -> Surroundings<'a> {

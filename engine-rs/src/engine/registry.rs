@@ -5,7 +5,7 @@ use super::timeline::{Timeline, TimelineHost, TimelineKey, Workshop};
 use super::{Engine, StreamOptions};
 use crate::error::EngineError;
 use crate::model::VarTable;
-use crate::parse::{ContentSemantics, ContinuousQuery, ParseOptions, StreamName, WindowClause, parse_query};
+use crate::parse::{ContinuousQuery, ParseOptions, StreamName, WindowClause, parse_query};
 use crate::plan::{Builder, PlanError, explain};
 use crate::sink::{QueryResult, ResultQueue, envelope_json};
 use crate::window::Rule;
@@ -40,12 +40,15 @@ impl Engine {
     /// When the text does not parse, or asks for what is not supported.
     pub fn register(&mut self, text: &str, options: &ParseOptions) -> Result<QueryId, EngineError> {
         let definition = parse_query(text, options)?;
-        let streams = self.streams_of(&definition)?;
-        let timeline = self.timeline_for(&definition, &streams);
-        let place = match self.build_on(timeline, definition, &streams) {
+        if definition.windows.is_empty() {
+            return Err(PlanError::NoWindow.into());
+        }
+        let windows = self.windows_of(&definition)?;
+        let timeline = self.timeline_for(&definition, &windows);
+        let place = match self.build_on(timeline, definition, &windows) {
             Ok(place) => place,
             Err(error) => {
-                self.drop_unused_timelines();
+                self.empty_unused_timelines();
                 return Err(error.into());
             }
         };
@@ -67,7 +70,7 @@ impl Engine {
         let (timeline, place) = self.registry.place(id)?;
         self.timelines[timeline].remove_query(place);
         self.registry.places.remove(&id);
-        self.drop_unused_timelines();
+        self.empty_unused_timelines();
         self.sweep();
         Ok(())
     }
@@ -125,9 +128,10 @@ impl Engine {
         Ok(explain(&query.nodes, &query.vars, timeline.leaves()))
     }
 
-    /// The streams of the window clauses, declared where they are new.
-    fn streams_of(&mut self, definition: &ContinuousQuery) -> Result<Vec<usize>, EngineError> {
-        definition.windows.iter().map(|clause| self.stream_of(clause)).collect()
+    /// Stream and rule of each window clause; streams are declared where they are new.
+    fn windows_of(&mut self, definition: &ContinuousQuery) -> Result<Vec<(usize, Rule)>, EngineError> {
+        let clauses = definition.windows.iter();
+        clauses.map(|clause| Ok((self.stream_of(clause)?, Rule::new(&clause.kind, definition)))).collect()
     }
 
     fn stream_of(&mut self, clause: &WindowClause) -> Result<usize, EngineError> {
@@ -140,37 +144,42 @@ impl Engine {
         Ok(self.derived_stream(iri, clause.time_predicate.as_ref()))
     }
 
-    /// A timeline that reads these streams in this way and has not begun, or a new one.
-    fn timeline_for(&mut self, definition: &ContinuousQuery, streams: &[usize]) -> usize {
-        let mut read: Vec<usize> = streams.to_vec();
-        read.sort_unstable();
-        read.dedup();
-        let key = TimelineKey { streams: read, report: definition.report.clone(), tick: definition.tick };
-        let open = |timeline: &Timeline| timeline.is_pristine() && *timeline.key() == key;
-        let shared = self.timelines.iter().position(open).filter(|_| self.options.sharing);
-        shared.unwrap_or_else(|| {
-            let free = self.timelines.iter().position(|t| t.is_unused() && !self.is_placed(t));
-            match free {
-                Some(at) => self.timelines[at] = Timeline::new(key.clone()),
-                None => self.timelines.push(Timeline::new(key.clone())),
+    /// A timeline that reads these windows in this way and has not begun, or a new one.
+    fn timeline_for(&mut self, definition: &ContinuousQuery, windows: &[(usize, Rule)]) -> usize {
+        let mut distinct: Vec<(usize, Rule)> = Vec::new();
+        for window in windows {
+            if !distinct.contains(window) {
+                distinct.push(window.clone());
             }
-            free.unwrap_or(self.timelines.len() - 1)
-        })
-    }
-
-    fn is_placed(&self, timeline: &Timeline) -> bool {
-        self.registry.places.values().any(|(at, _)| std::ptr::eq(&self.timelines[*at], timeline))
-    }
-
-    fn build_on(&mut self, timeline: usize, definition: ContinuousQuery, streams: &[usize]) -> Result<usize, PlanError> {
-        let on = &mut self.timelines[timeline];
-        let clauses = definition.windows.iter().zip(streams);
-        let windows: Vec<usize> =
-            clauses.map(|(clause, stream)| on.window_of(*stream, Rule::new(&clause.kind, &definition))).collect();
-        if definition.report.change && definition.semantics == ContentSemantics::Set {
-            windows.iter().for_each(|window| on.keep_content(*window));
         }
-        let mut host = TimelineHost { timeline: on, windows: &windows, semantics: definition.semantics };
+        let key = TimelineKey {
+            windows: distinct,
+            report: definition.report.clone(),
+            tick: definition.tick,
+            bounds: definition.bounds,
+            semantics: definition.semantics,
+        };
+        let open = |timeline: &Timeline| timeline.is_pristine() && !timeline.is_unused() && *timeline.key() == key;
+        if let Some(shared) = self.timelines.iter().position(open).filter(|_| self.options.sharing) {
+            return shared;
+        }
+        // Timelines keep their number, because queries are found by it; an unused one is replaced.
+        match self.timelines.iter().position(Timeline::is_unused) {
+            Some(at) => {
+                self.timelines[at] = Timeline::new(key);
+                at
+            }
+            None => {
+                self.timelines.push(Timeline::new(key));
+                self.timelines.len() - 1
+            }
+        }
+    }
+
+    fn build_on(&mut self, timeline: usize, definition: ContinuousQuery, windows: &[(usize, Rule)]) -> Result<usize, PlanError> {
+        let on = &mut self.timelines[timeline];
+        let windows: Vec<usize> = windows.iter().map(|(stream, rule)| on.window_of(*stream, rule)).collect();
+        let mut host = TimelineHost { timeline: on, windows: &windows };
         let builder = Builder {
             query: &definition,
             options: self.options.plan(),
@@ -187,12 +196,10 @@ impl Engine {
         Ok(self.timelines[timeline].add_query(query, &mut workshop))
     }
 
-    /// Timelines keep their place, because queries are found by it; what they held is let go.
-    fn drop_unused_timelines(&mut self) {
-        for timeline in &mut self.timelines {
-            if timeline.is_unused() {
-                *timeline = Timeline::new(timeline.key().clone());
-            }
+    /// What an unused timeline held is let go.
+    fn empty_unused_timelines(&mut self) {
+        for timeline in self.timelines.iter_mut().filter(|timeline| timeline.is_unused()) {
+            *timeline = Timeline::new(timeline.key().clone());
         }
     }
 }

@@ -1,13 +1,14 @@
 //! A timeline: windows that are read at the same instants, the leaves on them, the queries above.
 //!
-//! Queries share a timeline when they read the same streams under the same report and tick and
-//! began together; then equal windows and equal leaves are one. `instants.rs` finds the instants to
+//! Queries share a timeline when they read the same windows in the same way and began together; then
+//! they are evaluated at the same instants, and equal leaves are one. Sharing less alike queries
+//! would let one see events that came too late at instants it would not have had alone. `instants.rs` finds the instants to
 //! read, `reading.rs` reads one; here is what a timeline is made of, and how queries come and go.
 
 use super::query::RunningQuery;
 use crate::encode::Dictionary;
 use crate::leaf::{Leaf, LeafId, LeafPattern, Reader, Routes};
-use crate::parse::{ContentSemantics, Report, Tick};
+use crate::parse::{Bounds, ContentSemantics, Report, Tick};
 use crate::plan::{Host, NodeKind};
 use crate::store::StaticGraphs;
 use crate::time::Timestamp;
@@ -16,9 +17,18 @@ use crate::window::{Reading, Rule, Taken, Window};
 /// What queries must have in common to be read at the same instants.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct TimelineKey {
-    pub streams: Vec<usize>,
+    /// Each stream and rule once, in order.
+    pub windows: Vec<(usize, Rule)>,
     pub report: Report,
     pub tick: Tick,
+    pub bounds: Bounds,
+    pub semantics: ContentSemantics,
+}
+
+impl TimelineKey {
+    pub(crate) fn reads(&self, stream: usize) -> bool {
+        self.windows.iter().any(|(read, _)| *read == stream)
+    }
 }
 
 pub(crate) struct Timeline {
@@ -26,7 +36,6 @@ pub(crate) struct Timeline {
     pub(super) windows: Vec<Window>,
     pub(super) places: Vec<WindowPlace>,
     pub(super) leaves: Vec<Leaf>,
-    pub(super) semantics: Vec<ContentSemantics>,
     pub(super) queries: Vec<Option<RunningQuery>>,
     /// The last instant that was read; everything up to it is settled.
     pub(super) clock: Timestamp,
@@ -35,18 +44,15 @@ pub(crate) struct Timeline {
     pub(super) pristine: bool,
     /// What each window gave at the instant being read.
     pub(super) taken: Vec<Option<Taken>>,
-    /// Which queries report at the instant being read.
-    pub(super) reporting: Vec<bool>,
+    /// Whether some content has changed since the last report.
+    pub(super) changed: bool,
 }
 
 /// What hangs on a window.
 #[derive(Default)]
 pub(super) struct WindowPlace {
-    pub stream: usize,
     pub routes: Routes,
     pub leaves: Vec<usize>,
-    /// Queries that read the window, each once per clause.
-    pub queries: Vec<usize>,
 }
 
 /// What a timeline may use of the engine while time moves.
@@ -57,18 +63,23 @@ pub(crate) struct Workshop<'a> {
 
 impl Timeline {
     pub(crate) fn new(key: TimelineKey) -> Self {
+        let reading = if key.report.change { Reading::Current } else { Reading::Closed };
+        let mut windows: Vec<_> = key.windows.iter().map(|(_, rule)| Window::new(rule.clone(), reading)).collect();
+        if key.report.change && key.semantics == ContentSemantics::Set {
+            // Only the content tells whether a set has changed.
+            windows.iter_mut().for_each(Window::keep_content);
+        }
         Self {
+            places: windows.iter().map(|_| WindowPlace::default()).collect(),
+            taken: vec![None; windows.len()],
             key,
-            windows: Vec::new(),
-            places: Vec::new(),
+            windows,
             leaves: Vec::new(),
-            semantics: Vec::new(),
             queries: Vec::new(),
             clock: Timestamp::MIN,
             started: false,
             pristine: true,
-            taken: Vec::new(),
-            reporting: Vec::new(),
+            changed: false,
         }
     }
 
@@ -104,21 +115,10 @@ impl Timeline {
         self.clock
     }
 
-    /// The window of this rule on this stream, shared if it is there.
-    pub(crate) fn window_of(&mut self, stream: usize, rule: Rule) -> usize {
-        let same = |at: usize| self.places[at].stream == stream && *self.windows[at].rule() == rule;
-        if let Some(at) = (0..self.windows.len()).find(|at| same(*at)) {
-            return at;
-        }
-        let reading = if self.key.report.change { Reading::Current } else { Reading::Closed };
-        self.windows.push(Window::new(rule, reading));
-        self.places.push(WindowPlace { stream, ..WindowPlace::default() });
-        self.taken.push(None);
-        self.windows.len() - 1
-    }
-
-    pub(crate) fn keep_content(&mut self, window: usize) {
-        self.windows[window].keep_content();
+    /// The window of this rule on this stream.
+    pub(crate) fn window_of(&self, stream: usize, rule: &Rule) -> usize {
+        let found = self.key.windows.iter().position(|(of, theirs)| *of == stream && theirs == rule);
+        found.expect("a timeline has the windows of its queries")
     }
 
     /// Takes a query in; its windows and leaves exist already (see [`TimelineHost`]).
@@ -128,12 +128,8 @@ impl Timeline {
             let reader = Reader { query: at as u32, node: node as u32, role: role as u32 };
             self.leaves[leaf].readers.push(reader);
         }
-        for window in &query.windows {
-            self.places[*window].queries.push(at);
-        }
         if at == self.queries.len() {
             self.queries.push(None);
-            self.reporting.push(false);
         }
         self.queries[at] = Some(query);
         self.settle(at, Timestamp::EPOCH, workshop);
@@ -148,27 +144,19 @@ impl Timeline {
                 join.release(&mut self.leaves);
             }
         }
-        for place in &mut self.places {
-            place.queries.retain(|query| *query != at);
-        }
         for (number, leaf) in self.leaves.iter_mut().enumerate() {
             leaf.readers.retain(|reader| reader.query != at as u32);
             if leaf.readers.is_empty() {
-                *leaf = Leaf::new(leaf.pattern.clone(), leaf.window, self.semantics[number]);
+                *leaf = Leaf::new(leaf.pattern.clone(), leaf.window, self.key.semantics);
                 self.places[leaf.window].routes.remove(LeafId(number as u32));
                 self.places[leaf.window].leaves.retain(|other| *other != number);
             }
         }
     }
 
-    /// Windows that some query reads.
-    pub(super) fn used_windows(&self) -> impl Iterator<Item = &Window> + '_ {
-        self.windows.iter().zip(&self.places).filter(|(_, place)| !place.queries.is_empty()).map(|(window, _)| window)
-    }
-
     /// The oldest event that a window may still show.
     pub(crate) fn oldest_reachable(&self) -> Option<u64> {
-        self.used_windows().filter_map(Window::oldest_seq).min()
+        self.windows.iter().filter_map(Window::oldest_seq).min()
     }
 
     pub(crate) fn keep_terms(&self, dictionary: &mut Dictionary) {
@@ -176,7 +164,7 @@ impl Timeline {
     }
 
     pub(crate) fn state_size(&self) -> usize {
-        let windows: usize = self.used_windows().map(|window| window.len() + window.waiting()).sum();
+        let windows: usize = self.windows.iter().map(|window| window.len() + window.waiting()).sum();
         let leaves: usize = self.leaves.iter().map(|leaf| leaf.store.live()).sum();
         windows + leaves + self.queries.iter().flatten().map(RunningQuery::state_size).sum::<usize>()
     }
@@ -186,18 +174,16 @@ impl Timeline {
 pub(crate) struct TimelineHost<'a> {
     pub timeline: &'a mut Timeline,
     pub windows: &'a [usize],
-    pub semantics: ContentSemantics,
 }
 
 impl Host for TimelineHost<'_> {
     fn leaf(&mut self, clause: usize, pattern: LeafPattern) -> usize {
         let window = self.windows[clause];
-        let Timeline { leaves, semantics, places, .. } = &mut *self.timeline;
-        let same = |at: usize| leaves[at].window == window && leaves[at].pattern == pattern && semantics[at] == self.semantics;
+        let Timeline { leaves, places, key, .. } = &mut *self.timeline;
+        let same = |at: usize| leaves[at].window == window && leaves[at].pattern == pattern;
         let number = (0..leaves.len()).find(|at| same(*at)).unwrap_or(leaves.len());
         if number == leaves.len() {
-            leaves.push(Leaf::new(pattern, window, self.semantics));
-            semantics.push(self.semantics);
+            leaves.push(Leaf::new(pattern, window, key.semantics));
         }
         let place = &mut places[window];
         if !place.leaves.contains(&number) {
@@ -212,7 +198,7 @@ impl Host for TimelineHost<'_> {
     }
 
     fn window_with_content(&mut self, clause: usize) -> usize {
-        self.timeline.keep_content(self.windows[clause]);
+        self.timeline.windows[self.windows[clause]].keep_content();
         self.windows[clause]
     }
 }

@@ -94,9 +94,6 @@ const VARIABLES_MAX: usize = 64;
 
 impl<H: Host> Builder<'_, H> {
     pub(crate) fn build_query(mut self) -> Result<BuiltQuery, PlanError> {
-        if self.query.windows.is_empty() {
-            return Err(PlanError::NoWindow);
-        }
         if self.query.merge_windows_into_default {
             return Err(PlanError::unsupported("the C-SPARQL dialect"));
         }

@@ -73,10 +73,6 @@ impl StepRule {
         (self.end(k) + Span::from_millis(self.delay)).previous()
     }
 
-    /// The instant reported with window `k`.
-    pub(crate) fn reported_at(&self, k: i64) -> Timestamp {
-        self.end(k) + Span::from_millis(self.delay - self.shift)
-    }
 
     pub(crate) fn reported(&self, k: i64) -> ReportedBounds {
         let shift = Span::from_millis(self.shift);
@@ -104,9 +100,6 @@ impl StepRule {
         i64::try_from(k).unwrap_or(if k < 0 { i64::MIN } else { i64::MAX / 2 }).max(self.first)
     }
 
-    pub(crate) fn slide(&self) -> Span {
-        Span::from_millis(self.slide)
-    }
 }
 
 #[cfg(test)]
@@ -146,7 +139,6 @@ mod tests {
         let rule = step(10, 5, 0, Bounds::OpenClosed, false);
         assert_eq!((rule.open(0), rule.end(0), rule.read_at(0)), (at(1), at(11), at(10)));
         assert_eq!(rule.reported(0), ReportedBounds { open: at(0), close: at(10) });
-        assert_eq!(rule.reported_at(0), at(10));
     }
 
     #[test]
@@ -160,6 +152,6 @@ mod tests {
         let kind = WindowKind::Past { from: Span::from_millis(35), to: Span::from_millis(5), slide: Span::from_millis(5) };
         let rule = StepRule::new(&kind, at(0), Bounds::ClosedOpen, false).expect("it steps");
         assert_eq!(rule.reported(rule.first()), ReportedBounds { open: at(0), close: at(30) });
-        assert_eq!(rule.reported_at(rule.first()), at(35));
+        assert_eq!(rule.read_at(rule.first()), at(34));
     }
 }

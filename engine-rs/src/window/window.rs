@@ -105,9 +105,6 @@ impl Window {
         self.in_view.len()
     }
 
-    pub(crate) fn has_waiting(&self) -> bool {
-        !self.pending.is_empty() || !self.staged.is_empty()
-    }
 
     pub(crate) fn waiting(&self) -> usize {
         self.pending.len() + self.staged.len()
@@ -227,42 +224,27 @@ impl Window {
         }
     }
 
-    /// The instant under which the last close is reported.
-    pub(crate) fn reported_at(&self) -> Option<Timestamp> {
-        match &self.rule {
-            Rule::Step(step) if self.reading == Reading::Closed => Some(step.reported_at(self.next_k - 1)),
-            _ => None,
-        }
-    }
 
-    /// Brings the window to the instant: collects arrivals, finds the bound of what expires.
+    /// Brings the window to the instant: collects arrivals, finds the bound of what expires. A window
+    /// that waits for its close has nothing to show before; the others follow every read.
     pub(crate) fn read(&mut self, at: Timestamp, phase: Phase) -> Option<Taken> {
         self.arrivals.clear();
         self.content_changes.clear();
-        let bound = match (&self.rule, phase) {
-            (Rule::Step(step), Phase::Close) if self.reading == Reading::Closed && self.next_close() == Some(at) => {
-                let step = *step;
+        let bound = match self.rule {
+            Rule::Step(step) if self.reading == Reading::Closed => {
+                if phase == Phase::Tick || self.next_close() != Some(at) {
+                    return None;
+                }
                 self.close(&step)
             }
-            (Rule::Step(step), Phase::Tick) if self.reading == Reading::Current => {
-                let step = *step;
+            Rule::Step(step) => {
                 self.next_k = step.first_ending_after(at);
                 self.enter_until(at, step.open(self.next_k))
             }
-            (Rule::Sliding { width }, Phase::Tick) => {
-                let open = (at - *width).next();
-                self.enter_until(at, open)
-            }
-            (Rule::All, Phase::Tick) => self.enter_until(at, Timestamp::MIN),
-            (Rule::Elements { size, step }, Phase::Tick) => {
-                let (size, step) = (*size as i64, *step as i64);
-                self.count_elements(at, size, step)
-            }
-            (Rule::Triples { size }, Phase::Tick) => {
-                let size = *size as i64;
-                self.count_triples(at, size)
-            }
-            _ => return None,
+            Rule::Sliding { width } => self.enter_until(at, (at - width).next()),
+            Rule::All => self.enter_until(at, Timestamp::MIN),
+            Rule::Elements { size, step } => self.count_elements(at, size as i64, step as i64),
+            Rule::Triples { size } => self.count_triples(at, size as i64),
         };
         Some(self.take(bound))
     }
