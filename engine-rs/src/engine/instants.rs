@@ -13,6 +13,7 @@ impl Timeline {
     /// Offers an event to the windows of its stream; true when some window takes it.
     pub(crate) fn accept(&mut self, stream: usize, element: &Element, workshop: &mut Workshop<'_>) -> bool {
         self.pristine = false;
+        self.first_event = self.first_event.min(element.at);
         let by_tuple = self.key.tick == Tick::Tuple;
         if by_tuple {
             self.start(element.at);
@@ -39,8 +40,7 @@ impl Timeline {
             return;
         }
         self.pristine = false;
-        let first = self.windows.iter().filter_map(Window::first_waiting).min();
-        self.start(first.map_or(watermark, |first| first.min(watermark)));
+        self.start(self.first_event.min(watermark));
         self.run_before(watermark, workshop);
     }
 
@@ -48,6 +48,8 @@ impl Timeline {
         // The end of time is no beginning: nothing ever came.
         if !self.started && at != Timestamp::MAX {
             self.started = true;
+            self.clock = self.clock.max(at.previous());
+            self.last_period = at;
             self.windows.iter_mut().for_each(|window| window.start(at));
         }
     }
@@ -56,6 +58,9 @@ impl Timeline {
         while let Some((at, phase)) = self.next_read(watermark) {
             self.clock = self.clock.max(at);
             self.read(at, phase, workshop);
+            if phase == Phase::Close {
+                self.last_period = at.next();
+            }
         }
         if watermark != Timestamp::MAX {
             self.clock = self.clock.max(watermark.previous());
@@ -102,7 +107,7 @@ impl Timeline {
         let multiple_after = |ms: i64| ms.div_euclid(period).saturating_add(1).saturating_mul(period);
         match (close, change) {
             (false, false) => {
-                let next = multiple_after(self.clock.as_millis().saturating_add(1));
+                let next = multiple_after(self.last_period.as_millis());
                 Some((Timestamp::from_millis(next).previous(), Phase::Close))
             }
             (false, true) if self.changed => {
@@ -124,7 +129,8 @@ impl Timeline {
     fn skip_empty_closes(&mut self, watermark: Timestamp) {
         if self.windows.iter().all(Window::is_empty) {
             let first = self.windows.iter().filter_map(Window::first_waiting).min();
-            let until = first.unwrap_or(watermark);
+            // Beyond the watermark nothing is decided: events may still come.
+            let until = first.map_or(watermark, |first| first.min(watermark));
             self.windows.iter_mut().for_each(|window| window.skip_closes_before(until));
         }
     }

@@ -179,6 +179,10 @@ impl RunningQuery {
         answer
     }
 
+    pub(crate) fn has_unreported_rows(&self) -> bool {
+        !self.r2s.pending().is_empty()
+    }
+
     /// Marks the terms that are held beyond their windows: unreported rows and untaken results.
     pub(crate) fn keep_terms(&self, dictionary: &mut Dictionary) {
         for (row, _) in self.r2s.pending().iter() {

@@ -113,8 +113,10 @@ impl Timeline {
         for i in 0..self.leaves[leaf].readers.len() {
             let reader = self.leaves[leaf].readers[i];
             let number = reader.query as usize;
-            let needed = !reporting || self.may_return(leaf, slot, reader.query);
+            let returns = self.may_return(leaf, slot, reader.query);
             if let Some(query) = &mut self.queries[number] {
+                // What was not reported when it came must not be reported after it has gone.
+                let needed = !reporting || returns || query.has_unreported_rows();
                 let around = &mut surroundings(&self.leaves, &self.windows, workshop, at);
                 query.expire(reader.node as usize, reader.role as usize, slot, needed, around);
             }

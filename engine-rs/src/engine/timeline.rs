@@ -39,6 +39,10 @@ pub(crate) struct Timeline {
     pub(super) queries: Vec<Option<RunningQuery>>,
     /// The last instant that was read; everything up to it is settled.
     pub(super) clock: Timestamp,
+    /// The earliest event so far: time begins with it.
+    pub(super) first_event: Timestamp,
+    /// The last instant at which a period could have ended.
+    pub(super) last_period: Timestamp,
     pub(super) started: bool,
     /// Nothing has happened yet: queries may still join.
     pub(super) pristine: bool,
@@ -77,6 +81,8 @@ impl Timeline {
             leaves: Vec::new(),
             queries: Vec::new(),
             clock: Timestamp::MIN,
+            first_event: Timestamp::MAX,
+            last_period: Timestamp::MIN,
             started: false,
             pristine: true,
             changed: false,

@@ -144,9 +144,9 @@ impl KeyedIndex {
         }
     }
 
-    /// Every key's newest slot moves with the array when positions are renumbered.
+    /// Keys with live mappings.
     pub(super) fn keys(&self) -> usize {
-        self.table.len() - self.zero.iter().filter(|e| self.entries[**e as usize].count == 0).count()
+        self.table.iter().filter(|entry| self.entries[**entry as usize].count > 0).count()
     }
 }
 

@@ -23,6 +23,8 @@ pub(crate) struct StepRule {
     first: i64,
     /// 1 for bounds `(]`, 0 for `[)`.
     shift: i64,
+    /// A window in the past moves from step to step and shows nothing between, whatever is reported.
+    is_past: bool,
 }
 
 /// The bounds of a window as its user wrote them.
@@ -42,16 +44,20 @@ impl StepRule {
                 let (width, slide) = (width.as_millis(), slide.as_millis());
                 // Partial windows open before t0 and end after it.
                 let first = if partial { (-width).div_euclid(slide) + 1 } else { 0 };
-                Some(Self { origin: t0.saturating_add(shift), width, slide, delay: 0, first, shift })
+                Some(Self { origin: t0.saturating_add(shift), width, slide, delay: 0, first, shift, is_past: false })
             }
             WindowKind::Past { from, to, slide } => {
                 let (from, to, slide) = (from.as_millis(), to.as_millis(), slide.as_millis());
                 let first = if partial { to.div_euclid(slide) + 1 } else { (from + slide - 1).div_euclid(slide) };
                 let origin = t0.saturating_sub(from).saturating_add(shift);
-                Some(Self { origin, width: from - to, slide, delay: to, first, shift })
+                Some(Self { origin, width: from - to, slide, delay: to, first, shift, is_past: true })
             }
             _ => None,
         }
+    }
+
+    pub(crate) fn is_past(&self) -> bool {
+        self.is_past
     }
 
     pub(crate) fn first(&self) -> i64 {

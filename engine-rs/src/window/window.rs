@@ -66,6 +66,8 @@ pub(crate) struct Taken {
 impl Window {
     pub(crate) fn new(rule: Rule, reading: Reading) -> Self {
         let next_k = if let Rule::Step(step) = &rule { step.first() } else { 0 };
+        let is_past = matches!(&rule, Rule::Step(step) if step.is_past());
+        let reading = if is_past { Reading::Closed } else { reading };
         Self {
             rule,
             reading,

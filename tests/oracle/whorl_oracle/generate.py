@@ -74,10 +74,10 @@ ORDERLY = (
     *(literal(n, "double") for n in ("1.25E0", "3.75E0", "-7.0E-1")),
 )
 INTEGERS = ORDERLY[:7]
-# Equal values with different spellings, and values that numbers stumble over.
+# Equal values of different types, and values that numbers stumble over. Two spellings of one value and type (01 and
+# 1) are left to a test of their own: pyoxigraph's store keeps only one of them.
 ODD = (
     *ORDERLY,
-    literal("01", "integer"),
     literal("2.0", "decimal"),
     literal("3.0E0", "double"),
     literal("NaN", "double"),
@@ -182,6 +182,8 @@ class _Generator:
         if self.dialect is Dialect.CSPARQL:
             return replace(common, report=Report(nonempty=self.chance(0.3)))
         kinds = rng.choices(["close", "change", "periodic"], weights=[65, 27, 8], k=1)[0]
+        if any(isinstance(window.kind, Past) for window in self.windows):
+            kinds = "close"
         tick = Tick.TUPLE if kinds == "change" and lateness == 0 and self.chance(0.3) else Tick.TIME
         periodic = self.span() if kinds == "periodic" or (kinds == "close" and self.chance(0.1)) else None
         report = Report(
@@ -221,19 +223,27 @@ class _Generator:
         now = base + rng.randint(0, 3) * self.unit
         streams = sorted({window.stream for window in query.windows})
         actions: list[Action] = []
+        # The semantics say that an event behind the watermark enters at the next evaluation; where arrivals make the
+        # evaluations, they do not say when that is.
+        report_needs_order = query.options.report.change and query.options.tick is Tick.TIME
+        floor = -(2**62)
         patterns = [one for block in blocks(query.select.where) if block.window for one in block.patterns]
         pool = [self.triple(patterns) for _ in range(rng.randint(4, 10))]
         for _ in range(rng.randint(4, 18)):
             now = self.next_time(now, query)
             at = now - rng.randint(1, 6 * self.unit) if self.chance(0.12) else now
+            if report_needs_order:
+                at = max(at, floor)
             if self.chance(0.1):
                 actions.append(Advance(now, rng.choice([None, *streams])))
+                floor = now
             else:
                 size = rng.choices([1, 2, 3, 5], weights=[35, 30, 20, 15], k=1)[0]
                 triples = tuple(
                     rng.choice(pool) if self.chance(0.6) else self.triple(patterns) for _ in range(size)
                 )
                 actions.append(Push(rng.choice(streams), at, triples))
+                floor = max(floor, at - query.options.lateness)
         if self.chance(0.8):
             actions.append(Close())
         return tuple(actions)

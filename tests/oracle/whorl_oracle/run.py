@@ -163,7 +163,7 @@ class Oracle:
     def run_to_the_end(self) -> None:
         """All that is pending, then on until nothing is left in a window that can become empty."""
         assert self.due is not None
-        for instant, phase in self.instants(self.due, self.horizon()):
+        for instant, phase in self.instants(self.due, self.horizon(), at_end=True):
             if self.is_drained(self.due):
                 break
             self.step(instant, phase)
@@ -189,12 +189,12 @@ class Oracle:
             return self.takes(window, event.at)
         return event.arrived_at >= due
 
-    def instants(self, low: int, high: int) -> list[tuple[int, int]]:
+    def instants(self, low: int, high: int, *, at_end: bool = False) -> list[tuple[int, int]]:
         """The instants from low to high at which something can happen, in order."""
         report = self.options.report
         found: set[tuple[int, int]] = set()
         if report.close:
-            found |= {(at, TICK) for at in self.arrivals(high) if low <= at <= high}
+            found |= {(at, TICK) for at in self.arrivals(at_end=at_end) if low <= at <= high}
             found |= {(at, CLOSE) for at in self.closes(low, high)}
         elif report.change:
             found |= {(at, TICK) for at in self.changes(high) if low <= at <= high}
@@ -206,17 +206,16 @@ class Oracle:
             found |= {(at, CLOSE) for at in self.closes(low, high)}
         return sorted(found)
 
-    def arrivals(self, high: int) -> set[int]:
+    def arrivals(self, *, at_end: bool) -> set[int]:
         """Instants at which events arrive in windows that never close.
 
         An event behind the watermark waits for the next evaluation; at the end there is one for it.
         """
         found: set[int] = set()
-        at_end = high >= self.horizon()
         for window in self.windows:
             if isinstance(window.kind, Step | Past):
                 continue
-            events = by_arrival(self.of(window))
+            events = by_arrival(self.of(window), self.options)
             if isinstance(window.kind, Elements):
                 events = events[window.kind.step - 1 :: window.kind.step]
             found |= {event.arrived_at for event in events if at_end or event.at == event.arrived_at}

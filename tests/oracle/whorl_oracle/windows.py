@@ -5,7 +5,7 @@ Every function takes all events accepted so far and looks at each of them; nothi
 
 from __future__ import annotations
 
-from whorl_oracle.model import AllSoFar, Elements, Event, Now, Options, Past, Sliding, Step, Triple, Triples
+from whorl_oracle.model import AllSoFar, Elements, Event, Now, Options, Past, Sliding, Step, Tick, Triple, Triples
 
 # The occurrences in a window: (triple, number of the event it came with).
 Content = tuple[tuple[Triple, int], ...]
@@ -21,8 +21,10 @@ def between(events: list[Event], first: int, end: int) -> Content:
     return occurrences([event for event in events if first <= event.at < end])
 
 
-def by_arrival(events: list[Event]) -> list[Event]:
-    """In the order in which they take part: those that come together by their times."""
+def by_arrival(events: list[Event], options: Options) -> list[Event]:
+    """In the order in which they take part: those that are read together by their times."""
+    if options.tick is Tick.TUPLE:
+        return sorted(events, key=lambda event: event.number)
     return sorted(events, key=lambda event: (event.arrived_at, event.at, event.number))
 
 
@@ -40,12 +42,12 @@ def current(kind: object, events: list[Event], at: int, options: Options) -> Con
         case Now():
             return between(seen, at, at + 1)
         case AllSoFar():
-            return occurrences(by_arrival(seen))
+            return occurrences(by_arrival(seen, options))
         case Elements(size, step):
-            arrived = by_arrival(seen)
+            arrived = by_arrival(seen, options)
             return occurrences(arrived[: len(arrived) // step * step][-size:])
         case Triples(size):
-            return occurrences(by_arrival(seen))[-size:]
+            return occurrences(by_arrival(seen, options))[-size:]
     raise AssertionError(kind)
 
 

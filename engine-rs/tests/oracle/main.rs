@@ -1,0 +1,77 @@
+//! The engine against its slow twin, at every instant, on random queries and streams.
+//!
+//! `WHORL_PAIRS` sets how many pairs, `WHORL_SEED` where to begin; a failure prints its seed and a
+//! scenario cut down to the steps that matter.
+
+mod naive;
+mod random;
+mod run;
+mod scenario;
+mod solve;
+
+use run::{Outcome, compare, engine_reports, ways};
+use scenario::Scenario;
+use whorl_engine::EngineOptions;
+
+fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
+}
+
+/// Drops steps as long as the difference stays.
+fn shrink(scenario: &Scenario, differs: impl Fn(&Scenario) -> bool) -> Scenario {
+    let mut small = scenario.clone();
+    let mut at = 0;
+    while at < small.steps.len() {
+        let mut shorter = small.clone();
+        shorter.steps.remove(at);
+        if differs(&shorter) {
+            small = shorter;
+        } else {
+            at += 1;
+        }
+    }
+    small
+}
+
+#[test]
+fn the_engine_equals_re_evaluation_at_every_instant() {
+    let (pairs, first) = (setting("WHORL_PAIRS", 2500), setting("WHORL_SEED", 1));
+    let mut counts = [0_u64; 3];
+    let mut wrong = Vec::new();
+    for seed in first..first + pairs {
+        let scenario = Scenario::generate(seed);
+        let outcome = std::panic::catch_unwind(|| compare(&scenario, EngineOptions::default()));
+        let outcome = outcome.unwrap_or_else(|_| panic!("seed {seed} panicked:\n{}", scenario.describe()));
+        match outcome {
+            Outcome::Same { reports } => counts[usize::from(reports > 0)] += 1,
+            Outcome::Refused => counts[2] += 1,
+            Outcome::Different(_) => wrong.push(seed),
+        }
+        if wrong.len() >= 3 {
+            break;
+        }
+    }
+    let [silent, same, refused] = counts;
+    eprintln!("seeds {first}..{}: {same} with reports, {silent} without, {refused} refused", first + pairs);
+    if let Some(seed) = wrong.first() {
+        let is_different = |s: &Scenario| matches!(compare(s, EngineOptions::default()), Outcome::Different(_));
+        let small = shrink(&Scenario::generate(*seed), is_different);
+        let Outcome::Different(text) = compare(&small, EngineOptions::default()) else { panic!("shrunk away") };
+        panic!("seeds {wrong:?} differ; seed {seed}, cut down:\n{}\n{text}", small.describe());
+    }
+    assert!(same * 2 > pairs, "most pairs must say something: {counts:?}");
+    assert!(refused * 10 < pairs, "few queries may be refused: {counts:?}");
+}
+
+#[test]
+fn no_way_of_working_shows_in_the_answer() {
+    let (pairs, first) = (setting("WHORL_PAIRS", 2500) / 4, setting("WHORL_SEED", 1) + 1_000_000);
+    for seed in first..first + pairs {
+        let scenario = Scenario::generate(seed);
+        let Some(expected) = engine_reports(&scenario, EngineOptions::default(), 1) else { continue };
+        for (way, options, batch) in ways() {
+            let got = engine_reports(&scenario, options, batch).expect("the query registers in every way");
+            assert!(got == expected, "seed {seed}, {way}:\n{}\n{expected:?}\n{got:?}", scenario.describe());
+        }
+    }
+}
