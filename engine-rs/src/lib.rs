@@ -29,7 +29,7 @@ mod engine;
 
 pub use encode::Dictionary;
 pub use engine::{
-    Engine, EngineOptions, EngineStats, IngestReport, QueryId, QueryStats, StreamCounts, StreamOptions, StreamStats,
+    Engine, EngineOptions, EngineStats, IngestReport, QueryId, QueryStats, StreamCounts, StreamId, StreamOptions, StreamStats,
 };
 pub use error::EngineError;
 pub use join::Probing;
@@ -39,7 +39,8 @@ pub use parse::{
     Report, StreamName, Tick, WindowClause, WindowKind, parse_query, parse_rdf,
 };
 pub use plan::{PlanError, Retraction};
-pub use sink::{Answered, QueryResult, Rows, WindowBounds, bindings_json, envelope_json, graph_ntriples};
+pub use window::WindowBounds;
+pub use sink::{Answered, QueryResult, Rows, bindings_json, envelope_json, graph_ntriples};
 pub use time::{Span, Timestamp};
 
 /// The RDF terms the engine speaks.

@@ -1,15 +1,17 @@
 """The compiled engine; `whorl.Engine` is the class to use."""
 
-from typing import Any, Literal, final
+from typing import Any, Literal, TypeAlias, final
 
 from whorl.terms import Triple
+
+__all__ = ["Engine", "__version__"]
 
 __version__: str
 
 # (accepted, late)
-_Ingested = tuple[int, int]
+_Ingested: TypeAlias = tuple[int, int]
 # (seq, at, windows, kind, variables, inserted, deleted, boolean)
-RawResult = tuple[
+_RawResult: TypeAlias = tuple[
     int,
     int,
     list[tuple[str, int | None, int | None]],
@@ -61,7 +63,7 @@ class Engine:
     def mark_idle(self, stream: str) -> None: ...
     def close(self) -> None: ...
     def load(self, graph: str | None, rdf: bytes, format: str) -> int: ...
-    def drain(self, query: int, terms: str) -> list[RawResult]: ...
+    def drain(self, query: int, terms: str) -> list[_RawResult]: ...
     def drain_json(self, query: int, name: str | None = None) -> list[bytes]: ...
     def drain_arrow(self, query: int, typed: bool) -> Any: ...
     def explain(self, query: int) -> str: ...

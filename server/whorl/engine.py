@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from whorl import _engine
 from whorl.errors import TimestampError
@@ -29,9 +29,37 @@ Duration: TypeAlias = int | timedelta
 Terms: TypeAlias = Literal["python", "rdflib", "pyoxigraph"]
 Format: TypeAlias = Literal["turtle", "ntriples", "nquads", "trig"]
 Row: TypeAlias = dict[str, Any]
+# As `_engine.Engine.drain` gives it: seq, at, windows, kind, variables, inserted, deleted, boolean.
+_RawResult: TypeAlias = tuple[
+    int,
+    int,
+    list[tuple[str, int | None, int | None]],
+    Literal["bindings", "graph", "boolean"],
+    list[str],
+    list[Any],
+    list[Any],
+    bool | None,
+]
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
+
+
+class ArrowStream(Protocol):
+    """A table, a reader, a data frame: anything that hands out Arrow batches."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """By the Arrow PyCapsule interface."""
+
+
+class ArrowArray(Protocol):
+    """A single Arrow batch."""
+
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> object:
+        """By the Arrow PyCapsule interface."""
+
+
+ArrowData: TypeAlias = ArrowStream | ArrowArray
 
 
 class IngestReport(NamedTuple):
@@ -75,7 +103,7 @@ class Query:
     """A registered query. Reading answers takes them out of its queue: each is handed out once."""
 
     def __init__(self, engine: Engine, number: int, name: str | None, text: str) -> None:
-        self._engine = engine._engine  # noqa: SLF001
+        self._engine = engine._engine
         self.number = number
         self.name = name
         self.text = text
@@ -105,13 +133,14 @@ class Query:
 
         With `auto` a column is typed after the values it holds; with `text` it always holds strings.
         """
-        import pyarrow as pa  # noqa: PLC0415
+        import pyarrow as pa
 
         return pa.table(self._engine.drain_arrow(self.number, columns == "auto"))
 
     def to_pandas(self, columns: Literal["auto", "text"] = "auto") -> pd.DataFrame:
         """`to_arrow` as a data frame."""
-        return self.to_arrow(columns).to_pandas()
+        frame: pd.DataFrame = self.to_arrow(columns).to_pandas()
+        return frame
 
     def explain(self) -> str:
         """How the query is evaluated, operator by operator, with what each has in hand."""
@@ -212,7 +241,7 @@ class Engine:
         self,
         stream: str,
         t: Time | None,
-        rdf: bytes | str | Iterable[Triple] | object,
+        rdf: bytes | str | Iterable[Triple] | ArrowData,
         format: Format = "turtle",  # noqa: A002
     ) -> IngestReport:
         """Offer one event: RDF text, triples, or anything Arrow.
@@ -260,7 +289,7 @@ class Engine:
         return self._engine.state_size()
 
 
-def _result(raw: _engine.RawResult) -> Result:
+def _result(raw: _RawResult) -> Result:
     seq, at, windows, kind, variables, inserted, deleted, boolean = raw
     bounds = tuple(WindowBounds(*window) for window in windows)
     return Result(seq, at, bounds, kind, tuple(variables), tuple(inserted), tuple(deleted), boolean)

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from whorl_oracle import (
     Advance,
+    AllSoFar,
     Close,
+    Elements,
     Now,
     Options,
     Oracle,
@@ -18,8 +20,6 @@ from whorl_oracle import (
     Step,
     Tick,
     Triples,
-    Elements,
-    AllSoFar,
     Window,
     run,
 )
@@ -205,7 +205,11 @@ def test_disorder_within_the_lateness_is_put_in_order() -> None:
 
 def test_count_windows_step() -> None:
     assert ticks(Elements(3, 2), stream("a@1 b@2 c@3 d@4 e@5 f@6")) == [(2000, "ab", ""), (4000, "bcd", "")]
-    assert ticks(Triples(2), stream("a@1 b@2 c@3 d@4")) == [(1000, "a", ""), (2000, "ab", ""), (3000, "bc", "")]
+    assert ticks(Triples(2), stream("a@1 b@2 c@3 d@4")) == [
+        (1000, "a", ""),
+        (2000, "ab", ""),
+        (3000, "bc", ""),
+    ]
 
 
 def test_now_and_all() -> None:

@@ -81,7 +81,11 @@ impl Columns {
         let optional = |name: &str| batch.column_by_name(name).map(text).transpose();
         let at = batch.column_by_name("t").map(|column| {
             let unit = DataType::Timestamp(TimeUnit::Millisecond, None);
-            let times = if matches!(column.data_type(), DataType::Timestamp(..)) { as_type(column, &unit)? } else { column.clone() };
+            let times = if matches!(column.data_type(), DataType::Timestamp(..)) {
+                as_type(column, &unit)?
+            } else {
+                column.clone()
+            };
             as_type(&times, &DataType::Int64)
         });
         Ok(Self {
@@ -114,7 +118,9 @@ impl Columns {
             Object::Text(column) => present(column, row, "o")?,
             Object::Typed(column, own) => {
                 let datatype = datatype.map_or_else(|| Ok(own.clone()), iri)?;
-                return Ok(Literal::new_typed_literal(lexical_form(present(column, row, "o")?, &datatype), datatype).into());
+                return Ok(
+                    Literal::new_typed_literal(lexical_form(present(column, row, "o")?, &datatype), datatype).into()
+                );
             }
         };
         match (language, datatype) {
@@ -211,11 +217,8 @@ pub fn write_batch(variables: &[String], rows: &[OutRow<'_>], typed: bool) -> Re
         Field::new("t", DataType::Int64, false),
         Field::new("sign", DataType::Int64, false),
     ];
-    let mut columns = vec![
-        numbers(|row| i64::try_from(row.seq).unwrap_or(i64::MAX)),
-        numbers(|row| row.at),
-        numbers(|row| row.sign),
-    ];
+    let mut columns =
+        vec![numbers(|row| i64::try_from(row.seq).unwrap_or(i64::MAX)), numbers(|row| row.at), numbers(|row| row.sign)];
     for (slot, variable) in variables.iter().enumerate() {
         let values: Vec<Option<&Term>> = rows.iter().map(|row| row.values.get(slot).and_then(Option::as_ref)).collect();
         let column = write_column(&values, typed);

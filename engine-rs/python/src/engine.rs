@@ -9,9 +9,11 @@ use oxrdf::Triple;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
-use pyo3_arrow::input::AnyRecordBatch;
 use pyo3_arrow::PyTable;
-use whorl_engine::{EngineError, EngineOptions, IngestReport, ParseOptions, Probing, QueryId, Span, StreamOptions, Timestamp};
+use pyo3_arrow::input::AnyRecordBatch;
+use whorl_engine::{
+    EngineError, EngineOptions, IngestReport, ParseOptions, Probing, QueryId, Span, StreamOptions, Timestamp,
+};
 
 use crate::arrow::{ArrowEvent, read_batch, write_batch};
 use crate::enter::enter;
@@ -228,7 +230,9 @@ impl Engine {
 
 fn push_part(engine: &mut whorl_engine::Engine, stream: &str, events: &[ArrowEvent]) -> Result<Vec<Ingested>, Failure> {
     let push = |event: &ArrowEvent| {
-        let at = event.at.ok_or_else(|| Failure::Arrow(String::from("Arrow data needs a column 't', or a time for the whole")))?;
+        let at = event
+            .at
+            .ok_or_else(|| Failure::Arrow(String::from("Arrow data needs a column 't', or a time for the whole")))?;
         Ok(ingested(engine.push_triples(stream, Timestamp::from_millis(at), &event.triples)?))
     };
     events.iter().map(push).collect()

@@ -14,7 +14,11 @@ use whorl_engine::Engine;
 use crate::error::{Failure, raise};
 
 /// Runs `work` on the engine without the GIL.
-pub fn enter<T, E>(py: Python<'_>, engine: &Mutex<Engine>, work: impl FnOnce(&mut Engine) -> Result<T, E> + Send) -> PyResult<T>
+pub fn enter<T, E>(
+    py: Python<'_>,
+    engine: &Mutex<Engine>,
+    work: impl FnOnce(&mut Engine) -> Result<T, E> + Send,
+) -> PyResult<T>
 where
     T: Send,
     E: Into<Failure> + Send,

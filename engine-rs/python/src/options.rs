@@ -75,6 +75,8 @@ fn period(word: &str) -> PyResult<Span> {
     let inside = word.strip_prefix("periodic(").and_then(|rest| rest.strip_suffix(')'));
     let span = inside.and_then(|text| text.parse::<i64>().ok()).filter(|ms| *ms > 0).map(Span::from_millis);
     span.ok_or_else(|| {
-        PyValueError::new_err(format!("report is made of close, change, nonempty and periodic(milliseconds), not '{word}'"))
+        PyValueError::new_err(format!(
+            "report is made of close, change, nonempty and periodic(milliseconds), not '{word}'"
+        ))
     })
 }

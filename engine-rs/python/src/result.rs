@@ -1,7 +1,7 @@
 //! Drained answers, decoded, and as Python values.
 //!
 //! Ids are decoded while the engine is locked: they are valid until the next push. An answer crosses as one tuple
-//! `(seq, at, windows, kind, variables, inserted, deleted, boolean)`; `whorl/engine.py` gives it names.
+//! `(seq, at, windows, kind, &of.variables, inserted, deleted, boolean)`; `whorl/engine.py` gives it names.
 
 use oxrdf::Term;
 use pyo3::prelude::*;
@@ -16,6 +16,8 @@ type Decoded = Vec<Vec<Option<Term>>>;
 /// The answers that waited, with the names of their columns.
 pub struct Drained {
     pub variables: Vec<String>,
+    /// Names of the windows, in the order in which answers list their bounds.
+    windows: Vec<String>,
     answers: Vec<Answer>,
 }
 
@@ -39,16 +41,17 @@ impl Drained {
     /// Takes the waiting answers out of the engine.
     pub fn from(engine: &mut Engine, query: QueryId) -> Result<Self, EngineError> {
         let variables = engine.variables(query)?.iter().map(|variable| variable.as_str().to_owned()).collect();
+        let windows = engine.window_names(query)?.iter().map(|name| name.as_str().to_owned()).collect();
         let results = engine.drain(query)?;
         let answers = results.into_iter().map(|result| Answer::from(result, engine.dictionary())).collect();
-        Ok(Self { variables, answers })
+        Ok(Self { variables, windows, answers })
     }
 
     pub fn to_python<'py>(&self, py: Python<'py>, terms: &str) -> PyResult<Bound<'py, PyList>> {
         let factory = Factory::new(py, terms)?;
         let list = PyList::empty(py);
         for answer in &self.answers {
-            list.append(answer.to_python(py, &self.variables, &factory)?)?;
+            list.append(answer.to_python(py, self, &factory)?)?;
         }
         Ok(list)
     }
@@ -58,7 +61,12 @@ impl Drained {
         let bindings = self.answers.iter().filter(|answer| matches!(answer.kind, Kind::Bindings));
         let rows = bindings.flat_map(|answer| {
             let row = |sign| move |values| OutRow { seq: answer.seq, at: answer.at, sign, values };
-            answer.inserted.iter().map(Vec::as_slice).map(row(1)).chain(answer.deleted.iter().map(Vec::as_slice).map(row(-1)))
+            answer
+                .inserted
+                .iter()
+                .map(Vec::as_slice)
+                .map(row(1))
+                .chain(answer.deleted.iter().map(Vec::as_slice).map(row(-1)))
         });
         rows.collect()
     }
@@ -67,7 +75,9 @@ impl Drained {
 impl Answer {
     fn from(result: QueryResult, dictionary: &Dictionary) -> Self {
         let decode = |rows: &Rows| -> Decoded {
-            let row = |row: &[whorl_engine::TermId]| row.iter().map(|id| id.is_bound().then(|| dictionary.term(*id))).collect();
+            let row = |row: &[whorl_engine::TermId]| {
+                row.iter().map(|id| id.is_bound().then(|| dictionary.term(*id))).collect()
+            };
             rows.iter().map(row).collect()
         };
         let (kind, inserted, deleted) = match &result.answer {
@@ -75,15 +85,16 @@ impl Answer {
             Answered::Graph { inserted, deleted } => (Kind::Graph, decode(inserted), decode(deleted)),
             Answered::Boolean(truth) => (Kind::Boolean(*truth), Vec::new(), Vec::new()),
         };
-        Self { seq: result.seq, at: result.at.as_millis(), windows: result.windows, kind, inserted, deleted }
+        Self { seq: result.seq, at: result.at.as_millis(), windows: result.windows.to_vec(), kind, inserted, deleted }
     }
 
-    fn to_python<'py>(&self, py: Python<'py>, variables: &[String], factory: &Factory<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let windows = self.windows.iter().map(|window| (window.name.as_str(), bound(window.open), bound(window.close)));
+    fn to_python<'py>(&self, py: Python<'py>, of: &Drained, factory: &Factory<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let named = of.windows.iter().zip(&self.windows);
+        let windows = named.map(|(name, window)| (name, bound(window.open), bound(window.close)));
         let windows: Vec<_> = windows.collect();
         let rows = |rows: &Decoded| match self.kind {
             Kind::Graph => tuples(py, rows, factory),
-            _ => dicts(py, variables, rows, factory),
+            _ => dicts(py, &of.variables, rows, factory),
         };
         let (kind, boolean) = match self.kind {
             Kind::Bindings => ("bindings", None),
@@ -91,7 +102,7 @@ impl Answer {
             Kind::Boolean(truth) => ("boolean", Some(truth)),
         };
         let (inserted, deleted) = (rows(&self.inserted)?, rows(&self.deleted)?);
-        (self.seq, self.at, windows, kind, variables, inserted, deleted, boolean).into_pyobject(py)
+        (self.seq, self.at, windows, kind, &of.variables, inserted, deleted, boolean).into_pyobject(py)
     }
 }
 
@@ -100,7 +111,12 @@ fn bound(at: Timestamp) -> Option<i64> {
     (at != Timestamp::MIN && at != Timestamp::MAX).then(|| at.as_millis())
 }
 
-fn dicts<'py>(py: Python<'py>, names: &[String], rows: &Decoded, factory: &Factory<'py>) -> PyResult<Bound<'py, PyList>> {
+fn dicts<'py>(
+    py: Python<'py>,
+    names: &[String],
+    rows: &Decoded,
+    factory: &Factory<'py>,
+) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
     for row in rows {
         let dict = PyDict::new(py);

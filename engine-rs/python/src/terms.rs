@@ -95,7 +95,8 @@ pub fn named_node(text: &str) -> PyResult<NamedNode> {
 }
 
 fn blank_node(label: &str) -> PyResult<Term> {
-    let node = BlankNode::new(label).map_err(|_| PyValueError::new_err(format!("'{label}' is not a blank node label")))?;
+    let node =
+        BlankNode::new(label).map_err(|_| PyValueError::new_err(format!("'{label}' is not a blank node label")))?;
     Ok(node.into())
 }
 
@@ -176,11 +177,9 @@ impl<'py> Factory<'py> {
         match self {
             Self::Python { terms, .. } => match self.value(literal)? {
                 Some(value) => Ok(value),
-                None => terms.getattr("Literal")?.call1((
-                    literal.value(),
-                    literal.datatype().as_str(),
-                    literal.language(),
-                )),
+                None => {
+                    terms.getattr("Literal")?.call1((literal.value(), literal.datatype().as_str(), literal.language()))
+                }
             },
             Self::Rdflib { terms } => self.foreign_literal(terms, literal, "lang", "URIRef"),
             Self::Pyoxigraph { terms } => self.foreign_literal(terms, literal, "language", "NamedNode"),

@@ -5,12 +5,11 @@ use super::stream::{Stream, StreamOptions};
 use super::timeline::Workshop;
 use super::Engine;
 use crate::error::EngineError;
-use crate::model::EncodedTriple;
+use crate::model::{EncodedTriple, TermId};
 use crate::parse::{RdfFormat, parse_rdf};
 use crate::time::Timestamp;
-use crate::window::Element;
-use oxrdf::{NamedNode, Triple};
-use std::sync::Arc;
+use crate::window::{Element, EventTriples};
+use oxrdf::{NamedNode, Term, Triple};
 
 /// What became of what was pushed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -18,6 +17,10 @@ pub struct IngestReport {
     pub accepted: u64,
     pub late: u64,
 }
+
+/// A declared stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StreamId(usize);
 
 impl Engine {
     /// Declares a stream; declaring it again with the same settings changes nothing.
@@ -89,6 +92,33 @@ impl Engine {
         self.push_events(stream, &[RawEvent { at: Some(at), triples: triples.to_vec() }])
     }
 
+    /// The id of a term that stays for ever, for [`Engine::push_encoded`].
+    pub fn pin(&mut self, term: &Term) -> TermId {
+        self.dictionary.intern_pinned(term.as_ref())
+    }
+
+    /// The number of a stream, for [`Engine::push_encoded`].
+    ///
+    /// # Errors
+    /// When the stream is not known.
+    pub fn stream_id(&self, stream: &str) -> Result<StreamId, EngineError> {
+        self.known_stream(stream).map(StreamId)
+    }
+
+    /// Pushes one event of triples that are encoded already: the way without text. The triples must
+    /// be distinct, their ids pinned or inlined. Windows by a time in the data do not see them.
+    pub fn push_encoded(&mut self, stream: StreamId, at: Timestamp, triples: &[EncodedTriple]) -> IngestReport {
+        self.events += 1;
+        self.dictionary.set_epoch(self.events);
+        let taken = self.ingest(stream.0, Element { at, seq: self.events, triples: triples.into() });
+        let counts = &mut self.streams[stream.0].counts;
+        counts.events += 1;
+        counts.triples += triples.len() as u64;
+        counts.late += u64::from(!taken);
+        self.sweep_if_due();
+        IngestReport { accepted: u64::from(taken), late: u64::from(!taken) }
+    }
+
     fn push_events(&mut self, stream: usize, events: &[RawEvent]) -> Result<IngestReport, EngineError> {
         // A time in the data that cannot be read must not leave half a document behind.
         let readings: Vec<_> = self.readings_of(stream).collect();
@@ -107,7 +137,7 @@ impl Engine {
             self.events += 1;
             self.dictionary.set_epoch(self.events);
             let mut encoder = Encoder { dictionary: &mut self.dictionary, blanks };
-            let triples: Arc<[EncodedTriple]> = encoder.event(&event.triples, false).into();
+            let triples = EventTriples::from(encoder.event(&event.triples, false).as_slice());
             blanks = encoder.blanks;
             let mut is_late = true;
             for (reading, at) in readings.iter().zip(times) {
@@ -143,23 +173,26 @@ impl Engine {
             let accepted = self.offer(stream, &element);
             taken |= own && accepted;
         }
-        self.advance_timelines(stream);
+        // Without lateness, an event has moved the clock of a timeless timeline as far as it can.
+        let clock_only = self.streams[stream].options.lateness.is_none();
+        self.advance_timelines(stream, clock_only);
         taken
     }
 
     /// Offers an event to every timeline that reads its stream.
     fn offer(&mut self, stream: usize, element: &Element) -> bool {
         let mut taken = false;
-        let Self { timelines, dictionary, graphs, .. } = self;
-        for timeline in timelines.iter_mut().filter(|t| t.key().reads(stream) && !t.is_unused()) {
-            taken |= timeline.accept(stream, element, &mut Workshop { dictionary, graphs });
+        let Self { streams, timelines, dictionary, graphs, .. } = self;
+        for timeline in &streams[stream].readers {
+            taken |= timelines[*timeline].accept(stream, element, &mut Workshop { dictionary, graphs });
         }
         taken
     }
 
-    fn advance_timelines(&mut self, stream: usize) {
-        for timeline in 0..self.timelines.len() {
-            if self.timelines[timeline].key().reads(stream) && !self.timelines[timeline].is_unused() {
+    fn advance_timelines(&mut self, stream: usize, skip_timeless: bool) {
+        for i in 0..self.streams[stream].readers.len() {
+            let timeline = self.streams[stream].readers[i];
+            if !skip_timeless || self.timelines[timeline].follows_watermark() {
                 self.advance_timeline(timeline, self.watermark_of(timeline));
             }
         }
@@ -210,7 +243,7 @@ impl Engine {
         for element in self.streams[stream].advance_to(at) {
             self.offer(stream, &element);
         }
-        self.advance_timelines(stream);
+        self.advance_timelines(stream, false);
     }
 
     /// The stream does not hold others back until it speaks again.
@@ -222,7 +255,7 @@ impl Engine {
         let readings: Vec<_> = self.readings_of(number).collect();
         for reading in readings {
             self.streams[reading].mark_idle();
-            self.advance_timelines(reading);
+            self.advance_timelines(reading, false);
         }
         Ok(())
     }

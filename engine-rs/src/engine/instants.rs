@@ -55,6 +55,15 @@ impl Timeline {
     }
 
     fn run_before(&mut self, watermark: Timestamp, workshop: &mut Workshop<'_>) {
+        if self.is_timeless {
+            self.clock = self.clock.max(watermark.previous());
+            return;
+        }
+        // With tick `tuple`, an event and the watermark it moves often say the same.
+        if watermark == self.read_before && self.key.tick == Tick::Tuple {
+            return;
+        }
+        self.read_before = watermark;
         while let Some((at, phase)) = self.next_read(watermark) {
             self.clock = self.clock.max(at);
             self.read(at, phase, workshop);
@@ -88,9 +97,10 @@ impl Timeline {
         let mut next = self.next_period().filter(|_| self.started);
         for window in self.windows.iter() {
             let arrival = window.next_arrival(self.clock);
-            let expiry = window.next_expiry().filter(|_| self.key.report.change || at_end);
+            let after_clock = |at: Timestamp| at.max(self.clock.next());
+            let expiry = window.next_expiry().filter(|_| self.key.report.change || at_end).map(after_clock);
             // At the end, what came too late to be read by itself is read with what is left.
-            let leftover = window.first_waiting().filter(|_| at_end).map(|at| at.max(self.clock.next()));
+            let leftover = window.first_waiting().filter(|_| at_end).map(after_clock);
             let ticks = [arrival, expiry, leftover.filter(|_| window.next_close().is_none())];
             let ticks = ticks.into_iter().flatten().map(|at| (at, Phase::Tick));
             let close = window.next_close().map(|at| (at, Phase::Close));

@@ -10,7 +10,7 @@ mod stats;
 mod stream;
 mod timeline;
 
-pub use ingest::IngestReport;
+pub use ingest::{IngestReport, StreamId};
 pub use registry::QueryId;
 pub use stats::{EngineStats, QueryStats, StreamStats};
 pub use stream::{StreamCounts, StreamOptions};

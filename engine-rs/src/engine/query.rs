@@ -9,13 +9,17 @@ use crate::model::{Batch, Row, TermId, VarTable, Weight};
 use crate::parse::{ContinuousQuery, R2s};
 use crate::plan::{Answer, BuiltQuery, NodeKind, PlanNode};
 use crate::r2s::RelationToStream;
-use crate::sink::{Answered, QueryResult, ResultQueue, Rows, WindowBounds};
+use crate::sink::{Answered, QueryResult, ResultQueue, Rows};
+use smallvec::SmallVec;
 use crate::store::StaticGraphs;
 use crate::time::Timestamp;
 use crate::topk::{self, Comparator};
-use crate::window::Window;
+use crate::window::{Window, WindowBounds};
 use oxrdf::Variable;
 use std::cmp::Ordering;
+
+/// The bounds of a query's windows at a report.
+type Bounds = SmallVec<[WindowBounds; 4]>;
 
 pub(crate) struct RunningQuery {
     pub definition: ContinuousQuery,
@@ -33,6 +37,8 @@ pub(crate) struct RunningQuery {
     scratch: Scratch,
     /// Rows of static data alone may outlive every window: what is computed from them must stay.
     pins_terms: bool,
+    /// The version of the static graphs that the operators have seen.
+    settled_version: Option<u64>,
     pub reevaluates: bool,
     pub evaluations: u64,
     pub failed: Option<String>,
@@ -69,6 +75,7 @@ impl RunningQuery {
             results,
             scratch: Scratch::new(1),
             pins_terms: built.pins_terms,
+            settled_version: None,
             reevaluates: built.reevaluates,
             evaluations: 0,
             failed: None,
@@ -99,6 +106,12 @@ impl RunningQuery {
 
     /// Passes the deltas of the instant upwards, inputs before the nodes that read them.
     pub(crate) fn settle(&mut self, around: &mut Surroundings<'_>) {
+        let version = around.graphs.version();
+        let unmoved = self.settled_version == Some(version) && self.outs.iter().all(Batch::is_empty);
+        if unmoved && !self.reevaluates {
+            return;
+        }
+        self.settled_version = Some(version);
         if self.pins_terms {
             let epoch = around.dictionary.pin_from_now();
             self.pass_upwards(around);
@@ -131,13 +144,17 @@ impl RunningQuery {
         self.outs.iter_mut().for_each(Batch::clear);
     }
 
-    /// Reports the evaluation under this instant.
-    pub(crate) fn report(&mut self, at: Timestamp, windows: Vec<WindowBounds>, dictionary: &mut Dictionary) {
+    /// Reports the evaluation under this instant; `windows` are asked for when there is something to say.
+    pub(crate) fn report(&mut self, at: Timestamp, windows: impl FnOnce(&[usize]) -> Bounds, dictionary: &mut Dictionary) {
         self.evaluations += 1;
-        let reported = self.r2s.report();
-        let inserted = self.in_order(reported.inserted, dictionary);
-        let deleted = self.in_order(reported.deleted, dictionary);
         let operator = self.r2s.operator();
+        if operator != R2s::Rstream && self.r2s.pending().is_empty() {
+            return;
+        }
+        let (inserted, deleted) = match operator {
+            R2s::Rstream => (self.whole_answer(dictionary), Rows::new(self.r2s.width())),
+            _ => self.changes(dictionary),
+        };
         let answer = match &self.answer {
             Answer::Boolean => {
                 let value = !inserted.is_empty();
@@ -151,29 +168,55 @@ impl RunningQuery {
             Answer::Graph(_) => Answered::Graph { inserted, deleted },
         };
         let seq = self.results.next_seq();
-        self.results.push(QueryResult { seq, at, windows, r2s: self.definition.r2s, answer });
+        self.results.push(QueryResult { seq, at, windows: windows(&self.windows), r2s: self.definition.r2s, answer });
     }
 
-    /// Rows as the answer shows them: by ORDER BY where it applies, by the terms otherwise, so that
-    /// neither ids nor hash tables show.
-    fn in_order(&mut self, mut rows: Vec<(Row, Weight)>, dictionary: &mut Dictionary) -> Rows {
-        let ordered = self.r2s.operator() == R2s::Rstream;
-        if ordered && !self.order.is_empty() {
-            let eval = &mut EvalContext { dictionary, now: Timestamp::EPOCH, scratch: &mut self.scratch };
-            let mut ranked: Vec<_> =
-                rows.into_iter().map(|(row, weight)| (topk::rank(&row, &self.order, eval), row, weight)).collect();
-            ranked.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-            rows = ranked.into_iter().map(|(_, row, weight)| (row, weight)).collect();
-        }
-        let mut shown: Vec<(Row, Weight)> = match ordered {
-            true => rows.into_iter().map(|(row, weight)| (self.r2s.shown(&row), weight)).collect(),
-            false => rows,
+    /// What came and what went since the last report, as far as the operator reports it.
+    fn changes(&mut self, dictionary: &Dictionary) -> (Rows, Rows) {
+        let operator = self.r2s.operator();
+        let width = self.r2s.width();
+        let pending = self.r2s.consolidated();
+        let side = |sign: Weight| {
+            if pending.len() == 1 && pending.weight(0) == sign {
+                let mut rows = Rows::new(width);
+                rows.push(pending.row(0).iter().copied());
+                return rows;
+            }
+            let mut numbers: SmallVec<[u32; 8]> = (0..pending.len() as u32).filter(|i| pending.weight(*i as usize) * sign > 0).collect();
+            if numbers.len() > 1 {
+                numbers.sort_unstable_by(|a, b| compare_rows(pending.row(*a as usize), pending.row(*b as usize), dictionary));
+            }
+            let mut rows = Rows::new(width);
+            for number in numbers {
+                let row = pending.row(number as usize);
+                (0..pending.weight(number as usize).abs()).for_each(|_| rows.push(row.iter().copied()));
+            }
+            rows
         };
-        if !ordered || self.order.is_empty() {
+        let nothing = || Rows::new(width);
+        let inserted = if operator == R2s::Dstream { nothing() } else { side(1) };
+        let deleted = if operator == R2s::Istream { nothing() } else { side(-1) };
+        self.r2s.forget_pending();
+        (inserted, deleted)
+    }
+
+    /// The whole answer: by ORDER BY where there is one, by the terms otherwise, so that neither ids
+    /// nor hash tables show.
+    fn whole_answer(&mut self, dictionary: &mut Dictionary) -> Rows {
+        let mut shown: Vec<(Row, Weight)> = if self.order.is_empty() {
+            let rows = self.r2s.answer().iter().map(|(row, weight)| (self.r2s.shown(row), *weight));
+            let mut shown: Vec<_> = rows.collect();
             shown.sort_unstable_by(|a, b| compare_rows(&a.0, &b.0, dictionary));
-        }
+            shown
+        } else {
+            let eval = &mut EvalContext { dictionary, now: Timestamp::EPOCH, scratch: &mut self.scratch };
+            let rows = self.r2s.answer().iter();
+            let mut ranked: Vec<_> = rows.map(|(row, weight)| (topk::rank(row, &self.order, eval), row, weight)).collect();
+            ranked.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+            ranked.into_iter().map(|(_, row, weight)| (self.r2s.shown(row), *weight)).collect()
+        };
         let mut answer = Rows::new(self.r2s.width());
-        for (row, weight) in shown {
+        for (row, weight) in shown.drain(..) {
             (0..weight).for_each(|_| answer.push(row.iter().copied()));
         }
         answer

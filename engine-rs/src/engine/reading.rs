@@ -6,35 +6,36 @@ use super::timeline::{Timeline, Workshop};
 use crate::index::SlotId;
 use crate::leaf::Leaf;
 use crate::parse::{Bounds, ContentSemantics};
-use crate::sink::WindowBounds;
 use crate::time::{Span, Timestamp};
 use crate::window::{Phase, Taken, Window};
 
 impl Timeline {
     pub(super) fn read(&mut self, at: Timestamp, phase: Phase, workshop: &mut Workshop<'_>) {
         // 1. Windows: what arrives, what expires, and whether that is to be reported.
-        for (window, taken) in self.windows.iter_mut().zip(&mut self.taken) {
-            *taken = window.read(at, phase);
+        self.taken.clear();
+        for (number, window) in self.windows.iter_mut().enumerate() {
+            if let Some(taken) = window.read(at, phase) {
+                self.taken.push((number, taken));
+            }
         }
         let reporting = self.reports(at, phase);
         // 2. Leaves: match and renew, expire, arrive.
         self.match_arrivals();
-        for number in 0..self.windows.len() {
-            if let Some(taken) = self.taken[number].filter(|taken| taken.expired) {
-                self.expire(number, taken.bound, at, reporting, workshop);
+        for i in 0..self.taken.len() {
+            let (window, taken) = self.taken[i];
+            if taken.expired {
+                self.expire(window, taken.bound, at, reporting, workshop);
             }
         }
-        for number in 0..self.windows.len() {
-            if self.taken[number].is_some_and(|taken| taken.arrived) {
-                self.arrive(number, at, workshop);
+        for i in 0..self.taken.len() {
+            let (window, taken) = self.taken[i];
+            if taken.arrived {
+                self.arrive(window, at, workshop);
             }
         }
         // 3. Queries: settle the instant and report.
-        let moved = self.taken.iter().flatten().any(|taken| taken.arrived || taken.expired);
         for number in 0..self.queries.len() {
-            if reporting || moved {
-                self.settle(number, at, workshop);
-            }
+            self.settle(number, at, workshop);
             if reporting {
                 self.report(number, at, phase, workshop);
             }
@@ -45,7 +46,7 @@ impl Timeline {
     fn reports(&mut self, at: Timestamp, phase: Phase) -> bool {
         let report = &self.key.report;
         let is_set = self.key.semantics == ContentSemantics::Set;
-        let mut windows = self.windows.iter().zip(&self.taken).filter_map(|(window, taken)| taken.map(|t| (window, t)));
+        let mut windows = self.taken.iter().map(|(window, taken)| (&self.windows[*window], *taken));
         let due = if report.change {
             self.changed |= windows.any(|(window, taken)| has_changed(window, taken, is_set));
             self.changed
@@ -73,13 +74,11 @@ impl Timeline {
     }
 
     fn match_arrivals(&mut self) {
-        for ((window, place), taken) in self.windows.iter().zip(&self.places).zip(&self.taken) {
-            if !taken.is_some_and(|taken| taken.arrived) {
-                continue;
-            }
-            for arrival in window.arrivals() {
+        let arrived = self.taken.iter().filter(|(_, taken)| taken.arrived);
+        for (window, _) in arrived {
+            for arrival in self.windows[*window].arrivals() {
                 for triple in arrival.triples() {
-                    for leaf in place.routes.leaves(triple[1]) {
+                    for leaf in self.places[*window].routes.leaves(triple[1]) {
                         self.leaves[leaf.0 as usize].offer(triple, arrival.expiry_key);
                     }
                 }
@@ -158,13 +157,9 @@ impl Timeline {
 
     fn report(&mut self, number: usize, at: Timestamp, phase: Phase, workshop: &mut Workshop<'_>) {
         let label = self.label(at, phase);
-        let Some(query) = &mut self.queries[number] else { return };
-        let clauses = query.definition.windows.iter().zip(&query.windows);
-        let bounds = clauses.map(|(clause, window)| {
-            let reported = self.windows[*window].reported(at);
-            WindowBounds { name: clause.name.clone(), open: reported.open, close: reported.close }
-        });
-        let bounds = bounds.collect();
+        let Self { windows, queries, .. } = self;
+        let Some(query) = &mut queries[number] else { return };
+        let bounds = |read: &[usize]| read.iter().map(|window| windows[*window].reported(at)).collect();
         query.report(label, bounds, workshop.dictionary);
     }
 }

@@ -9,7 +9,7 @@ use crate::parse::{ContinuousQuery, ParseOptions, StreamName, WindowClause, pars
 use crate::plan::{Builder, PlanError, explain};
 use crate::sink::{QueryResult, ResultQueue, envelope_json};
 use crate::window::Rule;
-use oxrdf::Variable;
+use oxrdf::{NamedNode, Variable};
 use std::collections::BTreeMap;
 
 /// A registered query.
@@ -52,6 +52,7 @@ impl Engine {
                 return Err(error.into());
             }
         };
+        self.connect_streams();
         self.registry.registered += 1;
         let id = QueryId(self.registry.registered);
         self.registry.places.insert(id, (timeline, place));
@@ -71,6 +72,7 @@ impl Engine {
         self.timelines[timeline].remove_query(place);
         self.registry.places.remove(&id);
         self.empty_unused_timelines();
+        self.connect_streams();
         self.sweep();
         Ok(())
     }
@@ -96,7 +98,8 @@ impl Engine {
     pub fn drain_json(&mut self, id: QueryId, name: &str) -> Result<Vec<Vec<u8>>, EngineError> {
         let results = self.drain(id)?;
         let variables = self.variables(id)?;
-        Ok(results.iter().map(|result| envelope_json(name, &variables, result, &self.dictionary)).collect())
+        let windows = self.window_names(id)?;
+        Ok(results.iter().map(|result| envelope_json(name, &windows, &variables, result, &self.dictionary)).collect())
     }
 
     /// The variables of a query's answer, in order; none for ASK and CONSTRUCT.
@@ -106,6 +109,14 @@ impl Engine {
     pub fn variables(&self, id: QueryId) -> Result<Vec<Variable>, EngineError> {
         let (timeline, place) = self.registry.place(id)?;
         Ok(self.timelines[timeline].query(place).variables.clone())
+    }
+
+    /// The names of a query's windows, in the order of their clauses.
+    ///
+    /// # Errors
+    /// When there is no such query.
+    pub fn window_names(&self, id: QueryId) -> Result<Vec<NamedNode>, EngineError> {
+        Ok(self.definition(id)?.windows.iter().map(|window| window.name.clone()).collect())
     }
 
     /// The parsed query.
@@ -194,6 +205,14 @@ impl Engine {
         let query = RunningQuery::new(definition, built, windows, results);
         let mut workshop = Workshop { dictionary: &mut self.dictionary, graphs: &self.graphs };
         Ok(self.timelines[timeline].add_query(query, &mut workshop))
+    }
+
+    /// Tells each stream which timelines read it.
+    fn connect_streams(&mut self) {
+        for (number, stream) in self.streams.iter_mut().enumerate() {
+            let reads = |timeline: &Timeline| !timeline.is_unused() && timeline.key().windows.iter().any(|(of, _)| *of == number);
+            stream.readers = (0..self.timelines.len()).filter(|at| reads(&self.timelines[*at])).collect();
+        }
     }
 
     /// What an unused timeline held is let go.

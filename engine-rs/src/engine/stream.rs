@@ -3,6 +3,7 @@
 use crate::time::{Span, Timestamp};
 use crate::window::Element;
 use oxrdf::NamedNode;
+use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
 /// How a stream tells time.
@@ -29,6 +30,8 @@ pub(crate) struct Stream {
     /// Within the lateness: waiting to be put in order.
     waiting: BTreeMap<(Timestamp, u64), Element>,
     pub counts: StreamCounts,
+    /// The timelines that read the stream.
+    pub readers: Vec<usize>,
 }
 
 /// What came through a stream.
@@ -50,6 +53,7 @@ impl Stream {
             idle: false,
             waiting: BTreeMap::new(),
             counts: StreamCounts::default(),
+            readers: Vec::new(),
         }
     }
 
@@ -66,28 +70,27 @@ impl Stream {
     }
 
     /// Takes an event; gives the events that are now in order.
-    pub(crate) fn take(&mut self, element: Element) -> Vec<Element> {
+    pub(crate) fn take(&mut self, element: Element) -> SmallVec<[Element; 1]> {
         self.idle = false;
         self.greatest = self.greatest.max(element.at);
         let lateness = self.options.lateness.unwrap_or(Span::ZERO);
-        if lateness == Span::ZERO {
-            self.watermark = self.watermark.max(element.at);
-            return vec![element];
-        }
         self.watermark = self.watermark.max(self.greatest - lateness);
+        if lateness == Span::ZERO {
+            return SmallVec::from_buf([element]);
+        }
         self.waiting.insert((element.at, element.seq), element);
         self.release()
     }
 
     /// Moves the watermark; gives the events it passes.
-    pub(crate) fn advance_to(&mut self, at: Timestamp) -> Vec<Element> {
+    pub(crate) fn advance_to(&mut self, at: Timestamp) -> SmallVec<[Element; 1]> {
         self.idle = false;
         self.watermark = self.watermark.max(at);
         self.release()
     }
 
-    fn release(&mut self) -> Vec<Element> {
-        let mut ready = Vec::new();
+    fn release(&mut self) -> SmallVec<[Element; 1]> {
+        let mut ready = SmallVec::new();
         while let Some(first) = self.waiting.first_entry() {
             if first.key().0 > self.watermark {
                 break;

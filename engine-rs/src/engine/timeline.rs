@@ -25,12 +25,6 @@ pub(crate) struct TimelineKey {
     pub semantics: ContentSemantics,
 }
 
-impl TimelineKey {
-    pub(crate) fn reads(&self, stream: usize) -> bool {
-        self.windows.iter().any(|(read, _)| *read == stream)
-    }
-}
-
 pub(crate) struct Timeline {
     pub(super) key: TimelineKey,
     pub(super) windows: Vec<Window>,
@@ -39,6 +33,10 @@ pub(crate) struct Timeline {
     pub(super) queries: Vec<Option<RunningQuery>>,
     /// The last instant that was read; everything up to it is settled.
     pub(super) clock: Timestamp,
+    /// Every instant before this one has been read.
+    pub(super) read_before: Timestamp,
+    /// With tick `tuple` and windows by count alone, time moves nothing.
+    pub(super) is_timeless: bool,
     /// The earliest event so far: time begins with it.
     pub(super) first_event: Timestamp,
     /// The last instant at which a period could have ended.
@@ -46,8 +44,8 @@ pub(crate) struct Timeline {
     pub(super) started: bool,
     /// Nothing has happened yet: queries may still join.
     pub(super) pristine: bool,
-    /// What each window gave at the instant being read.
-    pub(super) taken: Vec<Option<Taken>>,
+    /// The windows that moved at the instant being read, and how.
+    pub(super) taken: Vec<(usize, Taken)>,
     /// Whether some content has changed since the last report.
     pub(super) changed: bool,
 }
@@ -73,9 +71,13 @@ impl Timeline {
             // Only the content tells whether a set has changed.
             windows.iter_mut().for_each(Window::keep_content);
         }
+        let by_count = |window: &Window| matches!(window.rule(), Rule::All | Rule::Elements { .. } | Rule::Triples { .. });
+        let is_timeless = key.tick == Tick::Tuple && key.report.periodic.is_none() && windows.iter().all(by_count);
         Self {
+            is_timeless,
+            read_before: Timestamp::MIN,
             places: windows.iter().map(|_| WindowPlace::default()).collect(),
-            taken: vec![None; windows.len()],
+            taken: Vec::new(),
             key,
             windows,
             leaves: Vec::new(),
@@ -95,6 +97,11 @@ impl Timeline {
 
     pub(crate) fn is_pristine(&self) -> bool {
         self.pristine
+    }
+
+    /// Whether watermarks can move anything; where they cannot, events alone do.
+    pub(crate) fn follows_watermark(&self) -> bool {
+        !self.is_timeless || !self.started
     }
 
     pub(crate) fn is_unused(&self) -> bool {

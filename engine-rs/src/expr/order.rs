@@ -11,7 +11,7 @@
 use super::numbers::Number;
 use super::text::Text;
 use super::value::{Blank, TripleValue, Value};
-use crate::encode::Dictionary;
+use crate::encode::{Dictionary, Inline, IntegerType};
 use crate::model::TermId;
 use oxrdf::BaseDirection;
 use oxrdf::vocab::{rdf, xsd};
@@ -66,6 +66,11 @@ pub fn sort_key(id: TermId, dictionary: &Dictionary) -> SortKey {
 pub fn compare_terms(a: TermId, b: TermId, dictionary: &Dictionary) -> Ordering {
     if a == b {
         return Ordering::Equal;
+    }
+    if let (Some(Inline::Integer(IntegerType::Integer, a)), Some(Inline::Integer(IntegerType::Integer, b))) =
+        (a.inline_value(), b.inline_value())
+    {
+        return a.cmp(&b);
     }
     sort_key(a, dictionary).cmp(&sort_key(b, dictionary)).then_with(|| compare_equals(a, b, dictionary))
 }

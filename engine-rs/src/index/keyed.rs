@@ -1,10 +1,11 @@
 //! The ring index: key → counter and newest mapping; mappings of one key are linked newest to oldest.
 //!
-//! Keys are not copied: they are read from the newest mapping of the key. The counter is the exact
-//! number of live mappings with the key, which is what the join's cost estimate needs and what
-//! ends a walk. A key whose counter falls to zero stays in the table until [`KeyedIndex::purge`]
-//! removes such keys in one batch, before their mappings are overwritten. Used without walking,
-//! for its counters alone, this is the papers' one-way index.
+//! The counter is the exact number of live mappings with the key, which is what the join's cost
+//! estimate needs and what ends a walk. An entry keeps a word of the key: the key itself where it
+//! is one column, so that a probe does not touch the mappings at all, its hash otherwise, and then
+//! the newest mapping decides. A key whose counter falls to zero stays until such keys are many,
+//! because most keys come back; then they go in one batch. Used without walking, for its counters
+//! alone, this is the papers' one-way index.
 
 use super::ring::SlotId;
 use crate::model::TermId;
@@ -28,14 +29,18 @@ impl Probe {
 
 #[derive(Clone, Copy, Debug)]
 struct KeyEntry {
+    /// The key, if it is one column; its hash otherwise.
+    word: u64,
     newest: SlotId,
     count: u32,
 }
 
-/// How the index reads the columns of a mapping that is still in the array.
+/// How the index reads the columns of a live mapping.
 pub(super) trait Rows {
     fn column(&self, slot: SlotId, column: usize) -> TermId;
 }
+
+const ZERO_KEYS_MIN: usize = 64;
 
 #[derive(Debug)]
 pub(super) struct KeyedIndex {
@@ -45,6 +50,7 @@ pub(super) struct KeyedIndex {
     table: HashTable<u32>,
     entries: Vec<KeyEntry>,
     free: Vec<u32>,
+    /// Entries whose counter has fallen to zero since the last purge, some more than once.
     zero: Vec<u32>,
 }
 
@@ -60,16 +66,35 @@ impl KeyedIndex {
         }
     }
 
+    /// The entry of a key, if the key has live mappings.
+    #[inline]
+    fn find(&self, rows: &impl Rows, word: u64, key: impl Fn(usize) -> TermId) -> Option<u32> {
+        let hash = hash_word(word);
+        if let [_] = self.columns.as_slice() {
+            return self.table.find(hash, |entry| self.entries[*entry as usize].word == word).copied();
+        }
+        let is_key = |entry: &u32| {
+            let KeyEntry { word: theirs, newest, count } = self.entries[*entry as usize];
+            let mut columns = self.columns.iter().enumerate();
+            theirs == word && count > 0 && columns.all(|(i, column)| rows.column(newest, *column as usize) == key(i))
+        };
+        self.table.find(hash, is_key).copied()
+    }
+
+    /// The word of a key: itself, or its hash.
+    #[inline]
+    fn word(&self, key: impl Fn(usize) -> TermId) -> u64 {
+        match self.columns.len() {
+            1 => key(0).to_bits(),
+            width => (0..width).fold(0, |word, i| mix(word ^ key(i).to_bits())),
+        }
+    }
+
+    #[inline]
     pub(super) fn probe(&self, rows: &impl Rows, key: impl Fn(usize) -> TermId) -> Probe {
-        let width = self.columns.len();
-        let hash = hash_key(width, &key);
-        let found = self.table.find(hash, |entry| {
-            let newest = self.entries[*entry as usize].newest;
-            (0..width).all(|i| rows.column(newest, self.columns[i] as usize) == key(i))
-        });
-        match found {
+        match self.find(rows, self.word(&key), key) {
             Some(entry) => {
-                let entry = self.entries[*entry as usize];
+                let entry = self.entries[entry as usize];
                 Probe { count: entry.count, newest: entry.newest }
             }
             None => Probe::NOTHING,
@@ -78,25 +103,19 @@ impl KeyedIndex {
 
     /// Puts a slot at the head of its key's chain; gives the entry and the slot that was there.
     pub(super) fn link(&mut self, rows: &impl Rows, slot: SlotId) -> (u32, Option<SlotId>) {
-        let width = self.columns.len();
         let key = |i: usize| rows.column(slot, self.columns[i] as usize);
-        let hash = hash_key(width, key);
-        let found = self.table.find(hash, |entry| {
-            let newest = self.entries[*entry as usize].newest;
-            (0..width).all(|i| rows.column(newest, self.columns[i] as usize) == key(i))
-        });
-        if let Some(entry) = found {
-            let number = *entry;
+        let word = self.word(key);
+        if let Some(number) = self.find(rows, word, key) {
             let entry = &mut self.entries[number as usize];
             let older = (entry.count > 0).then_some(entry.newest);
-            *entry = KeyEntry { newest: slot, count: entry.count + 1 };
+            entry.newest = slot;
+            entry.count += 1;
             return (number, older);
         }
-        (self.insert(rows, hash, slot), None)
+        (self.insert(KeyEntry { word, newest: slot, count: 1 }), None)
     }
 
-    fn insert(&mut self, rows: &impl Rows, hash: u64, slot: SlotId) -> u32 {
-        let entry = KeyEntry { newest: slot, count: 1 };
+    fn insert(&mut self, entry: KeyEntry) -> u32 {
         let number = match self.free.pop() {
             Some(number) => {
                 self.entries[number as usize] = entry;
@@ -107,8 +126,8 @@ impl KeyedIndex {
                 (self.entries.len() - 1) as u32
             }
         };
-        let Self { table, entries, columns, .. } = self;
-        table.insert_unique(hash, number, |other| hash_of_entry(rows, columns, entries[*other as usize]));
+        let Self { table, entries, .. } = self;
+        table.insert_unique(hash_word(entry.word), number, |other| hash_word(entries[*other as usize].word));
         number
     }
 
@@ -118,29 +137,28 @@ impl KeyedIndex {
         *count -= 1;
         if *count == 0 {
             self.zero.push(entry);
+            if self.zero.len() >= ZERO_KEYS_MIN.max(self.entries.len() / 2) {
+                self.purge();
+            }
         }
     }
 
-    pub(super) fn zero_keys(&self) -> usize {
-        self.zero.len()
-    }
-
-    /// Removes the keys whose counter is still zero; their newest mapping must not be overwritten yet.
-    pub(super) fn purge(&mut self, rows: &impl Rows) {
+    /// Removes the keys whose counter is still zero.
+    fn purge(&mut self) {
         while let Some(number) = self.zero.pop() {
             let entry = self.entries[number as usize];
             if entry.count > 0 {
                 continue;
             }
-            let hash = hash_of_entry(rows, &self.columns, entry);
-            if let Ok(occupied) = self.table.find_entry(hash, |other| *other == number) {
+            if let Ok(occupied) = self.table.find_entry(hash_word(entry.word), |other| *other == number) {
                 occupied.remove();
                 self.free.push(number);
             }
         }
         if self.table.is_empty() {
-            self.entries.clear();
-            self.free.clear();
+            self.table = HashTable::new();
+            self.entries = Vec::new();
+            self.free = Vec::new();
         }
     }
 
@@ -150,16 +168,14 @@ impl KeyedIndex {
     }
 }
 
-fn hash_of_entry(rows: &impl Rows, columns: &[u8], entry: KeyEntry) -> u64 {
-    hash_key(columns.len(), |i| rows.column(entry.newest, columns[i] as usize))
+/// Folded multiplication: good in the high bits hashbrown compares and in the low ones it indexes by.
+#[inline]
+fn mix(word: u64) -> u64 {
+    let product = u128::from(word ^ 0x9E37_79B9_7F4A_7C15) * 0xA076_1D64_78BD_642F_u128;
+    (product as u64) ^ ((product >> 64) as u64)
 }
 
-/// Folded multiplication: two instructions a column, and good in the high bits hashbrown uses.
-fn hash_key(width: usize, key: impl Fn(usize) -> TermId) -> u64 {
-    let mut hash = 0x9E37_79B9_7F4A_7C15_u64;
-    for i in 0..width {
-        let product = u128::from(hash ^ key(i).to_bits()) * 0xA076_1D64_78BD_642F_u128;
-        hash = (product as u64) ^ ((product >> 64) as u64);
-    }
-    hash
+#[inline]
+fn hash_word(word: u64) -> u64 {
+    mix(word)
 }

@@ -1,16 +1,15 @@
 //! `RingStore`: mappings in a circular array in arrival order, with their indexes.
 //!
 //! ```text
-//!  tail        front                         head
-//!   │ overwritable │ live, with gaps of dead    │ free
-//!   ├──────────────┼────────────────────────────┤
+//!       front                         head
+//!         │ live, with gaps of dead      │ free
+//!   ──────┼──────────────────────────────┼──────
 //! ```
 //!
 //! One row of words per mapping: its terms, its expiry key, the key it was renewed to, and one
 //! link per index (chain entry and distance to the next older mapping of the same key), so that a
 //! visit touches one cache line. Expiry in order moves `front`; a mapping that must go out of
-//! order (a straggler) is marked dead and passed over. Slots keep their contents until
-//! [`RingStore::compact`], because zero-count keys are still read from them.
+//! order (a straggler) is marked dead and passed over.
 //! Cost: append one hash per index, expire one counter per index, probe one hash.
 
 use super::keyed::{IndexId, KeyedIndex, Probe, Rows};
@@ -24,7 +23,6 @@ pub(crate) struct SlotId(pub u32);
 
 const DEAD: i64 = i64::MIN;
 const NOT_RENEWED: i64 = i64::MIN;
-const ZERO_KEYS_MAX: usize = 64;
 const CAPACITY_MIN: usize = 16;
 
 #[derive(Debug)]
@@ -32,7 +30,6 @@ pub(crate) struct RingStore {
     array: Array,
     indexes: Vec<Option<KeyedIndex>>,
     ordered: Option<OrderedIndex>,
-    tail: u32,
     front: u32,
     head: u32,
     live: usize,
@@ -115,7 +112,6 @@ impl RingStore {
             array: Array { width, stride, mask: CAPACITY_MIN - 1, words: vec![0; CAPACITY_MIN * stride] },
             indexes: Vec::new(),
             ordered: None,
-            tail: 0,
             front: 0,
             head: 0,
             live: 0,
@@ -199,7 +195,7 @@ impl RingStore {
         let id = self.indexes.iter().position(Option::is_none).unwrap_or(self.indexes.len());
         if id == self.indexes.len() {
             self.indexes.push(None);
-            self.array = self.array.relaid(self.array.capacity(), self.indexes.len(), self.tail, self.head);
+            self.array = self.array.relaid(self.array.capacity(), self.indexes.len(), self.front, self.head);
         }
         self.indexes[id] = Some(KeyedIndex::new(columns));
         let slots: Vec<_> = self.slots().collect();
@@ -373,20 +369,15 @@ impl RingStore {
     }
 
     fn make_room(&mut self) {
-        let used = self.head.wrapping_sub(self.tail) as usize;
-        let zero_keys = self.indexes.iter().flatten().map(KeyedIndex::zero_keys).max().unwrap_or(0);
-        if used == self.array.capacity() || zero_keys >= ZERO_KEYS_MAX {
-            self.compact();
+        let used = self.head.wrapping_sub(self.front) as usize;
+        if used == self.array.capacity() || used * 16 < self.array.capacity() {
+            self.fit();
         }
     }
 
-    /// Removes zero-count keys, gives up the slots before `front`, and fits the array to what is left.
-    fn compact(&mut self) {
-        for index in self.indexes.iter_mut().flatten() {
-            index.purge(&self.array);
-        }
-        self.tail = self.front;
-        let used = self.head.wrapping_sub(self.tail) as usize;
+    /// Fits the array to what is in it.
+    fn fit(&mut self) {
+        let used = self.head.wrapping_sub(self.front) as usize;
         let capacity = self.array.capacity();
         let wanted = if used * 4 > capacity * 3 {
             capacity * 2
@@ -395,7 +386,7 @@ impl RingStore {
         } else {
             return;
         };
-        self.array = self.array.relaid(wanted, self.indexes.len(), self.tail, self.head);
+        self.array = self.array.relaid(wanted, self.indexes.len(), self.front, self.head);
     }
 
     /// When dead mappings outnumber the live, moves the oldest live one to the end; gives both places.

@@ -94,7 +94,7 @@ impl JoinNode {
     /// A mapping has arrived in the leaf that plays this role.
     pub(crate) fn arrive(&mut self, role: usize, slot: SlotId, out: &mut Batch, leaves: &[Leaf], eval: &mut EvalContext<'_>) {
         self.open_slot(role, slot, leaves);
-        let blind = self.later_roles(role);
+        let blind = self.shape.buffers[role].later;
         self.join(role, slot, 1, blind, out, leaves, eval);
     }
 
@@ -105,7 +105,7 @@ impl JoinNode {
             RetractionMode::Unneeded if !needed => {}
             RetractionMode::Tree => self.fell(role, slot, out, leaves),
             _ => {
-                let blind = self.earlier_roles(role);
+                let blind = self.shape.buffers[role].earlier;
                 self.join(role, slot, -1, blind, out, leaves, eval);
             }
         }
@@ -130,19 +130,6 @@ impl JoinNode {
             BufferSource::Input(input) => &self.inputs[input],
         };
         trees.open_slot(role, slot, store);
-    }
-
-    fn same_source(&self, role: usize) -> impl Iterator<Item = usize> + '_ {
-        let source = self.shape.buffers[role].source;
-        (0..self.shape.buffers.len()).filter(move |other| *other != role && self.shape.buffers[*other].source == source)
-    }
-
-    fn later_roles(&self, role: usize) -> BufferSet {
-        self.same_source(role).filter(|other| *other > role).map(|other| 1 << other).sum()
-    }
-
-    fn earlier_roles(&self, role: usize) -> BufferSet {
-        self.same_source(role).filter(|other| *other < role).map(|other| 1 << other).sum()
     }
 
     #[expect(clippy::too_many_arguments, reason = "one change with its context; a struct would only rename them")]
@@ -231,6 +218,9 @@ struct Emit<'a, 'b, 'c> {
 impl Found for Emit<'_, '_, '_> {
     #[inline]
     fn passes(&mut self, row: &[TermId], before: VarSet, after: VarSet) -> bool {
+        if self.filters.is_empty() {
+            return true;
+        }
         let due = |needs: VarSet| needs & !after == 0 && (needs & !before != 0 || before == 0);
         let mut filters = self.filters.iter().filter(|filter| filter.needs.is_some_and(due));
         filters.all(|filter| filter.condition.holds(row, self.eval))

@@ -7,7 +7,7 @@
 //! looked up again only for buffers whose key has changed.
 
 use super::orders::{OrderCounts, Probing, extend_order};
-use super::shape::{BUFFERS_MAX, BufferSet, BufferSource, JoinShape, VarSet};
+use super::shape::{BufferSet, BufferSource, JoinShape, VarSet, bit};
 use crate::index::{Probe, RingStore, SlotId};
 use crate::leaf::Leaf;
 use crate::model::TermId;
@@ -30,15 +30,19 @@ struct Step {
     done: BufferSet,
     bound: VarSet,
     order: u64,
-    /// Probes of the buffers not yet done, with the key they were made for.
-    probes: [(VarSet, Probe); BUFFERS_MAX],
 }
 
-/// Reused memory: rows and chosen slots, one level per buffer.
+/// A probe of a buffer, and the set of bound variables it was made for (none: not valid).
+type Probed = (VarSet, Probe);
+
+/// Reused memory. A variable that surely is bound keeps its place in the row until a sibling
+/// overwrites it, so one row serves all depths; what may be unbound is undone on the way back.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
-    rows: Vec<TermId>,
+    row: Vec<TermId>,
+    probes: Vec<Probed>,
     slots: Vec<SlotId>,
+    undo: Vec<(u8, TermId)>,
 }
 
 /// A complete combination: the joined row and the slot taken from each buffer.
@@ -58,35 +62,30 @@ impl Search<'_> {
 
     /// Finds every combination that contains the starting mapping in this role.
     pub(super) fn run(&self, role: usize, scratch: &mut Scratch, orders: &mut OrderCounts, found: &mut impl Found) {
-        let n_vars = self.shape.n_vars;
-        let n_buffers = self.shape.buffers.len();
-        scratch.rows.clear();
-        scratch.rows.resize(n_vars * (n_buffers + 1), TermId::UNBOUND);
-        scratch.slots.resize(n_buffers, SlotId(0));
-        let (row, rest) = scratch.rows.split_at_mut(n_vars);
+        scratch.row.clear();
+        scratch.row.resize(self.shape.n_vars, TermId::UNBOUND);
+        scratch.probes.clear();
+        scratch.probes.resize(self.shape.buffers.len(), (0, Probe::NOTHING));
+        scratch.slots.resize(self.shape.buffers.len(), SlotId(0));
         let bound = self.shape.buffers[role].certain;
-        if !self.merge(role, self.start, row) || !found.passes(row, 0, bound) {
+        if !self.merge(role, self.start, 0, scratch) || !found.passes(&scratch.row, 0, bound) {
+            scratch.undo.clear();
             return;
         }
         scratch.slots[role] = self.start;
-        let step = Step {
-            done: 1 << role,
-            bound,
-            order: extend_order(0, role),
-            probes: [(0, Probe::NOTHING); BUFFERS_MAX],
-        };
-        self.extend(step, row, rest, &mut scratch.slots, orders, found);
+        self.extend(Step { done: 1 << role, bound, order: extend_order(0, role) }, scratch, orders, found);
+        scratch.undo.clear();
     }
 
-    fn extend(&self, mut step: Step, row: &[TermId], rest: &mut [TermId], slots: &mut [SlotId], orders: &mut OrderCounts, found: &mut impl Found) {
+    fn extend(&self, step: Step, scratch: &mut Scratch, orders: &mut OrderCounts, found: &mut impl Found) {
         if step.done == self.shape.all_buffers() {
             if self.shape.buffers.len() > 2 {
                 orders.note(step.order);
             }
-            found.found(row, slots);
+            found.found(&scratch.row, &scratch.slots);
             return;
         }
-        let Some(next) = self.choose(&mut step, row) else { return };
+        let Some(next) = self.choose(step, scratch) else { return };
         let buffer = &self.shape.buffers[next];
         let store = self.store(next);
         let hidden = (self.blind & (1 << next) != 0).then_some(self.start);
@@ -94,22 +93,23 @@ impl Search<'_> {
             done: step.done | (1 << next),
             bound: step.bound | buffer.certain,
             order: extend_order(step.order, next),
-            ..step
         };
-        let (extended, rest) = rest.split_at_mut(row.len());
+        let probe = scratch.probes[next].1;
+        let range = if buffer.ranges.is_empty() { None } else { buffer.range(step.bound, &scratch.row) };
         let visit = |slot: SlotId| {
             if Some(slot) == hidden {
                 return;
             }
-            extended.copy_from_slice(row);
-            if self.merge(next, slot, extended) && found.passes(extended, step.bound, deeper.bound) {
-                slots[next] = slot;
-                self.extend(deeper, extended, rest, slots, orders, found);
+            let mark = scratch.undo.len();
+            if self.merge(next, slot, step.bound, scratch) && found.passes(&scratch.row, step.bound, deeper.bound) {
+                scratch.slots[next] = slot;
+                self.extend(deeper, scratch, orders, found);
             }
+            scratch.rewind(mark);
         };
         match buffer.key(step.bound) {
-            Some(key) => store.walk(key.index, step.probes[next].1, visit),
-            None => match buffer.range(step.bound, row) {
+            Some(key) => store.walk(key.index, probe, visit),
+            None => match range {
                 Some(range) => store.walk_range(range, visit),
                 None => store.slots().for_each(visit),
             },
@@ -117,7 +117,8 @@ impl Search<'_> {
     }
 
     /// The buffer to probe next; `None` when some buffer has nothing to offer.
-    fn choose(&self, step: &mut Step, row: &[TermId]) -> Option<usize> {
+    fn choose(&self, step: Step, scratch: &mut Scratch) -> Option<usize> {
+        let Scratch { row, probes, .. } = scratch;
         let mut best: Option<(usize, (bool, u64))> = None;
         for (at, buffer) in self.shape.buffers.iter().enumerate() {
             if step.done & (1 << at) != 0 {
@@ -126,7 +127,7 @@ impl Search<'_> {
             let wanted = buffer.certain & step.bound;
             let count = match buffer.key(step.bound) {
                 Some(key) => {
-                    let (made_for, probe) = &mut step.probes[at];
+                    let (made_for, probe) = &mut probes[at];
                     if *made_for != wanted {
                         *made_for = wanted;
                         *probe = self.store(at).probe(key.index, |i| row[key.vars[i] as usize]);
@@ -151,19 +152,42 @@ impl Search<'_> {
         best.map(|(at, _)| at)
     }
 
-    /// Writes a mapping into the row; false when it is not compatible with what is bound already.
+    /// Writes a mapping into the row, and drops the probes that were made with what it replaces;
+    /// false when it is not compatible with what is bound already.
     #[inline]
-    fn merge(&self, buffer: usize, slot: SlotId, row: &mut [TermId]) -> bool {
+    fn merge(&self, buffer: usize, slot: SlotId, bound: VarSet, scratch: &mut Scratch) -> bool {
+        let shape = &self.shape.buffers[buffer];
         let store = self.store(buffer);
-        for (column, var) in self.shape.buffers[buffer].vars.iter().enumerate() {
+        let new = shape.certain & !bound;
+        for (made_for, _) in &mut scratch.probes {
+            if *made_for & new != 0 {
+                *made_for = 0;
+            }
+        }
+        for (column, var) in shape.vars.iter().enumerate() {
             let term = store.term(slot, column);
-            let place = &mut row[*var as usize];
-            if !place.is_bound() {
+            let place = &mut scratch.row[*var as usize];
+            if new & bit(*var) != 0 && !self.shape.is_uncertain(*var) {
+                *place = term;
+            } else if !place.is_bound() {
+                scratch.undo.push((*var, *place));
                 *place = term;
             } else if term.is_bound() && *place != term {
                 return false;
             }
         }
         true
+    }
+}
+
+impl Scratch {
+    /// Gives back what was bound since the mark.
+    #[inline]
+    fn rewind(&mut self, mark: usize) {
+        while self.undo.len() > mark {
+            if let Some((var, term)) = self.undo.pop() {
+                self.row[var as usize] = term;
+            }
+        }
     }
 }

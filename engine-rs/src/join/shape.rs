@@ -26,14 +26,14 @@ pub(crate) struct BufferSpec {
 pub(crate) type VarSet = u64;
 pub(crate) type BufferSet = u32;
 
-pub(crate) const VARS_MAX: usize = 64;
-pub(crate) const BUFFERS_MAX: usize = 24;
-
 #[derive(Debug)]
 pub(crate) struct Buffer {
     pub source: BufferSource,
     pub vars: SmallVec<[u8; 4]>,
     pub certain: VarSet,
+    /// Other buffers over the same mappings, before and after this one.
+    pub earlier: BufferSet,
+    pub later: BufferSet,
     /// One entry per set of variables that can be bound when this buffer is probed.
     pub keys: Vec<Key>,
     /// A buffer that shares no variable is walked by a comparison with a bound one, if there is one.
@@ -59,6 +59,8 @@ pub(crate) struct Key {
 pub(crate) struct JoinShape {
     pub buffers: Vec<Buffer>,
     pub n_vars: usize,
+    /// Variables that some buffer may leave unbound.
+    uncertain: VarSet,
 }
 
 impl JoinShape {
@@ -71,6 +73,13 @@ impl JoinShape {
         inputs: &mut [RingStore],
     ) -> Self {
         let mut buffers: Vec<Buffer> = specs.iter().map(buffer).collect();
+        for (at, spec) in specs.iter().enumerate() {
+            let same = |range: std::ops::Range<usize>| -> BufferSet {
+                range.filter(|other| specs[*other].source == spec.source).map(|other| 1 << other).sum()
+            };
+            buffers[at].earlier = same(0..at);
+            buffers[at].later = same(at + 1..specs.len());
+        }
         for (at, bound) in reachable_keys(&buffers) {
             let buffer = &mut buffers[at];
             let store = match buffer.source {
@@ -85,7 +94,15 @@ impl JoinShape {
         for at in 0..buffers.len() {
             order_lonely(&mut buffers, at, ranges, leaves, inputs);
         }
-        Self { buffers, n_vars }
+        let all = |buffer: &Buffer| buffer.vars.iter().fold(0, |set, var| set | bit(*var));
+        let uncertain = buffers.iter().fold(0, |set, buffer| set | (all(buffer) & !buffer.certain));
+        Self { buffers, n_vars, uncertain }
+    }
+
+    /// Whether some buffer may leave the variable unbound.
+    #[inline]
+    pub(crate) fn is_uncertain(&self, var: u8) -> bool {
+        self.uncertain & bit(var) != 0
     }
 
     /// Gives the indexes of shared leaves back.
@@ -151,7 +168,7 @@ pub(crate) fn bit(var: u8) -> VarSet {
 
 fn buffer(spec: &BufferSpec) -> Buffer {
     let certain = spec.columns.iter().filter(|(_, certain)| *certain).map(|(var, _)| bit(*var)).sum();
-    Buffer { source: spec.source, vars: spec.columns.iter().map(|(var, _)| *var).collect(), certain, keys: Vec::new(), ranges: Vec::new() }
+    Buffer { source: spec.source, vars: spec.columns.iter().map(|(var, _)| *var).collect(), certain, earlier: 0, later: 0, keys: Vec::new(), ranges: Vec::new() }
 }
 
 /// Every (buffer, bound variables of it) that can come up: starting anywhere, visiting connected
@@ -184,7 +201,10 @@ fn visit_orders(buffers: &[Buffer], add: &mut impl FnMut(usize, VarSet)) {
             continue;
         }
         let bound = buffers.iter().enumerate().filter(|(i, _)| done & (1 << i) != 0).fold(0, |set, (_, b)| set | b.certain);
-        for (at, buffer) in buffers.iter().enumerate().filter(|(i, _)| done & (1 << i) == 0) {
+        let open = || buffers.iter().enumerate().filter(|(i, _)| done & (1 << i) == 0);
+        // A buffer that shares no bound variable is visited only when none does.
+        let any_shares = open().any(|(_, buffer)| buffer.certain & bound != 0);
+        for (at, buffer) in open().filter(|(_, buffer)| !any_shares || buffer.certain & bound != 0) {
             add(at, buffer.certain & bound);
             stack.push(done | (1 << at));
         }

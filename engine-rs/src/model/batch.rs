@@ -6,6 +6,9 @@ use super::TermId;
 pub type Weight = i64;
 
 /// Rows of `width` terms in one flat allocation that is reused from instant to instant.
+/// Up to this many rows, comparing each with each costs less than sorting.
+const SMALL: usize = 16;
+
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     width: usize,
@@ -66,9 +69,13 @@ impl Batch {
         (0..self.len()).map(|i| (self.row(i), self.weights[i]))
     }
 
+    fn has_no_equal_rows(&self) -> bool {
+        (1..self.len()).all(|i| (0..i).all(|j| self.row(i) != self.row(j)))
+    }
+
     /// Adds up the weights of equal rows and drops those that cancel.
     pub fn consolidate(&mut self) {
-        if self.len() < 2 {
+        if self.len() < 2 || (self.len() <= SMALL && self.has_no_equal_rows()) {
             return;
         }
         let mut order: Vec<u32> = (0..self.len() as u32).collect();

@@ -17,13 +17,6 @@ pub(crate) struct RelationToStream {
     pending: Batch,
 }
 
-/// Rows of one report, each with how often it occurs.
-#[derive(Debug, Default)]
-pub(crate) struct Reported {
-    pub inserted: Vec<(Row, Weight)>,
-    pub deleted: Vec<(Row, Weight)>,
-}
-
 impl RelationToStream {
     pub(crate) fn new(operator: R2s, visible: Vec<Option<usize>>) -> Self {
         let pending = Batch::new(visible.len());
@@ -43,23 +36,20 @@ impl RelationToStream {
         }
     }
 
-    /// What to report now. RSTREAM rows still have their hidden columns; the others do not.
-    pub(crate) fn report(&mut self) -> Reported {
-        let mut reported = Reported::default();
-        if self.operator == R2s::Rstream {
-            reported.inserted = self.answer.iter().map(|(row, weight)| (row.clone(), *weight)).collect();
-            return reported;
-        }
+    /// The answer as it is, with hidden columns: what RSTREAM reports.
+    pub(crate) fn answer(&self) -> &RowMap<Weight> {
+        &self.answer
+    }
+
+    /// What has come and gone since the last report, each row once; what the operator does not
+    /// report is left out.
+    pub(crate) fn consolidated(&mut self) -> &Batch {
         self.pending.consolidate();
-        for (row, weight) in self.pending.iter() {
-            if weight > 0 && self.operator != R2s::Dstream {
-                reported.inserted.push((row.into(), weight));
-            } else if weight < 0 && self.operator != R2s::Istream {
-                reported.deleted.push((row.into(), -weight));
-            }
-        }
+        &self.pending
+    }
+
+    pub(crate) fn forget_pending(&mut self) {
         self.pending.clear();
-        reported
     }
 
     /// The part of a row that is shown.

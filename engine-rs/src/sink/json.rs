@@ -3,19 +3,25 @@
 use super::queue::{Answered, QueryResult, Rows};
 use crate::encode::Dictionary;
 use crate::parse::R2s;
-use oxrdf::{Term, TermRef, Variable};
+use oxrdf::{NamedNode, Term, TermRef, Variable};
 use sparesults::{QueryResultsFormat, QueryResultsSerializer};
 use std::fmt::Write;
 
 /// One report as a JSON object: where and when, and the untouched standard format inside.
 #[must_use]
-pub fn envelope_json(query: &str, variables: &[Variable], result: &QueryResult, dictionary: &Dictionary) -> Vec<u8> {
+pub fn envelope_json(
+    query: &str,
+    windows: &[NamedNode],
+    variables: &[Variable],
+    result: &QueryResult,
+    dictionary: &Dictionary,
+) -> Vec<u8> {
     let mut text = String::from("{\"query\":");
     push_string(&mut text, query);
     let _ = write!(text, ",\"seq\":{},\"t\":{},\"windows\":[", result.seq, result.at);
-    for (i, window) in result.windows.iter().enumerate() {
+    for (i, (name, window)) in windows.iter().zip(&result.windows).enumerate() {
         text.push_str(if i > 0 { ",{\"name\":" } else { "{\"name\":" });
-        push_string(&mut text, window.name.as_str());
+        push_string(&mut text, name.as_str());
         let _ = write!(text, ",\"open\":{},\"close\":{}}}", window.open, window.close);
     }
     let _ = write!(text, "],\"r2s\":\"{}\",\"type\":", r2s_name(result.r2s));

@@ -5,4 +5,4 @@ mod queue;
 
 pub use json::{bindings_json, envelope_json, graph_ntriples};
 pub(crate) use queue::ResultQueue;
-pub use queue::{Answered, QueryResult, Rows, WindowBounds};
+pub use queue::{Answered, QueryResult, Rows};

@@ -3,7 +3,8 @@
 use crate::model::TermId;
 use crate::parse::R2s;
 use crate::time::Timestamp;
-use oxrdf::NamedNode;
+use crate::window::WindowBounds;
+use smallvec::SmallVec;
 use std::collections::VecDeque;
 
 /// One report of a query.
@@ -12,17 +13,10 @@ pub struct QueryResult {
     /// Numbers the reports of a query from 1, without gaps.
     pub seq: u64,
     pub at: Timestamp,
-    pub windows: Vec<WindowBounds>,
+    /// What each window of the query covered, in the order of its clauses.
+    pub windows: SmallVec<[WindowBounds; 4]>,
     pub r2s: R2s,
     pub answer: Answered,
-}
-
-/// What a window of the query covered.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct WindowBounds {
-    pub name: NamedNode,
-    pub open: Timestamp,
-    pub close: Timestamp,
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -38,14 +32,15 @@ pub enum Answered {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Rows {
     width: usize,
-    terms: Vec<TermId>,
+    /// Most results are a row or two: those need no allocation.
+    terms: SmallVec<[TermId; 8]>,
     len: usize,
 }
 
 impl Rows {
     #[must_use]
     pub fn new(width: usize) -> Self {
-        Self { width, terms: Vec::new(), len: 0 }
+        Self { width, terms: SmallVec::new(), len: 0 }
     }
 
     pub(crate) fn push(&mut self, row: impl Iterator<Item = TermId>) {

@@ -27,9 +27,9 @@ pub(crate) struct StepRule {
     is_past: bool,
 }
 
-/// The bounds of a window as its user wrote them.
+/// What a window covered, as its user wrote the bounds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ReportedBounds {
+pub struct WindowBounds {
     pub open: Timestamp,
     pub close: Timestamp,
 }
@@ -80,9 +80,9 @@ impl StepRule {
     }
 
 
-    pub(crate) fn reported(&self, k: i64) -> ReportedBounds {
+    pub(crate) fn reported(&self, k: i64) -> WindowBounds {
         let shift = Span::from_millis(self.shift);
-        ReportedBounds { open: self.open(k) - shift, close: self.end(k) - shift }
+        WindowBounds { open: self.open(k) - shift, close: self.end(k) - shift }
     }
 
     /// The first window not yet read before `at`.
@@ -144,20 +144,20 @@ mod tests {
     fn open_closed_bounds_are_reported_as_written() {
         let rule = step(10, 5, 0, Bounds::OpenClosed, false);
         assert_eq!((rule.open(0), rule.end(0), rule.read_at(0)), (at(1), at(11), at(10)));
-        assert_eq!(rule.reported(0), ReportedBounds { open: at(0), close: at(10) });
+        assert_eq!(rule.reported(0), WindowBounds { open: at(0), close: at(10) });
     }
 
     #[test]
     fn a_partial_window_opens_before_t0_and_ends_after_it() {
         let rule = step(10, 5, 0, Bounds::ClosedOpen, true);
-        assert_eq!(rule.reported(rule.first()), ReportedBounds { open: at(-5), close: at(5) });
+        assert_eq!(rule.reported(rule.first()), WindowBounds { open: at(-5), close: at(5) });
     }
 
     #[test]
     fn a_window_in_the_past_is_read_when_now_comes() {
         let kind = WindowKind::Past { from: Span::from_millis(35), to: Span::from_millis(5), slide: Span::from_millis(5) };
         let rule = StepRule::new(&kind, at(0), Bounds::ClosedOpen, false).expect("it steps");
-        assert_eq!(rule.reported(rule.first()), ReportedBounds { open: at(0), close: at(30) });
+        assert_eq!(rule.reported(rule.first()), WindowBounds { open: at(0), close: at(30) });
         assert_eq!(rule.read_at(rule.first()), at(34));
     }
 }

@@ -11,7 +11,36 @@ pub(crate) struct Element {
     pub at: Timestamp,
     /// Number of the event in order of acceptance; terms of the event are in use from here on.
     pub seq: u64,
-    pub triples: Arc<[EncodedTriple]>,
+    pub triples: EventTriples,
+}
+
+/// The triples of an event, shared by the windows it is in; one alone is cheaper to copy.
+#[derive(Clone, Debug)]
+pub(crate) enum EventTriples {
+    One(EncodedTriple),
+    Many(Arc<[EncodedTriple]>),
+}
+
+impl EventTriples {
+    pub(crate) fn as_slice(&self) -> &[EncodedTriple] {
+        match self {
+            Self::One(triple) => std::slice::from_ref(triple),
+            Self::Many(triples) => triples,
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.as_slice().len()
+    }
+}
+
+impl From<&[EncodedTriple]> for EventTriples {
+    fn from(triples: &[EncodedTriple]) -> Self {
+        match triples {
+            [triple] => Self::One(*triple),
+            _ => Self::Many(triples.into()),
+        }
+    }
 }
 
 /// An element entering a window, with the key by which it will expire.
@@ -31,6 +60,6 @@ impl Arrival {
     }
 
     pub(crate) fn triples(&self) -> &[EncodedTriple] {
-        &self.element.triples[self.part.clone()]
+        &self.element.triples.as_slice()[self.part.clone()]
     }
 }

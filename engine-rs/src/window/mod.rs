@@ -11,6 +11,7 @@ mod element;
 mod rule;
 mod window;
 
-pub(crate) use element::Element;
+pub use bounds::WindowBounds;
+pub(crate) use element::{Element, EventTriples};
 pub(crate) use rule::{Reading, Rule};
 pub(crate) use window::{Accepted, Phase, Taken, Window};

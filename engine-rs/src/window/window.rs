@@ -2,7 +2,7 @@
 //!
 //! Cost per element: a push and a pop on two queues; what is in order is never searched.
 
-use super::bounds::{ReportedBounds, StepRule};
+use super::bounds::{WindowBounds, StepRule};
 use super::content::Content;
 use super::element::{Arrival, Element};
 use super::rule::{Reading, Rule};
@@ -145,11 +145,12 @@ impl Window {
             _ => Accepted::Yes,
         };
         if verdict == Accepted::Yes {
-            let place = match self.pending.back() {
-                Some(last) if last.at > element.at => self.pending.partition_point(|e| e.at <= element.at),
-                _ => self.pending.len(),
-            };
-            self.pending.insert(place, element.clone());
+            if self.pending.back().is_some_and(|last| last.at > element.at) {
+                let place = self.pending.partition_point(|e| e.at <= element.at);
+                self.pending.insert(place, element.clone());
+            } else {
+                self.pending.push_back(element.clone());
+            }
         }
         verdict
     }
@@ -217,12 +218,12 @@ impl Window {
     }
 
     /// The bounds and the instant to report for the window last read.
-    pub(crate) fn reported(&self, read_at: Timestamp) -> ReportedBounds {
+    pub(crate) fn reported(&self, read_at: Timestamp) -> WindowBounds {
         match &self.rule {
             Rule::Step(step) if self.reading == Reading::Closed => step.reported(self.next_k - 1),
             Rule::Step(step) => step.reported(self.next_k),
-            Rule::Sliding { width } => ReportedBounds { open: read_at - *width, close: read_at },
-            _ => ReportedBounds { open: Timestamp::MIN, close: read_at },
+            Rule::Sliding { width } => WindowBounds { open: read_at - *width, close: read_at },
+            _ => WindowBounds { open: Timestamp::MIN, close: read_at },
         }
     }
 
@@ -232,6 +233,9 @@ impl Window {
     pub(crate) fn read(&mut self, at: Timestamp, phase: Phase) -> Option<Taken> {
         self.arrivals.clear();
         self.content_changes.clear();
+        if self.pending.is_empty() && !self.waits_for_close() && self.next_expiry().is_none_or(|expiry| expiry > at) {
+            return None;
+        }
         let bound = match self.rule {
             Rule::Step(step) if self.reading == Reading::Closed => {
                 if phase == Phase::Tick || self.next_close() != Some(at) {
@@ -291,6 +295,13 @@ impl Window {
         let bound = self.counted + coming - size + 1;
         while self.pending.front().is_some_and(|e| e.at <= at) {
             let Some(element) = self.pending.pop_front() else { break };
+            if element.triples.len() == 1 {
+                self.counted += 1;
+                if self.counted >= bound {
+                    self.arrivals.push(Arrival::whole(element, self.counted));
+                }
+                continue;
+            }
             for index in 0..element.triples.len() {
                 self.counted += 1;
                 if self.counted >= bound {
@@ -313,13 +324,12 @@ impl Window {
         }
         for arrival in &self.arrivals {
             let entry = InView { expiry_key: arrival.expiry_key, seq: arrival.element.seq };
-            let place = match self.in_view.back() {
-                Some(last) if last.expiry_key > entry.expiry_key => {
-                    self.in_view.partition_point(|v| v.expiry_key <= entry.expiry_key)
-                }
-                _ => self.in_view.len(),
-            };
-            self.in_view.insert(place, entry);
+            if self.in_view.back().is_some_and(|last| last.expiry_key > entry.expiry_key) {
+                let place = self.in_view.partition_point(|v| v.expiry_key <= entry.expiry_key);
+                self.in_view.insert(place, entry);
+            } else {
+                self.in_view.push_back(entry);
+            }
             if let Some(content) = &mut self.content {
                 content.arrive(arrival, &mut self.content_changes);
             }

@@ -276,7 +276,7 @@ impl Naive {
     fn tick_due(&self, r: i64, at_end: bool) -> bool {
         let arrives = (0..self.windows.len()).any(|i| {
             let window = &self.windows[i];
-            let has_event = self.events[&window.stream].iter().any(|e| e.at == r && !e.behind);
+            let has_event = self.events[&window.stream].iter().any(|e| e.at == r && !e.behind && self.covers(i, r, r));
             let is_due = has_event || (at_end && window.unread.iter().any(|e| self.events[&window.stream][*e].at <= r));
             !self.waits_for_close(i) && !self.is_tuple() && is_due && r > self.clock
         });

@@ -117,11 +117,9 @@ class _Generator:
 
     def pair(self) -> Pair:
         rng = self.rng
-        self.dialect = rng.choices(
-            [Dialect.RSPQL, Dialect.CQELS, Dialect.CSPARQL], weights=[65, 25, 10], k=1
-        )[0]
+        self.dialect = rng.choices([Dialect.RSPQL, Dialect.CQELS, Dialect.CSPARQL], weights=[65, 25, 10], k=1)[0]
         self.ordered = self.chance(0.2)
-        self.numbers = rng.choice([INTEGERS, ORDERLY, ODD])
+        self.numbers = rng.choice([INTEGERS, ORDERLY, ORDERLY if self.ordered else ODD])
         self.unit = rng.choice([1, 10, 10, 10, 1000])
         self.streams = [EX + "s1"] if self.chance(0.7) else [EX + "s1", EX + "s2"]
         self.windows = self.make_windows()
@@ -155,7 +153,13 @@ class _Generator:
             case Dialect.CSPARQL:
                 return rng.choice([step, tumbling])
             case Dialect.CQELS:
-                kinds: list[Kind] = [Sliding(self.span()), Triples(rng.randint(1, 5)), Now(), AllSoFar(), step]
+                kinds: list[Kind] = [
+                    Sliding(self.span()),
+                    Triples(rng.randint(1, 5)),
+                    Now(),
+                    AllSoFar(),
+                    step,
+                ]
                 return rng.choices(kinds, weights=[60, 12, 10, 10, 8], k=1)[0]
         until = rng.choice([0, self.span()])
         kinds = [
@@ -176,9 +180,7 @@ class _Generator:
             return Options(report=report, tick=Tick.TUPLE, r2s=R2s.ISTREAM, bag=True)
         lateness = 0 if self.chance(0.75) else self.span()
         t0 = 0 if self.chance(0.7) else rng.randint(-3 * self.unit, 6 * self.unit)
-        common = Options(
-            t0=t0, closed_right=self.chance(0.15), partial=self.chance(0.15), lateness=lateness
-        )
+        common = Options(t0=t0, closed_right=self.chance(0.15), partial=self.chance(0.15), lateness=lateness)
         if self.dialect is Dialect.CSPARQL:
             return replace(common, report=Report(nonempty=self.chance(0.3)))
         kinds = rng.choices(["close", "change", "periodic"], weights=[65, 27, 8], k=1)[0]
@@ -186,12 +188,8 @@ class _Generator:
             kinds = "close"
         tick = Tick.TUPLE if kinds == "change" and lateness == 0 and self.chance(0.3) else Tick.TIME
         periodic = self.span() if kinds == "periodic" or (kinds == "close" and self.chance(0.1)) else None
-        report = Report(
-            close=kinds == "close", change=kinds == "change", nonempty=self.chance(0.3), periodic=periodic
-        )
-        return replace(
-            common, report=report, tick=tick, r2s=rng.choice(list(R2s)), bag=self.chance(0.15)
-        )
+        report = Report(close=kinds == "close", change=kinds == "change", nonempty=self.chance(0.3), periodic=periodic)
+        return replace(common, report=report, tick=tick, r2s=rng.choice(list(R2s)), bag=self.chance(0.15))
 
     # Streams.
 
@@ -239,9 +237,7 @@ class _Generator:
                 floor = now
             else:
                 size = rng.choices([1, 2, 3, 5], weights=[35, 30, 20, 15], k=1)[0]
-                triples = tuple(
-                    rng.choice(pool) if self.chance(0.6) else self.triple(patterns) for _ in range(size)
-                )
+                triples = tuple(rng.choice(pool) if self.chance(0.6) else self.triple(patterns) for _ in range(size))
                 actions.append(Push(rng.choice(streams), at, triples))
                 floor = max(floor, at - query.options.lateness)
         if self.chance(0.8):
@@ -317,14 +313,13 @@ class _Generator:
         """One to four patterns: alone, star, chain, cycle; some end in a measure."""
         rng = self.rng
         x, y, z = self.variable(), self.variable(), self.variable()
-        link = lambda: f":{rng.choice(LINKS)}"  # noqa: E731
         shapes: list[list[Pattern]] = [
-            [(x, link(), y)],
-            [(x, link(), y), (x, link(), z)],
-            [(x, link(), y), (y, link(), z)],
-            [(x, link(), y), (y, link(), z), (z, link(), x)],
-            [(x, link(), y), (y, link(), x)],
-            [(x, link(), x)],
+            [(x, self.link(), y)],
+            [(x, self.link(), y), (x, self.link(), z)],
+            [(x, self.link(), y), (y, self.link(), z)],
+            [(x, self.link(), y), (y, self.link(), z), (z, self.link(), x)],
+            [(x, self.link(), y), (y, self.link(), x)],
+            [(x, self.link(), x)],
         ]
         patterns = rng.choices(shapes, weights=[40, 18, 20, 8, 5, 2], k=1)[0]
         numeric: list[str] = []
@@ -339,6 +334,9 @@ class _Generator:
             patterns = self.with_constant(patterns)
         rng.shuffle(patterns)
         return patterns, variables_of(patterns), [n for n in numeric if n in variables_of(patterns)]
+
+    def link(self) -> str:
+        return f":{self.rng.choice(LINKS)}"
 
     def with_constant(self, patterns: list[Pattern]) -> list[Pattern]:
         """One variable becomes a node, everywhere; at least one variable stays."""
@@ -464,8 +462,6 @@ class _Generator:
     def aggregated(self, where: Group, known: list[str], numeric: list[str]) -> Select:
         rng = self.rng
         grouping = rng.sample(known, min(len(known), rng.choice([0, 1, 1, 1, 2])))
-        if self.numbers is ODD and self.ordered:
-            self.numbers = ORDERLY
         found, having = [], None
         for _ in range(rng.randint(1, 3)):
             call = self.aggregate(known, numeric)

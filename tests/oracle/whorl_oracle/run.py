@@ -27,7 +27,7 @@ from whorl_oracle.model import (
     Triple,
     Window,
 )
-from whorl_oracle.windows import Content, by_arrival, current, edges, first_read_from, occurrences, read_at
+from whorl_oracle.windows import Content, current, edges, first_read_from, occurrences, read_at
 
 # A solution: the values of the projected variables in order, None where unbound.
 Row = tuple[str | None, ...]
@@ -69,6 +69,7 @@ class Oracle:
         self.closed: dict[str, tuple[int, Content]] = {}
         self.shown: dict[str, Content] = {}
         self.reported: Counter[Row] = Counter()
+        self.ticked = -INFINITY
 
     # Actions.
 
@@ -174,7 +175,11 @@ class Oracle:
         """An instant at which every window that can become empty has been empty for a while."""
         assert self.due is not None
         longest = max((span(window.kind) for window in self.windows), default=0)
-        return max([self.due] + [event.at for event in self.events]) + 3 * longest + 3 * (self.options.report.periodic or 0)
+        return (
+            max([self.due] + [event.at for event in self.events])
+            + 3 * longest
+            + 3 * (self.options.report.periodic or 0)
+        )
 
     def is_drained(self, due: int) -> bool:
         """No event is still to come into a window, to be read in one, or on show in one."""
@@ -199,27 +204,46 @@ class Oracle:
         elif report.change:
             found |= {(at, TICK) for at in self.changes(high) if low <= at <= high}
         elif report.periodic is not None:
-            # The multiple t of the period is read like the close of a window: with all that is before t.
-            period = report.periodic
-            first = -(-(low + 1) // period) * period
-            found |= {(at - 1, CLOSE) for at in range(first, high + 2, period)}
+            # The multiple t of the period is read like a window that closes at t.
+            period, ahead = report.periodic, self.ahead()
+            first = -(-(low + ahead) // period) * period
+            found |= {(at - ahead, CLOSE) for at in range(first, high + ahead + 1, period)}
             found |= {(at, CLOSE) for at in self.closes(low, high)}
         return sorted(found)
+
+    def ahead(self) -> int:
+        """How far the instant a close is reported for lies ahead of the instant it is read at."""
+        return 0 if self.options.closed_right else 1
 
     def arrivals(self, *, at_end: bool) -> set[int]:
         """Instants at which events arrive in windows that never close.
 
         An event behind the watermark waits for the next evaluation; at the end there is one for it.
         """
-        found: set[int] = set()
+        return {
+            event.arrived_at
+            for window in self.windows
+            if not isinstance(window.kind, Step | Past)
+            for event in self.of(window)
+            if at_end or event.at == event.arrived_at
+        }
+
+    def something_arrived(self, instant: int) -> bool:
+        """Whether a window that never closes has more to show than at the last tick."""
+        last, self.ticked = self.ticked, instant
         for window in self.windows:
             if isinstance(window.kind, Step | Past):
                 continue
-            events = by_arrival(self.of(window), self.options)
-            if isinstance(window.kind, Elements):
-                events = events[window.kind.step - 1 :: window.kind.step]
-            found |= {event.arrived_at for event in events if at_end or event.at == event.arrived_at}
-        return found
+            step = window.kind.step if isinstance(window.kind, Elements) else 1
+            arrived = [event.arrived_at for event in self.of(window) if self.takes_part(window, event)]
+            before, now = (sum(1 for at in arrived if at <= until) // step for until in (last, instant))
+            if now > before:
+                return True
+        return False
+
+    def takes_part(self, window: Window, event: Event) -> bool:
+        """An event behind the watermark may have come too late for this window, though not for another."""
+        return not isinstance(window.kind, Now) or event.at == event.arrived_at
 
     def closes(self, low: int, high: int) -> set[int]:
         """Instants at which a window is read for the last time."""
@@ -255,10 +279,10 @@ class Oracle:
         """One evaluation at one instant, reported if the report says so."""
         report = self.options.report
         reported_at = self.close_windows(instant) if phase == CLOSE else instant
+        if report.close and phase == TICK and not self.something_arrived(instant):
+            return
         if report.periodic is not None and not report.close and not report.change:
-            if (instant + 1) % report.periodic:
-                return
-            reported_at = instant + 1
+            reported_at = instant + self.ahead()
         contents = {window.name: self.content(window, instant) for window in self.windows}
         changed = self.differs(contents)
         self.shown = contents
@@ -318,7 +342,7 @@ class Oracle:
     def differs(self, contents: dict[str, Content]) -> bool:
         """Whether the content is another one: in a set, a copy of a triple changes nothing."""
         if self.options.bag:
-            return contents != (self.shown or {name: () for name in contents})
+            return contents != (self.shown or dict.fromkeys(contents, ()))
         return any(
             {triple for triple, _ in content} != {triple for triple, _ in self.shown.get(name, ())}
             for name, content in contents.items()
@@ -368,9 +392,7 @@ def can_empty(window: Window) -> bool:
     return isinstance(window.kind, Step | Past | Sliding | Now)
 
 
-def run(
-    windows: Sequence[Window], options: Options, actions: Iterable[Action], evaluate: Evaluate
-) -> list[Answer]:
+def run(windows: Sequence[Window], options: Options, actions: Iterable[Action], evaluate: Evaluate) -> list[Answer]:
     """All answers of a query to a sequence of actions."""
     oracle = Oracle(windows, options, evaluate)
     for action in actions:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from whorl import Engine, Query, Result
+
 from whorl_oracle.compare import same_rows
 from whorl_oracle.model import Advance, Close, Dialect, Past, Push, R2s, Step
 from whorl_oracle.run import Answer, Oracle
@@ -38,7 +39,11 @@ def register(engine: Engine, query: QuerySpec) -> Query:
     options = query.options
     chosen: dict[str, Any] = {}
     if query.dialect is not Dialect.CQELS:
-        chosen = {"t0": options.t0, "bounds": "(]" if options.closed_right else "[)", "partial": options.partial}
+        chosen = {
+            "t0": options.t0,
+            "bounds": "(]" if options.closed_right else "[)",
+            "partial": options.partial,
+        }
         chosen["report"] = options.report.text()
     if query.dialect is Dialect.RSPQL:
         chosen |= {"tick": options.tick.value, "semantics": "bag" if options.bag else "set"}
@@ -84,9 +89,7 @@ def expected_by_action(pair: Pair) -> list[list[Answer]]:
     query = pair.query
     oracle = Oracle(query.windows, query.options, by_pyoxigraph(query, pair.static))
     silent = query.options.r2s is not R2s.RSTREAM
-    return [
-        [one for one in oracle.act(action) if one.inserted or one.deleted or not silent] for action in pair.actions
-    ]
+    return [[one for one in oracle.act(action) if one.inserted or one.deleted or not silent] for action in pair.actions]
 
 
 def difference(pair: Pair, expected: list[list[Answer]], found: list[list[Answer]]) -> str | None:
@@ -112,7 +115,7 @@ def answers_differ(pair: Pair, one: Answer, other: Answer) -> str | None:
     if pair.query.dialect is Dialect.CSPARQL:
         ours, theirs = list(one.windows.values()), list(other.windows.values())
     else:
-        ours = [bounds for bounds in one.windows.values()]
+        ours = list(one.windows.values())
         theirs = [other.windows.get(name) for name in one.windows]
     known = [(a, b) for a, b in zip(ours, theirs, strict=False) if a is not None]
     return "other windows" if any(a != b for a, b in known) else None

@@ -5,7 +5,19 @@ Every function takes all events accepted so far and looks at each of them; nothi
 
 from __future__ import annotations
 
-from whorl_oracle.model import AllSoFar, Elements, Event, Now, Options, Past, Sliding, Step, Tick, Triple, Triples
+from whorl_oracle.model import (
+    AllSoFar,
+    Elements,
+    Event,
+    Now,
+    Options,
+    Past,
+    Sliding,
+    Step,
+    Tick,
+    Triple,
+    Triples,
+)
 
 # The occurrences in a window: (triple, number of the event it came with).
 Content = tuple[tuple[Triple, int], ...]

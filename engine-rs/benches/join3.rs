@@ -1,0 +1,221 @@
+//! Three-way chain join over count windows: the engine against a hand-written loop, in one run.
+//!
+//! `S1(a,b) ⋈ S2(b,c) ⋈ S3(c,d)`, W triples per stream, keys uniform over W values, arrivals in turn;
+//! one event is one arrival and one expiry, and gives about one result. The kernel knows the
+//! schema, the windows and the order of probing; what the engine costs beyond it is the price of
+//! generality. Both count results and add them up, so a fast wrong answer shows.
+
+use std::time::{Duration, Instant};
+use whorl_engine::rdf::{Literal, NamedNode};
+use whorl_engine::{Answered, Engine, EngineOptions, ParseOptions, QueryId, StreamId, TermId, Timestamp};
+
+/// Events measured and rounds of kernel and engine in turn; fewer for a look under a profiler.
+fn setting(name: &str, default: usize) -> usize {
+    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
+}
+
+#[derive(Clone, Copy)]
+struct Event {
+    stream: usize,
+    subject: u32,
+    object: u32,
+}
+
+fn events(width: usize, measured: usize) -> Vec<Event> {
+    let mut state = 42_u64;
+    let mut key = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        ((state >> 20) % width as u64) as u32
+    };
+    (0..3 * width + measured).map(|i| Event { stream: i % 3, subject: key(), object: key() }).collect()
+}
+
+/// Results seen, and a sum that depends on every value of each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Tally {
+    results: u64,
+    sum: u64,
+}
+
+impl Tally {
+    fn add(&mut self, row: [u32; 4]) {
+        self.results += 1;
+        let [a, b, c, d] = row.map(u64::from);
+        self.sum = self.sum.wrapping_add(3 * a + 5 * b + 7 * c + 11 * d);
+    }
+}
+
+mod kernel {
+    use super::{Event, Tally};
+
+    #[derive(Clone, Copy, Default)]
+    struct Row {
+        keys: [u32; 2],
+        /// The older row with the same hash, for each key.
+        older: [u32; 2],
+    }
+
+    /// A window of rows with one chained index per key: newest first, and a row is expired when its
+    /// position is too old, so nothing is ever deleted.
+    struct Window {
+        rows: Vec<Row>,
+        heads: [Vec<u32>; 2],
+        mask: u32,
+        shift: u32,
+        next: u32,
+        width: u32,
+    }
+
+    impl Window {
+        fn new(width: usize) -> Self {
+            let capacity = (width + 1).next_power_of_two();
+            let buckets = width.next_power_of_two();
+            Self {
+                rows: vec![Row::default(); capacity],
+                heads: [vec![0; buckets], vec![0; buckets]],
+                mask: capacity as u32 - 1,
+                shift: 64 - buckets.trailing_zeros(),
+                next: 1,
+                width: width as u32,
+            }
+        }
+
+        fn bucket(&self, key: u32) -> usize {
+            (u64::from(key).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize
+        }
+
+        fn push(&mut self, keys: [u32; 2]) {
+            let mut row = Row { keys, older: [0; 2] };
+            for side in 0..2 {
+                let bucket = self.bucket(keys[side]);
+                row.older[side] = std::mem::replace(&mut self.heads[side][bucket], self.next);
+            }
+            self.rows[(self.next & self.mask) as usize] = row;
+            self.next += 1;
+        }
+
+        fn each(&self, side: usize, key: u32, mut visit: impl FnMut(u32)) {
+            let oldest = self.next.saturating_sub(self.width).max(1);
+            let mut position = self.heads[side][self.bucket(key)];
+            while position >= oldest {
+                let row = self.rows[(position & self.mask) as usize];
+                if row.keys[side] == key {
+                    visit(row.keys[1 - side]);
+                }
+                position = row.older[side];
+            }
+        }
+    }
+
+    pub struct Kernel {
+        windows: [Window; 3],
+    }
+
+    impl Kernel {
+        pub fn new(width: usize) -> Self {
+            Self { windows: [Window::new(width), Window::new(width), Window::new(width)] }
+        }
+
+        pub fn push(&mut self, event: Event, tally: &mut Tally) {
+            let (s, o) = (event.subject, event.object);
+            self.windows[event.stream].push([s, o]);
+            let [first, second, third] = &self.windows;
+            match event.stream {
+                0 => second.each(0, o, |c| third.each(0, c, |d| tally.add([s, o, c, d]))),
+                1 => first.each(1, s, |a| third.each(0, o, |d| tally.add([a, s, o, d]))),
+                _ => second.each(1, s, |b| first.each(1, b, |a| tally.add([a, b, s, o]))),
+            }
+        }
+    }
+}
+
+struct Running {
+    engine: Engine,
+    query: QueryId,
+    streams: [StreamId; 3],
+    predicates: [TermId; 3],
+    numbers: Vec<TermId>,
+    now: i64,
+}
+
+impl Running {
+    fn new(width: usize) -> Self {
+        let mut engine = Engine::new(EngineOptions::default());
+        let text = format!(
+            "PREFIX : <http://ex/> SELECT ?a ?b ?c ?d WHERE {{
+               STREAM :s0 [TRIPLES {width}] {{ ?a :p0 ?b }}
+               STREAM :s1 [TRIPLES {width}] {{ ?b :p1 ?c }}
+               STREAM :s2 [TRIPLES {width}] {{ ?c :p2 ?d }} }}"
+        );
+        let query = engine.register(&text, &ParseOptions::default()).expect("the query registers");
+        let stream = |engine: &Engine, n: usize| engine.stream_id(&format!("http://ex/s{n}")).expect("declared by the query");
+        let streams = [stream(&engine, 0), stream(&engine, 1), stream(&engine, 2)];
+        let mut predicate = |n: usize| engine.pin(&NamedNode::new_unchecked(format!("http://ex/p{n}")).into());
+        let predicates = [predicate(0), predicate(1), predicate(2)];
+        let numbers = (0..width as i64).map(|n| engine.pin(&Literal::from(n).into())).collect();
+        Self { engine, query, streams, predicates, numbers, now: 0 }
+    }
+
+    fn push(&mut self, event: Event) {
+        self.now += 1;
+        let triple = [self.numbers[event.subject as usize], self.predicates[event.stream], self.numbers[event.object as usize]];
+        self.engine.push_encoded(self.streams[event.stream], Timestamp::from_millis(self.now), &[triple]);
+    }
+
+    fn take(&mut self, tally: &mut Tally, number_of: &std::collections::HashMap<TermId, u32>) {
+        for result in self.engine.drain(self.query).expect("the query runs") {
+            let Answered::Bindings { inserted, .. } = result.answer else { continue };
+            for row in inserted.iter() {
+                tally.add([row[0], row[1], row[2], row[3]].map(|id| number_of[&id]));
+            }
+        }
+    }
+}
+
+fn measure_kernel(width: usize, events: &[Event]) -> (Duration, Tally) {
+    let mut kernel = kernel::Kernel::new(width);
+    events[..3 * width].iter().for_each(|event| kernel.push(*event, &mut Tally::default()));
+    let mut tally = Tally::default();
+    let start = Instant::now();
+    events[3 * width..].iter().for_each(|event| kernel.push(*event, &mut tally));
+    (start.elapsed(), tally)
+}
+
+/// The engine's time includes taking its results; turning ids back into numbers is not counted.
+fn measure_engine(width: usize, events: &[Event]) -> (Duration, Tally) {
+    let mut running = Running::new(width);
+    let number_of = running.numbers.iter().enumerate().map(|(n, id)| (*id, n as u32)).collect();
+    for chunk in events[..3 * width].chunks(1024) {
+        chunk.iter().for_each(|event| running.push(*event));
+        running.take(&mut Tally::default(), &number_of);
+    }
+    let (mut spent, mut tally) = (Duration::ZERO, Tally::default());
+    for chunk in events[3 * width..].chunks(1024) {
+        let start = Instant::now();
+        chunk.iter().for_each(|event| running.push(*event));
+        spent += start.elapsed();
+        running.take(&mut tally, &number_of);
+    }
+    (spent, tally)
+}
+
+fn main() {
+    let (measured, rounds, only) = (setting("WHORL_EVENTS", 600_000), setting("WHORL_ROUNDS", 7), setting("WHORL_WIDTH", 0));
+    let ns = |time: Duration| time.as_secs_f64() * 1e9 / measured as f64;
+    for width in [1_000, 10_000, 100_000].into_iter().filter(|width| only == 0 || only == *width) {
+        let events = events(width, measured);
+        let mut pairs = Vec::new();
+        for _ in 0..rounds {
+            let (kernel, expected) = measure_kernel(width, &events);
+            let (engine, got) = measure_engine(width, &events);
+            assert_eq!(got, expected, "the engine gives the kernel's results");
+            pairs.push((ns(kernel), ns(engine)));
+        }
+        pairs.sort_by(|a, b| (a.1 / a.0).total_cmp(&(b.1 / b.0)));
+        let (kernel, engine) = pairs[rounds / 2];
+        let ratios: Vec<String> = pairs.iter().map(|(k, e)| format!("{:.1}", e / k)).collect();
+        println!("join3 W={width}: kernel {kernel:.0} ns/event, engine {engine:.0} ns/event, ratio {:.1} (all: {})", engine / kernel, ratios.join(" "));
+    }
+}

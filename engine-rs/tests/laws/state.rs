@@ -1,0 +1,57 @@
+//! Law 11: when all windows are empty, nothing is kept.
+
+use crate::run::{definition, drained, hold, is_by_count, started, step};
+use crate::scenario::{Scenario, Step};
+use whorl_engine::{EngineOptions, Probing, R2s, Retraction, WindowKind};
+
+#[test]
+fn when_all_windows_are_empty_nothing_is_kept() {
+    hold(11, |scenario: &Scenario, random| {
+        let query = definition(scenario);
+        // These are never empty once something has come.
+        if query.windows.iter().any(|window| is_by_count(&window.kind) || window.kind == WindowKind::All) {
+            return None;
+        }
+        // ISTREAM and DSTREAM compare with the last reported answer (example J: with `nonempty`, the x of the next window
+        // is not new). Where the emptying itself is not reported, that answer is rightly kept: such queries are left out.
+        let steps = |kind: &WindowKind| matches!(kind, WindowKind::Step { .. } | WindowKind::Past { .. });
+        let reports_all = query.report.change || query.report.close && query.windows.iter().all(|w| steps(&w.kind));
+        if query.r2s != R2s::Rstream && (!reports_all || query.report.periodic.is_some()) {
+            return None;
+        }
+        let mut scenario = scenario.clone();
+        scenario.options.report = Some(whorl_engine::Report { nonempty: false, ..query.report });
+        scenario.steps.push(Step::Close);
+        let options = EngineOptions {
+            retraction: *random.pick(&[Retraction::Auto, Retraction::Tree, Retraction::Probe]),
+            probing: Probing::Fixed(random.next()),
+            ..EngineOptions::default()
+        };
+        let (mut engine, query) = started(&scenario, options)?;
+        // What static data alone answers, and the one row of an aggregate over nothing, are there from the beginning.
+        let at_first = engine.state_size();
+        scenario.steps.iter().for_each(|one| step(&mut engine, one));
+        let reports = drained(&mut engine, query).len();
+        step(&mut engine, &Step::Event { stream: "http://ex/s", at: 0, turtle: ":a :p 1 .".to_owned() });
+        engine.close();
+        assert!(engine.state_size() <= at_first, "{at_first} at first, {:?}\n{}", engine.stats(), engine.explain(query).expect("a plan"));
+        Some(reports)
+    });
+}
+
+#[test]
+fn a_query_that_is_let_go_leaves_nothing() {
+    hold(21, |scenario: &Scenario, random| {
+        let (mut engine, query) = started(scenario, EngineOptions::default())?;
+        let steps = scenario.steps.iter().take(1 + random.below(scenario.steps.len()));
+        steps.for_each(|one| step(&mut engine, one));
+        let before = engine.state_size();
+        drained(&mut engine, query);
+        step(&mut engine, &Step::Event { stream: "http://ex/s", at: -1000, turtle: ":a :p 1 .".to_owned() });
+        engine.unregister(query).expect("it runs");
+        // Events within the lateness still wait in their stream, whoever reads it.
+        let waits = !scenario.lateness.is_empty();
+        assert!(waits || engine.state_size() == 0, "{before} before, {:?} after", engine.stats());
+        Some(before)
+    });
+}

@@ -1,0 +1,313 @@
+"""The library as its users see it."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+import pyarrow as pa
+import pyoxigraph as ox
+import pytest
+import rdflib
+import whorl
+from whorl import BlankNode, Engine, Iri, Literal, TimestampError
+
+EX = "http://ex/"
+S = EX + "s"
+EVERYTHING = """
+PREFIX : <http://ex/>
+SELECT ?s ?p ?o FROM NAMED WINDOW :w ON :s [RANGE 10s] WHERE { WINDOW :w { ?s ?p ?o } }
+"""
+
+
+@pytest.fixture
+def engine() -> Engine:
+    return Engine()
+
+
+def objects(engine: Engine, push: object, format: str = "turtle", terms: str = "python") -> list[object]:
+    """What comes back as ?o for one event, by its lexical order."""
+    query = engine.register(EVERYTHING)
+    engine.push(S, 1_000, push, format)  # type: ignore[arg-type]
+    engine.close()
+    return [row["o"] for row in query.rows(terms)]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("format", "text"),
+    [
+        ("turtle", "@prefix : <http://ex/> . :a :p 7 ."),
+        ("ntriples", f'<{EX}a> <{EX}p> "7"^^<http://www.w3.org/2001/XMLSchema#integer> .'),
+        ("nquads", f'<{EX}a> <{EX}p> "7"^^<http://www.w3.org/2001/XMLSchema#integer> .'),
+        ("trig", "PREFIX : <http://ex/> :a :p 7 ."),
+    ],
+)
+@pytest.mark.parametrize("kind", [str, bytes, bytearray])
+def test_every_format_as_text_and_bytes(engine: Engine, format: str, text: str, kind: type) -> None:
+    body = text if kind is str else kind(text.encode())
+    assert objects(engine, body, format) == [7]
+
+
+def test_named_graphs_are_events_with_their_own_times(engine: Engine) -> None:
+    query = engine.register(EVERYTHING)
+    text = """
+    PREFIX : <http://ex/> PREFIX prov: <http://www.w3.org/ns/prov#> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>
+    :g1 prov:generatedAtTime "1970-01-01T00:00:01Z"^^xsd:dateTime .
+    :g2 prov:generatedAtTime "1970-01-01T00:00:12Z"^^xsd:dateTime .
+    :g1 { :a :p 1 } :g2 { :a :p 2 }
+    """
+    assert engine.push(S, None, text, "trig").accepted == 2
+    engine.close()
+    assert [(result.at, [row["o"] for row in result.inserted]) for result in query][:2] == [
+        (10_000, [1]),
+        (20_000, [2]),
+    ]
+
+
+PYTHON_TERMS = [
+    (EX + "b", Iri(EX + "b")),
+    (Iri(EX + "b"), Iri(EX + "b")),
+    (7, 7),
+    (2**80, 2**80),
+    (True, True),
+    (2.5, 2.5),
+    (Decimal("1.50"), Decimal("1.50")),
+    (Literal("some text"), "some text"),
+    (
+        Literal("chat", language="fr"),
+        Literal("chat", "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString", "fr"),
+    ),
+    (Literal("x", EX + "type"), Literal("x", EX + "type")),
+    (datetime(2024, 2, 29, 12, tzinfo=UTC), datetime(2024, 2, 29, 12, tzinfo=UTC)),
+    (rdflib.URIRef(EX + "b"), Iri(EX + "b")),
+    (rdflib.Literal(7), 7),
+    (
+        rdflib.Literal("chat", lang="fr"),
+        Literal("chat", "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString", "fr"),
+    ),
+    (ox.NamedNode(EX + "b"), Iri(EX + "b")),
+    (ox.Literal(7), 7),
+    (ox.Literal("x"), "x"),
+]
+
+
+@pytest.mark.parametrize(("given", "expected"), PYTHON_TERMS, ids=lambda value: repr(value)[:40])
+def test_python_terms_go_in_and_come_out(engine: Engine, given: object, expected: object) -> None:
+    (found,) = objects(engine, [(EX + "a", EX + "p", given)])
+    assert found == expected
+    assert type(found) is type(expected)
+
+
+def test_terms_of_rdflib_and_pyoxigraph_come_out(engine: Engine) -> None:
+    triple = [(EX + "a", EX + "p", Literal("01", "http://www.w3.org/2001/XMLSchema#integer"))]
+    (found,) = objects(engine, triple, terms="rdflib")
+    assert isinstance(found, rdflib.Literal)
+    assert (str(found), found.datatype) == ("01", rdflib.XSD.integer)
+    (again,) = objects(Engine(), triple, terms="pyoxigraph")
+    assert again == ox.Literal("01", datatype=ox.NamedNode("http://www.w3.org/2001/XMLSchema#integer"))
+
+
+def test_lexical_forms_are_terms_and_numbers_are_values(engine: Engine) -> None:
+    """`01` and `1` are two terms (DISTINCT, GROUP BY) and one value (FILTER)."""
+    head = "PREFIX : <http://ex/>"
+    tail = "FROM NAMED WINDOW :w ON :s [RANGE 10s] WHERE { WINDOW :w { ?s :p ?o }"
+    distinct = engine.register(f"{head} SELECT DISTINCT ?o {tail} }}")
+    equal = engine.register(f"{head} SELECT ?o {tail} FILTER(?o = 1) }}")
+    engine.push(S, 1, f"<{EX}a> <{EX}p> 1, 01 .")
+    engine.close()
+    assert sorted(str(row["o"]) for row in distinct.rows("pyoxigraph")) == sorted(
+        str(row["o"]) for row in equal.rows("pyoxigraph")
+    )
+    assert engine.stats()["events"] == 1
+
+
+def test_blank_nodes_are_scoped_to_one_message(engine: Engine) -> None:
+    query = engine.register(EVERYTHING)
+    for _ in range(2):
+        engine.push(S, 1, "_:b <http://ex/p> 1 .")
+    engine.close()
+    subjects = [row["s"] for row in query.rows()]
+    assert len(set(subjects)) == 2
+    assert all(isinstance(subject, BlankNode) for subject in subjects)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        [("http://ex/a", "http://ex/p")],
+        [("http://ex/a", "http://ex/p", object())],
+        [(1, "http://ex/p", 1)],
+        [("http://ex/a", Literal("p"), 1)],
+        ["http://ex/a"],
+        7,
+    ],
+    ids=repr,
+)
+def test_what_is_no_triple_is_a_type_error(engine: Engine, bad: object) -> None:
+    engine.declare_stream(S)
+    with pytest.raises(TypeError):
+        engine.push(S, 1, bad)
+
+
+def test_a_string_is_not_taken_for_an_iri(engine: Engine) -> None:
+    engine.declare_stream(S)
+    with pytest.raises(ValueError, match=r"whorl\.Literal"):
+        engine.push(S, 1, [(EX + "a", EX + "p", "some text")])
+
+
+def test_times_are_milliseconds_or_aware_datetimes(engine: Engine) -> None:
+    query = engine.register(EVERYTHING)
+    engine.declare_stream(EX + "other", lateness=timedelta(seconds=3), idle_timeout=500)
+    engine.push(S, datetime(1970, 1, 1, 0, 0, 5, tzinfo=UTC), [(EX + "a", EX + "p", 1)])
+    engine.advance_to(datetime(1970, 1, 1, 0, 0, 10, tzinfo=UTC))
+    (result,) = query
+    assert (result.at, result.time) == (10_000, datetime(1970, 1, 1, 0, 0, 10, tzinfo=UTC))
+    assert result.windows == (whorl.WindowBounds(EX + "w", 0, 10_000),)
+    with pytest.raises(TimestampError) as caught:
+        engine.push(S, datetime(1970, 1, 1), [])  # noqa: DTZ001
+    assert caught.value.code == "timestamp.naive"
+
+
+def test_late_events_are_counted(engine: Engine) -> None:
+    engine.register(EVERYTHING)
+    assert engine.push(S, 25_000, [(EX + "a", EX + "p", 1)]) == (1, 0)
+    assert engine.push(S, 3_000, [(EX + "a", EX + "p", 2)]) == (0, 1)
+    (stream,) = engine.stats()["streams"]
+    assert (stream["late"], stream["watermark"]) == (1, 25_000)
+
+
+def test_results_are_standard_json_in_an_envelope(engine: Engine) -> None:
+    query = engine.register(EVERYTHING, "all")
+    engine.push(S, 1, [(EX + "a", EX + "p", 1)])
+    engine.advance_to(10_000)
+    (envelope,) = (json.loads(one) for one in query.results())
+    assert (envelope["query"], envelope["seq"], envelope["t"], envelope["type"]) == (
+        "all",
+        1,
+        10_000,
+        "bindings",
+    )
+    assert envelope["results"]["head"]["vars"] == ["s", "p", "o"]
+    assert envelope["results"]["results"]["bindings"][0]["s"] == {"type": "uri", "value": EX + "a"}
+    assert query.results() == []
+
+
+def test_ask_and_construct(engine: Engine) -> None:
+    window = "FROM NAMED WINDOW :w ON :s [RANGE 10s]"
+    ask = engine.register(f"PREFIX : <http://ex/> ASK {window} WHERE {{ WINDOW :w {{ ?s :p 1 }} }}")
+    construct = engine.register(
+        f"PREFIX : <http://ex/> CONSTRUCT {{ ?s :q ?o }} {window} WHERE {{ WINDOW :w {{ ?s :p ?o }} }}"
+    )
+    engine.push(S, 1, [(EX + "a", EX + "p", 1)])
+    engine.advance_to(10_000)
+    assert [result.boolean for result in ask] == [True]
+    (result,) = construct
+    assert result.kind == "graph"
+    assert result.inserted == ((Iri(EX + "a"), Iri(EX + "q"), 1),)
+
+
+def test_static_data_joins_streams(engine: Engine) -> None:
+    assert engine.load(None, "@prefix : <http://ex/> . :a :type :Room . :b :type :Hall .") == 2
+    query = engine.register(
+        "PREFIX : <http://ex/> SELECT ?s FROM NAMED WINDOW :w ON :s [RANGE 10s]"
+        " WHERE { WINDOW :w { ?s :p ?o } ?s :type :Room }"
+    )
+    engine.push(S, 1, [(EX + name, EX + "p", 1) for name in "abc"])
+    engine.close()
+    assert query.rows() == [{"s": Iri(EX + "a")}]
+
+
+def test_unregistered_queries_are_gone_and_the_others_stay(engine: Engine) -> None:
+    first, second = engine.register(EVERYTHING), engine.register(EVERYTHING)
+    first.unregister()
+    engine.push(S, 1, [(EX + "a", EX + "p", 1)])
+    engine.advance_to(10_000)
+    assert len(second.rows()) == 1
+    with pytest.raises(whorl.UnknownQueryError):
+        first.rows()
+
+
+def test_explain_and_context_manager() -> None:
+    with Engine() as engine:
+        query = engine.register(EVERYTHING)
+        assert query.explain()
+        engine.push(S, 1, [(EX + "a", EX + "p", 1)])
+    assert len(query.rows()) == 1
+
+
+# Arrow.
+
+
+def test_arrow_rows_with_times_are_events(engine: Engine) -> None:
+    query = engine.register(EVERYTHING)
+    table = pa.table({"s": [EX + "a", EX + "b"], "p": [EX + "p"] * 2, "o": [1, 2], "t": [1_000, 12_000]})
+    assert engine.push(S, None, table) == (2, 0)
+    engine.close()
+    assert [(result.at, len(result.inserted)) for result in query][:2] == [(10_000, 1), (20_000, 1)]
+
+
+def test_arrow_with_one_time_is_one_event(engine: Engine) -> None:
+    batch = pa.record_batch({"s": [EX + "a", "_:b"], "p": [EX + "p"] * 2, "o": [EX + "x", '"text"@en']})
+    found = objects(engine, batch)
+    assert len(found) == 2
+    assert engine.stats()["events"] == 1
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        (pa.array([7], pa.int32()), 7),
+        (pa.array([2.5], pa.float32()), 2.5),
+        (pa.array([True]), True),
+        (pa.array([EX + "x"], pa.large_string()), Iri(EX + "x")),
+        (pa.array([EX + "x"]).dictionary_encode(), Iri(EX + "x")),
+        (pa.array([Decimal("1.50")]), Decimal("1.50")),
+    ],
+    ids=["int", "float", "bool", "large_string", "dictionary", "decimal"],
+)
+def test_arrow_column_types(engine: Engine, column: pa.Array, expected: object) -> None:
+    table = pa.table({"s": [EX + "a"], "p": [EX + "p"], "o": column})
+    assert objects(engine, table) == [expected]
+
+
+def test_arrow_datatype_and_language_columns(engine: Engine) -> None:
+    table = pa.table(
+        {
+            "s": [EX + "a"] * 3,
+            "p": [EX + "p"] * 3,
+            "o": ["5", "chat", EX + "x"],
+            "datatype": ["http://www.w3.org/2001/XMLSchema#integer", None, None],
+            "lang": [None, "fr", None],
+        }
+    )
+    found = objects(engine, table, terms="pyoxigraph")
+    assert set(found) == {ox.Literal(5), ox.Literal("chat", language="fr"), ox.NamedNode(EX + "x")}
+
+
+@pytest.mark.parametrize(
+    ("columns", "match"),
+    [
+        ({"s": [EX + "a"], "p": [EX + "p"]}, "'o' is missing"),
+        ({"s": ["no iri"], "p": [EX + "p"], "o": [1]}, "row 0"),
+        ({"s": [None], "p": [EX + "p"], "o": [1]}, "column 's' is empty"),
+    ],
+)
+def test_arrow_that_holds_no_triples_is_refused(engine: Engine, columns: dict[str, list[object]], match: str) -> None:
+    engine.declare_stream(S)
+    with pytest.raises(whorl.IngestError, match=match):
+        engine.push(S, 1, pa.table(columns))
+
+
+def test_answers_as_arrow_and_pandas(engine: Engine) -> None:
+    text = "PREFIX : <http://ex/> SELECT ?s ?o FROM NAMED WINDOW :w ON :s [RANGE 10s] WHERE { WINDOW :w { ?s :p ?o } }"
+    typed, plain, frame = (engine.register(text) for _ in range(3))
+    engine.push(S, 1, [(EX + "a", EX + "p", 1), (EX + "b", EX + "p", 2.5)])
+    engine.advance_to(10_000)
+    table = typed.to_arrow()
+    assert table.column_names == ["seq", "t", "sign", "s", "o"]
+    assert table.schema.field("o").type == pa.float64()
+    assert sorted(table["o"].to_pylist()) == [1.0, 2.5]
+    assert plain.to_arrow("text").schema.field("o").type == pa.string()
+    assert list(frame.to_pandas()["t"]) == [10_000, 10_000]
+    assert typed.to_arrow().num_rows == 0
