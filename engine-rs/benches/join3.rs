@@ -5,6 +5,8 @@
 //! schema, the windows and the order of probing; what the engine costs beyond it is the price of
 //! generality. Both count results and add them up, so a fast wrong answer shows.
 
+#![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
+
 use std::time::{Duration, Instant};
 use whorl_engine::rdf::{Literal, NamedNode};
 use whorl_engine::{Answered, Engine, EngineOptions, ParseOptions, QueryId, StreamId, TermId, Timestamp};
@@ -88,8 +90,8 @@ mod kernel {
 
         fn push(&mut self, keys: [u32; 2]) {
             let mut row = Row { keys, older: [0; 2] };
-            for side in 0..2 {
-                let bucket = self.bucket(keys[side]);
+            for (side, key) in keys.into_iter().enumerate() {
+                let bucket = self.bucket(key);
                 row.older[side] = std::mem::replace(&mut self.heads[side][bucket], self.next);
             }
             self.rows[(self.next & self.mask) as usize] = row;
@@ -150,7 +152,8 @@ impl Running {
                STREAM :s2 [TRIPLES {width}] {{ ?c :p2 ?d }} }}"
         );
         let query = engine.register(&text, &ParseOptions::default()).expect("the query registers");
-        let stream = |engine: &Engine, n: usize| engine.stream_id(&format!("http://ex/s{n}")).expect("declared by the query");
+        let stream =
+            |engine: &Engine, n: usize| engine.stream_id(&format!("http://ex/s{n}")).expect("declared by the query");
         let streams = [stream(&engine, 0), stream(&engine, 1), stream(&engine, 2)];
         let mut predicate = |n: usize| engine.pin(&NamedNode::new_unchecked(format!("http://ex/p{n}")).into());
         let predicates = [predicate(0), predicate(1), predicate(2)];
@@ -160,7 +163,8 @@ impl Running {
 
     fn push(&mut self, event: Event) {
         self.now += 1;
-        let triple = [self.numbers[event.subject as usize], self.predicates[event.stream], self.numbers[event.object as usize]];
+        let triple =
+            [self.numbers[event.subject as usize], self.predicates[event.stream], self.numbers[event.object as usize]];
         self.engine.push_encoded(self.streams[event.stream], Timestamp::from_millis(self.now), &[triple]);
     }
 
@@ -202,7 +206,8 @@ fn measure_engine(width: usize, events: &[Event]) -> (Duration, Tally) {
 }
 
 fn main() {
-    let (measured, rounds, only) = (setting("WHORL_EVENTS", 600_000), setting("WHORL_ROUNDS", 7), setting("WHORL_WIDTH", 0));
+    let (measured, rounds, only) =
+        (setting("WHORL_EVENTS", 600_000), setting("WHORL_ROUNDS", 7), setting("WHORL_WIDTH", 0));
     let ns = |time: Duration| time.as_secs_f64() * 1e9 / measured as f64;
     for width in [1_000, 10_000, 100_000].into_iter().filter(|width| only == 0 || only == *width) {
         let events = events(width, measured);
@@ -216,6 +221,10 @@ fn main() {
         pairs.sort_by(|a, b| (a.1 / a.0).total_cmp(&(b.1 / b.0)));
         let (kernel, engine) = pairs[rounds / 2];
         let ratios: Vec<String> = pairs.iter().map(|(k, e)| format!("{:.1}", e / k)).collect();
-        println!("join3 W={width}: kernel {kernel:.0} ns/event, engine {engine:.0} ns/event, ratio {:.1} (all: {})", engine / kernel, ratios.join(" "));
+        println!(
+            "join3 W={width}: kernel {kernel:.0} ns/event, engine {engine:.0} ns/event, ratio {:.1} (all: {})",
+            engine / kernel,
+            ratios.join(" ")
+        );
     }
 }

@@ -25,11 +25,15 @@ pub enum EngineError {
     QueryFailed { query: u64, reason: String },
     #[error("the event has no time (hint: give a time with the push, or set the stream's timestamp predicate)")]
     TimestampMissing,
-    #[error("the value {value} of the timestamp predicate is not a dateTime with a zone nor an integer in milliseconds")]
+    #[error(
+        "the value {value} of the timestamp predicate is not a dateTime with a zone nor an integer in milliseconds"
+    )]
     BadTimestamp { value: String },
     #[error("the watermark of stream <{stream}> is {watermark} and cannot go back to {at}")]
     WatermarkRegression { stream: String, watermark: Timestamp, at: Timestamp },
-    #[error("the event at {at} would close {windows} windows that report although empty (hint: report nonempty, or check the time)")]
+    #[error(
+        "the event at {at} would close {windows} windows that report although empty (hint: report nonempty, or check the time)"
+    )]
     TooFarAhead { at: Timestamp, windows: u64 },
 }
 

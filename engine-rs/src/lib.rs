@@ -5,31 +5,32 @@
 //! the same input gives the same output, every run. Below, each module imports only from modules
 //! listed above it.
 
+mod aggregate;
+mod encode;
+mod engine;
 mod error;
-mod time;
+mod expr;
+mod flow;
+mod group;
+mod index;
+mod join;
+mod leaf;
 mod model;
 mod parse;
-mod encode;
-mod store;
-mod expr;
-mod aggregate;
-mod window;
-mod index;
-mod leaf;
-mod flow;
-mod join;
-mod shape;
-mod group;
-mod topk;
-mod reevaluate;
 mod plan;
 mod r2s;
+mod reevaluate;
+mod shape;
 mod sink;
-mod engine;
+mod store;
+mod time;
+mod topk;
+mod window;
 
 pub use encode::Dictionary;
 pub use engine::{
-    Engine, EngineOptions, EngineStats, IngestReport, QueryId, QueryStats, StreamCounts, StreamId, StreamOptions, StreamStats,
+    Engine, EngineOptions, EngineStats, IngestReport, QueryId, QueryStats, StreamCounts, StreamId, StreamOptions,
+    StreamStats,
 };
 pub use error::EngineError;
 pub use join::Probing;
@@ -39,9 +40,9 @@ pub use parse::{
     Report, StreamName, Tick, WindowClause, WindowKind, parse_query, parse_rdf,
 };
 pub use plan::{PlanError, Retraction};
-pub use window::WindowBounds;
 pub use sink::{Answered, QueryResult, Rows, bindings_json, envelope_json, graph_ntriples};
 pub use time::{Span, Timestamp};
+pub use window::WindowBounds;
 
 /// The RDF terms the engine speaks.
 pub mod rdf {

@@ -11,6 +11,7 @@
 //! static :a :p :b                 Turtle for the default graph
 //! at 4   :r1 :temp 20             an event on :s; seconds, or 4500ms
 //! at 4 on :s2 …                   an event on another stream
+//! load :a :p :c                   more Turtle for the default graph, while the query runs
 //! watermark 10                    no more events before
 //! close                           all streams end
 //! expect
@@ -21,8 +22,8 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use whorl_engine::{
-    Answered, Bounds, ContentSemantics, Dialect, Engine, EngineOptions, ParseOptions, QueryId, QueryResult, R2s, RdfFormat, Report,
-    Rows, Span, StreamOptions, TermId, Tick, Timestamp,
+    Answered, Bounds, ContentSemantics, Dialect, Engine, EngineOptions, ParseOptions, QueryId, QueryResult, R2s,
+    RdfFormat, Report, Rows, Span, StreamOptions, TermId, Tick, Timestamp,
 };
 
 const PREFIXES: &str = "PREFIX : <http://ex/> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> ";
@@ -39,6 +40,7 @@ struct Case {
 
 enum Step {
     Event { at: Timestamp, stream: String, turtle: String },
+    Load(String),
     Watermark(Timestamp),
     Close,
 }
@@ -82,7 +84,9 @@ fn set_option(options: &mut ParseOptions, key: &str, value: &str) {
         "t0" => options.t0 = Some(Timestamp::from_millis(millis(value))),
         "bounds" => options.bounds = Some(if value == "(]" { Bounds::OpenClosed } else { Bounds::ClosedOpen }),
         "partial" => options.partial = Some(value == "true"),
-        "semantics" => options.semantics = Some(if value == "bag" { ContentSemantics::Bag } else { ContentSemantics::Set }),
+        "semantics" => {
+            options.semantics = Some(if value == "bag" { ContentSemantics::Bag } else { ContentSemantics::Set })
+        }
         "r2s" => {
             options.r2s = Some(match value {
                 "istream" => R2s::Istream,
@@ -142,6 +146,7 @@ fn parse(text: &str) -> Case {
                 let turtle = format!("{} .", rest.trim().trim_end_matches('.'));
                 case.steps.push(Step::Event { at: Timestamp::from_millis(millis(at)), stream, turtle });
             }
+            "load" => case.steps.push(Step::Load(rest.to_owned())),
             "watermark" => case.steps.push(Step::Watermark(Timestamp::from_millis(millis(rest)))),
             "close" => case.steps.push(Step::Close),
             other => panic!("unknown line {other}"),
@@ -155,19 +160,23 @@ fn run(case: &Case, options: EngineOptions) -> String {
     for (stream, settings) in &case.streams {
         engine.declare_stream(stream, settings.clone()).expect("stream");
     }
-    for turtle in &case.statics {
+    let load = |engine: &mut Engine, turtle: &str| {
         engine.load(None, format!("{PREFIXES} {turtle} .").as_bytes(), RdfFormat::Turtle).expect("static data");
-    }
+    };
+    case.statics.iter().for_each(|turtle| load(&mut engine, turtle));
     let query = engine.register(&format!("{PREFIXES}{}", case.query), &case.options).expect("the query registers");
     let mut text = String::new();
     for step in &case.steps {
         match step {
             Step::Event { at, stream, turtle } => {
-                let report = engine.push(stream, Some(*at), format!("{PREFIXES}{turtle}").as_bytes(), RdfFormat::Turtle).expect("event");
+                let report = engine
+                    .push(stream, Some(*at), format!("{PREFIXES}{turtle}").as_bytes(), RdfFormat::Turtle)
+                    .expect("event");
                 if report.late > 0 {
                     writeln!(text, "late {}", time(*at)).expect("text");
                 }
             }
+            Step::Load(turtle) => load(&mut engine, turtle),
             Step::Watermark(at) => engine.advance_to(*at).expect("watermark"),
             Step::Close => engine.close(),
         }
@@ -198,7 +207,9 @@ fn render_result(engine: &Engine, result: &QueryResult, text: &mut String) {
         }
         Answered::Bindings { inserted, deleted } | Answered::Graph { inserted, deleted } => (inserted, deleted),
     };
-    let rows = |rows: &Rows| rows.iter().map(|row| row.iter().map(|id| term(engine, *id)).collect::<Vec<_>>().join(" ")).collect::<Vec<_>>();
+    let rows = |rows: &Rows| {
+        rows.iter().map(|row| row.iter().map(|id| term(engine, *id)).collect::<Vec<_>>().join(" ")).collect::<Vec<_>>()
+    };
     if result.r2s == R2s::Rstream {
         let shown = rows(inserted);
         let shown = if shown.is_empty() { "none".to_owned() } else { shown.join(" | ") };
@@ -217,7 +228,9 @@ fn term(engine: &Engine, id: TermId) -> String {
         whorl_engine::rdf::Term::NamedNode(node) => {
             node.as_str().strip_prefix("http://ex/").map_or_else(|| node.to_string(), str::to_owned)
         }
-        whorl_engine::rdf::Term::Literal(literal) if literal.datatype().as_str().ends_with("#integer") => literal.value().to_owned(),
+        whorl_engine::rdf::Term::Literal(literal) if literal.datatype().as_str().ends_with("#integer") => {
+            literal.value().to_owned()
+        }
         other => other.to_string().replace("http://www.w3.org/2001/XMLSchema#", "xsd:"),
     }
 }
@@ -225,7 +238,10 @@ fn term(engine: &Engine, id: TermId) -> String {
 fn files() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/cases");
     let entries = std::fs::read_dir(&folder).expect("the folder of cases");
-    let mut files: Vec<_> = entries.map(|entry| entry.expect("entry").path()).filter(|p| p.extension().is_some_and(|e| e == "case")).collect();
+    let mut files: Vec<_> = entries
+        .map(|entry| entry.expect("entry").path())
+        .filter(|p| p.extension().is_some_and(|e| e == "case"))
+        .collect();
     files.sort();
     files
 }
@@ -237,7 +253,13 @@ fn ways() -> Vec<EngineOptions> {
     vec![
         base,
         EngineOptions { retraction: Retraction::Tree, probing: Probing::Fixed(1), ..base },
-        EngineOptions { retraction: Retraction::Probe, probing: Probing::Fixed(2), sharing: false, hash_seed: 7, ..base },
+        EngineOptions {
+            retraction: Retraction::Probe,
+            probing: Probing::Fixed(2),
+            sharing: false,
+            hash_seed: 7,
+            ..base
+        },
     ]
 }
 

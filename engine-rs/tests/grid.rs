@@ -51,7 +51,8 @@ impl Cell {
     fn events(&self) -> Vec<i64> {
         let around = |b: i64| [b - 1, b, b + 1];
         let edges = |ks: &[i64]| {
-            let mut times: Vec<i64> = ks.iter().flat_map(|k| around(self.open(*k)).into_iter().chain(around(self.close(*k)))).collect();
+            let mut times: Vec<i64> =
+                ks.iter().flat_map(|k| around(self.open(*k)).into_iter().chain(around(self.close(*k)))).collect();
             times.sort_unstable();
             times
         };
@@ -72,7 +73,17 @@ impl Cell {
             // Out of order: behind the watermark, before and behind closes.
             _ => {
                 let (open, close) = (self.open(1), self.close(1));
-                vec![open + 1, open, close, close - 1, close + self.slide, open - 1, close + 1, close + self.slide - 1, self.t0]
+                vec![
+                    open + 1,
+                    open,
+                    close,
+                    close - 1,
+                    close + self.slide,
+                    open - 1,
+                    close + 1,
+                    close + self.slide - 1,
+                    self.t0,
+                ]
             }
         }
     }
@@ -101,12 +112,14 @@ impl Cell {
     fn all_until(&self, events: &[i64], watermark: i64) -> Vec<Seen> {
         let first = events[0];
         let (contents, _) = self.contents(events);
-        let reported = contents.into_iter().filter(|(k, _)| !self.has_closed(*k, first) && self.has_closed(*k, watermark));
+        let reported =
+            contents.into_iter().filter(|(k, _)| !self.has_closed(*k, first) && self.has_closed(*k, watermark));
         reported.map(|(k, content)| (self.open(k), self.close(k), content)).collect()
     }
 
     fn nonempty(&self, events: &[i64]) -> Vec<Seen> {
-        let full = |(k, content): (i64, Vec<usize>)| (!content.is_empty()).then(|| (self.open(k), self.close(k), content));
+        let full =
+            |(k, content): (i64, Vec<usize>)| (!content.is_empty()).then(|| (self.open(k), self.close(k), content));
         self.contents(events).0.into_iter().filter_map(full).collect()
     }
 
@@ -143,7 +156,10 @@ impl Cell {
         let expected = (self.all_until(&events, end), self.nonempty(&events), self.contents(&events).1);
         match (&until_end, &all_full, late) == (&expected.0, &expected.1, expected.2) {
             true => Ok(()),
-            false => Err(format!("{self:?}\nevents {events:?}\nexpected {expected:?}\ngot {:?}", (until_end, all_full, late))),
+            false => Err(format!(
+                "{self:?}\nevents {events:?}\nexpected {expected:?}\ngot {:?}",
+                (until_end, all_full, late)
+            )),
         }
     }
 }
@@ -158,10 +174,12 @@ fn triple(number: usize) -> rdf::Triple {
 
 fn seen(engine: &mut Engine, query: QueryId) -> Vec<Seen> {
     let results = engine.drain(query).expect("results");
-    let number = |text: String| text.trim_start_matches("<http://ex/e").trim_end_matches('>').parse().expect("a number");
+    let number =
+        |text: String| text.trim_start_matches("<http://ex/e").trim_end_matches('>').parse().expect("a number");
     let one = |result: &whorl_engine::QueryResult| {
         let Answered::Bindings { inserted, .. } = &result.answer else { panic!("SELECT gives bindings") };
-        let mut events: Vec<usize> = inserted.iter().map(|row| number(engine.dictionary().term(row[0]).to_string())).collect();
+        let mut events: Vec<usize> =
+            inserted.iter().map(|row| number(engine.dictionary().term(row[0]).to_string())).collect();
         events.sort_unstable();
         let window = result.windows[0];
         assert_eq!(result.at, window.close, "a report carries the close of its window");

@@ -31,7 +31,10 @@ fn node(name: &str) -> NamedNode {
 fn event(number: i64) -> [Triple; 2] {
     let this = node(&format!("event/{number}"));
     let text = Literal::new_simple_literal(format!("a text that belongs to event {number} alone"));
-    [Triple::new(this.clone(), node("says"), text), Triple::new(this, node("after"), node(&format!("event/{}", number - 1)))]
+    [
+        Triple::new(this.clone(), node("says"), text),
+        Triple::new(this, node("after"), node(&format!("event/{}", number - 1))),
+    ]
 }
 
 /// Resident memory in kB, where the system tells.
@@ -48,7 +51,9 @@ fn take(engine: &mut Engine, queries: &[QueryId]) -> usize {
 #[test]
 fn new_terms_without_end_do_not_add_up() {
     let mut engine = Engine::new(EngineOptions::default());
-    let register = |text: &&str| engine.register(&format!("PREFIX : <http://ex/> {text}"), &ParseOptions::default()).expect("a query");
+    let register = |text: &&str| {
+        engine.register(&format!("PREFIX : <http://ex/> {text}"), &ParseOptions::default()).expect("a query")
+    };
     let queries: Vec<QueryId> = QUERIES.iter().map(register).collect();
     let events = n_events();
     let (mut terms, mut state, mut memory, mut reports) = (Vec::new(), Vec::new(), None, 0);
@@ -70,7 +75,8 @@ fn new_terms_without_end_do_not_add_up() {
     assert!(reports as i64 > events / 100, "the queries must answer: {reports} reports");
     for (what, samples) in [("terms", &terms), ("state", &state)] {
         let after_warm_up = &samples[1..];
-        let (least, most) = (after_warm_up.iter().min().expect("samples"), after_warm_up.iter().max().expect("samples"));
+        let (least, most) =
+            (after_warm_up.iter().min().expect("samples"), after_warm_up.iter().max().expect("samples"));
         assert!(most <= &(2 * least), "{what} grow: {samples:?}");
     }
     if let (Some(before), Some(after)) = (memory, resident()) {

@@ -170,8 +170,8 @@ def test_control_c_interrupts_a_long_push() -> None:
         engine.declare_stream("http://ex/s")
         n = 200_000
         table = pa.table({"s": ["http://ex/a"] * n, "p": ["http://ex/p"] * n, "o": range(n), "t": range(n)})
-        print("ready", flush=True)
         try:
+            print("ready", flush=True)
             while True:
                 engine.push("http://ex/s", None, table)
         except KeyboardInterrupt:

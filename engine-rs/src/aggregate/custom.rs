@@ -1,39 +1,40 @@
 //! Aggregates beyond SPARQL, called by IRI, and their naive twins for the reference evaluator.
 
-use super::{AggregateKind, statistics};
+use super::{AggregateKind, AggregateSpec, statistics};
 use crate::encode::Dictionary;
 use crate::expr::{Number, Value, compare_terms};
+use crate::parse::AGGREGATE_PREFIX;
 use oxrdf::{NamedNode, NamedNodeRef, Term};
 use spareval::{AggregateFunctionAccumulator, QueryEvaluator};
 
-const PREFIX: &str = "urn:whorl:agg:";
-
-/// The aggregate behind an IRI: `urn:whorl:agg:` and `median`, `percentile:<fraction>`, `stddev`
-/// (or `stddev_samp`), `stddev_pop`, `variance` (`var_samp`), `variance_pop` (`var_pop`).
+/// The aggregate behind an IRI, and whether it is over distinct terms: `urn:whorl:agg:` and `median`,
+/// `percentile:<fraction>`, `stddev` (or `stddev_samp`), `stddev_pop`, `variance` (`var_samp`) or
+/// `var_pop`; `:distinct` at the end.
 #[must_use]
-pub fn kind_of_custom(name: &NamedNodeRef<'_>) -> Option<AggregateKind> {
-    let name = name.as_str().strip_prefix(PREFIX)?;
-    if let Some(fraction) = name.strip_prefix("percentile:") {
-        let fraction = fraction.parse().ok().filter(|fraction| (0.0..=1.0).contains(fraction))?;
-        return Some(AggregateKind::Percentile(fraction));
-    }
-    Some(match name {
+pub fn custom_aggregate(name: NamedNodeRef<'_>) -> Option<AggregateSpec> {
+    let name = name.as_str().strip_prefix(AGGREGATE_PREFIX)?;
+    let (name, distinct) = name.strip_suffix(":distinct").map_or((name, false), |name| (name, true));
+    let kind = match name {
         "median" => AggregateKind::Median,
         "stddev" | "stddev_samp" => AggregateKind::StdDev { sample: true },
         "stddev_pop" => AggregateKind::StdDev { sample: false },
-        "variance" | "variance_samp" | "var_samp" => AggregateKind::Variance { sample: true },
-        "variance_pop" | "var_pop" => AggregateKind::Variance { sample: false },
-        _ => return None,
-    })
+        "variance" | "var_samp" => AggregateKind::Variance { sample: true },
+        "var_pop" => AggregateKind::Variance { sample: false },
+        _ => {
+            let fraction = name.strip_prefix("percentile:")?.parse().ok();
+            AggregateKind::Percentile(fraction.filter(|fraction| (0.0..=1.0).contains(fraction))?)
+        }
+    };
+    Some(AggregateSpec { kind, distinct })
 }
 
 /// Teaches the reference evaluator those of the named aggregates that are ours.
 #[must_use]
 pub fn register_custom_aggregates(mut evaluator: QueryEvaluator, names: &[NamedNode]) -> QueryEvaluator {
     for name in names {
-        if let Some(kind) = kind_of_custom(&name.as_ref()) {
+        if let Some(AggregateSpec { kind, distinct }) = custom_aggregate(name.as_ref()) {
             evaluator = evaluator.with_custom_aggregate_function(name.clone(), move || {
-                Box::new(Naive { kind: kind.clone(), terms: Vec::new() })
+                Box::new(Naive { kind: kind.clone(), distinct, terms: Vec::new() })
             });
         }
     }
@@ -43,12 +44,15 @@ pub fn register_custom_aggregates(mut evaluator: QueryEvaluator, names: &[NamedN
 /// Collects all values and computes at the end.
 struct Naive {
     kind: AggregateKind,
+    distinct: bool,
     terms: Vec<Term>,
 }
 
 impl AggregateFunctionAccumulator for Naive {
     fn accumulate(&mut self, element: Term) {
-        self.terms.push(element);
+        if !self.distinct || !self.terms.contains(&element) {
+            self.terms.push(element);
+        }
     }
 
     fn finish(&mut self) -> Option<Term> {

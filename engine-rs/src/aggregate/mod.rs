@@ -17,10 +17,10 @@ mod sum;
 mod tests;
 mod wide;
 
-pub use custom::{kind_of_custom, register_custom_aggregates};
+pub use custom::{custom_aggregate, register_custom_aggregates};
 
 use crate::encode::Dictionary;
-use crate::expr::{canonical, Number, Value};
+use crate::expr::{Number, Value, canonical};
 use crate::model::{TermId, Weight};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -38,22 +38,26 @@ pub struct AggregateSpec {
 pub enum AggregateKind {
     /// `COUNT(*)`.
     CountAll,
-    /// `COUNT` of a variable or another expression that yields terms as they are: errors do not count.
+    /// `COUNT` of an expression: errors do not count.
     Count,
-    /// `COUNT` of a computed expression: no value while an error is present, as the reference has it.
-    CountComputed,
     Sum,
     Avg,
     Min,
     Max,
     /// The least term.
     Sample,
-    GroupConcat { separator: String },
+    GroupConcat {
+        separator: String,
+    },
     Median,
     /// The fraction lies between 0 and 1.
     Percentile(f64),
-    StdDev { sample: bool },
-    Variance { sample: bool },
+    StdDev {
+        sample: bool,
+    },
+    Variance {
+        sample: bool,
+    },
 }
 
 /// One aggregate of one group.
@@ -80,7 +84,7 @@ impl Accumulator {
     #[must_use]
     pub fn new(spec: &AggregateSpec) -> Self {
         let state = match spec.kind {
-            AggregateKind::CountAll | AggregateKind::Count | AggregateKind::CountComputed => State::Count(0),
+            AggregateKind::CountAll | AggregateKind::Count => State::Count(0),
             AggregateKind::Sum | AggregateKind::Avg => State::Sum(NumberSum::default()),
             _ => State::Bag(OrderedBag::default()),
         };

@@ -8,6 +8,6 @@ mod datetime;
 mod dictionary;
 mod inline;
 
-pub use dictionary::Dictionary;
 pub(crate) use datetime::WallTime;
+pub use dictionary::Dictionary;
 pub(crate) use inline::{Inline, IntegerType, ShortString};

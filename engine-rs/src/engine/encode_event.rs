@@ -101,11 +101,8 @@ impl<'a> Encoder<'a> {
         let mut encoded: Vec<EncodedTriple> = Vec::with_capacity(triples.len());
         for triple in triples {
             let subject = Term::from(triple.subject.clone());
-            let terms = [
-                self.term(&subject, pinned),
-                self.named(&triple.predicate, pinned),
-                self.term(&triple.object, pinned),
-            ];
+            let terms =
+                [self.term(&subject, pinned), self.named(&triple.predicate, pinned), self.term(&triple.object, pinned)];
             encoded.push(terms);
         }
         drop_copies(&mut encoded);

@@ -1,9 +1,9 @@
 //! Events in, and time forward.
 
+use super::Engine;
 use super::encode_event::{Encoder, RawEvent, cut, time_under};
 use super::stream::{Stream, StreamOptions};
 use super::timeline::Workshop;
-use super::Engine;
 use crate::error::EngineError;
 use crate::model::{EncodedTriple, TermId};
 use crate::parse::{RdfFormat, parse_rdf};
@@ -54,7 +54,8 @@ impl Engine {
 
     fn known_stream(&self, iri: &str) -> Result<usize, EngineError> {
         self.stream_at(iri).ok_or_else(|| {
-            let known: Vec<String> = self.streams.iter().filter(|s| s.by_predicate.is_none()).map(|s| s.iri.to_string()).collect();
+            let known: Vec<String> =
+                self.streams.iter().filter(|s| s.by_predicate.is_none()).map(|s| s.iri.to_string()).collect();
             let hint = match known.is_empty() {
                 true => "declare it, or register a query that reads it".to_owned(),
                 false => format!("known streams: {}", known.join(", ")),
@@ -67,7 +68,13 @@ impl Engine {
     ///
     /// # Errors
     /// When the stream is not known, the document does not parse, or an event has no time.
-    pub fn push(&mut self, stream: &str, at: Option<Timestamp>, rdf: &[u8], format: RdfFormat) -> Result<IngestReport, EngineError> {
+    pub fn push(
+        &mut self,
+        stream: &str,
+        at: Option<Timestamp>,
+        rdf: &[u8],
+        format: RdfFormat,
+    ) -> Result<IngestReport, EngineError> {
         let stream = self.known_stream(stream)?;
         let mut events = cut(parse_rdf(rdf, format, None)?, at)?;
         let predicate = self.streams[stream].options.timestamp_predicate.clone();
@@ -87,7 +94,12 @@ impl Engine {
     ///
     /// # Errors
     /// When the stream is not known.
-    pub fn push_triples(&mut self, stream: &str, at: Timestamp, triples: &[Triple]) -> Result<IngestReport, EngineError> {
+    pub fn push_triples(
+        &mut self,
+        stream: &str,
+        at: Timestamp,
+        triples: &[Triple],
+    ) -> Result<IngestReport, EngineError> {
         let stream = self.known_stream(stream)?;
         self.push_events(stream, &[RawEvent { at: Some(at), triples: triples.to_vec() }])
     }
@@ -119,16 +131,29 @@ impl Engine {
         IngestReport { accepted: u64::from(taken), late: u64::from(!taken) }
     }
 
+    /// One wild timestamp must not ask for a million empty reports.
+    fn check_ahead(&self, stream: usize, at: Timestamp) -> Result<(), EngineError> {
+        const REPORTS_MAX: u64 = 1_000_000;
+        let readers = self.streams[stream].readers.iter();
+        let windows = readers.map(|timeline| self.timelines[*timeline].reports_until(at)).max().unwrap_or(0);
+        if windows > REPORTS_MAX {
+            return Err(EngineError::TooFarAhead { at, windows });
+        }
+        Ok(())
+    }
+
     fn push_events(&mut self, stream: usize, events: &[RawEvent]) -> Result<IngestReport, EngineError> {
         // A time in the data that cannot be read must not leave half a document behind.
         let readings: Vec<_> = self.readings_of(stream).collect();
         let mut times = Vec::new();
         for event in events {
             for reading in &readings {
-                times.push(match &self.streams[*reading].by_predicate {
+                let at = match &self.streams[*reading].by_predicate {
                     Some(predicate) => time_under(&event.triples, predicate)?,
                     None => event.at,
-                });
+                };
+                at.map_or(Ok(()), |at| self.check_ahead(*reading, at))?;
+                times.push(at);
             }
         }
         let mut report = IngestReport::default();
@@ -217,8 +242,9 @@ impl Engine {
     /// No more events before this instant are expected, on any stream.
     ///
     /// # Errors
-    /// Never for now; the result leaves room for streams that refuse.
+    /// When that would report more than a million empty windows.
     pub fn advance_to(&mut self, at: Timestamp) -> Result<(), EngineError> {
+        (0..self.streams.len()).try_for_each(|stream| self.check_ahead(stream, at))?;
         (0..self.streams.len()).for_each(|stream| self.advance(stream, at));
         self.sweep();
         Ok(())
@@ -235,6 +261,7 @@ impl Engine {
             return Err(EngineError::WatermarkRegression { stream: stream.to_owned(), watermark, at });
         }
         let readings: Vec<_> = self.readings_of(number).collect();
+        readings.iter().try_for_each(|reading| self.check_ahead(*reading, at))?;
         readings.into_iter().for_each(|reading| self.advance(reading, at));
         Ok(())
     }
@@ -272,7 +299,9 @@ impl Engine {
     /// # Errors
     /// When the document does not parse, or the graph's name is not an absolute IRI.
     pub fn load(&mut self, graph: Option<&str>, rdf: &[u8], format: RdfFormat) -> Result<usize, EngineError> {
-        let name = graph.map(|iri| NamedNode::new(iri).map_err(|_| EngineError::BadIri { iri: iri.to_owned() })).transpose()?;
+        let name = graph
+            .map(|iri| NamedNode::new(iri).map_err(|_| EngineError::BadIri { iri: iri.to_owned() }))
+            .transpose()?;
         let mut by_graph: Vec<(oxrdf::GraphName, Vec<Triple>)> = Vec::new();
         for quad in parse_rdf(rdf, format, None)? {
             let target = name.clone().map_or(quad.graph_name, Into::into);

@@ -6,7 +6,7 @@
 
 use super::timeline::{Timeline, Workshop};
 use crate::parse::{Report, Tick};
-use crate::time::Timestamp;
+use crate::time::{Span, Timestamp};
 use crate::window::{Accepted, Element, Phase, Rule, Window};
 
 impl Timeline {
@@ -42,6 +42,18 @@ impl Timeline {
         self.pristine = false;
         self.start(self.first_event.min(watermark));
         self.run_before(watermark, workshop);
+    }
+
+    /// How many reports of empty windows moving to this instant would ask for.
+    pub(crate) fn reports_until(&self, at: Timestamp) -> u64 {
+        if !self.started || at == Timestamp::MAX || self.key.report.nonempty || self.key.report.change {
+            return 0;
+        }
+        let ahead = |slide: Span| {
+            at.as_millis().saturating_sub(self.clock.as_millis()).max(0) as u64 / slide.as_millis() as u64
+        };
+        let by_windows = self.windows.iter().filter_map(Window::slide).map(ahead).max();
+        by_windows.max(self.key.report.periodic.map(ahead)).unwrap_or(0)
     }
 
     fn start(&mut self, at: Timestamp) {

@@ -16,8 +16,8 @@ pub use stats::{EngineStats, QueryStats, StreamStats};
 pub use stream::{StreamCounts, StreamOptions};
 
 use crate::encode::Dictionary;
-use crate::plan::{PlanOptions, Retraction};
 use crate::join::Probing;
+use crate::plan::{PlanOptions, Retraction};
 use crate::store::StaticGraphs;
 use registry::Registry;
 use stream::Stream;

@@ -1,22 +1,23 @@
 //! A running query: its operators, what it has to report, and its results.
 
+use crate::encode::Dictionary;
 use crate::expr::{EvalContext, Scratch, compare_terms};
 use crate::flow::{Flow, Operator};
 use crate::index::SlotId;
 use crate::leaf::Leaf;
-use crate::encode::Dictionary;
 use crate::model::{Batch, Row, TermId, VarTable, Weight};
 use crate::parse::{ContinuousQuery, R2s};
 use crate::plan::{Answer, BuiltQuery, NodeKind, PlanNode};
 use crate::r2s::RelationToStream;
 use crate::sink::{Answered, QueryResult, ResultQueue, Rows};
-use smallvec::SmallVec;
 use crate::store::StaticGraphs;
 use crate::time::Timestamp;
 use crate::topk::{self, Comparator};
 use crate::window::{Window, WindowBounds};
 use oxrdf::Variable;
+use smallvec::SmallVec;
 use std::cmp::Ordering;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The bounds of a query's windows at a report.
 type Bounds = SmallVec<[WindowBounds; 4]>;
@@ -42,6 +43,8 @@ pub(crate) struct RunningQuery {
     pub reevaluates: bool,
     pub evaluations: u64,
     pub failed: Option<String>,
+    /// Fails at the next instant: for tests of what a failure leaves unharmed.
+    pub is_broken: bool,
 }
 
 /// What the query's operators share with the rest of the timeline.
@@ -54,7 +57,12 @@ pub(crate) struct Surroundings<'a> {
 }
 
 impl RunningQuery {
-    pub(crate) fn new(definition: ContinuousQuery, built: BuiltQuery, windows: Vec<usize>, results: ResultQueue) -> Self {
+    pub(crate) fn new(
+        definition: ContinuousQuery,
+        built: BuiltQuery,
+        windows: Vec<usize>,
+        results: ResultQueue,
+    ) -> Self {
         let outs = built.nodes.iter().map(|node| Batch::new(node.schema.width())).collect();
         let variables = match &built.answer {
             Answer::Bindings(variables) => variables.clone(),
@@ -79,6 +87,19 @@ impl RunningQuery {
             reevaluates: built.reevaluates,
             evaluations: 0,
             failed: None,
+            is_broken: false,
+        }
+    }
+
+    /// Does some of the query's work; a panic in it fails this query and no other.
+    pub(super) fn guarded(&mut self, work: impl FnOnce(&mut Self)) {
+        if self.failed.is_some() {
+            return;
+        }
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| work(self))) {
+            let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+            self.failed = Some(text.unwrap_or("an operator panicked").to_owned());
+            self.outs.iter_mut().for_each(Batch::clear);
         }
     }
 
@@ -91,7 +112,14 @@ impl RunningQuery {
     }
 
     /// A mapping is leaving a leaf this query reads.
-    pub(crate) fn expire(&mut self, node: usize, role: usize, slot: SlotId, needed: bool, around: &mut Surroundings<'_>) {
+    pub(crate) fn expire(
+        &mut self,
+        node: usize,
+        role: usize,
+        slot: SlotId,
+        needed: bool,
+        around: &mut Surroundings<'_>,
+    ) {
         let eval = &mut EvalContext { dictionary: around.dictionary, now: around.now, scratch: &mut self.scratch };
         if let NodeKind::Join(join) = &mut self.nodes[node].kind {
             join.expire(role, slot, needed, &mut self.outs[node], around.leaves, eval);
@@ -106,6 +134,7 @@ impl RunningQuery {
 
     /// Passes the deltas of the instant upwards, inputs before the nodes that read them.
     pub(crate) fn settle(&mut self, around: &mut Surroundings<'_>) {
+        assert!(!self.is_broken, "broken on purpose");
         let version = around.graphs.version();
         let unmoved = self.settled_version == Some(version) && self.outs.iter().all(Batch::is_empty);
         if unmoved && !self.reevaluates {
@@ -128,7 +157,7 @@ impl RunningQuery {
             let (inputs, out) = self.outs.split_at_mut(at);
             let PlanNode { kind, inputs: ports, .. } = &mut self.nodes[at];
             let operator: &mut dyn Operator = match kind {
-                NodeKind::Join(join) => join,
+                NodeKind::Join(join) => join.as_mut(),
                 NodeKind::Operator(operator) => operator.as_mut(),
             };
             for (port, input) in ports.iter().enumerate() {
@@ -145,7 +174,12 @@ impl RunningQuery {
     }
 
     /// Reports the evaluation under this instant; `windows` are asked for when there is something to say.
-    pub(crate) fn report(&mut self, at: Timestamp, windows: impl FnOnce(&[usize]) -> Bounds, dictionary: &mut Dictionary) {
+    pub(crate) fn report(
+        &mut self,
+        at: Timestamp,
+        windows: impl FnOnce(&[usize]) -> Bounds,
+        dictionary: &mut Dictionary,
+    ) {
         self.evaluations += 1;
         let operator = self.r2s.operator();
         if operator != R2s::Rstream && self.r2s.pending().is_empty() {
@@ -182,9 +216,12 @@ impl RunningQuery {
                 rows.push(pending.row(0).iter().copied());
                 return rows;
             }
-            let mut numbers: SmallVec<[u32; 8]> = (0..pending.len() as u32).filter(|i| pending.weight(*i as usize) * sign > 0).collect();
+            let mut numbers: SmallVec<[u32; 8]> =
+                (0..pending.len() as u32).filter(|i| pending.weight(*i as usize) * sign > 0).collect();
             if numbers.len() > 1 {
-                numbers.sort_unstable_by(|a, b| compare_rows(pending.row(*a as usize), pending.row(*b as usize), dictionary));
+                numbers.sort_unstable_by(|a, b| {
+                    compare_rows(pending.row(*a as usize), pending.row(*b as usize), dictionary)
+                });
             }
             let mut rows = Rows::new(width);
             for number in numbers {
@@ -211,7 +248,8 @@ impl RunningQuery {
         } else {
             let eval = &mut EvalContext { dictionary, now: Timestamp::EPOCH, scratch: &mut self.scratch };
             let rows = self.r2s.answer().iter();
-            let mut ranked: Vec<_> = rows.map(|(row, weight)| (topk::rank(row, &self.order, eval), row, weight)).collect();
+            let mut ranked: Vec<_> =
+                rows.map(|(row, weight)| (topk::rank(row, &self.order, eval), row, weight)).collect();
             ranked.sort_unstable_by(|a, b| a.0.cmp(&b.0));
             ranked.into_iter().map(|(_, row, weight)| (self.r2s.shown(row), *weight)).collect()
         };

@@ -103,7 +103,8 @@ impl Timeline {
     fn relocate(&mut self, leaf: usize, from: SlotId, to: SlotId) {
         for reader in &self.leaves[leaf].readers {
             if let Some(query) = &mut self.queries[reader.query as usize] {
-                query.relocate(reader.node as usize, reader.role as usize, from, to, &self.leaves);
+                let leaves = &self.leaves;
+                query.guarded(|query| query.relocate(reader.node as usize, reader.role as usize, from, to, leaves));
             }
         }
     }
@@ -117,7 +118,7 @@ impl Timeline {
                 // What was not reported when it came must not be reported after it has gone.
                 let needed = !reporting || returns || query.has_unreported_rows();
                 let around = &mut surroundings(&self.leaves, &self.windows, workshop, at);
-                query.expire(reader.node as usize, reader.role as usize, slot, needed, around);
+                query.guarded(|query| query.expire(reader.node as usize, reader.role as usize, slot, needed, around));
             }
         }
     }
@@ -141,7 +142,7 @@ impl Timeline {
                 for reader in &self.leaves[leaf].readers {
                     if let Some(query) = &mut self.queries[reader.query as usize] {
                         let around = &mut surroundings(&self.leaves, &self.windows, workshop, at);
-                        query.arrive(reader.node as usize, reader.role as usize, slot, around);
+                        query.guarded(|query| query.arrive(reader.node as usize, reader.role as usize, slot, around));
                     }
                 }
             }
@@ -151,7 +152,8 @@ impl Timeline {
 
     pub(super) fn settle(&mut self, number: usize, at: Timestamp, workshop: &mut Workshop<'_>) {
         if let Some(query) = &mut self.queries[number] {
-            query.settle(&mut surroundings(&self.leaves, &self.windows, workshop, at));
+            let around = &mut surroundings(&self.leaves, &self.windows, workshop, at);
+            query.guarded(|query| query.settle(around));
         }
     }
 
@@ -160,7 +162,7 @@ impl Timeline {
         let Self { windows, queries, .. } = self;
         let Some(query) = &mut queries[number] else { return };
         let bounds = |read: &[usize]| read.iter().map(|window| windows[*window].reported(at)).collect();
-        query.report(label, bounds, workshop.dictionary);
+        query.guarded(|query| query.report(label, bounds, workshop.dictionary));
     }
 }
 
@@ -169,6 +171,11 @@ fn has_changed(window: &Window, taken: Taken, is_set: bool) -> bool {
     if is_set { window.set_changed() } else { taken.arrived || taken.expired }
 }
 
-fn surroundings<'a>(leaves: &'a [Leaf], windows: &'a [Window], workshop: &'a mut Workshop<'_>, now: Timestamp) -> Surroundings<'a> {
+fn surroundings<'a>(
+    leaves: &'a [Leaf],
+    windows: &'a [Window],
+    workshop: &'a mut Workshop<'_>,
+    now: Timestamp,
+) -> Surroundings<'a> {
     Surroundings { dictionary: workshop.dictionary, leaves, windows, graphs: workshop.graphs, now }
 }

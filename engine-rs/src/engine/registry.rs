@@ -102,6 +102,17 @@ impl Engine {
         Ok(results.iter().map(|result| envelope_json(name, &windows, &variables, result, &self.dictionary)).collect())
     }
 
+    /// Makes the query panic at its next instant: for tests of what a failure leaves unharmed.
+    ///
+    /// # Errors
+    /// When there is no such query.
+    #[doc(hidden)]
+    pub fn break_query(&mut self, id: QueryId) -> Result<(), EngineError> {
+        let (timeline, place) = self.registry.place(id)?;
+        self.timelines[timeline].query_mut(place).is_broken = true;
+        Ok(())
+    }
+
     /// The variables of a query's answer, in order; none for ASK and CONSTRUCT.
     ///
     /// # Errors
@@ -165,7 +176,7 @@ impl Engine {
         }
         let key = TimelineKey {
             windows: distinct,
-            report: definition.report.clone(),
+            report: definition.report,
             tick: definition.tick,
             bounds: definition.bounds,
             semantics: definition.semantics,
@@ -187,7 +198,12 @@ impl Engine {
         }
     }
 
-    fn build_on(&mut self, timeline: usize, definition: ContinuousQuery, windows: &[(usize, Rule)]) -> Result<usize, PlanError> {
+    fn build_on(
+        &mut self,
+        timeline: usize,
+        definition: ContinuousQuery,
+        windows: &[(usize, Rule)],
+    ) -> Result<usize, PlanError> {
         let on = &mut self.timelines[timeline];
         let windows: Vec<usize> = windows.iter().map(|(stream, rule)| on.window_of(*stream, rule)).collect();
         let mut host = TimelineHost { timeline: on, windows: &windows };
@@ -210,7 +226,9 @@ impl Engine {
     /// Tells each stream which timelines read it.
     fn connect_streams(&mut self) {
         for (number, stream) in self.streams.iter_mut().enumerate() {
-            let reads = |timeline: &Timeline| !timeline.is_unused() && timeline.key().windows.iter().any(|(of, _)| *of == number);
+            let reads = |timeline: &Timeline| {
+                !timeline.is_unused() && timeline.key().windows.iter().any(|(of, _)| *of == number)
+            };
             stream.readers = (0..self.timelines.len()).filter(|at| reads(&self.timelines[*at])).collect();
         }
     }

@@ -63,7 +63,9 @@ impl Engine {
             evaluations: query.evaluations,
             state_size: query.state_size(),
             dropped_results: query.results.dropped(),
-            windows: clauses.map(|(clause, window)| (clause.name.as_str().to_owned(), timeline.window(*window).len())).collect(),
+            windows: clauses
+                .map(|(clause, window)| (clause.name.as_str().to_owned(), timeline.window(*window).len()))
+                .collect(),
             clock: known(timeline.clock()),
             reevaluates: query.reevaluates,
         }

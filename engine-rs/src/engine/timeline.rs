@@ -71,7 +71,8 @@ impl Timeline {
             // Only the content tells whether a set has changed.
             windows.iter_mut().for_each(Window::keep_content);
         }
-        let by_count = |window: &Window| matches!(window.rule(), Rule::All | Rule::Elements { .. } | Rule::Triples { .. });
+        let by_count =
+            |window: &Window| matches!(window.rule(), Rule::All | Rule::Elements { .. } | Rule::Triples { .. });
         let is_timeless = key.tick == Tick::Tuple && key.report.periodic.is_none() && windows.iter().all(by_count);
         Self {
             is_timeless,

@@ -29,18 +29,18 @@ mod tests;
 mod text;
 mod value;
 
-pub use order::{compare_terms, sort_key, SortKey};
+pub use order::{SortKey, compare_terms, sort_key};
 pub use scratch::Scratch;
 
 pub(crate) use numbers::{Number, Operator};
 pub(crate) use text::{Language, Text};
-pub(crate) use value::{canonical, Value};
+pub(crate) use value::{Value, canonical};
 
 use crate::encode::Dictionary;
 use crate::model::TermId;
 use crate::time::Timestamp;
 use compile::Compiler;
-use node::{Node, Scope, Source};
+use node::{Node, Scope};
 use oxiri::Iri;
 use oxrdf::{NamedNode, Variable};
 use spargebra::algebra::Expression;
@@ -130,31 +130,6 @@ impl Expr {
     /// Whether the effective boolean value is true.
     pub fn holds(&self, row: &[TermId], ctx: &mut EvalContext<'_>) -> bool {
         self.node.truth(row, &mut scope_of(ctx)) == Some(true)
-    }
-
-    /// Whether the value depends on the mapping alone: no `RAND`, `UUID`, `STRUUID`, `BNODE()`, `NOW`.
-    #[must_use]
-    pub fn is_deterministic(&self) -> bool {
-        !self.has_source(|_| true)
-    }
-
-    /// Whether the value depends on the instant of the evaluation.
-    #[must_use]
-    pub fn reads_now(&self) -> bool {
-        self.has_source(|source| source == Source::Now)
-    }
-
-    /// Whether the result is a term passed through, not a computed one. `COUNT` skips errors of such
-    /// an expression and fails on errors of any other, as the reference does.
-    #[must_use]
-    pub fn yields_terms(&self) -> bool {
-        self.yields_terms
-    }
-
-    fn has_source(&self, wanted: impl Fn(Source) -> bool) -> bool {
-        let mut found = false;
-        self.node.walk(&mut |node| found |= matches!(node, Node::Source(source) if wanted(*source)));
-        found
     }
 }
 

@@ -179,40 +179,6 @@ impl Node {
     fn number<'v>(&'v self, row: &[TermId], scope: &mut Scope<'v, '_>) -> Option<Number> {
         self.plain_number(row).or_else(|| self.value(row, scope)?.as_number())
     }
-
-    /// Calls `visit` on this node and all below it.
-    pub(super) fn walk(&self, visit: &mut dyn FnMut(&Node)) {
-        visit(self);
-        match self {
-            Self::Constant { .. } | Self::Column(_) | Self::Unbound | Self::Bound(_) | Self::Source(_) => {}
-            Self::Not(inner) | Self::Iri(inner, _) | Self::LabelledBlank(inner) => inner.walk(visit),
-            Self::Or(list) | Self::And(list) | Self::Coalesce(list) | Self::Call(_, list) | Self::Concat(list) => {
-                list.iter().for_each(|node| node.walk(visit));
-            }
-            Self::Equal(sides)
-            | Self::SameTerm(sides)
-            | Self::Compare(_, sides)
-            | Self::Arithmetic(_, sides)
-            | Self::SubStrFrom(sides) => {
-                sides.0.walk(visit);
-                sides.1.walk(visit);
-            }
-            Self::In(needle, list) => {
-                needle.walk(visit);
-                list.iter().for_each(|node| node.walk(visit));
-            }
-            Self::If(branches) => [&branches.0, &branches.1, &branches.2].into_iter().for_each(|node| node.walk(visit)),
-            Self::Regex { text, pattern } => {
-                text.walk(visit);
-                pattern.walk(visit);
-            }
-            Self::Replace { text, pattern, replacement } => {
-                text.walk(visit);
-                pattern.walk(visit);
-                replacement.walk(visit);
-            }
-        }
-    }
 }
 
 impl Pattern {
@@ -226,15 +192,6 @@ impl Pattern {
                     None => Text::Borrowed(""),
                 };
                 scope.scratch.regexes.get(pattern.as_str(), flags.as_str())
-            }
-        }
-    }
-
-    fn walk(&self, visit: &mut dyn FnMut(&Node)) {
-        if let Self::Computed { pattern, flags } = self {
-            pattern.walk(visit);
-            if let Some(flags) = flags {
-                flags.walk(visit);
             }
         }
     }

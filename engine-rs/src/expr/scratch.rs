@@ -20,17 +20,6 @@ impl Scratch {
         Self { seed, ..Self::default() }
     }
 
-    /// How many numbers were drawn; with the seed, enough to continue after a restart.
-    #[must_use]
-    pub fn drawn(&self) -> u64 {
-        self.drawn
-    }
-
-    /// Continues the sequence where another scratch space stopped.
-    pub fn resume_at(&mut self, drawn: u64) {
-        self.drawn = drawn;
-    }
-
     /// SplitMix64 over seed and position: no state but the count.
     fn next(&mut self) -> u64 {
         self.drawn += 1;

@@ -129,6 +129,7 @@ impl RingStore {
     }
 
     /// Bytes of the array and its links; the tables of the indexes come on top.
+    #[cfg(test)]
     pub(crate) fn bytes(&self) -> usize {
         self.array.words.len() * 8
     }
@@ -146,10 +147,6 @@ impl RingStore {
     pub(crate) fn row(&self, slot: SlotId) -> impl Iterator<Item = TermId> + '_ {
         let at = self.array.at(slot);
         self.array.words[at..at + self.array.width].iter().map(|bits| TermId::from_bits(*bits))
-    }
-
-    pub(crate) fn expiry_key(&self, slot: SlotId) -> i64 {
-        self.array.expiry_key(slot)
     }
 
     #[inline]

@@ -92,7 +92,14 @@ impl JoinNode {
     }
 
     /// A mapping has arrived in the leaf that plays this role.
-    pub(crate) fn arrive(&mut self, role: usize, slot: SlotId, out: &mut Batch, leaves: &[Leaf], eval: &mut EvalContext<'_>) {
+    pub(crate) fn arrive(
+        &mut self,
+        role: usize,
+        slot: SlotId,
+        out: &mut Batch,
+        leaves: &[Leaf],
+        eval: &mut EvalContext<'_>,
+    ) {
         self.open_slot(role, slot, leaves);
         let blind = self.shape.buffers[role].later;
         self.join(role, slot, 1, blind, out, leaves, eval);
@@ -100,7 +107,15 @@ impl JoinNode {
 
     /// A mapping is about to leave the leaf that plays this role. `needed`: also where the plan
     /// does without retractions.
-    pub(crate) fn expire(&mut self, role: usize, slot: SlotId, needed: bool, out: &mut Batch, leaves: &[Leaf], eval: &mut EvalContext<'_>) {
+    pub(crate) fn expire(
+        &mut self,
+        role: usize,
+        slot: SlotId,
+        needed: bool,
+        out: &mut Batch,
+        leaves: &[Leaf],
+        eval: &mut EvalContext<'_>,
+    ) {
         match self.retraction {
             RetractionMode::Unneeded if !needed => {}
             RetractionMode::Tree => self.fell(role, slot, out, leaves),
@@ -133,11 +148,20 @@ impl JoinNode {
     }
 
     #[expect(clippy::too_many_arguments, reason = "one change with its context; a struct would only rename them")]
-    fn join(&mut self, role: usize, start: SlotId, weight: Weight, blind: BufferSet, out: &mut Batch, leaves: &[Leaf], eval: &mut EvalContext<'_>) {
-        let search = Search { shape: &self.shape, leaves, inputs: &self.inputs, probing: self.probing, start, blind };
-        let trees = self.trees.as_mut().filter(|_| weight > 0);
-        let mut emit = Emit { filters: &self.filters, trees, weight, out, eval };
-        search.run(role, &mut self.scratch, &mut self.orders, &mut emit);
+    fn join(
+        &mut self,
+        role: usize,
+        start: SlotId,
+        weight: Weight,
+        blind: BufferSet,
+        out: &mut Batch,
+        leaves: &[Leaf],
+        eval: &mut EvalContext<'_>,
+    ) {
+        let Self { shape, inputs, probing, trees, filters, scratch, orders, .. } = self;
+        let search = Search { shape, leaves, inputs, probing: *probing, start, role, leaving: weight < 0, blind };
+        let mut emit = Emit { filters, trees: trees.as_mut().filter(|_| weight > 0), weight, out, eval };
+        search.run(scratch, orders, &mut emit);
     }
 
     /// Emits −1 for every result under the mapping, reading it through its links.

@@ -168,7 +168,15 @@ pub(crate) fn bit(var: u8) -> VarSet {
 
 fn buffer(spec: &BufferSpec) -> Buffer {
     let certain = spec.columns.iter().filter(|(_, certain)| *certain).map(|(var, _)| bit(*var)).sum();
-    Buffer { source: spec.source, vars: spec.columns.iter().map(|(var, _)| *var).collect(), certain, earlier: 0, later: 0, keys: Vec::new(), ranges: Vec::new() }
+    Buffer {
+        source: spec.source,
+        vars: spec.columns.iter().map(|(var, _)| *var).collect(),
+        certain,
+        earlier: 0,
+        later: 0,
+        keys: Vec::new(),
+        ranges: Vec::new(),
+    }
 }
 
 /// Every (buffer, bound variables of it) that can come up: starting anywhere, visiting connected
@@ -200,7 +208,8 @@ fn visit_orders(buffers: &[Buffer], add: &mut impl FnMut(usize, VarSet)) {
         if std::mem::replace(&mut seen[done as usize], true) {
             continue;
         }
-        let bound = buffers.iter().enumerate().filter(|(i, _)| done & (1 << i) != 0).fold(0, |set, (_, b)| set | b.certain);
+        let bound =
+            buffers.iter().enumerate().filter(|(i, _)| done & (1 << i) != 0).fold(0, |set, (_, b)| set | b.certain);
         let open = || buffers.iter().enumerate().filter(|(i, _)| done & (1 << i) == 0);
         // A buffer that shares no bound variable is visited only when none does.
         let any_shares = open().any(|(_, buffer)| buffer.certain & bound != 0);

@@ -32,10 +32,6 @@ impl LeafPattern {
         self.width as usize
     }
 
-    pub(crate) fn slots(&self) -> &[PatternSlot; 3] {
-        &self.slots
-    }
-
     /// The predicate by which triples are routed here, if it is fixed.
     pub(crate) fn predicate(&self) -> Option<TermId> {
         match self.slots[1] {

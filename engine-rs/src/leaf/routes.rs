@@ -28,10 +28,6 @@ impl Routes {
         self.by_predicate.retain(|(_, leaves)| !leaves.is_empty());
     }
 
-    pub(crate) fn has(&self, leaf: LeafId) -> bool {
-        self.any_predicate.contains(&leaf) || self.by_predicate.iter().any(|(_, leaves)| leaves.contains(&leaf))
-    }
-
     #[inline]
     pub(crate) fn leaves(&self, predicate: TermId) -> impl Iterator<Item = LeafId> + '_ {
         let fixed = self.by_predicate.find(hash(predicate), |(p, _)| *p == predicate);

@@ -40,11 +40,7 @@ impl TermId {
 
     /// The dictionary slot, or `None` when the value is in the id (or there is none).
     pub(crate) const fn slot(self) -> Option<u32> {
-        if self.0 == 0 || self.0 & INLINE_BIT != 0 {
-            None
-        } else {
-            Some((self.0 - 1) as u32)
-        }
+        if self.0 == 0 || self.0 & INLINE_BIT != 0 { None } else { Some((self.0 - 1) as u32) }
     }
 
     pub(crate) const fn inline(kind: u8, value: u64) -> Self {

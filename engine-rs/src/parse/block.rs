@@ -16,18 +16,11 @@ impl Scan<'_> {
     /// Words inside brackets.
     pub(super) fn body(&mut self, token: Token) -> Result<(), ParseError> {
         let text = self.cursor.text;
-        let named = self
-            .cursor
-            .peek_at(1)
-            .is_some_and(|t| is_name(t) || t.kind == Kind::Variable);
+        let named = self.cursor.peek_at(1).is_some_and(|t| is_name(t) || t.kind == Kind::Variable);
         if token.is_word(text, "GRAPH") && self.template.is_some() {
-            let error = self.cursor.fail(
-                "unsupported.construct_graph",
-                "GRAPH in a CONSTRUCT template is not supported",
-            );
-            return Err(
-                error.with_hint("construct triples only; the graph is the result stream's event")
-            );
+            let error =
+                self.cursor.fail("unsupported.construct_graph", "GRAPH in a CONSTRUCT template is not supported");
+            return Err(error.with_hint("construct triples only; the graph is the result stream's event"));
         }
         if token.is_word(text, "WINDOW") {
             self.window_block()
@@ -49,24 +42,14 @@ impl Scan<'_> {
         if let Some(variable) = self.cursor.peek().filter(|t| t.kind == Kind::Variable) {
             self.cursor.at += 1;
             self.found.reads_all = true;
-            self.found
-                .edits
-                .replace(text, start, variable.start, "GRAPH ");
+            self.found.edits.replace(text, start, variable.start, "GRAPH ");
         } else {
-            self.found
-                .edits
-                .replace(text, start, start + "WINDOW".len(), "GRAPH");
-            let (_, name) = self
-                .graph_name(0)?
-                .ok_or_else(|| self.cursor.unexpected("a window or a variable"))?;
+            self.found.edits.replace(text, start, start + "WINDOW".len(), "GRAPH");
+            let (_, name) = self.graph_name(0)?.ok_or_else(|| self.cursor.unexpected("a window or a variable"))?;
             self.cursor.at += 1;
             self.found.reads.push((name, position));
         }
-        if self.cursor.is("{") {
-            Ok(())
-        } else {
-            Err(self.cursor.unexpected("'{'"))
-        }
+        if self.cursor.is("{") { Ok(()) } else { Err(self.cursor.unexpected("'{'")) }
     }
 
     /// `GRAPH :w {` reads the window of that name, if there is one.
@@ -74,9 +57,7 @@ impl Scan<'_> {
         if let Some((token, name)) = self.graph_name(1)?
             && self.found.windows.iter().any(|window| window.name == name)
         {
-            self.found
-                .reads
-                .push((name, Position::of(self.cursor.text, token.start)));
+            self.found.reads.push((name, Position::of(self.cursor.text, token.start)));
         }
         Ok(())
     }
@@ -84,17 +65,9 @@ impl Scan<'_> {
     /// `STREAM s […] {` or `STREAM […] s {`
     fn stream_block(&mut self) -> Result<(), ParseError> {
         self.enter(Dialect::CqelsQl)?;
-        let (text, start, position) = (
-            self.cursor.text,
-            self.cursor.offset(),
-            self.cursor.position(),
-        );
+        let (text, start, position) = (self.cursor.text, self.cursor.offset(), self.cursor.position());
         self.cursor.at += 1;
-        let early = if self.cursor.is("[") {
-            Some(self.window_spec(Dialect::CqelsQl)?)
-        } else {
-            None
-        };
+        let early = if self.cursor.is("[") { Some(self.window_spec(Dialect::CqelsQl)?) } else { None };
         let stream = self.stream_name()?;
         let spec = match early {
             Some(spec) => spec,
@@ -104,53 +77,27 @@ impl Scan<'_> {
             return Err(self.cursor.unexpected("'{'"));
         }
         let name = self.shared_window(stream, spec, position);
-        self.found.edits.replace(
-            text,
-            start,
-            self.cursor.end_of_previous(),
-            &format!("GRAPH {name} "),
-        );
+        self.found.edits.replace(text, start, self.cursor.end_of_previous(), &format!("GRAPH {name} "));
         Ok(())
     }
 
     fn stream_name(&mut self) -> Result<StreamName, ParseError> {
         if let Some(token) = self.cursor.peek().filter(|t| t.kind == Kind::Variable) {
             self.cursor.at += 1;
-            return Ok(StreamName::Variable(Variable::new_unchecked(
-                &token.text(self.cursor.text)[1..],
-            )));
+            return Ok(StreamName::Variable(Variable::new_unchecked(&token.text(self.cursor.text)[1..])));
         }
-        self.cursor
-            .expect_name("the stream, an IRI or a variable")
-            .map(|(_, iri)| StreamName::Iri(iri))
+        self.cursor.expect_name("the stream, an IRI or a variable").map(|(_, iri)| StreamName::Iri(iri))
     }
 
     /// Blocks with the same stream and window read the same one, so that their leaves can be shared.
-    fn shared_window(
-        &mut self,
-        stream: StreamName,
-        spec: WindowSpec,
-        position: Position,
-    ) -> NamedNode {
-        let WindowSpec {
-            kind,
-            time_predicate,
-            ..
-        } = spec;
-        let same = |w: &&WindowClause| {
-            w.stream == stream && w.kind == kind && w.time_predicate == time_predicate
-        };
+    fn shared_window(&mut self, stream: StreamName, spec: WindowSpec, position: Position) -> NamedNode {
+        let WindowSpec { kind, time_predicate, .. } = spec;
+        let same = |w: &&WindowClause| w.stream == stream && w.kind == kind && w.time_predicate == time_predicate;
         if let Some(window) = self.found.windows.iter().find(same) {
             return window.name.clone();
         }
         let name = self.generated_name();
-        self.found.windows.push(WindowClause {
-            name: name.clone(),
-            stream,
-            kind,
-            time_predicate,
-            position,
-        });
+        self.found.windows.push(WindowClause { name: name.clone(), stream, kind, time_predicate, position });
         name
     }
 }

@@ -44,17 +44,8 @@ pub(super) struct Scan<'a> {
     pub found: Clauses,
 }
 
-pub(super) fn find_clauses(
-    cursor: Cursor<'_>,
-    asked: Option<Dialect>,
-) -> Result<Clauses, ParseError> {
-    let mut scan = Scan {
-        cursor,
-        asked,
-        depth: 0,
-        template: None,
-        found: Clauses::default(),
-    };
+pub(super) fn find_clauses(cursor: Cursor<'_>, asked: Option<Dialect>) -> Result<Clauses, ParseError> {
+    let mut scan = Scan { cursor, asked, depth: 0, template: None, found: Clauses::default() };
     while let Some(token) = scan.cursor.peek() {
         let before = scan.cursor.at;
         scan.visit(token)?;
@@ -108,31 +99,20 @@ impl Scan<'_> {
     fn register(&mut self) -> Result<(), ParseError> {
         let start = self.cursor.offset();
         self.cursor.at += 1;
-        let words = [
-            "QUERY", "STREAM", "RSTREAM", "ISTREAM", "DSTREAM", "CHANGES",
-        ];
+        let words = ["QUERY", "STREAM", "RSTREAM", "ISTREAM", "DSTREAM", "CHANGES"];
         let kind = self.cursor.take_word(&words);
-        let kind = kind.ok_or_else(|| {
-            self.cursor
-                .unexpected("QUERY, STREAM, RSTREAM, ISTREAM or DSTREAM")
-        })?;
+        let kind = kind.ok_or_else(|| self.cursor.unexpected("QUERY, STREAM, RSTREAM, ISTREAM or DSTREAM"))?;
         if let Some(r2s) = r2s_of(kind) {
             self.found.r2s = Some(r2s);
         }
         self.found.name = Some(self.registered_name()?);
         if self.cursor.take_word(&["COMPUTED", "COMPUTE"]).is_some() {
             self.cursor.expect_word("EVERY")?;
-            self.found.every =
-                Some(positive_span(&mut self.cursor, "report.zero_period", "the period")?.0);
+            self.found.every = Some(positive_span(&mut self.cursor, "report.zero_period", "the period")?.0);
         }
         if self.cursor.is_word("UNDER") {
-            let error = self.cursor.fail(
-                "unsupported.entailment",
-                "entailment regimes are not supported",
-            );
-            return Err(error.with_hint(
-                "remove UNDER ENTAILMENT REGIME; add inferred triples to the static data",
-            ));
+            let error = self.cursor.fail("unsupported.entailment", "entailment regimes are not supported");
+            return Err(error.with_hint("remove UNDER ENTAILMENT REGIME; add inferred triples to the static data"));
         }
         self.cursor.expect_word("AS")?;
         self.blank_from(start);
@@ -141,15 +121,9 @@ impl Scan<'_> {
 
     /// An IRI, a prefixed name, or in C-SPARQL a bare word; `AS` is none.
     fn registered_name(&mut self) -> Result<String, ParseError> {
-        let token = self
-            .cursor
-            .peek()
-            .ok_or_else(|| self.cursor.unexpected("a name"))?;
+        let token = self.cursor.peek().ok_or_else(|| self.cursor.unexpected("a name"))?;
         if is_name(token) {
-            return self
-                .cursor
-                .expect_name("a name")
-                .map(|(_, iri)| iri.into_string());
+            return self.cursor.expect_name("a name").map(|(_, iri)| iri.into_string());
         }
         if token.kind != Kind::Word || token.is_word(self.cursor.text, "AS") {
             return Err(self.cursor.unexpected("a name"));
@@ -160,17 +134,12 @@ impl Scan<'_> {
 
     /// `SELECT ISTREAM ?x` or `ISTREAM SELECT ?x`.
     fn r2s(&mut self, token: Token) {
-        let behind_form = self.cursor.at > 0
-            && self.cursor.tokens[self.cursor.at - 1].is_any_word(self.cursor.text, &FORMS);
-        let before_form = self
-            .cursor
-            .peek_at(1)
-            .is_some_and(|t| t.is_any_word(self.cursor.text, &FORMS));
+        let behind_form =
+            self.cursor.at > 0 && self.cursor.tokens[self.cursor.at - 1].is_any_word(self.cursor.text, &FORMS);
+        let before_form = self.cursor.peek_at(1).is_some_and(|t| t.is_any_word(self.cursor.text, &FORMS));
         if behind_form || before_form {
             self.found.r2s = r2s_of(token.text(self.cursor.text));
-            self.found
-                .edits
-                .blank(self.cursor.text, token.start, token.end);
+            self.found.edits.blank(self.cursor.text, token.start, token.end);
         }
     }
 
@@ -184,9 +153,7 @@ impl Scan<'_> {
         } else if self.cursor.is_word_at(ahead, "GRAPH") {
             // Written in the documents of the RSP group; SPARQL has no such word here.
             let word = self.cursor.tokens[self.cursor.at + ahead];
-            self.found
-                .edits
-                .blank(self.cursor.text, word.start, word.end);
+            self.found.edits.blank(self.cursor.text, word.start, word.end);
             self.graph_name(ahead + 1).map(|_| ())
         } else {
             self.graph_name(ahead).map(|_| ())
@@ -194,19 +161,14 @@ impl Scan<'_> {
     }
 
     /// The graph named so far ahead, spelled in a way the SPARQL parser can resolve.
-    pub(super) fn graph_name(
-        &mut self,
-        ahead: usize,
-    ) -> Result<Option<(Token, NamedNode)>, ParseError> {
+    pub(super) fn graph_name(&mut self, ahead: usize) -> Result<Option<(Token, NamedNode)>, ParseError> {
         let Some(token) = self.cursor.peek_at(ahead).filter(|t| is_name(*t)) else {
             return Ok(None);
         };
         let name = self.cursor.names.resolve(token)?;
         let spelling = self.cursor.names.spelling(token, &name);
         if spelling != token.text(self.cursor.text) {
-            self.found
-                .edits
-                .replace(self.cursor.text, token.start, token.end, &spelling);
+            self.found.edits.replace(self.cursor.text, token.start, token.end, &spelling);
         }
         Ok(Some((token, name)))
     }
@@ -217,11 +179,8 @@ impl Scan<'_> {
         let start = self.cursor.offset();
         let position = self.cursor.position();
         self.cursor.at += ahead + 1;
-        let mut name = if self.cursor.is_word("ON") {
-            None
-        } else {
-            Some(self.cursor.expect_name("the name of the window")?)
-        };
+        let mut name =
+            if self.cursor.is_word("ON") { None } else { Some(self.cursor.expect_name("the name of the window")?) };
         self.cursor.expect_word("ON")?;
         let _ = self.cursor.take_word(&["STREAM"]);
         let stream = self.cursor.expect_name("the stream")?.1;
@@ -232,9 +191,7 @@ impl Scan<'_> {
         }
         self.blank_from(start);
         match name {
-            Some((token, name)) => {
-                self.declare(name, token, StreamName::Iri(stream), spec, position)
-            }
+            Some((token, name)) => self.declare(name, token, StreamName::Iri(stream), spec, position),
             None => Ok(()),
         }
     }
@@ -248,26 +205,11 @@ impl Scan<'_> {
         position: Position,
     ) -> Result<(), ParseError> {
         if self.found.windows.iter().any(|window| window.name == name) {
-            let message = format!(
-                "the window {} is declared twice",
-                token.text(self.cursor.text)
-            );
-            return Err(
-                ParseError::new("window.duplicate", message).at(self.cursor.text, token.start)
-            );
+            let message = format!("the window {} is declared twice", token.text(self.cursor.text));
+            return Err(ParseError::new("window.duplicate", message).at(self.cursor.text, token.start));
         }
-        let WindowSpec {
-            kind,
-            time_predicate,
-            ..
-        } = spec;
-        self.found.windows.push(WindowClause {
-            name,
-            stream,
-            kind,
-            time_predicate,
-            position,
-        });
+        let WindowSpec { kind, time_predicate, .. } = spec;
+        self.found.windows.push(WindowClause { name, stream, kind, time_predicate, position });
         Ok(())
     }
 
@@ -296,23 +238,15 @@ impl Scan<'_> {
         }
         match (self.found.tick, spec.tick) {
             (Some(first), Some(second)) if first != second => {
-                let error = ParseError::new(
-                    "window.tick_conflict",
-                    "two windows ask for different ticks",
-                );
+                let error = ParseError::new("window.tick_conflict", "two windows ask for different ticks");
                 return Err(error.at(self.cursor.text, offset));
             }
             (first, second) => self.found.tick = second.or(first),
         }
         // A count window of one kind or another has no time of its own, so all else is checked where it is read.
         match &spec.kind {
-            WindowKind::Triples { .. } | WindowKind::Elements { .. }
-                if spec.time_predicate.is_some() =>
-            {
-                let error = ParseError::new(
-                    "window.time_in_count",
-                    "a count window reads no time from the data",
-                );
+            WindowKind::Triples { .. } | WindowKind::Elements { .. } if spec.time_predicate.is_some() => {
+                let error = ParseError::new("window.time_in_count", "a count window reads no time from the data");
                 Err(error.at(self.cursor.text, offset))
             }
             _ => Ok(spec),
@@ -324,10 +258,7 @@ impl Scan<'_> {
         match self.found.dialect {
             Some(other) if other != dialect => {
                 let message = format!("a {dialect} clause in a query that began in {other}");
-                Err(self
-                    .cursor
-                    .fail("dialect.mixed", message)
-                    .with_hint("use the clauses of one dialect throughout"))
+                Err(self.cursor.fail("dialect.mixed", message).with_hint("use the clauses of one dialect throughout"))
             }
             _ => {
                 self.found.dialect = Some(dialect);
@@ -337,9 +268,7 @@ impl Scan<'_> {
     }
 
     fn blank_from(&mut self, start: usize) {
-        self.found
-            .edits
-            .blank(self.cursor.text, start, self.cursor.end_of_previous());
+        self.found.edits.blank(self.cursor.text, start, self.cursor.end_of_previous());
     }
 }
 
@@ -357,10 +286,8 @@ fn r2s_of(word: &str) -> Option<R2s> {
 pub(super) fn refuse(cursor: &Cursor<'_>, token: Token) -> Result<(), ParseError> {
     for word in ["SERVICE", "LOAD"] {
         if token.is_word(cursor.text, word) {
-            let error = cursor.fail(
-                "unsupported.service",
-                format!("{word} is not supported: queries ask no other server"),
-            );
+            let error =
+                cursor.fail("unsupported.service", format!("{word} is not supported: queries ask no other server"));
             return Err(error.with_hint("load the data as a static graph"));
         }
     }

@@ -30,8 +30,7 @@ impl<'a> Cursor<'a> {
     }
 
     pub fn is_word_at(&self, ahead: usize, word: &str) -> bool {
-        self.peek_at(ahead)
-            .is_some_and(|t| t.is_word(self.text, word))
+        self.peek_at(ahead).is_some_and(|t| t.is_word(self.text, word))
     }
 
     pub fn is(&self, symbol: &str) -> bool {
@@ -52,25 +51,16 @@ impl<'a> Cursor<'a> {
     }
 
     pub fn expect_word(&mut self, word: &str) -> Result<(), ParseError> {
-        self.take_word(&[word])
-            .map(|_| ())
-            .ok_or_else(|| self.unexpected(word))
+        self.take_word(&[word]).map(|_| ()).ok_or_else(|| self.unexpected(word))
     }
 
     pub fn expect(&mut self, symbol: &str) -> Result<(), ParseError> {
-        if self.take(symbol) {
-            Ok(())
-        } else {
-            Err(self.unexpected(&format!("'{symbol}'")))
-        }
+        if self.take(symbol) { Ok(()) } else { Err(self.unexpected(&format!("'{symbol}'"))) }
     }
 
     /// Steps over an IRI or a prefixed name.
     pub fn expect_name(&mut self, what: &str) -> Result<(Token, NamedNode), ParseError> {
-        let token = self
-            .peek()
-            .filter(|t| is_name(*t))
-            .ok_or_else(|| self.unexpected(what))?;
+        let token = self.peek().filter(|t| is_name(*t)).ok_or_else(|| self.unexpected(what))?;
         self.at += 1;
         Ok((token, self.names.resolve(token)?))
     }
@@ -91,17 +81,10 @@ impl<'a> Cursor<'a> {
 
     pub fn unexpected(&self, expected: &str) -> ParseError {
         let message = match self.peek() {
-            Some(token) => format!(
-                "unexpected '{}', expected {expected}",
-                token.text(self.text)
-            ),
+            Some(token) => format!("unexpected '{}', expected {expected}", token.text(self.text)),
             None => format!("the query ends here, expected {expected}"),
         };
-        let code = if self.peek().is_some() {
-            "parse.unexpected_token"
-        } else {
-            "parse.unexpected_end"
-        };
+        let code = if self.peek().is_some() { "parse.unexpected_token" } else { "parse.unexpected_end" };
         self.fail(code, message)
     }
 

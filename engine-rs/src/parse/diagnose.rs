@@ -43,51 +43,19 @@ const CANDIDATES: [(&str, &str); 18] = [
 
 /// Faults of meaning spargebra finds while parsing: its sentence, ours, and the word to point at.
 const MEANINGS: [(&str, &str, &str); 9] = [
-    (
-        "BIND is overriding an existing variable",
-        "BIND gives a value to a variable that is already in use",
-        "BIND",
-    ),
+    ("BIND is overriding an existing variable", "BIND gives a value to a variable that is already in use", "BIND"),
     (
         "The SELECT contains a variable that is unbound",
         "SELECT uses a variable that is neither grouped nor aggregated, or not bound before it is used",
         "SELECT",
     ),
-    (
-        "Duplicated variable name in SELECT",
-        "SELECT names a variable twice",
-        "SELECT",
-    ),
-    (
-        "SELECT * is not authorized with GROUP BY",
-        "SELECT * cannot be used with GROUP BY",
-        "SELECT",
-    ),
-    (
-        "Repeated variables are not allowed in VALUES",
-        "VALUES names a variable twice",
-        "VALUES",
-    ),
-    (
-        "The VALUES clause rows should have exactly",
-        "a row of VALUES has too few or too many values",
-        "VALUES",
-    ),
-    (
-        "Already used blank node id",
-        "a blank node is used in two groups",
-        "",
-    ),
-    (
-        "Reifiers are not allowed on property paths",
-        "a property path cannot be annotated",
-        "",
-    ),
-    (
-        "language tag parsing failed",
-        "this is not a language tag",
-        "",
-    ),
+    ("Duplicated variable name in SELECT", "SELECT names a variable twice", "SELECT"),
+    ("SELECT * is not authorized with GROUP BY", "SELECT * cannot be used with GROUP BY", "SELECT"),
+    ("Repeated variables are not allowed in VALUES", "VALUES names a variable twice", "VALUES"),
+    ("The VALUES clause rows should have exactly", "a row of VALUES has too few or too many values", "VALUES"),
+    ("Already used blank node id", "a blank node is used in two groups", ""),
+    ("Reifiers are not allowed on property paths", "a property path cannot be annotated", ""),
+    ("language tag parsing failed", "this is not a language tag", ""),
 ];
 
 struct Refused<'a> {
@@ -99,36 +67,16 @@ struct Refused<'a> {
 }
 
 /// The error for a rewritten text that the parser refused.
-pub(super) fn explain(
-    original: &str,
-    rewritten: &Rewritten,
-    parser: &SparqlParser,
-    work: u64,
-) -> ParseError {
+pub(super) fn explain(original: &str, rewritten: &Rewritten, parser: &SparqlParser, work: u64) -> ParseError {
     let tokens = match tokenize(&rewritten.text) {
         Ok(tokens) => tokens,
         Err(error) => return error,
     };
-    let refused = Refused {
-        source: &rewritten.text,
-        tokens,
-        parser,
-        work,
-    };
-    let wrong = refused
-        .failing_token(refused.tokens.len(), None)
-        .unwrap_or(refused.tokens.len());
-    let (error, at) = refused
-        .meaning(wrong)
-        .unwrap_or_else(|| (refused.unexpected(wrong), wrong));
-    let offset = refused.tokens.get(at).map_or(original.len(), |token| {
-        rewritten.original_offset(token.start)
-    });
-    let offset = if at == refused.tokens.len() {
-        original.trim_end().len()
-    } else {
-        offset
-    };
+    let refused = Refused { source: &rewritten.text, tokens, parser, work };
+    let wrong = refused.failing_token(refused.tokens.len(), None).unwrap_or(refused.tokens.len());
+    let (error, at) = refused.meaning(wrong).unwrap_or_else(|| (refused.unexpected(wrong), wrong));
+    let offset = refused.tokens.get(at).map_or(original.len(), |token| rewritten.original_offset(token.start));
+    let offset = if at == refused.tokens.len() { original.trim_end().len() } else { offset };
     error.at(original, offset)
 }
 
@@ -150,11 +98,7 @@ impl Refused<'_> {
     }
 
     fn report(&self, text: &str) -> Option<String> {
-        self.parser
-            .clone()
-            .parse_query(text)
-            .err()
-            .map(|error| error.to_string())
+        self.parser.clone().parse_query(text).err().map(|error| error.to_string())
     }
 
     /// Which of the first `n` tokens (and one more) is refused; `None` when the text is good, the number of tokens
@@ -163,10 +107,7 @@ impl Refused<'_> {
         let (mut text, starts) = self.spaced(n, more);
         let end = text.len();
         text.extend(std::iter::repeat_n(' ', GAP));
-        let offset = self
-            .report(&text)
-            .as_deref()
-            .and_then(reported_offset(&text))?;
+        let offset = self.report(&text).as_deref().and_then(reported_offset(&text))?;
         // What should follow the last token is looked for behind its blanks, further than any keyword reaches.
         if offset > end + GAP / 2 {
             Some(starts.len())
@@ -185,16 +126,10 @@ impl Refused<'_> {
         {
             let message = format!("{} is not a valid absolute IRI", iri.text(self.source));
             let error = ParseError::new("iri.invalid", message);
-            return Some((
-                error.with_hint("write it in full, or declare a BASE for relative IRIs"),
-                wrong,
-            ));
+            return Some((error.with_hint("write it in full, or declare a BASE for relative IRIs"), wrong));
         }
         let (_, message, word) = MEANINGS.iter().find(|(theirs, _, _)| said(theirs))?;
-        Some((
-            ParseError::new("parse.syntax", *message),
-            self.last_word(wrong, word),
-        ))
+        Some((ParseError::new("parse.syntax", *message), self.last_word(wrong, word)))
     }
 
     /// The nearest such word before the refused token and not inside a group that is closed by then.
@@ -214,23 +149,13 @@ impl Refused<'_> {
         let expected = self.expected(wrong);
         // A long list helps nobody.
         let helpful = (1..=MAX_EXPECTED).contains(&expected.len());
-        let expected = if helpful {
-            format!(", expected {}", join(&expected))
-        } else {
-            String::new()
-        };
+        let expected = if helpful { format!(", expected {}", join(&expected)) } else { String::new() };
         match self.tokens.get(wrong) {
             Some(token) => {
                 let found = shorten(token.text(self.source));
-                ParseError::new(
-                    "parse.unexpected_token",
-                    format!("unexpected '{found}'{expected}"),
-                )
+                ParseError::new("parse.unexpected_token", format!("unexpected '{found}'{expected}"))
             }
-            None => ParseError::new(
-                "parse.unexpected_end",
-                format!("the query ends too early{expected}"),
-            ),
+            None => ParseError::new("parse.unexpected_end", format!("the query ends too early{expected}")),
         }
     }
 
@@ -238,27 +163,15 @@ impl Refused<'_> {
         if self.work > MAX_PROBED_WORK {
             return Vec::new();
         }
-        let fits = |candidate: &str| {
-            self.failing_token(wrong, Some(candidate))
-                .is_none_or(|at| at > wrong)
-        };
-        CANDIDATES
-            .iter()
-            .filter(|(candidate, _)| fits(candidate))
-            .map(|(_, name)| *name)
-            .collect()
+        let fits = |candidate: &str| self.failing_token(wrong, Some(candidate)).is_none_or(|at| at > wrong);
+        CANDIDATES.iter().filter(|(candidate, _)| fits(candidate)).map(|(_, name)| *name).collect()
     }
 }
 
 /// Behind these the parser allows no blank.
 fn ends_with_glued_function(text: &str) -> bool {
-    let upper = text
-        .get(text.len().saturating_sub(8)..)
-        .unwrap_or_default()
-        .to_ascii_uppercase();
-    ["CONCAT", "COALESCE", "BNODE"]
-        .iter()
-        .any(|function| upper.ends_with(function))
+    let upper = text.get(text.len().saturating_sub(8)..).unwrap_or_default().to_ascii_uppercase();
+    ["CONCAT", "COALESCE", "BNODE"].iter().any(|function| upper.ends_with(function))
 }
 
 /// Reads `error at 1:42: expected …`; columns count characters.
@@ -268,16 +181,8 @@ fn reported_offset(text: &str) -> impl FnOnce(&str) -> Option<usize> {
         let (line, rest) = place.split_once(':')?;
         let (column, _) = rest.split_once(':')?;
         let (line, column): (usize, usize) = (line.parse().ok()?, column.parse().ok()?);
-        let start: usize = text
-            .split_inclusive('\n')
-            .take(line.checked_sub(1)?)
-            .map(str::len)
-            .sum();
-        let inside: usize = text[start..]
-            .chars()
-            .take(column.checked_sub(1)?)
-            .map(char::len_utf8)
-            .sum();
+        let start: usize = text.split_inclusive('\n').take(line.checked_sub(1)?).map(str::len).sum();
+        let inside: usize = text[start..].chars().take(column.checked_sub(1)?).map(char::len_utf8).sum();
         Some(start + inside)
     }
 }
@@ -291,9 +196,5 @@ fn join(names: &[&str]) -> String {
 }
 
 fn shorten(token: &str) -> String {
-    if token.chars().count() <= 40 {
-        token.to_owned()
-    } else {
-        token.chars().take(39).chain(['…']).collect()
-    }
+    if token.chars().count() <= 40 { token.to_owned() } else { token.chars().take(39).chain(['…']).collect() }
 }

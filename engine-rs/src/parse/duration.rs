@@ -18,10 +18,7 @@ const LONGEST: i128 = 1_000 * 366 * DAY;
 const UNITS: [(&[&str], i128); 8] = [
     (&["ns", "nanosecond", "nanoseconds"], 1),
     (&["us", "µs", "microsecond", "microseconds"], 1_000),
-    (
-        &["ms", "msec", "millisecond", "milliseconds"],
-        NANOS_PER_MILLI,
-    ),
+    (&["ms", "msec", "millisecond", "milliseconds"], NANOS_PER_MILLI),
     (&["s", "sec", "secs", "second", "seconds"], SECOND),
     (&["m", "min", "mins", "minute", "minutes"], MINUTE),
     (&["h", "hr", "hrs", "hour", "hours"], HOUR),
@@ -44,10 +41,7 @@ pub(super) fn is_unit(word: &str) -> bool {
 }
 
 fn unit_nanos(lower: &str) -> Option<i128> {
-    UNITS
-        .iter()
-        .find(|(names, _)| names.contains(&lower))
-        .map(|(_, nanos)| *nanos)
+    UNITS.iter().find(|(names, _)| names.contains(&lower)).map(|(_, nanos)| *nanos)
 }
 
 /// `10s`, `1m30s`, `1 hour 30 minutes`, or a bare integer in milliseconds.
@@ -60,38 +54,25 @@ fn short_nanos(text: &str, lower: &str) -> Result<i128, ParseError> {
     while !rest.is_empty() {
         let (number, tail) = split_number(rest);
         let tail = tail.trim_start();
-        let letters = tail
-            .find(|c: char| !c.is_alphabetic())
-            .unwrap_or(tail.len());
+        let letters = tail.find(|c: char| !c.is_alphabetic()).unwrap_or(tail.len());
         if number.is_empty() {
             return Err(malformed(text));
         }
-        let nanos =
-            unit_nanos(&tail[..letters]).ok_or_else(|| unknown_unit(text, &tail[..letters]))?;
+        let nanos = unit_nanos(&tail[..letters]).ok_or_else(|| unknown_unit(text, &tail[..letters]))?;
         total = total.saturating_add(amount(text, number, nanos)?);
         rest = tail[letters..].trim_start();
     }
-    if lower.is_empty() {
-        Err(malformed(text))
-    } else {
-        Ok(total)
-    }
+    if lower.is_empty() { Err(malformed(text)) } else { Ok(total) }
 }
 
 /// Behind the `P`: days and weeks, then `T` and hours, minutes, seconds, each at most once and in this order.
 fn iso_nanos(text: &str, designators: &str) -> Result<i128, ParseError> {
-    let (date, time) = designators
-        .split_once('t')
-        .map_or((designators, None), |(d, t)| (d, Some(t)));
+    let (date, time) = designators.split_once('t').map_or((designators, None), |(d, t)| (d, Some(t)));
     if time == Some("") || designators.is_empty() {
         return Err(malformed(text));
     }
     let date = iso_part(text, date, &[('y', 0), ('m', 0), ('w', WEEK), ('d', DAY)])?;
-    let time = iso_part(
-        text,
-        time.unwrap_or(""),
-        &[('h', HOUR), ('m', MINUTE), ('s', SECOND)],
-    )?;
+    let time = iso_part(text, time.unwrap_or(""), &[('h', HOUR), ('m', MINUTE), ('s', SECOND)])?;
     Ok(date.saturating_add(time))
 }
 
@@ -100,10 +81,7 @@ fn iso_part(text: &str, part: &str, units: &[(char, i128)]) -> Result<i128, Pars
     while !rest.is_empty() {
         let (number, tail) = split_number(rest);
         let designator = tail.chars().next().ok_or_else(|| malformed(text))?;
-        let at = units
-            .iter()
-            .position(|(c, _)| *c == designator)
-            .ok_or_else(|| malformed(text))?;
+        let at = units.iter().position(|(c, _)| *c == designator).ok_or_else(|| malformed(text))?;
         let nanos = units[at].1;
         if number.is_empty() {
             return Err(malformed(text));
@@ -119,10 +97,7 @@ fn iso_part(text: &str, part: &str, units: &[(char, i128)]) -> Result<i128, Pars
 }
 
 fn split_number(rest: &str) -> (&str, &str) {
-    rest.split_at(
-        rest.find(|c: char| !c.is_ascii_digit() && c != '.')
-            .unwrap_or(rest.len()),
-    )
+    rest.split_at(rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len()))
 }
 
 /// `number` × unit, exactly: a fraction must come out as whole nanoseconds.
@@ -140,9 +115,7 @@ fn amount(text: &str, number: &str, unit: i128) -> Result<i128, ParseError> {
     if parts * unit % scale != 0 {
         return Err(imprecise(text));
     }
-    Ok(whole
-        .saturating_mul(unit)
-        .saturating_add(parts * unit / scale))
+    Ok(whole.saturating_mul(unit).saturating_add(parts * unit / scale))
 }
 
 fn whole_millis(text: &str, nanos: i128) -> Result<Span, ParseError> {
@@ -152,9 +125,7 @@ fn whole_millis(text: &str, nanos: i128) -> Result<Span, ParseError> {
     if nanos % NANOS_PER_MILLI != 0 {
         return Err(imprecise(text));
     }
-    i64::try_from(nanos / NANOS_PER_MILLI)
-        .map(Span::from_millis)
-        .map_err(|_| too_long(text))
+    i64::try_from(nanos / NANOS_PER_MILLI).map(Span::from_millis).map_err(|_| too_long(text))
 }
 
 fn malformed(text: &str) -> ParseError {
@@ -163,34 +134,22 @@ fn malformed(text: &str) -> ParseError {
 }
 
 fn unknown_unit(text: &str, unit: &str) -> ParseError {
-    ParseError::new(
-        "duration.unit",
-        format!("unknown unit '{unit}' in the duration '{text}'"),
-    )
-    .with_hint("units are ms, s, m, h, d and w, or words such as minutes")
+    ParseError::new("duration.unit", format!("unknown unit '{unit}' in the duration '{text}'"))
+        .with_hint("units are ms, s, m, h, d and w, or words such as minutes")
 }
 
 fn calendar(text: &str) -> ParseError {
-    ParseError::new(
-        "duration.calendar",
-        format!("'{text}' uses years or months, which have no fixed length"),
-    )
-    .with_hint("write days instead, for example P365D or P30D; minutes come behind a T, as in PT5M")
+    ParseError::new("duration.calendar", format!("'{text}' uses years or months, which have no fixed length"))
+        .with_hint("write days instead, for example P365D or P30D; minutes come behind a T, as in PT5M")
 }
 
 fn imprecise(text: &str) -> ParseError {
-    ParseError::new(
-        "duration.precision",
-        format!("'{text}' is not a whole number of milliseconds"),
-    )
+    ParseError::new("duration.precision", format!("'{text}' is not a whole number of milliseconds"))
 }
 
 fn too_long(text: &str) -> ParseError {
-    ParseError::new(
-        "duration.overflow",
-        format!("'{text}' is longer than 1,000 years"),
-    )
-    .with_hint("use [ALL] for a window without end")
+    ParseError::new("duration.overflow", format!("'{text}' is longer than 1,000 years"))
+        .with_hint("use [ALL] for a window without end")
 }
 
 #[cfg(test)]
@@ -198,9 +157,7 @@ mod tests {
     use super::*;
 
     fn millis(text: &str) -> i64 {
-        parse_duration(text)
-            .unwrap_or_else(|e| panic!("{text}: {e}"))
-            .as_millis()
+        parse_duration(text).unwrap_or_else(|e| panic!("{text}: {e}")).as_millis()
     }
 
     fn code(text: &str) -> &'static str {
@@ -253,10 +210,7 @@ mod tests {
             ("1ns", "duration.precision"),
             ("PT0.0001S", "duration.precision"),
             ("99999999999999999999d", "duration.overflow"),
-            (
-                "9999999999999999999999999999999999999999999",
-                "duration.overflow",
-            ),
+            ("9999999999999999999999999999999999999999999", "duration.overflow"),
             ("1001000d", "duration.overflow"),
             ("5 parsecs", "duration.unit"),
             ("P", "duration.syntax"),

@@ -44,12 +44,7 @@ impl Position {
 
 impl ParseError {
     pub(super) fn new(code: &'static str, message: impl Into<String>) -> Self {
-        Self {
-            code,
-            message: message.into(),
-            position: None,
-            hint: None,
-        }
+        Self { code, message: message.into(), position: None, hint: None }
     }
 
     pub(super) fn at(mut self, text: &str, offset: usize) -> Self {
@@ -111,10 +106,7 @@ impl fmt::Display for Position {
 }
 
 /// The candidate a mistyped name most likely meant, if one is close enough to be worth saying.
-pub(super) fn closest<'a>(
-    name: &str,
-    candidates: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+pub(super) fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (name.chars().count() / 3).clamp(1, 3);
     candidates
         .into_iter()
@@ -153,13 +145,8 @@ mod tests {
 
     #[test]
     fn display_gives_message_position_and_hint() {
-        let error = ParseError::new("a.b", "no such thing")
-            .at("ab", 1)
-            .with_hint("try another");
-        assert_eq!(
-            error.to_string(),
-            "no such thing at line 1, column 2 (hint: try another)"
-        );
+        let error = ParseError::new("a.b", "no such thing").at("ab", 1).with_hint("try another");
+        assert_eq!(error.to_string(), "no such thing at line 1, column 2 (hint: try another)");
     }
 
     #[test]

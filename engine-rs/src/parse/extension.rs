@@ -5,84 +5,34 @@
 //! `AVERAGE` becomes `AVG`, and `SELECT COUNT(?x) AS ?n` gets its brackets.
 //!
 //! spargebra 0.4.8 cannot read DISTINCT in an aggregate named by an IRI, so it moves into the name:
-//! `MEDIAN(DISTINCT ?x)` becomes `<urn:whorl:agg:median:distinct>(?x)`. [`ExtraAggregate::from_iri`] undoes this.
+//! `MEDIAN(DISTINCT ?x)` becomes `<urn:whorl:agg:median:distinct>(?x)`. `aggregate/custom.rs` reads these names.
 
-use oxrdf::{NamedNode, NamedNodeRef};
+use oxrdf::NamedNode;
 
 use super::error::ParseError;
 use super::rewrite::Edits;
 use super::token::{Kind, Token};
-
-/// An aggregate SPARQL does not have.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum ExtraAggregate {
-    Median,
-    /// Divided by n − 1; also written `STDDEV`.
-    StddevSample,
-    StddevPopulation,
-    /// Divided by n − 1; also written `VARIANCE`.
-    VarianceSample,
-    VariancePopulation,
-    /// The value below which this share of the values lies, from 0 to 1.
-    Percentile(f64),
-}
 
 /// The IRIs of all added aggregates start with this.
 pub const AGGREGATE_PREFIX: &str = "urn:whorl:agg:";
 pub(super) const AGGREGATES_OPEN: &str = "<urn:whorl:agg:";
 const DISTINCT_SUFFIX: &str = ":distinct";
 const PERCENTILE: &str = "PERCENTILE";
-const AGGREGATES: [(&str, ExtraAggregate); 7] = [
-    ("median", ExtraAggregate::Median),
-    ("stddev", ExtraAggregate::StddevSample),
-    ("stddev_samp", ExtraAggregate::StddevSample),
-    ("stddev_pop", ExtraAggregate::StddevPopulation),
-    ("variance", ExtraAggregate::VarianceSample),
-    ("var_samp", ExtraAggregate::VarianceSample),
-    ("var_pop", ExtraAggregate::VariancePopulation),
-];
-
-impl ExtraAggregate {
-    /// What the name of a custom aggregate in a parsed query stands for, and whether it counts equal values once.
-    #[must_use]
-    pub fn from_iri(iri: NamedNodeRef<'_>) -> Option<(Self, bool)> {
-        let name = iri.as_str().strip_prefix(AGGREGATE_PREFIX)?;
-        let plain = name.strip_suffix(DISTINCT_SUFFIX);
-        let (name, distinct) = (plain.unwrap_or(name), plain.is_some());
-        let aggregate = match name.strip_prefix("percentile:") {
-            Some(share) => Self::Percentile(share.parse().ok()?),
-            None => AGGREGATES.iter().find(|(known, _)| *known == name)?.1,
-        };
-        Some((aggregate, distinct))
-    }
-}
+const AGGREGATES: [&str; 7] = ["median", "stddev", "stddev_samp", "stddev_pop", "variance", "var_samp", "var_pop"];
 
 pub(super) fn is_aggregate(word: &str) -> bool {
-    word.eq_ignore_ascii_case(PERCENTILE)
-        || AGGREGATES
-            .iter()
-            .any(|(name, _)| name.eq_ignore_ascii_case(word))
+    word.eq_ignore_ascii_case(PERCENTILE) || AGGREGATES.iter().any(|name| name.eq_ignore_ascii_case(word))
 }
 
 /// The aggregates every query may use; percentiles come with the queries that name them.
 pub(super) fn aggregates() -> impl Iterator<Item = NamedNode> {
-    AGGREGATES
-        .iter()
-        .flat_map(|(name, _)| [aggregate(name, false), aggregate(name, true)])
+    AGGREGATES.iter().flat_map(|name| [aggregate(name, false), aggregate(name, true)])
 }
 
 /// Rewrites every extension; gives the percentiles used.
-pub(super) fn rewrite(
-    text: &str,
-    tokens: &[Token],
-    edits: &mut Edits,
-) -> Result<Vec<NamedNode>, ParseError> {
+pub(super) fn rewrite(text: &str, tokens: &[Token], edits: &mut Edits) -> Result<Vec<NamedNode>, ParseError> {
     let mut percentiles = Vec::new();
-    for (at, token) in tokens
-        .iter()
-        .enumerate()
-        .filter(|(_, token)| token.kind == Kind::Word)
-    {
+    for (at, token) in tokens.iter().enumerate().filter(|(_, token)| token.kind == Kind::Word) {
         if token.is_word(text, "SELECT") {
             bracket_columns(text, tokens, at, edits);
         } else if !tokens.get(at + 1).is_some_and(|next| next.is(text, "(")) {
@@ -112,19 +62,11 @@ fn rewrite_call(text: &str, tokens: &[Token], at: usize, edits: &mut Edits) {
 }
 
 /// `PERCENTILE(e, 0.95)`: the second argument moves into the name of the function.
-fn percentile(
-    text: &str,
-    tokens: &[Token],
-    at: usize,
-    edits: &mut Edits,
-) -> Result<NamedNode, ParseError> {
+fn percentile(text: &str, tokens: &[Token], at: usize, edits: &mut Edits) -> Result<NamedNode, ParseError> {
     let fail = || {
-        ParseError::new(
-            "aggregate.percentile",
-            "the second argument of PERCENTILE must be a constant",
-        )
-        .at(text, tokens[at].start)
-        .with_hint("write PERCENTILE(?x, 0.95) or PERCENTILE(?x, 95)")
+        ParseError::new("aggregate.percentile", "the second argument of PERCENTILE must be a constant")
+            .at(text, tokens[at].start)
+            .with_hint("write PERCENTILE(?x, 0.95) or PERCENTILE(?x, 95)")
     };
     let close = closing(text, tokens, at + 1).ok_or_else(fail)?;
     let (comma, number) = (tokens[close - 2], tokens[close - 1]);
@@ -132,17 +74,11 @@ fn percentile(
         return Err(fail());
     }
     let fraction = fraction(number.text(text)).ok_or_else(|| {
-        ParseError::new(
-            "aggregate.percentile",
-            format!("no percentile '{}'", number.text(text)),
-        )
-        .at(text, number.start)
-        .with_hint("a fraction from 0 to 1 or a percentage up to 100")
+        ParseError::new("aggregate.percentile", format!("no percentile '{}'", number.text(text)))
+            .at(text, number.start)
+            .with_hint("a fraction from 0 to 1 or a percentage up to 100")
     })?;
-    let name = aggregate(
-        &format!("percentile:{fraction}"),
-        move_distinct(text, tokens, at, edits),
-    );
+    let name = aggregate(&format!("percentile:{fraction}"), move_distinct(text, tokens, at, edits));
     edits.replace(text, tokens[at].start, tokens[at].end, &name.to_string());
     edits.blank(text, comma.start, number.end);
     Ok(name)
@@ -150,9 +86,7 @@ fn percentile(
 
 /// Removes DISTINCT behind the bracket of the call at `at`.
 fn move_distinct(text: &str, tokens: &[Token], at: usize, edits: &mut Edits) -> bool {
-    let distinct = tokens
-        .get(at + 2)
-        .filter(|token| token.is_word(text, "DISTINCT"));
+    let distinct = tokens.get(at + 2).filter(|token| token.is_word(text, "DISTINCT"));
     if let Some(token) = distinct {
         edits.blank(text, token.start, token.end);
     }
@@ -165,21 +99,14 @@ fn fraction(number: &str) -> Option<String> {
     let share = if value > 1.0 { value / 100.0 } else { value };
     // Rounded, so that 99.9 and 0.999 get the same name.
     let digits = format!("{share:.12}");
-    (0.0..=1.0).contains(&share).then(|| {
-        digits
-            .trim_end_matches('0')
-            .trim_end_matches('.')
-            .to_owned()
-    })
+    (0.0..=1.0).contains(&share).then(|| digits.trim_end_matches('0').trim_end_matches('.').to_owned())
 }
 
 /// Adds the brackets SPARQL wants around `COUNT(?x) AS ?n` and `(?a + ?b) AS ?c` in a SELECT clause.
 fn bracket_columns(text: &str, tokens: &[Token], select: usize, edits: &mut Edits) {
     let mut at = select + 1;
     while let Some(token) = tokens.get(at) {
-        let modifier = [
-            "DISTINCT", "REDUCED", "ISTREAM", "RSTREAM", "DSTREAM", "CHANGES",
-        ];
+        let modifier = ["DISTINCT", "REDUCED", "ISTREAM", "RSTREAM", "DSTREAM", "CHANGES"];
         if token.kind == Kind::Variable || token.is_any_word(text, &modifier) {
             at += 1;
             continue;

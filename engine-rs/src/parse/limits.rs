@@ -21,13 +21,11 @@ const MAX_DEPTH: u32 = 256;
 const MAX_OPERATORS: usize = 1_000;
 const MAX_WORK: u64 = 66_000;
 
-const OPERATORS: [&str; 14] = [
-    "+", "-", "*", "/", "!", "&&", "||", "=", "!=", "<", ">", "<=", ">=", "^",
-];
+const OPERATORS: [&str; 14] = ["+", "-", "*", "/", "!", "&&", "||", "=", "!=", "<", ">", "<=", ">=", "^"];
 /// Words that end the expression before them.
 const SEPARATING_WORDS: [&str; 16] = [
-    "SELECT", "WHERE", "FROM", "FILTER", "BIND", "AS", "GROUP", "HAVING", "ORDER", "LIMIT",
-    "OPTIONAL", "UNION", "MINUS", "GRAPH", "WINDOW", "VALUES",
+    "SELECT", "WHERE", "FROM", "FILTER", "BIND", "AS", "GROUP", "HAVING", "ORDER", "LIMIT", "OPTIONAL", "UNION",
+    "MINUS", "GRAPH", "WINDOW", "VALUES",
 ];
 const REREAD_FUNCTIONS: [&str; 4] = ["REGEX", "SUBSTR", "REPLACE", "GROUP_CONCAT"];
 
@@ -66,10 +64,7 @@ pub(super) fn check_size(text: &str) -> Result<(), ParseError> {
     if text.len() <= MAX_BYTES {
         return Ok(());
     }
-    let message = format!(
-        "the query has {} bytes, more than the {MAX_BYTES} allowed",
-        text.len()
-    );
+    let message = format!("the query has {} bytes, more than the {MAX_BYTES} allowed", text.len());
     Err(ParseError::new("limit.text", message))
 }
 
@@ -115,19 +110,13 @@ impl Scan<'_> {
             return Ok(());
         }
         let message = "negations and function calls are nested too deeply in each other";
-        Err(self
-            .fail("limit.depth", message, at)
-            .with_hint("compute inner parts with BIND"))
+        Err(self.fail("limit.depth", message, at).with_hint("compute inner parts with BIND"))
     }
 
     fn open(&mut self, at: usize) -> Result<(), ParseError> {
         let token = self.tokens[at];
         if self.levels.len() > MAX_BRACKETS {
-            return Err(self.fail(
-                "limit.depth",
-                format!("brackets are nested more than {MAX_BRACKETS} deep"),
-                at,
-            ));
+            return Err(self.fail("limit.depth", format!("brackets are nested more than {MAX_BRACKETS} deep"), at));
         }
         let (brace, round) = (token.is(self.text, "{"), token.is(self.text, "("));
         let rows = brace && std::mem::take(&mut self.expects_rows);
@@ -136,19 +125,10 @@ impl Scan<'_> {
         let level = self.top();
         if !level.data {
             // A block, and the join with the triples behind it.
-            level.parts += if brace {
-                2
-            } else {
-                u32::from(round && level.conditions)
-            };
+            level.parts += if brace { 2 } else { u32::from(round && level.conditions) };
         }
         let data = level.data || rows;
-        self.push(Level {
-            round,
-            rereads,
-            data,
-            ..Level::default()
-        });
+        self.push(Level { round, rereads, data, ..Level::default() });
         Ok(())
     }
 
@@ -209,11 +189,7 @@ impl Scan<'_> {
         let described = self.describes;
         self.top().parts += u32::from(described);
         let after_operand = at > 0 && self.tokens[at - 1].ends_operand();
-        if self.tokens[at].kind == Kind::Iri && after_operand {
-            self.ambiguous_iri(at)
-        } else {
-            Ok(())
-        }
+        if self.tokens[at].kind == Kind::Iri && after_operand { self.ambiguous_iri(at) } else { Ok(()) }
     }
 
     /// `?a<1+(2)>3` has the shape of an IRI behind `?a`, but the parser may read operators and brackets in it.
@@ -226,11 +202,7 @@ impl Scan<'_> {
                     if self.levels.len() > MAX_BRACKETS {
                         return Err(self.fail("limit.depth", "brackets are nested too deeply", at));
                     }
-                    self.push(Level {
-                        round: true,
-                        rereads: 1,
-                        ..Level::default()
-                    });
+                    self.push(Level { round: true, rereads: 1, ..Level::default() });
                 }
                 ')' | ']' if self.levels.len() > opened => self.close(at)?,
                 '+' | '-' | '*' | '/' | '!' | '=' | '&' => self.top().operators += 1,
@@ -245,40 +217,27 @@ impl Scan<'_> {
     fn rereads_of(&self, at: usize) -> u32 {
         let before = |n: usize| at.checked_sub(n).map(|i| self.tokens[i]);
         let is_name = |t: &Token| matches!(t.kind, Kind::Word | Kind::Iri | Kind::Prefixed);
-        let names = (1..4)
-            .take_while(|n| before(*n).as_ref().is_some_and(is_name))
-            .count();
+        let names = (1..4).take_while(|n| before(*n).as_ref().is_some_and(is_name)).count();
         let negated = before(names + 1).is_some_and(|t| t.is(self.text, "!"));
-        let called = before(1)
-            .filter(is_name)
-            .filter(|_| self.tokens[at].is(self.text, "("));
+        let called = before(1).filter(is_name).filter(|_| self.tokens[at].is(self.text, "("));
         u32::from(negated) + called.map_or(0, |name| self.rereads_of_call(name, before(2)))
     }
 
     fn rereads_of_call(&self, name: Token, before: Option<Token>) -> u32 {
         if name.kind == Kind::Word {
             let function = name.text(self.text);
-            let reread =
-                name.is_any_word(self.text, &REREAD_FUNCTIONS) || extension::is_aggregate(function);
+            let reread = name.is_any_word(self.text, &REREAD_FUNCTIONS) || extension::is_aggregate(function);
             return u32::from(reread);
         }
         // As an operand it is read once, as a constraint or a grouping up to three times.
         let operand = before.is_some_and(|t| matches!(t.kind, Kind::Open | Kind::Punctuation));
-        if operand {
-            u32::from(name.text(self.text).starts_with(extension::AGGREGATES_OPEN))
-        } else {
-            2
-        }
+        if operand { u32::from(name.text(self.text).starts_with(extension::AGGREGATES_OPEN)) } else { 2 }
     }
 
     fn check_chain(&self, at: usize) -> Result<(), ParseError> {
         let level = self.levels.last().copied().unwrap_or_default();
         let long = level.parts + level.operators > MAX_DEPTH;
-        if long || self.operators > MAX_OPERATORS {
-            Err(self.too_many(at))
-        } else {
-            Ok(())
-        }
+        if long || self.operators > MAX_OPERATORS { Err(self.too_many(at)) } else { Ok(()) }
     }
 
     fn too_many(&self, at: usize) -> ParseError {
@@ -294,9 +253,7 @@ impl Scan<'_> {
     }
 
     fn top(&mut self) -> &mut Level {
-        self.levels
-            .last_mut()
-            .expect("the outermost level is never popped")
+        self.levels.last_mut().expect("the outermost level is never popped")
     }
 }
 

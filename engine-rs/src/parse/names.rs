@@ -24,11 +24,7 @@ pub(super) struct Names<'a> {
 impl<'a> Names<'a> {
     /// Reads all PREFIX and BASE declarations, wherever the dialect puts them.
     pub fn gather(text: &'a str, tokens: &[Token], base: Option<&str>) -> Result<Self, ParseError> {
-        let mut names = Self {
-            text,
-            base: base.map(str::to_owned),
-            prefixes: BTreeMap::new(),
-        };
+        let mut names = Self { text, base: base.map(str::to_owned), prefixes: BTreeMap::new() };
         for (at, token) in tokens.iter().enumerate() {
             let next = |n: usize| tokens.get(at + n).copied();
             if token.is_word(text, "BASE") {
@@ -36,13 +32,10 @@ impl<'a> Names<'a> {
                     names.base = Some(names.iri(iri)?.into_string());
                 }
             } else if token.is_word(text, "PREFIX")
-                && let (Some(prefix), Some(iri)) =
-                    (next(1), next(2).filter(|t| t.kind == Kind::Iri))
+                && let (Some(prefix), Some(iri)) = (next(1), next(2).filter(|t| t.kind == Kind::Iri))
             {
                 let namespace = names.iri(iri)?.into_string();
-                names
-                    .prefixes
-                    .insert(prefix.text(text).trim_end_matches(':'), namespace);
+                names.prefixes.insert(prefix.text(text).trim_end_matches(':'), namespace);
             }
         }
         Ok(names)
@@ -60,11 +53,7 @@ impl<'a> Names<'a> {
 
     /// How the name is spelled in the text given to spargebra; differs only for bare names.
     pub fn spelling(&self, token: Token, name: &NamedNode) -> String {
-        if self.is_bare(token) {
-            name.to_string()
-        } else {
-            token.text(self.text).to_owned()
-        }
+        if self.is_bare(token) { name.to_string() } else { token.text(self.text).to_owned() }
     }
 
     /// Finds the first prefixed name whose prefix nobody declared: the SPARQL parser's own report of it is vague.
@@ -88,34 +77,27 @@ impl<'a> Names<'a> {
             Some(near) if !prefix.is_empty() => format!("did you mean '{near}:'?"),
             _ => format!("add PREFIX {prefix}: <…> at the start"),
         };
-        Err(ParseError::new("prefix.unknown", message)
-            .at(self.text, token.start)
-            .with_hint(hint))
+        Err(ParseError::new("prefix.unknown", message).at(self.text, token.start).with_hint(hint))
     }
 
     fn is_bare(&self, token: Token) -> bool {
         let iri = token.text(self.text).trim_start_matches('<');
-        let scheme =
-            iri.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '+' | '-' | '.'));
+        let scheme = iri.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '+' | '-' | '.'));
         let absolute = scheme.is_some_and(|end| end > 0 && iri[end..].starts_with(':'));
         token.kind == Kind::Iri && self.base.is_none() && !absolute
     }
 
     fn bare(&self, token: Token) -> Result<NamedNode, ParseError> {
-        let inner = token
-            .text(self.text)
-            .trim_start_matches('<')
-            .trim_end_matches('>');
+        let inner = token.text(self.text).trim_start_matches('<').trim_end_matches('>');
         NamedNode::new(format!("{BARE_NAMES}{inner}")).map_err(|_| self.invalid(token))
     }
 
     fn iri(&self, token: Token) -> Result<NamedNode, ParseError> {
         let query = format!("ASK FROM {} {{}}", token.text(self.text));
         match self.parser(token)?.parse_query(&query) {
-            Ok(Query::Ask {
-                dataset: Some(mut dataset),
-                ..
-            }) => dataset.default.pop().ok_or_else(|| self.invalid(token)),
+            Ok(Query::Ask { dataset: Some(mut dataset), .. }) => {
+                dataset.default.pop().ok_or_else(|| self.invalid(token))
+            }
             _ => Err(self.invalid(token)),
         }
     }
@@ -123,17 +105,12 @@ impl<'a> Names<'a> {
     fn parser(&self, token: Token) -> Result<SparqlParser, ParseError> {
         let mut parser = SparqlParser::new();
         if let Some(base) = &self.base {
-            parser = parser.with_base_iri(base).map_err(|_| {
-                ParseError::new(
-                    "iri.invalid",
-                    format!("the base '{base}' is not an absolute IRI"),
-                )
-            })?;
+            parser = parser
+                .with_base_iri(base)
+                .map_err(|_| ParseError::new("iri.invalid", format!("the base '{base}' is not an absolute IRI")))?;
         }
         for (prefix, namespace) in &self.prefixes {
-            parser = parser
-                .with_prefix(*prefix, namespace)
-                .map_err(|_| self.invalid(token))?;
+            parser = parser.with_prefix(*prefix, namespace).map_err(|_| self.invalid(token))?;
         }
         Ok(parser)
     }

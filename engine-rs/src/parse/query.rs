@@ -168,12 +168,7 @@ pub fn parse_query(text: &str, options: &ParseOptions) -> Result<ContinuousQuery
     let tokens = token::tokenize(text)?;
     let work = limits::check(text, &tokens)?;
     let names = Names::gather(text, &tokens, options.base_iri.as_deref())?;
-    let cursor = Cursor {
-        text,
-        tokens: &tokens,
-        names: &names,
-        at: 0,
-    };
+    let cursor = Cursor { text, tokens: &tokens, names: &names, at: 0 };
     let mut clauses = find_clauses(cursor, options.dialect)?;
     names.check_prefixes(&tokens)?;
     check_windows(&clauses)?;
@@ -188,22 +183,13 @@ pub fn parse_query(text: &str, options: &ParseOptions) -> Result<ContinuousQuery
     Ok(assemble(text, options, clauses, query))
 }
 
-fn sparql_parser(
-    options: &ParseOptions,
-    percentiles: Vec<NamedNode>,
-) -> Result<SparqlParser, ParseError> {
+fn sparql_parser(options: &ParseOptions, percentiles: Vec<NamedNode>) -> Result<SparqlParser, ParseError> {
     let aggregates = extension::aggregates().chain(percentiles);
-    let parser = aggregates.fold(
-        SparqlParser::new(),
-        SparqlParser::with_custom_aggregate_function,
-    );
+    let parser = aggregates.fold(SparqlParser::new(), SparqlParser::with_custom_aggregate_function);
     match &options.base_iri {
-        Some(base) => parser.with_base_iri(base).map_err(|_| {
-            ParseError::new(
-                "iri.invalid",
-                format!("the base '{base}' is not an absolute IRI"),
-            )
-        }),
+        Some(base) => parser
+            .with_base_iri(base)
+            .map_err(|_| ParseError::new("iri.invalid", format!("the base '{base}' is not an absolute IRI"))),
         None => Ok(parser),
     }
 }
@@ -214,15 +200,8 @@ fn check_windows(clauses: &Clauses) -> Result<(), ParseError> {
         return Ok(());
     }
     let declared = || clauses.windows.iter().map(|window| &window.name);
-    if let Some((name, position)) = clauses
-        .reads
-        .iter()
-        .find(|(name, _)| declared().all(|d| d != name))
-    {
-        let error = ParseError::new(
-            "window.undeclared",
-            format!("the window {name} is not declared"),
-        );
+    if let Some((name, position)) = clauses.reads.iter().find(|(name, _)| declared().all(|d| d != name)) {
+        let error = ParseError::new("window.undeclared", format!("the window {name} is not declared"));
         let near = closest(name.as_str(), declared().map(NamedNode::as_str));
         let hint = near.map_or_else(
             || format!("add FROM NAMED WINDOW {name} ON <stream> [RANGE …]"),
@@ -230,49 +209,29 @@ fn check_windows(clauses: &Clauses) -> Result<(), ParseError> {
         );
         return Err(error.at_position(*position).with_hint(hint));
     }
-    let read = |window: &WindowClause| {
-        clauses.reads_all || clauses.reads.iter().any(|(name, _)| *name == window.name)
-    };
+    let read = |window: &WindowClause| clauses.reads_all || clauses.reads.iter().any(|(name, _)| *name == window.name);
     match clauses.windows.iter().find(|window| !read(window)) {
         Some(window) => {
-            let error = ParseError::new(
-                "window.unused",
-                format!("the window {} is declared but never read", window.name),
-            );
-            Err(error
-                .at_position(window.position)
-                .with_hint(format!("add WINDOW {} {{ … }} to WHERE", window.name)))
+            let error =
+                ParseError::new("window.unused", format!("the window {} is declared but never read", window.name));
+            Err(error.at_position(window.position).with_hint(format!("add WINDOW {} {{ … }} to WHERE", window.name)))
         }
         None => Ok(()),
     }
 }
 
 /// Options first, then the text, then the dialect.
-fn assemble(
-    text: &str,
-    options: &ParseOptions,
-    found: Clauses,
-    query: spargebra::Query,
-) -> ContinuousQuery {
+fn assemble(text: &str, options: &ParseOptions, found: Clauses, query: spargebra::Query) -> ContinuousQuery {
     let written = found.dialect.unwrap_or(Dialect::RspQl);
     let dialect = options.dialect.unwrap_or(written);
-    let periodic = Report {
-        periodic: found.every,
-        ..Report::default()
-    };
-    let report = found
-        .report
-        .unwrap_or_else(|| dialect.report())
-        .and(periodic);
+    let periodic = Report { periodic: found.every, ..Report::default() };
+    let report = found.report.unwrap_or_else(|| dialect.report()).and(periodic);
     ContinuousQuery {
         dialect,
         name: found.name,
         r2s: options.r2s.or(found.r2s).unwrap_or_else(|| dialect.r2s()),
         report: options.report.unwrap_or(report),
-        tick: options
-            .tick
-            .or(found.tick)
-            .unwrap_or_else(|| dialect.tick()),
+        tick: options.tick.or(found.tick).unwrap_or_else(|| dialect.tick()),
         t0: options.t0.unwrap_or(Timestamp::EPOCH),
         bounds: options.bounds.unwrap_or(Bounds::ClosedOpen),
         partial: options.partial.unwrap_or(false),
@@ -299,36 +258,19 @@ impl Report {
 impl Dialect {
     fn report(self) -> Report {
         let cqels = self == Self::CqelsQl;
-        Report {
-            close: !cqels,
-            change: cqels,
-            nonempty: cqels,
-            periodic: None,
-        }
+        Report { close: !cqels, change: cqels, nonempty: cqels, periodic: None }
     }
 
     fn tick(self) -> Tick {
-        if self == Self::CqelsQl {
-            Tick::Tuple
-        } else {
-            Tick::Time
-        }
+        if self == Self::CqelsQl { Tick::Tuple } else { Tick::Time }
     }
 
     fn r2s(self) -> R2s {
-        if self == Self::CqelsQl {
-            R2s::Istream
-        } else {
-            R2s::Rstream
-        }
+        if self == Self::CqelsQl { R2s::Istream } else { R2s::Rstream }
     }
 
     fn semantics(self) -> ContentSemantics {
-        if self == Self::CqelsQl {
-            ContentSemantics::Bag
-        } else {
-            ContentSemantics::Set
-        }
+        if self == Self::CqelsQl { ContentSemantics::Bag } else { ContentSemantics::Set }
     }
 }
 

@@ -48,28 +48,18 @@ impl RdfError {
     #[must_use]
     pub fn position(&self) -> Option<Position> {
         match self {
-            Self::Syntax { position, .. }
-            | Self::Encoding { position }
-            | Self::Depth { position } => Some(*position),
+            Self::Syntax { position, .. } | Self::Encoding { position } | Self::Depth { position } => Some(*position),
             Self::Base { .. } => None,
         }
     }
 }
 
 /// Parses a whole text. `base` resolves relative IRIs and matters to Turtle and TriG only.
-pub fn parse_rdf(
-    bytes: &[u8],
-    format: RdfFormat,
-    base: Option<&str>,
-) -> Result<Vec<Quad>, RdfError> {
+pub fn parse_rdf(bytes: &[u8], format: RdfFormat, base: Option<&str>) -> Result<Vec<Quad>, RdfError> {
     let text = decode(bytes)?;
     check_depth(text)?;
     match format {
-        RdfFormat::NTriples => collect(
-            NTriplesParser::new()
-                .for_slice(text)
-                .map(|t| t.map(in_default_graph)),
-        ),
+        RdfFormat::NTriples => collect(NTriplesParser::new().for_slice(text).map(|t| t.map(in_default_graph))),
         RdfFormat::NQuads => collect(NQuadsParser::new().for_slice(text)),
         RdfFormat::Turtle => {
             let parser = TurtleParser::new();
@@ -94,45 +84,28 @@ fn in_default_graph(triple: oxrdf::Triple) -> Quad {
     triple.in_graph(GraphName::DefaultGraph)
 }
 
-fn collect(
-    quads: impl Iterator<Item = Result<Quad, TurtleSyntaxError>>,
-) -> Result<Vec<Quad>, RdfError> {
-    quads
-        .map(|quad| quad.map_err(|error| syntax(&error)))
-        .collect()
+fn collect(quads: impl Iterator<Item = Result<Quad, TurtleSyntaxError>>) -> Result<Vec<Quad>, RdfError> {
+    quads.map(|quad| quad.map_err(|error| syntax(&error))).collect()
 }
 
 fn syntax(error: &TurtleSyntaxError) -> RdfError {
     let start = error.location().start;
     let one_based = |n: u64| u32::try_from(n + 1).unwrap_or(u32::MAX);
-    let position = Position {
-        line: one_based(start.line),
-        column: one_based(start.column),
-    };
+    let position = Position { line: one_based(start.line), column: one_based(start.column) };
     let message = error.message();
     let mut chars = message.chars();
-    let lower = chars
-        .next()
-        .map(|c| c.to_lowercase().chain(chars).collect())
-        .unwrap_or_default();
-    RdfError::Syntax {
-        message: lower,
-        position,
-    }
+    let lower = chars.next().map(|c| c.to_lowercase().chain(chars).collect()).unwrap_or_default();
+    RdfError::Syntax { message: lower, position }
 }
 
 fn bad_base(base: &str) -> RdfError {
-    RdfError::Base {
-        base: base.to_owned(),
-    }
+    RdfError::Base { base: base.to_owned() }
 }
 
 fn decode(bytes: &[u8]) -> Result<&str, RdfError> {
     std::str::from_utf8(bytes).map_err(|error| {
         let good = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
-        RdfError::Encoding {
-            position: Position::of(&good, good.len()),
-        }
+        RdfError::Encoding { position: Position::of(&good, good.len()) }
     })
 }
 
@@ -144,19 +117,14 @@ fn check_depth(text: &str) -> Result<(), RdfError> {
         let rest = &bytes[at..];
         at += match rest[0] {
             b'"' | b'\'' => string_len(rest),
-            b'#' => rest
-                .iter()
-                .position(|b| matches!(b, b'\n' | b'\r'))
-                .unwrap_or(rest.len()),
+            b'#' => rest.iter().position(|b| matches!(b, b'\n' | b'\r')).unwrap_or(rest.len()),
             b'\\' => 2,
             b'<' if !rest.starts_with(b"<<") => iri_len(rest),
             _ => {
                 let (change, len) = bracket(rest);
                 depth = depth.saturating_add_signed(change);
                 if depth > MAX_DEPTH {
-                    return Err(RdfError::Depth {
-                        position: Position::of(text, at),
-                    });
+                    return Err(RdfError::Depth { position: Position::of(text, at) });
                 }
                 len
             }
@@ -185,10 +153,7 @@ fn bracket(rest: &[u8]) -> (isize, usize) {
 
 /// An IRI ends at `>`; what cannot be in one ends the attempt, so that a stray `<` hides nothing.
 fn iri_len(rest: &[u8]) -> usize {
-    let end = rest
-        .iter()
-        .skip(1)
-        .position(|b| matches!(b, b'>' | b'<' | b'"' | b'{' | b'}') || *b <= b' ');
+    let end = rest.iter().skip(1).position(|b| matches!(b, b'>' | b'<' | b'"' | b'{' | b'}') || *b <= b' ');
     match end {
         Some(end) if rest[end + 1] == b'>' => end + 2,
         _ => 1,
@@ -219,18 +184,9 @@ mod tests {
 
     #[test]
     fn the_four_formats_are_read() {
-        assert_eq!(
-            parse("<a:s> <a:p> \"o\" .", RdfFormat::NTriples).map(|q| q.len()),
-            Ok(1)
-        );
-        assert_eq!(
-            parse("<a:s> <a:p> \"o\" <a:g> .", RdfFormat::NQuads).map(|q| q.len()),
-            Ok(1)
-        );
-        assert_eq!(
-            parse("<s> <p> 1, [ <q> (1 2) ] .", RdfFormat::Turtle).map(|q| q.len()),
-            Ok(7)
-        );
+        assert_eq!(parse("<a:s> <a:p> \"o\" .", RdfFormat::NTriples).map(|q| q.len()), Ok(1));
+        assert_eq!(parse("<a:s> <a:p> \"o\" <a:g> .", RdfFormat::NQuads).map(|q| q.len()), Ok(1));
+        assert_eq!(parse("<s> <p> 1, [ <q> (1 2) ] .", RdfFormat::Turtle).map(|q| q.len()), Ok(7));
         let quads = parse("GRAPH <g> { <s> <p> 1 }", RdfFormat::TriG).expect("well formed");
         assert_eq!(quads[0].graph_name.to_string(), "<http://example.org/g>");
     }
@@ -238,28 +194,17 @@ mod tests {
     #[test]
     fn a_fault_has_line_and_column() {
         let error = parse("<s> <p> 1 .\n<s> ? 2 .", RdfFormat::Turtle).expect_err("no predicate");
-        assert_eq!(
-            (error.code(), error.position().map(|p| p.line)),
-            ("rdf.syntax", Some(2))
-        );
+        assert_eq!((error.code(), error.position().map(|p| p.line)), ("rdf.syntax", Some(2)));
         let error = parse_rdf(b"# ok\n\"\xff", RdfFormat::Turtle, None).expect_err("not UTF-8");
-        assert_eq!(
-            (error.code(), error.position()),
-            ("rdf.encoding", Some(Position { line: 2, column: 2 }))
-        );
+        assert_eq!((error.code(), error.position()), ("rdf.encoding", Some(Position { line: 2, column: 2 })));
         let error = parse_rdf(b"", RdfFormat::Turtle, Some("no")).expect_err("relative base");
         assert_eq!(error.code(), "iri.invalid");
     }
 
     #[test]
     fn deep_nesting_is_refused_before_parsing() {
-        for (open, inner, close) in [
-            ("<<( <a:s> <a:p> ", "<a:o>", " )>>"),
-            ("[ <a:p> ", "1", " ]"),
-            ("( ", "", " )"),
-        ] {
-            let nested =
-                |n: usize| format!("<a:s> <a:p> {}{inner}{} .", open.repeat(n), close.repeat(n));
+        for (open, inner, close) in [("<<( <a:s> <a:p> ", "<a:o>", " )>>"), ("[ <a:p> ", "1", " ]"), ("( ", "", " )")] {
+            let nested = |n: usize| format!("<a:s> <a:p> {}{inner}{} .", open.repeat(n), close.repeat(n));
             assert!(parse(&nested(100), RdfFormat::Turtle).is_ok(), "{open}");
             let error = parse(&nested(10_000), RdfFormat::Turtle).expect_err(open);
             assert_eq!(error.code(), "limit.depth");
@@ -269,13 +214,7 @@ mod tests {
     #[test]
     fn brackets_in_strings_comments_and_iris_do_not_count() {
         let many = "([{<<".repeat(200);
-        let text = format!(
-            "# {many}\n<s> <p> \"{many}\", '''{many}'''.\n<{}> <p> 1 .",
-            "([".repeat(200)
-        );
-        assert_ne!(
-            parse(&text, RdfFormat::Turtle).err().map(|e| e.code()),
-            Some("limit.depth")
-        );
+        let text = format!("# {many}\n<s> <p> \"{many}\", '''{many}'''.\n<{}> <p> 1 .", "([".repeat(200));
+        assert_ne!(parse(&text, RdfFormat::Turtle).err().map(|e| e.code()), Some("limit.depth"));
     }
 }

@@ -22,17 +22,8 @@ impl Edits {
     /// Puts `with` in place of the range, followed by blanks up to the old length.
     pub fn replace(&mut self, source: &str, start: usize, end: usize, with: &str) {
         let mut text = with.to_owned();
-        text.extend(
-            source[start..end]
-                .chars()
-                .skip(with.chars().count())
-                .map(blank),
-        );
-        self.0.push(Edit {
-            start,
-            end,
-            with: text,
-        });
+        text.extend(source[start..end].chars().skip(with.chars().count()).map(blank));
+        self.0.push(Edit { start, end, with: text });
     }
 
     pub fn blank(&mut self, source: &str, start: usize, end: usize) {
@@ -41,21 +32,14 @@ impl Edits {
 
     /// Puts `with` in place of the range as it is.
     pub fn splice(&mut self, start: usize, end: usize, with: impl Into<String>) {
-        self.0.push(Edit {
-            start,
-            end,
-            with: with.into(),
-        });
+        self.0.push(Edit { start, end, with: with.into() });
     }
 
     /// Applies all edits; an insertion goes before a replacement at the same place. An edit inside a range that is
     /// already replaced has nothing left to change and is dropped.
     pub fn apply(mut self, source: &str) -> Rewritten {
         self.0.sort_by_key(|edit| (edit.start, edit.end));
-        let mut rewritten = Rewritten {
-            text: String::with_capacity(source.len() + 64),
-            pieces: Vec::new(),
-        };
+        let mut rewritten = Rewritten { text: String::with_capacity(source.len() + 64), pieces: Vec::new() };
         let mut at = 0;
         for edit in &self.0 {
             if edit.start < at {
@@ -78,10 +62,7 @@ impl Rewritten {
 
     /// Where the character at this offset of the new text stood; inside a replacement, where that began.
     pub fn original_offset(&self, offset: usize) -> usize {
-        let at = self
-            .pieces
-            .partition_point(|(new, _, _)| *new <= offset)
-            .saturating_sub(1);
+        let at = self.pieces.partition_point(|(new, _, _)| *new <= offset).saturating_sub(1);
         let (new, old, kept) = self.pieces[at];
         if kept { old + (offset - new) } else { old }
     }

@@ -44,8 +44,7 @@ impl Token {
     }
 
     pub fn is(self, source: &str, symbol: &str) -> bool {
-        matches!(self.kind, Kind::Open | Kind::Close | Kind::Punctuation)
-            && self.text(source) == symbol
+        matches!(self.kind, Kind::Open | Kind::Close | Kind::Punctuation) && self.text(source) == symbol
     }
 
     pub fn is_word(self, source: &str, word: &str) -> bool {
@@ -92,11 +91,7 @@ pub(super) fn tokenize(text: &str) -> Result<Vec<Token>, ParseError> {
     let mut at = skip_blank(text, 0);
     while at < text.len() {
         let (kind, len) = next_token(text, at, tokens.last().copied())?;
-        tokens.push(Token {
-            kind,
-            start: at,
-            end: at + len,
-        });
+        tokens.push(Token { kind, start: at, end: at + len });
         at = skip_blank(text, at + len);
     }
     Ok(tokens)
@@ -126,9 +121,7 @@ fn next_token(text: &str, at: usize, previous: Option<Token>) -> Result<(Kind, u
         },
         '_' if rest.starts_with("_:") => (Kind::Blank, 2 + dotted_len(&rest[2..], is_name_char)),
         ':' => (Kind::Prefixed, 1 + local_len(&rest[1..])),
-        '@' if previous.is_some_and(|t| t.kind == Kind::String) => {
-            (Kind::Language, 1 + language_len(&rest[1..]))
-        }
+        '@' if previous.is_some_and(|t| t.kind == Kind::String) => (Kind::Language, 1 + language_len(&rest[1..])),
         '0'..='9' | '.' => match number_len(rest) {
             0 => (Kind::Punctuation, 1),
             len => (Kind::Number, len),
@@ -141,12 +134,7 @@ fn next_token(text: &str, at: usize, previous: Option<Token>) -> Result<(Kind, u
 fn symbol(rest: &str) -> (Kind, usize) {
     let known = SYMBOLS.iter().find(|(symbol, _)| rest.starts_with(symbol));
     known.map_or_else(
-        || {
-            (
-                Kind::Punctuation,
-                rest.chars().next().map_or(1, char::len_utf8),
-            )
-        },
+        || (Kind::Punctuation, rest.chars().next().map_or(1, char::len_utf8)),
         |(symbol, kind)| (*kind, symbol.len()),
     )
 }
@@ -165,8 +153,7 @@ fn less_or_iri(rest: &str, previous: Option<Token>) -> (Kind, usize) {
 
 fn iri_len(rest: &str) -> Option<usize> {
     let inner = rest.strip_prefix('<')?;
-    let end = inner
-        .find(|c: char| c <= ' ' || matches!(c, '<' | '>' | '"' | '{' | '}' | '|' | '^' | '`'))?;
+    let end = inner.find(|c: char| c <= ' ' || matches!(c, '<' | '>' | '"' | '{' | '}' | '|' | '^' | '`'))?;
     inner[end..].starts_with('>').then_some(end + 2)
 }
 
@@ -174,11 +161,7 @@ fn string_len(text: &str, at: usize) -> Result<usize, ParseError> {
     let rest = &text[at..];
     let quote = &rest[..1];
     let long = rest.starts_with(&quote.repeat(3));
-    let closing = if long {
-        quote.repeat(3)
-    } else {
-        quote.to_owned()
-    };
+    let closing = if long { quote.repeat(3) } else { quote.to_owned() };
     let mut end = closing.len();
     loop {
         let tail = &rest[end..];
@@ -206,11 +189,7 @@ fn number_len(rest: &str) -> usize {
             len += 1 + fraction;
         }
     }
-    if len == 0 {
-        0
-    } else {
-        len + exponent_len(&rest[len..])
-    }
+    if len == 0 { 0 } else { len + exponent_len(&rest[len..]) }
 }
 
 fn exponent_len(rest: &str) -> usize {
@@ -271,12 +250,7 @@ fn is_name_start(c: char) -> bool {
 }
 
 fn is_variable_char(c: char) -> bool {
-    c == '_'
-        || c.is_alphanumeric()
-        || matches!(
-            c,
-            '\u{b7}' | '\u{300}'..='\u{36f}' | '\u{203f}' | '\u{2040}'
-        )
+    c == '_' || c.is_alphanumeric() || matches!(c, '\u{b7}' | '\u{300}'..='\u{36f}' | '\u{203f}' | '\u{2040}')
 }
 
 fn is_name_char(c: char) -> bool {
@@ -288,16 +262,13 @@ mod tests {
     use super::*;
 
     fn spell(text: &str) -> Vec<(Kind, &str)> {
-        tokenize(text)
-            .expect("well formed")
-            .into_iter()
-            .map(|t| (t.kind, t.text(text)))
-            .collect()
+        tokenize(text).expect("well formed").into_iter().map(|t| (t.kind, t.text(text))).collect()
     }
 
     #[test]
     fn keywords_in_strings_comments_iris_and_names_are_not_words() {
-        let text = "'WINDOW' \"a \\\" STREAM\" '''x\n' FROM''' <http://WINDOW/> x:WINDOW ?WINDOW @ 'a'@stream # FROM\n.";
+        let text =
+            "'WINDOW' \"a \\\" STREAM\" '''x\n' FROM''' <http://WINDOW/> x:WINDOW ?WINDOW @ 'a'@stream # FROM\n.";
         assert!(spell(text).iter().all(|(kind, _)| *kind != Kind::Word));
     }
 
@@ -321,10 +292,7 @@ mod tests {
     #[test]
     fn numbers_do_not_swallow_the_full_stop() {
         assert_eq!(
-            spell("1. 1.5 .5 1e3 10s")
-                .iter()
-                .map(|t| t.1)
-                .collect::<Vec<_>>(),
+            spell("1. 1.5 .5 1e3 10s").iter().map(|t| t.1).collect::<Vec<_>>(),
             ["1", ".", "1.5", ".5", "1e3", "10", "s"]
         );
     }

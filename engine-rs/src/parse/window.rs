@@ -36,15 +36,10 @@ struct Tail {
 }
 
 /// Parses `[…]`.
-pub(super) fn parse_window(
-    cursor: &mut Cursor<'_>,
-    dialect: Dialect,
-) -> Result<WindowSpec, ParseError> {
+pub(super) fn parse_window(cursor: &mut Cursor<'_>, dialect: Dialect) -> Result<WindowSpec, ParseError> {
     cursor.expect("[")?;
     let start = cursor.at;
-    let word = cursor.take_word(&[
-        "RANGE", "ELEMENTS", "COUNT", "TRIPLES", "NOW", "ALL", "FROM",
-    ]);
+    let word = cursor.take_word(&["RANGE", "ELEMENTS", "COUNT", "TRIPLES", "NOW", "ALL", "FROM"]);
     let spec = match word {
         Some("RANGE") if cursor.is_word("TRIPLES") => {
             cursor.at += 1;
@@ -89,26 +84,17 @@ fn range(cursor: &mut Cursor<'_>, dialect: Dialect) -> Result<WindowSpec, ParseE
     let tail = time_tail(cursor)?;
     let kind = match tail.step {
         Some((_, at)) if tail.tumbling => {
-            let error = ParseError::new(
-                "window.step_and_tumbling",
-                "a tumbling window has no step of its own",
-            );
+            let error = ParseError::new("window.step_and_tumbling", "a tumbling window has no step of its own");
             return Err(error.at(cursor.text, at));
         }
         Some((slide, at)) => {
             check_ratio(cursor.text, width, slide, at)?;
             WindowKind::Step { width, slide }
         }
-        None if tail.tumbling || dialect == Dialect::RspQl => WindowKind::Step {
-            width,
-            slide: width,
-        },
+        None if tail.tumbling || dialect == Dialect::RspQl => WindowKind::Step { width, slide: width },
         None if dialect == Dialect::CqelsQl => WindowKind::Sliding { width },
         None => {
-            let error = cursor.fail(
-                "window.step_missing",
-                "a C-SPARQL window needs STEP or TUMBLING",
-            );
+            let error = cursor.fail("window.step_missing", "a C-SPARQL window needs STEP or TUMBLING");
             return Err(error.with_hint("for example [RANGE 30m STEP 5m] or [RANGE 30m TUMBLING]"));
         }
     };
@@ -134,10 +120,7 @@ fn sparqlstream(cursor: &mut Cursor<'_>) -> Result<WindowSpec, ParseError> {
     let offset = cursor.offset();
     let width = back_from_now(cursor)?;
     if width == Span::ZERO {
-        return Err(
-            ParseError::new("window.zero_width", "the width of the window is zero")
-                .at(cursor.text, offset),
-        );
+        return Err(ParseError::new("window.zero_width", "the width of the window is zero").at(cursor.text, offset));
     }
     let tail = time_tail(cursor)?;
     let (slide, at) = tail.step.ok_or_else(|| cursor.unexpected("SLIDE"))?;
@@ -153,11 +136,8 @@ fn past(cursor: &mut Cursor<'_>) -> Result<WindowSpec, ParseError> {
     let to = back_from_now(cursor)?;
     let width = Span::from_millis(from.as_millis() - to.as_millis());
     if width <= Span::ZERO {
-        let error = ParseError::new("window.zero_width", "the window ends before it starts")
-            .at(cursor.text, offset);
-        return Err(
-            error.with_hint("the first length is the larger one: FROM NOW-PT2H TO NOW-PT1H")
-        );
+        let error = ParseError::new("window.zero_width", "the window ends before it starts").at(cursor.text, offset);
+        return Err(error.with_hint("the first length is the larger one: FROM NOW-PT2H TO NOW-PT1H"));
     }
     let tail = time_tail(cursor)?;
     let slide = match tail.step {
@@ -170,11 +150,7 @@ fn past(cursor: &mut Cursor<'_>) -> Result<WindowSpec, ParseError> {
 /// `NOW` or `NOW - duration`.
 fn back_from_now(cursor: &mut Cursor<'_>) -> Result<Span, ParseError> {
     cursor.expect_word("NOW")?;
-    if cursor.take("-") {
-        span(cursor)
-    } else {
-        Ok(Span::ZERO)
-    }
+    if cursor.take("-") { span(cursor) } else { Ok(Span::ZERO) }
 }
 
 fn tail(cursor: &mut Cursor<'_>) -> Result<Tail, ParseError> {
@@ -199,27 +175,15 @@ fn time_tail(cursor: &mut Cursor<'_>) -> Result<Tail, ParseError> {
 fn step(cursor: &mut Cursor<'_>) -> Result<(Span, usize), ParseError> {
     if cursor.is("]") {
         let error = cursor.unexpected("a length behind STEP");
-        return Err(
-            error.with_hint("for example STEP 10m, or TUMBLING for a step as long as the window")
-        );
+        return Err(error.with_hint("for example STEP 10m, or TUMBLING for a step as long as the window"));
     }
     positive_span(cursor, "window.zero_slide", "the step of the window")
 }
 
 impl Tail {
     fn with(self, kind: WindowKind) -> WindowSpec {
-        let Self {
-            time_predicate,
-            report,
-            tick,
-            ..
-        } = self;
-        WindowSpec {
-            kind,
-            time_predicate,
-            report,
-            tick,
-        }
+        let Self { time_predicate, report, tick, .. } = self;
+        WindowSpec { kind, time_predicate, report, tick }
     }
 
     /// Steps over `@ :predicate`, `REPORT …` or `TICK …`.
@@ -239,33 +203,20 @@ impl Tail {
 
 /// One or more strategies, AND-ed.
 fn reports(cursor: &mut Cursor<'_>, mut report: Report) -> Result<Report, ParseError> {
-    let words = [
-        "ON_WINDOW_CLOSE",
-        "CLOSE",
-        "ON_CONTENT_CHANGE",
-        "CHANGE",
-        "NON_EMPTY_CONTENT",
-        "NONEMPTY",
-        "PERIODIC",
-    ];
+    let words =
+        ["ON_WINDOW_CLOSE", "CLOSE", "ON_CONTENT_CHANGE", "CHANGE", "NON_EMPTY_CONTENT", "NONEMPTY", "PERIODIC"];
     let mut found = false;
     while let Some(word) = cursor.take_word(&words) {
         found = true;
         match word {
             "ON_WINDOW_CLOSE" | "CLOSE" => report.close = true,
             "ON_CONTENT_CHANGE" | "CHANGE" => report.change = true,
-            "PERIODIC" => {
-                report.periodic = Some(positive_span(cursor, "report.zero_period", "the period")?.0)
-            }
+            "PERIODIC" => report.periodic = Some(positive_span(cursor, "report.zero_period", "the period")?.0),
             _ => report.nonempty = true,
         }
         let _ = cursor.take(",");
     }
-    if found {
-        Ok(report)
-    } else {
-        Err(cursor.unexpected("CLOSE, CHANGE, NONEMPTY or PERIODIC"))
-    }
+    if found { Ok(report) } else { Err(cursor.unexpected("CLOSE, CHANGE, NONEMPTY or PERIODIC")) }
 }
 
 fn tick(cursor: &mut Cursor<'_>) -> Result<Tick, ParseError> {
@@ -278,18 +229,10 @@ fn tick(cursor: &mut Cursor<'_>) -> Result<Tick, ParseError> {
 
 fn count(cursor: &mut Cursor<'_>) -> Result<u64, ParseError> {
     if cursor.is("-") {
-        return Err(cursor
-            .fail("window.zero_count", "the count is negative")
-            .with_hint("write a number above zero"));
+        return Err(cursor.fail("window.zero_count", "the count is negative").with_hint("write a number above zero"));
     }
-    let token = cursor
-        .peek()
-        .filter(|t| t.kind == Kind::Number)
-        .ok_or_else(|| cursor.unexpected("a whole number"))?;
-    let number: u64 = token
-        .text(cursor.text)
-        .parse()
-        .map_err(|_| cursor.unexpected("a whole number"))?;
+    let token = cursor.peek().filter(|t| t.kind == Kind::Number).ok_or_else(|| cursor.unexpected("a whole number"))?;
+    let number: u64 = token.text(cursor.text).parse().map_err(|_| cursor.unexpected("a whole number"))?;
     if number == 0 {
         return Err(cursor.fail("window.zero_count", "the count is zero"));
     }
@@ -299,9 +242,7 @@ fn count(cursor: &mut Cursor<'_>) -> Result<u64, ParseError> {
 
 /// One duration, or several that add up.
 fn span(cursor: &mut Cursor<'_>) -> Result<Span, ParseError> {
-    let first = cursor
-        .peek()
-        .filter(|t| matches!(t.kind, Kind::Number | Kind::Word));
+    let first = cursor.peek().filter(|t| matches!(t.kind, Kind::Number | Kind::Word));
     let first = first.ok_or_else(|| cursor.unexpected("a duration such as PT10M or 10m"))?;
     take_chunk(cursor);
     while cursor.peek().is_some_and(|t| t.kind == Kind::Number) {
@@ -317,8 +258,7 @@ fn take_chunk(cursor: &mut Cursor<'_>) {
     let start = cursor.at;
     cursor.at += 1;
     while let Some(token) = cursor.peek() {
-        let touches = token.start == cursor.end_of_previous()
-            && matches!(token.kind, Kind::Number | Kind::Word);
+        let touches = token.start == cursor.end_of_previous() && matches!(token.kind, Kind::Number | Kind::Word);
         let single = cursor.at == start + 1 && cursor.tokens[start].kind == Kind::Number;
         let apart = single && unit(&token, cursor.text);
         if !(touches || apart) {
@@ -335,7 +275,5 @@ fn check_ratio(text: &str, width: Span, slide: Span, at: usize) -> Result<(), Pa
         return Ok(());
     }
     let message = format!("the width is more than {MAX_WINDOWS_PER_INSTANT} times the step");
-    Err(ParseError::new("window.too_many", message)
-        .at(text, at)
-        .with_hint("choose a longer step"))
+    Err(ParseError::new("window.too_many", message).at(text, at).with_hint("choose a longer step"))
 }

@@ -6,7 +6,7 @@ use super::modifiers::{Answer, take_apart};
 use super::paths::FreshVariables;
 use super::scope;
 use super::translate::{Translator, is_hidden, places};
-use crate::aggregate::{AggregateKind, AggregateSpec, kind_of_custom};
+use crate::aggregate::{AggregateKind, AggregateSpec, custom_aggregate};
 use crate::encode::Dictionary;
 use crate::expr::{self, Expr};
 use crate::flow::Operator;
@@ -19,6 +19,7 @@ use crate::reevaluate::{Question, Reevaluated, StaticRelation};
 use crate::shape::{Construct, Distinct, Extend, Filter, Rearrange, TemplateSlot};
 use crate::topk::{Comparator, TopK};
 use oxrdf::{NamedNode, Variable};
+use spargebra::Query;
 use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression, GraphPattern, OrderExpression};
 use spargebra::term::TriplePattern;
 
@@ -49,7 +50,7 @@ pub(crate) trait Host {
 
 #[derive(Debug)]
 pub(crate) enum NodeKind {
-    Join(JoinNode),
+    Join(Box<JoinNode>),
     Operator(Box<dyn Operator>),
 }
 
@@ -96,6 +97,9 @@ impl<H: Host> Builder<'_, H> {
     pub(crate) fn build_query(mut self) -> Result<BuiltQuery, PlanError> {
         if self.query.merge_windows_into_default {
             return Err(PlanError::unsupported("the C-SPARQL dialect"));
+        }
+        if let Some(function) = unstable_in(&self.query.query) {
+            return Err(PlanError::unsupported(format!("function {function}, whose value changes from call to call,")));
         }
         let top = take_apart(&self.query.query).ok_or_else(|| PlanError::unsupported("DESCRIBE"))?;
         let mut translator = Translator { windows: &self.query.windows, fresh: FreshVariables::default() };
@@ -294,7 +298,11 @@ impl<H: Host> Builder<'_, H> {
             compiled.push(self.aggregate(aggregate, &from)?);
             schema.push(self.vars.id(variable), false);
         }
-        let label = format!("group by {} computing {}", names(keys), aggregates.iter().map(|(_, a)| a.to_string()).collect::<Vec<_>>().join(", "));
+        let label = format!(
+            "group by {} computing {}",
+            names(keys),
+            aggregates.iter().map(|(_, a)| a.to_string()).collect::<Vec<_>>().join(", ")
+        );
         let grouped = !keys.is_empty();
         Ok(self.add(Box::new(Group::new(key_columns, compiled, grouped)), vec![inner], schema, label))
     }
@@ -304,8 +312,10 @@ impl<H: Host> Builder<'_, H> {
             AggregateExpression::CountSolutions { distinct: false } => Aggregate::Rows,
             AggregateExpression::CountSolutions { distinct: true } => Aggregate::DistinctRows,
             AggregateExpression::FunctionCall { name, expr, distinct } => {
-                let kind = aggregate_kind(name).ok_or_else(|| PlanError::unsupported(format!("aggregate {name}")))?;
-                Aggregate::Of(self.compile(expr, from)?, AggregateSpec { kind, distinct: *distinct })
+                let mut spec =
+                    aggregate_spec(name).ok_or_else(|| PlanError::unsupported(format!("aggregate {name}")))?;
+                spec.distinct |= distinct;
+                Aggregate::Of(self.compile(expr, from)?, spec)
             }
         })
     }
@@ -378,7 +388,12 @@ impl<H: Host> Builder<'_, H> {
                     let (leaf, schema) = self.leaf(*window, places);
                     join.leaves.push((join.specs.len(), leaf));
                     join.add(BufferSource::Leaf(leaf), &schema)?;
-                    labels.push(format!("{}: {} in {}", join.specs.len() - 1, triple_text(places), self.query.windows[*window].name));
+                    labels.push(format!(
+                        "{}: {} in {}",
+                        join.specs.len() - 1,
+                        triple_text(places),
+                        self.query.windows[*window].name
+                    ));
                 }
                 other => {
                     let node = self.build(other, true)?;
@@ -389,16 +404,24 @@ impl<H: Host> Builder<'_, H> {
                 }
             }
         }
-        let schema: Schema = join.vars.iter().enumerate().map(|(i, var)| (*var, join.certain & (1 << i) != 0)).collect();
+        let schema: Schema =
+            join.vars.iter().enumerate().map(|(i, var)| (*var, join.certain & (1 << i) != 0)).collect();
         let mut compiled = Vec::new();
         for filter in filters {
             compiled.push(self.join_filter(filter, &schema)?);
         }
         let retraction = self.retraction_mode(retracts, inputs.len());
-        let node = JoinNode::new(&join.specs, join.vars.len(), compiled, retraction, self.options.probing, self.host.leaves());
+        let node =
+            JoinNode::new(&join.specs, join.vars.len(), compiled, retraction, self.options.probing, self.host.leaves());
         let filter_text: String = filters.iter().map(|f| format!(" filter {f}")).collect();
         let label = format!("join [{}]{filter_text}", labels.join("; "));
-        Ok(self.add_node(PlanNode { kind: NodeKind::Join(node), inputs: join.inputs, schema, label, leaves: join.leaves }))
+        Ok(self.add_node(PlanNode {
+            kind: NodeKind::Join(Box::new(node)),
+            inputs: join.inputs,
+            schema,
+            label,
+            leaves: join.leaves,
+        }))
     }
 
     /// Joining again costs a probe per further buffer; keeping trees costs memory per result. With
@@ -491,11 +514,21 @@ impl JoinBuilder {
     }
 }
 
+fn unstable_in(query: &Query) -> Option<String> {
+    let (Query::Select { pattern, .. }
+    | Query::Construct { pattern, .. }
+    | Query::Describe { pattern, .. }
+    | Query::Ask { pattern, .. }) = query;
+    scope::unstable_function(pattern)
+}
+
 /// Whether the plan only adds rows when mappings arrive and only loses rows when they go.
 fn is_plain(plan: &Plan) -> bool {
     match plan {
         Plan::Filter { inner, .. } | Plan::Extend { inner, .. } => is_plain(inner),
-        Plan::Join { inputs, .. } => inputs.iter().all(|input| matches!(input, Plan::Leaf { .. } | Plan::Static { .. })),
+        Plan::Join { inputs, .. } => {
+            inputs.iter().all(|input| matches!(input, Plan::Leaf { .. } | Plan::Static { .. }))
+        }
         Plan::Leaf { .. } => true,
         _ => false,
     }
@@ -543,8 +576,8 @@ fn is_set(pattern: &GraphPattern) -> bool {
     }
 }
 
-fn aggregate_kind(name: &AggregateFunction) -> Option<AggregateKind> {
-    Some(match name {
+fn aggregate_spec(name: &AggregateFunction) -> Option<AggregateSpec> {
+    let kind = match name {
         AggregateFunction::Count => AggregateKind::Count,
         AggregateFunction::Sum => AggregateKind::Sum,
         AggregateFunction::Avg => AggregateKind::Avg,
@@ -554,8 +587,9 @@ fn aggregate_kind(name: &AggregateFunction) -> Option<AggregateKind> {
         AggregateFunction::GroupConcat { separator } => {
             AggregateKind::GroupConcat { separator: separator.clone().unwrap_or_else(|| " ".to_owned()) }
         }
-        AggregateFunction::Custom(name) => kind_of_custom(&name.as_ref())?,
-    })
+        AggregateFunction::Custom(name) => return custom_aggregate(name.as_ref()),
+    };
+    Some(AggregateSpec { kind, distinct: false })
 }
 
 fn custom_aggregates(pattern: &GraphPattern, found: &mut Vec<NamedNode>) {

@@ -46,7 +46,11 @@ fn is_plain(pattern: &GraphPattern) -> bool {
 }
 
 /// Replaces each EXISTS by a variable; gives the patterns in order.
-pub(super) fn replace(expression: &Expression, name: &mut impl FnMut() -> Variable, found: &mut Vec<(Variable, GraphPattern)>) -> Expression {
+pub(super) fn replace(
+    expression: &Expression,
+    name: &mut impl FnMut() -> Variable,
+    found: &mut Vec<(Variable, GraphPattern)>,
+) -> Expression {
     use Expression as E;
     let mut again = |e: &Expression| replace(e, name, found);
     match expression {

@@ -12,24 +12,70 @@ pub(crate) enum Place {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Plan {
-    Leaf { window: usize, places: [Place; 3] },
+    Leaf {
+        window: usize,
+        places: [Place; 3],
+    },
     /// Inputs joined; filters that hold for the joined mapping.
-    Join { inputs: Vec<Plan>, filters: Vec<Expression> },
+    Join {
+        inputs: Vec<Plan>,
+        filters: Vec<Expression>,
+    },
     /// Evaluated once over the static graphs.
-    Static { pattern: GraphPattern },
+    Static {
+        pattern: GraphPattern,
+    },
     /// Evaluated anew at each instant, for this reason.
-    Reevaluated { pattern: GraphPattern, reason: String },
-    Filter { inner: Box<Plan>, condition: Expression },
-    Extend { inner: Box<Plan>, variable: Variable, expression: Expression },
-    Project { inner: Box<Plan>, variables: Vec<Variable> },
-    Union { inputs: Vec<Plan> },
-    Optional { left: Box<Plan>, right: Box<Plan>, condition: Option<Expression> },
-    Minus { left: Box<Plan>, right: Box<Plan> },
+    Reevaluated {
+        pattern: GraphPattern,
+        reason: String,
+    },
+    Filter {
+        inner: Box<Plan>,
+        condition: Expression,
+    },
+    Extend {
+        inner: Box<Plan>,
+        variable: Variable,
+        expression: Expression,
+    },
+    Project {
+        inner: Box<Plan>,
+        variables: Vec<Variable>,
+    },
+    Union {
+        inputs: Vec<Plan>,
+    },
+    Optional {
+        left: Box<Plan>,
+        right: Box<Plan>,
+        condition: Option<Expression>,
+    },
+    Minus {
+        left: Box<Plan>,
+        right: Box<Plan>,
+    },
     /// Left mappings with a flag: whether a right mapping matches and the condition holds.
-    Mark { left: Box<Plan>, right: Box<Plan>, condition: Option<Expression>, flag: Variable },
-    Distinct { inner: Box<Plan> },
-    Group { inner: Box<Plan>, keys: Vec<Variable>, aggregates: Vec<(Variable, AggregateExpression)> },
-    TopK { inner: Box<Plan>, order: Vec<OrderExpression>, offset: usize, limit: Option<usize> },
+    Mark {
+        left: Box<Plan>,
+        right: Box<Plan>,
+        condition: Option<Expression>,
+        flag: Variable,
+    },
+    Distinct {
+        inner: Box<Plan>,
+    },
+    Group {
+        inner: Box<Plan>,
+        keys: Vec<Variable>,
+        aggregates: Vec<(Variable, AggregateExpression)>,
+    },
+    TopK {
+        inner: Box<Plan>,
+        order: Vec<OrderExpression>,
+        offset: usize,
+        limit: Option<usize>,
+    },
 }
 
 impl Plan {

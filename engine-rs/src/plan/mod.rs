@@ -15,7 +15,7 @@ mod paths;
 mod scope;
 mod translate;
 
-pub(crate) use build::{BuiltQuery, Builder, Host, NodeKind, PlanNode};
+pub(crate) use build::{Builder, BuiltQuery, Host, NodeKind, PlanNode};
 pub use build::{PlanOptions, Retraction};
 pub use error::PlanError;
 pub(crate) use explain::explain;

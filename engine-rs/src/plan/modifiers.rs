@@ -48,7 +48,9 @@ fn select(pattern: &GraphPattern) -> Top {
 fn projected(pattern: &GraphPattern) -> Vec<Variable> {
     match pattern {
         GraphPattern::Project { variables, .. } => variables.clone(),
-        GraphPattern::Slice { inner, .. } | GraphPattern::Distinct { inner } | GraphPattern::Reduced { inner } => projected(inner),
+        GraphPattern::Slice { inner, .. } | GraphPattern::Distinct { inner } | GraphPattern::Reduced { inner } => {
+            projected(inner)
+        }
         other => in_scope(other).into_iter().collect(),
     }
 }

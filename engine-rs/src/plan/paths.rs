@@ -18,7 +18,12 @@ impl FreshVariables {
 }
 
 /// The same path as triple patterns, joins and unions; `None` when it has a closure.
-pub(super) fn unfold(subject: &TermPattern, path: &PropertyPathExpression, object: &TermPattern, fresh: &mut FreshVariables) -> Option<GraphPattern> {
+pub(super) fn unfold(
+    subject: &TermPattern,
+    path: &PropertyPathExpression,
+    object: &TermPattern,
+    fresh: &mut FreshVariables,
+) -> Option<GraphPattern> {
     use PropertyPathExpression as P;
     match path {
         P::NamedNode(predicate) => Some(step(subject, predicate.clone().into(), object)),

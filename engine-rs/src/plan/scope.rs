@@ -1,7 +1,7 @@
 //! Which variables a pattern binds, and which its expressions mention.
 
 use oxrdf::Variable;
-use spargebra::algebra::{AggregateExpression, Expression, GraphPattern, OrderExpression};
+use spargebra::algebra::{AggregateExpression, Expression, Function, GraphPattern, OrderExpression};
 use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern};
 use std::collections::BTreeSet;
 
@@ -166,8 +166,12 @@ pub(super) fn certain(pattern: &GraphPattern) -> Vars {
             let always = |column: usize| bindings.iter().all(|row| row[column].is_some());
             variables.iter().enumerate().filter(|(column, _)| always(*column)).map(|(_, v)| v.clone()).collect()
         }
-        GraphPattern::Project { inner, variables } => certain(inner).into_iter().filter(|v| variables.contains(v)).collect(),
-        GraphPattern::Group { inner, variables, .. } => certain(inner).into_iter().filter(|v| variables.contains(v)).collect(),
+        GraphPattern::Project { inner, variables } => {
+            certain(inner).into_iter().filter(|v| variables.contains(v)).collect()
+        }
+        GraphPattern::Group { inner, variables, .. } => {
+            certain(inner).into_iter().filter(|v| variables.contains(v)).collect()
+        }
         GraphPattern::Filter { inner, .. }
         | GraphPattern::Extend { inner, .. }
         | GraphPattern::OrderBy { inner, .. }
@@ -176,4 +180,21 @@ pub(super) fn certain(pattern: &GraphPattern) -> Vars {
         | GraphPattern::Slice { inner, .. } => certain(inner),
         GraphPattern::Service { .. } => Vars::new(),
     }
+}
+
+/// A function in the pattern whose value is not a function of the mapping: it could not be taken back.
+pub(super) fn unstable_function(pattern: &GraphPattern) -> Option<String> {
+    let mut found = None;
+    for expression in expressions(pattern) {
+        visit_expression(expression, &mut |e| match e {
+            Expression::FunctionCall(function, _) if is_unstable(function) => found = Some(function.to_string()),
+            Expression::Exists(inner) => found = found.take().or_else(|| unstable_function(inner)),
+            _ => {}
+        });
+    }
+    found.or_else(|| children(pattern).into_iter().find_map(unstable_function))
+}
+
+fn is_unstable(function: &Function) -> bool {
+    matches!(function, Function::Rand | Function::Now | Function::Uuid | Function::StrUuid | Function::BNode)
 }

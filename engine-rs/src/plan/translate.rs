@@ -7,7 +7,7 @@ use super::paths::{FreshVariables, unfold};
 use super::scope::{self, children, contains_exists, expressions, graph_variable};
 use crate::parse::WindowClause;
 use oxrdf::{Term, Variable};
-use spargebra::algebra::{Expression, Function, GraphPattern};
+use spargebra::algebra::{Expression, GraphPattern};
 use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern};
 
 pub(super) struct Translator<'a> {
@@ -28,15 +28,21 @@ impl Translator<'_> {
                 Some(unfolded) => self.plan(&unfolded, dataset),
                 None => self.reevaluated(pattern, dataset, "closure path"),
             },
-            GraphPattern::Join { left, right } => Ok(Plan::join([self.plan(left, dataset)?, self.plan(right, dataset)?])),
-            GraphPattern::LeftJoin { left, right, expression } => self.optional(pattern, left, right, expression.as_ref(), dataset),
+            GraphPattern::Join { left, right } => {
+                Ok(Plan::join([self.plan(left, dataset)?, self.plan(right, dataset)?]))
+            }
+            GraphPattern::LeftJoin { left, right, expression } => {
+                self.optional(pattern, left, right, expression.as_ref(), dataset)
+            }
             GraphPattern::Filter { expr, inner } => self.filter(pattern, expr, inner, dataset),
             GraphPattern::Union { left, right } => {
                 let inputs = vec![self.plan(left, dataset)?, self.plan(right, dataset)?];
                 Ok(Plan::Union { inputs })
             }
             GraphPattern::Graph { name, inner } => self.graph(name, inner, dataset),
-            GraphPattern::Extend { inner, variable, expression } => self.extend(pattern, inner, variable, expression, dataset),
+            GraphPattern::Extend { inner, variable, expression } => {
+                self.extend(pattern, inner, variable, expression, dataset)
+            }
             GraphPattern::Minus { left, right } => {
                 let (left, right) = (self.plan(left, dataset)?, self.plan(right, dataset)?);
                 Ok(Plan::Minus { left: left.into(), right: right.into() })
@@ -51,14 +57,18 @@ impl Translator<'_> {
             // Order without a slice does not show inside a pattern.
             GraphPattern::OrderBy { inner, .. } => self.plan(inner, dataset),
             GraphPattern::Slice { inner, start, length } => self.slice(pattern, inner, *start, *length, dataset),
-            GraphPattern::Group { inner, variables, aggregates } => self.group(pattern, inner, variables, aggregates, dataset),
+            GraphPattern::Group { inner, variables, aggregates } => {
+                self.group(pattern, inner, variables, aggregates, dataset)
+            }
             GraphPattern::Values { .. } => Ok(static_parts(pattern, dataset)),
             GraphPattern::Service { .. } => Err(PlanError::unsupported("SERVICE")),
         }
     }
 
     fn reads_window(&self, pattern: &GraphPattern, dataset: &Dataset) -> bool {
-        if matches!(dataset, Dataset::Window(_)) && matches!(pattern, GraphPattern::Bgp { patterns } if !patterns.is_empty()) {
+        if matches!(dataset, Dataset::Window(_))
+            && matches!(pattern, GraphPattern::Bgp { patterns } if !patterns.is_empty())
+        {
             return true;
         }
         if matches!(dataset, Dataset::Window(_)) && matches!(pattern, GraphPattern::Path { .. }) {
@@ -68,7 +78,8 @@ impl Translator<'_> {
             let inside = self.window_named(name).map_or_else(|| static_dataset(name), Dataset::Window);
             return self.reads_window(inner, &inside);
         }
-        let in_exists = expressions(pattern).into_iter().any(|expression| self.exists_reads_window(expression, dataset));
+        let in_exists =
+            expressions(pattern).into_iter().any(|expression| self.exists_reads_window(expression, dataset));
         in_exists || children(pattern).into_iter().any(|child| self.reads_window(child, dataset))
     }
 
@@ -110,17 +121,28 @@ impl Translator<'_> {
         Ok(Plan::join(patterns.iter().map(leaf)))
     }
 
-    fn optional(&mut self, whole: &GraphPattern, left: &GraphPattern, right: &GraphPattern, condition: Option<&Expression>, dataset: &Dataset) -> Planned {
+    fn optional(
+        &mut self,
+        whole: &GraphPattern,
+        left: &GraphPattern,
+        right: &GraphPattern,
+        condition: Option<&Expression>,
+        dataset: &Dataset,
+    ) -> Planned {
         if condition.is_some_and(contains_exists) {
             return self.reevaluated(whole, dataset, "EXISTS in the condition of OPTIONAL");
         }
-        self.deterministic(condition)?;
         let (left, right) = (self.plan(left, dataset)?, self.plan(right, dataset)?);
         Ok(Plan::Optional { left: left.into(), right: right.into(), condition: condition.cloned() })
     }
 
-    fn filter(&mut self, whole: &GraphPattern, condition: &Expression, inner: &GraphPattern, dataset: &Dataset) -> Planned {
-        self.deterministic([condition])?;
+    fn filter(
+        &mut self,
+        whole: &GraphPattern,
+        condition: &Expression,
+        inner: &GraphPattern,
+        dataset: &Dataset,
+    ) -> Planned {
         if contains_exists(condition) {
             return self.filter_exists(whole, condition, inner, dataset);
         }
@@ -134,7 +156,13 @@ impl Translator<'_> {
         })
     }
 
-    fn filter_exists(&mut self, whole: &GraphPattern, condition: &Expression, inner: &GraphPattern, dataset: &Dataset) -> Planned {
+    fn filter_exists(
+        &mut self,
+        whole: &GraphPattern,
+        condition: &Expression,
+        inner: &GraphPattern,
+        dataset: &Dataset,
+    ) -> Planned {
         let mut found = Vec::new();
         let fresh = &mut self.fresh;
         let condition = exists::replace(condition, &mut || fresh.next("exists"), &mut found);
@@ -151,11 +179,17 @@ impl Translator<'_> {
         Ok(Plan::Project { inner: plan.into(), variables: outer.into_iter().collect() })
     }
 
-    fn extend(&mut self, whole: &GraphPattern, inner: &GraphPattern, variable: &Variable, expression: &Expression, dataset: &Dataset) -> Planned {
+    fn extend(
+        &mut self,
+        whole: &GraphPattern,
+        inner: &GraphPattern,
+        variable: &Variable,
+        expression: &Expression,
+        dataset: &Dataset,
+    ) -> Planned {
         if contains_exists(expression) {
             return self.reevaluated(whole, dataset, "EXISTS in BIND");
         }
-        self.deterministic([expression])?;
         let inner = self.plan(inner, dataset)?;
         Ok(Plan::Extend { inner: inner.into(), variable: variable.clone(), expression: expression.clone() })
     }
@@ -172,20 +206,25 @@ impl Translator<'_> {
         if expressions.iter().any(|e| contains_exists(e)) {
             return self.reevaluated(whole, dataset, "EXISTS in an aggregate");
         }
-        self.deterministic(expressions)?;
         let inner = self.plan(inner, dataset)?;
         Ok(Plan::Group { inner: inner.into(), keys: keys.to_vec(), aggregates: aggregates.to_vec() })
     }
 
     /// LIMIT and OFFSET over what ORDER BY, below projection and DISTINCT, has put in order.
-    fn slice(&mut self, whole: &GraphPattern, inner: &GraphPattern, offset: usize, limit: Option<usize>, dataset: &Dataset) -> Planned {
+    fn slice(
+        &mut self,
+        whole: &GraphPattern,
+        inner: &GraphPattern,
+        offset: usize,
+        limit: Option<usize>,
+        dataset: &Dataset,
+    ) -> Planned {
         let Some((pattern, order)) = super::modifiers::lift_order(inner) else {
             return self.reevaluated(whole, dataset, "ORDER BY on what DISTINCT has dropped");
         };
         if order.iter().map(scope::of_order).any(contains_exists) {
             return self.reevaluated(whole, dataset, "EXISTS in ORDER BY");
         }
-        self.deterministic(order.iter().map(scope::of_order))?;
         let projected = match inner {
             GraphPattern::Project { variables, .. } => Some(variables.clone()),
             _ => None,
@@ -199,31 +238,7 @@ impl Translator<'_> {
     }
 
     fn reevaluated(&mut self, pattern: &GraphPattern, dataset: &Dataset, reason: &str) -> Planned {
-        self.deterministic_pattern(pattern)?;
         Ok(Plan::Reevaluated { pattern: inside(pattern, dataset, self.windows), reason: reason.into() })
-    }
-
-    fn deterministic_pattern(&self, pattern: &GraphPattern) -> Result<(), PlanError> {
-        self.deterministic(expressions(pattern))?;
-        children(pattern).into_iter().try_for_each(|child| self.deterministic_pattern(child))
-    }
-
-    /// Functions whose value is not a function of the mapping cannot be taken back later.
-    fn deterministic<'e>(&self, expressions: impl IntoIterator<Item = &'e Expression>) -> Result<(), PlanError> {
-        for expression in expressions {
-            let mut refused = None;
-            scope::visit_expression(expression, &mut |e| {
-                if let Expression::FunctionCall(function, _) = e {
-                    if matches!(function, Function::Rand | Function::Now | Function::Uuid | Function::StrUuid | Function::BNode) {
-                        refused = Some(function.to_string());
-                    }
-                }
-            });
-            if let Some(function) = refused {
-                return Err(PlanError::unsupported(format!("function {function} over a window")));
-            }
-        }
-        Ok(())
     }
 }
 
@@ -298,7 +313,9 @@ fn place(term: &TermPattern) -> Place {
         TermPattern::Literal(literal) => Place::Term(literal.clone().into()),
         TermPattern::Variable(variable) => Place::Variable(variable.clone()),
         // A blank node of a query is a variable nobody can ask for.
-        TermPattern::BlankNode(node) => Place::Variable(Variable::new_unchecked(format!("_whorl_blank_{}", node.as_str()))),
+        TermPattern::BlankNode(node) => {
+            Place::Variable(Variable::new_unchecked(format!("_whorl_blank_{}", node.as_str())))
+        }
         TermPattern::Triple(_) => Place::Term(Term::from(oxrdf::NamedNode::new_unchecked("urn:whorl:nested"))),
     }
 }

@@ -68,7 +68,9 @@ impl<'a> QueryableDataset<'a> for View<'a> {
         };
         matches.into_iter().flat_map(move |(s, p, o)| {
             let graphs = graphs.clone();
-            graphs.into_iter().flat_map(move |(name, set)| set.matching(s, p, o).map(move |triple| Ok(quad(triple, name))))
+            graphs
+                .into_iter()
+                .flat_map(move |(name, set)| set.matching(s, p, o).map(move |triple| Ok(quad(triple, name))))
         })
     }
 

@@ -34,7 +34,8 @@ pub fn envelope_json(
 fn push_answer(bytes: &mut Vec<u8>, variables: &[Variable], result: &QueryResult, dictionary: &Dictionary) {
     match &result.answer {
         Answered::Boolean(value) => {
-            bytes.extend_from_slice(format!("\"boolean\",\"results\":{{\"head\":{{}},\"boolean\":{value}}}").as_bytes());
+            bytes
+                .extend_from_slice(format!("\"boolean\",\"results\":{{\"head\":{{}},\"boolean\":{value}}}").as_bytes());
         }
         Answered::Bindings { inserted, deleted } => {
             let rows = |rows: &Rows| bindings_json(variables, rows, dictionary);
@@ -51,7 +52,14 @@ fn push_answer(bytes: &mut Vec<u8>, variables: &[Variable], result: &QueryResult
     }
 }
 
-fn push_sides(bytes: &mut Vec<u8>, kind: &str, r2s: R2s, inserted: &Rows, deleted: &Rows, render: impl Fn(&Rows) -> Vec<u8>) {
+fn push_sides(
+    bytes: &mut Vec<u8>,
+    kind: &str,
+    r2s: R2s,
+    inserted: &Rows,
+    deleted: &Rows,
+    render: impl Fn(&Rows) -> Vec<u8>,
+) {
     if r2s == R2s::Changes {
         bytes.extend_from_slice(b"\"changes\",\"insert\":");
         bytes.extend(render(inserted));
@@ -71,7 +79,8 @@ pub fn bindings_json(variables: &[Variable], rows: &Rows, dictionary: &Dictionar
         let mut writer = serializer.serialize_solutions_to_writer(Vec::new(), variables.to_vec())?;
         for row in rows.iter() {
             let terms: Vec<Option<Term>> = row.iter().map(|id| id.is_bound().then(|| dictionary.term(*id))).collect();
-            let bound = variables.iter().zip(&terms).filter_map(|(v, t)| t.as_ref().map(|t| (v.as_ref(), TermRef::from(t))));
+            let bound =
+                variables.iter().zip(&terms).filter_map(|(v, t)| t.as_ref().map(|t| (v.as_ref(), TermRef::from(t))));
             writer.serialize(bound)?;
         }
         writer.finish()

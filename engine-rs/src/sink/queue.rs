@@ -22,9 +22,15 @@ pub struct QueryResult {
 #[derive(Clone, PartialEq, Debug)]
 pub enum Answered {
     /// Rows of variables; `deleted` only with DSTREAM and `changes`.
-    Bindings { inserted: Rows, deleted: Rows },
+    Bindings {
+        inserted: Rows,
+        deleted: Rows,
+    },
     /// Triples, as rows of three.
-    Graph { inserted: Rows, deleted: Rows },
+    Graph {
+        inserted: Rows,
+        deleted: Rows,
+    },
     Boolean(bool),
 }
 
@@ -66,7 +72,9 @@ impl Rows {
 impl QueryResult {
     fn n_rows(&self) -> usize {
         match &self.answer {
-            Answered::Bindings { inserted, deleted } | Answered::Graph { inserted, deleted } => inserted.len() + deleted.len(),
+            Answered::Bindings { inserted, deleted } | Answered::Graph { inserted, deleted } => {
+                inserted.len() + deleted.len()
+            }
             Answered::Boolean(_) => 1,
         }
     }

@@ -31,14 +31,17 @@ impl TripleSet {
         self.spo.len()
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.spo.is_empty()
-    }
-
     /// The triples that match, as subject, predicate, object.
-    pub(crate) fn matching(&self, s: Option<TermId>, p: Option<TermId>, o: Option<TermId>) -> impl Iterator<Item = EncodedTriple> + '_ {
+    pub(crate) fn matching(
+        &self,
+        s: Option<TermId>,
+        p: Option<TermId>,
+        o: Option<TermId>,
+    ) -> impl Iterator<Item = EncodedTriple> + '_ {
         let (set, range, order): (_, _, fn(&EncodedTriple) -> EncodedTriple) = match (s, p, o) {
-            (Some(_), None, Some(_)) | (None, None, Some(_)) => (&self.osp, prefix([o, s, p]), |[o, s, p]| [*s, *p, *o]),
+            (Some(_), None, Some(_)) | (None, None, Some(_)) => {
+                (&self.osp, prefix([o, s, p]), |[o, s, p]| [*s, *p, *o])
+            }
             (None, Some(_), _) => (&self.pos, prefix([p, o, s]), |[p, o, s]| [*s, *p, *o]),
             _ => (&self.spo, prefix([s, p, o]), |triple| *triple),
         };

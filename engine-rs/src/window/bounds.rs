@@ -79,10 +79,13 @@ impl StepRule {
         (self.end(k) + Span::from_millis(self.delay)).previous()
     }
 
-
     pub(crate) fn reported(&self, k: i64) -> WindowBounds {
         let shift = Span::from_millis(self.shift);
         WindowBounds { open: self.open(k) - shift, close: self.end(k) - shift }
+    }
+
+    pub(crate) fn slide(&self) -> Span {
+        Span::from_millis(self.slide)
     }
 
     /// The first window not yet read before `at`.
@@ -105,7 +108,6 @@ impl StepRule {
     fn at_least_first(&self, k: i128) -> i64 {
         i64::try_from(k).unwrap_or(if k < 0 { i64::MIN } else { i64::MAX / 2 }).max(self.first)
     }
-
 }
 
 #[cfg(test)]
@@ -155,7 +157,8 @@ mod tests {
 
     #[test]
     fn a_window_in_the_past_is_read_when_now_comes() {
-        let kind = WindowKind::Past { from: Span::from_millis(35), to: Span::from_millis(5), slide: Span::from_millis(5) };
+        let kind =
+            WindowKind::Past { from: Span::from_millis(35), to: Span::from_millis(5), slide: Span::from_millis(5) };
         let rule = StepRule::new(&kind, at(0), Bounds::ClosedOpen, false).expect("it steps");
         assert_eq!(rule.reported(rule.first()), WindowBounds { open: at(0), close: at(30) });
         assert_eq!(rule.read_at(rule.first()), at(34));

@@ -9,9 +9,9 @@ mod bounds;
 mod content;
 mod element;
 mod rule;
-mod window;
+mod view;
 
 pub use bounds::WindowBounds;
 pub(crate) use element::{Element, EventTriples};
 pub(crate) use rule::{Reading, Rule};
-pub(crate) use window::{Accepted, Phase, Taken, Window};
+pub(crate) use view::{Accepted, Phase, Taken, Window};

@@ -8,10 +8,17 @@ use crate::time::Span;
 pub(crate) enum Rule {
     Step(StepRule),
     /// `(r − width, r]`; `[NOW]` is a width of one instant.
-    Sliding { width: Span },
+    Sliding {
+        width: Span,
+    },
     All,
-    Elements { size: u64, step: u64 },
-    Triples { size: u64 },
+    Elements {
+        size: u64,
+        step: u64,
+    },
+    Triples {
+        size: u64,
+    },
 }
 
 /// Whether a stepping window shows its last closed content or the current one.

@@ -10,13 +10,17 @@ type Fact = [&'static str; 3];
 
 fn push(engine: &mut Engine, at: i64, turtle: &str) -> bool {
     let rdf = format!("{PREFIXES}{turtle}");
-    let report = engine.push("http://ex/s", Some(Timestamp::from_millis(at)), rdf.as_bytes(), RdfFormat::Turtle).expect("an event");
+    let report = engine
+        .push("http://ex/s", Some(Timestamp::from_millis(at)), rdf.as_bytes(), RdfFormat::Turtle)
+        .expect("an event");
     report.accepted == 1
 }
 
 fn register(engine: &mut Engine, select: &str, window: &str, body: &str, options: &ParseOptions) -> QueryId {
     let (head, tail) = select.split_once('|').unwrap_or((select, ""));
-    let text = format!("{PREFIXES} SELECT {head} FROM NAMED WINDOW :w ON :s [{window}] WHERE {{ WINDOW :w {{ {body} }} }} {tail}");
+    let text = format!(
+        "{PREFIXES} SELECT {head} FROM NAMED WINDOW :w ON :s [{window}] WHERE {{ WINDOW :w {{ {body} }} }} {tail}"
+    );
     engine.register(&text, options).expect("the query registers")
 }
 
@@ -39,7 +43,9 @@ fn the_counts_of_tumbling_windows_add_up_to_the_accepted_events() {
         }
         engine.close();
         let reports = drained(&mut engine, query);
-        let count = |row: &str| row.trim_start_matches('"').split('"').next().and_then(|n| n.parse::<i64>().ok()).expect("a count");
+        let count = |row: &str| {
+            row.trim_start_matches('"').split('"').next().and_then(|n| n.parse::<i64>().ok()).expect("a count")
+        };
         let counted: i64 = reports.iter().flat_map(|report| report.inserted.keys()).map(|row| count(row)).sum();
         assert_eq!(counted, accepted);
         Some(reports.len())
@@ -105,8 +111,11 @@ fn each_report_is_the_answer_over_the_union_of_the_window() {
         engine.advance_to(Timestamp::from_millis(now + 30)).expect("a watermark");
         let reports = drained(&mut engine, query);
         let (first, mut expected) = (events[0].0, Vec::new());
-        for open in (0..now + 30).step_by(slide as usize).filter(|open| open + width > first && open + width <= now + 30) {
-            let mut facts: Vec<Fact> = events.iter().filter(|(at, _)| open <= *at && *at < open + width).map(|e| e.1).collect();
+        for open in
+            (0..now + 30).step_by(slide as usize).filter(|open| open + width > first && open + width <= now + 30)
+        {
+            let mut facts: Vec<Fact> =
+                events.iter().filter(|(at, _)| open <= *at && *at < open + width).map(|e| e.1).collect();
             facts.sort_unstable();
             facts.dedup();
             expected.push(((open, open + width), answer(shape, &facts)));

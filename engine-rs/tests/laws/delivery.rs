@@ -40,7 +40,9 @@ fn documents(steps: &[Step], random: &mut Random) -> Vec<Vec<Step>> {
     let mut documents: Vec<Vec<Step>> = Vec::new();
     for next in steps {
         let joins = match (documents.last().and_then(|d| d.last()), next) {
-            (Some(Step::Event { stream, at, .. }), Step::Event { stream: on, at: then, .. }) => stream == on && at <= then,
+            (Some(Step::Event { stream, at, .. }), Step::Event { stream: on, at: then, .. }) => {
+                stream == on && at <= then
+            }
             _ => false,
         };
         match documents.last_mut() {

@@ -35,7 +35,9 @@ fn renamed_scenario(scenario: &Scenario, names: &[&str; 3]) -> Scenario {
 }
 
 fn renamed_answer(text: &str, names: &[&str; 3]) -> String {
-    let marked = NAMES.iter().fold(text.to_owned(), |t, name| t.replace(&format!("http://ex/{name}>"), &format!("http://ex/#{name}>")));
+    let marked = NAMES
+        .iter()
+        .fold(text.to_owned(), |t, name| t.replace(&format!("http://ex/{name}>"), &format!("http://ex/#{name}>")));
     let pairs = NAMES.iter().zip(names);
     pairs.fold(marked, |t, (from, to)| t.replace(&format!("http://ex/#{from}>"), &format!("http://ex/{to}>")))
 }
@@ -48,7 +50,11 @@ fn renamed_bag(bag: Bag, names: &[&str; 3]) -> Bag {
 fn new_names_in_the_same_order_give_the_same_bytes_under_new_names() {
     hold(12, |scenario: &Scenario, _| {
         let names = ["ka", "kb", "kc"];
-        let bytes = |text: String| NAMES.iter().fold(text, |t, name| t.replace(&format!("http://ex/{name}\""), &format!("http://ex/k{name}\"")));
+        let bytes = |text: String| {
+            NAMES
+                .iter()
+                .fold(text, |t, name| t.replace(&format!("http://ex/{name}\""), &format!("http://ex/k{name}\"")))
+        };
         let expected: Vec<String> = envelopes(scenario, EngineOptions::default())?.into_iter().map(bytes).collect();
         let got = envelopes(&renamed_scenario(scenario, &names), EngineOptions::default())?;
         assert_eq!(got, expected);
@@ -64,7 +70,11 @@ fn exchanged_names_give_exchanged_answers() {
         }
         let mut names = NAMES;
         shuffle(&mut names, random);
-        let exchange = |seen: Seen| Seen { inserted: renamed_bag(seen.inserted, &names), deleted: renamed_bag(seen.deleted, &names), ..seen };
+        let exchange = |seen: Seen| Seen {
+            inserted: renamed_bag(seen.inserted, &names),
+            deleted: renamed_bag(seen.deleted, &names),
+            ..seen
+        };
         let expected: Vec<Seen> = reports(scenario)?.into_iter().map(exchange).collect();
         let got = reports(&renamed_scenario(scenario, &names))?;
         assert_eq!(got, expected);
@@ -91,7 +101,8 @@ fn the_order_of_patterns_and_blocks_does_not_matter() {
             let block = if number == 0 { 0 } else { random.below(2) };
             blocks[block].push(pattern(number, random));
         }
-        let windows: Vec<String> = (0..2).map(|i| format!("RANGE {}ms STEP {}ms", random.range(3, 12) + i, random.range(1, 6))).collect();
+        let windows: Vec<String> =
+            (0..2).map(|i| format!("RANGE {}ms STEP {}ms", random.range(3, 12) + i, random.range(1, 6))).collect();
         let filter = if random.chance(40) { vec![format!("FILTER(?v{} != ?v{})", random.below(n), n)] } else { vec![] };
         let write = |blocks: &[Vec<String>; 2], random: &mut Random, mixed: bool| {
             let mut parts = filter.clone();

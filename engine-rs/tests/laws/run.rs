@@ -4,8 +4,8 @@ use crate::random::Random;
 use crate::scenario::{PREFIXES, Scenario, Step};
 use std::collections::BTreeMap;
 use whorl_engine::{
-    Answered, ContinuousQuery, Engine, EngineOptions, QueryId, RdfFormat, Rows, Span, StreamOptions, Tick, Timestamp, WindowKind,
-    parse_query,
+    Answered, ContinuousQuery, Engine, EngineOptions, QueryId, RdfFormat, Rows, Span, StreamOptions, Tick, Timestamp,
+    WindowKind, parse_query,
 };
 
 pub type Bag = BTreeMap<String, i64>;
@@ -32,7 +32,8 @@ pub fn hold(law: u64, mut check: impl FnMut(&Scenario, &mut Random) -> Option<us
     while met < cases {
         seed += 1;
         let scenario = Scenario::generate(seed);
-        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check(&scenario, &mut Random::new(!seed))));
+        let outcome =
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check(&scenario, &mut Random::new(!seed))));
         match outcome {
             Ok(None) => {}
             Ok(Some(reports)) => {
@@ -75,7 +76,9 @@ pub fn step(engine: &mut Engine, step: &Step) {
     match step {
         Step::Event { stream, at, turtle } => {
             let rdf = format!("{PREFIXES}{turtle}");
-            engine.push(stream, Some(Timestamp::from_millis(*at)), rdf.as_bytes(), RdfFormat::Turtle).expect("an event");
+            engine
+                .push(stream, Some(Timestamp::from_millis(*at)), rdf.as_bytes(), RdfFormat::Turtle)
+                .expect("an event");
         }
         Step::Watermark(at) => engine.advance_to(Timestamp::from_millis(*at)).expect("a watermark"),
         Step::Close => engine.close(),
@@ -114,7 +117,9 @@ pub fn drained(engine: &mut Engine, query: QueryId) -> Vec<Seen> {
     let bag = |rows: &Rows| {
         let mut bag = Bag::new();
         for row in rows.iter() {
-            let term = |id: &whorl_engine::TermId| if id.is_bound() { engine.dictionary().term(*id).to_string() } else { "_".to_owned() };
+            let term = |id: &whorl_engine::TermId| {
+                if id.is_bound() { engine.dictionary().term(*id).to_string() } else { "_".to_owned() }
+            };
             *bag.entry(row.iter().map(term).collect::<Vec<_>>().join(" ")).or_insert(0) += 1;
         }
         bag

@@ -2,7 +2,12 @@
 
 use crate::run::{definition, drained, hold, is_by_count, started, step};
 use crate::scenario::{Scenario, Step};
-use whorl_engine::{EngineOptions, Probing, R2s, Retraction, WindowKind};
+use whorl_engine::{Engine, EngineOptions, ParseOptions, Probing, R2s, Retraction, WindowKind};
+
+/// What waited in results that are taken goes with the next event, and this one enters no window.
+fn late_event(engine: &mut Engine) {
+    step(engine, &Step::Event { stream: "http://ex/s", at: -1_000_000, turtle: ":a :p 1 .".to_owned() });
+}
 
 #[test]
 fn when_all_windows_are_empty_nothing_is_kept() {
@@ -32,9 +37,14 @@ fn when_all_windows_are_empty_nothing_is_kept() {
         let at_first = engine.state_size();
         scenario.steps.iter().for_each(|one| step(&mut engine, one));
         let reports = drained(&mut engine, query).len();
-        step(&mut engine, &Step::Event { stream: "http://ex/s", at: 0, turtle: ":a :p 1 .".to_owned() });
+        late_event(&mut engine);
         engine.close();
-        assert!(engine.state_size() <= at_first, "{at_first} at first, {:?}\n{}", engine.stats(), engine.explain(query).expect("a plan"));
+        assert!(
+            engine.state_size() <= at_first,
+            "{at_first} at first, {:?}\n{}",
+            engine.stats(),
+            engine.explain(query).expect("a plan")
+        );
         Some(reports)
     });
 }
@@ -47,11 +57,23 @@ fn a_query_that_is_let_go_leaves_nothing() {
         steps.for_each(|one| step(&mut engine, one));
         let before = engine.state_size();
         drained(&mut engine, query);
-        step(&mut engine, &Step::Event { stream: "http://ex/s", at: -1000, turtle: ":a :p 1 .".to_owned() });
+        late_event(&mut engine);
         engine.unregister(query).expect("it runs");
         // Events within the lateness still wait in their stream, whoever reads it.
         let waits = !scenario.lateness.is_empty();
         assert!(waits || engine.state_size() == 0, "{before} before, {:?} after", engine.stats());
         Some(before)
     });
+}
+
+#[test]
+fn terms_of_results_that_are_taken_go_without_another_event() {
+    let mut engine = Engine::new(EngineOptions::default());
+    let text = "PREFIX : <http://ex/> SELECT ?e FROM NAMED WINDOW :w ON :s [RANGE 5ms] WHERE { WINDOW :w { ?e :in :x } }";
+    let query = engine.register(text, &ParseOptions::default()).expect("a query");
+    step(&mut engine, &Step::Event { stream: "http://ex/s", at: 1, turtle: ":a :in :x .".to_owned() });
+    engine.close();
+    assert_eq!(drained(&mut engine, query).len(), 2);
+    engine.close();
+    assert_eq!(engine.state_size(), 0, "{:?}", engine.stats());
 }

@@ -189,7 +189,9 @@ impl Naive {
         match self.windows[window].kind {
             WindowKind::Sliding { width } => at > r - width.as_millis(),
             WindowKind::Now => at > r - 1,
-            WindowKind::Step { .. } if !self.waits_for_close(window) => at >= self.open(window, self.current_k(window, r)),
+            WindowKind::Step { .. } if !self.waits_for_close(window) => {
+                at >= self.open(window, self.current_k(window, r))
+            }
             _ => true,
         }
     }
@@ -281,7 +283,9 @@ impl Naive {
             !self.waits_for_close(i) && !self.is_tuple() && is_due && r > self.clock
         });
         let expires = (self.query.report.change || at_end) && self.expires_by(r);
-        let period = self.query.report.change && self.changed && self.query.report.periodic.is_some_and(|p| r % p.as_millis() == 0 && r > self.clock);
+        let period = self.query.report.change
+            && self.changed
+            && self.query.report.periodic.is_some_and(|p| r % p.as_millis() == 0 && r > self.clock);
         arrives || expires || period
     }
 
@@ -294,7 +298,8 @@ impl Naive {
 
     fn close_due(&self, r: i64) -> bool {
         let report = &self.query.report;
-        let by_period = !report.close && !report.change && report.periodic.is_some_and(|p| (r + 1) % p.as_millis() == 0);
+        let by_period =
+            !report.close && !report.change && report.periodic.is_some_and(|p| (r + 1) % p.as_millis() == 0);
         by_period || (0..self.windows.len()).any(|i| self.closes(i, r))
     }
 
@@ -309,7 +314,8 @@ impl Naive {
                 let waits = |(e, event): (usize, &Event)| !window.poured.contains(&e) && self.will_show(i, event.at);
                 return window.view.is_empty() && !self.events[&window.stream].iter().enumerate().any(waits);
             }
-            let lasting = matches!(window.kind, WindowKind::All | WindowKind::Elements { .. } | WindowKind::Triples { .. });
+            let lasting =
+                matches!(window.kind, WindowKind::All | WindowKind::Elements { .. } | WindowKind::Triples { .. });
             window.unread.is_empty() && (lasting || window.view.is_empty())
         })
     }
@@ -334,7 +340,8 @@ impl Naive {
                     let (_, width, _, _) = self.parts(i);
                     let (open, end) = (self.open(i, k), self.open(i, k) + width);
                     let events = &self.events[&self.windows[i].stream];
-                    self.windows[i].view = (0..events.len()).filter(|e| events[*e].at >= open && events[*e].at < end).collect();
+                    self.windows[i].view =
+                        (0..events.len()).filter(|e| events[*e].at >= open && events[*e].at < end).collect();
                     self.windows[i].poured = (0..events.len()).filter(|e| events[*e].at < end).collect();
                     self.windows[i].next_k = Some(k + 1);
                     closed = true;
@@ -350,7 +357,7 @@ impl Naive {
             let events = &self.events[&self.windows[i].stream];
             self.windows[i].unread.retain(|e| events[*e].at > r);
         }
-        let report = self.query.report.clone();
+        let report = self.query.report;
         self.changed |= differs;
         let due = if report.change {
             self.changed
@@ -374,7 +381,8 @@ impl Naive {
         if let WindowKind::Triples { .. } = w.kind {
             return w.triples_in_view.iter().map(|(e, t)| (*e, events[*e].triples[*t].clone())).collect();
         }
-        let mut content: Vec<_> = w.view.iter().flat_map(|e| events[*e].triples.iter().map(move |t| (*e, t.clone()))).collect();
+        let mut content: Vec<_> =
+            w.view.iter().flat_map(|e| events[*e].triples.iter().map(move |t| (*e, t.clone()))).collect();
         content.sort_by_key(|(e, t)| (*e, t.to_string()));
         content
     }
@@ -387,7 +395,9 @@ impl Naive {
         let shown = |e: &usize| events[*e].at <= r && self.covers(window, events[*e].at, r);
         match self.windows[window].kind {
             WindowKind::Elements { size, step } => {
-                let mut fresh: Vec<usize> = (0..events.len()).filter(|e| events[*e].at <= r && !self.windows[window].counted.contains(&(*e, 0))).collect();
+                let mut fresh: Vec<usize> = (0..events.len())
+                    .filter(|e| events[*e].at <= r && !self.windows[window].counted.contains(&(*e, 0)))
+                    .collect();
                 fresh.sort_by_key(|e| (events[*e].at, *e));
                 let w = &mut self.windows[window];
                 w.counted.extend(fresh.into_iter().map(|e| (e, 0)));
@@ -398,7 +408,9 @@ impl Naive {
                 moved
             }
             WindowKind::Triples { size } => {
-                let mut fresh: Vec<usize> = (0..events.len()).filter(|e| events[*e].at <= r && !self.windows[window].view.contains(e)).collect();
+                let mut fresh: Vec<usize> = (0..events.len())
+                    .filter(|e| events[*e].at <= r && !self.windows[window].view.contains(e))
+                    .collect();
                 fresh.sort_by_key(|e| (events[*e].at, *e));
                 let counts: Vec<usize> = fresh.iter().map(|e| events[*e].triples.len()).collect();
                 let w = &mut self.windows[window];
@@ -424,7 +436,9 @@ impl Naive {
         for i in 0..self.windows.len() {
             let name = self.query.windows[i].name.clone();
             match self.query.semantics {
-                ContentSemantics::Set => quads.extend(self.content(i).into_iter().map(|(_, t)| t.in_graph(name.clone()))),
+                ContentSemantics::Set => {
+                    quads.extend(self.content(i).into_iter().map(|(_, t)| t.in_graph(name.clone())))
+                }
                 ContentSemantics::Bag => occurrences.add(&name, self.content(i), &mut quads),
             }
         }
@@ -456,11 +470,10 @@ fn distinct(content: Vec<(usize, Triple)>) -> Vec<String> {
 pub fn term_text(term: &Term) -> String {
     let Term::Literal(literal) = term else { return term.to_string() };
     let datatype = literal.datatype();
-    if datatype.as_str().ends_with("#double") || datatype.as_str().ends_with("#float") {
-        if let Ok(value) = literal.value().parse::<f64>() {
-            // The engine rounds an exact sum once; the twin rounds at every step.
-            return format!("{value:.9e}^^double");
-        }
+    let is_inexact = ["#double", "#float"].iter().any(|name| datatype.as_str().ends_with(name));
+    if let (true, Ok(value)) = (is_inexact, literal.value().parse::<f64>()) {
+        // The engine rounds an exact sum once; the twin rounds at every step.
+        return format!("{value:.9e}^^double");
     }
     term.to_string()
 }

@@ -4,12 +4,14 @@ use crate::naive::{Naive, Report, term_text};
 use crate::scenario::{PREFIXES, Scenario, Step};
 use crate::solve::Bag;
 use whorl_engine::{
-    Answered, Engine, EngineError, EngineOptions, ParseOptions, Probing, QueryId, RdfFormat, Retraction, Rows, Span, StreamOptions,
-    Timestamp, parse_query, parse_rdf,
+    Answered, Engine, EngineError, EngineOptions, ParseOptions, Probing, QueryId, RdfFormat, Retraction, Rows, Span,
+    StreamOptions, Timestamp, parse_query, parse_rdf,
 };
 
 pub enum Outcome {
-    Same { reports: usize },
+    Same {
+        reports: usize,
+    },
     /// The engine does not support the query, and says so.
     Refused,
     Different(String),
@@ -38,7 +40,11 @@ pub fn compare(scenario: &Scenario, options: EngineOptions) -> Outcome {
             let engine_says: Vec<_> = reports.iter().map(|r| format!("{r:?}")).collect();
             let twin_says: Vec<_> = naive.reports.iter().map(|r| format!("{r:?}")).collect();
             let plan = engine.explain(query).unwrap_or_default();
-            return Outcome::Different(format!("after {step:?}\nengine\n{}\ntwin\n{}\nplan\n{plan}", engine_says.join("\n"), twin_says.join("\n")));
+            return Outcome::Different(format!(
+                "after {step:?}\nengine\n{}\ntwin\n{}\nplan\n{plan}",
+                engine_says.join("\n"),
+                twin_says.join("\n")
+            ));
         }
     }
     Outcome::Same { reports: reports.len() }
@@ -89,12 +95,18 @@ fn drained(engine: &mut Engine, query: QueryId) -> Vec<Report> {
     let bag = |rows: &Rows| {
         let mut bag = Bag::default();
         for row in rows.iter() {
-            bag.add(row.iter().map(|id| if id.is_bound() { term_text(&engine.dictionary().term(*id)) } else { "_".to_owned() }).collect());
+            bag.add(
+                row.iter()
+                    .map(|id| if id.is_bound() { term_text(&engine.dictionary().term(*id)) } else { "_".to_owned() })
+                    .collect(),
+            );
         }
         bag
     };
     let report = |result: &whorl_engine::QueryResult| match &result.answer {
-        Answered::Bindings { inserted, deleted } => Report { at: result.at.as_millis(), inserted: bag(inserted), deleted: bag(deleted) },
+        Answered::Bindings { inserted, deleted } => {
+            Report { at: result.at.as_millis(), inserted: bag(inserted), deleted: bag(deleted) }
+        }
         other => panic!("SELECT gives bindings, not {other:?}"),
     };
     results.iter().map(report).collect()
@@ -110,7 +122,11 @@ pub fn ways() -> Vec<(&'static str, EngineOptions, usize)> {
         ("results kept as trees", EngineOptions { retraction: Retraction::Tree, ..base }, 1),
         ("results found again by probing", EngineOptions { retraction: Retraction::Probe, ..base }, 1),
         ("a fixed probing order", EngineOptions { probing: Probing::Fixed(3), ..base }, 1),
-        ("another fixed probing order", EngineOptions { probing: Probing::Fixed(8), retraction: Retraction::Tree, ..base }, 7),
+        (
+            "another fixed probing order",
+            EngineOptions { probing: Probing::Fixed(8), retraction: Retraction::Tree, ..base },
+            7,
+        ),
         ("no sharing", EngineOptions { sharing: false, ..base }, 1),
         ("another hash seed", EngineOptions { hash_seed: 99, ..base }, 64),
     ]

@@ -54,7 +54,10 @@ impl Scenario {
     }
 
     pub fn describe(&self) -> String {
-        let mut text = format!("query {}\noptions {:?}\nlateness {:?}\nstatic {}\n", self.query, self.options, self.lateness, self.statics);
+        let mut text = format!(
+            "query {}\noptions {:?}\nlateness {:?}\nstatic {}\n",
+            self.query, self.options, self.lateness, self.statics
+        );
         for step in &self.steps {
             let _ = match step {
                 Step::Event { stream, at, turtle } => writeln!(text, "at {at}ms on <{stream}> {turtle}"),
@@ -116,13 +119,28 @@ impl Generator<'_> {
             0..=3 => format!(":{}", ["a", "b", "c"][self.random.below(3)]),
             4..=7 => self.random.below(4).to_string(),
             _ if !self.awkward => self.random.below(4).to_string(),
-            _ => (*self.random.pick(&["1.0", "01", "\"1\"", "1.5e0", "\"x\"@en", "true", "2.50", "\"NaN\"^^xsd:double", "0.1e0"])).to_owned(),
+            _ => (*self.random.pick(&[
+                "1.0",
+                "01",
+                "\"1\"",
+                "1.5e0",
+                "\"x\"@en",
+                "true",
+                "2.50",
+                "\"NaN\"^^xsd:double",
+                "0.1e0",
+            ]))
+            .to_owned(),
         }
     }
 
     fn triple(&mut self) -> String {
         let subject = if self.random.chance(85) { self.variable().to_owned() } else { ":a".to_owned() };
-        let predicate = if self.random.chance(92) { PREDICATES[self.random.below(3)].to_owned() } else { self.variable().to_owned() };
+        let predicate = if self.random.chance(92) {
+            PREDICATES[self.random.below(3)].to_owned()
+        } else {
+            self.variable().to_owned()
+        };
         let object = if self.random.chance(80) { self.variable().to_owned() } else { self.object() };
         format!("{subject} {predicate} {object} .")
     }
@@ -157,7 +175,9 @@ impl Generator<'_> {
                 self.block(&triples)
             }
             2 => format!("FILTER({})", self.condition()),
-            3 => format!("VALUES {} {{ :a 1 {} }}", self.variable(), if self.random.chance(30) { "UNDEF" } else { "2" }),
+            3 => {
+                format!("VALUES {} {{ :a 1 {} }}", self.variable(), if self.random.chance(30) { "UNDEF" } else { "2" })
+            }
             4 => format!("{} :static {} .", self.variable(), self.variable()),
             5 | 6 => format!("OPTIONAL {{ {} }}", self.group(depth - 1)),
             7 => format!("MINUS {{ {} }}", self.group(depth - 1)),
@@ -165,7 +185,8 @@ impl Generator<'_> {
             9 | 10 => {
                 let triples = self.triples(2);
                 let block = self.block(&triples);
-                let filter = if self.random.chance(40) { format!("FILTER({})", self.comparison()) } else { String::new() };
+                let filter =
+                    if self.random.chance(40) { format!("FILTER({})", self.comparison()) } else { String::new() };
                 let not = if self.random.chance(60) { "NOT " } else { "" };
                 format!("FILTER {not}EXISTS {{ {block} {filter} }}")
             }
@@ -185,7 +206,9 @@ impl Generator<'_> {
         self.made += 1;
         match self.random.below(3) {
             0 => format!("{{ SELECT DISTINCT {key} WHERE {{ {body} }} }}"),
-            1 => format!("{{ SELECT {key} (COUNT({other}) AS ?count{}) WHERE {{ {body} }} GROUP BY {key} }}", self.made),
+            1 => {
+                format!("{{ SELECT {key} (COUNT({other}) AS ?count{}) WHERE {{ {body} }} GROUP BY {key} }}", self.made)
+            }
             _ => format!("{{ SELECT {key} WHERE {{ {body} }} }}"),
         }
     }
@@ -232,7 +255,8 @@ impl Generator<'_> {
         let key = self.variable();
         let value = self.variable();
         let distinct = if self.random.chance(25) && !self.awkward { "DISTINCT " } else { "" };
-        let functions: &[&str] = if self.awkward { &["COUNT", "SUM", "AVG"] } else { &["COUNT", "SUM", "AVG", "MIN", "MAX"] };
+        let functions: &[&str] =
+            if self.awkward { &["COUNT", "SUM", "AVG"] } else { &["COUNT", "SUM", "AVG", "MIN", "MAX"] };
         let function = *self.random.pick(functions);
         let aggregate = format!("({function}({distinct}{value}) AS ?result) (COUNT(*) AS ?rows)");
         match self.random.below(3) {
@@ -281,7 +305,8 @@ impl Generator<'_> {
             options.partial = Some(true);
         }
         if self.random.chance(25) {
-            options.semantics = Some(if self.random.chance(50) { ContentSemantics::Set } else { ContentSemantics::Bag });
+            options.semantics =
+                Some(if self.random.chance(50) { ContentSemantics::Set } else { ContentSemantics::Bag });
         }
         options
     }

@@ -23,7 +23,8 @@ impl Bag {
 
     /// Bag difference.
     pub fn minus(&self, other: &Self) -> Self {
-        let left = self.0.iter().map(|(row, n)| (row.clone(), n.saturating_sub(other.0.get(row).copied().unwrap_or(0))));
+        let left =
+            self.0.iter().map(|(row, n)| (row.clone(), n.saturating_sub(other.0.get(row).copied().unwrap_or(0))));
         Self(left.filter(|(_, n)| *n > 0).collect())
     }
 }
@@ -75,40 +76,62 @@ pub fn solve(query: &Query, windows: &[NamedNode], quads: Vec<Quad>, bag: bool) 
 fn projected(pattern: &GraphPattern) -> Vec<Variable> {
     match pattern {
         GraphPattern::Project { variables, .. } => variables.clone(),
-        GraphPattern::Slice { inner, .. } | GraphPattern::Distinct { inner } | GraphPattern::Reduced { inner } => projected(inner),
+        GraphPattern::Slice { inner, .. } | GraphPattern::Distinct { inner } | GraphPattern::Reduced { inner } => {
+            projected(inner)
+        }
         _ => panic!("a SELECT has a projection"),
     }
 }
 
 /// The same pattern with every triple pattern over a window matched occurrence by occurrence.
-fn by_occurrence(pattern: &GraphPattern, windows: &[NamedNode], inside: Option<&NamedNode>, made: &mut usize) -> GraphPattern {
+fn by_occurrence(
+    pattern: &GraphPattern,
+    windows: &[NamedNode],
+    inside: Option<&NamedNode>,
+    made: &mut usize,
+) -> GraphPattern {
     use GraphPattern as G;
     let mut again = |p: &GraphPattern| Box::new(by_occurrence(p, windows, inside, made));
     match pattern {
         G::Bgp { patterns } => match inside {
-            Some(window) => patterns.iter().map(|triple| occurrence(triple, window, made)).reduce(join).unwrap_or(pattern.clone()),
+            Some(window) => {
+                patterns.iter().map(|triple| occurrence(triple, window, made)).reduce(join).unwrap_or(pattern.clone())
+            }
             None => pattern.clone(),
         },
-        G::Graph { name: NamedNodePattern::NamedNode(name), inner } if windows.contains(name) => by_occurrence(inner, windows, Some(name), made),
+        G::Graph { name: NamedNodePattern::NamedNode(name), inner } if windows.contains(name) => {
+            by_occurrence(inner, windows, Some(name), made)
+        }
         G::Join { left, right } => G::Join { left: again(left), right: again(right) },
         G::Union { left, right } => G::Union { left: again(left), right: again(right) },
         G::Minus { left, right } => G::Minus { left: again(left), right: again(right) },
-        G::LeftJoin { left, right, expression } => G::LeftJoin { left: again(left), right: again(right), expression: expression.clone() },
+        G::LeftJoin { left, right, expression } => {
+            G::LeftJoin { left: again(left), right: again(right), expression: expression.clone() }
+        }
         G::Filter { expr, inner } => {
             let inner = again(inner);
             G::Filter { expr: exists_by_occurrence(expr, windows, inside, made), inner }
         }
-        G::Extend { inner, variable, expression } => G::Extend { inner: again(inner), variable: variable.clone(), expression: expression.clone() },
+        G::Extend { inner, variable, expression } => {
+            G::Extend { inner: again(inner), variable: variable.clone(), expression: expression.clone() }
+        }
         G::OrderBy { inner, expression } => G::OrderBy { inner: again(inner), expression: expression.clone() },
         G::Project { inner, variables } => G::Project { inner: again(inner), variables: variables.clone() },
         G::Distinct { inner } => G::Distinct { inner: again(inner) },
         G::Slice { inner, start, length } => G::Slice { inner: again(inner), start: *start, length: *length },
-        G::Group { inner, variables, aggregates } => G::Group { inner: again(inner), variables: variables.clone(), aggregates: aggregates.clone() },
+        G::Group { inner, variables, aggregates } => {
+            G::Group { inner: again(inner), variables: variables.clone(), aggregates: aggregates.clone() }
+        }
         other => other.clone(),
     }
 }
 
-fn exists_by_occurrence(expression: &Expression, windows: &[NamedNode], inside: Option<&NamedNode>, made: &mut usize) -> Expression {
+fn exists_by_occurrence(
+    expression: &Expression,
+    windows: &[NamedNode],
+    inside: Option<&NamedNode>,
+    made: &mut usize,
+) -> Expression {
     match expression {
         Expression::Exists(pattern) => Expression::Exists(Box::new(by_occurrence(pattern, windows, inside, made))),
         Expression::Not(inner) => Expression::Not(Box::new(exists_by_occurrence(inner, windows, inside, made))),
@@ -127,9 +150,19 @@ fn exists_by_occurrence(expression: &Expression, windows: &[NamedNode], inside: 
 fn occurrence(triple: &TriplePattern, window: &NamedNode, made: &mut usize) -> GraphPattern {
     *made += 1;
     let graph = Variable::new_unchecked(format!("oracle_occurrence_{made}"));
-    let marker = TriplePattern { subject: graph.clone().into(), predicate: node(IN).into(), object: TermPattern::NamedNode(window.clone()) };
-    let marked = GraphPattern::Graph { name: node(MARKERS).into(), inner: Box::new(GraphPattern::Bgp { patterns: vec![marker] }) };
-    let matched = GraphPattern::Graph { name: graph.into(), inner: Box::new(GraphPattern::Bgp { patterns: vec![triple.clone()] }) };
+    let marker = TriplePattern {
+        subject: graph.clone().into(),
+        predicate: node(IN).into(),
+        object: TermPattern::NamedNode(window.clone()),
+    };
+    let marked = GraphPattern::Graph {
+        name: node(MARKERS).into(),
+        inner: Box::new(GraphPattern::Bgp { patterns: vec![marker] }),
+    };
+    let matched = GraphPattern::Graph {
+        name: graph.into(),
+        inner: Box::new(GraphPattern::Bgp { patterns: vec![triple.clone()] }),
+    };
     join(marked, matched)
 }
 

@@ -164,11 +164,14 @@ class Oracle:
     def run_to_the_end(self) -> None:
         """All that is pending, then on until nothing is left in a window that can become empty."""
         assert self.due is not None
+        arrived_until = self.due - 1
         for instant, phase in self.instants(self.due, self.horizon(), at_end=True):
-            if self.is_drained(self.due):
+            if self.is_drained(arrived_until):
                 break
             self.step(instant, phase)
-            self.due = instant + 1
+            # A window may still close at the instant of a tick.
+            arrived_until = instant
+            self.due = instant + 1 if phase == CLOSE or not self.options.report.close else instant
         self.due = INFINITY
 
     def horizon(self) -> int:
@@ -181,18 +184,18 @@ class Oracle:
             + 3 * (self.options.report.periodic or 0)
         )
 
-    def is_drained(self, due: int) -> bool:
+    def is_drained(self, arrived_until: int) -> bool:
         """No event is still to come into a window, to be read in one, or on show in one."""
         return not any(
             (can_empty(window) and self.shown.get(window.name))
-            or any(self.is_awaited(window, event, due) for event in self.of(window))
+            or any(self.is_awaited(window, event, arrived_until) for event in self.of(window))
             for window in self.windows
         )
 
-    def is_awaited(self, window: Window, event: Event, due: int) -> bool:
+    def is_awaited(self, window: Window, event: Event, arrived_until: int) -> bool:
         if isinstance(window.kind, Step | Past):
             return self.takes(window, event.at)
-        return event.arrived_at >= due
+        return event.arrived_at > arrived_until
 
     def instants(self, low: int, high: int, *, at_end: bool = False) -> list[tuple[int, int]]:
         """The instants from low to high at which something can happen, in order."""

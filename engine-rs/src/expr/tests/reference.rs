@@ -1,11 +1,13 @@
 //! Runs one expression through the engine and through spareval, on the same terms.
 
 use crate::encode::Dictionary;
-use crate::expr::{compile_with_base, EvalContext, Scratch};
+use crate::expr::{EvalContext, Scratch, compile_with_base};
 use crate::model::TermId;
 use crate::time::Timestamp;
 use oxrdf::vocab::xsd;
-use oxrdf::{BaseDirection, BlankNode, Dataset, GraphName, Literal, NamedNode, NamedNodeRef, Quad, Term, Triple, Variable};
+use oxrdf::{
+    BaseDirection, BlankNode, Dataset, GraphName, Literal, NamedNode, NamedNodeRef, Quad, Term, Triple, Variable,
+};
 use spareval::{QueryEvaluator, QueryResults};
 use spargebra::algebra::{Expression, GraphPattern};
 use spargebra::{Query, SparqlParser};
@@ -55,17 +57,90 @@ pub(crate) fn awkward_terms() -> Vec<Option<Term>> {
         typed("2013-01-01T15:11:48Z", NamedNodeRef::new_unchecked("http://www.w3.org/2001/XMLSchema#dateTimeStamp")),
     ];
     let families: [(NamedNodeRef<'_>, &[&str]); 7] = [
-        (xsd::STRING, &["", "a", "abc", "1", "eight888", "Ünï日", "a1 b2\nc", "en", "*", "ltr", "http://x.example/", "rel/ative", "i", "$1"]),
-        (xsd::INTEGER, &["0", "1", "01", "-3", "+2", "9007199254740993", "288230376151711743", "9223372036854775807", "99999999999999999999", "1.0"]),
-        (xsd::DECIMAL, &["0.1", "1", "1.0", "-2.5", "0.000000000000000001", "123456789.123456789", "9007199254740993.5", "170141183460469231731.687303715884105727", "x"]),
-        (xsd::DOUBLE, &["0.1", "1", "1.0E0", "-0", "NaN", "nan", "INF", "-INF", "1e308", "5e-324", "9007199254740992", "-2.5", "3.5e0", "x"]),
+        (
+            xsd::STRING,
+            &[
+                "",
+                "a",
+                "abc",
+                "1",
+                "eight888",
+                "Ünï日",
+                "a1 b2\nc",
+                "en",
+                "*",
+                "ltr",
+                "http://x.example/",
+                "rel/ative",
+                "i",
+                "$1",
+            ],
+        ),
+        (
+            xsd::INTEGER,
+            &[
+                "0",
+                "1",
+                "01",
+                "-3",
+                "+2",
+                "9007199254740993",
+                "288230376151711743",
+                "9223372036854775807",
+                "99999999999999999999",
+                "1.0",
+            ],
+        ),
+        (
+            xsd::DECIMAL,
+            &[
+                "0.1",
+                "1",
+                "1.0",
+                "-2.5",
+                "0.000000000000000001",
+                "123456789.123456789",
+                "9007199254740993.5",
+                "170141183460469231731.687303715884105727",
+                "x",
+            ],
+        ),
+        (
+            xsd::DOUBLE,
+            &[
+                "0.1",
+                "1",
+                "1.0E0",
+                "-0",
+                "NaN",
+                "nan",
+                "INF",
+                "-INF",
+                "1e308",
+                "5e-324",
+                "9007199254740992",
+                "-2.5",
+                "3.5e0",
+                "x",
+            ],
+        ),
         (xsd::FLOAT, &["0.1", "1", "NaN", "INF", "16777217", "-2.5"]),
         (xsd::BOOLEAN, &["true", "false", "1", "0", "TRUE"]),
         (
             xsd::DATE_TIME,
             &[
-                "2013-01-01T15:11:48", "2013-01-01T15:11:48Z", "2013-01-01T15:11:48+00:00", "2013-01-01T16:11:48+01:00", "2013-01-01T24:00:00", "2013-01-01T15:11:48.250Z",
-                "2013-01-01T15:11:48.2501", "-0044-03-15T00:00:00Z", "0000-01-01T00:00:00Z", "0001-01-01T00:00:00-00:01", "12013-01-01T00:00:00Z", "2013-02-29T00:00:00Z",
+                "2013-01-01T15:11:48",
+                "2013-01-01T15:11:48Z",
+                "2013-01-01T15:11:48+00:00",
+                "2013-01-01T16:11:48+01:00",
+                "2013-01-01T24:00:00",
+                "2013-01-01T15:11:48.250Z",
+                "2013-01-01T15:11:48.2501",
+                "-0044-03-15T00:00:00Z",
+                "0000-01-01T00:00:00Z",
+                "0001-01-01T00:00:00-00:01",
+                "12013-01-01T00:00:00Z",
+                "2013-02-29T00:00:00Z",
             ],
         ),
     ];
@@ -88,7 +163,8 @@ fn agree(expression: &str, a_terms: &[Option<Term>], b_terms: &[Option<Term>]) {
     let mut scratch = Scratch::new(1);
     let mut n_rows = 0;
     for (i, j, expected, truth) in reference_rows(&query, a_terms, b_terms) {
-        let row = [&a_terms[i], &b_terms[j]].map(|term| term.as_ref().map_or(TermId::UNBOUND, |term| dictionary.intern(term.as_ref())));
+        let row = [&a_terms[i], &b_terms[j]]
+            .map(|term| term.as_ref().map_or(TermId::UNBOUND, |term| dictionary.intern(term.as_ref())));
         let mut ctx = EvalContext { dictionary: &mut dictionary, now: Timestamp::EPOCH, scratch: &mut scratch };
         let got = expr.evaluate(&row, &mut ctx);
         let holds = expr.holds(&row, &mut ctx);
@@ -106,7 +182,11 @@ fn expression_of(query: &Query) -> &Expression {
     expression
 }
 
-fn reference_rows(query: &Query, a_terms: &[Option<Term>], b_terms: &[Option<Term>]) -> Vec<(usize, usize, Option<Term>, bool)> {
+fn reference_rows(
+    query: &Query,
+    a_terms: &[Option<Term>],
+    b_terms: &[Option<Term>],
+) -> Vec<(usize, usize, Option<Term>, bool)> {
     let mut dataset = Dataset::new();
     for (side, terms) in [("a", a_terms), ("b", b_terms)] {
         let name = |local: &str| NamedNode::new_unchecked(format!("http://example.org/test#{local}"));
@@ -119,8 +199,11 @@ fn reference_rows(query: &Query, a_terms: &[Option<Term>], b_terms: &[Option<Ter
         }
     }
     let evaluator = QueryEvaluator::new();
-    let Ok(QueryResults::Solutions(solutions)) = evaluator.prepare(query).execute(&dataset) else { panic!("solutions") };
-    let number = |term: &Term| term.to_string().trim_end_matches('>').rsplit(':').next().and_then(|n| n.parse().ok()).unwrap();
+    let Ok(QueryResults::Solutions(solutions)) = evaluator.prepare(query).execute(&dataset) else {
+        panic!("solutions")
+    };
+    let number =
+        |term: &Term| term.to_string().trim_end_matches('>').rsplit(':').next().and_then(|n| n.parse().ok()).unwrap();
     solutions
         .map(|solution| {
             let solution = solution.unwrap();

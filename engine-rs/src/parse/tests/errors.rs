@@ -5,45 +5,17 @@ use super::*;
 #[test]
 fn errors_stand_where_the_user_wrote_them() {
     for (text, code, at) in [
-        (
-            "SELECT * { ?s ?p } ORDER BY ?s",
-            "parse.unexpected_token",
-            (1, 18),
-        ),
-        (
-            "SELECT * {\n ?s ?p ?o .\n FILTER(?o ~ 3) ?a ?b ?c }",
-            "parse.unexpected_token",
-            (3, 12),
-        ),
+        ("SELECT * { ?s ?p } ORDER BY ?s", "parse.unexpected_token", (1, 18)),
+        ("SELECT * {\n ?s ?p ?o .\n FILTER(?o ~ 3) ?a ?b ?c }", "parse.unexpected_token", (3, 12)),
         ("SELEC * { ?s ?p ?o }", "parse.unexpected_token", (1, 1)),
-        (
-            "SELECT * { ?s ?p ?o } FOO",
-            "parse.unexpected_token",
-            (1, 23),
-        ),
+        ("SELECT * { ?s ?p ?o } FOO", "parse.unexpected_token", (1, 23)),
         ("SELECT * { ?s ?p ?o ", "parse.unexpected_end", (1, 20)),
         ("SELECT *\n{ ?s x:p ?o }", "prefix.unknown", (2, 6)),
-        (
-            "SELECT * { ?s ?p ?o BIND(1 AS ?s) ?a ?b ?c }",
-            "parse.syntax",
-            (1, 21),
-        ),
-        (
-            "SELECT ?s (COUNT(?o) AS ?c) { ?s ?p ?o } GROUP BY ?p",
-            "parse.syntax",
-            (1, 1),
-        ),
+        ("SELECT * { ?s ?p ?o BIND(1 AS ?s) ?a ?b ?c }", "parse.syntax", (1, 21)),
+        ("SELECT ?s (COUNT(?o) AS ?c) { ?s ?p ?o } GROUP BY ?p", "parse.syntax", (1, 1)),
         ("SELECT * { ?s <p> ?o . ?d ?e ?f }", "iri.invalid", (1, 15)),
-        (
-            "SELECT * { SERVICE <http://x> { ?s ?p ?o } }",
-            "unsupported.service",
-            (1, 12),
-        ),
-        (
-            "CONSTRUCT { GRAPH ?g { ?s ?p ?o } } WHERE { ?s ?p ?o }",
-            "unsupported.construct_graph",
-            (1, 13),
-        ),
+        ("SELECT * { SERVICE <http://x> { ?s ?p ?o } }", "unsupported.service", (1, 12)),
+        ("CONSTRUCT { GRAPH ?g { ?s ?p ?o } } WHERE { ?s ?p ?o }", "unsupported.construct_graph", (1, 13)),
     ] {
         let error = refuse(text);
         assert_eq!((error.code(), place(&error)), (code, at), "{text}\n{error}");
@@ -54,11 +26,7 @@ fn errors_stand_where_the_user_wrote_them() {
 fn errors_behind_rewritten_clauses_keep_their_place() {
     let text = "PREFIX : <http://e/>\nREGISTER RSTREAM <q> AS SELECT * FROM NAMED WINDOW <w> ON <s> [RANGE\n 1s] {\n WINDOW <w> { ?s ?p } }";
     let error = refuse(text);
-    assert_eq!(
-        (error.code(), place(&error)),
-        ("parse.unexpected_token", (4, 21)),
-        "{error}"
-    );
+    assert_eq!((error.code(), place(&error)), ("parse.unexpected_token", (4, 21)), "{error}");
     let text = "SELECT * { STREAM <http://e/s> [NOW] { ?s ?p ?o } FILTER(MEDIAN ?o) }";
     assert_eq!(place(&refuse(text)), (1, 58));
     let text = "SELECT count(?x) as ?y {\n ?é ?p \"é\" . ?x ?y }";
@@ -68,10 +36,7 @@ fn errors_behind_rewritten_clauses_keep_their_place() {
 #[test]
 fn expectations_are_named() {
     let error = refuse("SELECT * { ?s ?p } ");
-    assert_eq!(
-        error.message(),
-        "unexpected '}', expected a variable, an IRI, a literal, '(' or '['"
-    );
+    assert_eq!(error.message(), "unexpected '}', expected a variable, an IRI, a literal, '(' or '['");
     let error = refuse("PREFIX foaf: <http://f/> SELECT * { ?s foa:p ?o }");
     assert_eq!(error.hint(), Some("did you mean 'foaf:'?"));
 }
@@ -111,16 +76,10 @@ fn odd_input_is_an_error_and_no_panic() {
         "<<",
         "<<(",
     ] {
-        assert!(
-            parse_query(text, &ParseOptions::default()).is_err(),
-            "{text}"
-        );
+        assert!(parse_query(text, &ParseOptions::default()).is_err(), "{text}");
     }
     // A keyword as a name, so that two rewritings meet.
-    let _ = parse_query(
-        "REGISTER QUERY SELECT AS (1) AS ?x { ?s ?p ?o }",
-        &ParseOptions::default(),
-    );
+    let _ = parse_query("REGISTER QUERY SELECT AS (1) AS ?x { ?s ?p ?o }", &ParseOptions::default());
     parse("\u{feff}SELECT * { ?s ?p ?o }");
     let text = rsp("RANGE 10s STEP 5s @:at REPORT CLOSE");
     for end in 0..text.len() {

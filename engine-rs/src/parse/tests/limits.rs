@@ -7,46 +7,28 @@ use super::*;
 /// Runs on the stack of a worker thread, not on the larger one of the main thread.
 fn on_small_stack(text: String) -> Result<(), ParseError> {
     let work = move || {
-        parse_query(&text, &ParseOptions::default())
-            .map(|query| drop((query.clone(), query.query.to_string())))
+        parse_query(&text, &ParseOptions::default()).map(|query| drop((query.clone(), query.query.to_string())))
     };
-    let thread = std::thread::Builder::new()
-        .stack_size(2 * 1024 * 1024)
-        .spawn(work)
-        .expect("a thread");
+    let thread = std::thread::Builder::new().stack_size(2 * 1024 * 1024).spawn(work).expect("a thread");
     thread.join().expect("no overflow")
 }
 
 fn nested(n: usize) -> Vec<String> {
-    let around = |open: &str, inner: &str, close: &str| {
-        format!("{}{inner}{}", open.repeat(n), close.repeat(n))
-    };
+    let around = |open: &str, inner: &str, close: &str| format!("{}{inner}{}", open.repeat(n), close.repeat(n));
     vec![
         format!("SELECT * {{ {} }}", around("{", "?s ?p ?o", "}")),
         format!("SELECT * {{ {} }}", around("{", "?s ?p", "}")),
         format!("SELECT * {{ {} }}", around("OPTIONAL {", "?s ?p ?o", "}")),
-        format!(
-            "SELECT * {{ {} }}",
-            around("FILTER EXISTS {", "?s ?p ?o", "}")
-        ),
-        format!(
-            "SELECT * {{ {} }}",
-            around("FILTER(!EXISTS {", "?s ?p", "})")
-        ),
+        format!("SELECT * {{ {} }}", around("FILTER EXISTS {", "?s ?p ?o", "}")),
+        format!("SELECT * {{ {} }}", around("FILTER(!EXISTS {", "?s ?p", "})")),
         format!("SELECT * {{ {} }}", around("{SELECT * {", "?s ?p ?o", "}}")),
         format!("SELECT * {{ FILTER({}) }}", around("(", "1", ")")),
         format!("SELECT * {{ FILTER({}) }}", around("!(", "1 1", ")")),
         format!("SELECT * {{ FILTER({}) }}", around("-(", "1", ")")),
         format!("SELECT * {{ FILTER({}) }}", around("STR(", "1", ")")),
         format!("SELECT * {{ FILTER({}) }}", around("REGEX(", "1", ",1)")),
-        format!(
-            "SELECT * {{ FILTER({}) }}",
-            around("REPLACE(", "1", ",1,1)")
-        ),
-        format!(
-            "SELECT * {{ FILTER <a:f>{} }}",
-            around("(EXISTS{FILTER <a:f>", "(1 1)", "})")
-        ),
+        format!("SELECT * {{ FILTER({}) }}", around("REPLACE(", "1", ",1,1)")),
+        format!("SELECT * {{ FILTER <a:f>{} }}", around("(EXISTS{FILTER <a:f>", "(1 1)", "})")),
         format!("SELECT ({} AS ?m) {{ }}", around("MEDIAN(", "1", ")")),
         format!("SELECT * {{ FILTER(1<{}>1) }}", around("(", "1", ")")),
         format!("SELECT * {{ ?s ?p {} }}", around("[ ?p ", "1", "]")),

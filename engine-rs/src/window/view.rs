@@ -2,13 +2,13 @@
 //!
 //! Cost per element: a push and a pop on two queues; what is in order is never searched.
 
-use super::bounds::{WindowBounds, StepRule};
+use super::bounds::{StepRule, WindowBounds};
 use super::content::Content;
 use super::element::{Arrival, Element};
 use super::rule::{Reading, Rule};
 use crate::model::EncodedTriple;
 use crate::store::TripleSet;
-use crate::time::Timestamp;
+use crate::time::{Span, Timestamp};
 use std::collections::VecDeque;
 
 /// The two readings of one instant: what arrived at it first, then what closes right after it.
@@ -107,13 +107,20 @@ impl Window {
         self.in_view.len()
     }
 
-
     pub(crate) fn waiting(&self) -> usize {
         self.pending.len() + self.staged.len()
     }
 
     pub(crate) fn rule(&self) -> &Rule {
         &self.rule
+    }
+
+    /// How far apart two closes are, for windows that step.
+    pub(crate) fn slide(&self) -> Option<Span> {
+        match &self.rule {
+            Rule::Step(step) => Some(step.slide()),
+            _ => None,
+        }
     }
 
     /// The oldest event that this window may still show.
@@ -226,7 +233,6 @@ impl Window {
             _ => WindowBounds { open: Timestamp::MIN, close: read_at },
         }
     }
-
 
     /// Brings the window to the instant: collects arrivals, finds the bound of what expires. A window
     /// that waits for its close has nothing to show before; the others follow every read.
