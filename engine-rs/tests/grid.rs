@@ -189,6 +189,7 @@ fn seen(engine: &mut Engine, query: QueryId) -> Vec<Seen> {
 }
 
 #[test]
+#[allow(clippy::print_stderr, reason = "the number of cells belongs in the log")]
 fn every_event_is_in_the_windows_whose_borders_hold_it() {
     let (mut cells, mut wrong) = (0, Vec::new());
     for width in 1..=12 {
@@ -207,4 +208,23 @@ fn every_event_is_in_the_windows_whose_borders_hold_it() {
     eprintln!("{cells} cells");
     assert!(wrong.is_empty(), "{} of {cells} cells differ; the first:\n{}", wrong.len(), wrong[0]);
     assert_eq!(cells, 24_192);
+}
+
+#[test]
+fn a_report_of_one_window_carries_the_bounds_the_others_have_at_that_instant() {
+    // At 5 the tumbling window empties; the window in view of the other is [2, 6) by then, no longer [0, 4).
+    let query = "PREFIX : <http://ex/> SELECT ?e
+        FROM NAMED WINDOW :steps ON :s [RANGE 4ms STEP 2ms] FROM NAMED WINDOW :tumbles ON :s [RANGE 5ms]
+        WHERE { WINDOW :steps { ?e :in :x } OPTIONAL { WINDOW :tumbles { ?e :in ?y } } }";
+    let report = Report { close: false, change: true, nonempty: false, periodic: None };
+    let mut engine = Engine::new(EngineOptions::default());
+    let query =
+        engine.register(query, &ParseOptions { report: Some(report), ..ParseOptions::default() }).expect("a query");
+    engine.push_triples(STREAM, Timestamp::from_millis(3), &[triple(0)]).expect("an event");
+    engine.advance_to(Timestamp::from_millis(6)).expect("a watermark");
+    let results = engine.drain(query).expect("results");
+    let bounds = results.iter().map(|r| {
+        (r.at.as_millis(), r.windows.iter().map(|w| (w.open.as_millis(), w.close.as_millis())).collect::<Vec<_>>())
+    });
+    assert_eq!(bounds.collect::<Vec<_>>(), [(3, vec![(0, 4), (0, 5)]), (5, vec![(2, 6), (5, 10)])]);
 }

@@ -74,12 +74,16 @@ impl Timeline {
     }
 
     fn match_arrivals(&mut self) {
+        self.leaves_incoming = 0;
         let arrived = self.taken.iter().filter(|(_, taken)| taken.arrived);
         for (window, _) in arrived {
             for arrival in self.windows[*window].arrivals() {
                 for triple in arrival.triples() {
                     for leaf in self.places[*window].routes.leaves(triple[1]) {
-                        self.leaves[leaf.0 as usize].offer(triple, arrival.expiry_key);
+                        let leaf = &mut self.leaves[leaf.0 as usize];
+                        let before = leaf.n_incoming();
+                        leaf.offer(triple, arrival.expiry_key);
+                        self.leaves_incoming += usize::from(before == 0 && leaf.n_incoming() > 0);
                     }
                 }
             }
@@ -128,6 +132,10 @@ impl Timeline {
     fn may_return(&self, leaf: usize, slot: SlotId, query: u32) -> bool {
         if self.key.semantics == ContentSemantics::Set {
             return false;
+        }
+        if self.leaves_incoming <= 1 {
+            return self.leaves[leaf].is_incoming(slot)
+                || (self.leaves_incoming == 1 && self.leaves[leaf].n_incoming() == 0);
         }
         let elsewhere = |other: &Leaf| other.n_incoming() > 0 && other.readers.iter().any(|r| r.query == query);
         let others = self.leaves.iter().enumerate().filter(|(number, _)| *number != leaf);

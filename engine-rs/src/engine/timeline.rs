@@ -46,6 +46,8 @@ pub(crate) struct Timeline {
     pub(super) pristine: bool,
     /// The windows that moved at the instant being read, and how.
     pub(super) taken: Vec<(usize, Taken)>,
+    /// Leaves with mappings that arrive at the instant being read.
+    pub(super) leaves_incoming: usize,
     /// Whether some content has changed since the last report.
     pub(super) changed: bool,
 }
@@ -79,6 +81,7 @@ impl Timeline {
             read_before: Timestamp::MIN,
             places: windows.iter().map(|_| WindowPlace::default()).collect(),
             taken: Vec::new(),
+            leaves_incoming: 0,
             key,
             windows,
             leaves: Vec::new(),

@@ -7,7 +7,7 @@
 //! looked up again only for buffers whose key has changed.
 
 use super::orders::{OrderCounts, Probing, extend_order};
-use super::shape::{BufferSet, BufferSource, JoinShape, VarSet, bit};
+use super::shape::{BufferSet, BufferSource, JoinShape, Key, VarSet, bit};
 use crate::index::{Probe, RingStore, SlotId};
 use crate::leaf::Leaf;
 use crate::model::TermId;
@@ -90,7 +90,7 @@ impl Search<'_> {
             found.found(&scratch.row, &scratch.slots);
             return;
         }
-        let Some(next) = self.choose(step, scratch) else { return };
+        let Some((next, key)) = self.choose(step, scratch) else { return };
         let buffer = &self.shape.buffers[next];
         let store = self.store(next);
         let hidden = (self.blind & (1 << next) != 0).then_some(self.start);
@@ -112,7 +112,7 @@ impl Search<'_> {
             }
             scratch.rewind(mark);
         };
-        match buffer.key(step.bound) {
+        match key {
             Some(key) => store.walk(key.index, probe, visit),
             None => match range {
                 Some(range) => store.walk_range(range, visit),
@@ -132,16 +132,17 @@ impl Search<'_> {
     }
 
     /// The buffer to probe next; `None` when some buffer has nothing to offer.
-    fn choose(&self, step: Step, scratch: &mut Scratch) -> Option<usize> {
+    fn choose(&self, step: Step, scratch: &mut Scratch) -> Option<(usize, Option<&Key>)> {
         let Scratch { row, probes, .. } = scratch;
-        let mut best: Option<(usize, (bool, u64))> = None;
+        let mut best: Option<(usize, Option<&Key>, (bool, u64))> = None;
         for at in self.emptiest_first() {
             if step.done & (1 << at) != 0 {
                 continue;
             }
             let buffer = &self.shape.buffers[at];
             let wanted = buffer.certain & step.bound;
-            let count = match buffer.key(step.bound) {
+            let key = buffer.key(wanted);
+            let count = match key {
                 Some(key) => {
                     let (made_for, probe) = &mut probes[at];
                     if *made_for != wanted {
@@ -161,11 +162,11 @@ impl Search<'_> {
             };
             // A buffer that shares no bound variable is a cross product: only when nothing else is left.
             let price = (wanted == 0, cost);
-            if best.is_none_or(|(_, least)| price < least) {
-                best = Some((at, price));
+            if best.is_none_or(|(_, _, least)| price < least) {
+                best = Some((at, key, price));
             }
         }
-        best.map(|(at, _)| at)
+        best.map(|(at, key, _)| (at, key))
     }
 
     /// Writes a mapping into the row, and drops the probes that were made with what it replaces;
@@ -173,20 +174,20 @@ impl Search<'_> {
     #[inline]
     fn merge(&self, buffer: usize, slot: SlotId, bound: VarSet, scratch: &mut Scratch) -> bool {
         let shape = &self.shape.buffers[buffer];
-        let store = self.store(buffer);
         let new = shape.certain & !bound;
-        for (made_for, _) in &mut scratch.probes {
+        let Scratch { row, probes, undo, .. } = scratch;
+        for (made_for, _) in probes.iter_mut() {
             if *made_for & new != 0 {
                 *made_for = 0;
             }
         }
-        for (column, var) in shape.vars.iter().enumerate() {
-            let term = store.term(slot, column);
-            let place = &mut scratch.row[*var as usize];
-            if new & bit(*var) != 0 && !self.shape.is_uncertain(*var) {
+        let settled = new & !self.shape.uncertain;
+        for (var, term) in shape.vars.iter().zip(self.store(buffer).row(slot)) {
+            let place = &mut row[*var as usize];
+            if settled & bit(*var) != 0 {
                 *place = term;
             } else if !place.is_bound() {
-                scratch.undo.push((*var, *place));
+                undo.push((*var, *place));
                 *place = term;
             } else if term.is_bound() && *place != term {
                 return false;

@@ -60,7 +60,7 @@ pub(crate) struct JoinShape {
     pub buffers: Vec<Buffer>,
     pub n_vars: usize,
     /// Variables that some buffer may leave unbound.
-    uncertain: VarSet,
+    pub uncertain: VarSet,
 }
 
 impl JoinShape {
@@ -97,12 +97,6 @@ impl JoinShape {
         let all = |buffer: &Buffer| buffer.vars.iter().fold(0, |set, var| set | bit(*var));
         let uncertain = buffers.iter().fold(0, |set, buffer| set | (all(buffer) & !buffer.certain));
         Self { buffers, n_vars, uncertain }
-    }
-
-    /// Whether some buffer may leave the variable unbound.
-    #[inline]
-    pub(crate) fn is_uncertain(&self, var: u8) -> bool {
-        self.uncertain & bit(var) != 0
     }
 
     /// Gives the indexes of shared leaves back.
@@ -156,9 +150,10 @@ impl Buffer {
         Some(if range.is_greater { RangeBound::AtLeast(term) } else { RangeBound::AtMost(term) })
     }
 
+    /// The index for these variables of the buffer being bound.
+    #[inline]
     pub(crate) fn key(&self, bound: VarSet) -> Option<&Key> {
-        let wanted = self.certain & bound;
-        self.keys.iter().find(|key| key.bound == wanted)
+        self.keys.iter().find(|key| key.bound == bound)
     }
 }
 

@@ -69,7 +69,8 @@ fn a_query_that_is_let_go_leaves_nothing() {
 #[test]
 fn terms_of_results_that_are_taken_go_without_another_event() {
     let mut engine = Engine::new(EngineOptions::default());
-    let text = "PREFIX : <http://ex/> SELECT ?e FROM NAMED WINDOW :w ON :s [RANGE 5ms] WHERE { WINDOW :w { ?e :in :x } }";
+    let text =
+        "PREFIX : <http://ex/> SELECT ?e FROM NAMED WINDOW :w ON :s [RANGE 5ms] WHERE { WINDOW :w { ?e :in :x } }";
     let query = engine.register(text, &ParseOptions::default()).expect("a query");
     step(&mut engine, &Step::Event { stream: "http://ex/s", at: 1, turtle: ":a :in :x .".to_owned() });
     engine.close();

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from whorl_oracle.run import Row
     from whorl_oracle.windows import Content
 
-DOUBLE = "^^<http://www.w3.org/2001/XMLSchema#double>"
-
 
 @lru_cache(maxsize=100_000)
 def term(text: str) -> ox.NamedNode | ox.Literal:
@@ -59,20 +57,10 @@ def by_pyoxigraph(query: Query, static: Sequence[Triple] = ()) -> Callable[[dict
                 store.add(ox.Quad(subject, predicate, term(o), name))
             solutions = store.query(text)
             assert isinstance(solutions, ox.QuerySolutions)
-            known[key] = [tuple(None if value is None else steady(str(value)) for value in row) for row in solutions]
+            known[key] = [tuple(None if value is None else str(value) for value in row) for row in solutions]
         return known[key]
 
     return evaluate
-
-
-def steady(text: str) -> str:
-    """Doubles to twelve digits: a sum must not differ from itself because its summands came in another order."""
-    lexical = text.removesuffix(DOUBLE)
-    if lexical == text:
-        return text
-    return f'"{float(lexical.strip(chr(34)).replace("INF", "inf")):.12g}"{DOUBLE}'.replace("inf", "INF").replace(
-        "nan", "NaN"
-    )
 
 
 def by_rdflib(query: Query, static: Sequence[Triple] = ()) -> Callable[[dict[str, Content]], list[Row]]:
