@@ -12,7 +12,7 @@ const STREAM: &str = "http://ex/s";
 
 /// A stepping window with a join and a group; a window that slides at every event.
 const QUERIES: [&str; 3] = [
-    "SELECT (COUNT(?e) AS ?n) FROM NAMED WINDOW :w ON :s [RANGE 1000ms STEP 100ms] WHERE { WINDOW :w { ?e :says ?text } }",
+    "SELECT ?d (COUNT(?e) AS ?n) FROM NAMED WINDOW :w ON :s [RANGE 1000ms STEP 100ms] WHERE { WINDOW :w { ?e :after ?d } } GROUP BY ?d",
     "SELECT DISTINCT ?text FROM NAMED WINDOW :w ON :s [RANGE 1000ms STEP 500ms] WHERE { WINDOW :w { ?e :says ?text . ?e :after ?d } }",
     "SELECT ?e ?text WHERE { STREAM :s [RANGE 500ms] { ?e :says ?text } STREAM :s [RANGE 20ms] { ?f :after ?e } }",
 ];
@@ -55,7 +55,6 @@ fn new_terms_without_end_do_not_add_up() {
         engine.register(&format!("PREFIX : <http://ex/> {text}"), &ParseOptions::default()).expect("a query")
     };
     let queries: Vec<QueryId> = QUERIES.iter().map(register).collect();
-    let at_first = engine.state_size();
     let events = n_events();
     let (mut terms, mut state, mut memory, mut reports) = (Vec::new(), Vec::new(), None, 0);
     for number in 1..=events {
@@ -85,11 +84,8 @@ fn new_terms_without_end_do_not_add_up() {
     }
     engine.close();
     take(&mut engine, &queries);
-    // The terms of the last results go with the next event.
-    engine.push_triples(STREAM, Timestamp::from_millis(0), &event(0)).expect("an event that is late");
     engine.close();
-    // The one row of the COUNT over nothing is there from the beginning.
-    assert_eq!(engine.state_size(), at_first, "{:?}", engine.stats());
+    assert_eq!(engine.state_size(), 0, "{:?}", engine.stats());
 }
 
 #[test]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 from whorl import UnsupportedQueryError
 from whorl_oracle.generate import pair
-from whorl_oracle.model import Advance, Close, Now, Past, Push, Sliding, Step, Tick
+from whorl_oracle.model import Close, Now, Past, Push, Sliding, Step, Tick
 from whorl_oracle.shrink import case_text, shrink
 from whorl_oracle.subject import answers_by_action, difference, expected_by_action
 
@@ -43,24 +43,22 @@ def blocks() -> list[range]:
 def without_open_faults(one: Pair) -> Pair:
     """The pair without what the engine is known to do otherwise, and has not been mended yet.
 
-    Most of it concerns the end of all streams: it lets them end one after the other, so which empty windows still
-    report depends on their order; a window that slides becomes empty without a last report; and with a period alone
-    there is no last report, not even of what has never been shown.
+    Most of it concerns the end of all streams, where it is open which empty windows still report when there are
+    several streams; a window that slides becomes empty without a last report; and with a period alone there is no
+    last report, not even of what has never been shown.
     """
     report = one.query.options.report
-    if one.query.options.tick is Tick.TUPLE:
-        # An explicit watermark does not move the instant under which the next event is reported.
-        one = replace(one, actions=tuple(action for action in one.actions if not isinstance(action, Advance)))
-        # Nor does an event between two windows, so that the window before it does not close.
-        if any(isinstance(window.kind, Step) and window.kind.slide > window.kind.width for window in one.query.windows):
-            one = replace(one, actions=tuple(in_order(one.actions)))
+    gaps = any(isinstance(window.kind, Step) and window.kind.slide > window.kind.width for window in one.query.windows)
+    if one.query.options.tick is Tick.TUPLE and gaps:
+        # An event between two windows does not move the clock, so that the window before it does not close.
+        one = replace(one, actions=tuple(in_order(one.actions)))
     kinds = [window.kind for window in one.query.windows]
     steps = any(isinstance(kind, Step | Past) for kind in kinds)
     mixed = steps and any(isinstance(kind, Sliding | Now) for kind in kinds)
     streams = {window.stream for window in one.query.windows}
     period_alone = report.periodic is not None and not report.close and not report.change
     if period_alone and one.query.options.closed_right:
-        # A period alone never reports when windows are closed on the right.
+        # With windows closed on the right, a period alone reports only where a window closes as well.
         options = replace(one.query.options, closed_right=False)
         one = replace(one, query=replace(one.query, options=options))
     if period_alone or (report.close and ((steps and len(streams) > 1) or mixed)):

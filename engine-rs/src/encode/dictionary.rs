@@ -57,13 +57,6 @@ impl Dictionary {
         std::mem::replace(&mut self.epoch, PINNED)
     }
 
-    /// A term that is held outside the windows is in use now.
-    pub(crate) fn keep(&mut self, id: TermId) {
-        if let Some(slot) = id.slot() {
-            self.touch(slot, self.epoch);
-        }
-    }
-
     pub fn intern(&mut self, term: TermRef<'_>) -> TermId {
         self.intern_at(term, self.epoch)
     }
@@ -128,11 +121,14 @@ impl Dictionary {
         TermId::blank(self.next_blank)
     }
 
-    /// Frees the terms last used before the oldest event any window can still reach.
-    pub fn sweep(&mut self, oldest_reachable: u64) {
+    /// Frees the terms last used before the oldest event any window can still reach, except those
+    /// that are held elsewhere.
+    pub fn sweep(&mut self, oldest_reachable: u64, held: impl Iterator<Item = TermId>) {
+        let mut is_held = vec![false; self.slots.len()];
+        held.filter_map(TermId::slot).for_each(|slot| is_held[slot as usize] = true);
         for slot in 0..self.slots.len() {
             let Some(entry) = &self.slots[slot] else { continue };
-            if entry.last_use < oldest_reachable {
+            if entry.last_use < oldest_reachable && !is_held[slot] {
                 self.release(slot as u32);
             }
         }
@@ -347,11 +343,13 @@ mod tests {
         dictionary.intern(term(1).as_ref().into());
         dictionary.set_epoch(2);
         let kept = dictionary.intern(term(2).as_ref().into());
-        dictionary.sweep(2);
+        dictionary.sweep(2, std::iter::empty());
         assert_eq!((dictionary.stream_terms(), dictionary.pinned_terms()), (1, 1));
         assert_eq!(dictionary.term(kept), term(2).into());
         assert_eq!(dictionary.term(pinned), term(0).into());
-        dictionary.sweep(3);
+        dictionary.sweep(3, std::iter::once(kept));
+        assert_eq!(dictionary.term(kept), term(2).into(), "a held term stays");
+        dictionary.sweep(3, std::iter::empty());
         assert_eq!(dictionary.stream_terms(), 0);
     }
 }

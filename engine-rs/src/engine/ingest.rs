@@ -267,6 +267,10 @@ impl Engine {
     }
 
     fn advance(&mut self, stream: usize, at: Timestamp) {
+        for i in 0..self.streams[stream].readers.len() {
+            let timeline = self.streams[stream].readers[i];
+            self.timelines[timeline].begin_by(at);
+        }
         for element in self.streams[stream].advance_to(at) {
             self.offer(stream, &element);
         }

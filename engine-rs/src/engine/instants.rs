@@ -13,7 +13,7 @@ impl Timeline {
     /// Offers an event to the windows of its stream; true when some window takes it.
     pub(crate) fn accept(&mut self, stream: usize, element: &Element, workshop: &mut Workshop<'_>) -> bool {
         self.pristine = false;
-        self.first_event = self.first_event.min(element.at);
+        self.begins_at = self.begins_at.min(element.at);
         let by_tuple = self.key.tick == Tick::Tuple;
         if by_tuple {
             self.start(element.at);
@@ -40,7 +40,11 @@ impl Timeline {
             return;
         }
         self.pristine = false;
-        self.start(self.first_event.min(watermark));
+        // Before the first event there is nothing to read; where a watermark stands by then is chance.
+        if !self.started && watermark < self.begins_at {
+            return;
+        }
+        self.start(self.begins_at);
         self.run_before(watermark, workshop);
     }
 
@@ -54,6 +58,13 @@ impl Timeline {
         };
         let by_windows = self.windows.iter().filter_map(Window::slide).map(ahead).max();
         by_windows.max(self.key.report.periodic.map(ahead)).unwrap_or(0)
+    }
+
+    /// Somebody has said that no more events come before this instant: time has begun by then.
+    pub(crate) fn begin_by(&mut self, at: Timestamp) {
+        if at != Timestamp::MIN {
+            self.begins_at = self.begins_at.min(at);
+        }
     }
 
     fn start(&mut self, at: Timestamp) {

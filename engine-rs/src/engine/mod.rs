@@ -128,9 +128,8 @@ impl Engine {
         let in_windows = self.timelines.iter().filter_map(Timeline::oldest_reachable).min();
         let in_streams = self.streams.iter().filter_map(Stream::oldest_waiting).min();
         let oldest = in_windows.into_iter().chain(in_streams).min().unwrap_or(self.events + 1);
-        self.dictionary.set_epoch(self.events + 1);
-        self.timelines.iter().for_each(|timeline| timeline.keep_terms(&mut self.dictionary));
-        self.dictionary.sweep(oldest);
+        let held = self.timelines.iter().flat_map(Timeline::held_terms);
+        self.dictionary.sweep(oldest, held);
         self.terms_after_sweep = self.dictionary.stream_terms();
     }
 }

@@ -264,12 +264,9 @@ impl RunningQuery {
         !self.r2s.pending().is_empty()
     }
 
-    /// Marks the terms that are held beyond their windows: unreported rows and untaken results.
-    pub(crate) fn keep_terms(&self, dictionary: &mut Dictionary) {
-        for (row, _) in self.r2s.pending().iter() {
-            row.iter().for_each(|term| dictionary.keep(*term));
-        }
-        self.results.terms().for_each(|term| dictionary.keep(term));
+    /// Terms that are held beyond their windows: unreported rows and untaken results.
+    pub(crate) fn held_terms(&self) -> impl Iterator<Item = TermId> + '_ {
+        self.r2s.pending().iter().flat_map(|(row, _)| row.iter().copied()).chain(self.results.terms())
     }
 
     pub(crate) fn state_size(&self) -> usize {

@@ -58,6 +58,7 @@ impl Engine {
         self.registry.places.insert(id, (timeline, place));
         let watermark = self.watermark_of(timeline);
         if watermark != crate::time::Timestamp::MIN {
+            self.timelines[timeline].begin_by(watermark);
             self.advance_timeline(timeline, watermark);
         }
         Ok(id)

@@ -8,6 +8,7 @@
 use super::query::RunningQuery;
 use crate::encode::Dictionary;
 use crate::leaf::{Leaf, LeafId, LeafPattern, Reader, Routes};
+use crate::model::TermId;
 use crate::parse::{Bounds, ContentSemantics, Report, Tick};
 use crate::plan::{Host, NodeKind};
 use crate::store::StaticGraphs;
@@ -37,8 +38,8 @@ pub(crate) struct Timeline {
     pub(super) read_before: Timestamp,
     /// With tick `tuple` and windows by count alone, time moves nothing.
     pub(super) is_timeless: bool,
-    /// The earliest event so far: time begins with it.
-    pub(super) first_event: Timestamp,
+    /// The earliest event, or instant that was declared over, so far: time begins with it.
+    pub(super) begins_at: Timestamp,
     /// The last instant at which a period could have ended.
     pub(super) last_period: Timestamp,
     pub(super) started: bool,
@@ -87,7 +88,7 @@ impl Timeline {
             leaves: Vec::new(),
             queries: Vec::new(),
             clock: Timestamp::MIN,
-            first_event: Timestamp::MAX,
+            begins_at: Timestamp::MAX,
             last_period: Timestamp::MIN,
             started: false,
             pristine: true,
@@ -176,8 +177,8 @@ impl Timeline {
         self.windows.iter().filter_map(Window::oldest_seq).min()
     }
 
-    pub(crate) fn keep_terms(&self, dictionary: &mut Dictionary) {
-        self.queries.iter().flatten().for_each(|query| query.keep_terms(dictionary));
+    pub(crate) fn held_terms(&self) -> impl Iterator<Item = TermId> + '_ {
+        self.queries.iter().flatten().flat_map(RunningQuery::held_terms)
     }
 
     pub(crate) fn state_size(&self) -> usize {

@@ -228,7 +228,7 @@ impl Window {
     pub(crate) fn reported(&self, read_at: Timestamp) -> WindowBounds {
         match &self.rule {
             Rule::Step(step) if self.reading == Reading::Closed => step.reported(self.next_k - 1),
-            Rule::Step(step) => step.reported(self.next_k),
+            Rule::Step(step) => step.reported(step.first_ending_after(read_at)),
             Rule::Sliding { width } => WindowBounds { open: read_at - *width, close: read_at },
             _ => WindowBounds { open: Timestamp::MIN, close: read_at },
         }

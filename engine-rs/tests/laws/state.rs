@@ -2,12 +2,7 @@
 
 use crate::run::{definition, drained, hold, is_by_count, started, step};
 use crate::scenario::{Scenario, Step};
-use whorl_engine::{Engine, EngineOptions, ParseOptions, Probing, R2s, Retraction, WindowKind};
-
-/// What waited in results that are taken goes with the next event, and this one enters no window.
-fn late_event(engine: &mut Engine) {
-    step(engine, &Step::Event { stream: "http://ex/s", at: -1_000_000, turtle: ":a :p 1 .".to_owned() });
-}
+use whorl_engine::{EngineOptions, ParseOptions, Probing, R2s, Retraction, WindowKind};
 
 #[test]
 fn when_all_windows_are_empty_nothing_is_kept() {
@@ -37,7 +32,6 @@ fn when_all_windows_are_empty_nothing_is_kept() {
         let at_first = engine.state_size();
         scenario.steps.iter().for_each(|one| step(&mut engine, one));
         let reports = drained(&mut engine, query).len();
-        late_event(&mut engine);
         engine.close();
         assert!(
             engine.state_size() <= at_first,
@@ -57,7 +51,6 @@ fn a_query_that_is_let_go_leaves_nothing() {
         steps.for_each(|one| step(&mut engine, one));
         let before = engine.state_size();
         drained(&mut engine, query);
-        late_event(&mut engine);
         engine.unregister(query).expect("it runs");
         // Events within the lateness still wait in their stream, whoever reads it.
         let waits = !scenario.lateness.is_empty();

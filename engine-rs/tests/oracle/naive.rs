@@ -52,6 +52,8 @@ pub struct Naive {
     watermarks: BTreeMap<String, i64>,
     windows: Vec<NaiveWindow>,
     next_r: Option<i64>,
+    /// The earliest event delivered, or instant declared over.
+    begins: i64,
     clock: i64,
     changed: bool,
     previous: Bag,
@@ -88,6 +90,7 @@ impl Naive {
             query,
             statics,
             next_r: None,
+            begins: i64::MAX,
             clock: NEVER,
             changed: false,
             previous: Bag::default(),
@@ -124,6 +127,7 @@ impl Naive {
     pub fn advance(&mut self, at: i64) {
         let streams: Vec<String> = self.events.keys().cloned().collect();
         for stream in streams {
+            self.begins = self.begins.min(at);
             let watermark = self.watermarks[&stream].max(at);
             self.watermarks.insert(stream.clone(), watermark);
             self.release(&stream);
@@ -136,8 +140,10 @@ impl Naive {
         if watermark == NEVER {
             return;
         }
-        let first = self.events.values().flatten().map(|e| e.at).min().unwrap_or(watermark);
-        self.start(first.min(watermark));
+        if self.next_r.is_none() && watermark < self.begins {
+            return;
+        }
+        self.start(self.begins);
         self.run_before(watermark);
     }
 
@@ -158,6 +164,7 @@ impl Naive {
     }
 
     fn deliver(&mut self, stream: &str, at: i64, triples: Vec<Triple>) {
+        self.begins = self.begins.min(at);
         if self.is_tuple() {
             self.start(at);
             self.run_before(at);

@@ -70,6 +70,7 @@ class Oracle:
         self.shown: dict[str, Content] = {}
         self.reported: Counter[Row] = Counter()
         self.ticked = -INFINITY
+        self.explicit: list[int] = []
 
     # Actions.
 
@@ -105,6 +106,8 @@ class Oracle:
             # What is said is that nothing before `at` will come: what expires at `at` itself may wait.
             self.expire_tuples(at if at >= INFINITY else at - 1)
             return
+        if at < INFINITY:
+            self.explicit.append(at)
         for stream in streams:
             if stream in self.watermarks:
                 mark = self.watermarks[stream]
@@ -148,10 +151,11 @@ class Oracle:
         if len(marks) < len(self.watermarks):
             return
         if self.start is None:
-            self.start = min([event.at for event in self.events] + marks)
-            if self.start >= INFINITY:
+            # Time begins with the first event, or with what was said to be over before it.
+            begin = min([event.at for event in self.events] + self.explicit, default=INFINITY)
+            if begin >= INFINITY or min(marks) < begin:
                 return
-            self.due = self.start
+            self.start = self.due = begin
         assert self.due is not None
         watermark = min(marks)
         if watermark >= INFINITY:

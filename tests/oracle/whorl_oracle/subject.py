@@ -29,7 +29,8 @@ def start(pair: Pair, **engine_options: Any) -> tuple[Engine, Query]:
     if pair.static:
         engine.load(None, ntriples(pair.static), "ntriples")
     lateness = pair.query.options.lateness
-    for stream in sorted({window.stream for window in pair.query.windows}):
+    pushed = {action.stream for action in pair.actions if isinstance(action, Push)}
+    for stream in sorted(pushed | {window.stream for window in pair.query.windows}):
         engine.declare_stream(stream, lateness=lateness)
     return engine, register(engine, pair.query)
 
