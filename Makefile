@@ -87,7 +87,7 @@ run: setup
 docs:
 	cargo doc --locked --no-deps -p whorl-engine
 
-cases-update: export WHORL_CASES = update
+cases-update: export WHORL_CASES_UPDATE = 1
 cases-update:
 	cargo test --quiet --locked -p whorl-engine
 

@@ -2,8 +2,8 @@
 //!
 //! Data moves one way: parse → encode → window → leaf → join → group | witness | top-k → r2s → sink.
 //! The engine reads no clock, opens no file or socket, starts no thread and draws no random number:
-//! the same input gives the same output, every run. Below, each module imports only from modules
-//! listed above it.
+//! the same input gives the same output, every run. `ARCHITECTURE.md` has the order in which modules
+//! may import each other.
 
 mod aggregate;
 mod encode;

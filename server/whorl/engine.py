@@ -220,7 +220,7 @@ class Engine:
     ) -> Query:
         """Start a query. Options win over what the text and its dialect say.
 
-        `report` is a list of `close`, `change`, `nonempty` and `periodic(10s)`, all of which must hold.
+        `report` is a list of `close`, `change`, `nonempty` and `periodic(500)` (milliseconds), all of which must hold.
         """
         parts = report.split(",") if isinstance(report, str) else report
         number = self._engine.register(

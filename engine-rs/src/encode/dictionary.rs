@@ -126,9 +126,9 @@ impl Dictionary {
     pub fn sweep(&mut self, oldest_reachable: u64, held: impl Iterator<Item = TermId>) {
         let mut is_held = vec![false; self.slots.len()];
         held.filter_map(TermId::slot).for_each(|slot| is_held[slot as usize] = true);
-        for slot in 0..self.slots.len() {
-            let Some(entry) = &self.slots[slot] else { continue };
-            if entry.last_use < oldest_reachable && !is_held[slot] {
+        for (slot, is_held) in is_held.into_iter().enumerate() {
+            let is_old = self.slots[slot].as_ref().is_some_and(|entry| entry.last_use < oldest_reachable);
+            if is_old && !is_held {
                 self.release(slot as u32);
             }
         }

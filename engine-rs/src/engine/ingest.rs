@@ -189,6 +189,9 @@ impl Engine {
 
     /// Takes an encoded event; false when it is late.
     fn ingest(&mut self, stream: usize, element: Element) -> bool {
+        if self.streams[stream].watermark() == Timestamp::MAX {
+            return false;
+        }
         let behind = element.at < self.streams[stream].watermark();
         let seq = element.seq;
         let ready = self.streams[stream].take(element);

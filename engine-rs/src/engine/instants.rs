@@ -5,7 +5,7 @@
 //! with tick `tuple` each event is read as it comes.
 
 use super::timeline::{Timeline, Workshop};
-use crate::parse::{Report, Tick};
+use crate::parse::{Bounds, Report, Tick};
 use crate::time::{Span, Timestamp};
 use crate::window::{Accepted, Element, Phase, Rule, Window};
 
@@ -27,9 +27,11 @@ impl Timeline {
                 taken |= window.accept(element, clock) == Accepted::Yes;
             }
         }
-        if by_tuple && taken {
+        if by_tuple {
             self.clock = self.clock.max(element.at);
-            self.read(self.clock, Phase::Tick, workshop);
+            if taken {
+                self.read(self.clock, Phase::Tick, workshop);
+            }
         }
         taken
     }
@@ -72,7 +74,7 @@ impl Timeline {
         if !self.started && at != Timestamp::MAX {
             self.started = true;
             self.clock = self.clock.max(at.previous());
-            self.last_period = at;
+            self.last_period = self.label(at, Phase::Close).previous();
             self.windows.iter_mut().for_each(|window| window.start(at));
         }
     }
@@ -91,7 +93,7 @@ impl Timeline {
             self.clock = self.clock.max(at);
             self.read(at, phase, workshop);
             if phase == Phase::Close {
-                self.last_period = at.next();
+                self.last_period = self.last_period.max(self.label(at, phase));
             }
         }
         if watermark != Timestamp::MAX {
@@ -140,8 +142,9 @@ impl Timeline {
         let multiple_after = |ms: i64| ms.div_euclid(period).saturating_add(1).saturating_mul(period);
         match (close, change) {
             (false, false) => {
-                let next = multiple_after(self.last_period.as_millis());
-                Some((Timestamp::from_millis(next).previous(), Phase::Close))
+                let next = Timestamp::from_millis(multiple_after(self.last_period.as_millis()));
+                let read_at = if self.key.bounds == Bounds::ClosedOpen { next.previous() } else { next };
+                Some((read_at, Phase::Close))
             }
             (false, true) if self.changed => {
                 Some((Timestamp::from_millis(multiple_after(self.clock.as_millis())), Phase::Tick))
@@ -152,10 +155,16 @@ impl Timeline {
 
     /// Whether nothing can change any more: nothing waits, and what is in view stays for ever.
     fn is_finished(&self) -> bool {
-        self.windows.iter().all(|window| {
-            let lasting = matches!(window.rule(), Rule::All | Rule::Elements { .. } | Rule::Triples { .. });
-            window.first_waiting().is_none() && (lasting || window.is_empty())
-        })
+        let report = &self.key.report;
+        let shows = !report.nonempty || !self.windows.iter().all(Window::is_empty);
+        // What came since the last period is shown at the next one.
+        let unreported = if report.change { self.changed } else { self.unreported };
+        let waits_for_period = report.periodic.is_some() && !report.close && unreported && shows;
+        !waits_for_period
+            && self.windows.iter().all(|window| {
+                let lasting = matches!(window.rule(), Rule::All | Rule::Elements { .. } | Rule::Triples { .. });
+                window.first_waiting().is_none() && (lasting || window.is_empty())
+            })
     }
 
     /// While nothing is in view, windows that close empty need no report: goes on to the first that will not.

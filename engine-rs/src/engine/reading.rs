@@ -41,6 +41,10 @@ impl Timeline {
             }
         }
         self.changed &= !reporting;
+        let closed =
+            phase == Phase::Close && self.taken.iter().any(|(window, _)| self.windows[*window].rule().is_stepping());
+        let moved = closed || self.taken.iter().any(|(_, taken)| taken.arrived || taken.expired);
+        self.unreported = !reporting && (self.unreported || moved);
     }
 
     fn reports(&mut self, at: Timestamp, phase: Phase) -> bool {
@@ -66,7 +70,7 @@ impl Timeline {
     }
 
     /// The instant under which a read is reported: a close carries the end of its window.
-    fn label(&self, read_at: Timestamp, phase: Phase) -> Timestamp {
+    pub(super) fn label(&self, read_at: Timestamp, phase: Phase) -> Timestamp {
         match (phase, self.key.bounds) {
             (Phase::Close, Bounds::ClosedOpen) => read_at.next(),
             _ => read_at,

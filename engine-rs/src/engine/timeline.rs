@@ -51,6 +51,8 @@ pub(crate) struct Timeline {
     pub(super) leaves_incoming: usize,
     /// Whether some content has changed since the last report.
     pub(super) changed: bool,
+    /// Whether anything has moved since the last report.
+    pub(super) unreported: bool,
 }
 
 /// What hangs on a window.
@@ -93,6 +95,7 @@ impl Timeline {
             started: false,
             pristine: true,
             changed: false,
+            unreported: false,
         }
     }
 

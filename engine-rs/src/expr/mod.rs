@@ -83,23 +83,11 @@ impl CompileError {
     }
 }
 
-/// Compiles an expression of a query without a base IRI.
+/// Compiles an expression; `IRI(…)` resolves against the base. A variable without a column is unbound.
 ///
 /// # Errors
 /// When it contains `EXISTS`, an unknown function or a wrong number of arguments.
 pub fn compile(
-    expression: &Expression,
-    column_of: &dyn Fn(&Variable) -> Option<usize>,
-    dictionary: &mut Dictionary,
-) -> Result<Expr, CompileError> {
-    compile_with_base(expression, None, column_of, dictionary)
-}
-
-/// Compiles an expression; `IRI(…)` resolves against the base. A variable without a column is unbound.
-///
-/// # Errors
-/// As [`compile`].
-pub fn compile_with_base(
     expression: &Expression,
     base: Option<&Iri<String>>,
     column_of: &dyn Fn(&Variable) -> Option<usize>,

@@ -139,7 +139,7 @@ impl RingStore {
         self.array.mask as u32
     }
 
-    #[inline]
+    #[cfg(test)]
     pub(crate) fn term(&self, slot: SlotId, column: usize) -> TermId {
         self.array.column(slot, column)
     }

@@ -39,16 +39,16 @@ impl Scan<'_> {
         let (text, start) = (self.cursor.text, self.cursor.offset());
         self.cursor.at += 1;
         let position = self.cursor.position();
-        if let Some(variable) = self.cursor.peek().filter(|t| t.kind == Kind::Variable) {
-            self.cursor.at += 1;
-            self.found.reads_all = true;
-            self.found.edits.replace(text, start, variable.start, "GRAPH ");
-        } else {
-            self.found.edits.replace(text, start, start + "WINDOW".len(), "GRAPH");
-            let (_, name) = self.graph_name(0)?.ok_or_else(|| self.cursor.unexpected("a window or a variable"))?;
-            self.cursor.at += 1;
-            self.found.reads.push((name, position));
+        if self.cursor.peek().is_some_and(|t| t.kind == Kind::Variable) {
+            let error = self
+                .cursor
+                .fail("unsupported.window_variable", "a variable as the name of a window is not supported yet");
+            return Err(error.with_hint("name the window"));
         }
+        self.found.edits.replace(text, start, start + "WINDOW".len(), "GRAPH");
+        let (_, name) = self.graph_name(0)?.ok_or_else(|| self.cursor.unexpected("a window"))?;
+        self.cursor.at += 1;
+        self.found.reads.push((name, position));
         if self.cursor.is("{") { Ok(()) } else { Err(self.cursor.unexpected("'{'")) }
     }
 

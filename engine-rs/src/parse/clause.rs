@@ -27,8 +27,6 @@ pub(super) struct Clauses {
     pub windows: Vec<WindowClause>,
     /// Which windows the body reads, and where it says so.
     pub reads: Vec<(NamedNode, Position)>,
-    /// A `WINDOW ?w` block reads every window.
-    pub reads_all: bool,
     /// The dialect of the first streaming clause.
     pub dialect: Option<Dialect>,
     pub edits: Edits,

@@ -209,7 +209,7 @@ fn check_windows(clauses: &Clauses) -> Result<(), ParseError> {
         );
         return Err(error.at_position(*position).with_hint(hint));
     }
-    let read = |window: &WindowClause| clauses.reads_all || clauses.reads.iter().any(|(name, _)| *name == window.name);
+    let read = |window: &WindowClause| clauses.reads.iter().any(|(name, _)| *name == window.name);
     match clauses.windows.iter().find(|window| !read(window)) {
         Some(window) => {
             let error =

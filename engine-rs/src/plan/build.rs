@@ -197,7 +197,8 @@ impl<H: Host> Builder<'_, H> {
     fn compile(&mut self, expression: &Expression, schema: &Schema) -> Result<Expr, PlanError> {
         let vars = &self.vars;
         let column_of = |variable: &Variable| vars.find(variable).and_then(|var| schema.column(var));
-        Ok(expr::compile(expression, &column_of, self.dictionary)?)
+        let base = self.query.query.base_iri();
+        Ok(expr::compile(expression, base, &column_of, self.dictionary)?)
     }
 
     fn comparators(&mut self, order: &[OrderExpression], schema: &Schema) -> Result<Vec<Comparator>, PlanError> {
@@ -356,7 +357,13 @@ impl<H: Host> Builder<'_, H> {
         let schema = variables.iter().map(|v| (self.vars.id(v), certain.contains(v))).collect();
         let mut aggregates = Vec::new();
         custom_aggregates(pattern, &mut aggregates);
-        (schema, Question::new(pattern.clone(), variables, &aggregates))
+        let query = &self.query.query;
+        let mut dataset = query.dataset().cloned();
+        if let Some(named) = dataset.as_mut().and_then(|dataset| dataset.named.as_mut()) {
+            named.extend(self.query.windows.iter().map(|window| window.name.clone()));
+        }
+        let question = Question::new(pattern.clone(), variables, dataset, query.base_iri().cloned(), &aggregates);
+        (schema, question)
     }
 
     fn join(&mut self, inputs: &[Plan], filters: &[Expression], retracts: bool) -> Built {

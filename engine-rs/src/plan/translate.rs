@@ -19,6 +19,9 @@ type Planned = Result<Plan, PlanError>;
 
 impl Translator<'_> {
     pub(super) fn plan(&mut self, pattern: &GraphPattern, dataset: &Dataset) -> Planned {
+        if matches!(dataset, Dataset::Window(_)) && has_graph(pattern) {
+            return Err(PlanError::unsupported("GRAPH inside a window"));
+        }
         if !self.reads_window(pattern, dataset) {
             return Ok(static_parts(pattern, dataset));
         }
@@ -39,7 +42,7 @@ impl Translator<'_> {
                 let inputs = vec![self.plan(left, dataset)?, self.plan(right, dataset)?];
                 Ok(Plan::Union { inputs })
             }
-            GraphPattern::Graph { name, inner } => self.graph(name, inner, dataset),
+            GraphPattern::Graph { name, inner } => self.graph(name, inner),
             GraphPattern::Extend { inner, variable, expression } => {
                 self.extend(pattern, inner, variable, expression, dataset)
             }
@@ -98,12 +101,9 @@ impl Translator<'_> {
         self.windows.iter().position(|window| window.name == *name)
     }
 
-    fn graph(&mut self, name: &NamedNodePattern, inner: &GraphPattern, dataset: &Dataset) -> Planned {
+    fn graph(&mut self, name: &NamedNodePattern, inner: &GraphPattern) -> Planned {
         if let Some(window) = self.window_named(name) {
             return self.plan(inner, &Dataset::Window(window));
-        }
-        if matches!(dataset, Dataset::Window(_)) {
-            return Err(PlanError::unsupported("GRAPH inside a window"));
         }
         if let Some(variable) = graph_variable(name) {
             return Err(PlanError::unsupported(format!("a window inside GRAPH {variable}")));
@@ -250,9 +250,15 @@ fn static_dataset(name: &NamedNodePattern) -> Dataset {
     }
 }
 
+fn has_graph(pattern: &GraphPattern) -> bool {
+    matches!(pattern, GraphPattern::Graph { .. }) || children(pattern).into_iter().any(has_graph)
+}
+
 /// A static pattern; a basic one falls into its connected parts, so that what only a stream
 /// connects is not multiplied out beforehand.
 fn static_parts(pattern: &GraphPattern, dataset: &Dataset) -> Plan {
+    // What reads no triples is the same inside a window and outside.
+    let dataset = if matches!(dataset, Dataset::Window(_)) { &Dataset::Default } else { dataset };
     let wrap = |pattern: GraphPattern| Plan::Static { pattern: inside(&pattern, dataset, &[]) };
     let patterns = match pattern {
         GraphPattern::Bgp { patterns } if patterns.len() > 1 => patterns,

@@ -6,10 +6,11 @@ use crate::encode::Dictionary;
 use crate::flow::{Flow, Operator};
 use crate::model::{Batch, RowMap, TermId, Weight};
 use crate::store::StaticGraphs;
+use oxiri::Iri;
 use oxrdf::{NamedNode, Variable};
 use spareval::{QueryEvaluator, QueryResults};
 use spargebra::Query;
-use spargebra::algebra::GraphPattern;
+use spargebra::algebra::{GraphPattern, QueryDataset};
 
 /// A pattern to be evaluated, and the variables of its solutions.
 pub(crate) struct Question {
@@ -25,9 +26,16 @@ impl std::fmt::Debug for Question {
 }
 
 impl Question {
-    pub(crate) fn new(pattern: GraphPattern, variables: Vec<Variable>, aggregates: &[NamedNode]) -> Self {
+    /// `dataset` is what FROM and FROM NAMED say, windows included.
+    pub(crate) fn new(
+        pattern: GraphPattern,
+        variables: Vec<Variable>,
+        dataset: Option<QueryDataset>,
+        base_iri: Option<Iri<String>>,
+        aggregates: &[NamedNode],
+    ) -> Self {
         let pattern = GraphPattern::Project { inner: Box::new(pattern), variables: variables.clone() };
-        let query = Query::Select { dataset: None, pattern, base_iri: None };
+        let query = Query::Select { dataset, pattern, base_iri };
         let evaluator = register_custom_aggregates(QueryEvaluator::new(), aggregates);
         Self { query, variables, evaluator }
     }

@@ -3,6 +3,7 @@
 use super::queue::{Answered, QueryResult, Rows};
 use crate::encode::Dictionary;
 use crate::parse::R2s;
+use crate::time::Timestamp;
 use oxrdf::{NamedNode, Term, TermRef, Variable};
 use sparesults::{QueryResultsFormat, QueryResultsSerializer};
 use std::fmt::Write;
@@ -22,7 +23,8 @@ pub fn envelope_json(
     for (i, (name, window)) in windows.iter().zip(&result.windows).enumerate() {
         text.push_str(if i > 0 { ",{\"name\":" } else { "{\"name\":" });
         push_string(&mut text, name.as_str());
-        let _ = write!(text, ",\"open\":{},\"close\":{}}}", window.open, window.close);
+        let open = if window.open == Timestamp::MIN { "null".to_owned() } else { window.open.to_string() };
+        let _ = write!(text, ",\"open\":{open},\"close\":{}}}", window.close);
     }
     let _ = write!(text, "],\"r2s\":\"{}\",\"type\":", r2s_name(result.r2s));
     let mut bytes = text.into_bytes();

@@ -2,7 +2,7 @@
 
 use crate::run::{definition, drained, hold, is_by_count, started, step};
 use crate::scenario::{Scenario, Step};
-use whorl_engine::{EngineOptions, ParseOptions, Probing, R2s, Retraction, WindowKind};
+use whorl_engine::{Engine, EngineOptions, ParseOptions, Probing, R2s, Retraction, WindowKind};
 
 #[test]
 fn when_all_windows_are_empty_nothing_is_kept() {

@@ -56,6 +56,7 @@ pub struct Naive {
     begins: i64,
     clock: i64,
     changed: bool,
+    unreported: bool,
     previous: Bag,
     pub reports: Vec<Report>,
 }
@@ -93,6 +94,7 @@ impl Naive {
             begins: i64::MAX,
             clock: NEVER,
             changed: false,
+            unreported: false,
             previous: Bag::default(),
             reports: vec![],
         }
@@ -185,9 +187,11 @@ impl Naive {
                 taken = true;
             }
         }
-        if self.is_tuple() && taken {
+        if self.is_tuple() {
             self.clock = r;
-            self.read(r, false);
+            if taken {
+                self.read(r, false);
+            }
         }
     }
 
@@ -305,8 +309,9 @@ impl Naive {
 
     fn close_due(&self, r: i64) -> bool {
         let report = &self.query.report;
-        let by_period =
-            !report.close && !report.change && report.periodic.is_some_and(|p| (r + 1) % p.as_millis() == 0);
+        let by_period = !report.close
+            && !report.change
+            && report.periodic.is_some_and(|p| (r + 1 - self.shift()) % p.as_millis() == 0);
         by_period || (0..self.windows.len()).any(|i| self.closes(i, r))
     }
 
@@ -315,6 +320,12 @@ impl Naive {
     }
 
     fn is_finished(&self) -> bool {
+        let report = self.query.report;
+        let shows = !report.nonempty || (0..self.windows.len()).any(|i| !self.content(i).is_empty());
+        let unreported = if report.change { self.changed } else { self.unreported };
+        if report.periodic.is_some() && !report.close && unreported && shows {
+            return false;
+        }
         (0..self.windows.len()).all(|i| {
             let window = &self.windows[i];
             if self.waits_for_close(i) {
@@ -338,6 +349,7 @@ impl Naive {
     fn read(&mut self, r: i64, is_close: bool) {
         let mut arrived = false;
         let mut differs = false;
+        let mut moved = false;
         let mut closed = false;
         for i in 0..self.windows.len() {
             let before = self.content(i);
@@ -357,6 +369,7 @@ impl Naive {
                 arrived |= self.refresh(i, r);
             }
             let after = self.content(i);
+            moved |= before != after;
             differs |= match self.query.semantics {
                 ContentSemantics::Bag => before != after,
                 ContentSemantics::Set => distinct(before) != distinct(after),
@@ -365,6 +378,7 @@ impl Naive {
             self.windows[i].unread.retain(|e| events[*e].at > r);
         }
         let report = self.query.report;
+        self.unreported |= moved || closed;
         self.changed |= differs;
         let due = if report.change {
             self.changed
@@ -377,6 +391,7 @@ impl Naive {
         let nonempty = (0..self.windows.len()).any(|i| !self.content(i).is_empty());
         if due && (!report.nonempty || nonempty) && report.periodic.is_none_or(|p| label % p.as_millis() == 0) {
             self.changed = false;
+            self.unreported = false;
             self.report(label);
         }
     }

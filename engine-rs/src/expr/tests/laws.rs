@@ -21,7 +21,7 @@ fn parse(expression: &str) -> Expression {
 }
 
 fn compiled(expression: &str, dictionary: &mut Dictionary) -> Result<Expr, CompileError> {
-    compile(&parse(expression), &|variable: &Variable| (variable.as_str() == "a").then_some(0), dictionary)
+    compile(&parse(expression), None, &|variable: &Variable| (variable.as_str() == "a").then_some(0), dictionary)
 }
 
 fn evaluate(expression: &str, scratch: &mut Scratch) -> Option<String> {
@@ -106,7 +106,7 @@ fn keys_follow_less_than_and_equals_where_those_decide() {
     let mut dictionary = Dictionary::new(1);
     let (less, equal) = ("?a < ?b", "?a = ?b");
     let columns = |variable: &Variable| ["a", "b"].iter().position(|name| *name == variable.as_str());
-    let [less, equal] = [less, equal].map(|text| compile(&parse(text), &columns, &mut dictionary).unwrap());
+    let [less, equal] = [less, equal].map(|text| compile(&parse(text), None, &columns, &mut dictionary).unwrap());
     let ids: Vec<TermId> = awkward_terms().iter().flatten().map(|term| dictionary.intern(term.as_ref())).collect();
     let mut scratch = Scratch::new(1);
     let is_float = |id: TermId, dictionary: &Dictionary| dictionary.term(id).to_string().ends_with("#float>");

@@ -1,7 +1,7 @@
 //! Runs one expression through the engine and through spareval, on the same terms.
 
 use crate::encode::Dictionary;
-use crate::expr::{EvalContext, Scratch, compile_with_base};
+use crate::expr::{EvalContext, Scratch, compile};
 use crate::model::TermId;
 use crate::time::Timestamp;
 use oxrdf::vocab::xsd;
@@ -159,7 +159,7 @@ fn agree(expression: &str, a_terms: &[Option<Term>], b_terms: &[Option<Term>]) {
     let compiled = expression_of(&query);
     let mut dictionary = Dictionary::new(7);
     let columns = |variable: &Variable| ["a", "b"].iter().position(|name| *name == variable.as_str());
-    let expr = compile_with_base(compiled, query.base_iri(), &columns, &mut dictionary).expect(expression);
+    let expr = compile(compiled, query.base_iri(), &columns, &mut dictionary).expect(expression);
     let mut scratch = Scratch::new(1);
     let mut n_rows = 0;
     for (i, j, expected, truth) in reference_rows(&query, a_terms, b_terms) {
