@@ -4,6 +4,7 @@ use super::error::PlanError;
 use super::logical::{Dataset, Place, Plan};
 use super::modifiers::{Answer, take_apart};
 use super::paths::FreshVariables;
+use super::properties::{hides_nothing, is_plain, may_outlive_windows};
 use super::scope;
 use super::translate::{Translator, is_hidden, places};
 use crate::aggregate::{AggregateKind, AggregateSpec, custom_aggregate};
@@ -11,9 +12,9 @@ use crate::encode::Dictionary;
 use crate::expr::{self, Expr};
 use crate::flow::Operator;
 use crate::group::{Aggregate, Group};
-use crate::join::{BufferSource, BufferSpec, JoinFilter, JoinNode, Probing, RetractionMode, Witness, WitnessKind};
-use crate::leaf::{Leaf, LeafPattern, PatternSlot};
-use crate::model::{Schema, VarId, VarTable};
+use crate::join::{JoinNode, Probing, Witness, WitnessKind};
+use crate::leaf::{Leaf, LeafPattern};
+use crate::model::{Schema, VarTable};
 use crate::parse::{ContentSemantics, ContinuousQuery, R2s};
 use crate::reevaluate::{Question, Reevaluated, StaticRelation};
 use crate::shape::{Construct, Distinct, Extend, Filter, Rearrange, TemplateSlot};
@@ -88,10 +89,7 @@ pub(crate) struct Builder<'a, H: Host> {
     pub reevaluates: bool,
 }
 
-type Built = Result<usize, PlanError>;
-
-const BUFFERS_MAX: usize = 20;
-const VARIABLES_MAX: usize = 64;
+pub(super) type Built = Result<usize, PlanError>;
 
 impl<H: Host> Builder<'_, H> {
     pub(crate) fn build_query(mut self) -> Result<BuiltQuery, PlanError> {
@@ -159,7 +157,7 @@ impl<H: Host> Builder<'_, H> {
         }
     }
 
-    fn build(&mut self, plan: &Plan, retracts: bool) -> Built {
+    pub(super) fn build(&mut self, plan: &Plan, retracts: bool) -> Built {
         match plan {
             Plan::Leaf { .. } => self.join(std::slice::from_ref(plan), &[], retracts),
             Plan::Join { inputs, filters } => self.join(inputs, filters, retracts),
@@ -189,12 +187,12 @@ impl<H: Host> Builder<'_, H> {
         self.add_node(PlanNode { kind: NodeKind::Operator(operator), inputs, schema, label, leaves: vec![] })
     }
 
-    fn add_node(&mut self, node: PlanNode) -> usize {
+    pub(super) fn add_node(&mut self, node: PlanNode) -> usize {
         self.nodes.push(node);
         self.nodes.len() - 1
     }
 
-    fn compile(&mut self, expression: &Expression, schema: &Schema) -> Result<Expr, PlanError> {
+    pub(super) fn compile(&mut self, expression: &Expression, schema: &Schema) -> Result<Expr, PlanError> {
         let vars = &self.vars;
         let column_of = |variable: &Variable| vars.find(variable).and_then(|var| schema.column(var));
         let base = self.query.query.base_iri();
@@ -209,7 +207,7 @@ impl<H: Host> Builder<'_, H> {
         order.iter().map(comparator).collect()
     }
 
-    fn filter(&mut self, inner: usize, condition: &Expression) -> Built {
+    pub(super) fn filter(&mut self, inner: usize, condition: &Expression) -> Built {
         let schema = self.nodes[inner].schema.clone();
         let compiled = self.compile(condition, &schema)?;
         Ok(self.add(Box::new(Filter { condition: compiled }), vec![inner], schema, format!("filter {condition}")))
@@ -331,7 +329,7 @@ impl<H: Host> Builder<'_, H> {
         Ok(self.add(Box::new(TopK::new(comparators, offset, limit)), vec![inner], schema, label))
     }
 
-    fn static_relation(&mut self, pattern: &GraphPattern) -> Built {
+    pub(super) fn static_relation(&mut self, pattern: &GraphPattern) -> Built {
         let (schema, question) = self.question(pattern);
         Ok(self.add(Box::new(StaticRelation::new(question)), vec![], schema, format!("static {{ {pattern} }}")))
     }
@@ -365,160 +363,6 @@ impl<H: Host> Builder<'_, H> {
         let question = Question::new(pattern.clone(), variables, dataset, query.base_iri().cloned(), &aggregates);
         (schema, question)
     }
-
-    fn join(&mut self, inputs: &[Plan], filters: &[Expression], retracts: bool) -> Built {
-        if inputs.len() > BUFFERS_MAX {
-            let (some, rest) = inputs.split_at(BUFFERS_MAX - 1);
-            let inner = Plan::Join { inputs: some.to_vec(), filters: vec![] };
-            let outer: Vec<Plan> = std::iter::once(inner).chain(rest.iter().cloned()).collect();
-            return self.join(&outer, filters, true);
-        }
-        match inputs {
-            [] => self.static_relation(&GraphPattern::Bgp { patterns: vec![] }),
-            [only] if !matches!(only, Plan::Leaf { .. }) => {
-                let mut node = self.build(only, retracts)?;
-                for condition in filters {
-                    node = self.filter(node, condition)?;
-                }
-                Ok(node)
-            }
-            _ => self.multiway(inputs, filters, retracts),
-        }
-    }
-
-    fn multiway(&mut self, inputs: &[Plan], filters: &[Expression], retracts: bool) -> Built {
-        let mut join = JoinBuilder::default();
-        let mut labels = Vec::new();
-        for input in inputs {
-            match input {
-                Plan::Leaf { window, places } => {
-                    let (leaf, schema) = self.leaf(*window, places);
-                    join.leaves.push((join.specs.len(), leaf));
-                    join.add(BufferSource::Leaf(leaf), &schema)?;
-                    labels.push(format!(
-                        "{}: {} in {}",
-                        join.specs.len() - 1,
-                        triple_text(places),
-                        self.query.windows[*window].name
-                    ));
-                }
-                other => {
-                    let node = self.build(other, true)?;
-                    let schema = self.nodes[node].schema.clone();
-                    join.add(BufferSource::Input(join.inputs.len()), &schema)?;
-                    join.inputs.push(node);
-                    labels.push(format!("{}: input {}", join.specs.len() - 1, join.inputs.len() - 1));
-                }
-            }
-        }
-        let schema: Schema =
-            join.vars.iter().enumerate().map(|(i, var)| (*var, join.certain & (1 << i) != 0)).collect();
-        let mut compiled = Vec::new();
-        for filter in filters {
-            compiled.push(self.join_filter(filter, &schema)?);
-        }
-        let retraction = self.retraction_mode(retracts, inputs.len());
-        let node =
-            JoinNode::new(&join.specs, join.vars.len(), compiled, retraction, self.options.probing, self.host.leaves());
-        let filter_text: String = filters.iter().map(|f| format!(" filter {f}")).collect();
-        let label = format!("join [{}]{filter_text}", labels.join("; "));
-        Ok(self.add_node(PlanNode {
-            kind: NodeKind::Join(Box::new(node)),
-            inputs: join.inputs,
-            schema,
-            label,
-            leaves: join.leaves,
-        }))
-    }
-
-    /// Joining again costs a probe per further buffer; keeping trees costs memory per result. With
-    /// two buffers a probe finds the results directly, so trees only pay from three on.
-    fn retraction_mode(&self, retracts: bool, n_buffers: usize) -> RetractionMode {
-        match (retracts, self.options.retraction) {
-            (false, Retraction::Auto) => RetractionMode::Unneeded,
-            (_, Retraction::Tree) => RetractionMode::Tree,
-            (_, Retraction::Probe) => RetractionMode::Probe,
-            (true, Retraction::Auto) if n_buffers >= 3 => RetractionMode::Tree,
-            (true, Retraction::Auto) => RetractionMode::Probe,
-        }
-    }
-
-    /// A filter is checked as soon as all its variables are bound; one that may see unbound
-    /// variables waits for the complete mapping.
-    fn join_filter(&mut self, filter: &Expression, schema: &Schema) -> Result<JoinFilter, PlanError> {
-        let condition = self.compile(filter, schema)?;
-        let mut bound = 0;
-        for variable in scope::mentioned(filter) {
-            let column = self.vars.find(&variable).and_then(|var| schema.column(var));
-            match column {
-                Some(column) if schema.is_certain(column) => bound |= 1 << column,
-                _ => return Ok(JoinFilter { needs: None, condition, range: None }),
-            }
-        }
-        let range = self.range_of(filter, schema);
-        Ok(JoinFilter { needs: Some(bound), condition, range })
-    }
-
-    /// `?a < ?b` and its relatives, as (smaller, greater) variables of the join.
-    fn range_of(&self, filter: &Expression, schema: &Schema) -> Option<(u8, u8)> {
-        let (smaller, greater) = match filter {
-            Expression::Less(a, b) | Expression::LessOrEqual(a, b) => (a, b),
-            Expression::Greater(a, b) | Expression::GreaterOrEqual(a, b) => (b, a),
-            _ => return None,
-        };
-        let column = |e: &Expression| match e {
-            Expression::Variable(variable) => self.vars.find(variable).and_then(|var| schema.column(var)),
-            _ => None,
-        };
-        Some((column(smaller)? as u8, column(greater)? as u8))
-    }
-
-    fn leaf(&mut self, window: usize, places: &[Place; 3]) -> (usize, Schema) {
-        let mut schema = Schema::default();
-        let slots = places.clone().map(|place| match place {
-            Place::Term(term) => PatternSlot::Constant(self.dictionary.intern_pinned(term.as_ref())),
-            Place::Variable(variable) => {
-                let var = self.vars.id(&variable);
-                let column = schema.column(var).unwrap_or_else(|| {
-                    schema.push(var, true);
-                    schema.width() - 1
-                });
-                PatternSlot::Column(column as u8)
-            }
-        });
-        (self.host.leaf(window, LeafPattern::new(slots)), schema)
-    }
-}
-
-/// Numbers the variables of a join and collects its buffers.
-#[derive(Default)]
-struct JoinBuilder {
-    vars: Vec<VarId>,
-    certain: u64,
-    specs: Vec<BufferSpec>,
-    inputs: Vec<usize>,
-    leaves: Vec<(usize, usize)>,
-}
-
-impl JoinBuilder {
-    fn add(&mut self, source: BufferSource, schema: &Schema) -> Result<(), PlanError> {
-        let mut columns = Vec::new();
-        for (var, certain) in schema.iter() {
-            let number = self.vars.iter().position(|v| *v == var).unwrap_or_else(|| {
-                self.vars.push(var);
-                self.vars.len() - 1
-            });
-            if number >= VARIABLES_MAX {
-                return Err(PlanError::unsupported(format!("a join of more than {VARIABLES_MAX} variables")));
-            }
-            if certain {
-                self.certain |= 1 << number;
-            }
-            columns.push((number as u8, certain));
-        }
-        self.specs.push(BufferSpec { source, columns });
-        Ok(())
-    }
 }
 
 fn unstable_in(query: &Query) -> Option<String> {
@@ -527,60 +371,6 @@ fn unstable_in(query: &Query) -> Option<String> {
     | Query::Describe { pattern, .. }
     | Query::Ask { pattern, .. }) = query;
     scope::unstable_function(pattern)
-}
-
-/// Whether the plan only adds rows when mappings arrive and only loses rows when they go.
-fn is_plain(plan: &Plan) -> bool {
-    match plan {
-        Plan::Filter { inner, .. } | Plan::Extend { inner, .. } => is_plain(inner),
-        Plan::Join { inputs, .. } => {
-            inputs.iter().all(|input| matches!(input, Plan::Leaf { .. } | Plan::Static { .. }))
-        }
-        Plan::Leaf { .. } => true,
-        _ => false,
-    }
-}
-
-/// Whether equal answers come from equal mappings: every variable of the leaves is shown.
-fn hides_nothing(plan: &Plan, shown: &[Variable]) -> bool {
-    match plan {
-        Plan::Filter { inner, .. } | Plan::Extend { inner, .. } => hides_nothing(inner, shown),
-        Plan::Join { inputs, .. } => inputs.iter().all(|input| hides_nothing(input, shown)),
-        Plan::Leaf { places, .. } => places.iter().all(|place| match place {
-            Place::Variable(variable) => shown.contains(variable),
-            Place::Term(_) => true,
-        }),
-        Plan::Static { pattern } => scope::in_scope(pattern).iter().all(|v| shown.contains(v)) && is_set(pattern),
-        _ => false,
-    }
-}
-
-/// Whether a row can be there although every window is empty, other than the row of an empty group.
-fn may_outlive_windows(plan: &Plan) -> bool {
-    match plan {
-        Plan::Leaf { .. } => false,
-        Plan::Static { .. } | Plan::Reevaluated { .. } => true,
-        Plan::Join { inputs, .. } => inputs.iter().all(may_outlive_windows),
-        Plan::Union { inputs } => inputs.iter().any(may_outlive_windows),
-        Plan::Optional { left, .. } | Plan::Minus { left, .. } | Plan::Mark { left, .. } => may_outlive_windows(left),
-        Plan::Filter { inner, .. }
-        | Plan::Extend { inner, .. }
-        | Plan::Project { inner, .. }
-        | Plan::Distinct { inner }
-        | Plan::TopK { inner, .. } => may_outlive_windows(inner),
-        Plan::Group { inner, keys, .. } => keys.is_empty() || may_outlive_windows(inner),
-    }
-}
-
-/// Whether a static pattern gives each of its mappings once.
-fn is_set(pattern: &GraphPattern) -> bool {
-    match pattern {
-        GraphPattern::Bgp { patterns } => {
-            !patterns.iter().flat_map(places).any(|place| matches!(place, Place::Variable(v) if is_hidden(&v)))
-        }
-        GraphPattern::Graph { inner, .. } => is_set(inner),
-        _ => false,
-    }
 }
 
 fn aggregate_spec(name: &AggregateFunction) -> Option<AggregateSpec> {
@@ -612,12 +402,4 @@ fn custom_aggregates(pattern: &GraphPattern, found: &mut Vec<NamedNode>) {
 
 fn names(variables: &[Variable]) -> String {
     variables.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
-}
-
-fn triple_text(places: &[Place; 3]) -> String {
-    let text = |place: &Place| match place {
-        Place::Term(term) => term.to_string(),
-        Place::Variable(variable) => variable.to_string(),
-    };
-    places.iter().map(text).collect::<Vec<_>>().join(" ")
 }

@@ -19,6 +19,11 @@ fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
 }
 
+fn pairs() -> u64 {
+    let is_long = std::env::var("WHORL_CAMPAIGN").is_ok_and(|campaign| campaign == "long");
+    setting("WHORL_PAIRS", if is_long { 100_000 } else { 2500 })
+}
+
 /// Drops steps as long as the difference stays.
 fn shrink(scenario: &Scenario, differs: impl Fn(&Scenario) -> bool) -> Scenario {
     let mut small = scenario.clone();
@@ -37,7 +42,7 @@ fn shrink(scenario: &Scenario, differs: impl Fn(&Scenario) -> bool) -> Scenario 
 
 #[test]
 fn the_engine_equals_re_evaluation_at_every_instant() {
-    let (pairs, first) = (setting("WHORL_PAIRS", 2500), setting("WHORL_SEED", 1));
+    let (pairs, first) = (pairs(), setting("WHORL_SEED", 1));
     let mut counts = [0_u64; 3];
     let mut wrong = Vec::new();
     for seed in first..first + pairs {
@@ -67,7 +72,7 @@ fn the_engine_equals_re_evaluation_at_every_instant() {
 
 #[test]
 fn no_way_of_working_shows_in_the_answer() {
-    let (pairs, first) = (setting("WHORL_PAIRS", 2500) / 4, setting("WHORL_SEED", 1) + 1_000_000);
+    let (pairs, first) = (pairs() / 4, setting("WHORL_SEED", 1) + 1_000_000);
     for seed in first..first + pairs {
         let scenario = Scenario::generate(seed);
         let Some(expected) = engine_reports(&scenario, EngineOptions::default(), 1) else { continue };

@@ -1,0 +1,177 @@
+//! Joins: which inputs are buffers, which variables they share, and how results are taken back.
+
+use super::build::{Builder, Built, Host, NodeKind, PlanNode, Retraction};
+use super::error::PlanError;
+use super::logical::{Place, Plan};
+use super::scope;
+use crate::join::{BufferSource, BufferSpec, JoinFilter, JoinNode, RetractionMode};
+use crate::leaf::{LeafPattern, PatternSlot};
+use crate::model::{Schema, VarId};
+use spargebra::algebra::{Expression, GraphPattern};
+
+const BUFFERS_MAX: usize = 20;
+const VARIABLES_MAX: usize = 64;
+
+impl<H: Host> Builder<'_, H> {
+    pub(super) fn join(&mut self, inputs: &[Plan], filters: &[Expression], retracts: bool) -> Built {
+        if inputs.len() > BUFFERS_MAX {
+            let (some, rest) = inputs.split_at(BUFFERS_MAX - 1);
+            let inner = Plan::Join { inputs: some.to_vec(), filters: vec![] };
+            let outer: Vec<Plan> = std::iter::once(inner).chain(rest.iter().cloned()).collect();
+            return self.join(&outer, filters, true);
+        }
+        match inputs {
+            [] => self.static_relation(&GraphPattern::Bgp { patterns: vec![] }),
+            [only] if !matches!(only, Plan::Leaf { .. }) => {
+                let mut node = self.build(only, retracts)?;
+                for condition in filters {
+                    node = self.filter(node, condition)?;
+                }
+                Ok(node)
+            }
+            _ => self.multiway(inputs, filters, retracts),
+        }
+    }
+
+    fn multiway(&mut self, inputs: &[Plan], filters: &[Expression], retracts: bool) -> Built {
+        let mut join = JoinBuilder::default();
+        let mut labels = Vec::new();
+        for input in inputs {
+            match input {
+                Plan::Leaf { window, places } => {
+                    let (leaf, schema) = self.leaf(*window, places);
+                    join.leaves.push((join.specs.len(), leaf));
+                    join.add(BufferSource::Leaf(leaf), &schema)?;
+                    labels.push(format!(
+                        "{}: {} in {}",
+                        join.specs.len() - 1,
+                        triple_text(places),
+                        self.query.windows[*window].name
+                    ));
+                }
+                other => {
+                    let node = self.build(other, true)?;
+                    let schema = self.nodes[node].schema.clone();
+                    join.add(BufferSource::Input(join.inputs.len()), &schema)?;
+                    join.inputs.push(node);
+                    labels.push(format!("{}: input {}", join.specs.len() - 1, join.inputs.len() - 1));
+                }
+            }
+        }
+        let schema: Schema =
+            join.vars.iter().enumerate().map(|(i, var)| (*var, join.certain & (1 << i) != 0)).collect();
+        let mut compiled = Vec::new();
+        for filter in filters {
+            compiled.push(self.join_filter(filter, &schema)?);
+        }
+        let retraction = self.retraction_mode(retracts, inputs.len());
+        let node =
+            JoinNode::new(&join.specs, join.vars.len(), compiled, retraction, self.options.probing, self.host.leaves());
+        let filter_text: String = filters.iter().map(|f| format!(" filter {f}")).collect();
+        let label = format!("join [{}]{filter_text}", labels.join("; "));
+        Ok(self.add_node(PlanNode {
+            kind: NodeKind::Join(Box::new(node)),
+            inputs: join.inputs,
+            schema,
+            label,
+            leaves: join.leaves,
+        }))
+    }
+
+    /// Joining again costs a probe per further buffer; keeping trees costs memory per result. With
+    /// two buffers a probe finds the results directly, so trees only pay from three on.
+    fn retraction_mode(&self, retracts: bool, n_buffers: usize) -> RetractionMode {
+        match (retracts, self.options.retraction) {
+            (false, Retraction::Auto) => RetractionMode::Unneeded,
+            (_, Retraction::Tree) => RetractionMode::Tree,
+            (_, Retraction::Probe) => RetractionMode::Probe,
+            (true, Retraction::Auto) if n_buffers >= 3 => RetractionMode::Tree,
+            (true, Retraction::Auto) => RetractionMode::Probe,
+        }
+    }
+
+    /// A filter is checked as soon as all its variables are bound; one that may see unbound
+    /// variables waits for the complete mapping.
+    fn join_filter(&mut self, filter: &Expression, schema: &Schema) -> Result<JoinFilter, PlanError> {
+        let condition = self.compile(filter, schema)?;
+        let mut bound = 0;
+        for variable in scope::mentioned(filter) {
+            let column = self.vars.find(&variable).and_then(|var| schema.column(var));
+            match column {
+                Some(column) if schema.is_certain(column) => bound |= 1 << column,
+                _ => return Ok(JoinFilter { needs: None, condition, range: None }),
+            }
+        }
+        let range = self.range_of(filter, schema);
+        Ok(JoinFilter { needs: Some(bound), condition, range })
+    }
+
+    /// `?a < ?b` and its relatives, as (smaller, greater) variables of the join.
+    fn range_of(&self, filter: &Expression, schema: &Schema) -> Option<(u8, u8)> {
+        let (smaller, greater) = match filter {
+            Expression::Less(a, b) | Expression::LessOrEqual(a, b) => (a, b),
+            Expression::Greater(a, b) | Expression::GreaterOrEqual(a, b) => (b, a),
+            _ => return None,
+        };
+        let column = |e: &Expression| match e {
+            Expression::Variable(variable) => self.vars.find(variable).and_then(|var| schema.column(var)),
+            _ => None,
+        };
+        Some((column(smaller)? as u8, column(greater)? as u8))
+    }
+
+    fn leaf(&mut self, window: usize, places: &[Place; 3]) -> (usize, Schema) {
+        let mut schema = Schema::default();
+        let slots = places.clone().map(|place| match place {
+            Place::Term(term) => PatternSlot::Constant(self.dictionary.intern_pinned(term.as_ref())),
+            Place::Variable(variable) => {
+                let var = self.vars.id(&variable);
+                let column = schema.column(var).unwrap_or_else(|| {
+                    schema.push(var, true);
+                    schema.width() - 1
+                });
+                PatternSlot::Column(column as u8)
+            }
+        });
+        (self.host.leaf(window, LeafPattern::new(slots)), schema)
+    }
+}
+
+/// Numbers the variables of a join and collects its buffers.
+#[derive(Default)]
+struct JoinBuilder {
+    vars: Vec<VarId>,
+    certain: u64,
+    specs: Vec<BufferSpec>,
+    inputs: Vec<usize>,
+    leaves: Vec<(usize, usize)>,
+}
+
+impl JoinBuilder {
+    fn add(&mut self, source: BufferSource, schema: &Schema) -> Result<(), PlanError> {
+        let mut columns = Vec::new();
+        for (var, certain) in schema.iter() {
+            let number = self.vars.iter().position(|v| *v == var).unwrap_or_else(|| {
+                self.vars.push(var);
+                self.vars.len() - 1
+            });
+            if number >= VARIABLES_MAX {
+                return Err(PlanError::unsupported(format!("a join of more than {VARIABLES_MAX} variables")));
+            }
+            if certain {
+                self.certain |= 1 << number;
+            }
+            columns.push((number as u8, certain));
+        }
+        self.specs.push(BufferSpec { source, columns });
+        Ok(())
+    }
+}
+
+fn triple_text(places: &[Place; 3]) -> String {
+    let text = |place: &Place| match place {
+        Place::Term(term) => term.to_string(),
+        Place::Variable(variable) => variable.to_string(),
+    };
+    places.iter().map(text).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,62 @@
+//! What can be said of a plan before it runs: whether results only come and go with their mappings,
+//! whether rows can be there without any window.
+
+use super::logical::{Place, Plan};
+use super::scope;
+use super::translate::{is_hidden, places};
+use oxrdf::Variable;
+use spargebra::algebra::GraphPattern;
+
+/// Whether the plan only adds rows when mappings arrive and only loses rows when they go.
+pub(super) fn is_plain(plan: &Plan) -> bool {
+    match plan {
+        Plan::Filter { inner, .. } | Plan::Extend { inner, .. } => is_plain(inner),
+        Plan::Join { inputs, .. } => {
+            inputs.iter().all(|input| matches!(input, Plan::Leaf { .. } | Plan::Static { .. }))
+        }
+        Plan::Leaf { .. } => true,
+        _ => false,
+    }
+}
+
+/// Whether equal answers come from equal mappings: every variable of the leaves is shown.
+pub(super) fn hides_nothing(plan: &Plan, shown: &[Variable]) -> bool {
+    match plan {
+        Plan::Filter { inner, .. } | Plan::Extend { inner, .. } => hides_nothing(inner, shown),
+        Plan::Join { inputs, .. } => inputs.iter().all(|input| hides_nothing(input, shown)),
+        Plan::Leaf { places, .. } => places.iter().all(|place| match place {
+            Place::Variable(variable) => shown.contains(variable),
+            Place::Term(_) => true,
+        }),
+        Plan::Static { pattern } => scope::in_scope(pattern).iter().all(|v| shown.contains(v)) && is_set(pattern),
+        _ => false,
+    }
+}
+
+/// Whether a row can be there although every window is empty, other than the row of an empty group.
+pub(super) fn may_outlive_windows(plan: &Plan) -> bool {
+    match plan {
+        Plan::Leaf { .. } => false,
+        Plan::Static { .. } | Plan::Reevaluated { .. } => true,
+        Plan::Join { inputs, .. } => inputs.iter().all(may_outlive_windows),
+        Plan::Union { inputs } => inputs.iter().any(may_outlive_windows),
+        Plan::Optional { left, .. } | Plan::Minus { left, .. } | Plan::Mark { left, .. } => may_outlive_windows(left),
+        Plan::Filter { inner, .. }
+        | Plan::Extend { inner, .. }
+        | Plan::Project { inner, .. }
+        | Plan::Distinct { inner }
+        | Plan::TopK { inner, .. } => may_outlive_windows(inner),
+        Plan::Group { inner, keys, .. } => keys.is_empty() || may_outlive_windows(inner),
+    }
+}
+
+/// Whether a static pattern gives each of its mappings once.
+fn is_set(pattern: &GraphPattern) -> bool {
+    match pattern {
+        GraphPattern::Bgp { patterns } => {
+            !patterns.iter().flat_map(places).any(|place| matches!(place, Place::Variable(v) if is_hidden(&v)))
+        }
+        GraphPattern::Graph { inner, .. } => is_set(inner),
+        _ => false,
+    }
+}
