@@ -198,7 +198,7 @@ impl Engine {
             write_batch(&drained.variables, &drained.rows(), typed).map_err(Failure::Arrow)
         })?;
         let schema = batch.schema();
-        PyTable::try_new(vec![batch], schema).map_err(Into::into)
+        PyTable::try_new(vec![batch], schema)
     }
 
     fn explain(&self, py: Python<'_>, query: u64) -> PyResult<String> {
