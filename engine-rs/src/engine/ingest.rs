@@ -164,11 +164,16 @@ impl Engine {
             let mut encoder = Encoder { dictionary: &mut self.dictionary, blanks };
             let triples = EventTriples::from(encoder.event(&event.triples, false).as_slice());
             blanks = encoder.blanks;
-            let mut is_late = true;
+            // Late is what came too late for every reading of the stream that somebody reads.
+            let (mut taken, mut offered) = (false, false);
             for (reading, at) in readings.iter().zip(times) {
                 let Some(at) = *at else { continue };
-                is_late &= !self.ingest(*reading, Element { at, seq: self.events, triples: triples.clone() });
+                let accepted = self.ingest(*reading, Element { at, seq: self.events, triples: triples.clone() });
+                if readings.len() == 1 || !self.streams[*reading].readers.is_empty() {
+                    (taken, offered) = (taken | accepted, true);
+                }
             }
+            let is_late = offered && !taken;
             report.accepted += u64::from(!is_late);
             report.late += u64::from(is_late);
             let counts = &mut self.streams[stream].counts;
