@@ -155,13 +155,13 @@ pub struct ContinuousQuery {
 /// Parses a continuous query.
 ///
 /// ```
-/// # use whorl_engine::parse::{parse_query, ParseOptions, WindowKind};
+/// # use whorl_engine::{parse_query, ParseOptions, WindowKind};
 /// let text = "PREFIX : <http://example.org/>
 ///     SELECT ?room FROM NAMED WINDOW :w ON :sensors [RANGE PT10S STEP PT5S]
 ///     WHERE { WINDOW :w { ?room :temperature ?t } FILTER(?t > 30) }";
 /// let query = parse_query(text, &ParseOptions::default())?;
 /// assert!(matches!(query.windows[0].kind, WindowKind::Step { .. }));
-/// # Ok::<(), whorl_engine::parse::ParseError>(())
+/// # Ok::<(), whorl_engine::ParseError>(())
 /// ```
 pub fn parse_query(text: &str, options: &ParseOptions) -> Result<ContinuousQuery, ParseError> {
     limits::check_size(text)?;
