@@ -16,6 +16,9 @@ fn setting(name: &str, default: usize) -> usize {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
 }
 
+/// Results are taken often enough to stay in the cache, as a subscriber would.
+const TAKEN_EVERY: usize = 64;
+
 #[derive(Clone, Copy)]
 struct Event {
     stream: usize,
@@ -191,12 +194,12 @@ fn measure_kernel(width: usize, events: &[Event]) -> (Duration, Tally) {
 fn measure_engine(width: usize, events: &[Event]) -> (Duration, Tally) {
     let mut running = Running::new(width);
     let number_of = running.numbers.iter().enumerate().map(|(n, id)| (*id, n as u32)).collect();
-    for chunk in events[..3 * width].chunks(1024) {
+    for chunk in events[..3 * width].chunks(TAKEN_EVERY) {
         chunk.iter().for_each(|event| running.push(*event));
         running.take(&mut Tally::default(), &number_of);
     }
     let (mut spent, mut tally) = (Duration::ZERO, Tally::default());
-    for chunk in events[3 * width..].chunks(1024) {
+    for chunk in events[3 * width..].chunks(TAKEN_EVERY) {
         let start = Instant::now();
         chunk.iter().for_each(|event| running.push(*event));
         spent += start.elapsed();
