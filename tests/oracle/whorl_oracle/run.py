@@ -96,27 +96,36 @@ class Oracle:
         arrived_at = max(at, self.due) if self.due is not None else at
         event = Event(stream, at, distinct, len(self.events), arrived_at)
         if self.options.tick is Tick.TUPLE:
+            self.note_watermark(stream, at - self.options.lateness)
             self.push_tuple(event)
             return
         self.events.append(event)
         self.raise_watermark(stream, at - self.options.lateness)
 
     def advance(self, at: int, streams: Iterable[str]) -> None:
-        if self.options.tick is Tick.TUPLE:
-            # What is said is that nothing before `at` will come: what expires at `at` itself may wait.
-            self.expire_tuples(at if at >= INFINITY else at - 1)
-            return
         if at < INFINITY:
             self.explicit.append(at)
         for stream in streams:
             if stream in self.watermarks:
-                mark = self.watermarks[stream]
-                self.watermarks[stream] = at if mark is None else max(mark, at)
-        self.run_due()
+                self.note_watermark(stream, at)
+        if self.options.tick is Tick.TUPLE:
+            self.follow_tuples()
+        else:
+            self.run_due()
 
-    def raise_watermark(self, stream: str, at: int) -> None:
+    def follow_tuples(self) -> None:
+        """Nothing before the slowest watermark will come: what expires at that instant itself may wait."""
+        marks = [mark for mark in self.watermarks.values() if mark is not None]
+        if len(marks) == len(self.watermarks):
+            watermark = min(marks)
+            self.expire_tuples(watermark if watermark >= INFINITY else watermark - 1)
+
+    def note_watermark(self, stream: str, at: int) -> None:
         mark = self.watermarks[stream]
         self.watermarks[stream] = at if mark is None else max(mark, at)
+
+    def raise_watermark(self, stream: str, at: int) -> None:
+        self.note_watermark(stream, at)
         self.run_due()
 
     def has_open_window(self, stream: str, at: int) -> bool:
