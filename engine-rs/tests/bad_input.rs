@@ -257,3 +257,13 @@ fn queries_just_within_the_limits_are_answered_on_a_small_stack() {
     let thread = std::thread::Builder::new().stack_size(2 << 20).spawn(run).expect("a thread");
     thread.join().expect("no overflow");
 }
+
+#[test]
+fn a_graph_inside_a_window_is_refused_and_not_read_from_static_data() {
+    let mut engine = Engine::new(EngineOptions::default());
+    for body in ["WINDOW :w { GRAPH :g { ?s ?p ?o } }", "WINDOW :w { ?s ?p ?o GRAPH ?g { ?s ?p ?o } }"] {
+        let text = format!("PREFIX : <http://ex/> SELECT * FROM NAMED WINDOW :w ON :s [NOW] WHERE {{ {body} }}");
+        let error = engine.register(&text, &ParseOptions::default()).expect_err("it is refused");
+        assert_eq!(error.code(), "plan.unsupported", "{error}");
+    }
+}

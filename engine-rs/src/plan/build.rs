@@ -101,6 +101,7 @@ impl<H: Host> Builder<'_, H> {
         }
         let top = take_apart(&self.query.query).ok_or_else(|| PlanError::unsupported("DESCRIBE"))?;
         let mut translator = Translator { windows: &self.query.windows, fresh: FreshVariables::default() };
+        translator.check_graphs(&top.pattern, false)?;
         let mut plan = translator.plan(&top.pattern, &Dataset::Default)?;
         // What is projected away at the very top is only hidden: the order of the answer may need it.
         while let Plan::Project { inner, .. } = plan {

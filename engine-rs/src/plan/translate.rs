@@ -19,9 +19,6 @@ type Planned = Result<Plan, PlanError>;
 
 impl Translator<'_> {
     pub(super) fn plan(&mut self, pattern: &GraphPattern, dataset: &Dataset) -> Planned {
-        if matches!(dataset, Dataset::Window(_)) && has_graph(pattern) {
-            return Err(PlanError::unsupported("GRAPH inside a window"));
-        }
         if !self.reads_window(pattern, dataset) {
             return Ok(static_parts(pattern, dataset));
         }
@@ -66,6 +63,27 @@ impl Translator<'_> {
             GraphPattern::Values { .. } => Ok(static_parts(pattern, dataset)),
             GraphPattern::Service { .. } => Err(PlanError::unsupported("SERVICE")),
         }
+    }
+
+    /// Refuses GRAPH inside a window block: it would read static graphs, and not what it stands in.
+    pub(super) fn check_graphs(&self, pattern: &GraphPattern, in_window: bool) -> Result<(), PlanError> {
+        let mut inside = in_window;
+        if let GraphPattern::Graph { name, .. } = pattern {
+            if in_window {
+                return Err(PlanError::unsupported("GRAPH inside a window"));
+            }
+            inside = self.window_named(name).is_some();
+        }
+        for expression in expressions(pattern) {
+            let mut patterns = Vec::new();
+            scope::visit_expression(expression, &mut |e| {
+                if let Expression::Exists(pattern) = e {
+                    patterns.push(pattern);
+                }
+            });
+            patterns.into_iter().try_for_each(|pattern| self.check_graphs(pattern, inside))?;
+        }
+        children(pattern).into_iter().try_for_each(|child| self.check_graphs(child, inside))
     }
 
     fn reads_window(&self, pattern: &GraphPattern, dataset: &Dataset) -> bool {
@@ -248,10 +266,6 @@ fn static_dataset(name: &NamedNodePattern) -> Dataset {
         NamedNodePattern::NamedNode(name) => Dataset::Graph(name.clone()),
         NamedNodePattern::Variable(variable) => Dataset::EachGraph(variable.clone()),
     }
-}
-
-fn has_graph(pattern: &GraphPattern) -> bool {
-    matches!(pattern, GraphPattern::Graph { .. }) || children(pattern).into_iter().any(has_graph)
 }
 
 /// A static pattern; a basic one falls into its connected parts, so that what only a stream
