@@ -1,6 +1,6 @@
 //! A query that fails fails alone.
 
-use whorl_engine::{Engine, EngineError, EngineOptions, ParseOptions, QueryId, Timestamp, parse_rdf};
+use whorl_engine::{Engine, EngineError, EngineOptions, ParseOptions, QueryId, RdfFormat, Timestamp};
 
 const TEXT: &str = "PREFIX : <http://ex/> SELECT ?a ?b WHERE { STREAM :s [RANGE 5s] { ?a :p ?b } }";
 
@@ -13,9 +13,8 @@ fn engine() -> (Engine, QueryId, QueryId) {
 
 fn push(engine: &mut Engine, at: i64) {
     let turtle = format!("<http://ex/a> <http://ex/p> {at} .");
-    let format = whorl_engine::RdfFormat::Turtle;
-    assert!(parse_rdf(turtle.as_bytes(), format, None).is_ok());
-    engine.push("http://ex/s", Some(Timestamp::from_millis(at)), turtle.as_bytes(), format).expect("an event");
+    let at = Some(Timestamp::from_millis(at));
+    engine.push("http://ex/s", at, turtle.as_bytes(), RdfFormat::Turtle).expect("an event");
 }
 
 #[test]

@@ -7,6 +7,7 @@ pattern looks through the elements on its own and so finds each occurrence.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TYPE_CHECKING
@@ -141,7 +142,7 @@ def blocks(group: Group) -> Iterator[Block]:
                 yield from blocks(select.where)
 
 
-class _Writer:
+class _Writer(ABC):
     """Writes the parts that all spellings share."""
 
     def __init__(self, query: Query) -> None:
@@ -150,8 +151,9 @@ class _Writer:
     def text(self) -> str:
         return f"{PROLOGUE}\n{self.select(self.query.select)}"
 
+    @abstractmethod
     def block(self, block: Block) -> str:
-        raise NotImplementedError
+        """A block as this spelling writes it."""
 
     def dataset(self) -> str:
         return ""
