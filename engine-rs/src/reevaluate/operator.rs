@@ -3,7 +3,7 @@
 use super::dataset::View;
 use crate::aggregate::register_custom_aggregates;
 use crate::encode::Dictionary;
-use crate::flow::{Flow, Operator};
+use crate::flow::{Flow, HeldTerms, Operator, terms_of};
 use crate::model::{Batch, RowMap, TermId, Weight};
 use crate::store::StaticGraphs;
 use oxiri::Iri;
@@ -103,6 +103,14 @@ impl Operator for Reevaluated {
     fn state_size(&self) -> usize {
         self.shown.len()
     }
+
+    fn makes_lasting_rows(&self) -> bool {
+        true
+    }
+
+    fn held_terms(&self) -> HeldTerms<'_> {
+        terms_of(self.shown.keys())
+    }
 }
 
 /// The part of a query that touches only static data: evaluated once, and again when a graph changes.
@@ -137,10 +145,18 @@ impl Operator for StaticRelation {
     fn state_size(&self) -> usize {
         0
     }
+
+    fn makes_lasting_rows(&self) -> bool {
+        true
+    }
+
+    fn held_terms(&self) -> HeldTerms<'_> {
+        terms_of(self.shown.keys())
+    }
 }
 
-/// Evaluates a pattern over static data; its terms stay.
+/// Evaluates a pattern over static data.
 fn evaluate_static(question: &Question, graphs: &StaticGraphs, dictionary: &mut Dictionary) -> RowMap<Weight> {
     let solutions = question.solutions(View { dictionary, graphs, windows: &[] });
-    bag(solutions, |term| dictionary.intern_pinned(term.as_ref()))
+    bag(solutions, |term| dictionary.intern_static(term.as_ref()))
 }
