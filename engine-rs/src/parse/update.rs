@@ -41,16 +41,17 @@ pub(crate) fn parse_update(text: &str, base: Option<&str>) -> Result<Vec<UpdateO
     let tokens = token::tokenize(text)?;
     let mut names = Names::gather(text, &[], base)?;
     let mut operations = Vec::new();
-    let mut parts = split(text, &tokens).into_iter().peekable();
-    while let Some(part) = parts.next() {
-        let parsed = part.parse(&mut names)?;
-        match (parsed, parts.peek()) {
-            (Some(operation), _) => operations.push(operation),
-            (None, Some(_)) => return Err(part.unexpected_end()),
-            (None, None) => {}
+    let parts = split(text, &tokens);
+    for (at, part) in parts.iter().enumerate() {
+        match part.parse(&mut names)? {
+            Some(operation) => operations.push(operation),
+            None if at + 1 < parts.len() => return Err(part.unexpected_end()),
+            None => {}
         }
     }
     check_blank_nodes(text, &tokens)?;
+    // What is wrong anywhere is said before what is right and cannot be done.
+    parts.iter().zip(&mut operations).try_for_each(|(part, operation)| part.refuse_other_servers(operation))?;
     Ok(operations)
 }
 
@@ -87,10 +88,8 @@ impl Part<'_> {
         let parsed = parser.clone().parse_update(&rewritten.text);
         let parsed = parsed.map_err(|_| explain(before, &rewritten, &parser, Grammar::Update, work))?;
         let Some(verb) = self.verb() else { return Ok(None) };
-        self.refuse_service()?;
         let source = self.source(verb, &parsed.operations);
-        let steps = self.without_loads(verb, parsed.operations)?;
-        Ok(Some(UpdateOperation { steps, base_iri: parsed.base_iri, source }))
+        Ok(Some(UpdateOperation { steps: parsed.operations, base_iri: parsed.base_iri, source }))
     }
 
     /// The number of the first token behind the prologue.
@@ -106,29 +105,21 @@ impl Part<'_> {
         None
     }
 
-    fn refuse_service(&self) -> Result<(), ParseError> {
-        match self.tokens.iter().find(|token| token.is_word(self.text, "SERVICE")) {
-            Some(token) => {
-                let error =
-                    ParseError::new("unsupported.service", "SERVICE is not supported: updates ask no other server");
-                Err(error.at(self.text, token.start).with_hint("load the data as a static graph"))
-            }
-            None => Ok(()),
-        }
-    }
-
     /// The engine fetches nothing, so every LOAD fails; LOAD SILENT fails in silence, as the standard has it.
-    fn without_loads(
-        &self,
-        verb: usize,
-        steps: Vec<GraphUpdateOperation>,
-    ) -> Result<Vec<GraphUpdateOperation>, ParseError> {
-        if steps.iter().any(|step| matches!(step, GraphUpdateOperation::Load { silent: false, .. })) {
+    fn refuse_other_servers(&self, operation: &mut UpdateOperation) -> Result<(), ParseError> {
+        let named = |word: &str| self.tokens.iter().find(|token| token.is_word(self.text, word));
+        if let Some(token) = named("SERVICE") {
+            let error = ParseError::new("unsupported.service", "SERVICE is not supported: updates ask no other server");
+            return Err(error.at(self.text, token.start).with_hint("load the data as a static graph"));
+        }
+        let fails = |step: &GraphUpdateOperation| matches!(step, GraphUpdateOperation::Load { silent: false, .. });
+        if let Some(token) = named("LOAD").filter(|_| operation.steps.iter().any(fails)) {
             let error = ParseError::new("unsupported.load", "LOAD is not supported: updates ask no other server");
             let hint = "read the document and load it as static data, or write it as INSERT DATA";
-            return Err(error.at(self.text, self.tokens[verb].start).with_hint(hint));
+            return Err(error.at(self.text, token.start).with_hint(hint));
         }
-        Ok(steps.into_iter().filter(|step| !matches!(step, GraphUpdateOperation::Load { .. })).collect())
+        operation.steps.retain(|step| !matches!(step, GraphUpdateOperation::Load { .. }));
+        Ok(())
     }
 
     fn source(&self, verb: usize, steps: &[GraphUpdateOperation]) -> Option<Source> {
@@ -215,6 +206,7 @@ mod tests {
             fault(&format!("{data} INSERT {{ ?s ?p 1 }} WHERE {{ SERVICE <http://a> {{ ?s ?p ?o }} }}")),
             ("unsupported.service", 2, 29)
         );
+        assert_eq!(fault(&format!("LOAD <http://a> ; {data} ; ")), ("parse.unexpected_token", 2, 2));
         assert_eq!(fault(&format!("{data} CLEAR GRAPH a:b")), ("prefix.unknown", 2, 14));
         let blank = "INSERT DATA { _:x <http://a> 1 }";
         assert_eq!(fault(&format!("{blank} ;\n{blank}")), ("parse.syntax", 2, 15));
