@@ -35,6 +35,14 @@ pub enum EngineError {
         "the event at {at} would close {windows} windows that report although empty (hint: report nonempty, or check the time)"
     )]
     TooFarAhead { at: Timestamp, windows: u64 },
+    #[error("graph {graph} does not exist")]
+    UnknownGraph { graph: String },
+    #[error("graph {graph} exists already")]
+    GraphExists { graph: String },
+    #[error("the document names graphs of its own (hint: name the graph to replace, or load the document)")]
+    DocumentOfGraphs,
+    #[error("the update could not be evaluated: {reason}")]
+    UpdateFailed { reason: String },
 }
 
 impl EngineError {
@@ -54,6 +62,10 @@ impl EngineError {
             Self::BadTimestamp { .. } => "timestamp.invalid",
             Self::WatermarkRegression { .. } => "watermark.regression",
             Self::TooFarAhead { .. } => "timestamp.too_far_ahead",
+            Self::UnknownGraph { .. } => "graph.unknown",
+            Self::GraphExists { .. } => "graph.exists",
+            Self::DocumentOfGraphs => "graph.many",
+            Self::UpdateFailed { .. } => "update.failed",
         }
     }
 

@@ -12,6 +12,8 @@
 //! at 4   :r1 :temp 20             an event on :s; seconds, or 4500ms
 //! at 4 on :s2 …                   an event on another stream
 //! load :a :p :c                   more Turtle for the default graph, while the query runs
+//! replace :a :p :c                the default graph is exactly this Turtle
+//! update DELETE WHERE { … }       SPARQL Update of the static graphs
 //! watermark 10                    no more events before
 //! close                           all streams end
 //! expect
@@ -41,6 +43,8 @@ struct Case {
 enum Step {
     Event { at: Timestamp, stream: String, turtle: String },
     Load(String),
+    Replace(String),
+    Update(String),
     Watermark(Timestamp),
     Close,
 }
@@ -147,6 +151,8 @@ fn parse(text: &str) -> Case {
                 case.steps.push(Step::Event { at: Timestamp::from_millis(millis(at)), stream, turtle });
             }
             "load" => case.steps.push(Step::Load(rest.to_owned())),
+            "replace" => case.steps.push(Step::Replace(rest.to_owned())),
+            "update" => case.steps.push(Step::Update(rest.to_owned())),
             "watermark" => case.steps.push(Step::Watermark(Timestamp::from_millis(millis(rest)))),
             "close" => case.steps.push(Step::Close),
             other => panic!("unknown line {other}"),
@@ -177,6 +183,13 @@ fn run(case: &Case, options: EngineOptions) -> String {
                 }
             }
             Step::Load(turtle) => load(&mut engine, turtle),
+            Step::Replace(turtle) => {
+                let rdf = format!("{PREFIXES}{turtle} .");
+                engine.replace_graph(None, rdf.as_bytes(), RdfFormat::Turtle).expect("static data");
+            }
+            Step::Update(text) => {
+                engine.update(&format!("{PREFIXES}{text}"), None).expect("an update");
+            }
             Step::Watermark(at) => engine.advance_to(*at).expect("watermark"),
             Step::Close => engine.close(),
         }

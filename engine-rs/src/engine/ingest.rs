@@ -307,36 +307,4 @@ impl Engine {
         (0..self.streams.len()).for_each(|stream| self.advance(stream, Timestamp::MAX));
         self.sweep();
     }
-
-    /// Adds static data to a graph (`None`: the default graph); running queries follow at their next
-    /// evaluation. Gives how many triples were new.
-    ///
-    /// # Errors
-    /// When the document does not parse, or the graph's name is not an absolute IRI.
-    pub fn load(&mut self, graph: Option<&str>, rdf: &[u8], format: RdfFormat) -> Result<usize, EngineError> {
-        let name = graph
-            .map(|iri| NamedNode::new(iri).map_err(|_| EngineError::BadIri { iri: iri.to_owned() }))
-            .transpose()?;
-        let mut by_graph: Vec<(oxrdf::GraphName, Vec<Triple>)> = Vec::new();
-        for quad in parse_rdf(rdf, format, None)? {
-            let target = name.clone().map_or(quad.graph_name, Into::into);
-            let triple = Triple { subject: quad.subject, predicate: quad.predicate, object: quad.object };
-            match by_graph.iter_mut().find(|(name, _)| *name == target) {
-                Some((_, triples)) => triples.push(triple),
-                None => by_graph.push((target, vec![triple])),
-            }
-        }
-        let mut encoder = Encoder::new(&mut self.dictionary);
-        let mut added = 0;
-        for (graph, triples) in by_graph {
-            let encoded = encoder.event(&triples, true);
-            let name = match graph {
-                oxrdf::GraphName::DefaultGraph => None,
-                oxrdf::GraphName::NamedNode(node) => Some(encoder.dictionary.intern_pinned(node.as_ref().into())),
-                oxrdf::GraphName::BlankNode(node) => Some(encoder.dictionary.intern_pinned(node.as_ref().into())),
-            };
-            added += self.graphs.insert(name, encoded.into_iter());
-        }
-        Ok(added)
-    }
 }

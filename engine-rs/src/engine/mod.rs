@@ -7,12 +7,15 @@ mod instants;
 mod query;
 mod reading;
 mod registry;
+mod static_data;
 mod stats;
 mod stream;
 mod timeline;
+mod update;
 
 pub use ingest::{IngestReport, StreamId};
 pub use registry::QueryId;
+pub use static_data::UpdateReport;
 pub use stats::{EngineStats, QueryStats, StreamStats};
 pub use stream::{StreamCounts, StreamOptions};
 

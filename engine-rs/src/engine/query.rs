@@ -36,8 +36,6 @@ pub(crate) struct RunningQuery {
     last_boolean: Option<bool>,
     pub results: ResultQueue,
     scratch: Scratch,
-    /// Rows of static data alone may outlive every window: what is computed from them must stay.
-    pins_terms: bool,
     /// The version of the static graphs that the operators have seen.
     settled_version: Option<u64>,
     pub reevaluates: bool,
@@ -83,7 +81,6 @@ impl RunningQuery {
             last_boolean: None,
             results,
             scratch: Scratch::new(seed),
-            pins_terms: built.pins_terms,
             settled_version: None,
             reevaluates: built.reevaluates,
             evaluations: 0,
@@ -142,13 +139,7 @@ impl RunningQuery {
             return;
         }
         self.settled_version = Some(version);
-        if self.pins_terms {
-            let epoch = around.dictionary.pin_from_now();
-            self.pass_upwards(around);
-            around.dictionary.set_epoch(epoch);
-        } else {
-            self.pass_upwards(around);
-        }
+        self.pass_upwards(around);
     }
 
     fn pass_upwards(&mut self, around: &mut Surroundings<'_>) {
@@ -265,17 +256,25 @@ impl RunningQuery {
         !self.r2s.pending().is_empty()
     }
 
-    /// Terms that are held beyond their windows: unreported rows and untaken results.
+    /// Terms that are held beyond their windows: unreported rows, untaken results, and all that is
+    /// kept where rows of static data alone, or of an empty group, may be among it.
     pub(crate) fn held_terms(&self) -> impl Iterator<Item = TermId> + '_ {
-        self.r2s.pending().iter().flat_map(|(row, _)| row.iter().copied()).chain(self.results.terms())
+        let outlives_windows = self.operators().any(Operator::makes_lasting_rows);
+        let kept = self.operators().filter(move |_| outlives_windows).flat_map(Operator::held_terms);
+        let answer = self.r2s.answer().keys().filter(move |_| outlives_windows).flat_map(|row| row.iter().copied());
+        let unreported = self.r2s.pending().iter().flat_map(|(row, _)| row.iter().copied());
+        unreported.chain(self.results.terms()).chain(kept).chain(answer)
+    }
+
+    fn operators(&self) -> impl Iterator<Item = &dyn Operator> {
+        self.nodes.iter().map(|node| match &node.kind {
+            NodeKind::Join(join) => join.as_ref() as &dyn Operator,
+            NodeKind::Operator(operator) => operator.as_ref(),
+        })
     }
 
     pub(crate) fn state_size(&self) -> usize {
-        let operators = self.nodes.iter().map(|node| match &node.kind {
-            NodeKind::Join(join) => join.state_size(),
-            NodeKind::Operator(operator) => operator.state_size(),
-        });
-        operators.sum::<usize>() + self.r2s.state_size()
+        self.operators().map(Operator::state_size).sum::<usize>() + self.r2s.state_size()
     }
 
     /// The leaves the query reads: node, role, leaf.

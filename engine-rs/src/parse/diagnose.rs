@@ -12,6 +12,7 @@ use spargebra::SparqlParser;
 use super::error::ParseError;
 use super::rewrite::Rewritten;
 use super::token::{Kind, Token, tokenize};
+use super::update;
 
 /// Wider than the longest keyword, `ENCODE_FOR_URI`.
 const GAP: usize = 40;
@@ -41,8 +42,13 @@ const CANDIDATES: [(&str, &str); 18] = [
     ("FILTER", "FILTER"),
 ];
 
+/// What more to try where an update is wrong.
+const UPDATE_CANDIDATES: [(&str, &str); 5] =
+    [("INSERT", "INSERT"), ("DELETE", "DELETE"), ("DATA", "DATA"), ("GRAPH", "GRAPH"), ("TO", "TO")];
+
 /// Faults of meaning spargebra finds while parsing: its sentence, ours, and the word to point at.
-const MEANINGS: [(&str, &str, &str); 9] = [
+const MEANINGS: [(&str, &str, &str); 10] = [
+    ("Blank nodes are not allowed in DELETE WHERE", "DELETE WHERE cannot hold blank nodes", "DELETE"),
     ("BIND is overriding an existing variable", "BIND gives a value to a variable that is already in use", "BIND"),
     (
         "The SELECT contains a variable that is unbound",
@@ -58,21 +64,35 @@ const MEANINGS: [(&str, &str, &str); 9] = [
     ("language tag parsing failed", "this is not a language tag", ""),
 ];
 
+/// What the text should be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Grammar {
+    Query,
+    Update,
+}
+
 struct Refused<'a> {
     source: &'a str,
     tokens: Vec<Token>,
     parser: &'a SparqlParser,
+    grammar: Grammar,
     /// As weighed by the limits.
     work: u64,
 }
 
 /// The error for a rewritten text that the parser refused.
-pub(super) fn explain(original: &str, rewritten: &Rewritten, parser: &SparqlParser, work: u64) -> ParseError {
+pub(super) fn explain(
+    original: &str,
+    rewritten: &Rewritten,
+    parser: &SparqlParser,
+    grammar: Grammar,
+    work: u64,
+) -> ParseError {
     let tokens = match tokenize(&rewritten.text) {
         Ok(tokens) => tokens,
         Err(error) => return error,
     };
-    let refused = Refused { source: &rewritten.text, tokens, parser, work };
+    let refused = Refused { source: &rewritten.text, tokens, parser, grammar, work };
     let wrong = refused.failing_token(refused.tokens.len(), None).unwrap_or(refused.tokens.len());
     let (error, at) = refused.meaning(wrong).unwrap_or_else(|| (refused.unexpected(wrong), wrong));
     let offset = refused.tokens.get(at).map_or(original.len(), |token| rewritten.original_offset(token.start));
@@ -98,7 +118,11 @@ impl Refused<'_> {
     }
 
     fn report(&self, text: &str) -> Option<String> {
-        self.parser.clone().parse_query(text).err().map(|error| error.to_string())
+        let parser = self.parser.clone();
+        match self.grammar {
+            Grammar::Query => parser.parse_query(text).err().map(|error| error.to_string()),
+            Grammar::Update => update::refusal(parser, text),
+        }
     }
 
     /// Which of the first `n` tokens (and one more) is refused; `None` when the text is good, the number of tokens
@@ -155,7 +179,10 @@ impl Refused<'_> {
                 let found = shorten(token.text(self.source));
                 ParseError::new("parse.unexpected_token", format!("unexpected '{found}'{expected}"))
             }
-            None => ParseError::new("parse.unexpected_end", format!("the query ends too early{expected}")),
+            None => {
+                let what = if self.grammar == Grammar::Query { "query" } else { "update" };
+                ParseError::new("parse.unexpected_end", format!("the {what} ends too early{expected}"))
+            }
         }
     }
 
@@ -164,7 +191,8 @@ impl Refused<'_> {
             return Vec::new();
         }
         let fits = |candidate: &str| self.failing_token(wrong, Some(candidate)).is_none_or(|at| at > wrong);
-        CANDIDATES.iter().filter(|(candidate, _)| fits(candidate)).map(|(_, name)| *name).collect()
+        let more: &[_] = if self.grammar == Grammar::Update { &UPDATE_CANDIDATES } else { &[] };
+        CANDIDATES.iter().chain(more).filter(|(candidate, _)| fits(candidate)).map(|(_, name)| *name).collect()
     }
 }
 

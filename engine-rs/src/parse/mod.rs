@@ -6,6 +6,8 @@
 //! token → limits → names (prologue) → clause, block, window, duration → rewrite → spargebra
 //! ```
 //!
+//! An update goes the same way without windows: cut into operations, held to the same limits, parsed by spargebra.
+//!
 //! What stays true: no input overflows the stack or runs for long; every position in an error is one of the text as
 //! it was written; two parses of one text give equal results up to the names of variables and blank nodes that
 //! spargebra invents.
@@ -23,6 +25,7 @@ mod query;
 mod rdf;
 mod rewrite;
 mod token;
+mod update;
 mod window;
 
 #[cfg(test)]
@@ -35,3 +38,4 @@ pub use query::{
     WindowClause, WindowKind, parse_query,
 };
 pub use rdf::{RdfError, RdfFormat, parse_rdf};
+pub(crate) use update::{Source, UpdateOperation, parse_update};
