@@ -17,6 +17,16 @@ pub enum EngineError {
     UnknownStream { stream: String, hint: String },
     #[error("stream <{stream}> exists with other settings")]
     StreamExistsDifferently { stream: String },
+    #[error(
+        "stream <{stream}> is written by a query and takes no other events (hint: push to the streams the query reads)"
+    )]
+    StreamIsOutput { stream: String },
+    #[error("another query writes the stream <{stream}> already (hint: register this one under another name)")]
+    OutputTaken { stream: String },
+    #[error(
+        "the query would read its own output <{stream}> (hint: queries that feed each other must not form a cycle)"
+    )]
+    Cycle { stream: String },
     #[error("<{iri}> is not an absolute IRI")]
     BadIri { iri: String },
     #[error("query {query} is not known")]
@@ -55,6 +65,9 @@ impl EngineError {
             Self::Rdf(error) => error.code(),
             Self::UnknownStream { .. } => "stream.unknown",
             Self::StreamExistsDifferently { .. } => "stream.exists_differently",
+            Self::StreamIsOutput { .. } => "stream.output",
+            Self::OutputTaken { .. } => "query.output_taken",
+            Self::Cycle { .. } => "query.cycle",
             Self::BadIri { .. } => "iri.invalid",
             Self::UnknownQuery { .. } => "query.unknown",
             Self::QueryFailed { .. } => "query.failed",

@@ -7,10 +7,12 @@
 //! # claim
 //! option report change            any option of a query, one a line
 //! stream :s lateness 2s           settings of a stream
+//! before REGISTER STREAM :t AS …  a query registered before, whose stream the query reads
 //! query  SELECT …                 indented lines go on
 //! static :a :p :b                 Turtle for the default graph
 //! at 4   :r1 :temp 20             an event on :s; seconds, or 4500ms
 //! at 4 on :s2 …                   an event on another stream
+//! at 4 in :g …                    an event in a named graph
 //! load :a :p :c                   more Turtle for the default graph, while the query runs
 //! replace :a :p :c                the default graph is exactly this Turtle
 //! update DELETE WHERE { … }       SPARQL Update of the static graphs
@@ -32,6 +34,7 @@ const PREFIXES: &str = "PREFIX : <http://ex/> PREFIX xsd: <http://www.w3.org/200
 
 struct Case {
     input: String,
+    before: Vec<String>,
     query: String,
     options: ParseOptions,
     streams: Vec<(String, StreamOptions)>,
@@ -69,6 +72,7 @@ fn set_option(options: &mut ParseOptions, key: &str, value: &str) {
             options.dialect = Some(match value {
                 "rspql" => Dialect::RspQl,
                 "cqels" => Dialect::CqelsQl,
+                "csparql" => Dialect::CSparql,
                 other => panic!("dialect {other}"),
             });
         }
@@ -85,6 +89,7 @@ fn set_option(options: &mut ParseOptions, key: &str, value: &str) {
             options.report = Some(report);
         }
         "tick" => options.tick = Some(if value == "tuple" { Tick::Tuple } else { Tick::Time }),
+        "default_graph" => options.default_graph = Some(value.to_owned()),
         "t0" => options.t0 = Some(Timestamp::from_millis(millis(value))),
         "bounds" => options.bounds = Some(if value == "(]" { Bounds::OpenClosed } else { Bounds::ClosedOpen }),
         "partial" => options.partial = Some(value == "true"),
@@ -107,6 +112,7 @@ fn parse(text: &str) -> Case {
     let (input, expected) = text.split_once("\nexpect\n").expect("a case has an expect line");
     let mut case = Case {
         input: input.to_owned(),
+        before: vec![],
         query: String::new(),
         options: ParseOptions::default(),
         streams: vec![],
@@ -124,6 +130,7 @@ fn parse(text: &str) -> Case {
         let rest = rest.trim();
         match word {
             "" | "#" => {}
+            "before" => case.before.push(rest.to_owned()),
             "query" => case.query = rest.to_owned(),
             "option" => {
                 let (key, value) = rest.split_once(char::is_whitespace).expect("option key value");
@@ -147,7 +154,10 @@ fn parse(text: &str) -> Case {
                     stream = iri(name);
                     rest = triples;
                 }
-                let turtle = format!("{} .", rest.trim().trim_end_matches('.'));
+                let mut turtle = format!("{} .", rest.trim().trim_end_matches('.'));
+                if let Some((name, triples)) = turtle.strip_prefix("in ").and_then(|t| t.split_once(' ')) {
+                    turtle = format!("GRAPH {name} {{ {triples} }}");
+                }
                 case.steps.push(Step::Event { at: Timestamp::from_millis(millis(at)), stream, turtle });
             }
             "load" => case.steps.push(Step::Load(rest.to_owned())),
@@ -170,13 +180,17 @@ fn run(case: &Case, options: EngineOptions) -> String {
         engine.load(None, format!("{PREFIXES} {turtle} .").as_bytes(), RdfFormat::Turtle).expect("static data");
     };
     case.statics.iter().for_each(|turtle| load(&mut engine, turtle));
+    for before in &case.before {
+        let registered = engine.register(&format!("{PREFIXES}{before}"), &ParseOptions::default());
+        registered.expect("the query before registers");
+    }
     let query = engine.register(&format!("{PREFIXES}{}", case.query), &case.options).expect("the query registers");
     let mut text = String::new();
     for step in &case.steps {
         match step {
             Step::Event { at, stream, turtle } => {
                 let report = engine
-                    .push(stream, Some(*at), format!("{PREFIXES}{turtle}").as_bytes(), RdfFormat::Turtle)
+                    .push(stream, Some(*at), format!("{PREFIXES}{turtle}").as_bytes(), RdfFormat::TriG)
                     .expect("event");
                 if report.late > 0 {
                     writeln!(text, "late {}", time(*at)).expect("text");

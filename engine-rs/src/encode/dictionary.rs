@@ -133,6 +133,13 @@ impl Dictionary {
         }
     }
 
+    /// The event whose number is the epoch uses the term.
+    pub(crate) fn use_again(&mut self, id: TermId) {
+        if let Some(slot) = id.slot() {
+            self.touch(slot, self.epoch);
+        }
+    }
+
     /// A blank node no one has seen before.
     pub fn fresh_blank(&mut self) -> TermId {
         self.next_blank += 1;

@@ -1,11 +1,12 @@
 //! A running query: its operators, what it has to report, and its results.
 
+use super::chain::OutputEvent;
 use crate::encode::Dictionary;
 use crate::expr::{EvalContext, Scratch, compare_terms};
 use crate::flow::{Flow, Operator};
 use crate::index::SlotId;
 use crate::leaf::Leaf;
-use crate::model::{Batch, Row, TermId, VarTable, Weight};
+use crate::model::{Batch, EncodedTriple, Row, TermId, VarTable, Weight};
 use crate::parse::{ContinuousQuery, R2s};
 use crate::plan::{Answer, BuiltQuery, NodeKind, PlanNode};
 use crate::r2s::RelationToStream;
@@ -35,6 +36,8 @@ pub(crate) struct RunningQuery {
     r2s: RelationToStream,
     last_boolean: Option<bool>,
     pub results: ResultQueue,
+    /// Reports not yet handed to the stream the query writes, if it writes one.
+    output: Option<Vec<OutputEvent>>,
     scratch: Scratch,
     /// The version of the static graphs that the operators have seen.
     settled_version: Option<u64>,
@@ -80,6 +83,7 @@ impl RunningQuery {
             order: built.order,
             last_boolean: None,
             results,
+            output: None,
             scratch: Scratch::new(seed),
             settled_version: None,
             reevaluates: built.reevaluates,
@@ -193,8 +197,25 @@ impl RunningQuery {
             Answer::Bindings(_) => Answered::Bindings { inserted, deleted },
             Answer::Graph(_) => Answered::Graph { inserted, deleted },
         };
+        if let (Some(output), Answered::Graph { inserted, deleted }) = (&mut self.output, &answer) {
+            // DSTREAM writes what went; otherwise a stream is what came.
+            let triples = if operator == R2s::Dstream { deleted } else { inserted };
+            let triples: Vec<EncodedTriple> = triples.iter().map(|row| [row[0], row[1], row[2]]).collect();
+            if !triples.is_empty() {
+                output.push(OutputEvent { at, triples });
+            }
+        }
         let seq = self.results.next_seq();
         self.results.push(QueryResult { seq, at, windows: windows(&self.windows), r2s: self.definition.r2s, answer });
+    }
+
+    /// From now on, reports are events of a stream too.
+    pub(super) fn writes(&mut self) {
+        self.output = Some(Vec::new());
+    }
+
+    pub(super) fn take_output(&mut self) -> Vec<OutputEvent> {
+        self.output.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// What came and what went since the last report, as far as the operator reports it.
