@@ -84,22 +84,30 @@ fn check_signs(previous: &mut Bag, answer: &Seen, signs: &mut impl Iterator<Item
 
 /// Runs a scenario with changes in between; how many reports were compared, `None` when it is not supported.
 fn follow(scenario: &Scenario, random: &mut Random, change: fn(&mut Engine, &mut Random, &mut u32)) -> Option<usize> {
-    let mut engine = prepared(scenario, EngineOptions::default());
-    let query = register(&mut engine, scenario, R2s::Rstream)?;
-    let signed = register(&mut engine, scenario, R2s::Changes)?;
+    // In engines of their own: what one query holds must not help the other.
+    let mut engines = [R2s::Rstream, R2s::Changes].map(|r2s| {
+        let mut engine = prepared(scenario, EngineOptions::default());
+        register(&mut engine, scenario, r2s).map(|query| (engine, query))
+    });
+    let [Some((engine, query)), Some((signing, signed))] = &mut engines else { return None };
     let (mut made, mut previous, mut compared) = (0, Bag::new(), 0);
     for (at, one) in scenario.steps.iter().enumerate() {
-        if random.chance(60) {
-            change(&mut engine, random, &mut made);
-            engine.release_terms();
+        let (seed, changes, releases) = (random.next(), random.chance(60), random.chance(30));
+        let before = made;
+        for engine in [&mut *engine, &mut *signing] {
+            made = before;
+            if changes {
+                change(engine, &mut Random::new(seed), &mut made);
+                engine.release_terms();
+            }
+            step(engine, one);
+            if releases {
+                engine.release_terms();
+            }
         }
-        step(&mut engine, one);
-        if random.chance(30) {
-            engine.release_terms();
-        }
-        let reports = drained(&mut engine, query);
-        assert_eq!(reports, fresh(scenario, static_data(&engine), at + 1), "step {at}");
-        let mut signs = drained(&mut engine, signed).into_iter();
+        let reports = drained(engine, *query);
+        assert_eq!(reports, fresh(scenario, static_data(engine), at + 1), "step {at}");
+        let mut signs = drained(signing, *signed).into_iter();
         reports.iter().for_each(|answer| check_signs(&mut previous, answer, &mut signs));
         assert!(signs.next().is_none(), "no report without a change");
         compared += reports.len();
