@@ -36,8 +36,8 @@ pub use error::EngineError;
 pub use join::Probing;
 pub use model::TermId;
 pub use parse::{
-    Bounds, ContentSemantics, ContinuousQuery, Dialect, ParseError, ParseOptions, Position, R2s, RdfError, RdfFormat,
-    Report, StreamName, Tick, WindowClause, WindowKind, parse_query, parse_rdf,
+    Bounds, ContentSemantics, ContinuousQuery, DefaultGraph, Dialect, ParseError, ParseOptions, Position, R2s,
+    RdfError, RdfFormat, Report, StreamName, Tick, WindowClause, WindowKind, parse_query, parse_rdf,
 };
 pub use plan::{PlanError, Retraction};
 pub use sink::{Answered, QueryResult, Rows, bindings_json, envelope_json, graph_ntriples};

@@ -217,10 +217,13 @@ class Engine:
         semantics: Literal["set", "bag"] | None = None,
         r2s: Literal["RSTREAM", "ISTREAM", "DSTREAM", "CHANGES"] | None = None,
         base_iri: str | None = None,
+        default_graph: str | None = None,
     ) -> Query:
         """Start a query. Options win over what the text and its dialect say.
 
         `report` is a list of `close`, `change`, `nonempty` and `periodic(500)` (milliseconds), all of which must hold.
+        `default_graph` is a stream and a window, such as `<http://example.org/s> [RANGE 10s STEP 5s]`: what stands
+        outside WINDOW and GRAPH reads it, and no static data.
         """
         parts = report.split(",") if isinstance(report, str) else report
         number = self._engine.register(
@@ -234,6 +237,7 @@ class Engine:
             semantics=semantics,
             r2s=r2s,
             base_iri=base_iri,
+            default_graph=default_graph,
         )
         return Query(self, number, name, text)
 

@@ -77,7 +77,7 @@ impl Engine {
         enter(py, &self.inner, |engine| engine.declare_stream(iri, chosen))
     }
 
-    #[pyo3(signature = (text, *, dialect=None, report=None, tick=None, t0=None, bounds=None, partial=None, semantics=None, r2s=None, base_iri=None))]
+    #[pyo3(signature = (text, *, dialect=None, report=None, tick=None, t0=None, bounds=None, partial=None, semantics=None, r2s=None, base_iri=None, default_graph=None))]
     #[expect(clippy::too_many_arguments, reason = "each is a keyword of the Python method")]
     fn register(
         &self,
@@ -92,6 +92,7 @@ impl Engine {
         semantics: Option<&str>,
         r2s: Option<&str>,
         base_iri: Option<String>,
+        default_graph: Option<String>,
     ) -> PyResult<u64> {
         let chosen = ParseOptions {
             dialect: dialect.map(options::dialect).transpose()?,
@@ -103,6 +104,7 @@ impl Engine {
             semantics: semantics.map(options::semantics).transpose()?,
             r2s: r2s.map(options::r2s).transpose()?,
             base_iri,
+            default_graph,
         };
         enter(py, &self.inner, |engine| engine.register(text, &chosen)).map(|id| id.0)
     }

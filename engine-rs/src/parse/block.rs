@@ -39,21 +39,44 @@ impl Scan<'_> {
         let (text, start) = (self.cursor.text, self.cursor.offset());
         self.cursor.at += 1;
         let position = self.cursor.position();
-        if self.cursor.peek().is_some_and(|t| t.kind == Kind::Variable) {
-            let error = self
-                .cursor
-                .fail("unsupported.window_variable", "a variable as the name of a window is not supported yet");
-            return Err(error.with_hint("name the window"));
-        }
         self.found.edits.replace(text, start, start + "WINDOW".len(), "GRAPH");
-        let (_, name) = self.graph_name(0)?.ok_or_else(|| self.cursor.unexpected("a window"))?;
+        if let Some(token) = self.cursor.peek().filter(|t| t.kind == Kind::Variable) {
+            self.window_variable(token)?;
+        } else {
+            let name = self.graph_name(0)?.ok_or_else(|| self.cursor.unexpected("a window or a variable"))?.1;
+            self.found.reads.push((name, position));
+        }
         self.cursor.at += 1;
-        self.found.reads.push((name, position));
         if self.cursor.is("{") { Ok(()) } else { Err(self.cursor.unexpected("'{'")) }
+    }
+
+    /// `WINDOW ?w {` reads every declared window.
+    fn window_variable(&mut self, token: Token) -> Result<(), ParseError> {
+        let text = self.cursor.text;
+        let variable = variable_of(token, text);
+        if self.found.windows.is_empty() {
+            let message = format!("WINDOW {} reads every declared window, but none is declared", token.text(text));
+            let error = ParseError::new("window.undeclared", message).at(text, token.start);
+            return Err(error.with_hint("add FROM NAMED WINDOW <name> ON <stream> [RANGE …]"));
+        }
+        if self.found.graph_variables.contains(&variable) {
+            return Err(both_window_and_graph(text, token));
+        }
+        if !self.found.window_variables.contains(&variable) {
+            self.found.window_variables.push(variable);
+        }
+        Ok(())
     }
 
     /// `GRAPH :w {` reads the window of that name, if there is one.
     fn graph_block(&mut self) -> Result<(), ParseError> {
+        if let Some(token) = self.cursor.peek_at(1).filter(|t| t.kind == Kind::Variable) {
+            let variable = variable_of(token, self.cursor.text);
+            if self.found.window_variables.contains(&variable) {
+                return Err(both_window_and_graph(self.cursor.text, token));
+            }
+            self.found.graph_variables.push(variable);
+        }
         if let Some((token, name)) = self.graph_name(1)?
             && self.found.windows.iter().any(|window| window.name == name)
         {
@@ -84,7 +107,7 @@ impl Scan<'_> {
     fn stream_name(&mut self) -> Result<StreamName, ParseError> {
         if let Some(token) = self.cursor.peek().filter(|t| t.kind == Kind::Variable) {
             self.cursor.at += 1;
-            return Ok(StreamName::Variable(Variable::new_unchecked(&token.text(self.cursor.text)[1..])));
+            return Ok(StreamName::Variable(variable_of(token, self.cursor.text)));
         }
         self.cursor.expect_name("the stream, an IRI or a variable").map(|(_, iri)| StreamName::Iri(iri))
     }
@@ -100,4 +123,14 @@ impl Scan<'_> {
         self.found.windows.push(WindowClause { name: name.clone(), stream, kind, time_predicate, position });
         name
     }
+}
+
+fn variable_of(token: Token, text: &str) -> Variable {
+    Variable::new_unchecked(&token.text(text)[1..])
+}
+
+fn both_window_and_graph(text: &str, token: Token) -> ParseError {
+    let message = format!("{} is the name of a window and of a static graph", token.text(text));
+    let error = ParseError::new("window.variable_conflict", message).at(text, token.start);
+    error.with_hint("WINDOW ranges over windows and GRAPH over static graphs: use two variables")
 }

@@ -3,17 +3,19 @@
 //! In: tokens and what their names mean. Out: the windows, what is registered and how it reports, and the edits that
 //! leave plain SPARQL behind: `WINDOW :w {` and `STREAM <s> [w] {` become `GRAPH … {`, the rest becomes blanks.
 
-use oxrdf::NamedNode;
+use oxrdf::{NamedNode, Variable};
 
 use super::cursor::{Cursor, is_name};
 use super::error::{ParseError, Position};
-use super::query::{Dialect, R2s, Report, StreamName, Tick, WindowClause, WindowKind};
+use super::query::{DefaultGraph, Dialect, R2s, Report, StreamName, Tick, WindowClause, WindowKind};
 use super::rewrite::Edits;
 use super::token::{Kind, Token};
 use super::window::{WindowSpec, parse_window, positive_span};
 use crate::time::Span;
 
 const R2S_WORDS: [&str; 4] = ["RSTREAM", "ISTREAM", "DSTREAM", "CHANGES"];
+/// The name of the window that the option `default_graph` makes.
+const DEFAULT_WINDOW: &str = "urn:whorl:window:default";
 const FORMS: [&str; 4] = ["SELECT", "CONSTRUCT", "ASK", "DESCRIBE"];
 
 /// All that was found.
@@ -27,6 +29,9 @@ pub(super) struct Clauses {
     pub windows: Vec<WindowClause>,
     /// Which windows the body reads, and where it says so.
     pub reads: Vec<(NamedNode, Position)>,
+    /// Variables of `WINDOW ?w {`, each once, and of `GRAPH ?g {`.
+    pub window_variables: Vec<Variable>,
+    pub graph_variables: Vec<Variable>,
     /// The dialect of the first streaming clause.
     pub dialect: Option<Dialect>,
     pub edits: Edits,
@@ -51,6 +56,51 @@ pub(super) fn find_clauses(cursor: Cursor<'_>, asked: Option<Dialect>) -> Result
         scan.cursor.at += usize::from(scan.cursor.at == before);
     }
     Ok(scan.found)
+}
+
+/// Reads `<stream> […]` and nothing else: the window that is the default graph.
+pub(super) fn add_default_window(mut cursor: Cursor<'_>, found: &mut Clauses) -> Result<(), ParseError> {
+    let (_, stream) = cursor.expect_name("the IRI of a stream")?;
+    let offset = cursor.offset();
+    let spec = parse_window(&mut cursor, Dialect::RspQl)?;
+    if cursor.peek().is_some() {
+        return Err(cursor.unexpected("nothing behind the window"));
+    }
+    let WindowSpec { kind, time_predicate, .. } = found.heed(cursor.text, offset, spec)?;
+    let name = NamedNode::new_unchecked(DEFAULT_WINDOW);
+    let position = Position::of(cursor.text, 0);
+    found.windows.push(WindowClause { name, stream: StreamName::Iri(stream), kind, time_predicate, position });
+    Ok(())
+}
+
+impl Clauses {
+    /// C-SPARQL merges all windows and the static data.
+    pub fn default_graph(&self) -> DefaultGraph {
+        let merged = if self.dialect == Some(Dialect::CSparql) { self.windows.len() } else { 0 };
+        DefaultGraph { windows: (0..merged).collect(), with_static: true }
+    }
+
+    /// Takes over what a window says about report and tick.
+    fn heed(&mut self, text: &str, offset: usize, spec: WindowSpec) -> Result<WindowSpec, ParseError> {
+        if let Some(report) = spec.report {
+            self.report = Some(self.report.unwrap_or_default().and(report));
+        }
+        match (self.tick, spec.tick) {
+            (Some(first), Some(second)) if first != second => {
+                let error = ParseError::new("window.tick_conflict", "two windows ask for different ticks");
+                return Err(error.at(text, offset).with_hint("write the same TICK in all windows, or in one only"));
+            }
+            (first, second) => self.tick = second.or(first),
+        }
+        // A count window of one kind or another has no time of its own, so all else is checked where it is read.
+        match &spec.kind {
+            WindowKind::Triples { .. } | WindowKind::Elements { .. } if spec.time_predicate.is_some() => {
+                let error = ParseError::new("window.time_in_count", "a count window reads no time from the data");
+                Err(error.at(text, offset).with_hint("remove '@ …', or use RANGE"))
+            }
+            _ => Ok(spec),
+        }
+    }
 }
 
 impl Scan<'_> {
@@ -231,24 +281,7 @@ impl Scan<'_> {
     pub(super) fn window_spec(&mut self, clause: Dialect) -> Result<WindowSpec, ParseError> {
         let offset = self.cursor.offset();
         let spec = parse_window(&mut self.cursor, self.asked.unwrap_or(clause))?;
-        if let Some(report) = spec.report {
-            self.found.report = Some(self.found.report.unwrap_or_default().and(report));
-        }
-        match (self.found.tick, spec.tick) {
-            (Some(first), Some(second)) if first != second => {
-                let error = ParseError::new("window.tick_conflict", "two windows ask for different ticks");
-                return Err(error.at(self.cursor.text, offset));
-            }
-            (first, second) => self.found.tick = second.or(first),
-        }
-        // A count window of one kind or another has no time of its own, so all else is checked where it is read.
-        match &spec.kind {
-            WindowKind::Triples { .. } | WindowKind::Elements { .. } if spec.time_predicate.is_some() => {
-                let error = ParseError::new("window.time_in_count", "a count window reads no time from the data");
-                Err(error.at(self.cursor.text, offset))
-            }
-            _ => Ok(spec),
-        }
+        self.found.heed(self.cursor.text, offset, spec)
     }
 
     /// Clauses of two dialects in one query have no common meaning.

@@ -62,6 +62,12 @@ impl ParseError {
         self
     }
 
+    /// Says which text the position is one of, where it is not the query.
+    pub(super) fn within(mut self, place: &str) -> Self {
+        self.message = format!("{place}: {}", self.message);
+        self
+    }
+
     /// A stable name of the kind of fault, such as `window.zero_width`.
     #[must_use]
     pub fn code(&self) -> &'static str {

@@ -31,7 +31,7 @@ mod tests;
 pub use error::{ParseError, Position};
 pub use extension::AGGREGATE_PREFIX;
 pub use query::{
-    Bounds, ContentSemantics, ContinuousQuery, Dialect, ParseOptions, R2s, Report, StreamName, Tick, WindowClause,
-    WindowKind, parse_query,
+    Bounds, ContentSemantics, ContinuousQuery, DefaultGraph, Dialect, ParseOptions, R2s, Report, StreamName, Tick,
+    WindowClause, WindowKind, parse_query,
 };
 pub use rdf::{RdfError, RdfFormat, parse_rdf};

@@ -9,7 +9,7 @@ use std::fmt;
 use oxrdf::{NamedNode, Variable};
 use spargebra::SparqlParser;
 
-use super::clause::{Clauses, find_clauses};
+use super::clause::{Clauses, add_default_window, find_clauses};
 use super::cursor::Cursor;
 use super::diagnose::explain;
 use super::error::{ParseError, Position, closest};
@@ -33,6 +33,9 @@ pub struct ParseOptions {
     pub r2s: Option<R2s>,
     /// Relative IRIs are resolved against this when the text has no BASE.
     pub base_iri: Option<String>,
+    /// A stream and a window, such as `<http://example.org/s> [RANGE 10s STEP 5s]`: what stands outside WINDOW, STREAM
+    /// and GRAPH reads this window and no static data. `[RANGE 10s]` alone is tumbling, in every dialect.
+    pub default_graph: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -132,6 +135,15 @@ pub struct WindowClause {
     pub position: Position,
 }
 
+/// What a pattern outside WINDOW, STREAM and GRAPH reads: the union of these windows, and perhaps static data.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct DefaultGraph {
+    /// Positions in [`ContinuousQuery::windows`].
+    pub windows: Vec<usize>,
+    /// The static default graph, or the graphs that FROM names.
+    pub with_static: bool,
+}
+
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ContinuousQuery {
     pub dialect: Dialect,
@@ -145,8 +157,10 @@ pub struct ContinuousQuery {
     pub partial: bool,
     pub semantics: ContentSemantics,
     pub windows: Vec<WindowClause>,
-    /// C-SPARQL: the default graph is the union of all windows and the static default graph.
-    pub merge_windows_into_default: bool,
+    /// Variables of `WINDOW ?w {…}`. In `query` they are names of graphs like those of `GRAPH ?g {…}`, but they range
+    /// over the declared windows, which those do not.
+    pub window_variables: Vec<Variable>,
+    pub default_graph: DefaultGraph,
     pub query: spargebra::Query,
     /// As the user wrote it.
     pub text: String,
@@ -172,6 +186,10 @@ pub fn parse_query(text: &str, options: &ParseOptions) -> Result<ContinuousQuery
     let mut clauses = find_clauses(cursor, options.dialect)?;
     names.check_prefixes(&tokens)?;
     check_windows(&clauses)?;
+    let default_graph = match &options.default_graph {
+        Some(window) => default_window(window, options, &mut clauses)?,
+        None => clauses.default_graph(),
+    };
     if text.starts_with(BYTE_ORDER_MARK) {
         clauses.edits.blank(text, 0, BYTE_ORDER_MARK.len_utf8());
     }
@@ -180,7 +198,7 @@ pub fn parse_query(text: &str, options: &ParseOptions) -> Result<ContinuousQuery
     let rewritten = std::mem::take(&mut clauses.edits).apply(text);
     let query = parser.clone().parse_query(&rewritten.text);
     let query = query.map_err(|_| explain(text, &rewritten, &parser, work))?;
-    Ok(assemble(text, options, clauses, query))
+    Ok(assemble(text, options, clauses, default_graph, query))
 }
 
 fn sparql_parser(options: &ParseOptions, percentiles: Vec<NamedNode>) -> Result<SparqlParser, ParseError> {
@@ -209,6 +227,9 @@ fn check_windows(clauses: &Clauses) -> Result<(), ParseError> {
         );
         return Err(error.at_position(*position).with_hint(hint));
     }
+    if !clauses.window_variables.is_empty() {
+        return Ok(());
+    }
     let read = |window: &WindowClause| clauses.reads.iter().any(|(name, _)| *name == window.name);
     match clauses.windows.iter().find(|window| !read(window)) {
         Some(window) => {
@@ -220,8 +241,30 @@ fn check_windows(clauses: &Clauses) -> Result<(), ParseError> {
     }
 }
 
+/// Adds the window of the option `default_graph`, the last one of the query.
+fn default_window(window: &str, options: &ParseOptions, clauses: &mut Clauses) -> Result<DefaultGraph, ParseError> {
+    if clauses.dialect == Some(Dialect::CSparql) {
+        let message = "the option default_graph cannot be used with FROM STREAM, which fills the default graph itself";
+        let error = ParseError::new("option.default_graph", message).at_position(clauses.windows[0].position);
+        return Err(error.with_hint("leave out the option, or FROM STREAM"));
+    }
+    limits::check_size(window)?;
+    let in_option = |error: ParseError| error.within("in the option default_graph");
+    let tokens = token::tokenize(window).map_err(in_option)?;
+    let names = Names::gather(window, &tokens, options.base_iri.as_deref()).map_err(in_option)?;
+    let cursor = Cursor { text: window, tokens: &tokens, names: &names, at: 0 };
+    add_default_window(cursor, clauses).map_err(in_option)?;
+    Ok(DefaultGraph { windows: vec![clauses.windows.len() - 1], with_static: false })
+}
+
 /// Options first, then the text, then the dialect.
-fn assemble(text: &str, options: &ParseOptions, found: Clauses, query: spargebra::Query) -> ContinuousQuery {
+fn assemble(
+    text: &str,
+    options: &ParseOptions,
+    found: Clauses,
+    default_graph: DefaultGraph,
+    query: spargebra::Query,
+) -> ContinuousQuery {
     let written = found.dialect.unwrap_or(Dialect::RspQl);
     let dialect = options.dialect.unwrap_or(written);
     let periodic = Report { periodic: found.every, ..Report::default() };
@@ -237,7 +280,8 @@ fn assemble(text: &str, options: &ParseOptions, found: Clauses, query: spargebra
         partial: options.partial.unwrap_or(false),
         semantics: options.semantics.unwrap_or_else(|| dialect.semantics()),
         windows: found.windows,
-        merge_windows_into_default: written == Dialect::CSparql,
+        window_variables: found.window_variables,
+        default_graph,
         query,
         text: text.to_owned(),
     }

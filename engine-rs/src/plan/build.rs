@@ -93,8 +93,11 @@ pub(super) type Built = Result<usize, PlanError>;
 
 impl<H: Host> Builder<'_, H> {
     pub(crate) fn build_query(mut self) -> Result<BuiltQuery, PlanError> {
-        if self.query.merge_windows_into_default {
-            return Err(PlanError::unsupported("the C-SPARQL dialect"));
+        if !self.query.default_graph.windows.is_empty() {
+            return Err(PlanError::unsupported("a window as the default graph"));
+        }
+        if !self.query.window_variables.is_empty() {
+            return Err(PlanError::unsupported("a variable as the name of a window"));
         }
         if let Some(function) = unstable_in(&self.query.query) {
             return Err(PlanError::unsupported(format!("function {function}, whose value changes from call to call,")));

@@ -6,6 +6,7 @@
 mod errors;
 mod limits;
 
+use oxrdf::Variable;
 use spargebra::Query;
 use spargebra::algebra::{AggregateExpression, AggregateFunction, GraphPattern};
 
@@ -120,12 +121,15 @@ fn defaults_of_the_dialects() {
     let query = parse(&rsp("RANGE 10s"));
     assert_eq!((query.dialect, query.r2s, query.tick), (Dialect::RspQl, R2s::Rstream, Tick::Time));
     assert_eq!(query.report, Report { close: true, ..Report::default() });
-    assert_eq!((query.semantics, query.merge_windows_into_default), (ContentSemantics::Set, false));
+    assert_eq!(
+        (query.semantics, query.default_graph),
+        (ContentSemantics::Set, DefaultGraph { windows: vec![], with_static: true })
+    );
     assert_eq!((query.t0, query.bounds, query.partial), (Timestamp::EPOCH, Bounds::ClosedOpen, false));
 
     let query = parse(&csparql("RANGE 10s STEP 5s"));
     assert_eq!((query.dialect, query.r2s, query.name.as_deref()), (Dialect::CSparql, R2s::Rstream, Some("q")));
-    assert!(query.merge_windows_into_default);
+    assert_eq!(query.default_graph, DefaultGraph { windows: vec![0], with_static: true });
 
     let query = parse(&cqels("RANGE 10s"));
     assert_eq!((query.dialect, query.r2s, query.tick), (Dialect::CqelsQl, R2s::Istream, Tick::Tuple));
@@ -148,6 +152,7 @@ fn options_win_over_text_and_dialect() {
         semantics: Some(ContentSemantics::Set),
         r2s: Some(R2s::Changes),
         base_iri: None,
+        default_graph: None,
     };
     let query = parse_query(&rsp("RANGE 10s"), &options).expect("well formed");
     assert_eq!(query.windows[0].kind, WindowKind::Sliding { width: ms(10_000) });
@@ -227,8 +232,53 @@ fn windows_and_their_uses_must_match() {
     let twice = "FROM NAMED WINDOW :w ON :s [RANGE 1s]";
     let error = refuse(&format!("{HEAD}SELECT * {twice} {twice} {{ WINDOW :w {{ ?s ?p ?o }} }}"));
     assert_eq!(error.code(), "window.duplicate");
-    let error = refuse(&rsp("NOW").replace("WINDOW :w {", "WINDOW ?w {"));
-    assert_eq!(error.code(), "unsupported.window_variable");
+}
+
+#[test]
+fn a_variable_reads_every_window() {
+    let from = "FROM NAMED WINDOW :v ON :s [NOW] FROM NAMED WINDOW :w ON :s [RANGE 1s]";
+    let query = parse(&format!("{HEAD}SELECT * {from} {{ window $w {{ ?s ?p ?o }} WINDOW ?w {{ ?o ?p ?s }} }}"));
+    assert_eq!(query.window_variables, [Variable::new_unchecked("w")]);
+    assert!(body(&query).contains("GRAPH ?w"), "{}", body(&query));
+    let error = refuse(&format!("{HEAD}SELECT * {from}\n{{ WINDOW ?w {{ ?s ?p ?o }} GRAPH ?w {{ ?o ?p ?s }} }}"));
+    assert_eq!((error.code(), place(&error)), ("window.variable_conflict", (2, 32)));
+    let error = refuse(&format!("{HEAD}SELECT * {from}\n{{ GRAPH ?w {{ ?s ?p ?o }} WINDOW $w {{ ?o ?p ?s }} }}"));
+    assert_eq!((error.code(), place(&error)), ("window.variable_conflict", (2, 32)));
+    let error = refuse("SELECT * {\n WINDOW ?w { ?s ?p ?o } }");
+    assert_eq!((error.code(), place(&error)), ("window.undeclared", (2, 9)));
+    parse(&format!(
+        "{HEAD}SELECT * {from} {{ WINDOW ?w {{ ?s ?p ?o }} WINDOW :w {{ ?s ?p ?o }} GRAPH ?g {{ ?o ?p ?s }} }}"
+    ));
+}
+
+#[test]
+fn the_default_graph_may_be_a_window() {
+    let with = |text: &str, window: &str| {
+        parse_query(text, &ParseOptions { default_graph: Some(window.to_owned()), ..ParseOptions::default() })
+    };
+    let query = with("SELECT * { ?s ?p ?o }", "<http://e/s> [RANGE 10s]").expect("well formed");
+    assert_eq!((query.dialect, query.windows.len()), (Dialect::RspQl, 1));
+    assert_eq!(query.default_graph, DefaultGraph { windows: vec![0], with_static: false });
+    assert_eq!(query.windows[0].kind, step(10_000, 10_000));
+    assert!(matches!(&query.windows[0].stream, StreamName::Iri(s) if s.as_str() == "http://e/s"));
+    let query = with(&rsp("NOW"), " <http://e/s> [ALL TICK TUPLE] ").expect("well formed");
+    assert_eq!(query.default_graph, DefaultGraph { windows: vec![1], with_static: false });
+    assert_eq!((query.windows[1].kind.clone(), query.tick), (WindowKind::All, Tick::Tuple));
+    assert_eq!(with(&cqels("NOW"), "<http://e/s> [NOW]").expect("well formed").default_graph.windows, [1]);
+    for (window, code, column) in [
+        ("<http://e/s>", "parse.unexpected_end", 13),
+        ("<http://e/s> [RANGE 0s]", "window.zero_width", 21),
+        ("[ALL]", "parse.unexpected_token", 1),
+        ("<http://e/s> [ALL] x", "parse.unexpected_token", 20),
+        ("e:s [ALL]", "prefix.unknown", 1),
+        ("'", "parse.unterminated_string", 1),
+    ] {
+        let error = with("ASK { ?s ?p ?o }", window).expect_err(window);
+        assert_eq!((error.code(), place(&error)), (code, (1, column)), "{window}");
+        assert!(error.message().starts_with("in the option default_graph: "), "{error}");
+    }
+    let error = with(&csparql("RANGE 1s STEP 1s"), "<http://e/s> [ALL]").expect_err("two default graphs");
+    assert_eq!((error.code(), place(&error)), ("option.default_graph", (1, 51)));
 }
 
 #[test]
