@@ -206,7 +206,7 @@ fn a_syntax_error_has_line_and_column() {
 
 #[test]
 fn a_query_that_reads_no_window_is_refused() {
-    refused("plan.no_window", None, |engine| register(engine, "SELECT ?s WHERE { ?s ?p ?o }"));
+    refused_query("plan.no_window", (1, 1), "SELECT ?s WHERE { ?s ?p ?o }");
 }
 
 #[test]
@@ -265,5 +265,7 @@ fn a_graph_inside_a_window_is_refused_and_not_read_from_static_data() {
         let text = format!("PREFIX : <http://ex/> SELECT * FROM NAMED WINDOW :w ON :s [NOW] WHERE {{ {body} }}");
         let error = engine.register(&text, &ParseOptions::default()).expect_err("it is refused");
         assert_eq!(error.code(), "plan.unsupported", "{error}");
+        let column = text.rfind("GRAPH").expect("it is there") + 1;
+        assert_eq!(error.position().map(|place| (place.line, place.column)), Some((1, column as u32)), "{error}");
     }
 }

@@ -40,6 +40,10 @@ impl Engine {
     /// When the text does not parse, or asks for what is not supported.
     pub fn register(&mut self, text: &str, options: &ParseOptions) -> Result<QueryId, EngineError> {
         let definition = parse_query(text, options)?;
+        self.register_parsed(definition).map_err(|error| error.located(text))
+    }
+
+    fn register_parsed(&mut self, definition: ContinuousQuery) -> Result<QueryId, EngineError> {
         if definition.windows.is_empty() {
             return Err(PlanError::NoWindow.into());
         }

@@ -18,6 +18,7 @@ mod duration;
 mod error;
 mod extension;
 mod limits;
+mod locate;
 mod names;
 mod query;
 mod rdf;
@@ -30,6 +31,7 @@ mod tests;
 
 pub use error::{ParseError, Position};
 pub use extension::AGGREGATE_PREFIX;
+pub(crate) use locate::position_of_mention;
 pub use query::{
     Bounds, ContentSemantics, ContinuousQuery, DefaultGraph, Dialect, ParseOptions, R2s, Report, StreamName, Tick,
     WindowClause, WindowKind, parse_query,

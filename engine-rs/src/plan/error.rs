@@ -1,23 +1,57 @@
 //! Why a query cannot be planned.
 
 use crate::expr::CompileError;
+use crate::parse::{Position, position_of_mention};
 
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
-    #[error("the query reads no window (hint: add FROM NAMED WINDOW … and a WINDOW block, or a STREAM block)")]
+    #[error("the query reads no window")]
     NoWindow,
     #[error("{what} is not supported yet")]
     Unsupported { what: String },
-    #[error("{what} over a bag window is not supported (hint: register the query with set semantics)")]
+    #[error("{what} over a bag window is not supported")]
     NeedsSet { what: String },
     #[error(transparent)]
     Expression(#[from] CompileError),
+    /// Any of the others, with the place in the text of what it names.
+    #[error("{error} at {position} (hint: {})", error.hint())]
+    At { error: Box<PlanError>, position: Position },
 }
 
 impl PlanError {
     pub(crate) fn unsupported(what: impl Into<String>) -> Self {
         Self::Unsupported { what: what.into() }
+    }
+
+    /// Finds the construct that the message names.
+    #[must_use]
+    pub(crate) fn located(self, text: &str) -> Self {
+        match position_of_mention(text, &self.to_string()) {
+            Some(position) if self.position().is_none() => Self::At { error: Box::new(self), position },
+            _ => self,
+        }
+    }
+
+    /// Where in the text of the query.
+    #[must_use]
+    pub fn position(&self) -> Option<Position> {
+        match self {
+            Self::At { position, .. } => Some(*position),
+            _ => None,
+        }
+    }
+
+    /// What the user could do instead.
+    #[must_use]
+    pub fn hint(&self) -> &str {
+        match self {
+            Self::NoWindow => "add FROM NAMED WINDOW … and a WINDOW block, or a STREAM block",
+            Self::Unsupported { what } => unsupported_hint(what),
+            Self::NeedsSet { .. } => "register the query with set semantics",
+            Self::Expression(error) => expression_hint(error),
+            Self::At { error, .. } => error.hint(),
+        }
     }
 
     /// A stable code for programs.
@@ -28,6 +62,36 @@ impl PlanError {
             Self::Unsupported { .. } => "plan.unsupported",
             Self::NeedsSet { .. } => "plan.needs_set",
             Self::Expression(error) => error.code(),
+            Self::At { error, .. } => error.code(),
         }
+    }
+}
+
+/// The first of these words that is in the message has advice behind it.
+const ADVICE: [(&str, &str); 7] = [
+    ("whose value changes", "take the time, number or name from the data"),
+    ("DESCRIBE", "use CONSTRUCT and say which triples are wanted"),
+    ("inside a window", "put the GRAPH block beside the WINDOW block and join them by a variable"),
+    ("a window inside", "put the WINDOW block beside the GRAPH block and join them by a variable"),
+    ("name of a stream", "name the stream, and write one block for each"),
+    ("more than", "split the pattern into sub-queries that hand on fewer variables"),
+    ("aggregate", "see the reference of queries for the aggregates there are"),
+];
+
+fn unsupported_hint(what: &str) -> &'static str {
+    let known = ADVICE.iter().find(|(words, _)| what.contains(words));
+    known.map_or("leave it out; the reference of queries says what is supported", |(_, advice)| *advice)
+}
+
+fn expression_hint(error: &CompileError) -> &'static str {
+    match error {
+        CompileError::Exists => "use EXISTS in FILTER",
+        CompileError::UnknownFunction { iri } if iri.as_str().ends_with("timestamp") => {
+            "the time of an event is no function: let the producer put it into the data"
+        }
+        CompileError::UnknownFunction { .. } => {
+            "functions are those of SPARQL 1.1, and the casts xsd:integer, xsd:decimal, xsd:float, xsd:double, xsd:string, xsd:boolean and xsd:dateTime"
+        }
+        CompileError::WrongArity { .. } => "check the arguments; a cast takes one",
     }
 }
