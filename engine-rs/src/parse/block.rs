@@ -7,7 +7,7 @@ use oxrdf::{NamedNode, Variable};
 
 use super::clause::{Scan, refuse};
 use super::cursor::is_name;
-use super::error::{ParseError, Position};
+use super::error::{ParseError, Position, suggestion};
 use super::query::{Dialect, StreamName, WindowClause};
 use super::token::{Kind, Token};
 use super::window::WindowSpec;
@@ -28,9 +28,17 @@ impl Scan<'_> {
             self.graph_block()
         } else if token.is_word(text, "STREAM") {
             self.stream_block()
+        } else if named && self.opens_block() && is_near_block(token.text(text)) {
+            Err(self.cursor.unexpected("WINDOW, STREAM or GRAPH"))
         } else {
             refuse(&self.cursor, token)
         }
+    }
+
+    /// Is this word, a name, perhaps a window, and a brace?
+    fn opens_block(&self) -> bool {
+        let text = self.cursor.text;
+        self.cursor.peek_at(2).is_some_and(|t| t.is(text, "{") || t.is(text, "["))
     }
 
     /// `WINDOW :w {`
@@ -109,7 +117,7 @@ impl Scan<'_> {
             self.cursor.at += 1;
             return Ok(StreamName::Variable(variable_of(token, self.cursor.text)));
         }
-        self.cursor.expect_name("the stream, an IRI or a variable").map(|(_, iri)| StreamName::Iri(iri))
+        self.cursor.expect_name("the name of a stream").map(|(_, iri)| StreamName::Iri(iri))
     }
 
     /// Blocks with the same stream and window read the same one, so that their leaves can be shared.
@@ -123,6 +131,10 @@ impl Scan<'_> {
         self.found.windows.push(WindowClause { name: name.clone(), stream, kind, time_predicate, position });
         name
     }
+}
+
+fn is_near_block(word: &str) -> bool {
+    suggestion(&word.to_uppercase(), ["WINDOW", "STREAM", "GRAPH"]).is_some()
 }
 
 fn variable_of(token: Token, text: &str) -> Variable {

@@ -10,7 +10,9 @@
 //! it was written; two parses of one text give equal results up to the names of variables and blank nodes that
 //! spargebra invents.
 
+mod advice;
 mod block;
+mod calls;
 mod clause;
 mod cursor;
 mod diagnose;
@@ -19,6 +21,7 @@ mod error;
 mod extension;
 mod limits;
 mod locate;
+mod meaning;
 mod names;
 mod query;
 mod rdf;
