@@ -77,6 +77,8 @@ const HABITS: [(&str, &str); 8] = [
     ("JOIN", "patterns side by side are joined; write them one after the other"),
 ];
 
+const FORMS: [&str; 4] = ["SELECT", "CONSTRUCT", "ASK", "DESCRIBE"];
+
 pub(super) struct Refusal<'a> {
     pub source: &'a str,
     pub tokens: &'a [Token],
@@ -88,7 +90,7 @@ pub(super) struct Refusal<'a> {
 }
 
 pub(super) fn advise(refusal: &Refusal<'_>) -> String {
-    let habits = [placeholder, brackets, habit, spelling, triple, missing];
+    let habits = [placeholder, brackets, spelling, habit, triple, missing];
     habits.iter().find_map(|habit| habit(refusal)).unwrap_or_else(|| refusal.fallback())
 }
 
@@ -135,16 +137,31 @@ impl Refusal<'_> {
 
     /// The last bracket before the refused token that is still open.
     fn open_bracket(&self) -> Option<usize> {
-        let mut open = Vec::new();
-        for (at, token) in self.tokens.iter().enumerate().take(self.wrong) {
-            match token.kind {
-                Kind::Open => open.push(at),
-                Kind::Close => drop(open.pop()),
-                _ => {}
-            }
-        }
-        open.pop()
+        open_brackets(self.tokens, self.wrong).pop()
     }
+
+    /// The word before that bracket: what is called or begun there.
+    fn is_inside(&self, word: &str) -> bool {
+        let name = self.open_bracket().and_then(|at| at.checked_sub(1));
+        name.is_some_and(|at| self.tokens[at].is_word(self.source, word))
+    }
+
+    fn is_found(&self, words: &[&str]) -> bool {
+        self.tokens.get(self.wrong).is_some_and(|t| t.is_any_word(self.source, words))
+    }
+}
+
+/// The brackets before a token that are still open, the innermost last.
+pub(super) fn open_brackets(tokens: &[Token], before: usize) -> Vec<usize> {
+    let mut open = Vec::new();
+    for (at, token) in tokens.iter().enumerate().take(before) {
+        match token.kind {
+            Kind::Open => open.push(at),
+            Kind::Close => drop(open.pop()),
+            _ => {}
+        }
+    }
+    open
 }
 
 fn placeholder(refusal: &Refusal<'_>) -> Option<String> {
@@ -167,46 +184,72 @@ fn closing_of(open: &str) -> &'static str {
 
 fn brackets(refusal: &Refusal<'_>) -> Option<String> {
     let found = refusal.spell(refusal.wrong);
+    let mut open = open_brackets(refusal.tokens, refusal.wrong);
     let closes = refusal.kind().is_none_or(|kind| kind == Kind::Close);
-    let Some(open) = refusal.open_bracket().filter(|_| closes) else {
-        return (closes && !found.is_empty())
-            .then(|| format!("remove it: every bracket before this '{found}' is closed"));
-    };
-    let (opened, wanted) = (refusal.spell(open), closing_of(refusal.spell(open)));
-    (found != wanted).then(|| format!("close the '{opened}' of {} with '{wanted}'", (refusal.place)(open)))
+    let meant = found.is_empty() || open.iter().any(|at| closing_of(refusal.spell(*at)) == found);
+    if closes && !meant {
+        return Some(format!("remove this '{found}': there is no open bracket for it"));
+    }
+    let last = open.pop()?;
+    let (opened, wanted) = (refusal.spell(last), closing_of(refusal.spell(last)));
+    let torn = closes && found != wanted || found == "." && opened != "{";
+    torn.then(|| format!("close the '{opened}' of {} with '{wanted}'", (refusal.place)(last)))
 }
 
 fn habit(refusal: &Refusal<'_>) -> Option<String> {
-    let (found, before) = (refusal.spell(refusal.wrong), refusal.before());
+    let found = refusal.spell(refusal.wrong);
     if let Some((_, advice)) = HABITS.iter().find(|(word, _)| word.eq_ignore_ascii_case(found)) {
         return Some((*advice).to_owned());
     }
-    let advice = match (before, found) {
+    if refusal.is_word_before(&["GROUP", "ORDER"]) {
+        return Some(format!("write {} BY", refusal.before().to_uppercase()));
+    }
+    if refusal.is_found(&["FILTER", "OPTIONAL", "BIND", "MINUS", "UNION", "VALUES"]) && !refusal.fits("FILTER") {
+        return Some(format!("{} belongs into WHERE {{ … }}", found.to_uppercase()));
+    }
+    symbol_habit(refusal).or_else(|| word_habit(refusal)).map(str::to_owned)
+}
+
+fn symbol_habit(refusal: &Refusal<'_>) -> Option<&'static str> {
+    let after_number = refusal.wrong.checked_sub(1).is_some_and(|at| refusal.tokens[at].kind == Kind::Number);
+    Some(match (refusal.before(), refusal.spell(refusal.wrong)) {
         ("=", "=") => "write a single = to compare",
+        (".", ".") => "one '.' between two triples is enough",
         (_, "<>") => "write != for not equal",
         (_, "@") => "PREFIX and BASE are written without @ and without a full stop",
         (_, "<") => "an IRI ends with > and holds no blanks; for a comparison both sides are needed",
+        (_, "?") => "a variable has a name, such as ?x",
         (_, ";") if refusal.wrong + 1 == refusal.tokens.len() => "remove the semicolon behind the query",
         (_, ",") if refusal.open_bracket().is_none() => "columns and variables stand side by side, without commas",
-        _ if refusal.is_word_before(&["LIMIT", "OFFSET"]) => "write a whole number, 0 or more",
-        _ if refusal.is_word_before(&["FILTER", "HAVING", "BIND"]) => "put the expression in round brackets",
-        _ if refusal.is_word_before(&["GROUP", "ORDER"]) => return Some(format!("write {} BY", before.to_uppercase())),
         (_, ".") if refusal.open_bracket().is_none() => "remove the full stop",
-        (_, "?") => "a variable has a name, such as ?x",
-        _ if refusal.is_word_before(&["VALUES"]) => "write VALUES ?x { 1 2 } or VALUES (?x ?y) { (1 2) }",
-        _ if ["FROM"].iter().any(|word| word.eq_ignore_ascii_case(found)) => {
-            "FROM stands between the columns and WHERE"
+        (_, ",") if after_number => "a number is written without commas",
+        _ if after_number && refusal.kind() == Some(Kind::Number) => "a number has one decimal point",
+        _ => return None,
+    })
+}
+
+fn word_habit(refusal: &Refusal<'_>) -> Option<&'static str> {
+    let after = |words: &[&str]| refusal.is_word_before(words);
+    let inside = |word: &str| refusal.is_inside(word);
+    Some(match refusal.open_bracket() {
+        _ if after(&["LIMIT", "OFFSET"]) => "write a whole number, 0 or more",
+        _ if after(&["FILTER", "HAVING", "BIND"]) => "put the expression in round brackets",
+        _ if after(&["ASC", "DESC"]) => "write DESC(?x) or ASC(?x)",
+        _ if after(&["VALUES"]) => "write VALUES ?x { 1 2 } or VALUES (?x ?y) { (1 2) }",
+        _ if after(&["SELECT", "DISTINCT", "REDUCED"]) && refusal.is_found(&["WHERE", "FROM"]) => {
+            "name columns such as ?x, or write *"
         }
-        _ if ["SELECT", "CONSTRUCT", "ASK", "DESCRIBE"].iter().any(|word| word.eq_ignore_ascii_case(found)) => {
-            if refusal.open_bracket().is_some() {
-                "a sub-query has braces of its own: { SELECT … }"
-            } else {
-                "register one query at a time"
-            }
+        Some(_) if inside("BIND") => "write BIND (expression AS ?variable)",
+        Some(_) if inside("BOUND") => "BOUND takes one variable and nothing else",
+        _ if refusal.is_found(&["DISTINCT"]) => "DISTINCT stands behind SELECT, and in aggregates",
+        _ if refusal.is_found(&["FROM"]) => "FROM stands between the columns and WHERE",
+        Some(_) if refusal.is_found(&FORMS) => "a sub-query has braces of its own: { SELECT … }",
+        None if refusal.is_found(&FORMS) => "register one query at a time",
+        None if refusal.is_found(&["GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET"]) => {
+            "the order is GROUP BY, HAVING, ORDER BY, LIMIT, OFFSET, each once"
         }
         _ => return None,
-    };
-    Some(advice.to_owned())
+    })
 }
 
 fn spelling(refusal: &Refusal<'_>) -> Option<String> {
@@ -228,6 +271,6 @@ fn triple(refusal: &Refusal<'_>) -> Option<String> {
 }
 
 fn missing(refusal: &Refusal<'_>) -> Option<String> {
-    (refusal.wrong == 0 && refusal.fits("SELECT"))
+    (refusal.expected == ["SELECT"])
         .then(|| "a query begins with PREFIX, REGISTER, SELECT, CONSTRUCT or ASK".to_owned())
 }

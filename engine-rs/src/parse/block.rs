@@ -5,6 +5,7 @@
 
 use oxrdf::{NamedNode, Variable};
 
+use super::advice::open_brackets;
 use super::clause::{Scan, refuse};
 use super::cursor::is_name;
 use super::error::{ParseError, Position, suggestion};
@@ -22,7 +23,9 @@ impl Scan<'_> {
                 self.cursor.fail("unsupported.construct_graph", "GRAPH in a CONSTRUCT template is not supported");
             return Err(error.with_hint("construct triples only; the graph is the result stream's event"));
         }
-        if token.is_word(text, "WINDOW") {
+        if token.is_word(text, "FROM") {
+            Err(self.dataset_inside(token))
+        } else if token.is_word(text, "WINDOW") {
             self.window_block()
         } else if token.is_word(text, "GRAPH") && named {
             self.graph_block()
@@ -32,6 +35,19 @@ impl Scan<'_> {
             Err(self.cursor.unexpected("WINDOW, STREAM or GRAPH"))
         } else {
             refuse(&self.cursor, token)
+        }
+    }
+
+    /// FROM stands outside all brackets.
+    fn dataset_inside(&self, token: Token) -> ParseError {
+        let error =
+            self.cursor.fail("parse.unexpected_token", format!("unexpected '{}'", token.text(self.cursor.text)));
+        match open_brackets(self.cursor.tokens, self.cursor.at).pop().map(|at| self.cursor.tokens[at]) {
+            Some(open) => {
+                let (bracket, place) = (open.text(self.cursor.text), Position::of(self.cursor.text, open.start));
+                error.with_hint(format!("FROM stands before WHERE, outside brackets: close the '{bracket}' of {place}"))
+            }
+            None => error,
         }
     }
 

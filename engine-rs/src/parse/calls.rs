@@ -3,8 +3,8 @@
 //! In: tokens. Out: nothing, or an error at the call that is wrong. Aggregates are checked before the SPARQL parser
 //! runs, which takes some of them in places where they have no meaning; the rest explains what it has refused.
 
-use super::advice::near_keyword;
-use super::error::{ParseError, suggestion};
+use super::advice::{KEYWORDS, open_brackets};
+use super::error::{ParseError, nearest, suggestion};
 use super::extension;
 use super::token::{Kind, Token};
 
@@ -157,10 +157,11 @@ fn check_aggregate(text: &str, token: Token, levels: &[Level<'_>]) -> Result<(),
         return Ok(());
     }
     let place = clause.map_or_else(|| "the pattern".to_owned(), str::to_uppercase);
+    let place = if place == "GROUP" { "GROUP BY".to_owned() } else { place };
     let message = format!("the aggregate {name} cannot be used in {place}");
     let hint = match place.as_str() {
         "FILTER" => "use HAVING behind GROUP BY, or aggregate in a sub-query",
-        "GROUP" => "group by what the pattern binds; to group by an aggregate, compute it in a sub-query",
+        "GROUP BY" => "group by what the pattern binds; to group by an aggregate, compute it in a sub-query",
         _ => "aggregate in SELECT, or in a sub-query { SELECT … }",
     };
     Err(ParseError::new("aggregate.misplaced", message).at(text, token.start).with_hint(hint))
@@ -169,25 +170,46 @@ fn check_aggregate(text: &str, token: Token, levels: &[Level<'_>]) -> Result<(),
 /// What is wrong with the innermost call that a refused token belongs to, and which token is its name.
 pub(super) fn explain(text: &str, tokens: &[Token], wrong: usize) -> Option<(ParseError, usize)> {
     let name = called_at(text, tokens, wrong)?;
-    let word = tokens[name].text(text);
+    let word = extension::written_name(tokens[name].text(text));
     let upper = word.to_uppercase();
+    let known = is_aggregate(word) || FUNCTIONS.iter().any(|(function, _, _)| *function == upper);
+    if name == wrong && known && open_brackets(tokens, wrong).is_empty() {
+        let error = ParseError::new("select.unnamed", format!("the column {upper}(…) has no name"));
+        return Some((error.with_hint(format!("write ({upper}(…) AS ?name)")), name));
+    }
     if is_aggregate(word) {
-        return Some((aggregate_call(&upper), name));
+        return (name != wrong).then(|| (aggregate_call(&upper), name));
     }
     match FUNCTIONS.iter().find(|(function, _, _)| *function == upper) {
         Some((_, least, most)) => {
             let given = n_arguments(text, tokens, name)?;
             (given < *least || given > *most).then(|| (wrong_arity(&upper, *least, *most, given), name))
         }
-        None if near_keyword(word).is_some() => None,
+        None if is_keyword(&upper) => None,
         None => Some((unknown(word, &upper), name)),
     }
+}
+
+/// Is this a keyword, or more likely one than a function?
+fn is_keyword(upper: &str) -> bool {
+    let functions: Vec<&str> = names().collect();
+    let near = nearest(upper, functions.iter().copied().chain(KEYWORDS));
+    KEYWORDS.contains(&upper) || !near.is_empty() && !near.iter().any(|name| functions.contains(name))
+}
+
+/// All functions and aggregates.
+fn names() -> impl Iterator<Item = &'static str> {
+    let aggregates = AGGREGATES.into_iter().chain(["MEDIAN", "PERCENTILE", "STDDEV", "VARIANCE"]);
+    FUNCTIONS.iter().map(|(name, _, _)| *name).chain(aggregates)
 }
 
 /// The name of the call around, before or behind the token.
 fn called_at(text: &str, tokens: &[Token], wrong: usize) -> Option<usize> {
     let is_call = |at: usize| {
-        let word = tokens.get(at).is_some_and(|t| t.kind == Kind::Word && !t.is_any_word(text, &NO_CALLS));
+        let word = tokens.get(at).is_some_and(|t| {
+            let aggregate = t.text(text).starts_with(extension::AGGREGATES_OPEN);
+            aggregate || t.kind == Kind::Word && !t.is_any_word(text, &NO_CALLS)
+        });
         word && tokens.get(at + 1).is_some_and(|t| t.is(text, "("))
     };
     if is_call(wrong) {
@@ -233,7 +255,11 @@ fn aggregate_call(name: &str) -> ParseError {
 }
 
 fn wrong_arity(name: &str, least: usize, most: usize, given: usize) -> ParseError {
-    let error = ParseError::new("expr.wrong_arity", format!("{name} does not take {} ", n_of(given)).trim_end());
+    let message = match given {
+        0 => format!("{name} has no arguments"),
+        given => format!("{name} does not take {}", n_of(given)),
+    };
+    let error = ParseError::new("expr.wrong_arity", message);
     error.with_hint(match (least, most) {
         (0, 0) => format!("write {name}()"),
         (_, MANY) => format!("{name} takes at least {}", n_of(least)),
@@ -251,9 +277,7 @@ fn n_of(arguments: usize) -> String {
 }
 
 fn unknown(word: &str, upper: &str) -> ParseError {
-    let functions = FUNCTIONS.iter().map(|(name, _, _)| *name);
-    let aggregates = AGGREGATES.into_iter().chain(["MEDIAN", "PERCENTILE", "STDDEV", "VARIANCE"]);
-    let hint = suggestion(upper, functions.chain(aggregates))
+    let hint = suggestion(upper, names())
         .unwrap_or_else(|| "use a function of SPARQL 1.1, such as STRLEN, ABS or REGEX".to_owned());
     ParseError::new("expr.unknown_function", format!("there is no function {word}")).with_hint(hint)
 }

@@ -112,7 +112,7 @@ impl fmt::Display for Position {
 }
 
 /// The candidates a mistyped name most likely meant, all equally near, if they are near enough to be worth saying.
-fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+pub(super) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let limit = (name.chars().count() / 3).clamp(1, 3);
     let near = candidates.into_iter().map(|candidate| (edit_distance(name, candidate), candidate));
     let near: Vec<_> = near.filter(|(distance, _)| *distance <= limit).collect();

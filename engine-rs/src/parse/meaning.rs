@@ -37,7 +37,18 @@ pub(super) struct Tokens<'a> {
 
 /// The error for what the parser said, if it is one of these faults.
 pub(super) fn find(tokens: &Tokens<'_>, said: impl Fn(&str) -> bool) -> Option<(ParseError, usize)> {
-    MEANINGS.iter().find(|(theirs, _)| said(theirs)).map(|(_, finder)| finder(tokens))
+    let finder = MEANINGS.iter().find(|(theirs, _)| said(theirs)).map(|(_, finder)| finder);
+    finder.map(|finder| finder(tokens)).or_else(|| by_token(tokens))
+}
+
+/// Faults the parser does not name, but that the refused token shows.
+fn by_token(tokens: &Tokens<'_>) -> Option<(ParseError, usize)> {
+    let (at, spelled) = (tokens.wrong, tokens.tokens.get(tokens.wrong)?.text(tokens.text));
+    match tokens.tokens[at].kind {
+        Kind::Blank if (0..at).any(|before| tokens.spell(before) == spelled) => Some(blank_node(tokens)),
+        Kind::String if has_bad_escape(spelled) => Some(escape(tokens)),
+        _ => None,
+    }
 }
 
 /// One SELECT clause: where it begins, its columns, its pattern, and what follows it.
@@ -305,7 +316,7 @@ fn escape(tokens: &Tokens<'_>) -> (ParseError, usize) {
     (error.with_hint("write \\\\ for a backslash; \\t \\b \\n \\r \\f \\\" \\' \\u00e9 are known"), at)
 }
 
-pub(super) fn has_bad_escape(string: &str) -> bool {
+fn has_bad_escape(string: &str) -> bool {
     let mut chars = string.chars();
     while let Some(c) = chars.next() {
         if c == '\\' && !chars.next().is_some_and(|next| "tbnrf\"'\\uU".contains(next)) {

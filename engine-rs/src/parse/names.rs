@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use oxrdf::NamedNode;
 use spargebra::{Query, SparqlParser};
 
+use super::diagnose::shorten;
 use super::error::{ParseError, suggestion};
 use super::token::{Kind, Token};
 
@@ -26,7 +27,6 @@ impl<'a> Names<'a> {
     /// Reads all PREFIX and BASE declarations, wherever the dialect puts them.
     pub fn gather(text: &'a str, tokens: &[Token], base: Option<&str>) -> Result<Self, ParseError> {
         let mut names = Self { text, base: base.map(str::to_owned), prefixes: BTreeMap::new() };
-        names.check_prologue(tokens)?;
         for (at, token) in tokens.iter().enumerate() {
             let next = |n: usize| tokens.get(at + n).copied();
             if token.is_word(text, "BASE") {
@@ -41,41 +41,6 @@ impl<'a> Names<'a> {
             }
         }
         Ok(names)
-    }
-
-    /// Finds declarations that are none, before everything that relies on them is found to be wrong.
-    fn check_prologue(&self, tokens: &[Token]) -> Result<(), ParseError> {
-        let head = tokens.iter().take_while(|t| t.kind != Kind::Open && !t.is_any_word(self.text, &FORMS)).count();
-        for at in 0..head {
-            let is = |ahead: usize, kind: Kind| tokens.get(at + ahead).is_some_and(|t| t.kind == kind);
-            let spelled = |ahead: usize| tokens.get(at + ahead).map_or("", |t| t.text(self.text));
-            let declares = is(1, Kind::Prefixed) && spelled(1).ends_with(':');
-            let fail = |ahead: usize, message: String, hint: &str| {
-                let offset = tokens.get(at + ahead).map_or(self.text.trim_end().len(), |t| t.start);
-                Err(ParseError::new("parse.unexpected_token", message).at(self.text, offset).with_hint(hint))
-            };
-            if spelled(0) == "@" && (declares || spelled(1).eq_ignore_ascii_case("prefix")) {
-                return fail(
-                    0,
-                    "unexpected '@'".to_owned(),
-                    "write PREFIX name: <…> without @ and without a full stop",
-                );
-            }
-            if tokens[at].is_word(self.text, "PREFIX") && !declares {
-                let message = format!("unexpected '{}', expected the prefix and a colon", spelled(1));
-                return fail(1, message, "write PREFIX name: <…>");
-            }
-            if tokens[at].is_word(self.text, "PREFIX") && !is(2, Kind::Iri) {
-                let message = format!("unexpected '{}', expected an IRI", spelled(2));
-                return fail(2, message, "write the IRI in angle brackets: PREFIX name: <http://…>");
-            }
-            let other = is(0, Kind::Word) && !tokens[at].is_any_word(self.text, &["PREFIX", "AS"]);
-            if other && declares && is(2, Kind::Iri) {
-                let message = format!("unexpected '{}', expected PREFIX", spelled(0));
-                return fail(0, message, "did you mean PREFIX?");
-            }
-        }
-        Ok(())
     }
 
     /// The IRI of a window, stream or query name.
@@ -96,11 +61,26 @@ impl<'a> Names<'a> {
     /// Finds the first prefixed name whose prefix nobody declared: the SPARQL parser's own report of it is vague.
     pub fn check_prefixes(&self, tokens: &[Token]) -> Result<(), ParseError> {
         let declared = |at: usize| at > 0 && tokens[at - 1].is_word(self.text, "PREFIX");
-        tokens
-            .iter()
-            .enumerate()
-            .filter(|(at, token)| token.kind == Kind::Prefixed && !declared(*at))
-            .try_for_each(|(at, token)| self.check_torn_iri(tokens, at).and_then(|()| self.check_prefix(*token)))
+        tokens.iter().enumerate().filter(|(at, token)| token.kind == Kind::Prefixed && !declared(*at)).try_for_each(
+            |(at, token)| {
+                self.check_torn_iri(tokens, at)?;
+                self.check_bare_date(tokens, at)?;
+                self.check_prefix(*token)
+            },
+        )
+    }
+
+    /// `2024-01-01T00:00:00Z` ends in what looks like a prefixed name.
+    fn check_bare_date(&self, tokens: &[Token], at: usize) -> Result<(), ParseError> {
+        let touches = |i: &usize| *i > 0 && tokens[i - 1].end == tokens[*i].start;
+        let first = (0..=at).rev().find(|i| !touches(i)).unwrap_or(at);
+        let date = |t: &Token| matches!(t.kind, Kind::Number | Kind::Prefixed) || t.is(self.text, "-");
+        if first == at || tokens[first].kind != Kind::Number || !tokens[first..=at].iter().all(date) {
+            return Ok(());
+        }
+        let message = "a literal that is neither a number nor a boolean needs quotes";
+        let error = ParseError::new("literal.unquoted", message).at(self.text, tokens[first].start);
+        Err(error.with_hint("write \"2024-01-01T00:00:00Z\"^^xsd:dateTime"))
     }
 
     /// `<http://ex/a b>` is no IRI but a comparison with `http:`.
@@ -171,4 +151,40 @@ impl<'a> Names<'a> {
             .at(self.text, token.start)
             .with_hint("write it in full, or declare a BASE for relative IRIs")
     }
+}
+
+/// Finds declarations that are none, before everything that relies on them is found to be wrong.
+pub(super) fn check_prologue(text: &str, tokens: &[Token]) -> Result<(), ParseError> {
+    if let Some(first) = tokens.first().filter(|t| t.kind != Kind::Word && !t.is(text, "@")) {
+        let message = format!("unexpected '{}', expected a query", shorten(first.text(text)));
+        let error = ParseError::new("parse.unexpected_token", message).at(text, first.start);
+        return Err(error.with_hint("a query begins with PREFIX, REGISTER, SELECT, CONSTRUCT or ASK"));
+    }
+    let head = tokens.iter().take_while(|t| t.kind != Kind::Open && !t.is_any_word(text, &FORMS)).count();
+    for at in 0..head {
+        let is = |ahead: usize, kind: Kind| tokens.get(at + ahead).is_some_and(|t| t.kind == kind);
+        let spelled = |ahead: usize| tokens.get(at + ahead).map_or("", |t| t.text(text));
+        let declares = is(1, Kind::Prefixed) && spelled(1).ends_with(':');
+        let fail = |ahead: usize, message: String, hint: &str| {
+            let offset = tokens.get(at + ahead).map_or(text.trim_end().len(), |t| t.start);
+            Err(ParseError::new("parse.unexpected_token", message).at(text, offset).with_hint(hint))
+        };
+        if spelled(0) == "@" && (declares || spelled(1).eq_ignore_ascii_case("prefix")) {
+            return fail(0, "unexpected '@'".to_owned(), "write PREFIX name: <…> without @ and without a full stop");
+        }
+        if tokens[at].is_word(text, "PREFIX") && !declares {
+            let message = format!("unexpected '{}', expected the prefix and a colon", spelled(1));
+            return fail(1, message, "write PREFIX name: <…>");
+        }
+        if tokens[at].is_word(text, "PREFIX") && !is(2, Kind::Iri) {
+            let message = format!("unexpected '{}', expected an IRI", spelled(2));
+            return fail(2, message, "write the IRI in angle brackets: PREFIX name: <http://…>");
+        }
+        let other = is(0, Kind::Word) && !tokens[at].is_any_word(text, &["PREFIX", "AS"]);
+        if other && declares && is(2, Kind::Iri) {
+            let message = format!("unexpected '{}', expected PREFIX", spelled(0));
+            return fail(0, message, "did you mean PREFIX?");
+        }
+    }
+    Ok(())
 }

@@ -13,7 +13,7 @@ use super::clause::{Clauses, add_default_window, find_clauses};
 use super::cursor::Cursor;
 use super::diagnose::explain;
 use super::error::{ParseError, Position, suggestion};
-use super::names::Names;
+use super::names::{Names, check_prologue};
 use super::{calls, extension, limits, token};
 use crate::time::{Span, Timestamp};
 
@@ -181,6 +181,7 @@ pub fn parse_query(text: &str, options: &ParseOptions) -> Result<ContinuousQuery
     limits::check_size(text)?;
     let tokens = token::tokenize(text)?;
     let work = limits::check(text, &tokens)?;
+    check_prologue(text, &tokens)?;
     let names = Names::gather(text, &tokens, options.base_iri.as_deref())?;
     let cursor = Cursor { text, tokens: &tokens, names: &names, at: 0 };
     let mut clauses = find_clauses(cursor, options.dialect)?;

@@ -18,7 +18,9 @@ const STEP_WORDS: [&str; 2] = ["STEP", "SLIDE"];
 /// Words that may stand behind a number and are no unit.
 const TAIL_WORDS: [&str; 5] = ["STEP", "SLIDE", "TUMBLING", "REPORT", "TICK"];
 /// Words that go on with the query.
-const BEHIND_WINDOW: [&str; 4] = ["WHERE", "FROM", "AS", "TO"];
+const BEHIND_WINDOW: [&str; 5] = ["WHERE", "FROM", "AS", "TO", "UNDER"];
+const REPORT_WORDS: [&str; 7] =
+    ["ON_WINDOW_CLOSE", "CLOSE", "ON_CONTENT_CHANGE", "CHANGE", "NON_EMPTY_CONTENT", "NONEMPTY", "PERIODIC"];
 const FORMS: &str = "RANGE, ELEMENTS, TRIPLES, NOW, ALL or FROM NOW-…";
 
 #[derive(Debug)]
@@ -265,10 +267,8 @@ impl Tail {
 
 /// One or more strategies, AND-ed.
 fn reports(cursor: &mut Cursor<'_>, mut report: Report) -> Result<Report, ParseError> {
-    let words =
-        ["ON_WINDOW_CLOSE", "CLOSE", "ON_CONTENT_CHANGE", "CHANGE", "NON_EMPTY_CONTENT", "NONEMPTY", "PERIODIC"];
     let mut found = false;
-    while let Some(word) = cursor.take_word(&words) {
+    while let Some(word) = cursor.take_word(&REPORT_WORDS) {
         found = true;
         match word {
             "ON_WINDOW_CLOSE" | "CLOSE" => report.close = true,
@@ -322,7 +322,7 @@ fn span(cursor: &mut Cursor<'_>) -> Result<Span, ParseError> {
 fn take_chunk(cursor: &mut Cursor<'_>) {
     // A word that goes on with nothing else is meant as a unit, perhaps a wrong one.
     let unit = |t: &Token, text: &str| {
-        let other = [&TAIL_WORDS[..], &BEHIND_WINDOW].iter().any(|words| t.is_any_word(text, words))
+        let other = [&TAIL_WORDS[..], &BEHIND_WINDOW, &REPORT_WORDS].iter().any(|words| t.is_any_word(text, words))
             || FOREIGN.iter().any(|(word, _)| t.is_word(text, word));
         t.kind == Kind::Word && (is_unit(t.text(text)) || !other)
     };
