@@ -74,7 +74,7 @@ fn percentile(text: &str, tokens: &[Token], at: usize, edits: &mut Edits) -> Res
         error.with_hint("write PERCENTILE(?x, 0.95) or PERCENTILE(?x, 95)")
     };
     let close = closing(text, tokens, at + 1).ok_or_else(|| fail(at, "the bracket of PERCENTILE is not closed"))?;
-    let share = (at + 2..close).filter(|i| tokens[*i].is(text, ",")).last();
+    let share = (at + 2..close).rfind(|i| tokens[*i].is(text, ","));
     let share = share.ok_or_else(|| fail(at, "PERCENTILE has no second argument"))?;
     let (comma, number) = (tokens[share], tokens[close - 1]);
     if close != share + 2 || number.kind != Kind::Number {

@@ -6,6 +6,8 @@
 //! token → limits → names (prologue) → clause, block, window, duration → rewrite → spargebra
 //! ```
 //!
+//! What spargebra refuses is looked at once more (diagnose), to say where (meaning, calls) and what to do (advice).
+//!
 //! What stays true: no input overflows the stack or runs for long; every position in an error is one of the text as
 //! it was written; two parses of one text give equal results up to the names of variables and blank nodes that
 //! spargebra invents.

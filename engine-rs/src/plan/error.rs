@@ -46,7 +46,9 @@ impl PlanError {
     #[must_use]
     pub fn hint(&self) -> &str {
         match self {
-            Self::NoWindow => "add FROM NAMED WINDOW … and a WINDOW block, or a STREAM block",
+            Self::NoWindow => {
+                "add FROM NAMED WINDOW … and a WINDOW block, or a STREAM block, or set the option default_graph"
+            }
             Self::Unsupported { what } => unsupported_hint(what),
             Self::NeedsSet { .. } => "register the query with set semantics",
             Self::Expression(error) => expression_hint(error),
