@@ -259,13 +259,21 @@ fn queries_just_within_the_limits_are_answered_on_a_small_stack() {
 }
 
 #[test]
-fn a_graph_inside_a_window_is_refused_and_not_read_from_static_data() {
+fn a_graph_inside_a_window_reads_events_and_not_static_data() {
     let mut engine = Engine::new(EngineOptions::default());
-    for body in ["WINDOW :w { GRAPH :g { ?s ?p ?o } }", "WINDOW :w { ?s ?p ?o GRAPH ?g { ?s ?p ?o } }"] {
-        let text = format!("PREFIX : <http://ex/> SELECT * FROM NAMED WINDOW :w ON :s [NOW] WHERE {{ {body} }}");
-        let error = engine.register(&text, &ParseOptions::default()).expect_err("it is refused");
-        assert_eq!(error.code(), "plan.unsupported", "{error}");
-        let column = text.rfind("GRAPH").expect("it is there") + 1;
-        assert_eq!(error.position().map(|place| (place.line, place.column)), Some((1, column as u32)), "{error}");
+    engine.load(Some("http://ex/g"), b"<http://ex/static> <http://ex/v> 0 .", RdfFormat::Turtle).expect("static data");
+    let bodies = ["WINDOW :w { GRAPH :g { ?s ?p ?o } }", "WINDOW :w { ?s ?p ?o GRAPH ?g { ?s ?p ?o } }"];
+    let queries = bodies.map(|body| {
+        let text = format!("PREFIX : <http://ex/> SELECT ?s FROM NAMED WINDOW :w ON :s [NOW] WHERE {{ {body} }}");
+        engine.register(&text, &ParseOptions::default()).expect("it is accepted")
+    });
+    let event = b"GRAPH <http://ex/g> { <http://ex/a> <http://ex/v> 1 . }";
+    push(&mut engine, Some(1), event, RdfFormat::TriG).expect("an event");
+    push(&mut engine, Some(2), b"<http://ex/b> <http://ex/v> 1 .", RdfFormat::Turtle).expect("an event");
+    engine.close();
+    for query in queries {
+        let answers = engine.drain_json(query, "q").expect("it runs");
+        let text: String = answers.iter().map(|answer| String::from_utf8_lossy(answer)).collect();
+        assert!(text.contains("http://ex/a") && !text.contains("http://ex/b\"") && !text.contains("static"), "{text}");
     }
 }

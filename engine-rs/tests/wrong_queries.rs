@@ -57,6 +57,7 @@ fn every_wrong_query_is_refused_with_place_and_advice() {
             n_cases += 1;
             let Some(error) = refusal(&case.text) else {
                 failures.push(format!("{}\n{}\nis taken without an error", case.name, case.text));
+                write!(rewritten, "=== {}\n{}\n---\n{}\n\n", case.name, case.text, case.expected).expect("memory");
                 continue;
             };
             let found = describe(&error);

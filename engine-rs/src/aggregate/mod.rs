@@ -20,7 +20,7 @@ mod wide;
 pub use custom::{custom_aggregate, register_custom_aggregates};
 
 use crate::encode::Dictionary;
-use crate::expr::{Number, Value, canonical};
+use crate::expr::{Number, Value};
 use crate::model::{TermId, Weight};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -171,8 +171,8 @@ impl Accumulator {
 
     fn value_of_bag(&self, bag: &OrderedBag, dictionary: &mut Dictionary) -> Option<TermId> {
         let made = match &self.kind {
-            AggregateKind::Min | AggregateKind::Sample => return bag.first().map(|id| canonical(id, dictionary)),
-            AggregateKind::Max => return bag.last().map(|id| canonical(id, dictionary)),
+            AggregateKind::Min | AggregateKind::Sample => return bag.first(),
+            AggregateKind::Max => return bag.last(),
             AggregateKind::GroupConcat { separator } => concat::joined(bag, separator, dictionary)?.into_made(),
             kind => Value::Number(statistic(kind, bag, dictionary)?).into_made(),
         };

@@ -242,7 +242,10 @@ fn the_reference_agrees_where_its_answer_is_decided() {
                     continue;
                 }
                 let Some(expected) = reference(&kind, distinct, &values) else { continue };
+                // The least and the greatest are terms as they came; the reference writes their values anew.
+                let chooses = matches!(kind, AggregateKind::Min | AggregateKind::Max | AggregateKind::Sample);
                 let got = ours(&AggregateSpec { kind: kind.clone(), distinct }, &values);
+                let got = if chooses { got.map(|term| Value::of_term(term.as_ref()).into_term()) } else { got };
                 assert_eq!(got, expected, "{kind:?} distinct {distinct} of {values:?}");
                 n_checked += 1;
             }
@@ -269,10 +272,12 @@ fn concatenation_agrees_once_the_order_is_the_same() {
     for n in 0..=values.len() {
         // The reference reads rows in the order of a set; one text at a time decides the rest.
         let one: Vec<Option<Term>> = values[n.saturating_sub(1)..n].iter().cloned().map(Some).collect();
-        assert_eq!(
-            ours(&AggregateSpec { kind: kind.clone(), distinct: false }, &one),
-            reference(&kind, false, &one).unwrap()
-        );
+        // The reference keeps a language; the standard asks for a plain string (W3C `agg-groupconcat-04`).
+        let expected = match reference(&kind, false, &one).unwrap() {
+            Some(Term::Literal(literal)) => Some(Literal::from(literal.value()).into()),
+            other => other,
+        };
+        assert_eq!(ours(&AggregateSpec { kind: kind.clone(), distinct: false }, &one), expected);
     }
     let all: Vec<Option<Term>> = values.into_iter().map(Some).collect();
     let text = ours(&AggregateSpec { kind, distinct: false }, &all);

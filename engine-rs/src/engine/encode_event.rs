@@ -14,6 +14,8 @@ const GENERATED_AT: &str = "http://www.w3.org/ns/prov#generatedAtTime";
 #[derive(Debug)]
 pub(crate) struct RawEvent {
     pub at: Option<Timestamp>,
+    /// The name of its graph, if it came as a named one.
+    pub graph: Option<NamedOrBlankNode>,
     pub triples: Vec<Triple>,
 }
 
@@ -36,17 +38,28 @@ pub(crate) fn cut(quads: Vec<Quad>, at: Option<Timestamp>) -> Result<Vec<RawEven
         graphs[place].1.push(triple);
     }
     if graphs.is_empty() {
-        return Ok(vec![RawEvent { at, triples: default }]);
+        return Ok(vec![RawEvent { at, graph: None, triples: default }]);
     }
     let mut times = HashMap::new();
     for triple in default.iter().filter(|triple| triple.predicate.as_str() == GENERATED_AT) {
         times.insert(graph_name(&triple.subject), time_of(&triple.object)?);
     }
-    let event = |(name, triples): (GraphName, Vec<Triple>)| RawEvent { at: times.get(&name).copied().or(at), triples };
+    let event = |(name, triples): (GraphName, Vec<Triple>)| {
+        let at = times.get(&name).copied().or(at);
+        RawEvent { at, graph: node_of(name), triples }
+    };
     let mut events: Vec<RawEvent> = graphs.into_iter().map(event).collect();
     // Graphs have no order in a document: events of one document come by time.
     events.sort_by_key(|event| event.at);
     Ok(events)
+}
+
+fn node_of(name: GraphName) -> Option<NamedOrBlankNode> {
+    match name {
+        GraphName::NamedNode(node) => Some(node.into()),
+        GraphName::BlankNode(node) => Some(node.into()),
+        GraphName::DefaultGraph => None,
+    }
 }
 
 fn graph_name(subject: &NamedOrBlankNode) -> GraphName {
@@ -107,6 +120,11 @@ impl<'a> Encoder<'a> {
         }
         drop_copies(&mut encoded);
         encoded
+    }
+
+    /// The name of an event's graph; unbound when it has none.
+    pub(crate) fn graph(&mut self, name: Option<&NamedOrBlankNode>) -> TermId {
+        name.map_or(TermId::UNBOUND, |name| self.term(&name.clone().into(), false))
     }
 
     fn named(&mut self, node: &NamedNode, pinned: bool) -> TermId {

@@ -101,7 +101,7 @@ impl Engine {
         triples: &[Triple],
     ) -> Result<IngestReport, EngineError> {
         let stream = self.known_stream(stream)?;
-        self.push_events(stream, &[RawEvent { at: Some(at), triples: triples.to_vec() }])
+        self.push_events(stream, &[RawEvent { at: Some(at), graph: None, triples: triples.to_vec() }])
     }
 
     /// The id of a term that stays for ever, for [`Engine::push_encoded`].
@@ -122,7 +122,8 @@ impl Engine {
     pub fn push_encoded(&mut self, stream: StreamId, at: Timestamp, triples: &[EncodedTriple]) -> IngestReport {
         self.events += 1;
         self.dictionary.set_epoch(self.events);
-        let taken = self.ingest(stream.0, Element { at, seq: self.events, triples: triples.into() });
+        let element = Element { at, seq: self.events, graph: TermId::UNBOUND, triples: triples.into() };
+        let taken = self.ingest(stream.0, element);
         let counts = &mut self.streams[stream.0].counts;
         counts.events += 1;
         counts.triples += triples.len() as u64;
@@ -163,12 +164,14 @@ impl Engine {
             self.dictionary.set_epoch(self.events);
             let mut encoder = Encoder { dictionary: &mut self.dictionary, blanks };
             let triples = EventTriples::from(encoder.event(&event.triples, false).as_slice());
+            let graph = encoder.graph(event.graph.as_ref());
             blanks = encoder.blanks;
             // Late is what came too late for every reading of the stream that somebody reads.
             let (mut taken, mut offered) = (false, false);
             for (reading, at) in readings.iter().zip(times) {
                 let Some(at) = *at else { continue };
-                let accepted = self.ingest(*reading, Element { at, seq: self.events, triples: triples.clone() });
+                let element = Element { at, seq: self.events, graph, triples: triples.clone() };
+                let accepted = self.ingest(*reading, element);
                 if readings.len() == 1 || !self.streams[*reading].readers.is_empty() {
                     (taken, offered) = (taken | accepted, true);
                 }

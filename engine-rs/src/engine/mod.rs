@@ -1,6 +1,7 @@
 //! The engine: streams, queries, static data, and the one thread of time that connects them.
 
 mod encode_event;
+mod families;
 mod ingest;
 mod instants;
 mod query;

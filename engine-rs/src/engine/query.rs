@@ -68,6 +68,7 @@ impl RunningQuery {
             Answer::Bindings(variables) => variables.clone(),
             _ => vec![],
         };
+        let seed = text_seed(&definition.text);
         let operator = if matches!(built.answer, Answer::Boolean) { R2s::Rstream } else { definition.r2s };
         Self {
             r2s: RelationToStream::new(operator, built.visible),
@@ -81,7 +82,7 @@ impl RunningQuery {
             order: built.order,
             last_boolean: None,
             results,
-            scratch: Scratch::new(1),
+            scratch: Scratch::new(seed),
             pins_terms: built.pins_terms,
             settled_version: None,
             reevaluates: built.reevaluates,
@@ -296,4 +297,9 @@ fn compare_rows(a: &[TermId], b: &[TermId], dictionary: &Dictionary) -> Ordering
         }
     }
     Ordering::Equal
+}
+
+/// FNV-1a: queries that differ draw different values.
+fn text_seed(text: &str) -> u64 {
+    text.bytes().fold(0xCBF2_9CE4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3))
 }

@@ -34,8 +34,9 @@ impl Timeline {
             }
         }
         // 3. Queries: settle the instant and report.
+        let now = self.label(at, phase);
         for number in 0..self.queries.len() {
-            self.settle(number, at, workshop);
+            self.settle(number, now, workshop);
             if reporting {
                 self.report(number, at, phase, workshop);
             }
@@ -86,7 +87,7 @@ impl Timeline {
                     for leaf in self.places[*window].routes.leaves(triple[1]) {
                         let leaf = &mut self.leaves[leaf.0 as usize];
                         let before = leaf.n_incoming();
-                        leaf.offer(triple, arrival.expiry_key);
+                        leaf.offer(triple, &arrival.element, arrival.expiry_key);
                         self.leaves_incoming += usize::from(before == 0 && leaf.n_incoming() > 0);
                     }
                 }
@@ -162,9 +163,9 @@ impl Timeline {
         }
     }
 
-    pub(super) fn settle(&mut self, number: usize, at: Timestamp, workshop: &mut Workshop<'_>) {
+    pub(super) fn settle(&mut self, number: usize, now: Timestamp, workshop: &mut Workshop<'_>) {
         if let Some(query) = &mut self.queries[number] {
-            let around = &mut surroundings(&self.leaves, &self.windows, workshop, at);
+            let around = &mut surroundings(&self.leaves, &self.windows, workshop, now);
             query.guarded(|query| query.settle(around));
         }
     }

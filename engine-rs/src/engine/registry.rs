@@ -1,12 +1,13 @@
 //! Queries by number: registered, drained, explained, let go.
 
+use super::families::window_families;
 use super::query::RunningQuery;
 use super::timeline::{Timeline, TimelineHost, TimelineKey, Workshop};
 use super::{Engine, StreamOptions};
 use crate::error::EngineError;
 use crate::model::VarTable;
 use crate::parse::{ContinuousQuery, ParseOptions, StreamName, WindowClause, parse_query};
-use crate::plan::{Builder, PlanError, explain};
+use crate::plan::{Builder, PlanError, WindowFamily, explain};
 use crate::sink::{QueryResult, ResultQueue, envelope_json};
 use crate::window::Rule;
 use oxrdf::{NamedNode, Variable};
@@ -43,13 +44,15 @@ impl Engine {
         self.register_parsed(definition).map_err(|error| error.located(text))
     }
 
-    fn register_parsed(&mut self, definition: ContinuousQuery) -> Result<QueryId, EngineError> {
+    fn register_parsed(&mut self, mut definition: ContinuousQuery) -> Result<QueryId, EngineError> {
         if definition.windows.is_empty() {
             return Err(PlanError::NoWindow.into());
         }
+        let mut families = self.stream_families(&mut definition)?;
+        families.extend(window_families(&definition));
         let windows = self.windows_of(&definition)?;
         let timeline = self.timeline_for(&definition, &windows);
-        let place = match self.build_on(timeline, definition, &windows) {
+        let place = match self.build_on(timeline, definition, &families, &windows) {
             Ok(place) => place,
             Err(error) => {
                 self.empty_unused_timelines();
@@ -163,7 +166,7 @@ impl Engine {
 
     fn stream_of(&mut self, clause: &WindowClause) -> Result<usize, EngineError> {
         let StreamName::Iri(iri) = &clause.stream else {
-            return Err(PlanError::unsupported("a variable as the name of a stream").into());
+            unreachable!("windows of variable streams have become windows of the streams they name")
         };
         if self.stream_at(iri.as_str()).is_none() {
             self.declare_stream(iri.as_str(), StreamOptions::default())?;
@@ -207,6 +210,7 @@ impl Engine {
         &mut self,
         timeline: usize,
         definition: ContinuousQuery,
+        families: &[WindowFamily],
         windows: &[(usize, Rule)],
     ) -> Result<usize, PlanError> {
         let on = &mut self.timelines[timeline];
@@ -214,12 +218,14 @@ impl Engine {
         let mut host = TimelineHost { timeline: on, windows: &windows };
         let builder = Builder {
             query: &definition,
+            families,
             options: self.options.plan(),
             dictionary: &mut self.dictionary,
             host: &mut host,
             vars: VarTable::default(),
             nodes: Vec::new(),
             reevaluates: false,
+            expressions: 0,
         };
         let built = builder.build_query()?;
         let results = ResultQueue::new(self.options.result_rows_max);

@@ -5,7 +5,7 @@ use super::compare::Comparison;
 use super::node::{Node, Pattern, Source};
 use super::numbers::Operator;
 use super::value::Value;
-use super::{CompileError, arithmetic, casts, regexes};
+use super::{CompileError, arithmetic, casts, regexes, terms};
 use crate::encode::Dictionary;
 use crate::model::TermId;
 use oxiri::Iri;
@@ -18,6 +18,8 @@ pub(super) struct Compiler<'a> {
     pub base: Option<&'a Iri<String>>,
     pub column_of: &'a dyn Fn(&Variable) -> Option<usize>,
     pub dictionary: &'a mut Dictionary,
+    /// Calls so far of functions that give something new for each solution.
+    pub calls: u32,
 }
 
 type Compiled = Result<Node, CompileError>;
@@ -97,13 +99,23 @@ impl Compiler<'_> {
 
     fn function(&mut self, function: &Function, arguments: &[Expression]) -> Compiled {
         if let Some(source) = source_of(function, arguments.len()) {
-            return Ok(Node::Source(source));
+            self.calls += 1;
+            return Ok(Node::Source(source, self.calls));
         }
         match (function, arguments) {
             (Function::Custom(iri), _) => self.custom(iri, arguments),
             (Function::Concat, _) => Ok(Node::Concat(self.nodes(arguments)?)),
             (Function::BNode, [label]) => Ok(Node::LabelledBlank(Box::new(self.node(label)?))),
             (Function::Iri, [argument]) => Ok(Node::Iri(Box::new(self.node(argument)?), self.base.cloned())),
+            (Function::Str | Function::Datatype, [argument]) => {
+                let argument = self.node(argument)?;
+                Ok(match (function, argument.yields_terms()) {
+                    (Function::Str, true) => Node::StrOfTerm(argument.into()),
+                    (_, true) => Node::DatatypeOfTerm(argument.into()),
+                    (Function::Str, false) => Node::Call(Builtin::Unary(terms::str), vec![argument]),
+                    (_, false) => Node::Call(Builtin::Unary(terms::datatype), vec![argument]),
+                })
+            }
             (Function::SubStr, [text, start]) => Ok(Node::SubStrFrom(self.pair(text, start)?)),
             (Function::Regex, [text, pattern, flags @ ..]) if flags.len() < 2 => {
                 Ok(Node::Regex { text: Box::new(self.node(text)?), pattern: self.pattern(pattern, flags.first())? })

@@ -33,8 +33,8 @@ pub use order::{SortKey, compare_terms, sort_key};
 pub use scratch::Scratch;
 
 pub(crate) use numbers::{Number, Operator};
-pub(crate) use text::{Language, Text};
-pub(crate) use value::{Value, canonical};
+pub(crate) use text::Text;
+pub(crate) use value::Value;
 
 use crate::encode::Dictionary;
 use crate::model::TermId;
@@ -58,6 +58,10 @@ pub struct EvalContext<'a> {
 pub struct Expr {
     node: Node,
     yields_terms: bool,
+    /// Its number in the query.
+    number: u32,
+    /// How many columns of a mapping tell solutions apart; later ones were computed from them.
+    identity: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -93,9 +97,9 @@ pub fn compile(
     column_of: &dyn Fn(&Variable) -> Option<usize>,
     dictionary: &mut Dictionary,
 ) -> Result<Expr, CompileError> {
-    let node = Compiler { base, column_of, dictionary }.node(expression)?;
+    let node = Compiler { base, column_of, dictionary, calls: 0 }.node(expression)?;
     let yields_terms = node.yields_terms();
-    Ok(Expr { node, yields_terms })
+    Ok(Expr { node, yields_terms, number: 0, identity: usize::MAX })
 }
 
 impl std::fmt::Debug for Expr {
@@ -105,9 +109,25 @@ impl std::fmt::Debug for Expr {
 }
 
 impl Expr {
+    /// For functions that give something new for each solution: which expression of the query this is, and how
+    /// many columns make a solution.
+    pub(crate) fn at_place(self, number: u32, identity: usize) -> Self {
+        Self { number, identity, ..self }
+    }
+
+    fn scope<'v>(&self, ctx: &'v mut EvalContext<'_>) -> Scope<'v, 'v> {
+        Scope {
+            dictionary: &*ctx.dictionary,
+            now: ctx.now,
+            scratch: &mut *ctx.scratch,
+            expression: self.number,
+            identity: self.identity,
+        }
+    }
+
     /// The value for one mapping; `None` is an error, or an unbound variable.
     pub fn evaluate(&self, row: &[TermId], ctx: &mut EvalContext<'_>) -> Option<TermId> {
-        let mut scope = scope_of(ctx);
+        let mut scope = self.scope(ctx);
         if self.yields_terms {
             return self.node.term(row, &mut scope);
         }
@@ -117,10 +137,11 @@ impl Expr {
 
     /// Whether the effective boolean value is true.
     pub fn holds(&self, row: &[TermId], ctx: &mut EvalContext<'_>) -> bool {
-        self.node.truth(row, &mut scope_of(ctx)) == Some(true)
+        self.node.truth(row, &mut self.scope(ctx)) == Some(true)
     }
 }
 
-fn scope_of<'v>(ctx: &'v mut EvalContext<'_>) -> Scope<'v, 'v> {
-    Scope { dictionary: &*ctx.dictionary, now: ctx.now, scratch: &mut *ctx.scratch }
+/// The instant of the evaluation as a dateTime.
+pub(crate) fn instant(ctx: &mut EvalContext<'_>) -> TermId {
+    datetimes::at_instant(ctx.now).into_made().intern(ctx.dictionary)
 }

@@ -4,7 +4,7 @@ use super::builtin::Builtin;
 use super::compare::{Comparison, compare, compare_instants, compare_numbers, equals, equals_by_id};
 use super::numbers::{Number, Operator};
 use super::regexes;
-use super::scratch::Scratch;
+use super::scratch::{CallSite, Drawn, Scratch};
 use super::strings::{Concat, sub_str_from};
 use super::text::Text;
 use super::value::{Blank, Value, inlined_number};
@@ -41,9 +41,13 @@ pub(super) enum Node {
     Call(Builtin, Vec<Node>),
     SubStrFrom(Box<(Node, Node)>),
     Concat(Vec<Node>),
+    /// `STR` and `DATATYPE` of a term as it is: its lexical form and its own datatype.
+    StrOfTerm(Box<Node>),
+    DatatypeOfTerm(Box<Node>),
     Iri(Box<Node>, Option<Iri<String>>),
     LabelledBlank(Box<Node>),
-    Source(Source),
+    /// A function of the solution as a whole, and which of the calls in the expression it is.
+    Source(Source, u32),
     Regex {
         text: Box<Node>,
         pattern: Pattern,
@@ -75,6 +79,16 @@ pub(super) struct Scope<'v, 's> {
     pub dictionary: &'v Dictionary,
     pub now: Timestamp,
     pub scratch: &'s mut Scratch,
+    /// Which expression of the query this is.
+    pub expression: u32,
+    /// How many columns tell solutions apart; later ones were computed from them.
+    pub identity: usize,
+}
+
+impl Scope<'_, '_> {
+    fn solution<'r>(&self, row: &'r [TermId]) -> &'r [TermId] {
+        &row[..self.identity.min(row.len())]
+    }
 }
 
 impl Node {
@@ -123,9 +137,14 @@ impl Node {
             Self::Call(builtin, arguments) => call(*builtin, arguments, row, scope),
             Self::SubStrFrom(arguments) => sub_str_from(arguments.0.value(row, scope)?, arguments.1.value(row, scope)?),
             Self::Concat(arguments) => concat(arguments, row, scope),
+            Self::StrOfTerm(argument) => terms::str_of(argument.term(row, scope)?, scope.dictionary),
+            Self::DatatypeOfTerm(argument) => terms::datatype_of(argument.term(row, scope)?, scope.dictionary),
             Self::Iri(argument, base) => terms::iri(argument.value(row, scope)?, base.as_ref()),
-            Self::LabelledBlank(label) => terms::labelled_blank(label.value(row, scope)?),
-            Self::Source(source) => Some(draw(*source, scope)),
+            Self::LabelledBlank(label) => {
+                let label = label.value(row, scope)?.into_string()?;
+                Some(blank(scope.scratch.draw_label(label.as_str(), scope.solution(row), scope.dictionary)))
+            }
+            Self::Source(source, call) => Some(draw(*source, *call, row, scope)),
             Self::Regex { text, pattern } => {
                 let regex = pattern.regex(row, scope)?;
                 regexes::matches(text.value(row, scope)?, &regex)
@@ -283,15 +302,19 @@ fn concat<'v>(arguments: &'v [Node], row: &[TermId], scope: &mut Scope<'v, '_>) 
     Some(result.finish())
 }
 
-fn draw(source: Source, scope: &mut Scope<'_, '_>) -> Value<'static> {
+fn draw(source: Source, call: u32, row: &[TermId], scope: &Scope<'_, '_>) -> Value<'static> {
+    let site = CallSite { expression: scope.expression, call };
+    let drawn = || scope.scratch.draw(site, scope.solution(row), scope.dictionary);
     match source {
         Source::Now => datetimes::at_instant(scope.now),
-        Source::Rand => Value::Number(Number::Double(scope.scratch.next_fraction().into())),
-        Source::Uuid => Value::Iri(Text::Owned(format!("urn:uuid:{}", scope.scratch.next_uuid()))),
-        Source::StrUuid => Value::String(Text::Owned(scope.scratch.next_uuid())),
-        Source::FreshBlank => {
-            let node = BlankNode::new_from_unique_id(scope.scratch.next_u128());
-            Value::Blank(Blank::Labelled(Text::Owned(node.into_string())))
-        }
+        Source::Rand => Value::Number(Number::Double(drawn().fraction().into())),
+        Source::Uuid => Value::Iri(Text::Owned(format!("urn:uuid:{}", drawn().uuid()))),
+        Source::StrUuid => Value::String(Text::Owned(drawn().uuid())),
+        Source::FreshBlank => blank(drawn()),
     }
+}
+
+fn blank(drawn: Drawn) -> Value<'static> {
+    let node = BlankNode::new_from_unique_id(drawn.bits());
+    Value::Blank(Blank::Labelled(Text::Owned(node.into_string())))
 }

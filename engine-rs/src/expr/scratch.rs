@@ -1,18 +1,35 @@
 //! What evaluation needs besides terms: numbers that look random, and compiled patterns.
 //!
-//! The engine draws no random numbers. `RAND`, `UUID`, `STRUUID` and `BNODE()` take the next
-//! number of a sequence fixed by its seed, so a replay of the same input gives the same terms.
+//! The engine draws no random numbers. What `RAND`, `UUID`, `STRUUID` and `BNODE` give is a digest
+//! of the query, of the place of the call in it, and of the solution. So the same solution has the same
+//! value for as long as it is there, and can be taken back; a replay gives the same terms. Two
+//! solutions that are equal in everything else are equal in this too.
 
 use super::hashes::hex;
 use super::regexes::RegexCache;
+use crate::encode::Dictionary;
+use crate::model::TermId;
+use sha2::{Digest, Sha256};
 
-/// One per query: its sequence of numbers and its compiled dynamic patterns.
+/// One per query: its seed and its compiled dynamic patterns.
 #[derive(Debug, Default)]
 pub struct Scratch {
     seed: u64,
-    drawn: u64,
     pub(super) regexes: RegexCache,
 }
+
+/// Which of the calls in a query.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct CallSite {
+    /// The expression.
+    pub expression: u32,
+    /// The call in the expression.
+    pub call: u32,
+}
+
+/// Bits that belong to one solution at one place.
+#[derive(Clone, Copy)]
+pub(super) struct Drawn(u128);
 
 impl Scratch {
     #[must_use]
@@ -20,27 +37,49 @@ impl Scratch {
         Self { seed, ..Self::default() }
     }
 
-    /// SplitMix64 over seed and position: no state but the count.
-    fn next(&mut self) -> u64 {
-        self.drawn += 1;
-        let mut z = self.seed.wrapping_add(self.drawn.wrapping_mul(0x9E37_79B9_7F4A_7C15));
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
+    /// The bits of a call: the same for the same solution.
+    pub(super) fn draw(&self, site: CallSite, solution: &[TermId], dictionary: &Dictionary) -> Drawn {
+        let mut digest = Sha256::new();
+        digest.update(self.seed.to_le_bytes());
+        digest.update(site.expression.to_le_bytes());
+        digest.update(site.call.to_le_bytes());
+        self.finish(digest, solution, dictionary)
     }
 
-    pub(super) fn next_u128(&mut self) -> u128 {
-        (u128::from(self.next()) << 64) | u128::from(self.next())
+    /// The bits of a label: the same wherever it stands in the query, for the same solution.
+    pub(super) fn draw_label(&self, label: &str, solution: &[TermId], dictionary: &Dictionary) -> Drawn {
+        let mut digest = Sha256::new();
+        digest.update(self.seed.to_le_bytes());
+        digest.update(b"label");
+        digest.update(label);
+        self.finish(digest, solution, dictionary)
+    }
+
+    /// Terms and not ids: those depend on what else the engine has seen.
+    fn finish(&self, mut digest: Sha256, solution: &[TermId], dictionary: &Dictionary) -> Drawn {
+        for id in solution {
+            let term = if id.is_bound() { dictionary.term(*id).to_string() } else { String::new() };
+            digest.update((term.len() as u64).to_le_bytes());
+            digest.update(term);
+        }
+        let bytes = digest.finalize();
+        Drawn(bytes[..16].iter().fold(0, |bits, byte| (bits << 8) | u128::from(*byte)))
+    }
+}
+
+impl Drawn {
+    pub(super) fn bits(self) -> u128 {
+        self.0
     }
 
     /// At least 0, less than 1.
-    pub(super) fn next_fraction(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+    pub(super) fn fraction(self) -> f64 {
+        ((self.0 as u64) >> 11) as f64 / (1_u64 << 53) as f64
     }
 
     /// The text of a version 4 UUID.
-    pub(super) fn next_uuid(&mut self) -> String {
-        let mut bytes = self.next_u128().to_be_bytes();
+    pub(super) fn uuid(self) -> String {
+        let mut bytes = self.0.to_be_bytes();
         bytes[6] = (bytes[6] & 0x0F) | 0x40;
         bytes[8] = (bytes[8] & 0x3F) | 0x80;
         let digits = hex(&bytes);

@@ -4,17 +4,17 @@ use super::builtin::Builtin;
 use super::numbers::Number;
 use super::text::{Language, Text};
 use super::value::{TripleValue, Value};
+use crate::encode::{Dictionary, Inline};
+use crate::model::TermId;
 use oxiri::Iri;
 use oxrdf::vocab::{rdf, xsd};
-use oxrdf::{BaseDirection, BlankNode, Literal, NamedNodeRef};
+use oxrdf::{BaseDirection, Literal, LiteralRef, NamedNodeRef, Term, TermRef};
 use spargebra::algebra::Function;
 
 pub(super) fn builtin(function: &Function) -> Option<Builtin> {
     Some(match function {
-        Function::Str => Builtin::Unary(str),
         Function::Lang => Builtin::Unary(lang),
         Function::LangDir => Builtin::Unary(lang_dir),
-        Function::Datatype => Builtin::Unary(datatype),
         Function::StrLang => Builtin::Binary(str_lang),
         Function::StrLangDir => Builtin::Ternary(str_lang_dir),
         Function::StrDt => Builtin::Binary(str_dt),
@@ -45,6 +45,36 @@ pub(super) fn str(value: Value<'_>) -> Option<Value<'_>> {
     }))
 }
 
+/// `STR` of a term: what was written, not its value written anew.
+pub(super) fn str_of(id: TermId, dictionary: &Dictionary) -> Option<Value<'_>> {
+    match literal(id, dictionary) {
+        Some(literal) => Some(Value::String(Text::Borrowed(literal.value()))),
+        None => str(Value::of(id, dictionary)),
+    }
+}
+
+/// `DATATYPE` of a term, which may be narrower than that of its value.
+pub(super) fn datatype_of(id: TermId, dictionary: &Dictionary) -> Option<Value<'_>> {
+    match (id.inline_value(), literal(id, dictionary)) {
+        (_, Some(literal)) => Some(Value::Iri(Text::Borrowed(literal.datatype().as_str()))),
+        (Some(Inline::Integer(..)), None) => match dictionary.term(id) {
+            Term::Literal(literal) => Some(Value::Iri(Text::Owned(literal.datatype().as_str().to_owned()))),
+            _ => None,
+        },
+        _ => datatype(Value::of(id, dictionary)),
+    }
+}
+
+fn literal(id: TermId, dictionary: &Dictionary) -> Option<LiteralRef<'_>> {
+    if id.inline_value().is_some() {
+        return None;
+    }
+    match dictionary.stored(id).as_ref() {
+        TermRef::Literal(literal) => Some(literal),
+        _ => None,
+    }
+}
+
 /// `IRI(…)`: strings are resolved against the base of the query, if it has one.
 pub(super) fn iri<'d>(value: Value<'d>, base: Option<&Iri<String>>) -> Option<Value<'d>> {
     let text = match value {
@@ -57,12 +87,6 @@ pub(super) fn iri<'d>(value: Value<'d>, base: Option<&Iri<String>>) -> Option<Va
         None => Iri::parse(text.into_string()),
     };
     Text::made(resolved.ok()?.into_inner()).map(Value::Iri)
-}
-
-/// `BNODE(label)`.
-pub(super) fn labelled_blank(value: Value<'_>) -> Option<Value<'_>> {
-    let node = BlankNode::new(value.into_string()?.into_string()).ok()?;
-    Some(Value::Blank(super::value::Blank::Labelled(Text::Owned(node.into_string()))))
 }
 
 fn is_literal(value: &Value<'_>) -> bool {
@@ -85,7 +109,7 @@ fn lang_dir(value: Value<'_>) -> Option<Value<'_>> {
     Some(Value::String(Text::Borrowed(direction)))
 }
 
-fn datatype(value: Value<'_>) -> Option<Value<'_>> {
+pub(super) fn datatype(value: Value<'_>) -> Option<Value<'_>> {
     let known: NamedNodeRef<'static> = match value {
         Value::String(_) => xsd::STRING,
         Value::LangString(_, Language { direction: None, .. }) => rdf::LANG_STRING,

@@ -302,16 +302,3 @@ pub(super) fn inlined_number(id: TermId) -> Option<Number> {
         Inline::Blank(_) | Inline::Boolean(_) | Inline::DateTime(_) | Inline::String(_) => return None,
     })
 }
-
-/// The id under which a term leaves an expression: what [`Value`] keeps of it, written back.
-pub(crate) fn canonical(id: TermId, dictionary: &mut Dictionary) -> TermId {
-    let made = match id.inline_value() {
-        Some(Inline::Integer(..) | Inline::DateTime(_)) => Value::of(id, dictionary).into_made(),
-        Some(_) => return id,
-        None => match dictionary.stored(id).as_ref() {
-            TermRef::NamedNode(_) | TermRef::BlankNode(_) => return id,
-            term => Value::of_term(term).into_made(),
-        },
-    };
-    made.intern(dictionary)
-}

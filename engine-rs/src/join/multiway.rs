@@ -41,6 +41,8 @@ pub(crate) struct JoinNode {
     inputs: Vec<RingStore>,
     /// For each input: finds a mapping by its value, to take it out.
     by_value: Vec<IndexId>,
+    /// For each input: whether it counts as state.
+    is_static: Vec<bool>,
     filters: Vec<JoinFilter>,
     retraction: RetractionMode,
     trees: Option<Trees>,
@@ -59,8 +61,9 @@ impl JoinNode {
         probing: Probing,
         leaves: &mut [Leaf],
     ) -> Self {
-        let input_specs = specs.iter().filter(|s| matches!(s.source, BufferSource::Input(_)));
-        let mut inputs: Vec<_> = input_specs.map(|s| RingStore::new(s.columns.len())).collect();
+        let input_specs = || specs.iter().filter(|s| matches!(s.source, BufferSource::Input(_)));
+        let is_static = input_specs().map(|s| s.is_static).collect();
+        let mut inputs: Vec<_> = input_specs().map(|s| RingStore::new(s.columns.len())).collect();
         let by_value = inputs.iter_mut().map(index_on_all).collect();
         let ranges: Vec<_> = filters.iter().filter_map(|filter| filter.range).collect();
         let shape = JoinShape::new(specs, n_vars, &ranges, leaves, &mut inputs);
@@ -70,6 +73,7 @@ impl JoinNode {
             shape,
             inputs,
             by_value,
+            is_static,
             filters,
             retraction,
             trees,
@@ -226,7 +230,8 @@ impl Operator for JoinNode {
     }
 
     fn state_size(&self) -> usize {
-        self.inputs.iter().map(RingStore::live).sum::<usize>() + self.trees.as_ref().map_or(0, Trees::live)
+        let moving = self.inputs.iter().zip(&self.is_static).filter(|(_, is_static)| !**is_static);
+        moving.map(|(input, _)| input.live()).sum::<usize>() + self.trees.as_ref().map_or(0, Trees::live)
     }
 }
 

@@ -20,6 +20,8 @@ pub(crate) struct BufferSpec {
     pub source: BufferSource,
     /// For each column, the variable of the join it holds, and whether it is always bound.
     pub columns: Vec<(u8, bool)>,
+    /// Its mappings come from static data alone, and stay when every window is empty.
+    pub is_static: bool,
 }
 
 /// Sets of variables and of buffers, one bit each.

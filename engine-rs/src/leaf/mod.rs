@@ -9,12 +9,13 @@
 mod pattern;
 mod routes;
 
-pub(crate) use pattern::{LeafPattern, PatternSlot};
+pub(crate) use pattern::{LeafPattern, OriginPattern, PatternSlot};
 pub(crate) use routes::Routes;
 
 use crate::index::{IndexId, RingStore, SlotId};
 use crate::model::{EncodedTriple, TermId};
 use crate::parse::ContentSemantics;
+use crate::window::Element;
 
 /// A leaf of a timeline.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -65,9 +66,9 @@ impl Leaf {
 
     /// Matches a triple that enters the window. A copy of a mapping that is there renews it, before
     /// anything expires, so that a triple that leaves and returns at one instant makes no deltas.
-    pub(crate) fn offer(&mut self, triple: &EncodedTriple, expiry_key: i64) {
+    pub(crate) fn offer(&mut self, triple: &EncodedTriple, event: &Element, expiry_key: i64) {
         let start = self.incoming.len();
-        if !self.pattern.matches(triple, &mut self.incoming) {
+        if !self.pattern.matches(triple, event, &mut self.incoming) {
             self.incoming.truncate(start);
             return;
         }

@@ -1,6 +1,7 @@
 //! A triple pattern on ids.
 
 use crate::model::{EncodedTriple, TermId};
+use crate::window::Element;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum PatternSlot {
@@ -12,20 +13,31 @@ pub(crate) enum PatternSlot {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct LeafPattern {
     slots: [PatternSlot; 3],
+    origin: OriginPattern,
     width: u8,
+}
+
+/// What is asked of the event a triple came in.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub(crate) struct OriginPattern {
+    /// `GRAPH ?g` or `GRAPH <g>` inside a window.
+    pub graph: Option<PatternSlot>,
+    /// The column that takes the event's time, in milliseconds.
+    pub time: Option<u8>,
 }
 
 impl LeafPattern {
     /// Columns must be numbered in the order of their first appearance.
-    pub(crate) fn new(slots: [PatternSlot; 3]) -> Self {
+    pub(crate) fn new(slots: [PatternSlot; 3], origin: OriginPattern) -> Self {
         let mut width = 0;
-        for slot in slots {
+        let time = origin.time.map(PatternSlot::Column);
+        for slot in slots.into_iter().chain(origin.graph).chain(time) {
             if let PatternSlot::Column(column) = slot {
                 debug_assert!(column <= width);
                 width = width.max(column + 1);
             }
         }
-        Self { slots, width }
+        Self { slots, origin, width }
     }
 
     pub(crate) fn width(&self) -> usize {
@@ -42,22 +54,38 @@ impl LeafPattern {
 
     /// Appends the mapping of a triple that matches; what was appended is void otherwise.
     #[inline]
-    pub(crate) fn matches(&self, triple: &EncodedTriple, mapping: &mut Vec<TermId>) -> bool {
+    pub(crate) fn matches(&self, triple: &EncodedTriple, event: &Element, mapping: &mut Vec<TermId>) -> bool {
         let start = mapping.len();
-        for (slot, term) in self.slots.iter().zip(triple) {
-            match slot {
-                PatternSlot::Constant(constant) if constant != term => return false,
-                PatternSlot::Constant(_) => {}
-                PatternSlot::Column(column) => {
-                    let at = start + *column as usize;
-                    if at == mapping.len() {
-                        mapping.push(*term);
-                    } else if mapping[at] != *term {
-                        return false;
-                    }
+        let matched = self.slots.iter().zip(triple).all(|(slot, term)| slot.takes(*term, start, mapping));
+        matched && self.origin.matches(event, start, mapping)
+    }
+}
+
+impl PatternSlot {
+    /// Compares a term with the slot, or puts it into its column of the mapping that begins at `start`.
+    #[inline]
+    fn takes(self, term: TermId, start: usize, mapping: &mut Vec<TermId>) -> bool {
+        match self {
+            Self::Constant(constant) => constant == term,
+            Self::Column(column) => {
+                let at = start + column as usize;
+                if at == mapping.len() {
+                    mapping.push(term);
                 }
+                mapping[at] == term
             }
         }
-        true
+    }
+}
+
+impl OriginPattern {
+    /// A triple of an event without a name is in no named graph.
+    #[inline]
+    fn matches(self, event: &Element, start: usize, mapping: &mut Vec<TermId>) -> bool {
+        let named = self.graph.is_none_or(|slot| event.graph.is_bound() && slot.takes(event.graph, start, mapping));
+        let time = |column: PatternSlot| {
+            TermId::integer(event.at.as_millis()).is_some_and(|ms| column.takes(ms, start, mapping))
+        };
+        named && self.time.map(PatternSlot::Column).is_none_or(time)
     }
 }

@@ -71,14 +71,16 @@ impl<'a> Search<'a> {
 
     fn mentioned(&self, message: &str) -> Option<Position> {
         let mentions = || message.split_whitespace().filter_map(mention);
-        if message.contains(" inside a window") {
-            return mentions().find_map(|construct| self.first_inside(&WINDOW_BLOCKS, construct));
+        if message.contains("a window") && message.contains(" inside GRAPH ?") {
+            let inside = |construct: &str| self.first_inside(&["GRAPH"], construct);
+            return WINDOW_BLOCKS.iter().chain(&["NOW", "GRAPH"]).find_map(|construct| inside(construct));
         }
-        if message.contains("a window inside ") {
-            return WINDOW_BLOCKS.iter().chain(&["GRAPH"]).find_map(|block| self.first_inside(&["GRAPH"], block));
+        if message.contains("to a stream") || message.contains("streams under") {
+            return self.place(|at, token| token.kind == Kind::Variable && self.is_word_before(at, &["STREAM", "]"]));
         }
-        if message.contains("name of a ") {
-            return self.place(|at, token| token.kind == Kind::Variable && self.is_word_before(at, &WINDOW_BLOCKS));
+        if message.contains("timestamp(…)") {
+            let named = |token: Token| token.text(self.text).trim_end_matches('>').ends_with("timestamp");
+            return self.place(|at, token| named(token) && self.is_called(at));
         }
         if message.contains("closure path") {
             return self.place(|at, token| self.is_closure(at, token));
@@ -95,8 +97,9 @@ impl<'a> Search<'a> {
         self.tokens.get(at + 1).is_some_and(|next| next.is(self.text, "("))
     }
 
+    /// Words, or the bracket that ends a window.
     fn is_word_before(&self, at: usize, words: &[&str]) -> bool {
-        at > 0 && self.tokens[at - 1].is_any_word(self.text, words)
+        at > 0 && words.iter().any(|word| self.tokens[at - 1].text(self.text).eq_ignore_ascii_case(word))
     }
 
     /// `*`, `+` or `?` that touches the path before it.
@@ -145,7 +148,8 @@ mod tests {
     use crate::parse::{ParseOptions, parse_query};
 
     const TEXT: &str = "PREFIX f: <http://e/> # GRAPH ?v\nSELECT * FROM NAMED WINDOW f:w ON f:s [NOW]\n\
-                        { GRAPH ?g { ?a ?p 'NOW()' }\n  WINDOW f:w { $v f:p* ?n graph f:g { ?a f:now NOW } } }";
+                        { GRAPH ?g { ?a ?p 'NOW()' }\n  WINDOW f:w { $v f:p* ?n graph f:g { ?a f:now NOW } }\n\
+                        \x20 GRAPH ?h { { WINDOW f:w { ?b ?c ?d } } } }";
 
     fn at(place: Option<Position>) -> Option<(u32, u32)> {
         place.map(|p| (p.line, p.column))
@@ -170,8 +174,7 @@ mod tests {
     #[test]
     fn a_message_leads_to_what_it_names() {
         for (message, place) in [
-            ("GRAPH inside a window is not supported", (4, 27)),
-            ("a window inside GRAPH ?g", (2, 1)),
+            ("a window, or a function whose value changes, inside GRAPH ?g", (5, 16)),
             ("closure path over a bag window", (4, 22)),
             ("GRAPH in this place", (3, 3)),
             ("the variable ?n, which", (4, 24)),
@@ -180,9 +183,9 @@ mod tests {
         ] {
             assert_eq!(at(position_of_mention(TEXT, message)), Some(place), "{message}");
         }
-        let text = "SELECT * { STREAM <http://e/s> [NOW] { ?a ?b ?c BIND(now() AS ?t) } }";
-        assert_eq!(at(position_of_mention(text, "function NOW, which changes")), Some((1, 54)));
-        let text = "SELECT * { STREAM ?s [NOW] { ?a ?b ?c } }";
-        assert_eq!(at(position_of_mention(text, "a variable as the name of a stream")), Some((1, 19)));
+        let text = "SELECT ?s { STREAM ?s [NOW] { ?a ?b ?c BIND(now() + <urn:timestamp>(?a) AS ?t) } }";
+        assert_eq!(at(position_of_mention(text, "NOW in a part that is re-evaluated")), Some((1, 45)));
+        assert_eq!(at(position_of_mention(text, "timestamp(…) with other arguments")), Some((1, 53)));
+        assert_eq!(at(position_of_mention(text, "no static data binds ?s to a stream")), Some((1, 20)));
     }
 }

@@ -1,12 +1,12 @@
 //! Logical plan → operators, with the leaves and indexes they need.
 
 use super::error::PlanError;
-use super::logical::{Dataset, Place, Plan};
+use super::logical::{Dataset, Place, Plan, WindowFamily};
 use super::modifiers::{Answer, take_apart};
 use super::paths::FreshVariables;
 use super::properties::{hides_nothing, is_plain, may_outlive_windows};
 use super::scope;
-use super::translate::{Translator, is_hidden, places};
+use super::translate::{Translator, is_blank, places};
 use crate::aggregate::{AggregateKind, AggregateSpec, custom_aggregate};
 use crate::encode::Dictionary;
 use crate::expr::{self, Expr};
@@ -14,13 +14,12 @@ use crate::flow::Operator;
 use crate::group::{Aggregate, Group};
 use crate::join::{JoinNode, Probing, Witness, WitnessKind};
 use crate::leaf::{Leaf, LeafPattern};
-use crate::model::{Schema, VarTable};
-use crate::parse::{ContentSemantics, ContinuousQuery, R2s};
-use crate::reevaluate::{Question, Reevaluated, StaticRelation};
-use crate::shape::{Construct, Distinct, Extend, Filter, Rearrange, TemplateSlot};
+use crate::model::{Schema, TermId, VarTable};
+use crate::parse::{ContentSemantics, ContinuousQuery, DefaultGraph, R2s};
+use crate::reevaluate::{Question, Reevaluated, Source, Sources};
+use crate::shape::{Construct, Distinct, Extend, Filter, Now, Rearrange, TemplateSlot};
 use crate::topk::{Comparator, TopK};
 use oxrdf::{NamedNode, Variable};
-use spargebra::Query;
 use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression, GraphPattern, OrderExpression};
 use spargebra::term::TriplePattern;
 
@@ -64,6 +63,8 @@ pub(crate) struct PlanNode {
     pub label: String,
     /// Leaves the node reads, by role; empty but for joins.
     pub leaves: Vec<(usize, usize)>,
+    /// How many columns tell solutions apart; later ones were computed from them.
+    pub identity: usize,
 }
 
 pub(crate) struct BuiltQuery {
@@ -81,30 +82,24 @@ pub(crate) struct BuiltQuery {
 
 pub(crate) struct Builder<'a, H: Host> {
     pub query: &'a ContinuousQuery,
+    pub families: &'a [WindowFamily],
     pub options: PlanOptions,
     pub dictionary: &'a mut Dictionary,
     pub host: &'a mut H,
     pub vars: VarTable,
     pub nodes: Vec<PlanNode>,
     pub reevaluates: bool,
+    /// Expressions compiled so far.
+    pub expressions: u32,
 }
 
 pub(super) type Built = Result<usize, PlanError>;
 
 impl<H: Host> Builder<'_, H> {
     pub(crate) fn build_query(mut self) -> Result<BuiltQuery, PlanError> {
-        if !self.query.default_graph.windows.is_empty() {
-            return Err(PlanError::unsupported("a window as the default graph"));
-        }
-        if !self.query.window_variables.is_empty() {
-            return Err(PlanError::unsupported("a variable as the name of a window"));
-        }
-        if let Some(function) = unstable_in(&self.query.query) {
-            return Err(PlanError::unsupported(format!("function {function}, whose value changes from call to call,")));
-        }
-        let top = take_apart(&self.query.query).ok_or_else(|| PlanError::unsupported("DESCRIBE"))?;
-        let mut translator = Translator { windows: &self.query.windows, fresh: FreshVariables::default() };
-        translator.check_graphs(&top.pattern, false)?;
+        let top = take_apart(self.query);
+        let mut translator =
+            Translator { query: self.query, families: self.families, fresh: FreshVariables::default() };
         let mut plan = translator.plan(&top.pattern, &Dataset::Default)?;
         // What is projected away at the very top is only hidden: the order of the answer may need it.
         while let Plan::Project { inner, .. } = plan {
@@ -133,7 +128,7 @@ impl<H: Host> Builder<'_, H> {
         for triple in template {
             slots.push(places(triple).map(|place| match place {
                 Place::Term(term) => TemplateSlot::Constant(self.dictionary.intern_pinned(term.as_ref())),
-                Place::Variable(variable) if is_hidden(&variable) => {
+                Place::Variable(variable) if is_blank(&variable) => {
                     let known = blanks.iter().position(|b| *b == variable);
                     TemplateSlot::Blank(known.unwrap_or_else(|| {
                         blanks.push(variable);
@@ -163,10 +158,11 @@ impl<H: Host> Builder<'_, H> {
 
     pub(super) fn build(&mut self, plan: &Plan, retracts: bool) -> Built {
         match plan {
-            Plan::Leaf { .. } => self.join(std::slice::from_ref(plan), &[], retracts),
+            Plan::Leaf(_) => self.join(std::slice::from_ref(plan), &[], retracts),
             Plan::Join { inputs, filters } => self.join(inputs, filters, retracts),
-            Plan::Static { pattern } => self.static_relation(pattern),
-            Plan::Reevaluated { pattern, reason } => self.reevaluated(pattern, reason),
+            Plan::Static { pattern, each_graph } => self.static_relation(pattern, each_graph.as_ref()),
+            Plan::Reevaluated { pattern, window, reason } => self.reevaluated(pattern, *window, reason),
+            Plan::Now { variable } => Ok(self.now(variable)),
             Plan::Filter { inner, condition } => {
                 let inner = self.build(inner, retracts)?;
                 self.filter(inner, condition)
@@ -188,7 +184,8 @@ impl<H: Host> Builder<'_, H> {
     }
 
     fn add(&mut self, operator: Box<dyn Operator>, inputs: Vec<usize>, schema: Schema, label: String) -> usize {
-        self.add_node(PlanNode { kind: NodeKind::Operator(operator), inputs, schema, label, leaves: vec![] })
+        let identity = schema.width();
+        self.add_node(PlanNode { kind: NodeKind::Operator(operator), inputs, schema, label, leaves: vec![], identity })
     }
 
     pub(super) fn add_node(&mut self, node: PlanNode) -> usize {
@@ -200,7 +197,9 @@ impl<H: Host> Builder<'_, H> {
         let vars = &self.vars;
         let column_of = |variable: &Variable| vars.find(variable).and_then(|var| schema.column(var));
         let base = self.query.query.base_iri();
-        Ok(expr::compile(expression, base, &column_of, self.dictionary)?)
+        let compiled = expr::compile(expression, base, &column_of, self.dictionary)?;
+        self.expressions += 1;
+        Ok(compiled.at_place(self.expressions, usize::MAX))
     }
 
     fn comparators(&mut self, order: &[OrderExpression], schema: &Schema) -> Result<Vec<Comparator>, PlanError> {
@@ -212,18 +211,25 @@ impl<H: Host> Builder<'_, H> {
     }
 
     pub(super) fn filter(&mut self, inner: usize, condition: &Expression) -> Built {
-        let schema = self.nodes[inner].schema.clone();
+        let PlanNode { schema, identity, .. } = &self.nodes[inner];
+        let (schema, identity) = (schema.clone(), *identity);
         let compiled = self.compile(condition, &schema)?;
-        Ok(self.add(Box::new(Filter { condition: compiled }), vec![inner], schema, format!("filter {condition}")))
+        let label = format!("filter {condition}");
+        let filter = self.add(Box::new(Filter { condition: compiled }), vec![inner], schema, label);
+        self.nodes[filter].identity = identity;
+        Ok(filter)
     }
 
     fn extend(&mut self, inner: &Plan, variable: &Variable, expression: &Expression, retracts: bool) -> Built {
         let inner = self.build(inner, retracts)?;
-        let mut schema = self.nodes[inner].schema.clone();
-        let compiled = self.compile(expression, &schema)?;
+        let PlanNode { schema, identity, .. } = &self.nodes[inner];
+        let (mut schema, identity) = (schema.clone(), *identity);
+        let compiled = self.compile(expression, &schema)?.at_place(self.expressions, identity);
         schema.push(self.vars.id(variable), false);
         let label = format!("bind {variable} = {expression}");
-        Ok(self.add(Box::new(Extend { expression: compiled }), vec![inner], schema, label))
+        let extend = self.add(Box::new(Extend { expression: compiled }), vec![inner], schema, label);
+        self.nodes[extend].identity = identity;
+        Ok(extend)
     }
 
     fn project(&mut self, inner: &Plan, variables: &[Variable]) -> Built {
@@ -333,48 +339,85 @@ impl<H: Host> Builder<'_, H> {
         Ok(self.add(Box::new(TopK::new(comparators, offset, limit)), vec![inner], schema, label))
     }
 
-    pub(super) fn static_relation(&mut self, pattern: &GraphPattern) -> Built {
-        let (schema, question) = self.question(pattern);
-        Ok(self.add(Box::new(StaticRelation::new(question)), vec![], schema, format!("static {{ {pattern} }}")))
+    pub(super) fn static_relation(&mut self, pattern: &GraphPattern, each_graph: Option<&Variable>) -> Built {
+        let default = self.static_default();
+        let (mut schema, mut question) = self.question(pattern, default, vec![]);
+        let label = match each_graph {
+            Some(variable) => format!("static in each graph {variable} {{ {pattern} }}"),
+            None => format!("static {{ {pattern} }}"),
+        };
+        if let Some(variable) = each_graph {
+            question = question.in_each_graph(variable.clone());
+            let certain = scope::certain(pattern);
+            let is_certain = |v: &Variable| certain.contains(v) || v == variable;
+            schema = question.variables().iter().map(|v| (self.vars.id(v), is_certain(v))).collect();
+        }
+        Ok(self.add(Box::new(Reevaluated::new(question, true)), vec![], schema, label))
     }
 
-    fn reevaluated(&mut self, pattern: &GraphPattern, reason: &str) -> Built {
-        if self.query.semantics == ContentSemantics::Bag {
+    fn reevaluated(&mut self, pattern: &GraphPattern, window: Option<usize>, reason: &str) -> Built {
+        // What a closure path reaches does not depend on how often a triple is there.
+        let is_path = matches!(pattern, GraphPattern::Path { .. });
+        if self.query.semantics == ContentSemantics::Bag && !is_path {
             return Err(PlanError::NeedsSet { what: reason.to_owned() });
         }
         self.reevaluates = true;
+        let default = match window {
+            Some(clause) => vec![Source::Window(self.host.window_with_content(clause))],
+            None => {
+                let DefaultGraph { windows, with_static } = &self.query.default_graph;
+                let mut parts: Vec<_> =
+                    windows.iter().map(|clause| Source::Window(self.host.window_with_content(*clause))).collect();
+                if *with_static || self.from_graphs().is_some() {
+                    parts.extend(self.static_default());
+                }
+                parts
+            }
+        };
         let mut windows = Vec::new();
         for (clause, window) in self.query.windows.iter().enumerate() {
             let name = self.dictionary.intern_pinned(window.name.as_ref().into());
             windows.push((name, self.host.window_with_content(clause)));
         }
-        let (schema, question) = self.question(pattern);
+        let (schema, question) = self.question(pattern, default, windows);
         let label = format!("re-evaluated ({reason}) {{ {pattern} }}");
-        Ok(self.add(Box::new(Reevaluated::new(question, windows)), vec![], schema, label))
+        Ok(self.add(Box::new(Reevaluated::new(question, false)), vec![], schema, label))
     }
 
-    fn question(&mut self, pattern: &GraphPattern) -> (Schema, Question) {
+    fn now(&mut self, variable: &Variable) -> usize {
+        self.reevaluates = true;
+        let schema = [(self.vars.id(variable), true)].into_iter().collect();
+        self.add(Box::new(Now::default()), vec![], schema, "the instant of the evaluation".into())
+    }
+
+    fn from_graphs(&self) -> Option<&[NamedNode]> {
+        self.query.query.dataset().map(|dataset| dataset.default.as_slice()).filter(|graphs| !graphs.is_empty())
+    }
+
+    /// The graphs that FROM names, or the static default graph.
+    fn static_default(&mut self) -> Vec<Source> {
+        let Some(graphs) = self.from_graphs().map(<[_]>::to_vec) else { return vec![Source::StaticDefault] };
+        graphs.iter().map(|name| Source::Graph(self.dictionary.intern_pinned(name.as_ref().into()))).collect()
+    }
+
+    fn question(
+        &mut self,
+        pattern: &GraphPattern,
+        default: Vec<Source>,
+        windows: Vec<(TermId, usize)>,
+    ) -> (Schema, Question) {
         let variables: Vec<Variable> = scope::in_scope(pattern).into_iter().collect();
         let certain = scope::certain(pattern);
         let schema = variables.iter().map(|v| (self.vars.id(v), certain.contains(v))).collect();
         let mut aggregates = Vec::new();
         custom_aggregates(pattern, &mut aggregates);
-        let query = &self.query.query;
-        let mut dataset = query.dataset().cloned();
-        if let Some(named) = dataset.as_mut().and_then(|dataset| dataset.named.as_mut()) {
-            named.extend(self.query.windows.iter().map(|window| window.name.clone()));
-        }
-        let question = Question::new(pattern.clone(), variables, dataset, query.base_iri().cloned(), &aggregates);
-        (schema, question)
+        let named = self.query.query.dataset().and_then(|dataset| dataset.named.as_ref());
+        let named =
+            named.map(|names| names.iter().map(|name| self.dictionary.intern_pinned(name.as_ref().into())).collect());
+        let base = self.query.query.base_iri().cloned();
+        let sources = Sources { default, named, windows };
+        (schema, Question::new(pattern.clone(), variables, sources, base, &aggregates))
     }
-}
-
-fn unstable_in(query: &Query) -> Option<String> {
-    let (Query::Select { pattern, .. }
-    | Query::Construct { pattern, .. }
-    | Query::Describe { pattern, .. }
-    | Query::Ask { pattern, .. }) = query;
-    scope::unstable_function(pattern)
 }
 
 fn aggregate_spec(name: &AggregateFunction) -> Option<AggregateSpec> {

@@ -2,10 +2,10 @@
 
 use super::build::{Builder, Built, Host, NodeKind, PlanNode, Retraction};
 use super::error::PlanError;
-use super::logical::{Place, Plan};
+use super::logical::{LeafPlan, Place, Plan};
 use super::scope;
 use crate::join::{BufferSource, BufferSpec, JoinFilter, JoinNode, RetractionMode};
-use crate::leaf::{LeafPattern, PatternSlot};
+use crate::leaf::{LeafPattern, OriginPattern, PatternSlot};
 use crate::model::{Schema, VarId};
 use spargebra::algebra::{Expression, GraphPattern};
 
@@ -21,8 +21,8 @@ impl<H: Host> Builder<'_, H> {
             return self.join(&outer, filters, true);
         }
         match inputs {
-            [] => self.static_relation(&GraphPattern::Bgp { patterns: vec![] }),
-            [only] if !matches!(only, Plan::Leaf { .. }) => {
+            [] => self.static_relation(&GraphPattern::Bgp { patterns: vec![] }, None),
+            [only] if !matches!(only, Plan::Leaf(_)) => {
                 let mut node = self.build(only, retracts)?;
                 for condition in filters {
                     node = self.filter(node, condition)?;
@@ -38,21 +38,18 @@ impl<H: Host> Builder<'_, H> {
         let mut labels = Vec::new();
         for input in inputs {
             match input {
-                Plan::Leaf { window, places } => {
-                    let (leaf, schema) = self.leaf(*window, places);
+                Plan::Leaf(plan) => {
+                    let (leaf, schema) = self.leaf(plan);
                     join.leaves.push((join.specs.len(), leaf));
-                    join.add(BufferSource::Leaf(leaf), &schema)?;
-                    labels.push(format!(
-                        "{}: {} in {}",
-                        join.specs.len() - 1,
-                        triple_text(places),
-                        self.query.windows[*window].name
-                    ));
+                    join.add(BufferSource::Leaf(leaf), &schema, false)?;
+                    let window = &self.query.windows[plan.window].name;
+                    labels.push(format!("{}: {} in {window}", join.specs.len() - 1, leaf_text(plan)));
                 }
                 other => {
                     let node = self.build(other, true)?;
                     let schema = self.nodes[node].schema.clone();
-                    join.add(BufferSource::Input(join.inputs.len()), &schema)?;
+                    let is_static = matches!(other, Plan::Static { .. } | Plan::Now { .. });
+                    join.add(BufferSource::Input(join.inputs.len()), &schema, is_static)?;
                     join.inputs.push(node);
                     labels.push(format!("{}: input {}", join.specs.len() - 1, join.inputs.len() - 1));
                 }
@@ -69,13 +66,9 @@ impl<H: Host> Builder<'_, H> {
             JoinNode::new(&join.specs, join.vars.len(), compiled, retraction, self.options.probing, self.host.leaves());
         let filter_text: String = filters.iter().map(|f| format!(" filter {f}")).collect();
         let label = format!("join [{}]{filter_text}", labels.join("; "));
-        Ok(self.add_node(PlanNode {
-            kind: NodeKind::Join(Box::new(node)),
-            inputs: join.inputs,
-            schema,
-            label,
-            leaves: join.leaves,
-        }))
+        let identity = schema.width();
+        let kind = NodeKind::Join(Box::new(node));
+        Ok(self.add_node(PlanNode { kind, inputs: join.inputs, schema, label, leaves: join.leaves, identity }))
     }
 
     /// Joining again costs a probe per further buffer; keeping trees costs memory per result. With
@@ -120,21 +113,30 @@ impl<H: Host> Builder<'_, H> {
         Some((column(smaller)? as u8, column(greater)? as u8))
     }
 
-    fn leaf(&mut self, window: usize, places: &[Place; 3]) -> (usize, Schema) {
+    fn leaf(&mut self, plan: &LeafPlan) -> (usize, Schema) {
         let mut schema = Schema::default();
-        let slots = places.clone().map(|place| match place {
-            Place::Term(term) => PatternSlot::Constant(self.dictionary.intern_pinned(term.as_ref())),
-            Place::Variable(variable) => {
-                let var = self.vars.id(&variable);
-                let column = schema.column(var).unwrap_or_else(|| {
-                    schema.push(var, true);
-                    schema.width() - 1
-                });
-                PatternSlot::Column(column as u8)
-            }
-        });
-        (self.host.leaf(window, LeafPattern::new(slots)), schema)
+        let slots = plan.places.clone().map(|place| self.slot(&place, &mut schema));
+        let graph = plan.graph.as_ref().map(|place| self.slot(place, &mut schema));
+        let time = plan.time.as_ref().map(|variable| column_of(self.vars.id(variable), &mut schema));
+        let pattern = LeafPattern::new(slots, OriginPattern { graph, time });
+        (self.host.leaf(plan.window, pattern), schema)
     }
+
+    fn slot(&mut self, place: &Place, schema: &mut Schema) -> PatternSlot {
+        match place {
+            Place::Term(term) => PatternSlot::Constant(self.dictionary.intern_pinned(term.as_ref())),
+            Place::Variable(variable) => PatternSlot::Column(column_of(self.vars.id(variable), schema)),
+        }
+    }
+}
+
+/// The column of a variable, which is added when it is new.
+fn column_of(var: VarId, schema: &mut Schema) -> u8 {
+    let column = schema.column(var).unwrap_or_else(|| {
+        schema.push(var, true);
+        schema.width() - 1
+    });
+    column as u8
 }
 
 /// Numbers the variables of a join and collects its buffers.
@@ -148,7 +150,7 @@ struct JoinBuilder {
 }
 
 impl JoinBuilder {
-    fn add(&mut self, source: BufferSource, schema: &Schema) -> Result<(), PlanError> {
+    fn add(&mut self, source: BufferSource, schema: &Schema, is_static: bool) -> Result<(), PlanError> {
         let mut columns = Vec::new();
         for (var, certain) in schema.iter() {
             let number = self.vars.iter().position(|v| *v == var).unwrap_or_else(|| {
@@ -163,15 +165,19 @@ impl JoinBuilder {
             }
             columns.push((number as u8, certain));
         }
-        self.specs.push(BufferSpec { source, columns });
+        self.specs.push(BufferSpec { source, columns, is_static });
         Ok(())
     }
 }
 
-fn triple_text(places: &[Place; 3]) -> String {
+fn leaf_text(leaf: &LeafPlan) -> String {
     let text = |place: &Place| match place {
         Place::Term(term) => term.to_string(),
         Place::Variable(variable) => variable.to_string(),
     };
-    places.iter().map(text).collect::<Vec<_>>().join(" ")
+    let triple = leaf.places.iter().map(text).collect::<Vec<_>>().join(" ");
+    match &leaf.graph {
+        Some(graph) => format!("graph {} {{ {triple} }}", text(graph)),
+        None => triple,
+    }
 }

@@ -2,12 +2,16 @@
 
 use crate::expr::CompileError;
 use crate::parse::{Position, position_of_mention};
+use oxrdf::Variable;
+use spargebra::algebra::Expression;
 
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
     #[error("the query reads no window")]
     NoWindow,
+    #[error("no static data binds {variable} to a stream")]
+    NoStream { variable: Variable },
     #[error("{what} is not supported yet")]
     Unsupported { what: String },
     #[error("{what} over a bag window is not supported")]
@@ -20,6 +24,16 @@ pub enum PlanError {
 }
 
 impl PlanError {
+    pub(crate) fn timestamp_argument(argument: &Expression) -> Self {
+        Self::unsupported(format!(
+            "{argument} as an argument of timestamp(…), which takes constants and variables that are always bound,"
+        ))
+    }
+
+    pub(crate) fn timestamp_arguments() -> Self {
+        Self::unsupported("timestamp(…) with other arguments than a triple's three terms or the name of a graph")
+    }
+
     pub(crate) fn unsupported(what: impl Into<String>) -> Self {
         Self::Unsupported { what: what.into() }
     }
@@ -49,6 +63,7 @@ impl PlanError {
             Self::NoWindow => {
                 "add FROM NAMED WINDOW … and a WINDOW block, or a STREAM block, or set the option default_graph"
             }
+            Self::NoStream { .. } => "load the data that names the streams before the query is registered",
             Self::Unsupported { what } => unsupported_hint(what),
             Self::NeedsSet { .. } => "register the query with set semantics",
             Self::Expression(error) => expression_hint(error),
@@ -61,6 +76,7 @@ impl PlanError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::NoWindow => "plan.no_window",
+            Self::NoStream { .. } => "plan.no_stream",
             Self::Unsupported { .. } => "plan.unsupported",
             Self::NeedsSet { .. } => "plan.needs_set",
             Self::Expression(error) => error.code(),
@@ -71,11 +87,11 @@ impl PlanError {
 
 /// The first of these words that is in the message has advice behind it.
 const ADVICE: [(&str, &str); 7] = [
-    ("whose value changes", "take the time, number or name from the data"),
-    ("DESCRIBE", "use CONSTRUCT and say which triples are wanted"),
-    ("inside a window", "put the GRAPH block beside the WINDOW block and join them by a variable"),
-    ("a window inside", "put the WINDOW block beside the GRAPH block and join them by a variable"),
-    ("name of a stream", "name the stream, and write one block for each"),
+    ("streams under", "let the static data name fewer streams, or register several queries"),
+    ("timestamp(…)", "write f:timestamp(?s, ?p, ?o) with the three terms of a pattern of the window"),
+    ("re-evaluated", "compute it outside this part, and use its variable"),
+    ("inside GRAPH in a window", "put this part beside the GRAPH block and join them by a variable"),
+    ("inside GRAPH", "put it beside the GRAPH block and join them by a variable"),
     ("more than", "split the pattern into sub-queries that hand on fewer variables"),
     ("aggregate", "see the reference of queries for the aggregates there are"),
 ];
@@ -89,7 +105,7 @@ fn expression_hint(error: &CompileError) -> &'static str {
     match error {
         CompileError::Exists => "use EXISTS in FILTER",
         CompileError::UnknownFunction { iri } if iri.as_str().ends_with("timestamp") => {
-            "the time of an event is no function: let the producer put it into the data"
+            "the time of a triple is <http://larkc.eu/csparql/sparql/jena/ext#timestamp>(?s, ?p, ?o)"
         }
         CompileError::UnknownFunction { .. } => {
             "functions are those of SPARQL 1.1, and the casts xsd:integer, xsd:decimal, xsd:float, xsd:double, xsd:string, xsd:boolean and xsd:dateTime"

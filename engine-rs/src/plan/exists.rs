@@ -1,12 +1,12 @@
-//! EXISTS as a flag: each one in an expression becomes a column that says whether a match is there.
+//! EXISTS as a match on shared variables.
 //!
-//! SPARQL substitutes the outer mapping into the pattern. For patterns of triples, joins, unions
-//! and filters that is the same as matching on the shared variables, where filters at the top of
-//! the pattern may mention outer variables. Other patterns are left to re-evaluation.
+//! SPARQL substitutes the outer mapping into the pattern. For most patterns that is the same as
+//! matching on the shared variables, where filters at the top of the pattern may mention outer
+//! variables; `is_joinable` says for which. Other patterns are left to re-evaluation.
 
-use super::scope::{Vars, children, free, in_scope};
-use oxrdf::Variable;
-use spargebra::algebra::{Expression, GraphPattern};
+use super::scope::{Vars, certain, children, contains_exists, free, in_scope};
+use spargebra::algebra::{Expression, GraphPattern, PropertyPathExpression};
+use spargebra::term::TermPattern;
 
 /// The pattern of an EXISTS and the condition a match must satisfy together with the outer mapping.
 pub(super) struct Correlated {
@@ -17,72 +17,67 @@ pub(super) struct Correlated {
 /// Takes an EXISTS pattern apart; `None` when matching on shared variables would not be the same.
 pub(super) fn correlate(pattern: &GraphPattern, outer: &Vars) -> Option<Correlated> {
     let (inner, conditions) = strip_filters(pattern);
-    let plain = is_plain(inner) && free(inner).is_disjoint(outer);
-    if !plain || conditions.iter().any(super::scope::contains_exists) {
+    if !is_joinable(inner, outer) || !free(inner).is_disjoint(outer) {
         return None;
     }
     let condition = conditions.into_iter().reduce(|a, b| Expression::And(a.into(), b.into()));
     Some(Correlated { pattern: inner.clone(), condition })
 }
 
+/// Filters that contain EXISTS stay where they are.
 fn strip_filters(pattern: &GraphPattern) -> (&GraphPattern, Vec<Expression>) {
     let mut conditions = Vec::new();
     let mut inner = pattern;
-    while let GraphPattern::Filter { expr, inner: next } = inner {
+    while let GraphPattern::Filter { expr, inner: next } = inner
+        && !contains_exists(expr)
+    {
         conditions.push(expr.clone());
         inner = next;
     }
     (inner, conditions)
 }
 
-fn is_plain(pattern: &GraphPattern) -> bool {
+/// Whether a solution of the pattern with the outer mapping put in is the same as a solution that
+/// agrees with it. Variables of expressions are checked by [`free`].
+fn is_joinable(pattern: &GraphPattern, outer: &Vars) -> bool {
+    let shared_with = |part: &GraphPattern| -> Vars { &in_scope(part) & outer };
     let own = match pattern {
-        GraphPattern::Bgp { .. } | GraphPattern::Path { .. } | GraphPattern::Values { .. } => true,
-        GraphPattern::Join { .. } | GraphPattern::Union { .. } | GraphPattern::Graph { .. } => true,
-        GraphPattern::Filter { expr, .. } => !super::scope::contains_exists(expr),
-        _ => false,
-    };
-    own && children(pattern).into_iter().all(is_plain)
-}
-
-/// Replaces each EXISTS by a variable; gives the patterns in order.
-pub(super) fn replace(
-    expression: &Expression,
-    name: &mut impl FnMut() -> Variable,
-    found: &mut Vec<(Variable, GraphPattern)>,
-) -> Expression {
-    use Expression as E;
-    let mut again = |e: &Expression| replace(e, name, found);
-    match expression {
-        E::Exists(pattern) => {
-            let flag = name();
-            found.push((flag.clone(), pattern.as_ref().clone()));
-            E::Variable(flag)
+        GraphPattern::Bgp { .. } | GraphPattern::Values { .. } => true,
+        // A term that is not in the graph has a path of length zero to itself once it is put in.
+        GraphPattern::Path { subject, path, object } => {
+            !may_be_empty(path) || ![subject, object].into_iter().any(|end| is_one_of(end, outer))
         }
-        E::NamedNode(_) | E::Literal(_) | E::Variable(_) | E::Bound(_) => expression.clone(),
-        E::Or(a, b) => E::Or(again(a).into(), again(b).into()),
-        E::And(a, b) => E::And(again(a).into(), again(b).into()),
-        E::Equal(a, b) => E::Equal(again(a).into(), again(b).into()),
-        E::SameTerm(a, b) => E::SameTerm(again(a).into(), again(b).into()),
-        E::Greater(a, b) => E::Greater(again(a).into(), again(b).into()),
-        E::GreaterOrEqual(a, b) => E::GreaterOrEqual(again(a).into(), again(b).into()),
-        E::Less(a, b) => E::Less(again(a).into(), again(b).into()),
-        E::LessOrEqual(a, b) => E::LessOrEqual(again(a).into(), again(b).into()),
-        E::Add(a, b) => E::Add(again(a).into(), again(b).into()),
-        E::Subtract(a, b) => E::Subtract(again(a).into(), again(b).into()),
-        E::Multiply(a, b) => E::Multiply(again(a).into(), again(b).into()),
-        E::Divide(a, b) => E::Divide(again(a).into(), again(b).into()),
-        E::UnaryPlus(a) => E::UnaryPlus(again(a).into()),
-        E::UnaryMinus(a) => E::UnaryMinus(again(a).into()),
-        E::Not(a) => E::Not(again(a).into()),
-        E::If(a, b, c) => E::If(again(a).into(), again(b).into(), again(c).into()),
-        E::In(a, list) => E::In(again(a).into(), list.iter().map(again).collect()),
-        E::Coalesce(list) => E::Coalesce(list.iter().map(again).collect()),
-        E::FunctionCall(function, list) => E::FunctionCall(function.clone(), list.iter().map(again).collect()),
-    }
+        GraphPattern::Join { .. } | GraphPattern::Union { .. } | GraphPattern::Graph { .. } => true,
+        GraphPattern::Filter { .. } | GraphPattern::Project { .. } => true,
+        GraphPattern::Distinct { .. } | GraphPattern::Reduced { .. } | GraphPattern::OrderBy { .. } => true,
+        GraphPattern::Extend { variable, .. } => !outer.contains(variable),
+        GraphPattern::LeftJoin { left, right, .. } => shared_with(right).is_subset(&certain(left)),
+        // Variables that are put in no longer count for "the domains are disjoint".
+        GraphPattern::Minus { left, right } => {
+            let both = &certain(left) & &certain(right);
+            shared_with(right).is_subset(&certain(left)) && !both.is_subset(outer)
+        }
+        GraphPattern::Group { inner, variables, .. } => {
+            let certain = certain(inner);
+            shared_with(inner).iter().all(|v| variables.contains(v) && certain.contains(v))
+        }
+        GraphPattern::Slice { inner, .. } => shared_with(inner).is_empty(),
+        GraphPattern::Service { .. } => false,
+    };
+    own && children(pattern).into_iter().all(|child| is_joinable(child, outer))
 }
 
-/// The variables a pattern offers to an EXISTS beside it.
-pub(super) fn outer_variables(pattern: &GraphPattern) -> Vars {
-    in_scope(pattern)
+fn is_one_of(term: &TermPattern, vars: &Vars) -> bool {
+    matches!(term, TermPattern::Variable(variable) if vars.contains(variable))
+}
+
+fn may_be_empty(path: &PropertyPathExpression) -> bool {
+    use PropertyPathExpression as P;
+    match path {
+        P::NamedNode(_) | P::NegatedPropertySet(_) => false,
+        P::ZeroOrMore(_) | P::ZeroOrOne(_) => true,
+        P::Reverse(inner) | P::OneOrMore(inner) => may_be_empty(inner),
+        // The middle of a sequence is not put in, so one empty part is enough to reach its end.
+        P::Sequence(a, b) | P::Alternative(a, b) => may_be_empty(a) || may_be_empty(b),
+    }
 }

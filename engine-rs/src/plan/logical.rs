@@ -2,6 +2,7 @@
 
 use oxrdf::{NamedNode, Term, Variable};
 use spargebra::algebra::{AggregateExpression, Expression, GraphPattern, OrderExpression};
+use spargebra::term::NamedNodePattern;
 
 /// A term or a variable in a triple pattern over a window.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -10,25 +11,47 @@ pub(crate) enum Place {
     Variable(Variable),
 }
 
+/// A triple pattern over a window, and what it asks of the event a triple came in.
+#[derive(Clone, Debug)]
+pub(crate) struct LeafPlan {
+    pub window: usize,
+    pub places: [Place; 3],
+    pub graph: Option<Place>,
+    pub time: Option<Variable>,
+}
+
+impl LeafPlan {
+    pub(crate) fn variables(&self) -> impl Iterator<Item = &Variable> {
+        let placed = self.places.iter().chain(&self.graph).filter_map(|place| match place {
+            Place::Variable(variable) => Some(variable),
+            Place::Term(_) => None,
+        });
+        placed.chain(&self.time)
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) enum Plan {
-    Leaf {
-        window: usize,
-        places: [Place; 3],
-    },
+    Leaf(LeafPlan),
     /// Inputs joined; filters that hold for the joined mapping.
     Join {
         inputs: Vec<Plan>,
         filters: Vec<Expression>,
     },
-    /// Evaluated once over the static graphs.
+    /// Evaluated once over the static graphs; with a variable, in each of the named ones by itself.
     Static {
         pattern: GraphPattern,
+        each_graph: Option<Variable>,
     },
-    /// Evaluated anew at each instant, for this reason.
+    /// Evaluated anew at each instant, for this reason; `window` is its default graph, if it stands in one.
     Reevaluated {
         pattern: GraphPattern,
-        reason: String,
+        window: Option<usize>,
+        reason: &'static str,
+    },
+    /// One mapping: the instant of the evaluation.
+    Now {
+        variable: Variable,
     },
     Filter {
         inner: Box<Plan>,
@@ -79,6 +102,10 @@ pub(crate) enum Plan {
 }
 
 impl Plan {
+    pub(crate) fn of_static(pattern: GraphPattern) -> Self {
+        Self::Static { pattern, each_graph: None }
+    }
+
     /// A join of these inputs, joins among them taken apart.
     pub(crate) fn join(plans: impl IntoIterator<Item = Plan>) -> Self {
         let mut inputs = Vec::new();
@@ -101,6 +128,28 @@ impl Plan {
 pub(crate) enum Dataset {
     Default,
     Window(usize),
+    /// The events of a window whose graph has this name.
+    EventGraph(usize, Place),
     Graph(NamedNode),
     EachGraph(Variable),
+}
+
+impl Dataset {
+    /// The window whose events are looked at, if it is one.
+    pub(crate) fn window(&self) -> Option<usize> {
+        match self {
+            Self::Window(window) | Self::EventGraph(window, _) => Some(*window),
+            _ => None,
+        }
+    }
+}
+
+/// Several windows under one name: `WINDOW ?w`, or `STREAM ?s` whose streams static data names.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct WindowFamily {
+    /// What stands for the family in the query.
+    pub name: NamedNodePattern,
+    pub variable: Variable,
+    /// Each window, and what the variable is bound to there.
+    pub members: Vec<(usize, NamedNode)>,
 }

@@ -1,8 +1,9 @@
-//! Property paths without closure are joins and unions; the others are re-evaluated.
+//! Property paths without closure are joins, unions and DISTINCT; the others are re-evaluated.
 
+use super::translate::{open_blank, single_value};
 use oxrdf::Variable;
 use spargebra::algebra::{Expression, GraphPattern, PropertyPathExpression};
-use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern};
+use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern};
 
 /// Makes variables the user cannot have written.
 #[derive(Debug, Default)]
@@ -46,7 +47,85 @@ pub(super) fn unfold(
             let inner = step(subject, predicate.into(), object);
             Some(GraphPattern::Filter { expr: Expression::Not(is_listed.into()), inner: inner.into() })
         }
-        P::ZeroOrMore(_) | P::OneOrMore(_) | P::ZeroOrOne(_) => None,
+        P::ZeroOrOne(inner) => zero_or_one(subject, inner, object, fresh),
+        // What begins or ends at a term reaches that term, even if the graph does not have it.
+        P::ZeroOrMore(inner) if !is_open(subject) || !is_open(object) => {
+            let more = P::OneOrMore(inner.clone());
+            let (subject, object) = (open_blank(subject), open_blank(object));
+            let one = GraphPattern::Path { subject: subject.clone(), path: more, object: object.clone() };
+            or_nothing(&subject, &object, one, fresh)
+        }
+        P::ZeroOrMore(_) | P::OneOrMore(_) => None,
+    }
+}
+
+fn is_open(term: &TermPattern) -> bool {
+    matches!(term, TermPattern::Variable(_) | TermPattern::BlankNode(_))
+}
+
+/// The path or nothing: each pair once, and every node of the graph with itself.
+fn zero_or_one(
+    subject: &TermPattern,
+    path: &PropertyPathExpression,
+    object: &TermPattern,
+    fresh: &mut FreshVariables,
+) -> Option<GraphPattern> {
+    let (subject, object) = (open_blank(subject), open_blank(object));
+    let one = unfold(&subject, path, &object, fresh)?;
+    or_nothing(&subject, &object, one, fresh)
+}
+
+fn or_nothing(
+    subject: &TermPattern,
+    object: &TermPattern,
+    one: GraphPattern,
+    fresh: &mut FreshVariables,
+) -> Option<GraphPattern> {
+    let zero = match (subject, object) {
+        (TermPattern::Variable(s), TermPattern::Variable(o)) if s == o => return Some(nodes(s, fresh)),
+        (TermPattern::Variable(s), TermPattern::Variable(o)) => GraphPattern::Extend {
+            inner: nodes(s, fresh).into(),
+            variable: o.clone(),
+            expression: Expression::Variable(s.clone()),
+        },
+        (TermPattern::Variable(variable), constant) | (constant, TermPattern::Variable(variable)) => {
+            single_value(variable, ground(constant)?)
+        }
+        (s, o) if s == o => GraphPattern::Bgp { patterns: vec![] },
+        _ => return Some(distinct(one, vec![])),
+    };
+    let ends = [subject, object].into_iter().filter_map(|end| match end {
+        TermPattern::Variable(variable) => Some(variable.clone()),
+        _ => None,
+    });
+    let either = GraphPattern::Union { left: zero.into(), right: one.into() };
+    Some(distinct(either, ends.collect()))
+}
+
+/// Every subject and object of the graph, once.
+fn nodes(variable: &Variable, fresh: &mut FreshVariables) -> GraphPattern {
+    let mut side = |is_subject: bool| {
+        let (predicate, other) = (fresh.next("path"), TermPattern::from(fresh.next("path")));
+        let node = TermPattern::from(variable.clone());
+        let pattern =
+            if is_subject { step(&node, predicate.into(), &other) } else { step(&other, predicate.into(), &node) };
+        GraphPattern::Project { inner: pattern.into(), variables: vec![variable.clone()] }
+    };
+    let (subjects, objects) = (side(true), side(false));
+    let all = GraphPattern::Union { left: subjects.into(), right: objects.into() };
+    GraphPattern::Distinct { inner: all.into() }
+}
+
+fn distinct(inner: GraphPattern, variables: Vec<Variable>) -> GraphPattern {
+    let project = GraphPattern::Project { inner: inner.into(), variables };
+    GraphPattern::Distinct { inner: project.into() }
+}
+
+fn ground(term: &TermPattern) -> Option<GroundTerm> {
+    match term {
+        TermPattern::NamedNode(node) => Some(node.clone().into()),
+        TermPattern::Literal(literal) => Some(literal.clone().into()),
+        _ => None,
     }
 }
 

@@ -11,10 +11,8 @@ use spargebra::algebra::GraphPattern;
 pub(super) fn is_plain(plan: &Plan) -> bool {
     match plan {
         Plan::Filter { inner, .. } | Plan::Extend { inner, .. } => is_plain(inner),
-        Plan::Join { inputs, .. } => {
-            inputs.iter().all(|input| matches!(input, Plan::Leaf { .. } | Plan::Static { .. }))
-        }
-        Plan::Leaf { .. } => true,
+        Plan::Join { inputs, .. } => inputs.iter().all(|input| matches!(input, Plan::Leaf(_) | Plan::Static { .. })),
+        Plan::Leaf(_) => true,
         _ => false,
     }
 }
@@ -24,11 +22,10 @@ pub(super) fn hides_nothing(plan: &Plan, shown: &[Variable]) -> bool {
     match plan {
         Plan::Filter { inner, .. } | Plan::Extend { inner, .. } => hides_nothing(inner, shown),
         Plan::Join { inputs, .. } => inputs.iter().all(|input| hides_nothing(input, shown)),
-        Plan::Leaf { places, .. } => places.iter().all(|place| match place {
-            Place::Variable(variable) => shown.contains(variable),
-            Place::Term(_) => true,
-        }),
-        Plan::Static { pattern } => scope::in_scope(pattern).iter().all(|v| shown.contains(v)) && is_set(pattern),
+        Plan::Leaf(leaf) => leaf.variables().all(|variable| shown.contains(variable)),
+        Plan::Static { pattern, each_graph } => {
+            each_graph.is_none() && scope::in_scope(pattern).iter().all(|v| shown.contains(v)) && is_set(pattern)
+        }
         _ => false,
     }
 }
@@ -36,8 +33,8 @@ pub(super) fn hides_nothing(plan: &Plan, shown: &[Variable]) -> bool {
 /// Whether a row can be there although every window is empty, other than the row of an empty group.
 pub(super) fn may_outlive_windows(plan: &Plan) -> bool {
     match plan {
-        Plan::Leaf { .. } => false,
-        Plan::Static { .. } | Plan::Reevaluated { .. } => true,
+        Plan::Leaf(_) => false,
+        Plan::Static { .. } | Plan::Reevaluated { .. } | Plan::Now { .. } => true,
         Plan::Join { inputs, .. } => inputs.iter().all(may_outlive_windows),
         Plan::Union { inputs } => inputs.iter().any(may_outlive_windows),
         Plan::Optional { left, .. } | Plan::Minus { left, .. } | Plan::Mark { left, .. } => may_outlive_windows(left),

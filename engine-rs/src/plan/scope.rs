@@ -182,19 +182,87 @@ pub(super) fn certain(pattern: &GraphPattern) -> Vars {
     }
 }
 
-/// A function in the pattern whose value is not a function of the mapping: it could not be taken back.
-pub(super) fn unstable_function(pattern: &GraphPattern) -> Option<String> {
+/// The time of an event, by one of its triples or by the name of its graph.
+pub(super) const TIMESTAMP_FUNCTIONS: [&str; 2] =
+    ["http://larkc.eu/csparql/sparql/jena/ext#timestamp", "urn:whorl:fn:timestamp"];
+
+pub(super) fn is_timestamp(function: &Function) -> bool {
+    matches!(function, Function::Custom(iri) if TIMESTAMP_FUNCTIONS.contains(&iri.as_str()))
+}
+
+/// Whether the value is not a function of the mapping alone.
+pub(super) fn is_volatile(expression: &Expression) -> bool {
+    calls(expression, &|function| draws(function) || asks(function))
+}
+
+/// Whether the expression asks for the instant of the evaluation or the time of an event.
+pub(super) fn asks_time(expression: &Expression) -> bool {
+    calls(expression, &asks)
+}
+
+fn asks(function: &Function) -> bool {
+    matches!(function, Function::Now) || is_timestamp(function)
+}
+
+/// Functions that give something new for each solution.
+fn draws(function: &Function) -> bool {
+    matches!(function, Function::Rand | Function::Uuid | Function::StrUuid | Function::BNode)
+}
+
+fn calls(expression: &Expression, wanted: &impl Fn(&Function) -> bool) -> bool {
+    let mut found = false;
+    visit_expression(expression, &mut |e| {
+        found |= matches!(e, Expression::FunctionCall(function, _) if wanted(function));
+    });
+    found
+}
+
+/// A function in the pattern whose value re-evaluation does not know, or could not hold steady.
+pub(super) fn drawing_function(pattern: &GraphPattern) -> Option<String> {
     let mut found = None;
     for expression in expressions(pattern) {
         visit_expression(expression, &mut |e| match e {
-            Expression::FunctionCall(function, _) if is_unstable(function) => found = Some(function.to_string()),
-            Expression::Exists(inner) => found = found.take().or_else(|| unstable_function(inner)),
+            Expression::FunctionCall(function, _) if draws(function) || asks(function) => {
+                found = Some(function.to_string());
+            }
+            Expression::Exists(inner) => found = found.take().or_else(|| drawing_function(inner)),
             _ => {}
         });
     }
-    found.or_else(|| children(pattern).into_iter().find_map(unstable_function))
+    found.or_else(|| children(pattern).into_iter().find_map(drawing_function))
 }
 
-fn is_unstable(function: &Function) -> bool {
-    matches!(function, Function::Rand | Function::Now | Function::Uuid | Function::StrUuid | Function::BNode)
+/// The expression with some of its parts replaced; where `change` gives nothing, the parts inside are tried.
+/// Patterns inside EXISTS stay as they are.
+pub(super) fn rewrite(
+    expression: &Expression,
+    change: &mut dyn FnMut(&Expression) -> Option<Expression>,
+) -> Expression {
+    use Expression as E;
+    if let Some(changed) = change(expression) {
+        return changed;
+    }
+    let mut again = |e: &Expression| rewrite(e, change);
+    match expression {
+        E::NamedNode(_) | E::Literal(_) | E::Variable(_) | E::Bound(_) | E::Exists(_) => expression.clone(),
+        E::Or(a, b) => E::Or(again(a).into(), again(b).into()),
+        E::And(a, b) => E::And(again(a).into(), again(b).into()),
+        E::Equal(a, b) => E::Equal(again(a).into(), again(b).into()),
+        E::SameTerm(a, b) => E::SameTerm(again(a).into(), again(b).into()),
+        E::Greater(a, b) => E::Greater(again(a).into(), again(b).into()),
+        E::GreaterOrEqual(a, b) => E::GreaterOrEqual(again(a).into(), again(b).into()),
+        E::Less(a, b) => E::Less(again(a).into(), again(b).into()),
+        E::LessOrEqual(a, b) => E::LessOrEqual(again(a).into(), again(b).into()),
+        E::Add(a, b) => E::Add(again(a).into(), again(b).into()),
+        E::Subtract(a, b) => E::Subtract(again(a).into(), again(b).into()),
+        E::Multiply(a, b) => E::Multiply(again(a).into(), again(b).into()),
+        E::Divide(a, b) => E::Divide(again(a).into(), again(b).into()),
+        E::UnaryPlus(a) => E::UnaryPlus(again(a).into()),
+        E::UnaryMinus(a) => E::UnaryMinus(again(a).into()),
+        E::Not(a) => E::Not(again(a).into()),
+        E::If(a, b, c) => E::If(again(a).into(), again(b).into(), again(c).into()),
+        E::In(a, list) => E::In(again(a).into(), list.iter().map(again).collect()),
+        E::Coalesce(list) => E::Coalesce(list.iter().map(again).collect()),
+        E::FunctionCall(function, list) => E::FunctionCall(function.clone(), list.iter().map(again).collect()),
+    }
 }

@@ -1,25 +1,30 @@
 //! SPARQL algebra → logical plan.
+//!
+//! What reads only static data stays one pattern; what reads windows becomes leaves, joins and the
+//! operators above them; what no operator can do is left to re-evaluation, with a reason.
 
 use super::error::PlanError;
-use super::exists::{self, correlate};
-use super::logical::{Dataset, Place, Plan};
+use super::logical::{Dataset, LeafPlan, Place, Plan, WindowFamily};
 use super::paths::{FreshVariables, unfold};
-use super::scope::{self, children, contains_exists, expressions, graph_variable};
-use crate::parse::WindowClause;
+use super::scope::{self, Vars, children, contains_exists, expressions, is_volatile};
+use crate::parse::{ContentSemantics, ContinuousQuery};
 use oxrdf::{Term, Variable};
-use spargebra::algebra::{Expression, GraphPattern};
-use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern};
+use spargebra::algebra::{AggregateExpression, Expression, GraphPattern};
+use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern};
+
+const BLANK_PREFIX: &str = "_whorl_blank_";
 
 pub(super) struct Translator<'a> {
-    pub windows: &'a [WindowClause],
+    pub query: &'a ContinuousQuery,
+    pub families: &'a [WindowFamily],
     pub fresh: FreshVariables,
 }
 
-type Planned = Result<Plan, PlanError>;
+pub(super) type Planned = Result<Plan, PlanError>;
 
 impl Translator<'_> {
     pub(super) fn plan(&mut self, pattern: &GraphPattern, dataset: &Dataset) -> Planned {
-        if !self.reads_window(pattern, dataset) {
+        if self.is_static(pattern, dataset) {
             return Ok(static_parts(pattern, dataset));
         }
         match pattern {
@@ -39,7 +44,7 @@ impl Translator<'_> {
                 let inputs = vec![self.plan(left, dataset)?, self.plan(right, dataset)?];
                 Ok(Plan::Union { inputs })
             }
-            GraphPattern::Graph { name, inner } => self.graph(name, inner),
+            GraphPattern::Graph { name, inner } => self.graph(name, inner, dataset),
             GraphPattern::Extend { inner, variable, expression } => {
                 self.extend(pattern, inner, variable, expression, dataset)
             }
@@ -60,83 +65,176 @@ impl Translator<'_> {
             GraphPattern::Group { inner, variables, aggregates } => {
                 self.group(pattern, inner, variables, aggregates, dataset)
             }
-            GraphPattern::Values { .. } => Ok(static_parts(pattern, dataset)),
+            GraphPattern::Values { .. } => unreachable!("values are static"),
             GraphPattern::Service { .. } => Err(PlanError::unsupported("SERVICE")),
         }
     }
 
-    /// Refuses GRAPH inside a window block: it would read static graphs, and not what it stands in.
-    pub(super) fn check_graphs(&self, pattern: &GraphPattern, in_window: bool) -> Result<(), PlanError> {
-        let mut inside = in_window;
-        if let GraphPattern::Graph { name, .. } = pattern {
-            if in_window {
-                return Err(PlanError::unsupported("GRAPH inside a window"));
-            }
-            inside = self.window_named(name).is_some();
+    /// Whether the pattern is nothing but triples of static data, joined: then the evaluator of static data
+    /// is asked once. Expressions are ours everywhere, so that they mean the same on static data and on streams.
+    pub(super) fn is_static(&self, pattern: &GraphPattern, dataset: &Dataset) -> bool {
+        if let GraphPattern::Graph { name, inner } = pattern {
+            return match self.inside_graph(name, dataset) {
+                Dataset::Window(_) => false,
+                Dataset::EachGraph(_) if !is_plain(inner) => false,
+                inside => self.family(name).is_none() && self.is_static(inner, &inside),
+            };
         }
+        let reads_stream = reads_triples(pattern) && self.is_streaming(dataset);
+        !reads_stream
+            && expressions(pattern).is_empty()
+            && !matches!(pattern, GraphPattern::Group { .. })
+            && children(pattern).into_iter().all(|child| self.is_static(child, dataset))
+    }
+
+    /// Whether the pattern reads no window, and gives the same whenever it is asked.
+    fn is_steady(&self, pattern: &GraphPattern, dataset: &Dataset) -> bool {
+        if let GraphPattern::Graph { name, inner } = pattern {
+            let inside = self.inside_graph(name, dataset);
+            return inside.window().is_none() && self.family(name).is_none() && self.is_steady(inner, &inside);
+        }
+        let mut patterns = children(pattern);
         for expression in expressions(pattern) {
-            let mut patterns = Vec::new();
             scope::visit_expression(expression, &mut |e| {
                 if let Expression::Exists(pattern) = e {
                     patterns.push(pattern);
                 }
             });
-            patterns.into_iter().try_for_each(|pattern| self.check_graphs(pattern, inside))?;
         }
-        children(pattern).into_iter().try_for_each(|child| self.check_graphs(child, inside))
+        let reads_stream = reads_triples(pattern) && self.is_streaming(dataset);
+        !reads_stream
+            && !expressions(pattern).into_iter().any(is_volatile)
+            && patterns.into_iter().all(|part| self.is_steady(part, dataset))
     }
 
-    fn reads_window(&self, pattern: &GraphPattern, dataset: &Dataset) -> bool {
-        if matches!(dataset, Dataset::Window(_))
-            && matches!(pattern, GraphPattern::Bgp { patterns } if !patterns.is_empty())
-        {
-            return true;
+    fn is_streaming(&self, dataset: &Dataset) -> bool {
+        match dataset {
+            Dataset::Window(_) | Dataset::EventGraph(..) => true,
+            Dataset::Default => !self.query.default_graph.windows.is_empty(),
+            Dataset::Graph(_) | Dataset::EachGraph(_) => false,
         }
-        if matches!(dataset, Dataset::Window(_)) && matches!(pattern, GraphPattern::Path { .. }) {
-            return true;
-        }
-        if let GraphPattern::Graph { name, inner } = pattern {
-            let inside = self.window_named(name).map_or_else(|| static_dataset(name), Dataset::Window);
-            return self.reads_window(inner, &inside);
-        }
-        let in_exists =
-            expressions(pattern).into_iter().any(|expression| self.exists_reads_window(expression, dataset));
-        in_exists || children(pattern).into_iter().any(|child| self.reads_window(child, dataset))
-    }
-
-    fn exists_reads_window(&self, expression: &Expression, dataset: &Dataset) -> bool {
-        let mut found = false;
-        scope::visit_expression(expression, &mut |e| {
-            if let Expression::Exists(pattern) = e {
-                found |= self.reads_window(pattern, dataset);
-            }
-        });
-        found
     }
 
     fn window_named(&self, name: &NamedNodePattern) -> Option<usize> {
         let NamedNodePattern::NamedNode(name) = name else { return None };
-        self.windows.iter().position(|window| window.name == *name)
+        self.query.windows.iter().position(|window| window.name == *name)
     }
 
-    fn graph(&mut self, name: &NamedNodePattern, inner: &GraphPattern) -> Planned {
+    fn family(&self, name: &NamedNodePattern) -> Option<&WindowFamily> {
+        self.families.iter().find(|family| family.name == *name)
+    }
+
+    /// What a pattern inside `GRAPH name` looks at.
+    fn inside_graph(&self, name: &NamedNodePattern, outside: &Dataset) -> Dataset {
         if let Some(window) = self.window_named(name) {
-            return self.plan(inner, &Dataset::Window(window));
+            return Dataset::Window(window);
         }
-        if let Some(variable) = graph_variable(name) {
-            return Err(PlanError::unsupported(format!("a window inside GRAPH {variable}")));
+        match (outside.window(), name) {
+            (Some(window), NamedNodePattern::NamedNode(name)) => {
+                Dataset::EventGraph(window, Place::Term(name.clone().into()))
+            }
+            (Some(window), NamedNodePattern::Variable(variable)) => {
+                Dataset::EventGraph(window, Place::Variable(variable.clone()))
+            }
+            (None, NamedNodePattern::NamedNode(name)) => Dataset::Graph(name.clone()),
+            (None, NamedNodePattern::Variable(variable)) => Dataset::EachGraph(variable.clone()),
         }
-        self.plan(inner, &static_dataset(name))
+    }
+
+    fn graph(&mut self, name: &NamedNodePattern, inner: &GraphPattern, dataset: &Dataset) -> Planned {
+        if let Some(family) = self.family(name).cloned() {
+            return self.each_window(&family, inner);
+        }
+        match self.inside_graph(name, dataset) {
+            Dataset::EachGraph(variable) if self.is_steady(inner, &Dataset::EachGraph(variable.clone())) => {
+                self.each_graph(variable, inner, dataset)
+            }
+            Dataset::EachGraph(variable) => {
+                let what = format!("a window, or a function whose value changes, inside GRAPH {variable}");
+                Err(PlanError::unsupported(what))
+            }
+            Dataset::EventGraph(window, Place::Variable(graph)) => {
+                let inside = Dataset::EventGraph(window, Place::Variable(graph.clone()));
+                let plan = self.plan(inner, &inside)?;
+                // What reads no triples holds in every graph there is.
+                let is_empty = self.is_static(inner, &inside);
+                Ok(if is_empty { Plan::join([plan, self.event_graphs(window, graph)]) } else { plan })
+            }
+            inside => self.plan(inner, &inside),
+        }
+    }
+
+    /// A pattern in each static graph by itself. A filter that does not look at the graph's name may as well
+    /// stand outside.
+    fn each_graph(&mut self, variable: Variable, pattern: &GraphPattern, dataset: &Dataset) -> Planned {
+        if let GraphPattern::Filter { expr, inner } = pattern
+            && !contains_exists(expr)
+            && !scope::mentioned(expr).contains(&variable)
+        {
+            let outside = GraphPattern::Graph { name: variable.into(), inner: inner.clone() };
+            return self.plan(&GraphPattern::Filter { expr: expr.clone(), inner: outside.into() }, dataset);
+        }
+        Ok(Plan::Static { pattern: pattern.clone(), each_graph: Some(variable) })
+    }
+
+    /// The names of the graphs in a window, each once.
+    fn event_graphs(&mut self, window: usize, graph: Variable) -> Plan {
+        let places = std::array::from_fn(|_| Place::Variable(self.fresh.next("any")));
+        let leaf = Plan::Leaf(LeafPlan { window, places, graph: Some(Place::Variable(graph.clone())), time: None });
+        let names = Plan::Project { inner: leaf.into(), variables: vec![graph] };
+        Plan::Distinct { inner: names.into() }
+    }
+
+    /// The pattern in each window of a family, with the name of the window or of its stream.
+    fn each_window(&mut self, family: &WindowFamily, inner: &GraphPattern) -> Planned {
+        let mut inputs = Vec::new();
+        for (window, value) in &family.members {
+            let plan = self.plan(inner, &Dataset::Window(*window))?;
+            let named = single_value(&family.variable, GroundTerm::NamedNode(value.clone()));
+            inputs.push(Plan::join([plan, Plan::of_static(named)]));
+        }
+        Ok(Plan::Union { inputs })
     }
 
     fn basic(&mut self, patterns: &[TriplePattern], dataset: &Dataset) -> Planned {
-        let Dataset::Window(window) = dataset else { return Err(PlanError::unsupported("a pattern outside windows")) };
         if patterns.iter().any(scope::has_nested_pattern) {
             let pattern = GraphPattern::Bgp { patterns: patterns.to_vec() };
             return self.reevaluated(&pattern, dataset, "triple term in a pattern");
         }
-        let leaf = |pattern: &TriplePattern| Plan::Leaf { window: *window, places: places(pattern) };
-        Ok(Plan::join(patterns.iter().map(leaf)))
+        let leaf = |pattern: &TriplePattern, window: usize, graph: Option<Place>| {
+            Plan::Leaf(LeafPlan { window, places: places(pattern), graph, time: None })
+        };
+        match dataset {
+            Dataset::Window(window) => Ok(Plan::join(patterns.iter().map(|pattern| leaf(pattern, *window, None)))),
+            Dataset::EventGraph(window, graph) => {
+                Ok(Plan::join(patterns.iter().map(|pattern| leaf(pattern, *window, Some(graph.clone())))))
+            }
+            _ => Ok(Plan::join(patterns.iter().map(|pattern| self.merged_leaf(pattern)))),
+        }
+    }
+
+    /// A triple pattern over the default graph that windows are part of: a triple that is in two of
+    /// its parts is there once, unless the windows are bags.
+    fn merged_leaf(&self, pattern: &TriplePattern) -> Plan {
+        let windows = self.query.default_graph.windows.iter();
+        let places = places(pattern);
+        let leaf =
+            |window: &usize| Plan::Leaf(LeafPlan { window: *window, places: places.clone(), graph: None, time: None });
+        let mut inputs: Vec<Plan> = windows.map(leaf).collect();
+        if self.default_has_static_part() {
+            inputs.push(Plan::of_static(GraphPattern::Bgp { patterns: vec![open_blanks(pattern)] }));
+        }
+        match (inputs.len(), self.query.semantics) {
+            (1, _) => inputs.swap_remove(0),
+            (_, ContentSemantics::Bag) => Plan::Union { inputs },
+            (_, ContentSemantics::Set) => Plan::Distinct { inner: Plan::Union { inputs }.into() },
+        }
+    }
+
+    /// FROM names graphs that belong to the default graph; without it the static default graph may.
+    fn default_has_static_part(&self) -> bool {
+        let from = self.query.query.dataset().is_some_and(|dataset| !dataset.default.is_empty());
+        from || self.query.default_graph.with_static
     }
 
     fn optional(
@@ -147,11 +245,33 @@ impl Translator<'_> {
         condition: Option<&Expression>,
         dataset: &Dataset,
     ) -> Planned {
-        if condition.is_some_and(contains_exists) {
-            return self.reevaluated(whole, dataset, "EXISTS in the condition of OPTIONAL");
+        if let Some(condition) = condition.filter(|condition| needs_help(condition)) {
+            return self.optional_with_help(whole, left, right, condition, dataset);
         }
         let (left, right) = (self.plan(left, dataset)?, self.plan(right, dataset)?);
         Ok(Plan::Optional { left: left.into(), right: right.into(), condition: condition.cloned() })
+    }
+
+    /// The condition looks beyond the pair, so the pairs that satisfy it are found by themselves and
+    /// then joined to the left side; as long as every left variable is bound they find their own row.
+    fn optional_with_help(
+        &mut self,
+        whole: &GraphPattern,
+        left: &GraphPattern,
+        right: &GraphPattern,
+        condition: &Expression,
+        dataset: &Dataset,
+    ) -> Planned {
+        let shown = scope::in_scope(left);
+        if scope::certain(left) != shown {
+            return self.reevaluated(whole, dataset, "EXISTS in the condition of OPTIONAL");
+        }
+        let shown = GraphPattern::Project { inner: left.clone().into(), variables: shown.into_iter().collect() };
+        let distinct = GraphPattern::Distinct { inner: shown.into() };
+        let pairs = GraphPattern::Join { left: distinct.into(), right: right.clone().into() };
+        let pairs = GraphPattern::Filter { expr: condition.clone(), inner: pairs.into() };
+        let (left, right) = (self.plan(left, dataset)?, self.plan(&pairs, dataset)?);
+        Ok(Plan::Optional { left: left.into(), right: right.into(), condition: None })
     }
 
     fn filter(
@@ -161,40 +281,29 @@ impl Translator<'_> {
         inner: &GraphPattern,
         dataset: &Dataset,
     ) -> Planned {
-        if contains_exists(condition) {
-            return self.filter_exists(whole, condition, inner, dataset);
-        }
-        let plan = self.plan(inner, dataset)?;
-        Ok(match plan {
-            Plan::Join { inputs, mut filters } => {
-                split_and(condition, &mut filters);
-                Plan::Join { inputs, filters }
-            }
-            other => Plan::Filter { inner: other.into(), condition: condition.clone() },
-        })
-    }
-
-    fn filter_exists(
-        &mut self,
-        whole: &GraphPattern,
-        condition: &Expression,
-        inner: &GraphPattern,
-        dataset: &Dataset,
-    ) -> Planned {
-        let mut found = Vec::new();
-        let fresh = &mut self.fresh;
-        let condition = exists::replace(condition, &mut || fresh.next("exists"), &mut found);
-        let outer = exists::outer_variables(inner);
-        let mut plan = self.plan(inner, dataset)?;
-        for (flag, pattern) in found {
-            let Some(correlated) = correlate(&pattern, &outer) else {
+        if needs_help(condition) {
+            let plan = self.plan(inner, dataset)?;
+            let Some((plan, condition)) = self.help(plan, condition, inner, dataset)? else {
                 return self.reevaluated(whole, dataset, "EXISTS over this pattern");
             };
-            let right = self.plan(&correlated.pattern, dataset)?;
-            plan = Plan::Mark { left: plan.into(), right: right.into(), condition: correlated.condition, flag };
+            let plan = Plan::Filter { inner: plan.into(), condition };
+            return Ok(project(plan, scope::in_scope(inner)));
         }
-        let plan = Plan::Filter { inner: plan.into(), condition };
-        Ok(Plan::Project { inner: plan.into(), variables: outer.into_iter().collect() })
+        let plan = self.plan(inner, dataset)?;
+        // Static data is filtered before it is joined with anything.
+        let Plan::Join { inputs, mut filters } = plan else {
+            return Ok(Plan::Filter { inner: plan.into(), condition: condition.clone() });
+        };
+        // A join around this one sees more variables: only what is always bound here can be checked there.
+        // And what a filter draws must not depend on how far the join has got.
+        let certain = scope::certain(inner);
+        let mut parts = Vec::new();
+        split_and(condition, &mut parts);
+        let joins = |part: &Expression| !is_volatile(part) && scope::mentioned(part).is_subset(&certain);
+        let (early, late): (Vec<_>, Vec<_>) = parts.into_iter().partition(joins);
+        filters.extend(early);
+        let join = Plan::Join { inputs, filters };
+        Ok(late.into_iter().fold(join, |plan, condition| Plan::Filter { inner: plan.into(), condition }))
     }
 
     fn extend(
@@ -205,11 +314,17 @@ impl Translator<'_> {
         expression: &Expression,
         dataset: &Dataset,
     ) -> Planned {
-        if contains_exists(expression) {
-            return self.reevaluated(whole, dataset, "EXISTS in BIND");
+        let plan = self.plan(inner, dataset)?;
+        if !needs_help(expression) {
+            return Ok(Plan::Extend { inner: plan.into(), variable: variable.clone(), expression: expression.clone() });
         }
-        let inner = self.plan(inner, dataset)?;
-        Ok(Plan::Extend { inner: inner.into(), variable: variable.clone(), expression: expression.clone() })
+        let Some((plan, expression)) = self.help(plan, expression, inner, dataset)? else {
+            return self.reevaluated(whole, dataset, "EXISTS over this pattern");
+        };
+        let plan = Plan::Extend { inner: plan.into(), variable: variable.clone(), expression };
+        let mut shown = scope::in_scope(inner);
+        shown.insert(variable.clone());
+        Ok(project(plan, shown))
     }
 
     fn group(
@@ -217,15 +332,29 @@ impl Translator<'_> {
         whole: &GraphPattern,
         inner: &GraphPattern,
         keys: &[Variable],
-        aggregates: &[(Variable, spargebra::algebra::AggregateExpression)],
+        aggregates: &[(Variable, AggregateExpression)],
         dataset: &Dataset,
     ) -> Planned {
-        let expressions: Vec<_> = aggregates.iter().filter_map(|(_, a)| scope::of_aggregate(a)).collect();
-        if expressions.iter().any(|e| contains_exists(e)) {
+        // What an aggregate cannot compute by itself is bound before the groups are made.
+        let mut bound = inner.clone();
+        let mut simple = aggregates.to_vec();
+        for (_, aggregate) in &mut simple {
+            if let AggregateExpression::FunctionCall { expr, .. } = aggregate
+                && needs_help(expr)
+            {
+                let variable = self.fresh.next("value");
+                bound = GraphPattern::Extend {
+                    inner: bound.into(),
+                    variable: variable.clone(),
+                    expression: std::mem::replace(expr, Expression::Variable(variable)),
+                };
+            }
+        }
+        let plan = self.plan(&bound, dataset)?;
+        if matches!(plan, Plan::Reevaluated { .. }) && bound != *inner {
             return self.reevaluated(whole, dataset, "EXISTS in an aggregate");
         }
-        let inner = self.plan(inner, dataset)?;
-        Ok(Plan::Group { inner: inner.into(), keys: keys.to_vec(), aggregates: aggregates.to_vec() })
+        Ok(Plan::Group { inner: plan.into(), keys: keys.to_vec(), aggregates: simple })
     }
 
     /// LIMIT and OFFSET over what ORDER BY, below projection and DISTINCT, has put in order.
@@ -240,9 +369,6 @@ impl Translator<'_> {
         let Some((pattern, order)) = super::modifiers::lift_order(inner) else {
             return self.reevaluated(whole, dataset, "ORDER BY on what DISTINCT has dropped");
         };
-        if order.iter().map(scope::of_order).any(contains_exists) {
-            return self.reevaluated(whole, dataset, "EXISTS in ORDER BY");
-        }
         let projected = match inner {
             GraphPattern::Project { variables, .. } => Some(variables.clone()),
             _ => None,
@@ -255,32 +381,44 @@ impl Translator<'_> {
         })
     }
 
-    fn reevaluated(&mut self, pattern: &GraphPattern, dataset: &Dataset, reason: &str) -> Planned {
-        Ok(Plan::Reevaluated { pattern: inside(pattern, dataset, self.windows), reason: reason.into() })
+    pub(super) fn reevaluated(&mut self, pattern: &GraphPattern, dataset: &Dataset, reason: &'static str) -> Planned {
+        if let Some(function) = scope::drawing_function(pattern) {
+            return Err(PlanError::unsupported(format!("{function} in a part that is re-evaluated ({reason})")));
+        }
+        match dataset {
+            Dataset::EventGraph(..) => Err(PlanError::unsupported(format!("{reason} inside GRAPH in a window"))),
+            Dataset::Window(window) => {
+                Ok(Plan::Reevaluated { pattern: pattern.clone(), window: Some(*window), reason })
+            }
+            _ => Ok(Plan::Reevaluated { pattern: inside(pattern, dataset), window: None, reason }),
+        }
     }
 }
 
-/// The static dataset that GRAPH names.
-fn static_dataset(name: &NamedNodePattern) -> Dataset {
-    match name {
-        NamedNodePattern::NamedNode(name) => Dataset::Graph(name.clone()),
-        NamedNodePattern::Variable(variable) => Dataset::EachGraph(variable.clone()),
-    }
+/// Whether an expression needs more than the mapping it is evaluated on.
+pub(super) fn needs_help(expression: &Expression) -> bool {
+    contains_exists(expression) || scope::asks_time(expression)
+}
+
+pub(super) fn project(inner: Plan, variables: Vars) -> Plan {
+    Plan::Project { inner: inner.into(), variables: variables.into_iter().collect() }
+}
+
+pub(super) fn single_value(variable: &Variable, value: GroundTerm) -> GraphPattern {
+    GraphPattern::Values { variables: vec![variable.clone()], bindings: vec![vec![Some(value)]] }
 }
 
 /// A static pattern; a basic one falls into its connected parts, so that what only a stream
 /// connects is not multiplied out beforehand.
 fn static_parts(pattern: &GraphPattern, dataset: &Dataset) -> Plan {
-    // What reads no triples is the same inside a window and outside.
-    let dataset = if matches!(dataset, Dataset::Window(_)) { &Dataset::Default } else { dataset };
-    let wrap = |pattern: GraphPattern| Plan::Static { pattern: inside(&pattern, dataset, &[]) };
+    let wrap = |pattern: GraphPattern| Plan::of_static(inside(&pattern, dataset));
     let patterns = match pattern {
         GraphPattern::Bgp { patterns } if patterns.len() > 1 => patterns,
         _ => return wrap(pattern.clone()),
     };
-    let mut parts: Vec<(scope::Vars, Vec<TriplePattern>)> = Vec::new();
+    let mut parts: Vec<(Vars, Vec<TriplePattern>)> = Vec::new();
     for triple in patterns {
-        let mut vars = scope::Vars::new();
+        let mut vars = Vars::new();
         for place in places(triple) {
             if let Place::Variable(variable) = place {
                 vars.insert(variable);
@@ -295,14 +433,33 @@ fn static_parts(pattern: &GraphPattern, dataset: &Dataset) -> Plan {
         parts = apart;
         parts.push((vars, merged));
     }
-    Plan::join(parts.into_iter().map(|(_, patterns)| wrap(GraphPattern::Bgp { patterns })))
+    let mut parts: Vec<Plan> = parts.into_iter().map(|(_, patterns)| wrap(GraphPattern::Bgp { patterns })).collect();
+    if parts.len() == 1 { parts.swap_remove(0) } else { Plan::join(parts) }
 }
 
-/// The pattern as it reads on its own, with the GRAPH it stood in.
-fn inside(pattern: &GraphPattern, dataset: &Dataset, windows: &[WindowClause]) -> GraphPattern {
+fn reads_triples(pattern: &GraphPattern) -> bool {
+    match pattern {
+        GraphPattern::Bgp { patterns } => !patterns.is_empty(),
+        GraphPattern::Path { .. } => true,
+        _ => false,
+    }
+}
+
+/// Whether GRAPH ?g can be left to the evaluator as it stands: triples and joins of them. Anything else is
+/// evaluated graph by graph, so that the variable is not seen inside.
+fn is_plain(pattern: &GraphPattern) -> bool {
+    let own = matches!(
+        pattern,
+        GraphPattern::Bgp { .. } | GraphPattern::Path { .. } | GraphPattern::Join { .. } | GraphPattern::Union { .. }
+    );
+    own && children(pattern).into_iter().all(is_plain)
+}
+
+/// The pattern as it reads on its own, with the static GRAPH it stood in. What reads no triples is
+/// the same inside a window and outside.
+fn inside(pattern: &GraphPattern, dataset: &Dataset) -> GraphPattern {
     let name = match dataset {
-        Dataset::Default => return pattern.clone(),
-        Dataset::Window(window) => windows[*window].name.clone().into(),
+        Dataset::Default | Dataset::Window(_) | Dataset::EventGraph(..) => return pattern.clone(),
         Dataset::Graph(name) => name.clone().into(),
         Dataset::EachGraph(variable) => variable.clone().into(),
     };
@@ -332,11 +489,33 @@ fn place(term: &TermPattern) -> Place {
         TermPattern::NamedNode(node) => Place::Term(node.clone().into()),
         TermPattern::Literal(literal) => Place::Term(literal.clone().into()),
         TermPattern::Variable(variable) => Place::Variable(variable.clone()),
-        // A blank node of a query is a variable nobody can ask for.
-        TermPattern::BlankNode(node) => {
-            Place::Variable(Variable::new_unchecked(format!("_whorl_blank_{}", node.as_str())))
-        }
+        TermPattern::BlankNode(node) => Place::Variable(blank_variable(node)),
         TermPattern::Triple(_) => Place::Term(Term::from(oxrdf::NamedNode::new_unchecked("urn:whorl:nested"))),
+    }
+}
+
+/// A blank node of a query is a variable nobody can ask for.
+fn blank_variable(node: &oxrdf::BlankNode) -> Variable {
+    Variable::new_unchecked(format!("{BLANK_PREFIX}{}", node.as_str()))
+}
+
+pub(super) fn is_blank(variable: &Variable) -> bool {
+    variable.as_str().starts_with(BLANK_PREFIX)
+}
+
+/// The pattern with variables for its blank nodes, so that other patterns can be joined on them.
+pub(super) fn open_blanks(pattern: &TriplePattern) -> TriplePattern {
+    TriplePattern {
+        subject: open_blank(&pattern.subject),
+        predicate: pattern.predicate.clone(),
+        object: open_blank(&pattern.object),
+    }
+}
+
+pub(super) fn open_blank(term: &TermPattern) -> TermPattern {
+    match term {
+        TermPattern::BlankNode(node) => blank_variable(node).into(),
+        other => other.clone(),
     }
 }
 

@@ -5,8 +5,8 @@
 //! results are read.
 
 use crate::encode::Dictionary;
-use crate::model::TermId;
-use crate::store::{StaticGraphs, TripleSet};
+use crate::model::{EncodedTriple, TermId};
+use crate::store::TripleSet;
 use oxrdf::Term;
 use spareval::{InternalQuad, QueryableDataset};
 use std::convert::Infallible;
@@ -19,20 +19,21 @@ pub(super) enum InternalTerm {
     Made(Arc<Term>),
 }
 
-/// A window's name and what is in it.
-pub(super) type NamedWindow<'a> = (TermId, &'a TripleSet);
-
+/// What a pattern is evaluated over.
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
     pub dictionary: &'a Dictionary,
-    pub graphs: &'a StaticGraphs,
-    pub windows: &'a [NamedWindow<'a>],
+    /// The default graph is the union of these.
+    pub default: &'a [&'a TripleSet],
+    /// The graphs `GRAPH ?g` ranges over.
+    pub named: &'a [(TermId, &'a TripleSet)],
+    /// Graphs only their own names reach.
+    pub windows: &'a [(TermId, &'a TripleSet)],
 }
 
 impl<'a> View<'a> {
     fn graph(&self, name: TermId) -> Option<&'a TripleSet> {
-        let window = self.windows.iter().find(|(window, _)| *window == name);
-        window.map(|(_, content)| *content).or_else(|| self.graphs.named().get(&name))
+        self.windows.iter().chain(self.named).find(|(known, _)| *known == name).map(|(_, triples)| *triples)
     }
 }
 
@@ -56,11 +57,12 @@ impl<'a> QueryableDataset<'a> for View<'a> {
         graph_name: Option<Option<&InternalTerm>>,
     ) -> impl Iterator<Item = Result<InternalQuad<InternalTerm>, Infallible>> + use<'a> {
         let graphs: Vec<(Option<TermId>, &'a TripleSet)> = match graph_name {
-            None => self.graphs.named().iter().map(|(name, set)| (Some(*name), set)).collect(),
-            Some(None) => vec![(None, self.graphs.default_graph())],
+            None => self.named.iter().map(|(name, set)| (Some(*name), *set)).collect(),
+            Some(None) => self.default.iter().map(|set| (None, *set)).collect(),
             Some(Some(InternalTerm::Id(name))) => self.graph(*name).map(|set| (Some(*name), set)).into_iter().collect(),
             Some(Some(InternalTerm::Made(_))) => Vec::new(),
         };
+        let merged: &'a [&'a TripleSet] = if graph_name == Some(None) { self.default } else { &[] };
         let pattern = (id(subject), id(predicate), id(object));
         let matches = match pattern {
             (Ok(s), Ok(p), Ok(o)) => Some((s, p, o)),
@@ -68,14 +70,17 @@ impl<'a> QueryableDataset<'a> for View<'a> {
         };
         matches.into_iter().flat_map(move |(s, p, o)| {
             let graphs = graphs.clone();
-            graphs
-                .into_iter()
-                .flat_map(move |(name, set)| set.matching(s, p, o).map(move |triple| Ok(quad(triple, name))))
+            graphs.into_iter().enumerate().flat_map(move |(number, (name, set))| {
+                // A triple that several parts of the default graph have is there once.
+                let earlier = &merged[..number.min(merged.len())];
+                let first = move |triple: &EncodedTriple| !earlier.iter().any(|other| other.contains(triple));
+                set.matching(s, p, o).filter(first).map(move |triple| Ok(quad(triple, name)))
+            })
         })
     }
 
     fn internal_named_graphs(&self) -> impl Iterator<Item = Result<InternalTerm, Infallible>> + use<'a> {
-        self.graphs.named().keys().map(|name| Ok(InternalTerm::Id(*name)))
+        self.named.iter().map(|(name, _)| Ok(InternalTerm::Id(*name)))
     }
 
     fn contains_internal_graph_name(&self, name: &InternalTerm) -> Result<bool, Infallible> {

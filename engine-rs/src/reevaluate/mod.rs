@@ -4,4 +4,4 @@
 mod dataset;
 mod operator;
 
-pub(crate) use operator::{Question, Reevaluated, StaticRelation};
+pub(crate) use operator::{Question, Reevaluated, Source, Sources};

@@ -5,18 +5,42 @@ use crate::aggregate::register_custom_aggregates;
 use crate::encode::Dictionary;
 use crate::flow::{Flow, Operator};
 use crate::model::{Batch, RowMap, TermId, Weight};
-use crate::store::StaticGraphs;
+use crate::store::{StaticGraphs, TripleSet};
+use crate::window::Window;
 use oxiri::Iri;
 use oxrdf::{NamedNode, Variable};
+use smallvec::SmallVec;
 use spareval::{QueryEvaluator, QueryResults};
 use spargebra::Query;
-use spargebra::algebra::{GraphPattern, QueryDataset};
+use spargebra::algebra::GraphPattern;
 
-/// A pattern to be evaluated, and the variables of its solutions.
+/// A pattern to be evaluated, over what, and the variables of its solutions.
 pub(crate) struct Question {
     query: Query,
     variables: Vec<Variable>,
+    sources: Sources,
     evaluator: QueryEvaluator,
+    /// GRAPH with a variable: the pattern is asked of each named graph by itself.
+    each_graph: Option<Variable>,
+}
+
+/// The dataset of a pattern: FROM and FROM NAMED, windows included.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sources {
+    /// The parts of the default graph.
+    pub default: Vec<Source>,
+    /// The static graphs that can be named; all of them when nothing says which.
+    pub named: Option<Vec<TermId>>,
+    /// Windows of the timeline that can be named.
+    pub windows: Vec<(TermId, usize)>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Source {
+    StaticDefault,
+    Graph(TermId),
+    /// A window of the timeline.
+    Window(usize),
 }
 
 impl std::fmt::Debug for Question {
@@ -26,27 +50,82 @@ impl std::fmt::Debug for Question {
 }
 
 impl Question {
-    /// `dataset` is what FROM and FROM NAMED say, windows included.
     pub(crate) fn new(
         pattern: GraphPattern,
         variables: Vec<Variable>,
-        dataset: Option<QueryDataset>,
+        sources: Sources,
         base_iri: Option<Iri<String>>,
         aggregates: &[NamedNode],
     ) -> Self {
         let pattern = GraphPattern::Project { inner: Box::new(pattern), variables: variables.clone() };
-        let query = Query::Select { dataset, pattern, base_iri };
+        let query = Query::Select { dataset: None, pattern, base_iri };
         let evaluator = register_custom_aggregates(QueryEvaluator::new(), aggregates);
-        Self { query, variables, evaluator }
+        Self { query, variables, sources, evaluator, each_graph: None }
+    }
+
+    /// What the answer depends on: it is the same as long as these are.
+    fn versions(&self, flow: &Flow<'_>) -> SmallVec<[u64; 4]> {
+        let unnamed = self.sources.default.iter().filter_map(|source| match source {
+            Source::Window(window) => Some(window),
+            _ => None,
+        });
+        let windows = unnamed.chain(self.sources.windows.iter().map(|(_, window)| window));
+        let contents = windows.map(|window| flow.windows[*window].content_version());
+        contents.chain([flow.graphs.version()]).collect()
     }
 
     /// The solutions as terms; an error of the evaluator leaves the answer empty, as SPARQL's own
     /// errors are values and nothing here reads files or networks.
-    fn solutions(&self, view: View<'_>) -> Vec<Vec<Option<oxrdf::Term>>> {
+    pub(crate) fn solutions(
+        &self,
+        dictionary: &Dictionary,
+        graphs: &StaticGraphs,
+        windows: &[Window],
+    ) -> Vec<Vec<Option<oxrdf::Term>>> {
+        let content = |window: usize| windows[window].content().expect("the planner has the content kept");
+        let parts = self.sources.default.iter().filter_map(|source| match source {
+            Source::StaticDefault => Some(graphs.default_graph()),
+            Source::Graph(name) => graphs.named().get(name),
+            Source::Window(window) => Some(content(*window)),
+        });
+        let default: Vec<_> = parts.collect();
+        let named: Vec<_> = match &self.sources.named {
+            None => graphs.named().iter().map(|(name, set)| (*name, set)).collect(),
+            Some(names) => names.iter().filter_map(|name| Some((*name, graphs.named().get(name)?))).collect(),
+        };
+        let windows: Vec<_> = self.sources.windows.iter().map(|(name, window)| (*name, content(*window))).collect();
+        let view = View { dictionary, default: &default, named: &named, windows: &windows };
+        let Some(variable) = &self.each_graph else { return self.asked(view) };
+        let in_graph = |(name, graph): &(TermId, &TripleSet)| {
+            let (name, default) = (dictionary.term(*name), [*graph]);
+            let mut solutions = self.asked(View { default: &default, ..view });
+            solutions.retain_mut(|solution| {
+                let at = self.variables.iter().position(|v| v == variable).unwrap_or(solution.len());
+                *solution[at].get_or_insert_with(|| name.clone()) == name
+            });
+            solutions
+        };
+        named.iter().flat_map(in_graph).collect()
+    }
+
+    fn asked(&self, view: View<'_>) -> Vec<Vec<Option<oxrdf::Term>>> {
         let prepared = self.evaluator.prepare(&self.query);
         let Ok(QueryResults::Solutions(solutions)) = prepared.execute(view) else { return Vec::new() };
         let solutions = solutions.filter_map(Result::ok);
         solutions.map(|solution| self.variables.iter().map(|v| solution.get(v).cloned()).collect()).collect()
+    }
+
+    /// Asks each named graph by itself, and binds the variable to its name.
+    pub(crate) fn in_each_graph(mut self, variable: Variable) -> Self {
+        if !self.variables.contains(&variable) {
+            self.variables.push(variable.clone());
+        }
+        self.each_graph = Some(variable);
+        self
+    }
+
+    pub(crate) fn variables(&self) -> &[Variable] {
+        &self.variables
     }
 }
 
@@ -72,18 +151,19 @@ fn emit_difference(before: &RowMap<Weight>, after: &RowMap<Weight>, out: &mut Ba
     }
 }
 
-/// A part of a query that is computed anew at each instant.
+/// A part of a query that is asked anew when what it reads has changed: windows, or static graphs alone.
 #[derive(Debug)]
 pub(crate) struct Reevaluated {
     question: Question,
-    /// Windows of the timeline the pattern reads, with the names it knows them by.
-    windows: Vec<(TermId, usize)>,
+    seen: SmallVec<[u64; 4]>,
     shown: RowMap<Weight>,
+    /// Rows of static data stay when all windows are empty: they do not count as state, and their terms are kept.
+    is_static: bool,
 }
 
 impl Reevaluated {
-    pub(crate) fn new(question: Question, windows: Vec<(TermId, usize)>) -> Self {
-        Self { question, windows, shown: RowMap::default() }
+    pub(crate) fn new(question: Question, is_static: bool) -> Self {
+        Self { question, seen: SmallVec::new(), shown: RowMap::default(), is_static }
     }
 }
 
@@ -91,56 +171,22 @@ impl Operator for Reevaluated {
     fn absorb(&mut self, _port: usize, _deltas: &Batch, _out: &mut Batch, _flow: &mut Flow<'_>) {}
 
     fn finish(&mut self, out: &mut Batch, flow: &mut Flow<'_>) {
-        let content = |window: usize| flow.windows[window].content().expect("the planner has the content kept");
-        let windows: Vec<_> = self.windows.iter().map(|(name, window)| (*name, content(*window))).collect();
-        let view = View { dictionary: flow.eval.dictionary, graphs: flow.graphs, windows: &windows };
-        let solutions = self.question.solutions(view);
-        let rows = bag(solutions, |term| flow.eval.dictionary.intern(term.as_ref()));
-        emit_difference(&self.shown, &rows, out);
-        self.shown = rows;
-    }
-
-    fn state_size(&self) -> usize {
-        self.shown.len()
-    }
-}
-
-/// The part of a query that touches only static data: evaluated once, and again when a graph changes.
-#[derive(Debug)]
-pub(crate) struct StaticRelation {
-    question: Question,
-    seen_version: Option<u64>,
-    shown: RowMap<Weight>,
-}
-
-impl StaticRelation {
-    pub(crate) fn new(question: Question) -> Self {
-        Self { question, seen_version: None, shown: RowMap::default() }
-    }
-}
-
-impl Operator for StaticRelation {
-    fn absorb(&mut self, _port: usize, _deltas: &Batch, _out: &mut Batch, _flow: &mut Flow<'_>) {}
-
-    fn finish(&mut self, out: &mut Batch, flow: &mut Flow<'_>) {
-        let version = flow.graphs.version();
-        if self.seen_version == Some(version) {
+        let versions = self.question.versions(flow);
+        if self.seen == versions {
             return;
         }
-        self.seen_version = Some(version);
-        let rows = evaluate_static(&self.question, flow.graphs, flow.eval.dictionary);
+        self.seen = versions;
+        let solutions = self.question.solutions(flow.eval.dictionary, flow.graphs, flow.windows);
+        let dictionary = &mut *flow.eval.dictionary;
+        let rows = bag(solutions, |term| match self.is_static {
+            true => dictionary.intern_pinned(term.as_ref()),
+            false => dictionary.intern(term.as_ref()),
+        });
         emit_difference(&self.shown, &rows, out);
         self.shown = rows;
     }
 
-    /// Static rows are not counted: they stay when all windows are empty.
     fn state_size(&self) -> usize {
-        0
+        if self.is_static { 0 } else { self.shown.len() }
     }
-}
-
-/// Evaluates a pattern over static data; its terms stay.
-fn evaluate_static(question: &Question, graphs: &StaticGraphs, dictionary: &mut Dictionary) -> RowMap<Weight> {
-    let solutions = question.solutions(View { dictionary, graphs, windows: &[] });
-    bag(solutions, |term| dictionary.intern_pinned(term.as_ref()))
 }

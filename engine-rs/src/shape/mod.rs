@@ -3,7 +3,9 @@
 mod construct;
 mod distinct;
 mod mapwise;
+mod now;
 
 pub(crate) use construct::{Construct, TemplateSlot};
 pub(crate) use distinct::Distinct;
 pub(crate) use mapwise::{Extend, Filter, Rearrange};
+pub(crate) use now::Now;

@@ -27,6 +27,10 @@ impl TripleSet {
         self.spo.remove(&[*s, *p, *o])
     }
 
+    pub(crate) fn contains(&self, triple: &EncodedTriple) -> bool {
+        self.spo.contains(triple)
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.spo.len()
     }

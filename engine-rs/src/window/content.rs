@@ -12,9 +12,15 @@ pub(super) struct Content {
     arrivals: VecDeque<Arrival>,
     copies: HashMap<EncodedTriple, u32>,
     triples: TripleSet,
+    /// Grows with every change of the set.
+    version: u64,
 }
 
 impl Content {
+    pub(super) fn version(&self) -> u64 {
+        self.version
+    }
+
     pub(super) fn triples(&self) -> &TripleSet {
         &self.triples
     }
@@ -26,6 +32,7 @@ impl Content {
             *copies += 1;
             if *copies == 1 {
                 self.triples.insert(*triple);
+                self.version += 1;
                 changes.push((*triple, 1));
             }
         }
@@ -43,6 +50,7 @@ impl Content {
                     if *copies.get() == 0 {
                         copies.remove();
                         self.triples.remove(triple);
+                        self.version += 1;
                         changes.push((*triple, -1));
                     }
                 }

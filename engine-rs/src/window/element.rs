@@ -1,6 +1,6 @@
 //! Elements of a stream: what a window counts, orders and lets go.
 
-use crate::model::EncodedTriple;
+use crate::model::{EncodedTriple, TermId};
 use crate::time::Timestamp;
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,6 +11,8 @@ pub(crate) struct Element {
     pub at: Timestamp,
     /// Number of the event in order of acceptance; terms of the event are in use from here on.
     pub seq: u64,
+    /// The name of the event's graph; unbound when it has none.
+    pub graph: TermId,
     pub triples: EventTriples,
 }
 

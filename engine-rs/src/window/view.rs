@@ -92,6 +92,11 @@ impl Window {
         self.content.as_ref().map(Content::triples)
     }
 
+    /// Grows with every change of the content, where it is kept.
+    pub(crate) fn content_version(&self) -> u64 {
+        self.content.as_ref().map_or(0, Content::version)
+    }
+
     /// Whether the last read changed the set of triples; only known where the content is kept.
     pub(crate) fn set_changed(&self) -> bool {
         let mut changes = self.content_changes.clone();

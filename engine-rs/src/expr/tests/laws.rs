@@ -39,13 +39,23 @@ fn now_is_the_instant_of_the_evaluation() {
 }
 
 #[test]
-fn drawn_values_repeat_with_the_seed_and_differ_within_a_run() {
-    for expression in ["RAND()", "UUID()", "STRUUID()", "BNODE()"] {
-        let (mut first, mut again) = (Scratch::new(5), Scratch::new(5));
-        let a = evaluate(expression, &mut first);
-        assert_eq!(a, evaluate(expression, &mut again));
-        assert_ne!(a, evaluate(expression, &mut first));
+fn drawn_values_belong_to_their_solution_call_and_query() {
+    let mut dictionary = Dictionary::new(1);
+    let solutions = [1, 2].map(|n| [TermId::integer(n).unwrap()]);
+    for call in ["RAND()", "UUID()", "STRUUID()", "BNODE()", "BNODE(\"x\")"] {
+        let expr = compiled(call, &mut dictionary).unwrap();
+        let mut draw = |seed, row: &[TermId]| {
+            let scratch = &mut Scratch::new(seed);
+            let now = Timestamp::EPOCH;
+            expr.evaluate(row, &mut EvalContext { dictionary: &mut dictionary, now, scratch })
+        };
+        let first = draw(5, &solutions[0]);
+        assert_eq!(first, draw(5, &solutions[0]), "{call}");
+        assert_ne!(first, draw(5, &solutions[1]), "{call}");
+        assert_ne!(first, draw(6, &solutions[0]), "{call}");
     }
+    let differ = evaluate("RAND() != RAND()", &mut Scratch::new(2));
+    assert!(differ.unwrap().contains("true"));
     let uuid = evaluate(
         "REGEX(STRUUID(), \"^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$\")",
         &mut Scratch::new(2),

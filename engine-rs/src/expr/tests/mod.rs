@@ -2,7 +2,7 @@
 //!
 //! Sees: any function, operator or cast whose result differs from spareval's in term or lexical
 //! form, any difference in errors, any difference between `evaluate` and `holds`. Cannot see: faults
-//! both share, `RAND`, `UUID`, `STRUUID`, `BNODE()` and `NOW` (tested on their own below).
+//! both share, `RAND`, `UUID`, `STRUUID`, `BNODE` and `NOW` (tested on their own below).
 
 mod laws;
 mod reference;
@@ -18,7 +18,6 @@ fn functions_of_one_term_agree() {
         "LANGDIR(?a)",
         "DATATYPE(?a)",
         "IRI(?a)",
-        "BNODE(?a)",
         "ABS(?a)",
         "CEIL(?a)",
         "FLOOR(?a)",

@@ -1,0 +1,128 @@
+//! Expressions that need more than their mapping: EXISTS, NOW() and the time of an event.
+//!
+//! Each becomes a column that the plan below provides: a flag that says whether a match is there,
+//! the instant of the evaluation, the time of the newest copy of a triple in the window. So the
+//! operators above stay functions of their rows, and deltas keep them right.
+
+use super::error::PlanError;
+use super::exists::correlate;
+use super::logical::{Dataset, LeafPlan, Place, Plan};
+use super::scope;
+use super::translate::Translator;
+use oxrdf::{Literal, Variable};
+use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression, Function, GraphPattern};
+
+impl Translator<'_> {
+    /// The plan of `inner` with the columns the expression needs, and the expression over them.
+    /// `None` when an EXISTS in it cannot be matched on shared variables.
+    pub(super) fn help(
+        &mut self,
+        mut plan: Plan,
+        expression: &Expression,
+        inner: &GraphPattern,
+        dataset: &Dataset,
+    ) -> Result<Option<(Plan, Expression)>, PlanError> {
+        let outer = scope::in_scope(inner);
+        let mut found = Vec::new();
+        let expression = scope::rewrite(expression, &mut |e| match e {
+            Expression::Exists(pattern) => {
+                let flag = self.fresh.next("exists");
+                found.push((flag.clone(), pattern.clone()));
+                Some(Expression::Variable(flag))
+            }
+            _ => None,
+        });
+        for (flag, pattern) in found {
+            let Some(correlated) = correlate(&pattern, &outer) else { return Ok(None) };
+            let mut condition = correlated.condition;
+            if let Some(asking) = condition.take_if(|c| scope::asks_time(c)) {
+                let (timed, told) = self.timed(plan, &asking, inner, dataset)?;
+                (plan, condition) = (timed, Some(told));
+            }
+            let right = self.plan(&correlated.pattern, dataset)?;
+            plan = Plan::Mark { left: plan.into(), right: right.into(), condition, flag };
+        }
+        self.timed(plan, &expression, inner, dataset).map(Some)
+    }
+
+    /// Provides what NOW() and timestamp(…) ask for.
+    fn timed(
+        &mut self,
+        mut plan: Plan,
+        expression: &Expression,
+        inner: &GraphPattern,
+        dataset: &Dataset,
+    ) -> Result<(Plan, Expression), PlanError> {
+        let mut now = None;
+        let mut calls: Vec<(Variable, Vec<Expression>)> = Vec::new();
+        let fresh = &mut self.fresh;
+        let expression = scope::rewrite(expression, &mut |e| match e {
+            Expression::FunctionCall(Function::Now, _) => {
+                Some(Expression::Variable(now.get_or_insert_with(|| fresh.next("now")).clone()))
+            }
+            Expression::FunctionCall(function, arguments) if scope::is_timestamp(function) => {
+                let time = fresh.next("timestamp");
+                calls.push((time.clone(), arguments.clone()));
+                let unknown = Expression::Literal(Literal::from(false));
+                Some(Expression::Coalesce(vec![Expression::Variable(time), unknown]))
+            }
+            _ => None,
+        });
+        if let Some(variable) = now {
+            plan = Plan::join([Plan::Join { inputs: vec![plan, Plan::Now { variable }], filters: vec![] }]);
+        }
+        for (time, arguments) in calls {
+            let newest = self.newest(&time, &arguments, inner, dataset)?;
+            plan = Plan::Optional { left: plan.into(), right: newest.into(), condition: None };
+        }
+        Ok((plan, expression))
+    }
+
+    /// For each triple (or graph) the arguments may name, the time of its newest event in the window.
+    fn newest(
+        &mut self,
+        time: &Variable,
+        arguments: &[Expression],
+        inner: &GraphPattern,
+        dataset: &Dataset,
+    ) -> Result<Plan, PlanError> {
+        let certain = scope::certain(inner);
+        let mut named = Vec::new();
+        for argument in arguments {
+            named.push(match argument {
+                Expression::Variable(variable) if certain.contains(variable) => Place::Variable(variable.clone()),
+                Expression::NamedNode(node) => Place::Term(node.clone().into()),
+                Expression::Literal(literal) => Place::Term(literal.clone().into()),
+                _ => return Err(PlanError::timestamp_argument(argument)),
+            });
+        }
+        let (places, graph) = match <[Place; 3]>::try_from(named) {
+            Ok(places) => (places, None),
+            Err(mut named) if named.len() == 1 => {
+                let mut any = || Place::Variable(self.fresh.next("any"));
+                ([any(), any(), any()], named.pop())
+            }
+            Err(_) => return Err(PlanError::timestamp_arguments()),
+        };
+        let each = self.fresh.next("time");
+        let windows = dataset.window().map_or_else(|| (0..self.query.windows.len()).collect(), |window| vec![window]);
+        let leaf = |window: usize| {
+            Plan::Leaf(LeafPlan { window, places: places.clone(), graph: graph.clone(), time: Some(each.clone()) })
+        };
+        let keys = places.iter().chain(&graph).filter_map(|place| match place {
+            Place::Variable(variable) if certain.contains(variable) => Some(variable.clone()),
+            _ => None,
+        });
+        let newest = AggregateExpression::FunctionCall {
+            name: AggregateFunction::Max,
+            expr: Expression::Variable(each.clone()),
+            distinct: false,
+        };
+        let keys: std::collections::BTreeSet<Variable> = keys.collect();
+        Ok(Plan::Group {
+            inner: Plan::Union { inputs: windows.into_iter().map(leaf).collect() }.into(),
+            keys: keys.into_iter().collect(),
+            aggregates: vec![(time.clone(), newest)],
+        })
+    }
+}

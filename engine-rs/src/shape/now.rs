@@ -1,0 +1,32 @@
+//! NOW(): the one mapping that changes with every instant.
+
+use crate::expr::instant;
+use crate::flow::{Flow, Operator};
+use crate::model::{Batch, TermId};
+
+/// One mapping: the instant of the evaluation. What was computed with the last one is taken back.
+#[derive(Debug, Default)]
+pub(crate) struct Now {
+    shown: Option<TermId>,
+}
+
+impl Operator for Now {
+    fn absorb(&mut self, _port: usize, _deltas: &Batch, _out: &mut Batch, _flow: &mut Flow<'_>) {}
+
+    fn finish(&mut self, out: &mut Batch, flow: &mut Flow<'_>) {
+        let now = instant(&mut flow.eval);
+        let before = self.shown.replace(now);
+        if before == Some(now) {
+            return;
+        }
+        out.push(&[now], 1);
+        if let Some(before) = before {
+            out.push(&[before], -1);
+        }
+    }
+
+    /// The clock is no state of a stream.
+    fn state_size(&self) -> usize {
+        0
+    }
+}
