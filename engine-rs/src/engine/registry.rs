@@ -40,7 +40,11 @@ impl Engine {
     /// # Errors
     /// When the text does not parse, or asks for what is not supported.
     pub fn register(&mut self, text: &str, options: &ParseOptions) -> Result<QueryId, EngineError> {
-        let mut definition = parse_query(text, options)?;
+        let definition = parse_query(text, options)?;
+        self.register_parsed(definition).map_err(|error| error.located(text))
+    }
+
+    fn register_parsed(&mut self, mut definition: ContinuousQuery) -> Result<QueryId, EngineError> {
         if definition.windows.is_empty() {
             return Err(PlanError::NoWindow.into());
         }
