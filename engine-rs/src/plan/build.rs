@@ -15,7 +15,7 @@ use crate::group::{Aggregate, Group};
 use crate::join::{JoinNode, Probing, Witness, WitnessKind};
 use crate::leaf::{Leaf, LeafPattern};
 use crate::model::{Schema, TermId, VarTable};
-use crate::parse::{ContentSemantics, ContinuousQuery, DefaultGraph, R2s};
+use crate::parse::{ContentSemantics, ContinuousQuery, DefaultGraph, Dialect, R2s};
 use crate::reevaluate::{Question, Reevaluated, Source, Sources};
 use crate::shape::{Construct, Distinct, Extend, Filter, Now, Rearrange, TemplateSlot};
 use crate::topk::{Comparator, TopK};
@@ -365,7 +365,7 @@ impl<H: Host> Builder<'_, H> {
                 let DefaultGraph { windows, with_static } = &self.query.default_graph;
                 let mut parts: Vec<_> =
                     windows.iter().map(|clause| Source::Window(self.host.window_with_content(*clause))).collect();
-                if *with_static || self.from_graphs().is_some() {
+                if *with_static || self.graphs_from().is_some() {
                     parts.extend(self.static_default());
                 }
                 parts
@@ -387,13 +387,18 @@ impl<H: Host> Builder<'_, H> {
         self.add(Box::new(Now::default()), vec![], schema, "the instant of the evaluation".into())
     }
 
-    fn from_graphs(&self) -> Option<&[NamedNode]> {
+    fn graphs_from(&self) -> Option<&[NamedNode]> {
         self.query.query.dataset().map(|dataset| dataset.default.as_slice()).filter(|graphs| !graphs.is_empty())
     }
 
-    /// The graphs that FROM names, or the static default graph.
+    /// The graphs that FROM names, or the static default graph. With FROM NAMED alone the default graph is empty,
+    /// but for CQELS-QL, whose queries name graphs so and read the default graph beside them.
     fn static_default(&mut self) -> Vec<Source> {
-        let Some(graphs) = self.from_graphs().map(<[_]>::to_vec) else { return vec![Source::StaticDefault] };
+        let Some(graphs) = self.graphs_from().map(<[_]>::to_vec) else {
+            let only_named = self.query.query.dataset().is_some_and(|dataset| dataset.named.is_some());
+            let is_empty = only_named && self.query.dialect != Dialect::CqelsQl;
+            return if is_empty { vec![] } else { vec![Source::StaticDefault] };
+        };
         graphs.iter().map(|name| Source::Graph(self.dictionary.intern_pinned(name.as_ref().into()))).collect()
     }
 
