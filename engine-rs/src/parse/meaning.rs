@@ -186,8 +186,20 @@ fn not_grouped(tokens: &Tokens<'_>) -> (ParseError, usize) {
             }
         }
     }
-    let error = ParseError::new("select.not_grouped", "SELECT uses a variable that is neither grouped nor aggregated");
-    (error.with_hint("add it to GROUP BY, or aggregate it"), tokens.last_word(&["SELECT"]))
+    alias_reused(tokens)
+}
+
+/// `(COUNT(?x) AS ?n) (?n + 1 AS ?m)` is SPARQL, but spargebra 0.4.8 does not take it.
+fn alias_reused(tokens: &Tokens<'_>) -> (ParseError, usize) {
+    let reuse = tokens.selects().find_map(|select| {
+        let aliases: BTreeSet<_> = tokens.aliases(select.columns.clone()).map(|at| tokens.variable(at)).collect();
+        tokens.uses(&select).into_iter().find(|at| aliases.contains(&tokens.variable(*at)))
+    });
+    let name = reuse.map_or("a column", |at| tokens.spell(at));
+    let message = format!("{name} is computed from a group in the same SELECT and cannot be used in another column");
+    let error = ParseError::new("select.alias_reused", message);
+    let hint = "repeat the expression, as in (COUNT(?x) + 1 AS ?m), or compute it in a sub-query";
+    (error.with_hint(hint), reuse.unwrap_or_else(|| tokens.last_word(&["SELECT"])))
 }
 
 fn in_scope(name: &str, what: &str) -> ParseError {
