@@ -17,6 +17,16 @@ pub enum EngineError {
     UnknownStream { stream: String, hint: String },
     #[error("stream <{stream}> exists with other settings")]
     StreamExistsDifferently { stream: String },
+    #[error(
+        "stream <{stream}> is written by a query and takes no other events (hint: push to the streams the query reads)"
+    )]
+    StreamIsOutput { stream: String },
+    #[error("another query writes the stream <{stream}> already (hint: register this one under another name)")]
+    OutputTaken { stream: String },
+    #[error(
+        "the query would read its own output <{stream}> (hint: queries that feed each other must not form a cycle)"
+    )]
+    Cycle { stream: String },
     #[error("<{iri}> is not an absolute IRI")]
     BadIri { iri: String },
     #[error("query {query} is not known")]
@@ -35,6 +45,14 @@ pub enum EngineError {
         "the event at {at} would close {windows} windows that report although empty (hint: report nonempty, or check the time)"
     )]
     TooFarAhead { at: Timestamp, windows: u64 },
+    #[error("graph {graph} does not exist")]
+    UnknownGraph { graph: String },
+    #[error("graph {graph} exists already")]
+    GraphExists { graph: String },
+    #[error("the document names graphs of its own (hint: name the graph to replace, or load the document)")]
+    DocumentOfGraphs,
+    #[error("the update could not be evaluated: {reason}")]
+    UpdateFailed { reason: String },
 }
 
 impl EngineError {
@@ -55,6 +73,9 @@ impl EngineError {
             Self::Rdf(error) => error.code(),
             Self::UnknownStream { .. } => "stream.unknown",
             Self::StreamExistsDifferently { .. } => "stream.exists_differently",
+            Self::StreamIsOutput { .. } => "stream.output",
+            Self::OutputTaken { .. } => "query.output_taken",
+            Self::Cycle { .. } => "query.cycle",
             Self::BadIri { .. } => "iri.invalid",
             Self::UnknownQuery { .. } => "query.unknown",
             Self::QueryFailed { .. } => "query.failed",
@@ -62,6 +83,10 @@ impl EngineError {
             Self::BadTimestamp { .. } => "timestamp.invalid",
             Self::WatermarkRegression { .. } => "watermark.regression",
             Self::TooFarAhead { .. } => "timestamp.too_far_ahead",
+            Self::UnknownGraph { .. } => "graph.unknown",
+            Self::GraphExists { .. } => "graph.exists",
+            Self::DocumentOfGraphs => "graph.many",
+            Self::UpdateFailed { .. } => "update.failed",
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::expr::EvalContext;
 use crate::leaf::Leaf;
-use crate::model::Batch;
+use crate::model::{Batch, Row, TermId};
 use crate::store::StaticGraphs;
 use crate::window::Window;
 
@@ -13,6 +13,14 @@ pub(crate) struct Flow<'a> {
     pub leaves: &'a [Leaf],
     pub windows: &'a [Window],
     pub graphs: &'a StaticGraphs,
+}
+
+/// Terms an operator keeps.
+pub(crate) type HeldTerms<'a> = Box<dyn Iterator<Item = TermId> + 'a>;
+
+/// The terms of rows.
+pub(crate) fn terms_of<'a>(rows: impl Iterator<Item = &'a Row> + 'a) -> HeldTerms<'a> {
+    Box::new(rows.flat_map(|row| row.iter().copied()))
 }
 
 /// An operator of a query. Deltas of one instant come in any order and any number of calls;
@@ -26,4 +34,15 @@ pub(crate) trait Operator: Send + std::fmt::Debug {
 
     /// Mappings (and groups, keys …) the operator keeps.
     fn state_size(&self) -> usize;
+
+    /// Whether it makes rows that no window bounds: they, and what is computed from them, must be
+    /// held while they are there.
+    fn makes_lasting_rows(&self) -> bool {
+        false
+    }
+
+    /// Every term in what it keeps, other than in leaves.
+    fn held_terms(&self) -> HeldTerms<'_> {
+        Box::new(std::iter::empty())
+    }
 }

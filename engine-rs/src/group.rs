@@ -6,7 +6,7 @@
 
 use crate::aggregate::{Accumulator, AggregateSpec};
 use crate::expr::Expr;
-use crate::flow::{Flow, Operator};
+use crate::flow::{Flow, HeldTerms, Operator, terms_of};
 use crate::model::{Batch, Row, RowMap, TermId, Weight, count_row};
 
 /// One aggregate of a SELECT.
@@ -129,6 +129,14 @@ impl State {
         }
     }
 
+    fn held_terms(&self) -> HeldTerms<'_> {
+        match self {
+            Self::Rows => terms_of(std::iter::empty()),
+            Self::DistinctRows(rows) => terms_of(rows.keys()),
+            Self::Of(accumulator) => Box::new(accumulator.terms()),
+        }
+    }
+
     fn size(&self) -> usize {
         match self {
             Self::Rows => 0,
@@ -155,5 +163,16 @@ impl Operator for Group {
     fn state_size(&self) -> usize {
         let filled = self.groups.values().filter(|members| members.count != 0);
         filled.map(|members| 1 + members.states.iter().map(State::size).sum::<usize>()).sum()
+    }
+
+    /// The row of the group that is always there.
+    fn makes_lasting_rows(&self) -> bool {
+        !self.grouped
+    }
+
+    fn held_terms(&self) -> HeldTerms<'_> {
+        let shown = self.groups.values().filter_map(|members| members.shown.as_ref());
+        let states = self.groups.values().flat_map(|members| members.states.iter());
+        Box::new(terms_of(self.groups.keys().chain(shown)).chain(states.flat_map(State::held_terms)))
     }
 }

@@ -30,7 +30,7 @@ mod window;
 pub use encode::Dictionary;
 pub use engine::{
     Engine, EngineOptions, EngineStats, IngestReport, QueryId, QueryStats, StreamCounts, StreamId, StreamOptions,
-    StreamStats,
+    StreamStats, UpdateReport,
 };
 pub use error::EngineError;
 pub use join::Probing;

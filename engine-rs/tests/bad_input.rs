@@ -259,6 +259,29 @@ fn queries_just_within_the_limits_are_answered_on_a_small_stack() {
 }
 
 #[test]
+fn updates_are_refused_with_their_place_or_fit_a_small_stack() {
+    let update = |text: String| move |engine: &mut Engine| engine.update(&text, None);
+    let text = |body: &str| format!("PREFIX : <http://ex/>\nCLEAR ALL ;\nINSERT {{ ?e :v 1 }} WHERE {{ {body} }}");
+    refused("limit.depth", Some((3, 91)), update(text(&format!("{}{}", "{".repeat(600), "}".repeat(600)))));
+    refused("limit.operators", Some((3, 548)), update(text(&format!("FILTER({}1 > 0)", "1+".repeat(1_750)))));
+    refused("parse.unexpected_token", Some((3, 28)), update(text("WINDOW :w { ?s ?p ?o }")));
+    refused("unsupported.service", Some((3, 28)), update(text("SERVICE :x { ?s ?p ?o }")));
+    refused("unsupported.load", Some((1, 1)), update("LOAD <http://ex/a>".to_owned()));
+    refused("graph.unknown", None, update("DROP GRAPH <http://ex/a>".to_owned()));
+    refused("iri.invalid", None, |engine| engine.replace_graph(Some("no"), b"", RdfFormat::Turtle));
+    refused("rdf.syntax", Some((1, 1)), |engine| engine.replace_graph(None, b"?", RdfFormat::Turtle));
+    refused("graph.unknown", None, |engine| engine.drop_graph(Some("http://ex/a")));
+    let run = move || {
+        let nested = format!("{}?e :v ?x{}", "{ ".repeat(50), " }".repeat(50));
+        for body in [nested, format!("FILTER({}1 > 0)", "1+".repeat(200)), "OPTIONAL { ?e :v ?x } ".repeat(60)] {
+            Engine::new(EngineOptions::default()).update(&text(&body), None).expect("within the limits");
+        }
+    };
+    let thread = std::thread::Builder::new().stack_size(2 << 20).spawn(run).expect("a thread");
+    thread.join().expect("no overflow");
+}
+
+#[test]
 fn a_graph_inside_a_window_reads_events_and_not_static_data() {
     let mut engine = Engine::new(EngineOptions::default());
     engine.load(Some("http://ex/g"), b"<http://ex/static> <http://ex/v> 0 .", RdfFormat::Turtle).expect("static data");

@@ -7,11 +7,15 @@
 //! # claim
 //! option report change            any option of a query, one a line
 //! stream :s lateness 2s           settings of a stream
+//! before REGISTER STREAM :t AS …  a query registered before, whose stream the query reads
 //! query  SELECT …                 indented lines go on
 //! static :a :p :b                 Turtle for the default graph
 //! at 4   :r1 :temp 20             an event on :s; seconds, or 4500ms
 //! at 4 on :s2 …                   an event on another stream
+//! at 4 in :g …                    an event in a named graph
 //! load :a :p :c                   more Turtle for the default graph, while the query runs
+//! replace :a :p :c                the default graph is exactly this Turtle
+//! update DELETE WHERE { … }       SPARQL Update of the static graphs
 //! watermark 10                    no more events before
 //! close                           all streams end
 //! expect
@@ -30,6 +34,7 @@ const PREFIXES: &str = "PREFIX : <http://ex/> PREFIX xsd: <http://www.w3.org/200
 
 struct Case {
     input: String,
+    before: Vec<String>,
     query: String,
     options: ParseOptions,
     streams: Vec<(String, StreamOptions)>,
@@ -41,6 +46,8 @@ struct Case {
 enum Step {
     Event { at: Timestamp, stream: String, turtle: String },
     Load(String),
+    Replace(String),
+    Update(String),
     Watermark(Timestamp),
     Close,
 }
@@ -65,6 +72,7 @@ fn set_option(options: &mut ParseOptions, key: &str, value: &str) {
             options.dialect = Some(match value {
                 "rspql" => Dialect::RspQl,
                 "cqels" => Dialect::CqelsQl,
+                "csparql" => Dialect::CSparql,
                 other => panic!("dialect {other}"),
             });
         }
@@ -81,6 +89,7 @@ fn set_option(options: &mut ParseOptions, key: &str, value: &str) {
             options.report = Some(report);
         }
         "tick" => options.tick = Some(if value == "tuple" { Tick::Tuple } else { Tick::Time }),
+        "default_graph" => options.default_graph = Some(value.to_owned()),
         "t0" => options.t0 = Some(Timestamp::from_millis(millis(value))),
         "bounds" => options.bounds = Some(if value == "(]" { Bounds::OpenClosed } else { Bounds::ClosedOpen }),
         "partial" => options.partial = Some(value == "true"),
@@ -103,6 +112,7 @@ fn parse(text: &str) -> Case {
     let (input, expected) = text.split_once("\nexpect\n").expect("a case has an expect line");
     let mut case = Case {
         input: input.to_owned(),
+        before: vec![],
         query: String::new(),
         options: ParseOptions::default(),
         streams: vec![],
@@ -120,6 +130,7 @@ fn parse(text: &str) -> Case {
         let rest = rest.trim();
         match word {
             "" | "#" => {}
+            "before" => case.before.push(rest.to_owned()),
             "query" => case.query = rest.to_owned(),
             "option" => {
                 let (key, value) = rest.split_once(char::is_whitespace).expect("option key value");
@@ -143,10 +154,15 @@ fn parse(text: &str) -> Case {
                     stream = iri(name);
                     rest = triples;
                 }
-                let turtle = format!("{} .", rest.trim().trim_end_matches('.'));
+                let mut turtle = format!("{} .", rest.trim().trim_end_matches('.'));
+                if let Some((name, triples)) = turtle.strip_prefix("in ").and_then(|t| t.split_once(' ')) {
+                    turtle = format!("GRAPH {name} {{ {triples} }}");
+                }
                 case.steps.push(Step::Event { at: Timestamp::from_millis(millis(at)), stream, turtle });
             }
             "load" => case.steps.push(Step::Load(rest.to_owned())),
+            "replace" => case.steps.push(Step::Replace(rest.to_owned())),
+            "update" => case.steps.push(Step::Update(rest.to_owned())),
             "watermark" => case.steps.push(Step::Watermark(Timestamp::from_millis(millis(rest)))),
             "close" => case.steps.push(Step::Close),
             other => panic!("unknown line {other}"),
@@ -164,19 +180,30 @@ fn run(case: &Case, options: EngineOptions) -> String {
         engine.load(None, format!("{PREFIXES} {turtle} .").as_bytes(), RdfFormat::Turtle).expect("static data");
     };
     case.statics.iter().for_each(|turtle| load(&mut engine, turtle));
+    for before in &case.before {
+        let registered = engine.register(&format!("{PREFIXES}{before}"), &ParseOptions::default());
+        registered.expect("the query before registers");
+    }
     let query = engine.register(&format!("{PREFIXES}{}", case.query), &case.options).expect("the query registers");
     let mut text = String::new();
     for step in &case.steps {
         match step {
             Step::Event { at, stream, turtle } => {
                 let report = engine
-                    .push(stream, Some(*at), format!("{PREFIXES}{turtle}").as_bytes(), RdfFormat::Turtle)
+                    .push(stream, Some(*at), format!("{PREFIXES}{turtle}").as_bytes(), RdfFormat::TriG)
                     .expect("event");
                 if report.late > 0 {
                     writeln!(text, "late {}", time(*at)).expect("text");
                 }
             }
             Step::Load(turtle) => load(&mut engine, turtle),
+            Step::Replace(turtle) => {
+                let rdf = format!("{PREFIXES}{turtle} .");
+                engine.replace_graph(None, rdf.as_bytes(), RdfFormat::Turtle).expect("static data");
+            }
+            Step::Update(text) => {
+                engine.update(&format!("{PREFIXES}{text}"), None).expect("an update");
+            }
             Step::Watermark(at) => engine.advance_to(*at).expect("watermark"),
             Step::Close => engine.close(),
         }

@@ -17,9 +17,10 @@
 """
 
 from whorl._engine import __version__
-from whorl.engine import Engine, IngestReport, Query, Result, WindowBounds
+from whorl.engine import Engine, IngestReport, Query, Result, UpdateReport, WindowBounds
 from whorl.errors import (
     EnginePanicError,
+    GraphError,
     IngestError,
     QueryError,
     QueryFailedError,
@@ -38,6 +39,7 @@ __all__ = [
     "BlankNode",
     "Engine",
     "EnginePanicError",
+    "GraphError",
     "IngestError",
     "IngestReport",
     "Iri",
@@ -55,6 +57,7 @@ __all__ = [
     "UnknownQueryError",
     "UnknownStreamError",
     "UnsupportedQueryError",
+    "UpdateReport",
     "WhorlError",
     "WindowBounds",
     "__version__",

@@ -69,6 +69,13 @@ class IngestReport(NamedTuple):
     late: int
 
 
+class UpdateReport(NamedTuple):
+    """How many triples of static data came and went."""
+
+    inserted: int
+    deleted: int
+
+
 class WindowBounds(NamedTuple):
     """The part of a stream an answer was computed over; a side without a bound is None."""
 
@@ -281,8 +288,69 @@ class Engine:
 
     def load(self, graph: str | None, rdf: bytes | str, format: Format = "turtle") -> int:  # noqa: A002
         """Add static data to a named graph, or to the default graph when `graph` is None; how many triples."""
-        body = rdf.encode() if isinstance(rdf, str) else bytes(rdf)
-        return self._engine.load(graph, body, format)
+        return self._engine.load(graph, _body(rdf), format)
+
+    def replace_graph(
+        self,
+        graph: str | None,
+        rdf: bytes | str,
+        format: Format = "turtle",  # noqa: A002
+    ) -> UpdateReport:
+        """Make a static graph hold exactly this document; None is the default graph.
+
+        >>> engine = Engine()
+        >>> engine.replace_graph("http://ex/rooms", "<http://ex/a> <http://ex/limit> 20, 21 .")
+        UpdateReport(inserted=2, deleted=0)
+        >>> engine.replace_graph("http://ex/rooms", "<http://ex/a> <http://ex/limit> 21, 22 .")
+        UpdateReport(inserted=1, deleted=1)
+        """
+        return UpdateReport(*self._engine.replace_graph(graph, _body(rdf), format))
+
+    def drop_graph(self, graph: str | None) -> UpdateReport:
+        """Take a static graph away; the default graph (None) is emptied.
+
+        A named graph that does not exist is a `GraphError`.
+        """
+        return UpdateReport(*self._engine.drop_graph(graph))
+
+    def update(self, text: str, *, base_iri: str | None = None) -> UpdateReport:
+        """Change the static graphs by SPARQL 1.1 Update: as a whole, or not at all.
+
+        Running queries follow at their next evaluation. Streams and windows cannot be changed.
+
+        >>> engine = Engine()
+        >>> engine.update("INSERT DATA { <http://ex/a> <http://ex/limit> 20 }")
+        UpdateReport(inserted=1, deleted=0)
+        >>> engine.update('''
+        ...     DELETE { ?room <http://ex/limit> ?old } INSERT { ?room <http://ex/limit> ?new }
+        ...     WHERE { ?room <http://ex/limit> ?old BIND(?old + 5 AS ?new) }''')
+        UpdateReport(inserted=1, deleted=1)
+        >>> engine.graph(None)
+        [(Iri('http://ex/a'), Iri('http://ex/limit'), 25)]
+        """
+        return UpdateReport(*self._engine.update(text, base_iri))
+
+    def graphs(self) -> dict[str | None, int]:
+        """The static graphs and how many triples each has: the default graph (None) first, the others by name.
+
+        >>> engine = Engine()
+        >>> _ = engine.load("http://ex/rooms", "<http://ex/a> <http://ex/limit> 20 .")
+        >>> engine.graphs()
+        {None: 0, 'http://ex/rooms': 1}
+        """
+        return dict(self._engine.graphs())
+
+    def graph(self, graph: str | None, terms: Terms = "python") -> list[tuple[Any, Any, Any]]:
+        """The triples of a static graph, in the order of their terms; None is the default graph.
+
+        A named graph that does not exist is a `GraphError`.
+
+        >>> engine = Engine()
+        >>> _ = engine.load(None, "<http://ex/a> <http://ex/limit> 20 .")
+        >>> engine.graph(None)
+        [(Iri('http://ex/a'), Iri('http://ex/limit'), 20)]
+        """
+        return self._engine.graph(graph, terms)
 
     def stats(self) -> dict[str, Any]:
         """Counts of streams, queries and state."""
@@ -297,6 +365,10 @@ def _result(raw: _RawResult) -> Result:
     seq, at, windows, kind, variables, inserted, deleted, boolean = raw
     bounds = tuple(WindowBounds(*window) for window in windows)
     return Result(seq, at, bounds, kind, tuple(variables), tuple(inserted), tuple(deleted), boolean)
+
+
+def _body(rdf: bytes | str) -> bytes:
+    return rdf.encode() if isinstance(rdf, str) else bytes(rdf)
 
 
 def _time_ms(t: Time) -> int:

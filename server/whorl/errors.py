@@ -11,6 +11,7 @@
     ├── IngestError              an event was refused, the engine is as before
     │   ├── RdfSyntaxError       its RDF is wrong: line and column say where
     │   └── TimestampError       it has no time, or one that makes no sense
+    ├── GraphError               a static graph that should exist does not, or the other way round
     └── EnginePanicError         a fault of the engine; please report it
 
 Every exception carries a stable `code` such as `window.zero_width`.
@@ -87,6 +88,10 @@ class RdfSyntaxError(IngestError):
 
 class TimestampError(IngestError):
     """An event has no time, or one that makes no sense."""
+
+
+class GraphError(WhorlError):
+    """A static graph does not exist, exists already, or is not the one the document is about; nothing has changed."""
 
 
 class EnginePanicError(WhorlError):

@@ -11,7 +11,7 @@ import pyoxigraph as ox
 import pytest
 import rdflib
 import whorl
-from whorl import BlankNode, Engine, Iri, Literal, TimestampError
+from whorl import BlankNode, Engine, GraphError, Iri, Literal, QuerySyntaxError, TimestampError, UpdateReport
 
 EX = "http://ex/"
 S = EX + "s"
@@ -216,6 +216,49 @@ def test_static_data_joins_streams(engine: Engine) -> None:
     engine.push(S, 1, [(EX + name, EX + "p", 1) for name in "abc"])
     engine.close()
     assert query.rows() == [{"s": Iri(EX + "a")}]
+
+
+def test_running_queries_follow_changes_of_static_data(engine: Engine) -> None:
+    engine.load(EX + "g", "<http://ex/a> <http://ex/name> 'A' .")
+    query = engine.register(
+        "PREFIX : <http://ex/> SELECT ?n FROM NAMED WINDOW :w ON :s [RANGE 10ms STEP 1ms]"
+        " WHERE { WINDOW :w { ?s :p ?o } GRAPH :g { ?s :name ?n } }",
+        r2s="CHANGES",
+    )
+    engine.push(S, 9, [(EX + "a", EX + "p", 1)])
+    engine.advance_to(10)
+    assert engine.replace_graph(EX + "g", "<http://ex/a> <http://ex/name> 'B' .") == (1, 1)
+    engine.advance_to(11)
+    assert engine.update("DELETE WHERE { GRAPH ?g { ?s ?p 'B' } }") == UpdateReport(inserted=0, deleted=1)
+    engine.advance_to(12)
+    assert engine.graphs() == {None: 0, EX + "g": 0}
+    seen = [([row["n"] for row in answer.inserted], [row["n"] for row in answer.deleted]) for answer in query]
+    assert seen == [(["A"], []), (["B"], ["A"]), ([], ["B"])]
+
+
+def test_static_graphs_can_be_read_in_the_terms_of_choice(engine: Engine) -> None:
+    engine.load(None, "<http://ex/b> <http://ex/p> 01, 'x'@en . <http://ex/a> <http://ex/p> [] .")
+    subjects = [subject for subject, _, _ in engine.graph(None)]
+    assert subjects == [EX + "a", EX + "b", EX + "b"]
+    objects = {str(obj) for _, _, obj in engine.graph(None, terms="pyoxigraph")[1:]}
+    assert objects == {'"01"^^<http://www.w3.org/2001/XMLSchema#integer>', '"x"@en'}
+    with pytest.raises(ValueError, match="terms are"):
+        engine.graph(None, terms="other")  # type: ignore[arg-type]
+
+
+def test_an_update_that_cannot_be_done_says_why_and_changes_nothing(engine: Engine) -> None:
+    engine.update("INSERT DATA { <http://ex/a> <http://ex/p> 1 }")
+    with pytest.raises(GraphError) as unknown:
+        engine.update("CLEAR ALL ; DROP GRAPH <http://ex/g>")
+    assert unknown.value.code == "graph.unknown"
+    with pytest.raises(GraphError):
+        engine.drop_graph(EX + "g")
+    with pytest.raises(GraphError):
+        engine.graph(EX + "g")
+    with pytest.raises(QuerySyntaxError) as wrong:
+        engine.update("CLEAR ALL ;\nCLEAR SOME")
+    assert (wrong.value.code, wrong.value.line, wrong.value.column) == ("parse.unexpected_token", 2, 7)
+    assert engine.graphs() == {None: 1}
 
 
 def test_unregistered_queries_are_gone_and_the_others_stay(engine: Engine) -> None:

@@ -6,13 +6,12 @@ import doctest
 import re
 import runpy
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import ModuleType
 
+import pytest
 import whorl
+import whorl.engine
 from whorl import errors
-
-if TYPE_CHECKING:
-    import pytest
 
 ROOT = Path(__file__).parents[2]
 
@@ -30,8 +29,10 @@ def test_version_stands_in_one_place() -> None:
     assert whorl.__version__ == found[1]
 
 
-def test_the_example_in_the_docstring_runs() -> None:
-    assert doctest.testmod(whorl).failed == 0
+@pytest.mark.parametrize("module", [whorl, whorl.engine], ids=lambda module: module.__name__)
+def test_the_examples_in_docstrings_run(module: ModuleType) -> None:
+    tried = doctest.testmod(module)
+    assert (tried.failed, tried.attempted > 0) == (0, True)
 
 
 def test_quickstart_runs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,14 +5,15 @@
 
 use std::sync::Mutex;
 
-use oxrdf::Triple;
+use oxrdf::{GraphName, Triple};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList};
+use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use pyo3_arrow::PyTable;
 use pyo3_arrow::input::AnyRecordBatch;
 use whorl_engine::{
     EngineError, EngineOptions, IngestReport, ParseOptions, Probing, QueryId, Span, StreamOptions, Timestamp,
+    UpdateReport,
 };
 
 use crate::arrow::{ArrowEvent, read_batch, write_batch};
@@ -29,6 +30,8 @@ const TRIPLES_PER_PART: usize = 16_384;
 
 /// `(accepted, late)`
 type Ingested = (u64, u64);
+/// `(inserted, deleted)`
+type Updated = (usize, usize);
 
 #[pyclass(frozen, module = "whorl._engine")]
 pub struct Engine {
@@ -177,6 +180,40 @@ impl Engine {
         enter(py, &self.inner, |engine| engine.load(graph, rdf, format))
     }
 
+    #[pyo3(signature = (graph, rdf, format))]
+    fn replace_graph(&self, py: Python<'_>, graph: Option<&str>, rdf: &[u8], format: &str) -> PyResult<Updated> {
+        let format = options::format(format)?;
+        enter(py, &self.inner, |engine| engine.replace_graph(graph, rdf, format)).map(updated)
+    }
+
+    fn drop_graph(&self, py: Python<'_>, graph: Option<&str>) -> PyResult<Updated> {
+        enter(py, &self.inner, |engine| engine.drop_graph(graph)).map(updated)
+    }
+
+    #[pyo3(signature = (text, base_iri=None))]
+    fn update(&self, py: Python<'_>, text: &str, base_iri: Option<&str>) -> PyResult<Updated> {
+        enter(py, &self.inner, |engine| engine.update(text, base_iri)).map(updated)
+    }
+
+    /// The graphs with their sizes; the default graph is None and comes first.
+    fn graphs(&self, py: Python<'_>) -> PyResult<Vec<(Option<String>, usize)>> {
+        let graphs = enter(py, &self.inner, |engine| Ok::<_, EngineError>(engine.graph_names()))?;
+        Ok(graphs.into_iter().map(|(name, triples)| (graph_name(name), triples)).collect())
+    }
+
+    /// The triples of a graph as tuples of Python terms.
+    fn graph<'py>(&self, py: Python<'py>, graph: Option<&str>, terms: &str) -> PyResult<Bound<'py, PyList>> {
+        let factory = Factory::new(py, terms)?;
+        let triples = enter(py, &self.inner, |engine| engine.graph_triples(graph))?;
+        let list = PyList::empty(py);
+        for triple in triples {
+            let parts = [triple.subject.into(), triple.predicate.into(), triple.object];
+            let parts = parts.iter().map(|term| factory.term(term)).collect::<PyResult<Vec<_>>>()?;
+            list.append(PyTuple::new(py, parts)?)?;
+        }
+        Ok(list)
+    }
+
     /// The waiting answers as JSON envelopes.
     #[pyo3(signature = (query, name=None))]
     fn drain_json<'py>(&self, py: Python<'py>, query: u64, name: Option<&str>) -> PyResult<Bound<'py, PyList>> {
@@ -238,6 +275,19 @@ fn push_part(engine: &mut whorl_engine::Engine, stream: &str, events: &[ArrowEve
         Ok(ingested(engine.push_triples(stream, Timestamp::from_millis(at), &event.triples)?))
     };
     events.iter().map(push).collect()
+}
+
+fn updated(report: UpdateReport) -> Updated {
+    (report.inserted, report.deleted)
+}
+
+/// An IRI, or `_:label`; None for the default graph.
+fn graph_name(name: GraphName) -> Option<String> {
+    match name {
+        GraphName::DefaultGraph => None,
+        GraphName::NamedNode(node) => Some(node.into_string()),
+        GraphName::BlankNode(node) => Some(node.to_string()),
+    }
 }
 
 fn ingested(report: IngestReport) -> Ingested {

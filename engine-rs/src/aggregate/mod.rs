@@ -137,6 +137,16 @@ impl Accumulator {
         held + self.seen.as_ref().map_or(0, HashMap::len)
     }
 
+    /// The terms among the values present; sums are numbers of their own.
+    pub fn terms(&self) -> impl Iterator<Item = TermId> + '_ {
+        let bag = match &self.state {
+            State::Bag(bag) => Some(bag),
+            _ => None,
+        };
+        let in_bag = bag.into_iter().flat_map(|bag| bag.iter().map(|(id, _)| id));
+        in_bag.chain(self.seen.iter().flat_map(|seen| seen.keys().copied()))
+    }
+
     fn count(&mut self, weight: Weight) {
         if let State::Count(n) = &mut self.state {
             *n += weight;

@@ -1,10 +1,13 @@
 //! The dictionary: terms that do not fit into an id, each with the time of its last use.
 //!
-//! Query constants and static terms are pinned. A stream term carries the sequence number of the
-//! last event that used it; [`Dictionary::sweep`] frees the slots no window can reach, so a stream
-//! of ever-new IRIs runs in flat memory. A freed slot is reused, which is safe because nobody
-//! holds its id any more: every id in a window, an operator or a result was used at or after the
-//! oldest reachable event.
+//! Query constants are pinned. A stream term carries the sequence number of the last event that used
+//! it; [`Dictionary::sweep`] frees the slots no window can reach, so a stream of ever-new IRIs runs
+//! in flat memory. A freed slot is reused, which is safe because nobody holds its id any more: every
+//! id in a window, an operator or a result was used at or after the oldest reachable event, or is
+//! among those that are held.
+//!
+//! A term of static data stays until [`Dictionary::release_static`] finds that no graph has it any
+//! more; then it is a stream term that the last event has used.
 
 use super::inline;
 use crate::model::TermId;
@@ -14,6 +17,8 @@ use oxrdf::{Term, TermRef};
 use std::hash::BuildHasher;
 
 const PINNED: u64 = u64::MAX;
+/// Stays until no static graph has it; more than any event's number, less than pinned.
+const STATIC: u64 = u64::MAX - 1;
 
 #[derive(Debug)]
 struct Entry {
@@ -28,7 +33,8 @@ pub struct Dictionary {
     by_term: HashTable<u32>,
     hasher: FixedState,
     epoch: u64,
-    pinned: usize,
+    /// Terms that are pinned or static.
+    lasting: usize,
     next_blank: u64,
 }
 
@@ -42,7 +48,7 @@ impl Dictionary {
             by_term: HashTable::new(),
             hasher: FixedState::with_seed(seed),
             epoch: 0,
-            pinned: 0,
+            lasting: 0,
             next_blank: 0,
         }
     }
@@ -52,18 +58,30 @@ impl Dictionary {
         self.epoch = event_seq;
     }
 
-    /// From now on, terms stay for ever; gives the epoch to go back to.
-    pub(crate) fn pin_from_now(&mut self) -> u64 {
-        std::mem::replace(&mut self.epoch, PINNED)
-    }
-
     pub fn intern(&mut self, term: TermRef<'_>) -> TermId {
         self.intern_at(term, self.epoch)
     }
 
-    /// Interns a term that stays for ever: a constant of a query or a static term.
+    /// Interns a term that stays for ever: a constant of a query.
     pub fn intern_pinned(&mut self, term: TermRef<'_>) -> TermId {
         self.intern_at(term, PINNED)
+    }
+
+    /// Interns a term of static data: it stays until [`Dictionary::release_static`].
+    pub(crate) fn intern_static(&mut self, term: TermRef<'_>) -> TermId {
+        self.intern_at(term, STATIC)
+    }
+
+    /// Static terms that are not `in_use` become stream terms, as if the last event had used them:
+    /// that event, or an earlier one, may have, and windows may show it.
+    pub(crate) fn release_static(&mut self, in_use: impl Iterator<Item = TermId>) {
+        let is_used = self.marked(in_use);
+        for (entry, is_used) in self.slots.iter_mut().zip(is_used) {
+            if let Some(entry) = entry.as_mut().filter(|entry| entry.last_use == STATIC && !is_used) {
+                entry.last_use = self.epoch;
+                self.lasting -= 1;
+            }
+        }
     }
 
     /// The id of a term if it has one: inlined, or already in the dictionary.
@@ -115,6 +133,13 @@ impl Dictionary {
         }
     }
 
+    /// The event whose number is the epoch uses the term.
+    pub(crate) fn use_again(&mut self, id: TermId) {
+        if let Some(slot) = id.slot() {
+            self.touch(slot, self.epoch);
+        }
+    }
+
     /// A blank node no one has seen before.
     pub fn fresh_blank(&mut self) -> TermId {
         self.next_blank += 1;
@@ -124,9 +149,7 @@ impl Dictionary {
     /// Frees the terms last used before the oldest event any window can still reach, except those
     /// that are held elsewhere.
     pub fn sweep(&mut self, oldest_reachable: u64, held: impl Iterator<Item = TermId>) {
-        let mut is_held = vec![false; self.slots.len()];
-        held.filter_map(TermId::slot).for_each(|slot| is_held[slot as usize] = true);
-        for (slot, is_held) in is_held.into_iter().enumerate() {
+        for (slot, is_held) in self.marked(held).into_iter().enumerate() {
             let is_old = self.slots[slot].as_ref().is_some_and(|entry| entry.last_use < oldest_reachable);
             if is_old && !is_held {
                 self.release(slot as u32);
@@ -142,15 +165,23 @@ impl Dictionary {
         }
     }
 
+    /// For each slot, whether it is among these ids.
+    fn marked(&self, ids: impl Iterator<Item = TermId>) -> Vec<bool> {
+        let mut marks = vec![false; self.slots.len()];
+        ids.filter_map(TermId::slot).for_each(|slot| marks[slot as usize] = true);
+        marks
+    }
+
     /// Terms that came with the streams and are still reachable.
     #[must_use]
     pub fn stream_terms(&self) -> usize {
-        self.by_term.len() - self.pinned
+        self.by_term.len() - self.lasting
     }
 
+    /// Terms of queries and of static data.
     #[must_use]
     pub fn pinned_terms(&self) -> usize {
-        self.pinned
+        self.lasting
     }
 
     fn intern_at(&mut self, term: TermRef<'_>, last_use: u64) -> TermId {
@@ -168,8 +199,8 @@ impl Dictionary {
 
     fn touch(&mut self, slot: u32, last_use: u64) {
         let entry = self.slots[slot as usize].as_mut().expect("slots in the table are filled");
-        if last_use == PINNED && entry.last_use != PINNED {
-            self.pinned += 1;
+        if last_use >= STATIC && entry.last_use < STATIC {
+            self.lasting += 1;
         }
         entry.last_use = entry.last_use.max(last_use);
     }
@@ -186,8 +217,8 @@ impl Dictionary {
                 u32::try_from(self.slots.len() - 1).expect("fewer than 2³² terms at a time")
             }
         };
-        if last_use == PINNED {
-            self.pinned += 1;
+        if last_use >= STATIC {
+            self.lasting += 1;
         }
         let Self { slots, by_term, hasher, .. } = self;
         by_term.insert_unique(hash, slot, |slot| hash_of(hasher, slots, *slot));
@@ -351,5 +382,22 @@ mod tests {
         assert_eq!(dictionary.term(kept), term(2).into(), "a held term stays");
         dictionary.sweep(3, std::iter::empty());
         assert_eq!(dictionary.stream_terms(), 0);
+    }
+
+    #[test]
+    fn a_static_term_no_graph_has_goes_with_the_events_that_may_have_used_it() {
+        let mut dictionary = Dictionary::new(1);
+        let term = |n: u32| NamedNode::new_unchecked(format!("http://example.org/{n}"));
+        let [gone, kept] = [0, 1].map(|n| dictionary.intern_static(term(n).as_ref().into()));
+        dictionary.set_epoch(7);
+        assert_eq!(dictionary.intern(term(0).as_ref().into()), gone);
+        dictionary.sweep(100, std::iter::empty());
+        assert_eq!((dictionary.stream_terms(), dictionary.pinned_terms()), (0, 2));
+        dictionary.release_static(std::iter::once(kept));
+        dictionary.sweep(7, std::iter::empty());
+        assert_eq!(dictionary.term(gone), term(0).into(), "event 7 is still in a window");
+        dictionary.sweep(8, std::iter::empty());
+        assert_eq!((dictionary.stream_terms(), dictionary.pinned_terms()), (0, 1));
+        assert_eq!(dictionary.term(kept), term(1).into());
     }
 }

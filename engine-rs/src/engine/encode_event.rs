@@ -5,7 +5,7 @@ use crate::error::EngineError;
 use crate::model::{EncodedTriple, TermId};
 use crate::time::Timestamp;
 use oxrdf::vocab::xsd;
-use oxrdf::{GraphName, NamedNode, NamedOrBlankNode, Quad, Term, Triple};
+use oxrdf::{GraphName, NamedNode, NamedOrBlankNode, Quad, Term, TermRef, Triple};
 use std::collections::HashMap;
 
 const GENERATED_AT: &str = "http://www.w3.org/ns/prov#generatedAtTime";
@@ -110,13 +110,12 @@ impl<'a> Encoder<'a> {
     }
 
     /// The event as a set: a triple written twice is there once.
-    pub(crate) fn event(&mut self, triples: &[Triple], pinned: bool) -> Vec<EncodedTriple> {
+    pub(crate) fn event(&mut self, triples: &[Triple], is_static: bool) -> Vec<EncodedTriple> {
         let mut encoded: Vec<EncodedTriple> = Vec::with_capacity(triples.len());
         for triple in triples {
             let subject = Term::from(triple.subject.clone());
-            let terms =
-                [self.term(&subject, pinned), self.named(&triple.predicate, pinned), self.term(&triple.object, pinned)];
-            encoded.push(terms);
+            let predicate = self.intern(triple.predicate.as_ref().into(), is_static);
+            encoded.push([self.term(&subject, is_static), predicate, self.term(&triple.object, is_static)]);
         }
         drop_copies(&mut encoded);
         encoded
@@ -127,12 +126,8 @@ impl<'a> Encoder<'a> {
         name.map_or(TermId::UNBOUND, |name| self.term(&name.clone().into(), false))
     }
 
-    fn named(&mut self, node: &NamedNode, pinned: bool) -> TermId {
-        let term = node.as_ref().into();
-        if pinned { self.dictionary.intern_pinned(term) } else { self.dictionary.intern(term) }
-    }
-
-    fn term(&mut self, term: &Term, pinned: bool) -> TermId {
+    /// The id of a term; a blank node's label has a meaning in this message alone.
+    pub(crate) fn term(&mut self, term: &Term, is_static: bool) -> TermId {
         match term {
             Term::BlankNode(node) => {
                 let Self { dictionary, blanks } = self;
@@ -140,14 +135,14 @@ impl<'a> Encoder<'a> {
             }
             Term::Triple(triple) if has_blank(triple) => {
                 let renamed = self.rename(triple);
-                self.intern(&renamed.into(), pinned)
+                self.intern(Term::from(renamed).as_ref(), is_static)
             }
-            other => self.intern(other, pinned),
+            other => self.intern(other.as_ref(), is_static),
         }
     }
 
-    fn intern(&mut self, term: &Term, pinned: bool) -> TermId {
-        if pinned { self.dictionary.intern_pinned(term.as_ref()) } else { self.dictionary.intern(term.as_ref()) }
+    fn intern(&mut self, term: TermRef<'_>, is_static: bool) -> TermId {
+        if is_static { self.dictionary.intern_static(term) } else { self.dictionary.intern(term) }
     }
 
     /// A triple term with its blank nodes renamed.

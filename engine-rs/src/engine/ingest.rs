@@ -64,6 +64,12 @@ impl Engine {
         })
     }
 
+    /// A known stream that no query writes.
+    fn writable_stream(&self, iri: &str) -> Result<usize, EngineError> {
+        let stream = self.known_stream(iri)?;
+        self.check_not_output(stream).map(|()| stream)
+    }
+
     /// Pushes a document: one event, or one per named graph. Nothing is taken when a part is wrong.
     ///
     /// # Errors
@@ -75,7 +81,7 @@ impl Engine {
         rdf: &[u8],
         format: RdfFormat,
     ) -> Result<IngestReport, EngineError> {
-        let stream = self.known_stream(stream)?;
+        let stream = self.writable_stream(stream)?;
         let mut events = cut(parse_rdf(rdf, format, None)?, at)?;
         let predicate = self.streams[stream].options.timestamp_predicate.clone();
         for event in &mut events {
@@ -100,7 +106,7 @@ impl Engine {
         at: Timestamp,
         triples: &[Triple],
     ) -> Result<IngestReport, EngineError> {
-        let stream = self.known_stream(stream)?;
+        let stream = self.writable_stream(stream)?;
         self.push_events(stream, &[RawEvent { at: Some(at), graph: None, triples: triples.to_vec() }])
     }
 
@@ -114,7 +120,7 @@ impl Engine {
     /// # Errors
     /// When the stream is not known.
     pub fn stream_id(&self, stream: &str) -> Result<StreamId, EngineError> {
-        self.known_stream(stream).map(StreamId)
+        self.writable_stream(stream).map(StreamId)
     }
 
     /// Pushes one event of triples that are encoded already: the way without text. The triples must
@@ -189,14 +195,20 @@ impl Engine {
     }
 
     /// The stream and its readings by times in the data.
-    fn readings_of(&self, stream: usize) -> impl Iterator<Item = usize> + '_ {
+    pub(super) fn readings_of(&self, stream: usize) -> impl Iterator<Item = usize> + '_ {
         let iri = &self.streams[stream].iri;
         let derived = (0..self.streams.len()).filter(move |at| self.streams[*at].iri == *iri && *at != stream);
         std::iter::once(stream).chain(derived)
     }
 
-    /// Takes an encoded event; false when it is late.
+    /// Takes an encoded event and hands on what it brings about; false when it is late.
     fn ingest(&mut self, stream: usize, element: Element) -> bool {
+        let taken = self.take_in(stream, element);
+        self.relay();
+        taken
+    }
+
+    pub(super) fn take_in(&mut self, stream: usize, element: Element) -> bool {
         if self.streams[stream].watermark() == Timestamp::MAX {
             return false;
         }
@@ -256,8 +268,7 @@ impl Engine {
     /// When that would report more than a million empty windows.
     pub fn advance_to(&mut self, at: Timestamp) -> Result<(), EngineError> {
         (0..self.streams.len()).try_for_each(|stream| self.check_ahead(stream, at))?;
-        (0..self.streams.len()).for_each(|stream| self.advance(stream, at));
-        self.sweep();
+        self.advance_all(at);
         Ok(())
     }
 
@@ -266,7 +277,7 @@ impl Engine {
     /// # Errors
     /// When the stream is not known, or its watermark is further already.
     pub fn advance_stream(&mut self, stream: &str, at: Timestamp) -> Result<(), EngineError> {
-        let number = self.known_stream(stream)?;
+        let number = self.writable_stream(stream)?;
         let watermark = self.streams[number].watermark();
         if at < watermark {
             return Err(EngineError::WatermarkRegression { stream: stream.to_owned(), watermark, at });
@@ -274,10 +285,11 @@ impl Engine {
         let readings: Vec<_> = self.readings_of(number).collect();
         readings.iter().try_for_each(|reading| self.check_ahead(*reading, at))?;
         readings.into_iter().for_each(|reading| self.advance(reading, at));
+        self.relay();
         Ok(())
     }
 
-    fn advance(&mut self, stream: usize, at: Timestamp) {
+    pub(super) fn advance(&mut self, stream: usize, at: Timestamp) {
         for i in 0..self.streams[stream].readers.len() {
             let timeline = self.streams[stream].readers[i];
             self.timelines[timeline].begin_by(at);
@@ -299,44 +311,23 @@ impl Engine {
             self.streams[reading].mark_idle();
             self.advance_timelines(reading, false);
         }
+        self.relay();
         Ok(())
     }
 
     /// Every stream has ended: every window closes.
     pub fn close(&mut self) {
-        (0..self.streams.len()).for_each(|stream| self.advance(stream, Timestamp::MAX));
-        self.sweep();
+        self.advance_all(Timestamp::MAX);
     }
 
-    /// Adds static data to a graph (`None`: the default graph); running queries follow at their next
-    /// evaluation. Gives how many triples were new.
-    ///
-    /// # Errors
-    /// When the document does not parse, or the graph's name is not an absolute IRI.
-    pub fn load(&mut self, graph: Option<&str>, rdf: &[u8], format: RdfFormat) -> Result<usize, EngineError> {
-        let name = graph
-            .map(|iri| NamedNode::new(iri).map_err(|_| EngineError::BadIri { iri: iri.to_owned() }))
-            .transpose()?;
-        let mut by_graph: Vec<(oxrdf::GraphName, Vec<Triple>)> = Vec::new();
-        for quad in parse_rdf(rdf, format, None)? {
-            let target = name.clone().map_or(quad.graph_name, Into::into);
-            let triple = Triple { subject: quad.subject, predicate: quad.predicate, object: quad.object };
-            match by_graph.iter_mut().find(|(name, _)| *name == target) {
-                Some((_, triples)) => triples.push(triple),
-                None => by_graph.push((target, vec![triple])),
+    /// Streams that queries write follow by themselves.
+    fn advance_all(&mut self, at: Timestamp) {
+        for stream in 0..self.streams.len() {
+            if !self.is_output(stream) {
+                self.advance(stream, at);
             }
         }
-        let mut encoder = Encoder::new(&mut self.dictionary);
-        let mut added = 0;
-        for (graph, triples) in by_graph {
-            let encoded = encoder.event(&triples, true);
-            let name = match graph {
-                oxrdf::GraphName::DefaultGraph => None,
-                oxrdf::GraphName::NamedNode(node) => Some(encoder.dictionary.intern_pinned(node.as_ref().into())),
-                oxrdf::GraphName::BlankNode(node) => Some(encoder.dictionary.intern_pinned(node.as_ref().into())),
-            };
-            added += self.graphs.insert(name, encoded.into_iter());
-        }
-        Ok(added)
+        self.relay();
+        self.sweep();
     }
 }

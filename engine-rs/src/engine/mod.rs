@@ -1,5 +1,6 @@
 //! The engine: streams, queries, static data, and the one thread of time that connects them.
 
+mod chain;
 mod encode_event;
 mod families;
 mod ingest;
@@ -7,12 +8,15 @@ mod instants;
 mod query;
 mod reading;
 mod registry;
+mod static_data;
 mod stats;
 mod stream;
 mod timeline;
+mod update;
 
 pub use ingest::{IngestReport, StreamId};
 pub use registry::QueryId;
+pub use static_data::UpdateReport;
 pub use stats::{EngineStats, QueryStats, StreamStats};
 pub use stream::{StreamCounts, StreamOptions};
 
@@ -20,6 +24,7 @@ use crate::encode::Dictionary;
 use crate::join::Probing;
 use crate::plan::{PlanOptions, Retraction};
 use crate::store::StaticGraphs;
+use chain::Chain;
 use registry::Registry;
 use stream::Stream;
 use timeline::Timeline;
@@ -80,6 +85,8 @@ pub struct Engine {
     streams: Vec<Stream>,
     timelines: Vec<Timeline>,
     registry: Registry,
+    /// Queries that write streams, upstream first.
+    chains: Vec<Chain>,
     /// Events accepted so far.
     events: u64,
     /// Stream terms after the last sweep.
@@ -96,6 +103,7 @@ impl Engine {
             streams: Vec::new(),
             timelines: Vec::new(),
             registry: Registry::default(),
+            chains: Vec::new(),
             events: 0,
             terms_after_sweep: 0,
         }

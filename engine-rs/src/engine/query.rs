@@ -1,11 +1,12 @@
 //! A running query: its operators, what it has to report, and its results.
 
+use super::chain::OutputEvent;
 use crate::encode::Dictionary;
 use crate::expr::{EvalContext, Scratch, compare_terms};
 use crate::flow::{Flow, Operator};
 use crate::index::SlotId;
 use crate::leaf::Leaf;
-use crate::model::{Batch, Row, TermId, VarTable, Weight};
+use crate::model::{Batch, EncodedTriple, Row, TermId, VarTable, Weight};
 use crate::parse::{ContinuousQuery, R2s};
 use crate::plan::{Answer, BuiltQuery, NodeKind, PlanNode};
 use crate::r2s::RelationToStream;
@@ -35,9 +36,9 @@ pub(crate) struct RunningQuery {
     r2s: RelationToStream,
     last_boolean: Option<bool>,
     pub results: ResultQueue,
+    /// Reports not yet handed to the stream the query writes, if it writes one.
+    output: Option<Vec<OutputEvent>>,
     scratch: Scratch,
-    /// Rows of static data alone may outlive every window: what is computed from them must stay.
-    pins_terms: bool,
     /// The version of the static graphs that the operators have seen.
     settled_version: Option<u64>,
     pub reevaluates: bool,
@@ -82,8 +83,8 @@ impl RunningQuery {
             order: built.order,
             last_boolean: None,
             results,
+            output: None,
             scratch: Scratch::new(seed),
-            pins_terms: built.pins_terms,
             settled_version: None,
             reevaluates: built.reevaluates,
             evaluations: 0,
@@ -142,13 +143,7 @@ impl RunningQuery {
             return;
         }
         self.settled_version = Some(version);
-        if self.pins_terms {
-            let epoch = around.dictionary.pin_from_now();
-            self.pass_upwards(around);
-            around.dictionary.set_epoch(epoch);
-        } else {
-            self.pass_upwards(around);
-        }
+        self.pass_upwards(around);
     }
 
     fn pass_upwards(&mut self, around: &mut Surroundings<'_>) {
@@ -202,8 +197,25 @@ impl RunningQuery {
             Answer::Bindings(_) => Answered::Bindings { inserted, deleted },
             Answer::Graph(_) => Answered::Graph { inserted, deleted },
         };
+        if let (Some(output), Answered::Graph { inserted, deleted }) = (&mut self.output, &answer) {
+            // DSTREAM writes what went; otherwise a stream is what came.
+            let triples = if operator == R2s::Dstream { deleted } else { inserted };
+            let triples: Vec<EncodedTriple> = triples.iter().map(|row| [row[0], row[1], row[2]]).collect();
+            if !triples.is_empty() {
+                output.push(OutputEvent { at, triples });
+            }
+        }
         let seq = self.results.next_seq();
         self.results.push(QueryResult { seq, at, windows: windows(&self.windows), r2s: self.definition.r2s, answer });
+    }
+
+    /// From now on, reports are events of a stream too.
+    pub(super) fn writes(&mut self) {
+        self.output = Some(Vec::new());
+    }
+
+    pub(super) fn take_output(&mut self) -> Vec<OutputEvent> {
+        self.output.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// What came and what went since the last report, as far as the operator reports it.
@@ -265,17 +277,25 @@ impl RunningQuery {
         !self.r2s.pending().is_empty()
     }
 
-    /// Terms that are held beyond their windows: unreported rows and untaken results.
+    /// Terms that are held beyond their windows: unreported rows, untaken results, and all that is
+    /// kept where rows of static data alone, or of an empty group, may be among it.
     pub(crate) fn held_terms(&self) -> impl Iterator<Item = TermId> + '_ {
-        self.r2s.pending().iter().flat_map(|(row, _)| row.iter().copied()).chain(self.results.terms())
+        let outlives_windows = self.operators().any(Operator::makes_lasting_rows);
+        let kept = self.operators().filter(move |_| outlives_windows).flat_map(Operator::held_terms);
+        let answer = self.r2s.answer().keys().filter(move |_| outlives_windows).flat_map(|row| row.iter().copied());
+        let unreported = self.r2s.pending().iter().flat_map(|(row, _)| row.iter().copied());
+        unreported.chain(self.results.terms()).chain(kept).chain(answer)
+    }
+
+    fn operators(&self) -> impl Iterator<Item = &dyn Operator> {
+        self.nodes.iter().map(|node| match &node.kind {
+            NodeKind::Join(join) => join.as_ref() as &dyn Operator,
+            NodeKind::Operator(operator) => operator.as_ref(),
+        })
     }
 
     pub(crate) fn state_size(&self) -> usize {
-        let operators = self.nodes.iter().map(|node| match &node.kind {
-            NodeKind::Join(join) => join.state_size(),
-            NodeKind::Operator(operator) => operator.state_size(),
-        });
-        operators.sum::<usize>() + self.r2s.state_size()
+        self.operators().map(Operator::state_size).sum::<usize>() + self.r2s.state_size()
     }
 
     /// The leaves the query reads: node, role, leaf.

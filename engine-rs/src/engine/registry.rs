@@ -50,6 +50,7 @@ impl Engine {
         }
         let mut families = self.stream_families(&mut definition)?;
         families.extend(window_families(&definition));
+        let output = self.check_output(&definition)?;
         let windows = self.windows_of(&definition)?;
         let timeline = self.timeline_for(&definition, &windows);
         let place = match self.build_on(timeline, definition, &families, &windows) {
@@ -63,11 +64,15 @@ impl Engine {
         self.registry.registered += 1;
         let id = QueryId(self.registry.registered);
         self.registry.places.insert(id, (timeline, place));
+        if let Some(output) = output {
+            self.start_chain(id, &output, (timeline, place));
+        }
         let watermark = self.watermark_of(timeline);
         if watermark != crate::time::Timestamp::MIN {
             self.timelines[timeline].begin_by(watermark);
             self.advance_timeline(timeline, watermark);
         }
+        self.relay();
         Ok(id)
     }
 
@@ -79,6 +84,7 @@ impl Engine {
         let (timeline, place) = self.registry.place(id)?;
         self.timelines[timeline].remove_query(place);
         self.registry.places.remove(&id);
+        self.end_chain(id);
         self.empty_unused_timelines();
         self.connect_streams();
         self.sweep();

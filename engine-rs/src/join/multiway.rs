@@ -9,7 +9,7 @@ use super::probe::{Found, Scratch, Search};
 use super::shape::{BufferSet, BufferSource, BufferSpec, JoinShape, VarSet};
 use super::trees::Trees;
 use crate::expr::{EvalContext, Expr};
-use crate::flow::{Flow, Operator};
+use crate::flow::{Flow, HeldTerms, Operator};
 use crate::index::{IndexId, RingStore, SlotId};
 use crate::leaf::Leaf;
 use crate::model::{Batch, TermId, Weight};
@@ -232,6 +232,11 @@ impl Operator for JoinNode {
     fn state_size(&self) -> usize {
         let moving = self.inputs.iter().zip(&self.is_static).filter(|(_, is_static)| !**is_static);
         moving.map(|(input, _)| input.live()).sum::<usize>() + self.trees.as_ref().map_or(0, Trees::live)
+    }
+
+    /// Trees link slots of leaves and inputs; they hold no terms.
+    fn held_terms(&self) -> HeldTerms<'_> {
+        Box::new(self.inputs.iter().flat_map(|store| store.slots().flat_map(|slot| store.row(slot))))
     }
 }
 

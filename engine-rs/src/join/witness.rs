@@ -6,7 +6,7 @@
 //! variables are compared pair by pair. Cost per delta: the rows of the other side with its key.
 
 use crate::expr::Expr;
-use crate::flow::{Flow, Operator};
+use crate::flow::{Flow, HeldTerms, Operator, terms_of};
 use crate::model::{Batch, Row, RowMap, Schema, TermId, Weight};
 use std::collections::BTreeMap;
 
@@ -44,12 +44,16 @@ pub(crate) struct Witness {
 #[derive(Debug)]
 struct Side<T> {
     groups: RowMap<BTreeMap<Row, (Weight, T)>>,
-    rows: usize,
+    n_rows: usize,
 }
 
 impl<T: Default> Side<T> {
     fn new() -> Self {
-        Self { groups: RowMap::default(), rows: 0 }
+        Self { groups: RowMap::default(), n_rows: 0 }
+    }
+
+    fn rows(&self) -> impl Iterator<Item = &Row> {
+        self.groups.values().flat_map(BTreeMap::keys)
     }
 
     fn add(&mut self, key: Row, row: &[TermId], weight: Weight, note: T) {
@@ -58,12 +62,12 @@ impl<T: Default> Side<T> {
             Some(entry) => entry.0 += weight,
             None => {
                 group.insert(row.into(), (weight, note));
-                self.rows += 1;
+                self.n_rows += 1;
             }
         }
         if group.get(row).is_some_and(|entry| entry.0 == 0) {
             group.remove(row);
-            self.rows -= 1;
+            self.n_rows -= 1;
         }
         if group.is_empty() {
             self.groups.remove(&key);
@@ -181,7 +185,11 @@ impl Operator for Witness {
     }
 
     fn state_size(&self) -> usize {
-        self.left.rows + self.right.rows
+        self.left.n_rows + self.right.n_rows
+    }
+
+    fn held_terms(&self) -> HeldTerms<'_> {
+        terms_of(self.left.rows().chain(self.right.rows()))
     }
 }
 

@@ -15,6 +15,7 @@ use super::error::{ParseError, Position, list};
 use super::meaning::{self, Tokens};
 use super::rewrite::Rewritten;
 use super::token::{Kind, Token, tokenize};
+use super::update;
 
 /// Wider than the longest keyword, `ENCODE_FOR_URI`.
 const GAP: usize = 40;
@@ -44,6 +45,17 @@ const CANDIDATES: [(&str, &str); 18] = [
     ("FILTER", "FILTER"),
 ];
 
+/// What more to try where an update is wrong.
+const UPDATE_CANDIDATES: [(&str, &str); 5] =
+    [("INSERT", "INSERT"), ("DELETE", "DELETE"), ("DATA", "DATA"), ("GRAPH", "GRAPH"), ("TO", "TO")];
+
+/// What the text should be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Grammar {
+    Query,
+    Update,
+}
+
 struct Refused<'a> {
     original: &'a str,
     rewritten: &'a Rewritten,
@@ -51,17 +63,24 @@ struct Refused<'a> {
     source: &'a str,
     tokens: Vec<Token>,
     parser: &'a SparqlParser,
+    grammar: Grammar,
     /// As weighed by the limits.
     work: u64,
 }
 
 /// The error for a rewritten text that the parser refused.
-pub(super) fn explain(original: &str, rewritten: &Rewritten, parser: &SparqlParser, work: u64) -> ParseError {
+pub(super) fn explain(
+    original: &str,
+    rewritten: &Rewritten,
+    parser: &SparqlParser,
+    grammar: Grammar,
+    work: u64,
+) -> ParseError {
     let tokens = match tokenize(&rewritten.text) {
         Ok(tokens) => tokens,
         Err(error) => return error,
     };
-    let refused = Refused { original, rewritten, source: &rewritten.text, tokens, parser, work };
+    let refused = Refused { original, rewritten, source: &rewritten.text, tokens, parser, grammar, work };
     if refused.tokens.is_empty() {
         let error = ParseError::new("parse.unexpected_end", "there is no query in this text").at(original, 0);
         return error.with_hint("write a query, for example SELECT … FROM NAMED WINDOW … WHERE { … }");
@@ -92,7 +111,11 @@ impl Refused<'_> {
     }
 
     fn report(&self, text: &str) -> Option<String> {
-        self.parser.clone().parse_query(text).err().map(|error| error.to_string())
+        let parser = self.parser.clone();
+        match self.grammar {
+            Grammar::Query => parser.parse_query(text).err().map(|error| error.to_string()),
+            Grammar::Update => update::refusal(parser, text),
+        }
     }
 
     /// Which of the first `n` tokens (and one more) is refused; `None` when the text is good, the number of tokens
@@ -148,7 +171,8 @@ impl Refused<'_> {
             let found = shorten(self.written(wrong));
             ParseError::new("parse.unexpected_token", format!("unexpected '{found}'{listed}"))
         } else {
-            ParseError::new("parse.unexpected_end", format!("the query ends too early{listed}"))
+            let what = if self.grammar == Grammar::Query { "query" } else { "update" };
+            ParseError::new("parse.unexpected_end", format!("the {what} ends too early{listed}"))
         };
         let place = |at: usize| Position::of(self.original, self.offset(at));
         let refusal = Refusal { source: self.source, tokens: &self.tokens, wrong, expected: &expected, place: &place };
@@ -160,7 +184,8 @@ impl Refused<'_> {
             return Vec::new();
         }
         let fits = |candidate: &str| self.failing_token(wrong, Some(candidate)).is_none_or(|at| at > wrong);
-        CANDIDATES.iter().filter(|(candidate, _)| fits(candidate)).map(|(_, name)| *name).collect()
+        let more: &[_] = if self.grammar == Grammar::Update { &UPDATE_CANDIDATES } else { &[] };
+        CANDIDATES.iter().chain(more).filter(|(candidate, _)| fits(candidate)).map(|(_, name)| *name).collect()
     }
 }
 

@@ -64,7 +64,7 @@ pub(super) fn check_size(text: &str) -> Result<(), ParseError> {
     if text.len() <= MAX_BYTES {
         return Ok(());
     }
-    let message = format!("the query has {} bytes, more than the {MAX_BYTES} allowed", text.len());
+    let message = format!("the text has {} bytes, more than the {MAX_BYTES} allowed", text.len());
     let error = ParseError::new("limit.text", message).at(text, MAX_BYTES);
     Err(error.with_hint("put constants into static data or several queries"))
 }
@@ -244,7 +244,7 @@ impl Scan<'_> {
     }
 
     fn too_many(&self, at: usize) -> ParseError {
-        let message = "the query chains too many operators, blocks or computed columns";
+        let message = "the text chains too many operators, blocks or computed columns";
         let hint = format!(
             "at most {MAX_OPERATORS} operators in all and {MAX_DEPTH} in one expression or group; VALUES or IN may do"
         );

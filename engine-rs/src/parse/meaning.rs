@@ -10,7 +10,8 @@ use super::error::ParseError;
 use super::token::{Kind, Token};
 
 /// Sentences of the parser and what looks for the fault.
-const MEANINGS: [(&str, Finder); 13] = [
+const MEANINGS: [(&str, Finder); 14] = [
+    ("Blank nodes are not allowed in DELETE WHERE", deleted_blank),
     ("BIND is overriding an existing variable", bind_in_scope),
     ("The SELECT contains a variable that is unbound", not_grouped),
     ("The SELECT contains an expression with a variable that is unbound", not_grouped),
@@ -305,6 +306,11 @@ fn blank_node(tokens: &Tokens<'_>) -> (ParseError, usize) {
     let message = format!("the blank node {name} is used in two groups, where it would be two different things");
     let error = ParseError::new("blank_node.reused", message).with_hint("use a variable to join the groups");
     (error, found.unwrap_or(tokens.wrong))
+}
+
+fn deleted_blank(tokens: &Tokens<'_>) -> (ParseError, usize) {
+    let error = ParseError::new("parse.syntax", "DELETE WHERE cannot hold blank nodes");
+    (error.with_hint("use variables"), tokens.last_word(&["DELETE"]))
 }
 
 fn annotated_path(tokens: &Tokens<'_>) -> (ParseError, usize) {

@@ -6,6 +6,8 @@
 //! token → limits → names (prologue) → clause, block, window, duration → rewrite → spargebra
 //! ```
 //!
+//! An update goes the same way without windows: cut into operations, held to the same limits, parsed by spargebra.
+//!
 //! What spargebra refuses is looked at once more (diagnose), to say where (meaning, calls) and what to do (advice).
 //!
 //! What stays true: no input overflows the stack or runs for long; every position in an error is one of the text as
@@ -29,6 +31,7 @@ mod query;
 mod rdf;
 mod rewrite;
 mod token;
+mod update;
 mod window;
 
 #[cfg(test)]
@@ -42,3 +45,4 @@ pub use query::{
     WindowClause, WindowKind, parse_query,
 };
 pub use rdf::{RdfError, RdfFormat, parse_rdf};
+pub(crate) use update::{Source, UpdateOperation, parse_update};

@@ -27,20 +27,27 @@ impl<'a> Names<'a> {
     /// Reads all PREFIX and BASE declarations, wherever the dialect puts them.
     pub fn gather(text: &'a str, tokens: &[Token], base: Option<&str>) -> Result<Self, ParseError> {
         let mut names = Self { text, base: base.map(str::to_owned), prefixes: BTreeMap::new() };
+        names.learn(tokens)?;
+        Ok(names)
+    }
+
+    /// Adds the declarations among these tokens.
+    pub fn learn(&mut self, tokens: &[Token]) -> Result<(), ParseError> {
+        let text = self.text;
         for (at, token) in tokens.iter().enumerate() {
             let next = |n: usize| tokens.get(at + n).copied();
             if token.is_word(text, "BASE") {
                 if let Some(iri) = next(1).filter(|t| t.kind == Kind::Iri) {
-                    names.base = Some(names.iri(iri)?.into_string());
+                    self.base = Some(self.iri(iri)?.into_string());
                 }
             } else if token.is_word(text, "PREFIX")
                 && let (Some(prefix), Some(iri)) = (next(1), next(2).filter(|t| t.kind == Kind::Iri))
             {
-                let namespace = names.iri(iri)?.into_string();
-                names.prefixes.insert(prefix.text(text).trim_end_matches(':'), namespace);
+                let namespace = self.iri(iri)?.into_string();
+                self.prefixes.insert(prefix.text(text).trim_end_matches(':'), namespace);
             }
         }
-        Ok(names)
+        Ok(())
     }
 
     /// The IRI of a window, stream or query name.
@@ -132,7 +139,8 @@ impl<'a> Names<'a> {
         }
     }
 
-    fn parser(&self, token: Token) -> Result<SparqlParser, ParseError> {
+    /// A parser that knows the declarations so far; `token` is where it is needed.
+    pub fn parser(&self, token: Token) -> Result<SparqlParser, ParseError> {
         let mut parser = SparqlParser::new();
         if let Some(base) = &self.base {
             parser = parser

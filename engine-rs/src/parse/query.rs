@@ -11,7 +11,7 @@ use spargebra::SparqlParser;
 
 use super::clause::{Clauses, add_default_window, find_clauses};
 use super::cursor::Cursor;
-use super::diagnose::explain;
+use super::diagnose::{Grammar, explain};
 use super::error::{ParseError, Position, suggestion};
 use super::names::{Names, check_prologue};
 use super::{calls, extension, limits, token};
@@ -199,7 +199,7 @@ pub fn parse_query(text: &str, options: &ParseOptions) -> Result<ContinuousQuery
     let parser = sparql_parser(options, percentiles)?;
     let rewritten = std::mem::take(&mut clauses.edits).apply(text);
     let query = parser.clone().parse_query(&rewritten.text);
-    let query = query.map_err(|_| explain(text, &rewritten, &parser, work))?;
+    let query = query.map_err(|_| explain(text, &rewritten, &parser, Grammar::Query, work))?;
     // A mistyped word can hide a window: what is wrong with the words is said first.
     windows?;
     Ok(assemble(text, options, clauses, default_graph, query))

@@ -55,6 +55,13 @@ impl Edits {
 }
 
 impl Rewritten {
+    /// A part of a text, as it is.
+    pub fn part(source: &str, start: usize, end: usize) -> Self {
+        let mut part = Self { text: String::new(), pieces: Vec::new() };
+        part.push(&source[start..end], start, true);
+        part
+    }
+
     fn push(&mut self, piece: &str, old: usize, kept: bool) {
         self.pieces.push((self.text.len(), old, kept));
         self.text.push_str(piece);

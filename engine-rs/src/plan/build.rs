@@ -4,7 +4,7 @@ use super::error::PlanError;
 use super::logical::{Dataset, Place, Plan, WindowFamily};
 use super::modifiers::{Answer, take_apart};
 use super::paths::FreshVariables;
-use super::properties::{hides_nothing, is_plain, may_outlive_windows};
+use super::properties::{hides_nothing, is_plain};
 use super::scope;
 use super::translate::{Translator, is_blank, places};
 use crate::aggregate::{AggregateKind, AggregateSpec, custom_aggregate};
@@ -76,8 +76,6 @@ pub(crate) struct BuiltQuery {
     pub order: Vec<Comparator>,
     pub answer: Answer,
     pub reevaluates: bool,
-    /// Rows made of static data alone may reach operators that compute terms.
-    pub pins_terms: bool,
 }
 
 pub(crate) struct Builder<'a, H: Host> {
@@ -105,7 +103,6 @@ impl<H: Host> Builder<'_, H> {
         while let Plan::Project { inner, .. } = plan {
             plan = *inner;
         }
-        let pins_terms = may_outlive_windows(&plan);
         let shown = self.shown_variables(&top.answer);
         let retracts = !(self.query.r2s == R2s::Istream && is_plain(&plan) && hides_nothing(&plan, &shown));
         let root = self.build(&plan, retracts)?;
@@ -118,7 +115,7 @@ impl<H: Host> Builder<'_, H> {
             visible = vec![Some(0), Some(1), Some(2)];
         }
         let Self { nodes, vars, reevaluates, .. } = self;
-        Ok(BuiltQuery { nodes, vars, visible, order, answer: top.answer, reevaluates, pins_terms })
+        Ok(BuiltQuery { nodes, vars, visible, order, answer: top.answer, reevaluates })
     }
 
     /// The produced graph is a set: a triple is there as long as some solution makes it.

@@ -30,23 +30,6 @@ pub(super) fn hides_nothing(plan: &Plan, shown: &[Variable]) -> bool {
     }
 }
 
-/// Whether a row can be there although every window is empty, other than the row of an empty group.
-pub(super) fn may_outlive_windows(plan: &Plan) -> bool {
-    match plan {
-        Plan::Leaf(_) => false,
-        Plan::Static { .. } | Plan::Reevaluated { .. } | Plan::Now { .. } => true,
-        Plan::Join { inputs, .. } => inputs.iter().all(may_outlive_windows),
-        Plan::Union { inputs } => inputs.iter().any(may_outlive_windows),
-        Plan::Optional { left, .. } | Plan::Minus { left, .. } | Plan::Mark { left, .. } => may_outlive_windows(left),
-        Plan::Filter { inner, .. }
-        | Plan::Extend { inner, .. }
-        | Plan::Project { inner, .. }
-        | Plan::Distinct { inner }
-        | Plan::TopK { inner, .. } => may_outlive_windows(inner),
-        Plan::Group { inner, keys, .. } => keys.is_empty() || may_outlive_windows(inner),
-    }
-}
-
 /// Whether a static pattern gives each of its mappings once.
 fn is_set(pattern: &GraphPattern) -> bool {
     match pattern {

@@ -1,7 +1,10 @@
 //! Re-evaluation: what has no incremental operator is computed anew at each instant, by spareval,
-//! over the window's content and the static graphs, and the difference is handed on.
+//! over the window's content and the static graphs, and the difference is handed on. Updates ask the same
+//! way.
 
+mod ask;
 mod dataset;
 mod operator;
 
+pub(crate) use ask::{Solution, Where, ask_static};
 pub(crate) use operator::{Question, Reevaluated, Source, Sources};

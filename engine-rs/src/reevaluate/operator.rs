@@ -3,7 +3,7 @@
 use super::dataset::View;
 use crate::aggregate::register_custom_aggregates;
 use crate::encode::Dictionary;
-use crate::flow::{Flow, Operator};
+use crate::flow::{Flow, HeldTerms, Operator, terms_of};
 use crate::model::{Batch, RowMap, TermId, Weight};
 use crate::store::{StaticGraphs, TripleSet};
 use crate::window::Window;
@@ -179,7 +179,7 @@ impl Operator for Reevaluated {
         let solutions = self.question.solutions(flow.eval.dictionary, flow.graphs, flow.windows);
         let dictionary = &mut *flow.eval.dictionary;
         let rows = bag(solutions, |term| match self.is_static {
-            true => dictionary.intern_pinned(term.as_ref()),
+            true => dictionary.intern_static(term.as_ref()),
             false => dictionary.intern(term.as_ref()),
         });
         emit_difference(&self.shown, &rows, out);
@@ -188,5 +188,13 @@ impl Operator for Reevaluated {
 
     fn state_size(&self) -> usize {
         if self.is_static { 0 } else { self.shown.len() }
+    }
+
+    fn makes_lasting_rows(&self) -> bool {
+        true
+    }
+
+    fn held_terms(&self) -> HeldTerms<'_> {
+        terms_of(self.shown.keys())
     }
 }

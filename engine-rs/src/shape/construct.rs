@@ -3,7 +3,7 @@
 //! A blank node of the template is a fresh one for each solution, and the same one again when the
 //! solution is taken back. Triples with an unbound or impossible term are left out.
 
-use crate::flow::{Flow, Operator};
+use crate::flow::{Flow, HeldTerms, Operator, terms_of};
 use crate::model::{Batch, RowMap, TermId, Weight};
 
 /// One place of a template triple.
@@ -94,5 +94,10 @@ impl Operator for Construct {
 
     fn state_size(&self) -> usize {
         self.given.len()
+    }
+
+    /// The blank nodes given are ids without a term.
+    fn held_terms(&self) -> HeldTerms<'_> {
+        terms_of(self.given.keys())
     }
 }

@@ -1,6 +1,6 @@
 //! Distinct: each row once, for as long as it is there at all (the papers' Algorithm 7).
 
-use crate::flow::{Flow, Operator};
+use crate::flow::{Flow, HeldTerms, Operator, terms_of};
 use crate::model::{Batch, RowMap, Weight, count_row};
 
 #[derive(Debug, Default)]
@@ -22,5 +22,9 @@ impl Operator for Distinct {
 
     fn state_size(&self) -> usize {
         self.counts.len()
+    }
+
+    fn held_terms(&self) -> HeldTerms<'_> {
+        terms_of(self.counts.keys())
     }
 }

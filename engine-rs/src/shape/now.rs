@@ -1,7 +1,7 @@
 //! NOW(): the one mapping that changes with every instant.
 
 use crate::expr::instant;
-use crate::flow::{Flow, Operator};
+use crate::flow::{Flow, HeldTerms, Operator};
 use crate::model::{Batch, TermId};
 
 /// One mapping: the instant of the evaluation. What was computed with the last one is taken back.
@@ -23,6 +23,14 @@ impl Operator for Now {
         if let Some(before) = before {
             out.push(&[before], -1);
         }
+    }
+
+    fn makes_lasting_rows(&self) -> bool {
+        true
+    }
+
+    fn held_terms(&self) -> HeldTerms<'_> {
+        Box::new(self.shown.into_iter())
     }
 
     /// The clock is no state of a stream.

@@ -1,27 +1,29 @@
 //! Static data: the default graph and named graphs, in the same ids as the streams.
+//!
+//! A named graph exists from its first triple or its creation until it is dropped, also while it is
+//! empty. All changes go through a [`Transaction`]: it is committed as a whole, or undone as a whole.
 
-use super::TripleSet;
-use crate::model::{EncodedTriple, TermId};
+use super::{Transaction, TripleSet};
+use crate::model::TermId;
 use std::collections::BTreeMap;
+
+/// A graph: `None` is the default graph.
+pub(crate) type GraphId = Option<TermId>;
 
 #[derive(Debug, Default)]
 pub(crate) struct StaticGraphs {
-    default: TripleSet,
-    named: BTreeMap<TermId, TripleSet>,
+    pub(super) default: TripleSet,
+    pub(super) named: BTreeMap<TermId, TripleSet>,
     /// Grows with every change, so that queries know when to look again.
-    version: u64,
+    pub(super) version: u64,
+    /// Triples taken away since terms were last let go.
+    pub(super) removed: usize,
 }
 
 impl StaticGraphs {
-    /// Adds triples to a graph (`None`: the default graph); gives how many were new.
-    pub(crate) fn insert(&mut self, graph: Option<TermId>, triples: impl Iterator<Item = EncodedTriple>) -> usize {
-        let set = match graph {
-            Some(name) => self.named.entry(name).or_default(),
-            None => &mut self.default,
-        };
-        let added = triples.filter(|triple| set.insert(*triple)).count();
-        self.version += 1;
-        added
+    /// Begins a change; what is not committed is undone when the transaction is dropped.
+    pub(crate) fn begin(&mut self) -> Transaction<'_> {
+        Transaction::new(self)
     }
 
     pub(crate) fn default_graph(&self) -> &TripleSet {
@@ -32,11 +34,35 @@ impl StaticGraphs {
         &self.named
     }
 
+    pub(crate) fn graph(&self, graph: GraphId) -> Option<&TripleSet> {
+        match graph {
+            None => Some(&self.default),
+            Some(name) => self.named.get(&name),
+        }
+    }
+
     pub(crate) fn version(&self) -> u64 {
         self.version
     }
 
     pub(crate) fn len(&self) -> usize {
         self.default.len() + self.named.values().map(TripleSet::len).sum::<usize>()
+    }
+
+    /// The terms of all triples, and the names of the graphs.
+    pub(crate) fn terms(&self) -> impl Iterator<Item = TermId> + '_ {
+        let sets = std::iter::once(&self.default).chain(self.named.values());
+        let in_triples = sets.flat_map(|set| set.matching(None, None, None)).flatten();
+        in_triples.chain(self.named.keys().copied())
+    }
+
+    /// Whether so much has been taken away that a walk over what is left pays; says so once.
+    pub(crate) fn release_is_due(&mut self) -> bool {
+        const REMOVED_MIN: usize = 1024;
+        let is_due = self.removed >= REMOVED_MIN.max(self.len());
+        if is_due {
+            self.removed = 0;
+        }
+        is_due
     }
 }

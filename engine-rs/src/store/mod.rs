@@ -1,7 +1,9 @@
 //! Sets of encoded triples, and the static graphs made of them.
 
 mod graphs;
+mod transaction;
 mod triple_set;
 
-pub(crate) use graphs::StaticGraphs;
+pub(crate) use graphs::{GraphId, StaticGraphs};
+pub(crate) use transaction::{Changes, Transaction};
 pub(crate) use triple_set::TripleSet;

@@ -6,7 +6,7 @@
 
 use crate::expr::order::{SortKey, sort_key};
 use crate::expr::{EvalContext, Expr};
-use crate::flow::{Flow, Operator};
+use crate::flow::{Flow, HeldTerms, Operator, terms_of};
 use crate::model::{Batch, Row, TermId, Weight};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -117,5 +117,10 @@ impl Operator for TopK {
 
     fn state_size(&self) -> usize {
         self.ranked.len()
+    }
+
+    fn held_terms(&self) -> HeldTerms<'_> {
+        let in_view = self.shown.iter().map(|(row, _)| row);
+        terms_of(self.ranked.keys().map(|rank| &rank.row).chain(in_view))
     }
 }

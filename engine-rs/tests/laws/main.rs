@@ -18,3 +18,4 @@ mod run;
 mod shifts;
 mod signs;
 mod state;
+mod statics;

@@ -1,0 +1,178 @@
+//! Chains: what a CONSTRUCT query produces is a stream that other queries read.
+//!
+//! A query registered under a name, whose answers are graphs, writes a stream of that name: each report is
+//! an event at the instant of the report. The stream's time follows that of the query, so windows over it
+//! close although nothing comes. Chains run upstream first, within the call that moved time; a cycle is refused
+//! when the query that would close it is registered.
+
+use super::Engine;
+use super::encode_event::time_of;
+use super::registry::QueryId;
+use super::stream::StreamOptions;
+use crate::error::EngineError;
+use crate::model::{EncodedTriple, TermId};
+use crate::parse::{ContinuousQuery, StreamName};
+use crate::time::Timestamp;
+use crate::window::{Element, EventTriples};
+use oxrdf::NamedNode;
+
+/// One report of a query as an event of its stream.
+#[derive(Debug)]
+pub(crate) struct OutputEvent {
+    pub at: Timestamp,
+    pub triples: Vec<EncodedTriple>,
+}
+
+/// A query that writes a stream.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Chain {
+    pub query: QueryId,
+    pub timeline: usize,
+    pub place: usize,
+    pub stream: usize,
+}
+
+/// The stream a query writes, by what it is registered as; a bare word gets a name of our own.
+pub(super) fn output_name(definition: &ContinuousQuery) -> Option<NamedNode> {
+    let name = definition.name.as_deref()?;
+    let gives_graphs =
+        matches!(definition.query, spargebra::Query::Construct { .. } | spargebra::Query::Describe { .. });
+    let name = NamedNode::new(name).or_else(|_| NamedNode::new(format!("urn:whorl:stream:{name}")));
+    name.ok().filter(|_| gives_graphs)
+}
+
+impl Engine {
+    /// The stream that a query writes, if it writes one.
+    ///
+    /// # Errors
+    /// When there is no such query.
+    pub fn output_stream(&self, id: QueryId) -> Result<Option<&str>, EngineError> {
+        self.definition(id)?;
+        let chain = self.chains.iter().find(|chain| chain.query == id);
+        Ok(chain.map(|chain| self.streams[chain.stream].iri.as_str()))
+    }
+
+    /// Refuses a query that would read, directly or through others, what it writes itself, or would write what
+    /// another one writes.
+    pub(super) fn check_output(&self, definition: &ContinuousQuery) -> Result<Option<NamedNode>, EngineError> {
+        let Some(output) = output_name(definition) else { return Ok(None) };
+        let name = output.as_str().to_owned();
+        if self.writer_of(&output).is_some() {
+            return Err(EngineError::OutputTaken { stream: name });
+        }
+        let mut upstream: Vec<NamedNode> = inputs(definition).cloned().collect();
+        let mut at = 0;
+        while at < upstream.len() {
+            if upstream[at] == output {
+                return Err(EngineError::Cycle { stream: name });
+            }
+            if let Some(chain) = self.writer_of(&upstream[at]) {
+                let writer = &self.timelines[chain.timeline].query(chain.place).definition;
+                let further = inputs(writer).filter(|stream| !upstream.contains(stream)).cloned().collect::<Vec<_>>();
+                upstream.extend(further);
+            }
+            at += 1;
+        }
+        Ok(Some(output))
+    }
+
+    fn writer_of(&self, stream: &NamedNode) -> Option<Chain> {
+        self.chains.iter().find(|chain| self.streams[chain.stream].iri == *stream).copied()
+    }
+
+    /// Whether only a query may write the stream.
+    pub(super) fn check_not_output(&self, stream: usize) -> Result<(), EngineError> {
+        match self.is_output(stream) {
+            true => Err(EngineError::StreamIsOutput { stream: self.streams[stream].iri.as_str().to_owned() }),
+            false => Ok(()),
+        }
+    }
+
+    pub(super) fn is_output(&self, stream: usize) -> bool {
+        self.chains.iter().any(|chain| self.streams[chain.stream].iri == self.streams[stream].iri)
+    }
+
+    /// Lets a registered query write its stream.
+    pub(super) fn start_chain(&mut self, query: QueryId, output: &NamedNode, (timeline, place): (usize, usize)) {
+        let stream = self.stream_at(output.as_str()).unwrap_or_else(|| {
+            self.streams.push(super::stream::Stream::new(output.clone(), None, StreamOptions::default()));
+            self.streams.len() - 1
+        });
+        self.timelines[timeline].query_mut(place).writes();
+        self.chains.push(Chain { query, timeline, place, stream });
+        self.order_chains();
+    }
+
+    /// The stream stays, and holds nobody back any more.
+    pub(super) fn end_chain(&mut self, query: QueryId) {
+        let Some(at) = self.chains.iter().position(|chain| chain.query == query) else { return };
+        let chain = self.chains.remove(at);
+        let readings: Vec<_> = self.readings_of(chain.stream).collect();
+        readings.into_iter().for_each(|reading| self.streams[reading].mark_idle());
+        self.order_chains();
+    }
+
+    /// Upstream first. There are no cycles, so each round finds one that reads no stream of the rest.
+    pub(super) fn order_chains(&mut self) {
+        let mut rest = std::mem::take(&mut self.chains);
+        while !rest.is_empty() {
+            let waits = |chain: &Chain| {
+                let reads = |stream: usize| {
+                    let iri = &self.streams[stream].iri;
+                    self.timelines[chain.timeline].key().windows.iter().any(|(of, _)| self.streams[*of].iri == *iri)
+                };
+                rest.iter().any(|other| reads(other.stream))
+            };
+            let next = rest.iter().position(|chain| !waits(chain)).unwrap_or(0);
+            self.chains.push(rest.remove(next));
+        }
+    }
+
+    /// Hands on what queries have written, and how far their time has come.
+    pub(super) fn relay(&mut self) {
+        for at in 0..self.chains.len() {
+            let Chain { timeline, place, stream, .. } = self.chains[at];
+            for event in self.timelines[timeline].query_mut(place).take_output() {
+                self.relay_event(stream, &event);
+            }
+            let watermark = self.watermark_of(timeline);
+            let readings: Vec<_> = self.readings_of(stream).collect();
+            for reading in readings {
+                if watermark > self.streams[reading].watermark() {
+                    self.advance(reading, watermark);
+                }
+            }
+        }
+    }
+
+    fn relay_event(&mut self, stream: usize, event: &OutputEvent) {
+        self.events += 1;
+        self.dictionary.set_epoch(self.events);
+        event.triples.iter().flatten().for_each(|term| self.dictionary.use_again(*term));
+        let triples = EventTriples::from(event.triples.as_slice());
+        let readings: Vec<_> = self.readings_of(stream).collect();
+        for reading in readings {
+            let Some(at) = self.time_in(reading, event) else { continue };
+            let element = Element { at, seq: self.events, graph: TermId::UNBOUND, triples: triples.clone() };
+            self.take_in(reading, element);
+        }
+        let counts = &mut self.streams[stream].counts;
+        counts.events += 1;
+        counts.triples += event.triples.len() as u64;
+    }
+
+    /// The time of an event in a reading of its stream; none where its data says none.
+    fn time_in(&self, reading: usize, event: &OutputEvent) -> Option<Timestamp> {
+        let Some(predicate) = &self.streams[reading].by_predicate else { return Some(event.at) };
+        let predicate = self.dictionary.lookup(predicate.as_ref().into())?;
+        let timed = event.triples.iter().find(|triple| triple[1] == predicate)?;
+        time_of(&self.dictionary.term(timed[2])).ok()
+    }
+}
+
+fn inputs(definition: &ContinuousQuery) -> impl Iterator<Item = &NamedNode> {
+    definition.windows.iter().filter_map(|window| match &window.stream {
+        StreamName::Iri(iri) => Some(iri),
+        StreamName::Variable(_) => None,
+    })
+}

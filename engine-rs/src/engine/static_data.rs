@@ -1,0 +1,192 @@
+//! Static data: graphs that are loaded, replaced, dropped and read while queries run.
+//!
+//! Running queries follow at their next evaluation, when the version of the graphs has changed.
+
+use super::Engine;
+use super::encode_event::Encoder;
+use super::timeline::Timeline;
+use crate::error::EngineError;
+use crate::expr::compare_terms;
+use crate::model::EncodedTriple;
+use crate::parse::{RdfFormat, parse_rdf};
+use crate::store::{Changes, GraphId};
+use oxrdf::{BlankNode, GraphName, NamedNode, NamedOrBlankNode, Term, TermRef, Triple};
+use std::cmp::Ordering;
+use std::collections::HashMap;
+
+/// How many triples came and went.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct UpdateReport {
+    pub inserted: usize,
+    pub deleted: usize,
+}
+
+impl From<Changes> for UpdateReport {
+    fn from(changes: Changes) -> Self {
+        Self { inserted: changes.inserted, deleted: changes.deleted }
+    }
+}
+
+impl Engine {
+    /// Adds static data to a graph (`None`: the default graph); running queries follow at their next
+    /// evaluation. Gives how many triples were new.
+    ///
+    /// # Errors
+    /// When the document does not parse, or the graph's name is not an absolute IRI.
+    pub fn load(&mut self, graph: Option<&str>, rdf: &[u8], format: RdfFormat) -> Result<usize, EngineError> {
+        let name = graph.map(named_node).transpose()?;
+        let mut encoder = Encoder::new(&mut self.dictionary);
+        let mut change = self.graphs.begin();
+        for (graph, triples) in by_graph(rdf, format, name.as_ref())? {
+            let graph = encode_name(&graph, &mut encoder);
+            for triple in encoder.event(&triples, true) {
+                change.insert(graph, triple);
+            }
+        }
+        Ok(change.commit().inserted)
+    }
+
+    /// Makes a graph (`None`: the default graph) hold exactly this document; running queries follow
+    /// at their next evaluation. Ids of results taken before are not valid any more.
+    ///
+    /// # Errors
+    /// When the document does not parse, the graph's name is not an absolute IRI, or a document for
+    /// the default graph has graphs of its own.
+    pub fn replace_graph(
+        &mut self,
+        graph: Option<&str>,
+        rdf: &[u8],
+        format: RdfFormat,
+    ) -> Result<UpdateReport, EngineError> {
+        let name = graph.map(named_node).transpose()?;
+        let document = by_graph(rdf, format, name.as_ref())?;
+        let target = name.map_or(GraphName::DefaultGraph, GraphName::from);
+        if document.iter().any(|(graph, _)| *graph != target) {
+            return Err(EngineError::DocumentOfGraphs);
+        }
+        let triples: Vec<Triple> = document.into_iter().flat_map(|(_, triples)| triples).collect();
+        let mut encoder = Encoder::new(&mut self.dictionary);
+        let graph = encode_name(&target, &mut encoder);
+        let mut change = self.graphs.begin();
+        change.replace(graph, &encoder.event(&triples, true));
+        let changes = change.commit();
+        self.release_static_terms();
+        Ok(changes.into())
+    }
+
+    /// Takes a graph away; the default graph (`None`) is emptied. Running queries follow at their
+    /// next evaluation. Ids of results taken before are not valid any more.
+    ///
+    /// # Errors
+    /// When there is no such graph, or its name is not an absolute IRI.
+    pub fn drop_graph(&mut self, graph: Option<&str>) -> Result<UpdateReport, EngineError> {
+        let graph = self.known_graph(graph)?;
+        let mut change = self.graphs.begin();
+        change.drop_graph(graph);
+        let changes = change.commit();
+        self.release_static_terms();
+        Ok(changes.into())
+    }
+
+    /// The graphs and how many triples each has: the default graph first, the others by name.
+    #[must_use]
+    pub fn graph_names(&self) -> Vec<(GraphName, usize)> {
+        let name = |id| match self.dictionary.term(id) {
+            Term::NamedNode(node) => Some(GraphName::from(node)),
+            Term::BlankNode(node) => Some(GraphName::from(node)),
+            _ => None,
+        };
+        let mut names: Vec<_> = self.graphs.named().iter().collect();
+        names.sort_unstable_by(|(a, _), (b, _)| compare_terms(**a, **b, &self.dictionary));
+        let named = names.into_iter().filter_map(|(id, set)| Some((name(*id)?, set.len())));
+        std::iter::once((GraphName::DefaultGraph, self.graphs.default_graph().len())).chain(named).collect()
+    }
+
+    /// The triples of a graph, in the order of their terms.
+    ///
+    /// # Errors
+    /// When there is no such graph, or its name is not an absolute IRI.
+    pub fn graph_triples(&self, graph: Option<&str>) -> Result<Vec<Triple>, EngineError> {
+        let graph = self.known_graph(graph)?;
+        let set = self.graphs.graph(graph);
+        let mut triples: Vec<_> = set.into_iter().flat_map(|set| set.matching(None, None, None)).collect();
+        triples.sort_unstable_by(|a, b| self.compare_triples(a, b));
+        Ok(triples.iter().filter_map(|triple| self.decode(triple)).collect())
+    }
+
+    /// When much static data has gone, lets go of the terms that only it had.
+    pub(super) fn release_static_terms(&mut self) {
+        if self.graphs.release_is_due() {
+            self.release_terms();
+        }
+    }
+
+    /// Lets go of every term that nothing holds, now: for tests of what is held.
+    #[doc(hidden)]
+    pub fn release_terms(&mut self) {
+        let held = self.timelines.iter().flat_map(Timeline::held_terms);
+        self.dictionary.release_static(self.graphs.terms().chain(held));
+        self.sweep();
+    }
+
+    /// A graph that exists; `_:label` names a graph that has a blank node as its name.
+    fn known_graph(&self, graph: Option<&str>) -> Result<GraphId, EngineError> {
+        let Some(graph) = graph else { return Ok(None) };
+        let name: Term = match graph.strip_prefix("_:").map(BlankNode::new) {
+            Some(Ok(node)) => node.into(),
+            _ => named_node(graph)?.into(),
+        };
+        let id = self.dictionary.lookup(name.as_ref()).filter(|id| self.graphs.named().contains_key(id));
+        id.map(Some).ok_or_else(|| unknown_graph(name.as_ref()))
+    }
+
+    fn compare_triples(&self, a: &EncodedTriple, b: &EncodedTriple) -> Ordering {
+        let orders = a.iter().zip(b).map(|(a, b)| compare_terms(*a, *b, &self.dictionary));
+        orders.fold(Ordering::Equal, Ordering::then)
+    }
+
+    fn decode(&self, [s, p, o]: &EncodedTriple) -> Option<Triple> {
+        let subject: NamedOrBlankNode = match self.dictionary.term(*s) {
+            Term::NamedNode(node) => node.into(),
+            Term::BlankNode(node) => node.into(),
+            _ => return None,
+        };
+        let Term::NamedNode(predicate) = self.dictionary.term(*p) else { return None };
+        Some(Triple { subject, predicate, object: self.dictionary.term(*o) })
+    }
+}
+
+fn named_node(iri: &str) -> Result<NamedNode, EngineError> {
+    NamedNode::new(iri).map_err(|_| EngineError::BadIri { iri: iri.to_owned() })
+}
+
+pub(super) fn unknown_graph(name: TermRef<'_>) -> EngineError {
+    EngineError::UnknownGraph { graph: name.to_string() }
+}
+
+/// The triples of a document by graph, in the order of the text; all in `target` when there is one.
+fn by_graph(
+    rdf: &[u8],
+    format: RdfFormat,
+    target: Option<&NamedNode>,
+) -> Result<Vec<(GraphName, Vec<Triple>)>, EngineError> {
+    let mut graphs: Vec<(GraphName, Vec<Triple>)> = Vec::new();
+    let mut places: HashMap<GraphName, usize> = HashMap::new();
+    for quad in parse_rdf(rdf, format, None)? {
+        let graph = target.map_or(quad.graph_name, |name| name.clone().into());
+        let place = *places.entry(graph).or_insert_with_key(|graph| {
+            graphs.push((graph.clone(), Vec::new()));
+            graphs.len() - 1
+        });
+        graphs[place].1.push(Triple { subject: quad.subject, predicate: quad.predicate, object: quad.object });
+    }
+    Ok(graphs)
+}
+
+fn encode_name(graph: &GraphName, encoder: &mut Encoder<'_>) -> GraphId {
+    match graph {
+        GraphName::DefaultGraph => None,
+        GraphName::NamedNode(node) => Some(encoder.term(&node.clone().into(), true)),
+        GraphName::BlankNode(node) => Some(encoder.term(&node.clone().into(), true)),
+    }
+}
