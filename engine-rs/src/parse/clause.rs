@@ -332,7 +332,7 @@ fn refuse_update(cursor: &Cursor<'_>, token: Token, formed: bool) -> Result<(), 
         return Ok(());
     }
     let message = format!("{} is an update, not a query", token.text(cursor.text).to_uppercase());
-    let hint = "push events to a stream, or load data into a static graph; CONSTRUCT makes triples from a query";
+    let hint = "change static data with update(…), push events to a stream; CONSTRUCT makes triples from a query";
     Err(cursor.fail("unsupported.update", message).with_hint(hint))
 }
 

@@ -167,11 +167,11 @@ impl Refused<'_> {
         // A long list helps nobody.
         let helpful = (1..=MAX_EXPECTED).contains(&expected.len());
         let listed = if helpful { format!(", expected {}", list(&expected)) } else { String::new() };
-        let what = if self.grammar == Grammar::Query { "query" } else { "update" };
         let error = if wrong < self.tokens.len() {
             let found = shorten(self.written(wrong));
             ParseError::new("parse.unexpected_token", format!("unexpected '{found}'{listed}"))
         } else {
+            let what = if self.grammar == Grammar::Query { "query" } else { "update" };
             ParseError::new("parse.unexpected_end", format!("the {what} ends too early{listed}"))
         };
         let place = |at: usize| Position::of(self.original, self.offset(at));

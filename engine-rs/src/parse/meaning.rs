@@ -11,7 +11,7 @@ use super::token::{Kind, Token};
 
 /// Sentences of the parser and what looks for the fault.
 const MEANINGS: [(&str, Finder); 14] = [
-    ("Blank nodes are not allowed in DELETE WHERE", blank_in_delete),
+    ("Blank nodes are not allowed in DELETE WHERE", deleted_blank),
     ("BIND is overriding an existing variable", bind_in_scope),
     ("The SELECT contains a variable that is unbound", not_grouped),
     ("The SELECT contains an expression with a variable that is unbound", not_grouped),
@@ -187,8 +187,20 @@ fn not_grouped(tokens: &Tokens<'_>) -> (ParseError, usize) {
             }
         }
     }
-    let error = ParseError::new("select.not_grouped", "SELECT uses a variable that is neither grouped nor aggregated");
-    (error.with_hint("add it to GROUP BY, or aggregate it"), tokens.last_word(&["SELECT"]))
+    alias_reused(tokens)
+}
+
+/// `(COUNT(?x) AS ?n) (?n + 1 AS ?m)` is SPARQL, but spargebra 0.4.8 does not take it.
+fn alias_reused(tokens: &Tokens<'_>) -> (ParseError, usize) {
+    let reuse = tokens.selects().find_map(|select| {
+        let aliases: BTreeSet<_> = tokens.aliases(select.columns.clone()).map(|at| tokens.variable(at)).collect();
+        tokens.uses(&select).into_iter().find(|at| aliases.contains(&tokens.variable(*at)))
+    });
+    let name = reuse.map_or("a column", |at| tokens.spell(at));
+    let message = format!("{name} is computed from a group in the same SELECT and cannot be used in another column");
+    let error = ParseError::new("select.alias_reused", message);
+    let hint = "repeat the expression, as in (COUNT(?x) + 1 AS ?m), or compute it in a sub-query";
+    (error.with_hint(hint), reuse.unwrap_or_else(|| tokens.last_word(&["SELECT"])))
 }
 
 fn in_scope(name: &str, what: &str) -> ParseError {
@@ -296,10 +308,9 @@ fn blank_node(tokens: &Tokens<'_>) -> (ParseError, usize) {
     (error, found.unwrap_or(tokens.wrong))
 }
 
-fn blank_in_delete(tokens: &Tokens<'_>) -> (ParseError, usize) {
-    let at = tokens.words(&["DELETE"]).next().unwrap_or(tokens.wrong);
-    let error = ParseError::new("parse.blank_node", "DELETE WHERE cannot hold blank nodes");
-    (error.with_hint("write a variable in their place"), at)
+fn deleted_blank(tokens: &Tokens<'_>) -> (ParseError, usize) {
+    let error = ParseError::new("parse.syntax", "DELETE WHERE cannot hold blank nodes");
+    (error.with_hint("use variables"), tokens.last_word(&["DELETE"]))
 }
 
 fn annotated_path(tokens: &Tokens<'_>) -> (ParseError, usize) {

@@ -7,6 +7,7 @@
 //! ```
 //!
 //! An update goes the same way without windows: cut into operations, held to the same limits, parsed by spargebra.
+//!
 //! What spargebra refuses is looked at once more (diagnose), to say where (meaning, calls) and what to do (advice).
 //!
 //! What stays true: no input overflows the stack or runs for long; every position in an error is one of the text as
