@@ -248,6 +248,7 @@ impl Engine {
             };
             stream.readers = (0..self.timelines.len()).filter(|at| reads(&self.timelines[*at])).collect();
         }
+        self.find_interests();
     }
 
     /// What an unused timeline held is let go.

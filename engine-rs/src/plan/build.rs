@@ -13,7 +13,7 @@ use crate::expr::{self, Expr};
 use crate::flow::Operator;
 use crate::group::{Aggregate, Group};
 use crate::join::{JoinNode, Probing, Witness, WitnessKind};
-use crate::leaf::{Leaf, LeafPattern};
+use crate::leaf::{Leaf, LeafCondition, LeafPattern};
 use crate::model::{Schema, TermId, VarTable};
 use crate::parse::{ContentSemantics, ContinuousQuery, DefaultGraph, Dialect, R2s};
 use crate::reevaluate::{Question, Reevaluated, Source, Sources};
@@ -41,8 +41,8 @@ pub struct PlanOptions {
 
 /// Where a query's leaves and windows live.
 pub(crate) trait Host {
-    /// The leaf of this pattern over the window of the clause with this number.
-    fn leaf(&mut self, clause: usize, pattern: LeafPattern) -> usize;
+    /// The leaf of this pattern, with this condition, over the window of the clause with this number.
+    fn leaf(&mut self, clause: usize, pattern: LeafPattern, condition: Option<LeafCondition>) -> usize;
     fn leaves(&mut self) -> &mut [Leaf];
     /// The window of a clause, whose content is to be kept.
     fn window_with_content(&mut self, clause: usize) -> usize;

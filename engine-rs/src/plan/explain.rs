@@ -33,6 +33,9 @@ fn describe(at: usize, depth: usize, nodes: &[PlanNode], vars: &VarTable, leaves
             }
             text.push('\n');
         }
+        if join.early_stops() > 0 {
+            let _ = writeln!(text, "{indent}  stopped early, with a buffer empty: {} times", join.early_stops());
+        }
         for (order, count) in join.orders() {
             let _ = writeln!(text, "{indent}  order {order}: {count} times");
         }
