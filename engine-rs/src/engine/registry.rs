@@ -91,7 +91,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Takes the results that have come since the last call. Their ids are valid until the next push.
+    /// Takes the results that have come since the last call. Their ids are valid until the next call that changes
+    /// the engine.
     ///
     /// # Errors
     /// When there is no such query, or it has failed.
