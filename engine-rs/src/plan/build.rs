@@ -104,7 +104,10 @@ impl<H: Host> Builder<'_, H> {
             plan = *inner;
         }
         let shown = self.shown_variables(&top.answer);
-        let retracts = !(self.query.r2s == R2s::Istream && is_plain(&plan) && hides_nothing(&plan, &shown));
+        // A produced graph is a set: it must be told when the last solution that makes a triple goes.
+        let makes_graph = matches!(top.answer, Answer::Graph(_));
+        let only_comes = self.query.r2s == R2s::Istream && !makes_graph;
+        let retracts = !(only_comes && is_plain(&plan) && hides_nothing(&plan, &shown));
         let root = self.build(&plan, retracts)?;
         let schema = self.nodes[root].schema.clone();
         debug_assert_eq!(root + 1, self.nodes.len());
