@@ -7,7 +7,7 @@ use super::{Engine, StreamOptions};
 use crate::error::EngineError;
 use crate::model::VarTable;
 use crate::parse::{ContinuousQuery, ParseOptions, StreamName, WindowClause, parse_query};
-use crate::plan::{Builder, PlanError, WindowFamily, explain};
+use crate::plan::{Builder, PlanError, WindowFamily, explain, rename_invented};
 use crate::sink::{QueryResult, ResultQueue, envelope_json};
 use crate::window::Rule;
 use oxrdf::{NamedNode, Variable};
@@ -41,6 +41,7 @@ impl Engine {
     /// When the text does not parse, or asks for what is not supported.
     pub fn register(&mut self, text: &str, options: &ParseOptions) -> Result<QueryId, EngineError> {
         let mut definition = parse_query(text, options)?;
+        rename_invented(&mut definition);
         if definition.windows.is_empty() {
             return Err(PlanError::NoWindow.into());
         }

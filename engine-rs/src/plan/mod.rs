@@ -3,7 +3,7 @@
 //! `translate.rs` turns SPARQL algebra into a logical plan whose leaves are triple patterns over
 //! windows, whose joins are n-ary, and whose static parts stand apart; `help.rs` provides what an
 //! expression needs beyond its mapping; `scope.rs` and `exists.rs` answer questions about variables
-//! and EXISTS; `build.rs` and `build_join.rs` make the operators; `explain.rs` prints them.
+//! and EXISTS; `rename.rs` gives what the parser invents stable names; `build.rs` and `build_join.rs` make the operators; `explain.rs` prints them.
 
 mod build;
 mod build_join;
@@ -15,6 +15,7 @@ mod logical;
 mod modifiers;
 mod paths;
 mod properties;
+mod rename;
 mod scope;
 mod streams;
 mod translate;
@@ -25,4 +26,5 @@ pub use error::PlanError;
 pub(crate) use explain::explain;
 pub(crate) use logical::WindowFamily;
 pub(crate) use modifiers::Answer;
+pub(crate) use rename::rename_invented;
 pub(crate) use streams::streams_of;
