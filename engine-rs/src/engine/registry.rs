@@ -7,8 +7,8 @@ use super::{Engine, StreamOptions};
 use crate::error::EngineError;
 use crate::model::VarTable;
 use crate::parse::{ContinuousQuery, ParseOptions, StreamName, WindowClause, parse_query};
-use crate::plan::{Builder, PlanError, WindowFamily, explain, rename_invented};
-use crate::sink::{QueryResult, ResultQueue, envelope_json};
+use crate::plan::{Builder, Explained, Meanings, PlanError, PlanView, WindowFamily, rename_invented};
+use crate::sink::{QueryResult, ResultQueue, envelope_json, plan_json};
 use crate::window::Rule;
 use oxrdf::{NamedNode, Variable};
 use std::collections::BTreeMap;
@@ -155,10 +155,31 @@ impl Engine {
     /// # Errors
     /// When there is no such query.
     pub fn explain(&self, id: QueryId) -> Result<String, EngineError> {
+        Ok(self.plan_view(id)?.to_text())
+    }
+
+    /// The plan as a JSON object, for programs.
+    ///
+    /// # Errors
+    /// When there is no such query.
+    pub fn explain_json(&self, id: QueryId) -> Result<String, EngineError> {
+        Ok(plan_json(&self.plan_view(id)?))
+    }
+
+    fn plan_view(&self, id: QueryId) -> Result<PlanView, EngineError> {
         let (timeline, place) = self.registry.place(id)?;
         let timeline = &self.timelines[timeline];
         let query = timeline.query(place);
-        Ok(explain(&query.nodes, &query.vars, timeline.leaves()))
+        let explained = Explained {
+            definition: &query.definition,
+            nodes: &query.nodes,
+            vars: &query.vars,
+            meanings: &query.meanings,
+            leaves: timeline.leaves(),
+            variables: &query.variables,
+            output: self.output_stream(id)?,
+        };
+        Ok(explained.view())
     }
 
     /// Stream and rule of each window clause; streams are declared where they are new.
@@ -226,11 +247,12 @@ impl Engine {
             dictionary: &mut self.dictionary,
             host: &mut host,
             vars: VarTable::default(),
+            meanings: Meanings::default(),
             nodes: Vec::new(),
             reevaluates: false,
             expressions: 0,
         };
-        let built = builder.build_query()?;
+        let built = builder.build_query().map_err(|error| error.spelled(&definition))?;
         let results = ResultQueue::new(self.options.result_rows_max);
         let query = RunningQuery::new(definition, built, windows, results);
         let mut workshop = Workshop { dictionary: &mut self.dictionary, graphs: &self.graphs };

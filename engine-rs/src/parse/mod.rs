@@ -33,6 +33,7 @@ mod tests;
 
 pub use error::{ParseError, Position};
 pub use extension::AGGREGATE_PREFIX;
+pub(crate) use names::{BARE_NAMES, declared_prefixes};
 pub use query::{
     Bounds, ContentSemantics, ContinuousQuery, DefaultGraph, Dialect, ParseOptions, R2s, Report, StreamName, Tick,
     WindowClause, WindowKind, parse_query,

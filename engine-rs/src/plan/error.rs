@@ -1,6 +1,9 @@
 //! Why a query cannot be planned.
 
+use super::spelling::Spelling;
+use super::wording::expression_text;
 use crate::expr::CompileError;
+use crate::parse::{ContinuousQuery, WindowClause};
 use oxrdf::Variable;
 use spargebra::algebra::Expression;
 
@@ -15,8 +18,8 @@ pub enum PlanError {
     NoStream { variable: Variable },
     #[error("{what} is not supported yet")]
     Unsupported { what: String },
-    #[error("{what} over a bag window is not supported (hint: register the query with set semantics)")]
-    NeedsSet { what: String },
+    #[error("{what} over {window} is not supported (hint: register the query with set semantics)")]
+    NeedsSet { what: String, window: String },
     #[error(transparent)]
     Expression(#[from] CompileError),
 }
@@ -24,12 +27,31 @@ pub enum PlanError {
 impl PlanError {
     pub(crate) fn timestamp_argument(argument: &Expression) -> Self {
         Self::unsupported(format!(
-            "{argument} as an argument of timestamp(…), which takes constants and variables that are always bound,"
+            "{} as an argument of timestamp(…), which takes constants and variables that are always bound,",
+            expression_text(argument)
         ))
     }
 
     pub(crate) fn timestamp_arguments() -> Self {
         Self::unsupported("timestamp(…) with other arguments than a triple's three terms or the name of a graph")
+    }
+
+    pub(crate) fn needs_set(what: &str, window: Option<&WindowClause>) -> Self {
+        let window = window.map_or_else(
+            || "a bag window".to_owned(),
+            |WindowClause { name, position: at, .. }| format!("the bag window {name} of {}:{}", at.line, at.column),
+        );
+        Self::NeedsSet { what: what.to_owned(), window }
+    }
+
+    /// The same with names as the user spells them.
+    pub(crate) fn spelled(self, query: &ContinuousQuery) -> Self {
+        let spelling = Spelling::of(query, None);
+        match self {
+            Self::Unsupported { what } => Self::Unsupported { what: spelling.text(&what) },
+            Self::NeedsSet { what, window } => Self::NeedsSet { what, window: spelling.text(&window) },
+            other => other,
+        }
     }
 
     pub(crate) fn unsupported(what: impl Into<String>) -> Self {
