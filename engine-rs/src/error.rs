@@ -56,6 +56,14 @@ pub enum EngineError {
 }
 
 impl EngineError {
+    /// An error of the planner gets the place of what it names in the text of the query.
+    pub(crate) fn located(self, text: &str) -> Self {
+        match self {
+            Self::Plan(error) => Self::Plan(error.located(text)),
+            other => other,
+        }
+    }
+
     /// A stable code for programs.
     #[must_use]
     pub fn code(&self) -> &'static str {
@@ -87,6 +95,7 @@ impl EngineError {
     pub fn position(&self) -> Option<Position> {
         match self {
             Self::Parse(error) => error.position(),
+            Self::Plan(error) => error.position(),
             Self::Rdf(error) => error.position(),
             _ => None,
         }
@@ -97,6 +106,7 @@ impl EngineError {
     pub fn hint(&self) -> Option<&str> {
         match self {
             Self::Parse(error) => error.hint(),
+            Self::Plan(error) => Some(error.hint()),
             Self::UnknownStream { hint, .. } => Some(hint),
             _ => None,
         }

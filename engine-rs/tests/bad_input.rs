@@ -206,7 +206,7 @@ fn a_syntax_error_has_line_and_column() {
 
 #[test]
 fn a_query_that_reads_no_window_is_refused() {
-    refused("plan.no_window", None, |engine| register(engine, "SELECT ?s WHERE { ?s ?p ?o }"));
+    refused_query("plan.no_window", (1, 1), "SELECT ?s WHERE { ?s ?p ?o }");
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tarfile
 from dataclasses import dataclass
 from functools import cache
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import pyoxigraph as ox
+from reference_data import reference_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -146,11 +146,9 @@ def _path(node: Node) -> str:
 
 
 def find_archive() -> Path | None:
-    """The archive below `$WHORL_TEST_DATA`, or below `shared/data` beside the project; None when there is none."""
-    chosen = os.environ.get("WHORL_TEST_DATA")
-    project = Path(__file__).resolve().parents[2]
-    data = project.parent / "shared" / "data" if chosen is None else Path(chosen)
-    return archive if (archive := data / ARCHIVE).is_file() else None
+    """The archive; None when it is not there."""
+    path = reference_path("data", ARCHIVE)
+    return path if path is not None and path.is_file() else None
 
 
 @cache

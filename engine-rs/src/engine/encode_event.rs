@@ -110,8 +110,12 @@ impl<'a> Encoder<'a> {
     }
 
     /// The event as a set: a triple written twice is there once.
-    pub(crate) fn event(&mut self, triples: &[Triple], is_static: bool) -> Vec<EncodedTriple> {
-        let mut encoded: Vec<EncodedTriple> = Vec::with_capacity(triples.len());
+    pub(crate) fn event<'t>(
+        &mut self,
+        triples: impl IntoIterator<Item = &'t Triple>,
+        is_static: bool,
+    ) -> Vec<EncodedTriple> {
+        let mut encoded: Vec<EncodedTriple> = Vec::new();
         for triple in triples {
             let subject = Term::from(triple.subject.clone());
             let predicate = self.intern(triple.predicate.as_ref().into(), is_static);

@@ -168,8 +168,10 @@ impl Engine {
         for (event, times) in events.iter().zip(times.chunks(readings.len())) {
             self.events += 1;
             self.dictionary.set_epoch(self.events);
+            let wanted = event.triples.iter().filter(|triple| self.wants(&readings, triple));
+            let wanted: Vec<&Triple> = wanted.collect();
             let mut encoder = Encoder { dictionary: &mut self.dictionary, blanks };
-            let triples = EventTriples::from(encoder.event(&event.triples, false).as_slice());
+            let triples = EventTriples::from(encoder.event(wanted, false).as_slice());
             let graph = encoder.graph(event.graph.as_ref());
             blanks = encoder.blanks;
             // Late is what came too late for every reading of the stream that somebody reads.

@@ -5,6 +5,7 @@ mod encode_event;
 mod families;
 mod ingest;
 mod instants;
+mod interest;
 mod query;
 mod reading;
 mod registry;

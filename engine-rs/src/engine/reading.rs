@@ -3,6 +3,7 @@
 
 use super::query::Surroundings;
 use super::timeline::{Timeline, Workshop};
+use crate::expr::EvalContext;
 use crate::index::SlotId;
 use crate::leaf::Leaf;
 use crate::parse::{Bounds, ContentSemantics};
@@ -20,7 +21,7 @@ impl Timeline {
         }
         let reporting = self.reports(at, phase);
         // 2. Leaves: match and renew, expire, arrive.
-        self.match_arrivals();
+        self.match_arrivals(at, workshop);
         for i in 0..self.taken.len() {
             let (window, taken) = self.taken[i];
             if taken.expired {
@@ -78,8 +79,9 @@ impl Timeline {
         }
     }
 
-    fn match_arrivals(&mut self) {
+    fn match_arrivals(&mut self, now: Timestamp, workshop: &mut Workshop<'_>) {
         self.leaves_incoming = 0;
+        let eval = &mut EvalContext { dictionary: workshop.dictionary, now, scratch: &mut self.scratch };
         let arrived = self.taken.iter().filter(|(_, taken)| taken.arrived);
         for (window, _) in arrived {
             for arrival in self.windows[*window].arrivals() {
@@ -87,7 +89,7 @@ impl Timeline {
                     for leaf in self.places[*window].routes.leaves(triple[1]) {
                         let leaf = &mut self.leaves[leaf.0 as usize];
                         let before = leaf.n_incoming();
-                        leaf.offer(triple, &arrival.element, arrival.expiry_key);
+                        leaf.offer(triple, &arrival.element, arrival.expiry_key, eval);
                         self.leaves_incoming += usize::from(before == 0 && leaf.n_incoming() > 0);
                     }
                 }

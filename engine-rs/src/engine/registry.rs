@@ -42,6 +42,10 @@ impl Engine {
     pub fn register(&mut self, text: &str, options: &ParseOptions) -> Result<QueryId, EngineError> {
         let mut definition = parse_query(text, options)?;
         rename_invented(&mut definition);
+        self.register_parsed(definition).map_err(|error| error.located(text))
+    }
+
+    fn register_parsed(&mut self, mut definition: ContinuousQuery) -> Result<QueryId, EngineError> {
         if definition.windows.is_empty() {
             return Err(PlanError::NoWindow.into());
         }
@@ -88,7 +92,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Takes the results that have come since the last call. Their ids are valid until the next push.
+    /// Takes the results that have come since the last call. Their ids are valid until the next call that changes
+    /// the engine.
     ///
     /// # Errors
     /// When there is no such query, or it has failed.
@@ -252,7 +257,7 @@ impl Engine {
             reevaluates: false,
             expressions: 0,
         };
-        let built = builder.build_query().map_err(|error| error.spelled(&definition))?;
+        let built = builder.build_query()?;
         let results = ResultQueue::new(self.options.result_rows_max);
         let query = RunningQuery::new(definition, built, windows, results);
         let mut workshop = Workshop { dictionary: &mut self.dictionary, graphs: &self.graphs };
@@ -267,6 +272,7 @@ impl Engine {
             };
             stream.readers = (0..self.timelines.len()).filter(|at| reads(&self.timelines[*at])).collect();
         }
+        self.find_interests();
     }
 
     /// What an unused timeline held is let go.

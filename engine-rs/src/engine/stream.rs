@@ -1,5 +1,6 @@
 //! Streams: their clocks, and the order into which disorder within the lateness is put.
 
+use super::interest::Interest;
 use crate::time::{Span, Timestamp};
 use crate::window::Element;
 use oxrdf::NamedNode;
@@ -32,6 +33,8 @@ pub(crate) struct Stream {
     pub counts: StreamCounts,
     /// The timelines that read the stream.
     pub readers: Vec<usize>,
+    /// What they read of it; `None`: everything.
+    pub interest: Option<Interest>,
 }
 
 /// What came through a stream.
@@ -54,6 +57,7 @@ impl Stream {
             waiting: BTreeMap::new(),
             counts: StreamCounts::default(),
             readers: Vec::new(),
+            interest: None,
         }
     }
 

@@ -7,7 +7,8 @@
 
 use super::query::RunningQuery;
 use crate::encode::Dictionary;
-use crate::leaf::{Leaf, LeafId, LeafPattern, Reader, Routes};
+use crate::expr::Scratch;
+use crate::leaf::{Leaf, LeafCondition, LeafId, LeafPattern, Reader, Routes};
 use crate::model::TermId;
 use crate::parse::{Bounds, ContentSemantics, Report, Tick};
 use crate::plan::{Host, NodeKind};
@@ -31,6 +32,8 @@ pub(crate) struct Timeline {
     pub(super) windows: Vec<Window>,
     pub(super) places: Vec<WindowPlace>,
     pub(super) leaves: Vec<Leaf>,
+    /// For the conditions of leaves.
+    pub(super) scratch: Scratch,
     pub(super) queries: Vec<Option<RunningQuery>>,
     /// The last instant that was read; everything up to it is settled.
     pub(super) clock: Timestamp,
@@ -88,6 +91,7 @@ impl Timeline {
             key,
             windows,
             leaves: Vec::new(),
+            scratch: Scratch::new(0),
             queries: Vec::new(),
             clock: Timestamp::MIN,
             begins_at: Timestamp::MAX,
@@ -168,7 +172,7 @@ impl Timeline {
         for (number, leaf) in self.leaves.iter_mut().enumerate() {
             leaf.readers.retain(|reader| reader.query != at as u32);
             if leaf.readers.is_empty() {
-                *leaf = Leaf::new(leaf.pattern.clone(), leaf.window, self.key.semantics);
+                *leaf = Leaf::new(leaf.pattern.clone(), leaf.condition.take(), leaf.window, self.key.semantics);
                 self.places[leaf.window].routes.remove(LeafId(number as u32));
                 self.places[leaf.window].leaves.retain(|other| *other != number);
             }
@@ -198,13 +202,15 @@ pub(crate) struct TimelineHost<'a> {
 }
 
 impl Host for TimelineHost<'_> {
-    fn leaf(&mut self, clause: usize, pattern: LeafPattern) -> usize {
+    fn leaf(&mut self, clause: usize, pattern: LeafPattern, condition: Option<LeafCondition>) -> usize {
         let window = self.windows[clause];
         let Timeline { leaves, places, key, .. } = &mut *self.timeline;
-        let same = |at: usize| leaves[at].window == window && leaves[at].pattern == pattern;
-        let number = (0..leaves.len()).find(|at| same(*at)).unwrap_or(leaves.len());
+        let text = |condition: &Option<LeafCondition>| condition.as_ref().map(|condition| condition.text.clone());
+        let wanted = text(&condition);
+        let same = |leaf: &Leaf| leaf.window == window && leaf.pattern == pattern && text(&leaf.condition) == wanted;
+        let number = leaves.iter().position(same).unwrap_or(leaves.len());
         if number == leaves.len() {
-            leaves.push(Leaf::new(pattern, window, key.semantics));
+            leaves.push(Leaf::new(pattern, condition, window, key.semantics));
         }
         let place = &mut places[window];
         if !place.leaves.contains(&number) {

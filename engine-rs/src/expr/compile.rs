@@ -134,7 +134,7 @@ impl Compiler<'_> {
 
     fn custom(&mut self, iri: &NamedNode, arguments: &[Expression]) -> Compiled {
         match casts::lookup(iri.as_ref()) {
-            Some(builtin) => self.call(builtin, iri.as_str(), arguments),
+            Some(builtin) => self.call(builtin, &iri.to_string(), arguments),
             None => Err(CompileError::UnknownFunction { iri: iri.clone() }),
         }
     }

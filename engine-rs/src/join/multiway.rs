@@ -6,7 +6,7 @@
 
 use super::orders::{OrderCounts, Probing};
 use super::probe::{Found, Scratch, Search};
-use super::shape::{BufferSet, BufferSource, BufferSpec, JoinShape, VarSet};
+use super::shape::{Buffer, BufferSet, BufferSource, BufferSpec, JoinShape, VarSet};
 use super::trees::Trees;
 use crate::expr::{EvalContext, Expr};
 use crate::flow::{Flow, HeldTerms, Operator};
@@ -48,6 +48,8 @@ pub(crate) struct JoinNode {
     trees: Option<Trees>,
     probing: Probing,
     orders: OrderCounts,
+    /// How often a mapping came while some other buffer was empty, so that nothing was probed.
+    early_stops: u64,
     scratch: Scratch,
     slots: Vec<SlotId>,
 }
@@ -79,6 +81,7 @@ impl JoinNode {
             trees,
             probing,
             orders: OrderCounts::default(),
+            early_stops: 0,
             scratch: Scratch::default(),
         }
     }
@@ -95,6 +98,10 @@ impl JoinNode {
     /// What is kept of an input.
     pub(crate) fn input(&self, port: usize) -> &RingStore {
         &self.inputs[port]
+    }
+
+    pub(crate) fn early_stops(&self) -> u64 {
+        self.early_stops
     }
 
     pub(crate) fn shape(&self) -> &JoinShape {
@@ -169,6 +176,14 @@ impl JoinNode {
         eval: &mut EvalContext<'_>,
     ) {
         let Self { shape, inputs, probing, trees, filters, scratch, orders, .. } = self;
+        let is_empty = |buffer: &Buffer| match buffer.source {
+            BufferSource::Leaf(leaf) => leaves[leaf].store.live() == 0,
+            BufferSource::Input(input) => inputs[input].live() == 0,
+        };
+        if shape.buffers.iter().any(is_empty) {
+            self.early_stops += 1;
+            return;
+        }
         let search = Search { shape, leaves, inputs, probing: *probing, start, role, leaving: weight < 0, blind };
         let mut emit = Emit { filters, trees: trees.as_mut().filter(|_| weight > 0), weight, out, eval };
         search.run(scratch, orders, &mut emit);

@@ -12,6 +12,7 @@ mod routes;
 pub(crate) use pattern::{LeafPattern, OriginPattern, PatternSlot};
 pub(crate) use routes::Routes;
 
+use crate::expr::{EvalContext, Expr};
 use crate::index::{IndexId, RingStore, SlotId};
 use crate::model::{EncodedTriple, TermId};
 use crate::parse::ContentSemantics;
@@ -29,9 +30,18 @@ pub(crate) struct Reader {
     pub role: u32,
 }
 
+/// A filter on one leaf's mappings alone: what fails it is not stored.
+#[derive(Debug)]
+pub(crate) struct LeafCondition {
+    /// The expression over columns: leaves with equal texts can be shared.
+    pub text: String,
+    pub expression: Expr,
+}
+
 #[derive(Debug)]
 pub(crate) struct Leaf {
     pub pattern: LeafPattern,
+    pub condition: Option<LeafCondition>,
     pub window: usize,
     pub store: RingStore,
     pub readers: Vec<Reader>,
@@ -43,12 +53,18 @@ pub(crate) struct Leaf {
 }
 
 impl Leaf {
-    pub(crate) fn new(pattern: LeafPattern, window: usize, semantics: ContentSemantics) -> Self {
+    pub(crate) fn new(
+        pattern: LeafPattern,
+        condition: Option<LeafCondition>,
+        window: usize,
+        semantics: ContentSemantics,
+    ) -> Self {
         let mut store = RingStore::new(pattern.width());
         let all: Vec<u8> = (0..pattern.width() as u8).collect();
         let copies = (semantics == ContentSemantics::Set).then(|| store.acquire_index(&all));
         Self {
             pattern,
+            condition,
             window,
             store,
             readers: Vec::new(),
@@ -59,16 +75,27 @@ impl Leaf {
         }
     }
 
-    /// How many triples have matched the pattern so far.
+    /// How many triples have matched the pattern and its condition so far.
     pub(crate) fn matched(&self) -> u64 {
         self.matched
     }
 
     /// Matches a triple that enters the window. A copy of a mapping that is there renews it, before
     /// anything expires, so that a triple that leaves and returns at one instant makes no deltas.
-    pub(crate) fn offer(&mut self, triple: &EncodedTriple, event: &Element, expiry_key: i64) {
+    pub(crate) fn offer(
+        &mut self,
+        triple: &EncodedTriple,
+        event: &Element,
+        expiry_key: i64,
+        eval: &mut EvalContext<'_>,
+    ) {
         let start = self.incoming.len();
-        if !self.pattern.matches(triple, event, &mut self.incoming) {
+        if !self.pattern.matches(triple, event, &mut self.incoming)
+            || self
+                .condition
+                .as_ref()
+                .is_some_and(|condition| !condition.expression.holds(&self.incoming[start..], eval))
+        {
             self.incoming.truncate(start);
             return;
         }

@@ -44,12 +44,17 @@ impl LeafPattern {
         self.width as usize
     }
 
-    /// The predicate by which triples are routed here, if it is fixed.
-    pub(crate) fn predicate(&self) -> Option<TermId> {
-        match self.slots[1] {
+    /// What the pattern asks of subject, predicate and object.
+    pub(crate) fn constants(&self) -> [Option<TermId>; 3] {
+        self.slots.map(|slot| match slot {
             PatternSlot::Constant(term) => Some(term),
             PatternSlot::Column(_) => None,
-        }
+        })
+    }
+
+    /// The predicate by which triples are routed here, if it is fixed.
+    pub(crate) fn predicate(&self) -> Option<TermId> {
+        self.constants()[1]
     }
 
     /// Appends the mapping of a triple that matches; what was appended is void otherwise.

@@ -5,9 +5,10 @@
 
 use oxrdf::{NamedNode, Variable};
 
+use super::advice::open_brackets;
 use super::clause::{Scan, refuse};
 use super::cursor::is_name;
-use super::error::{ParseError, Position};
+use super::error::{ParseError, Position, suggestion};
 use super::query::{Dialect, StreamName, WindowClause};
 use super::token::{Kind, Token};
 use super::window::WindowSpec;
@@ -22,15 +23,38 @@ impl Scan<'_> {
                 self.cursor.fail("unsupported.construct_graph", "GRAPH in a CONSTRUCT template is not supported");
             return Err(error.with_hint("construct triples only; the graph is the result stream's event"));
         }
-        if token.is_word(text, "WINDOW") {
+        if token.is_word(text, "FROM") {
+            Err(self.dataset_inside(token))
+        } else if token.is_word(text, "WINDOW") {
             self.window_block()
         } else if token.is_word(text, "GRAPH") && named {
             self.graph_block()
         } else if token.is_word(text, "STREAM") {
             self.stream_block()
+        } else if named && self.opens_block() && is_near_block(token.text(text)) {
+            Err(self.cursor.unexpected("WINDOW, STREAM or GRAPH"))
         } else {
             refuse(&self.cursor, token)
         }
+    }
+
+    /// FROM stands outside all brackets.
+    fn dataset_inside(&self, token: Token) -> ParseError {
+        let error =
+            self.cursor.fail("parse.unexpected_token", format!("unexpected '{}'", token.text(self.cursor.text)));
+        match open_brackets(self.cursor.tokens, self.cursor.at).pop().map(|at| self.cursor.tokens[at]) {
+            Some(open) => {
+                let (bracket, place) = (open.text(self.cursor.text), Position::of(self.cursor.text, open.start));
+                error.with_hint(format!("FROM stands before WHERE, outside brackets: close the '{bracket}' of {place}"))
+            }
+            None => error,
+        }
+    }
+
+    /// Is this word, a name, perhaps a window, and a brace?
+    fn opens_block(&self) -> bool {
+        let text = self.cursor.text;
+        self.cursor.peek_at(2).is_some_and(|t| t.is(text, "{") || t.is(text, "["))
     }
 
     /// `WINDOW :w {`
@@ -109,7 +133,7 @@ impl Scan<'_> {
             self.cursor.at += 1;
             return Ok(StreamName::Variable(variable_of(token, self.cursor.text)));
         }
-        self.cursor.expect_name("the stream, an IRI or a variable").map(|(_, iri)| StreamName::Iri(iri))
+        self.cursor.expect_name("the name of a stream").map(|(_, iri)| StreamName::Iri(iri))
     }
 
     /// Blocks with the same stream and window read the same one, so that their leaves can be shared.
@@ -123,6 +147,10 @@ impl Scan<'_> {
         self.found.windows.push(WindowClause { name: name.clone(), stream, kind, time_predicate, position });
         name
     }
+}
+
+fn is_near_block(word: &str) -> bool {
+    suggestion(&word.to_uppercase(), ["WINDOW", "STREAM", "GRAPH"]).is_some()
 }
 
 fn variable_of(token: Token, text: &str) -> Variable {

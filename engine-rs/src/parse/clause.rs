@@ -42,13 +42,15 @@ pub(super) struct Scan<'a> {
     /// The dialect asked for, which decides what a bare `[RANGE w]` means.
     asked: Option<Dialect>,
     depth: usize,
+    /// Whether SELECT, CONSTRUCT, ASK or DESCRIBE has been seen.
+    formed: bool,
     /// Depth of the braces of a CONSTRUCT template, while inside.
     pub template: Option<usize>,
     pub found: Clauses,
 }
 
 pub(super) fn find_clauses(cursor: Cursor<'_>, asked: Option<Dialect>) -> Result<Clauses, ParseError> {
-    let mut scan = Scan { cursor, asked, depth: 0, template: None, found: Clauses::default() };
+    let mut scan = Scan { cursor, asked, depth: 0, formed: false, template: None, found: Clauses::default() };
     while let Some(token) = scan.cursor.peek() {
         let before = scan.cursor.at;
         scan.visit(token)?;
@@ -61,12 +63,11 @@ pub(super) fn find_clauses(cursor: Cursor<'_>, asked: Option<Dialect>) -> Result
 /// Reads `<stream> […]` and nothing else: the window that is the default graph.
 pub(super) fn add_default_window(mut cursor: Cursor<'_>, found: &mut Clauses) -> Result<(), ParseError> {
     let (_, stream) = cursor.expect_name("the IRI of a stream")?;
-    let offset = cursor.offset();
     let spec = parse_window(&mut cursor, Dialect::RspQl)?;
     if cursor.peek().is_some() {
         return Err(cursor.unexpected("nothing behind the window"));
     }
-    let WindowSpec { kind, time_predicate, .. } = found.heed(cursor.text, offset, spec)?;
+    let WindowSpec { kind, time_predicate, .. } = found.heed(cursor.text, spec)?;
     let name = NamedNode::new_unchecked(DEFAULT_WINDOW);
     let position = Position::of(cursor.text, 0);
     found.windows.push(WindowClause { name, stream: StreamName::Iri(stream), kind, time_predicate, position });
@@ -81,14 +82,16 @@ impl Clauses {
     }
 
     /// Takes over what a window says about report and tick.
-    fn heed(&mut self, text: &str, offset: usize, spec: WindowSpec) -> Result<WindowSpec, ParseError> {
+    fn heed(&mut self, text: &str, spec: WindowSpec) -> Result<WindowSpec, ParseError> {
         if let Some(report) = spec.report {
             self.report = Some(self.report.unwrap_or_default().and(report));
         }
         match (self.tick, spec.tick) {
             (Some(first), Some(second)) if first != second => {
                 let error = ParseError::new("window.tick_conflict", "two windows ask for different ticks");
-                return Err(error.at(text, offset).with_hint("write the same TICK in all windows, or in one only"));
+                return Err(error
+                    .at(text, spec.tail_at)
+                    .with_hint("write the same TICK in all windows, or in one only"));
             }
             (first, second) => self.tick = second.or(first),
         }
@@ -96,7 +99,7 @@ impl Clauses {
         match &spec.kind {
             WindowKind::Triples { .. } | WindowKind::Elements { .. } if spec.time_predicate.is_some() => {
                 let error = ParseError::new("window.time_in_count", "a count window reads no time from the data");
-                Err(error.at(text, offset).with_hint("remove '@ …', or use RANGE"))
+                Err(error.at(text, spec.tail_at).with_hint("remove '@ …', or use RANGE"))
             }
             _ => Ok(spec),
         }
@@ -133,12 +136,14 @@ impl Scan<'_> {
         } else if token.is_word(text, "FROM") {
             self.dataset()
         } else if token.is_word(text, "CONSTRUCT") {
-            self.template = Some(0);
+            (self.template, self.formed) = (Some(0), true);
             Ok(())
         } else {
             if token.is_word(text, "WHERE") {
                 self.template = None;
             }
+            self.formed |= token.is_any_word(text, &FORMS);
+            refuse_update(&self.cursor, token, self.formed)?;
             refuse(&self.cursor, token)
         }
     }
@@ -203,8 +208,14 @@ impl Scan<'_> {
             let word = self.cursor.tokens[self.cursor.at + ahead];
             self.found.edits.blank(self.cursor.text, word.start, word.end);
             self.graph_name(ahead + 1).map(|_| ())
-        } else {
+        } else if self.cursor.peek_at(ahead).is_some_and(is_name) {
             self.graph_name(ahead).map(|_| ())
+        } else {
+            self.cursor.at += ahead;
+            let window = self.cursor.peek_at(1).is_some_and(|t| t.is(self.cursor.text, "["));
+            let error =
+                self.cursor.unexpected(if named { "WINDOW, STREAM or an IRI" } else { "NAMED, STREAM or an IRI" });
+            Err(if window { error.with_hint("a stream is named by an IRI: FROM STREAM <…> […]") } else { error })
         }
     }
 
@@ -228,14 +239,14 @@ impl Scan<'_> {
         let position = self.cursor.position();
         self.cursor.at += ahead + 1;
         let mut name =
-            if self.cursor.is_word("ON") { None } else { Some(self.cursor.expect_name("the name of the window")?) };
+            if self.cursor.is_word("ON") { None } else { Some(self.cursor.expect_name("the IRI of the window")?) };
         self.cursor.expect_word("ON")?;
         let _ = self.cursor.take_word(&["STREAM"]);
-        let stream = self.cursor.expect_name("the stream")?.1;
+        let stream = self.cursor.expect_name("the IRI of the stream")?.1;
         let spec = self.window_spec(Dialect::RspQl)?;
         if name.is_none() {
             self.cursor.expect_word("AS")?;
-            name = Some(self.cursor.expect_name("the name of the window")?);
+            name = Some(self.cursor.expect_name("the IRI of the window")?);
         }
         self.blank_from(start);
         match name {
@@ -254,7 +265,8 @@ impl Scan<'_> {
     ) -> Result<(), ParseError> {
         if self.found.windows.iter().any(|window| window.name == name) {
             let message = format!("the window {} is declared twice", token.text(self.cursor.text));
-            return Err(ParseError::new("window.duplicate", message).at(self.cursor.text, token.start));
+            let error = ParseError::new("window.duplicate", message).at(self.cursor.text, token.start);
+            return Err(error.with_hint("give each window a name of its own"));
         }
         let WindowSpec { kind, time_predicate, .. } = spec;
         self.found.windows.push(WindowClause { name, stream, kind, time_predicate, position });
@@ -267,7 +279,7 @@ impl Scan<'_> {
         let start = self.cursor.offset();
         let position = self.cursor.position();
         self.cursor.at += ahead + 1;
-        let (token, stream) = self.cursor.expect_name("the stream")?;
+        let (token, stream) = self.cursor.expect_name("the IRI of the stream")?;
         let spec = self.window_spec(Dialect::CSparql)?;
         self.blank_from(start);
         let name = self.generated_name();
@@ -279,9 +291,8 @@ impl Scan<'_> {
     }
 
     pub(super) fn window_spec(&mut self, clause: Dialect) -> Result<WindowSpec, ParseError> {
-        let offset = self.cursor.offset();
         let spec = parse_window(&mut self.cursor, self.asked.unwrap_or(clause))?;
-        self.found.heed(self.cursor.text, offset, spec)
+        self.found.heed(self.cursor.text, spec)
     }
 
     /// Clauses of two dialects in one query have no common meaning.
@@ -313,14 +324,23 @@ fn r2s_of(word: &str) -> Option<R2s> {
     }
 }
 
+const UPDATES: [&str; 10] = ["INSERT", "DELETE", "LOAD", "CLEAR", "DROP", "CREATE", "ADD", "MOVE", "COPY", "WITH"];
+
+/// Updates begin where a query has its form.
+fn refuse_update(cursor: &Cursor<'_>, token: Token, formed: bool) -> Result<(), ParseError> {
+    if formed || !token.is_any_word(cursor.text, &UPDATES) {
+        return Ok(());
+    }
+    let message = format!("{} is an update, not a query", token.text(cursor.text).to_uppercase());
+    let hint = "change static data with update(…), push events to a stream; CONSTRUCT makes triples from a query";
+    Err(cursor.fail("unsupported.update", message).with_hint(hint))
+}
+
 /// The engine opens no sockets: what would make it ask another server is refused here.
 pub(super) fn refuse(cursor: &Cursor<'_>, token: Token) -> Result<(), ParseError> {
-    for word in ["SERVICE", "LOAD"] {
-        if token.is_word(cursor.text, word) {
-            let error =
-                cursor.fail("unsupported.service", format!("{word} is not supported: queries ask no other server"));
-            return Err(error.with_hint("load the data as a static graph"));
-        }
+    if !token.is_word(cursor.text, "SERVICE") {
+        return Ok(());
     }
-    Ok(())
+    let error = cursor.fail("unsupported.service", "SERVICE is not supported: queries ask no other server");
+    Err(error.with_hint("load the data as a static graph"))
 }

@@ -4,7 +4,7 @@
 
 use oxrdf::NamedNode;
 
-use super::error::{ParseError, Position};
+use super::error::{ParseError, Position, suggestion};
 use super::names::Names;
 use super::token::{Kind, Token};
 
@@ -54,10 +54,6 @@ impl<'a> Cursor<'a> {
         self.take_word(&[word]).map(|_| ()).ok_or_else(|| self.unexpected(word))
     }
 
-    pub fn expect(&mut self, symbol: &str) -> Result<(), ParseError> {
-        if self.take(symbol) { Ok(()) } else { Err(self.unexpected(&format!("'{symbol}'"))) }
-    }
-
     /// Steps over an IRI or a prefixed name.
     pub fn expect_name(&mut self, what: &str) -> Result<(Token, NamedNode), ParseError> {
         let token = self.peek().filter(|t| is_name(*t)).ok_or_else(|| self.unexpected(what))?;
@@ -85,7 +81,16 @@ impl<'a> Cursor<'a> {
             None => format!("the query ends here, expected {expected}"),
         };
         let code = if self.peek().is_some() { "parse.unexpected_token" } else { "parse.unexpected_end" };
-        self.fail(code, message)
+        self.fail(code, message).with_hint(self.advice(expected))
+    }
+
+    fn advice(&self, expected: &str) -> String {
+        let found = self.peek().map_or("", |t| t.text(self.text));
+        if found == "$" || found == "{" && self.peek_at(1).is_some_and(|t| t.is(self.text, "{")) {
+            return "a placeholder must be filled in before the query is registered".to_owned();
+        }
+        let words = expected.split([' ', ',']).filter(|word| word.len() > 1 && *word == word.to_uppercase());
+        suggestion(&found.to_uppercase(), words).unwrap_or_else(|| format!("write {expected} here"))
     }
 
     pub fn fail(&self, code: &'static str, message: impl Into<String>) -> ParseError {

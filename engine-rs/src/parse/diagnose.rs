@@ -9,7 +9,10 @@
 
 use spargebra::SparqlParser;
 
-use super::error::ParseError;
+use super::advice::{Refusal, advise};
+use super::calls;
+use super::error::{ParseError, Position, list};
+use super::meaning::{self, Tokens};
 use super::rewrite::Rewritten;
 use super::token::{Kind, Token, tokenize};
 use super::update;
@@ -46,24 +49,6 @@ const CANDIDATES: [(&str, &str); 18] = [
 const UPDATE_CANDIDATES: [(&str, &str); 5] =
     [("INSERT", "INSERT"), ("DELETE", "DELETE"), ("DATA", "DATA"), ("GRAPH", "GRAPH"), ("TO", "TO")];
 
-/// Faults of meaning spargebra finds while parsing: its sentence, ours, and the word to point at.
-const MEANINGS: [(&str, &str, &str); 10] = [
-    ("Blank nodes are not allowed in DELETE WHERE", "DELETE WHERE cannot hold blank nodes", "DELETE"),
-    ("BIND is overriding an existing variable", "BIND gives a value to a variable that is already in use", "BIND"),
-    (
-        "The SELECT contains a variable that is unbound",
-        "SELECT uses a variable that is neither grouped nor aggregated, or not bound before it is used",
-        "SELECT",
-    ),
-    ("Duplicated variable name in SELECT", "SELECT names a variable twice", "SELECT"),
-    ("SELECT * is not authorized with GROUP BY", "SELECT * cannot be used with GROUP BY", "SELECT"),
-    ("Repeated variables are not allowed in VALUES", "VALUES names a variable twice", "VALUES"),
-    ("The VALUES clause rows should have exactly", "a row of VALUES has too few or too many values", "VALUES"),
-    ("Already used blank node id", "a blank node is used in two groups", ""),
-    ("Reifiers are not allowed on property paths", "a property path cannot be annotated", ""),
-    ("language tag parsing failed", "this is not a language tag", ""),
-];
-
 /// What the text should be.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Grammar {
@@ -72,6 +57,9 @@ pub(super) enum Grammar {
 }
 
 struct Refused<'a> {
+    original: &'a str,
+    rewritten: &'a Rewritten,
+    /// The rewritten text.
     source: &'a str,
     tokens: Vec<Token>,
     parser: &'a SparqlParser,
@@ -92,12 +80,17 @@ pub(super) fn explain(
         Ok(tokens) => tokens,
         Err(error) => return error,
     };
-    let refused = Refused { source: &rewritten.text, tokens, parser, grammar, work };
+    let refused = Refused { original, rewritten, source: &rewritten.text, tokens, parser, grammar, work };
+    if refused.tokens.is_empty() {
+        let error = ParseError::new("parse.unexpected_end", "there is no query in this text").at(original, 0);
+        return error.with_hint("write a query, for example SELECT … FROM NAMED WINDOW … WHERE { … }");
+    }
     let wrong = refused.failing_token(refused.tokens.len(), None).unwrap_or(refused.tokens.len());
-    let (error, at) = refused.meaning(wrong).unwrap_or_else(|| (refused.unexpected(wrong), wrong));
-    let offset = refused.tokens.get(at).map_or(original.len(), |token| rewritten.original_offset(token.start));
-    let offset = if at == refused.tokens.len() { original.trim_end().len() } else { offset };
-    error.at(original, offset)
+    let (error, at) = refused
+        .meaning(wrong)
+        .or_else(|| calls::explain(refused.source, &refused.tokens, wrong))
+        .unwrap_or_else(|| (refused.unexpected(wrong), wrong));
+    error.at(original, refused.offset(at))
 }
 
 impl Refused<'_> {
@@ -152,38 +145,38 @@ impl Refused<'_> {
             let error = ParseError::new("iri.invalid", message);
             return Some((error.with_hint("write it in full, or declare a BASE for relative IRIs"), wrong));
         }
-        let (_, message, word) = MEANINGS.iter().find(|(theirs, _, _)| said(theirs))?;
-        Some((ParseError::new("parse.syntax", *message), self.last_word(wrong, word)))
+        meaning::find(&Tokens { text: self.source, tokens: &self.tokens, wrong }, said)
     }
 
-    /// The nearest such word before the refused token and not inside a group that is closed by then.
-    fn last_word(&self, before: usize, word: &str) -> usize {
-        let mut depth = 0_i64;
-        for at in (0..before).rev() {
-            let token = self.tokens[at];
-            depth += i64::from(token.is(self.source, "}")) - i64::from(token.is(self.source, "{"));
-            if depth <= 1 && !word.is_empty() && token.is_word(self.source, word) {
-                return at;
-            }
-        }
-        before
+    /// Where a token stands in the original text.
+    fn offset(&self, at: usize) -> usize {
+        let token = self.tokens.get(at);
+        token.map_or_else(|| self.original.trim_end().len(), |t| self.rewritten.original_offset(t.start))
+    }
+
+    /// A token as the user wrote it: `WINDOW`, where the parser saw `GRAPH`.
+    fn written(&self, at: usize) -> &str {
+        let (offset, token) = (self.offset(at), self.tokens[at].text(self.source));
+        let kept = self.original[offset..].starts_with(token);
+        let word = self.original[offset..].split(|c: char| !c.is_alphanumeric()).next().filter(|word| !word.is_empty());
+        if kept { token } else { word.unwrap_or(token) }
     }
 
     fn unexpected(&self, wrong: usize) -> ParseError {
         let expected = self.expected(wrong);
         // A long list helps nobody.
         let helpful = (1..=MAX_EXPECTED).contains(&expected.len());
-        let expected = if helpful { format!(", expected {}", join(&expected)) } else { String::new() };
-        match self.tokens.get(wrong) {
-            Some(token) => {
-                let found = shorten(token.text(self.source));
-                ParseError::new("parse.unexpected_token", format!("unexpected '{found}'{expected}"))
-            }
-            None => {
-                let what = if self.grammar == Grammar::Query { "query" } else { "update" };
-                ParseError::new("parse.unexpected_end", format!("the {what} ends too early{expected}"))
-            }
-        }
+        let listed = if helpful { format!(", expected {}", list(&expected)) } else { String::new() };
+        let error = if wrong < self.tokens.len() {
+            let found = shorten(self.written(wrong));
+            ParseError::new("parse.unexpected_token", format!("unexpected '{found}'{listed}"))
+        } else {
+            let what = if self.grammar == Grammar::Query { "query" } else { "update" };
+            ParseError::new("parse.unexpected_end", format!("the {what} ends too early{listed}"))
+        };
+        let place = |at: usize| Position::of(self.original, self.offset(at));
+        let refusal = Refusal { source: self.source, tokens: &self.tokens, wrong, expected: &expected, place: &place };
+        error.with_hint(advise(&refusal))
     }
 
     fn expected(&self, wrong: usize) -> Vec<&'static str> {
@@ -215,14 +208,6 @@ fn reported_offset(text: &str) -> impl FnOnce(&str) -> Option<usize> {
     }
 }
 
-fn join(names: &[&str]) -> String {
-    match names {
-        [] => String::new(),
-        [only] => (*only).to_owned(),
-        [first @ .., last] => format!("{} or {last}", first.join(", ")),
-    }
-}
-
-fn shorten(token: &str) -> String {
+pub(super) fn shorten(token: &str) -> String {
     if token.chars().count() <= 40 { token.to_owned() } else { token.chars().take(39).chain(['…']).collect() }
 }

@@ -3,7 +3,7 @@
 //! In: `PT10M`, `P1D`, `1m30s`, `500ms`, `30 minutes`, `1500` (milliseconds). Out: a positive whole number of
 //! milliseconds of at most a thousand years, so that later arithmetic on instants cannot overflow.
 
-use super::error::ParseError;
+use super::error::{ParseError, suggestion};
 use crate::time::Span;
 
 const NANOS_PER_MILLI: i128 = 1_000_000;
@@ -129,13 +129,18 @@ fn whole_millis(text: &str, nanos: i128) -> Result<Span, ParseError> {
 }
 
 fn malformed(text: &str) -> ParseError {
-    ParseError::new("duration.syntax", format!("'{text}' is not a duration"))
-        .with_hint("write PT10M, 10m, 1m30s, 500ms, 30 minutes, or a number of milliseconds")
+    let error = ParseError::new("duration.syntax", format!("'{text}' is not a duration"));
+    if text.trim_start().starts_with(['p', 'P']) {
+        return error.with_hint("days stand behind P, then T, then hours, minutes and seconds: P1DT12H, PT10M, PT0.5S");
+    }
+    error.with_hint("write PT10M, 10m, 1m30s, 500ms, 30 minutes, or a number of milliseconds")
 }
 
 fn unknown_unit(text: &str, unit: &str) -> ParseError {
+    let names = UNITS.iter().flat_map(|(names, _)| names.iter().copied()).filter(|name| name.len() > 3);
+    let hint = suggestion(unit, names).filter(|_| unit.len() > 3);
     ParseError::new("duration.unit", format!("unknown unit '{unit}' in the duration '{text}'"))
-        .with_hint("units are ms, s, m, h, d and w, or words such as minutes")
+        .with_hint(hint.unwrap_or_else(|| "units are ms, s, m, h, d and w, or words such as minutes".to_owned()))
 }
 
 fn calendar(text: &str) -> ParseError {
@@ -145,6 +150,7 @@ fn calendar(text: &str) -> ParseError {
 
 fn imprecise(text: &str) -> ParseError {
     ParseError::new("duration.precision", format!("'{text}' is not a whole number of milliseconds"))
+        .with_hint("the shortest unit is a millisecond")
 }
 
 fn too_long(text: &str) -> ParseError {

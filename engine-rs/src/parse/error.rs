@@ -111,29 +111,43 @@ impl fmt::Display for Position {
     }
 }
 
-/// The candidate a mistyped name most likely meant, if one is close enough to be worth saying.
-pub(super) fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+/// The candidates a mistyped name most likely meant, all equally near, if they are near enough to be worth saying.
+pub(super) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let limit = (name.chars().count() / 3).clamp(1, 3);
-    candidates
-        .into_iter()
-        .map(|candidate| (edit_distance(name, candidate), candidate))
-        .filter(|(distance, _)| *distance <= limit)
-        .min()
-        .map(|(_, candidate)| candidate)
+    let near = candidates.into_iter().map(|candidate| (edit_distance(name, candidate), candidate));
+    let near: Vec<_> = near.filter(|(distance, _)| *distance <= limit).collect();
+    let least = near.iter().map(|(distance, _)| *distance).min();
+    near.into_iter().filter(|(distance, _)| Some(*distance) == least).map(|(_, candidate)| candidate).collect()
 }
 
-/// Levenshtein distance, one row at a time.
+/// `did you mean A or B?`
+pub(super) fn suggestion<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let near = nearest(name, candidates);
+    (!near.is_empty()).then(|| format!("did you mean {}?", list(&near)))
+}
+
+/// `A, B or C`
+pub(super) fn list(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [only] => (*only).to_owned(),
+        [first @ .., last] => format!("{} or {last}", first.join(", ")),
+    }
+}
+
+/// How many letters must be put in, taken out, replaced or swapped with their neighbour.
 fn edit_distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, to) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(from != *to);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let (mut before, mut row): (Vec<usize>, Vec<usize>) = (Vec::new(), (0..=b.len()).collect());
+    for i in 0..a.len() {
+        let mut next = vec![i + 1];
+        for j in 0..b.len() {
+            let replaced = row[j] + usize::from(a[i] != b[j]);
+            let swapped = i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j];
+            let best = replaced.min(row[j + 1] + 1).min(next[j] + 1);
+            next.push(if swapped { best.min(before[j - 1] + 1) } else { best });
         }
+        before = std::mem::replace(&mut row, next);
     }
     row[b.len()]
 }
@@ -157,7 +171,9 @@ mod tests {
 
     #[test]
     fn a_name_far_from_all_others_has_no_closest() {
-        assert_eq!(closest("wind", ["win", "other"]), Some("win"));
-        assert_eq!(closest("abc", ["xyz"]), None);
+        assert_eq!(nearest("wind", ["win", "other"]), ["win"]);
+        assert_eq!(nearest("RNAGE", ["RANGE", "ON"]), ["RANGE"]);
+        assert!(nearest("abc", ["xyz"]).is_empty());
+        assert_eq!(suggestion("XSTREAM", ["RSTREAM", "ISTREAM"]).as_deref(), Some("did you mean RSTREAM or ISTREAM?"));
     }
 }

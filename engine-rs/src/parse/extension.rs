@@ -24,6 +24,12 @@ pub(super) fn is_aggregate(word: &str) -> bool {
     word.eq_ignore_ascii_case(PERCENTILE) || AGGREGATES.iter().any(|name| name.eq_ignore_ascii_case(word))
 }
 
+/// `MEDIAN` as it was written, for the IRI that stands for it; other names as they are.
+pub(super) fn written_name(name: &str) -> &str {
+    let inner = name.strip_prefix(AGGREGATES_OPEN).and_then(|rest| rest.strip_suffix('>'));
+    inner.map_or(name, |inner| inner.split(':').next().unwrap_or(inner))
+}
+
 /// The aggregates every query may use; percentiles come with the queries that name them.
 pub(super) fn aggregates() -> impl Iterator<Item = NamedNode> {
     AGGREGATES.iter().flat_map(|name| [aggregate(name, false), aggregate(name, true)])
@@ -63,15 +69,16 @@ fn rewrite_call(text: &str, tokens: &[Token], at: usize, edits: &mut Edits) {
 
 /// `PERCENTILE(e, 0.95)`: the second argument moves into the name of the function.
 fn percentile(text: &str, tokens: &[Token], at: usize, edits: &mut Edits) -> Result<NamedNode, ParseError> {
-    let fail = || {
-        ParseError::new("aggregate.percentile", "the second argument of PERCENTILE must be a constant")
-            .at(text, tokens[at].start)
-            .with_hint("write PERCENTILE(?x, 0.95) or PERCENTILE(?x, 95)")
+    let fail = |at: usize, message: &str| {
+        let error = ParseError::new("aggregate.percentile", message).at(text, tokens[at].start);
+        error.with_hint("write PERCENTILE(?x, 0.95) or PERCENTILE(?x, 95)")
     };
-    let close = closing(text, tokens, at + 1).ok_or_else(fail)?;
-    let (comma, number) = (tokens[close - 2], tokens[close - 1]);
-    if close < at + 4 || !comma.is(text, ",") || number.kind != Kind::Number {
-        return Err(fail());
+    let close = closing(text, tokens, at + 1).ok_or_else(|| fail(at, "the bracket of PERCENTILE is not closed"))?;
+    let share = (at + 2..close).rfind(|i| tokens[*i].is(text, ","));
+    let share = share.ok_or_else(|| fail(at, "PERCENTILE has no second argument"))?;
+    let (comma, number) = (tokens[share], tokens[close - 1]);
+    if close != share + 2 || number.kind != Kind::Number {
+        return Err(fail((share + 1).min(close), "the second argument of PERCENTILE must be a constant from 0 to 100"));
     }
     let fraction = fraction(number.text(text)).ok_or_else(|| {
         ParseError::new("aggregate.percentile", format!("no percentile '{}'", number.text(text)))

@@ -65,7 +65,8 @@ pub(super) fn check_size(text: &str) -> Result<(), ParseError> {
         return Ok(());
     }
     let message = format!("the text has {} bytes, more than the {MAX_BYTES} allowed", text.len());
-    Err(ParseError::new("limit.text", message))
+    let error = ParseError::new("limit.text", message).at(text, MAX_BYTES);
+    Err(error.with_hint("put constants into static data or several queries"))
 }
 
 /// Checks all limits on nesting; gives the parser's work in weighed tokens.
@@ -116,7 +117,8 @@ impl Scan<'_> {
     fn open(&mut self, at: usize) -> Result<(), ParseError> {
         let token = self.tokens[at];
         if self.levels.len() > MAX_BRACKETS {
-            return Err(self.fail("limit.depth", format!("brackets are nested more than {MAX_BRACKETS} deep"), at));
+            let error = self.fail("limit.depth", format!("brackets are nested more than {MAX_BRACKETS} deep"), at);
+            return Err(error.with_hint("compute inner parts with BIND"));
         }
         let (brace, round) = (token.is(self.text, "{"), token.is(self.text, "("));
         let rows = brace && std::mem::take(&mut self.expects_rows);
@@ -200,7 +202,8 @@ impl Scan<'_> {
             match c {
                 '(' | '[' => {
                     if self.levels.len() > MAX_BRACKETS {
-                        return Err(self.fail("limit.depth", "brackets are nested too deeply", at));
+                        let error = self.fail("limit.depth", "brackets are nested too deeply", at);
+                        return Err(error.with_hint("compute inner parts with BIND"));
                     }
                     self.push(Level { round: true, rereads: 1, ..Level::default() });
                 }

@@ -8,11 +8,15 @@
 //!
 //! An update goes the same way without windows: cut into operations, held to the same limits, parsed by spargebra.
 //!
+//! What spargebra refuses is looked at once more (diagnose), to say where (meaning, calls) and what to do (advice).
+//!
 //! What stays true: no input overflows the stack or runs for long; every position in an error is one of the text as
 //! it was written; two parses of one text give equal results up to the names of variables and blank nodes that
 //! spargebra invents.
 
+mod advice;
 mod block;
+mod calls;
 mod clause;
 mod cursor;
 mod diagnose;
@@ -20,6 +24,8 @@ mod duration;
 mod error;
 mod extension;
 mod limits;
+mod locate;
+mod meaning;
 mod names;
 mod query;
 mod rdf;
@@ -33,6 +39,7 @@ mod tests;
 
 pub use error::{ParseError, Position};
 pub use extension::AGGREGATE_PREFIX;
+pub(crate) use locate::position_of_mention;
 pub(crate) use names::{BARE_NAMES, declared_prefixes};
 pub use query::{
     Bounds, ContentSemantics, ContinuousQuery, DefaultGraph, Dialect, ParseOptions, R2s, Report, StreamName, Tick,

@@ -8,9 +8,11 @@ use std::collections::BTreeMap;
 use oxrdf::NamedNode;
 use spargebra::{Query, SparqlParser};
 
-use super::error::{ParseError, closest};
+use super::diagnose::shorten;
+use super::error::{ParseError, suggestion};
 use super::token::{Kind, Token, tokenize};
 
+const FORMS: [&str; 4] = ["SELECT", "CONSTRUCT", "ASK", "DESCRIBE"];
 /// Stands before a relative window, stream or query name when the query has no BASE: `<w>` is common in RSP-QL.
 pub(crate) const BARE_NAMES: &str = "urn:whorl:name:";
 
@@ -73,11 +75,38 @@ impl<'a> Names<'a> {
     /// Finds the first prefixed name whose prefix nobody declared: the SPARQL parser's own report of it is vague.
     pub fn check_prefixes(&self, tokens: &[Token]) -> Result<(), ParseError> {
         let declared = |at: usize| at > 0 && tokens[at - 1].is_word(self.text, "PREFIX");
-        tokens
-            .iter()
-            .enumerate()
-            .filter(|(at, token)| token.kind == Kind::Prefixed && !declared(*at))
-            .try_for_each(|(_, token)| self.check_prefix(*token))
+        tokens.iter().enumerate().filter(|(at, token)| token.kind == Kind::Prefixed && !declared(*at)).try_for_each(
+            |(at, token)| {
+                self.check_torn_iri(tokens, at)?;
+                self.check_bare_date(tokens, at)?;
+                self.check_prefix(*token)
+            },
+        )
+    }
+
+    /// `2024-01-01T00:00:00Z` ends in what looks like a prefixed name.
+    fn check_bare_date(&self, tokens: &[Token], at: usize) -> Result<(), ParseError> {
+        let touches = |i: &usize| *i > 0 && tokens[i - 1].end == tokens[*i].start;
+        let first = (0..=at).rev().find(|i| !touches(i)).unwrap_or(at);
+        let date = |t: &Token| matches!(t.kind, Kind::Number | Kind::Prefixed) || t.is(self.text, "-");
+        if first == at || tokens[first].kind != Kind::Number || !tokens[first..=at].iter().all(date) {
+            return Ok(());
+        }
+        let message = "a literal that is neither a number nor a boolean needs quotes";
+        let error = ParseError::new("literal.unquoted", message).at(self.text, tokens[first].start);
+        Err(error.with_hint("write \"2024-01-01T00:00:00Z\"^^xsd:dateTime"))
+    }
+
+    /// `<http://ex/a b>` is no IRI but a comparison with `http:`.
+    fn check_torn_iri(&self, tokens: &[Token], at: usize) -> Result<(), ParseError> {
+        let Some(open) = at.checked_sub(1).map(|before| tokens[before]).filter(|t| t.is(self.text, "<")) else {
+            return Ok(());
+        };
+        if open.end < tokens[at].start || !self.text[tokens[at].end..].starts_with("//") {
+            return Ok(());
+        }
+        let error = ParseError::new("iri.invalid", "this IRI does not end, or holds a character that IRIs do not have");
+        Err(error.at(self.text, open.start).with_hint("close it with >; write %20 for a blank"))
     }
 
     fn check_prefix(&self, token: Token) -> Result<(), ParseError> {
@@ -87,10 +116,11 @@ impl<'a> Names<'a> {
             return Ok(());
         }
         let message = format!("the prefix '{prefix}:' of '{name}' is not declared");
-        let hint = match closest(prefix, self.prefixes.keys().copied()) {
-            Some(near) if !prefix.is_empty() => format!("did you mean '{near}:'?"),
-            _ => format!("add PREFIX {prefix}: <…> at the start"),
-        };
+        let declared: Vec<String> = self.prefixes.keys().map(|near| format!("'{near}:'")).collect();
+        let near =
+            suggestion(&format!("'{prefix}:'"), declared.iter().map(String::as_str).filter(|near| near.len() > 3));
+        let near = near.filter(|_| !prefix.is_empty());
+        let hint = near.unwrap_or_else(|| format!("add PREFIX {prefix}: <…> at the start"));
         Err(ParseError::new("prefix.unknown", message).at(self.text, token.start).with_hint(hint))
     }
 
@@ -136,4 +166,40 @@ impl<'a> Names<'a> {
             .at(self.text, token.start)
             .with_hint("write it in full, or declare a BASE for relative IRIs")
     }
+}
+
+/// Finds declarations that are none, before everything that relies on them is found to be wrong.
+pub(super) fn check_prologue(text: &str, tokens: &[Token]) -> Result<(), ParseError> {
+    if let Some(first) = tokens.first().filter(|t| t.kind != Kind::Word && !t.is(text, "@")) {
+        let message = format!("unexpected '{}', expected a query", shorten(first.text(text)));
+        let error = ParseError::new("parse.unexpected_token", message).at(text, first.start);
+        return Err(error.with_hint("a query begins with PREFIX, REGISTER, SELECT, CONSTRUCT or ASK"));
+    }
+    let head = tokens.iter().take_while(|t| t.kind != Kind::Open && !t.is_any_word(text, &FORMS)).count();
+    for at in 0..head {
+        let is = |ahead: usize, kind: Kind| tokens.get(at + ahead).is_some_and(|t| t.kind == kind);
+        let spelled = |ahead: usize| tokens.get(at + ahead).map_or("", |t| t.text(text));
+        let declares = is(1, Kind::Prefixed) && spelled(1).ends_with(':');
+        let fail = |ahead: usize, message: String, hint: &str| {
+            let offset = tokens.get(at + ahead).map_or(text.trim_end().len(), |t| t.start);
+            Err(ParseError::new("parse.unexpected_token", message).at(text, offset).with_hint(hint))
+        };
+        if spelled(0) == "@" && (declares || spelled(1).eq_ignore_ascii_case("prefix")) {
+            return fail(0, "unexpected '@'".to_owned(), "write PREFIX name: <…> without @ and without a full stop");
+        }
+        if tokens[at].is_word(text, "PREFIX") && !declares {
+            let message = format!("unexpected '{}', expected the prefix and a colon", spelled(1));
+            return fail(1, message, "write PREFIX name: <…>");
+        }
+        if tokens[at].is_word(text, "PREFIX") && !is(2, Kind::Iri) {
+            let message = format!("unexpected '{}', expected an IRI", spelled(2));
+            return fail(2, message, "write the IRI in angle brackets: PREFIX name: <http://…>");
+        }
+        let other = is(0, Kind::Word) && !tokens[at].is_any_word(text, &["PREFIX", "AS"]);
+        if other && declares && is(2, Kind::Iri) {
+            let message = format!("unexpected '{}', expected PREFIX", spelled(0));
+            return fail(0, message, "did you mean PREFIX?");
+        }
+    }
+    Ok(())
 }

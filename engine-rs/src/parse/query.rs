@@ -12,9 +12,9 @@ use spargebra::SparqlParser;
 use super::clause::{Clauses, add_default_window, find_clauses};
 use super::cursor::Cursor;
 use super::diagnose::{Grammar, explain};
-use super::error::{ParseError, Position, closest};
-use super::names::Names;
-use super::{extension, limits, token};
+use super::error::{ParseError, Position, suggestion};
+use super::names::{Names, check_prologue};
+use super::{calls, extension, limits, token};
 use crate::time::{Span, Timestamp};
 
 /// Some editors leave it at the start of a file; SPARQL does not know it.
@@ -181,11 +181,12 @@ pub fn parse_query(text: &str, options: &ParseOptions) -> Result<ContinuousQuery
     limits::check_size(text)?;
     let tokens = token::tokenize(text)?;
     let work = limits::check(text, &tokens)?;
+    check_prologue(text, &tokens)?;
     let names = Names::gather(text, &tokens, options.base_iri.as_deref())?;
     let cursor = Cursor { text, tokens: &tokens, names: &names, at: 0 };
     let mut clauses = find_clauses(cursor, options.dialect)?;
     names.check_prefixes(&tokens)?;
-    check_windows(&clauses)?;
+    let windows = check_windows(&clauses);
     let default_graph = match &options.default_graph {
         Some(window) => default_window(window, options, &mut clauses)?,
         None => clauses.default_graph(),
@@ -193,11 +194,14 @@ pub fn parse_query(text: &str, options: &ParseOptions) -> Result<ContinuousQuery
     if text.starts_with(BYTE_ORDER_MARK) {
         clauses.edits.blank(text, 0, BYTE_ORDER_MARK.len_utf8());
     }
+    calls::check_aggregates(text, &tokens)?;
     let percentiles = extension::rewrite(text, &tokens, &mut clauses.edits)?;
     let parser = sparql_parser(options, percentiles)?;
     let rewritten = std::mem::take(&mut clauses.edits).apply(text);
     let query = parser.clone().parse_query(&rewritten.text);
     let query = query.map_err(|_| explain(text, &rewritten, &parser, Grammar::Query, work))?;
+    // A mistyped word can hide a window: what is wrong with the words is said first.
+    windows?;
     Ok(assemble(text, options, clauses, default_graph, query))
 }
 
@@ -220,11 +224,9 @@ fn check_windows(clauses: &Clauses) -> Result<(), ParseError> {
     let declared = || clauses.windows.iter().map(|window| &window.name);
     if let Some((name, position)) = clauses.reads.iter().find(|(name, _)| declared().all(|d| d != name)) {
         let error = ParseError::new("window.undeclared", format!("the window {name} is not declared"));
-        let near = closest(name.as_str(), declared().map(NamedNode::as_str));
-        let hint = near.map_or_else(
-            || format!("add FROM NAMED WINDOW {name} ON <stream> [RANGE …]"),
-            |near| format!("did you mean <{near}>?"),
-        );
+        let spelled: Vec<String> = declared().map(NamedNode::to_string).collect();
+        let hint = suggestion(&name.to_string(), spelled.iter().map(String::as_str))
+            .unwrap_or_else(|| format!("add FROM NAMED WINDOW {name} ON <stream> [RANGE …]"));
         return Err(error.at_position(*position).with_hint(hint));
     }
     if !clauses.window_variables.is_empty() {
@@ -235,7 +237,9 @@ fn check_windows(clauses: &Clauses) -> Result<(), ParseError> {
         Some(window) => {
             let error =
                 ParseError::new("window.unused", format!("the window {} is declared but never read", window.name));
-            Err(error.at_position(window.position).with_hint(format!("add WINDOW {} {{ … }} to WHERE", window.name)))
+            Err(error
+                .at_position(window.position)
+                .with_hint(format!("add WINDOW {} {{ … }} to WHERE, or remove the clause", window.name)))
         }
         None => Ok(()),
     }

@@ -15,6 +15,12 @@ use crate::time::Span;
 /// More windows open at one instant than this are a mistake, not a query.
 const MAX_WINDOWS_PER_INSTANT: i64 = 1_000;
 const STEP_WORDS: [&str; 2] = ["STEP", "SLIDE"];
+/// Words that may stand behind a number and are no unit.
+const TAIL_WORDS: [&str; 5] = ["STEP", "SLIDE", "TUMBLING", "REPORT", "TICK"];
+/// Words that go on with the query.
+const BEHIND_WINDOW: [&str; 5] = ["WHERE", "FROM", "AS", "TO", "UNDER"];
+const REPORT_WORDS: [&str; 7] =
+    ["ON_WINDOW_CLOSE", "CLOSE", "ON_CONTENT_CHANGE", "CHANGE", "NON_EMPTY_CONTENT", "NONEMPTY", "PERIODIC"];
 const FORMS: &str = "RANGE, ELEMENTS, TRIPLES, NOW, ALL or FROM NOW-…";
 
 #[derive(Debug)]
@@ -23,6 +29,8 @@ pub(super) struct WindowSpec {
     pub time_predicate: Option<NamedNode>,
     pub report: Option<Report>,
     pub tick: Option<Tick>,
+    /// Where the last `@` or TICK stands.
+    pub tail_at: usize,
 }
 
 /// What may follow the first words of a window, in any order.
@@ -33,11 +41,17 @@ struct Tail {
     time_predicate: Option<NamedNode>,
     report: Option<Report>,
     tick: Option<Tick>,
+    at: usize,
 }
 
 /// Parses `[…]`.
 pub(super) fn parse_window(cursor: &mut Cursor<'_>, dialect: Dialect) -> Result<WindowSpec, ParseError> {
-    cursor.expect("[")?;
+    // Some write no brackets; then only words that nothing else begins with are windows.
+    let bracketed = cursor.take("[");
+    let open = ["RANGE", "ELEMENTS", "TRIPLES"];
+    if !bracketed && !cursor.peek().is_some_and(|t| t.is_any_word(cursor.text, &open)) {
+        return Err(cursor.unexpected("'['").with_hint("write a window, for example [RANGE 10s STEP 5s]"));
+    }
     let start = cursor.at;
     let word = cursor.take_word(&["RANGE", "ELEMENTS", "COUNT", "TRIPLES", "NOW", "ALL", "FROM"]);
     let spec = match word {
@@ -55,9 +69,54 @@ pub(super) fn parse_window(cursor: &mut Cursor<'_>, dialect: Dialect) -> Result<
         Some("NOW") => tail(cursor).map(|tail| tail.with(WindowKind::Now)),
         Some("ALL") => tail(cursor).map(|tail| tail.with(WindowKind::All)),
         Some(_) => past(cursor),
-        None => Err(cursor.unexpected(FORMS)),
+        None => {
+            let known = cursor.peek().filter(|t| FOREIGN.iter().any(|(word, _)| t.is_word(cursor.text, word)));
+            Err(known.map_or_else(|| cursor.unexpected(FORMS), |token| foreign(cursor, token, FORMS)))
+        }
     }?;
-    cursor.expect("]").map(|()| spec)
+    match cursor.peek() {
+        _ if !bracketed || cursor.take("]") => Ok(spec),
+        Some(token) => Err(foreign(cursor, token, "']', STEP, TUMBLING, REPORT or TICK")),
+        None => Err(cursor.unexpected("']'")),
+    }
+}
+
+/// Words that other languages write in a window, and where they belong here.
+const FOREIGN: [(&str, &str); 10] = [
+    ("EMIT", "write REPORT CLOSE for ON_CLOSE, REPORT CHANGE for ON_UPDATE"),
+    ("LATENESS", "lateness is a setting of the stream: declare it with a lateness"),
+    ("MAXDELAY", "lateness is a setting of the stream: declare it with a lateness"),
+    ("T0", "where windows begin is an option of the query, t0"),
+    ("FUTURE", "a window cannot look ahead; events that have come are in RANGE windows"),
+    ("PAST", "write RANGE for the last events by time"),
+    ("LAST", "write RANGE 10s for a time, ELEMENTS 5 for a number of events"),
+    ("ROWS", "write ELEMENTS for events or TRIPLES for triples"),
+    ("EVERY", "write STEP"),
+    ("START", "write FROM NOW-… TO NOW-… for a window in the past"),
+];
+
+fn foreign(cursor: &Cursor<'_>, token: Token, expected: &str) -> ParseError {
+    let text = cursor.text;
+    if token.start == cursor.end_of_previous() && matches!(token.kind, Kind::Prefixed | Kind::Iri) {
+        return cursor
+            .fail("duration.syntax", "this is not a duration")
+            .with_hint("write for example 10s, PT10S or 10m");
+    }
+    let error = cursor.unexpected(expected);
+    let known = FOREIGN.iter().find(|(word, _)| token.is_word(text, word)).map(|(_, hint)| *hint);
+    let hint = if token.is(text, ",") {
+        Some("leave out the comma")
+    } else if token.is_any_word(text, &["STEP", "SLIDE", "TUMBLING"]) {
+        Some("a window has one step")
+    } else if token.kind == Kind::Open || token.is_any_word(text, &BEHIND_WINDOW) {
+        Some("close the window with ']'")
+    } else {
+        known
+    };
+    match hint {
+        Some(hint) => error.with_hint(hint),
+        None => error,
+    }
 }
 
 /// A length greater than zero, as in `COMPUTED EVERY 5s`; gives the offset where it stands.
@@ -74,7 +133,8 @@ pub(super) fn positive_span(
     }
     let span = span(cursor)?;
     if span == Span::ZERO {
-        return Err(ParseError::new(code, format!("{what} is zero")).at(cursor.text, offset));
+        let error = ParseError::new(code, format!("{what} is zero")).at(cursor.text, offset);
+        return Err(error.with_hint("write a length above zero"));
     }
     Ok((span, offset))
 }
@@ -85,7 +145,7 @@ fn range(cursor: &mut Cursor<'_>, dialect: Dialect) -> Result<WindowSpec, ParseE
     let kind = match tail.step {
         Some((_, at)) if tail.tumbling => {
             let error = ParseError::new("window.step_and_tumbling", "a tumbling window has no step of its own");
-            return Err(error.at(cursor.text, at));
+            return Err(error.at(cursor.text, at).with_hint("leave out STEP or TUMBLING"));
         }
         Some((slide, at)) => {
             check_ratio(cursor.text, width, slide, at)?;
@@ -120,7 +180,8 @@ fn sparqlstream(cursor: &mut Cursor<'_>) -> Result<WindowSpec, ParseError> {
     let offset = cursor.offset();
     let width = back_from_now(cursor)?;
     if width == Span::ZERO {
-        return Err(ParseError::new("window.zero_width", "the width of the window is zero").at(cursor.text, offset));
+        let error = ParseError::new("window.zero_width", "the width of the window is zero").at(cursor.text, offset);
+        return Err(error.with_hint("write a length above zero"));
     }
     let tail = time_tail(cursor)?;
     let (slide, at) = tail.step.ok_or_else(|| cursor.unexpected("SLIDE"))?;
@@ -182,12 +243,15 @@ fn step(cursor: &mut Cursor<'_>) -> Result<(Span, usize), ParseError> {
 
 impl Tail {
     fn with(self, kind: WindowKind) -> WindowSpec {
-        let Self { time_predicate, report, tick, .. } = self;
-        WindowSpec { kind, time_predicate, report, tick }
+        let Self { time_predicate, report, tick, at, .. } = self;
+        WindowSpec { kind, time_predicate, report, tick, tail_at: at }
     }
 
     /// Steps over `@ :predicate`, `REPORT …` or `TICK …`.
     fn take_common(&mut self, cursor: &mut Cursor<'_>) -> Result<bool, ParseError> {
+        if cursor.is("@") || cursor.is_word("TICK") {
+            self.at = cursor.offset();
+        }
         if self.time_predicate.is_none() && cursor.take("@") {
             self.time_predicate = Some(cursor.expect_name("the predicate that holds the time")?.1);
         } else if cursor.take_word(&["REPORT"]).is_some() {
@@ -203,10 +267,8 @@ impl Tail {
 
 /// One or more strategies, AND-ed.
 fn reports(cursor: &mut Cursor<'_>, mut report: Report) -> Result<Report, ParseError> {
-    let words =
-        ["ON_WINDOW_CLOSE", "CLOSE", "ON_CONTENT_CHANGE", "CHANGE", "NON_EMPTY_CONTENT", "NONEMPTY", "PERIODIC"];
     let mut found = false;
-    while let Some(word) = cursor.take_word(&words) {
+    while let Some(word) = cursor.take_word(&REPORT_WORDS) {
         found = true;
         match word {
             "ON_WINDOW_CLOSE" | "CLOSE" => report.close = true,
@@ -232,9 +294,11 @@ fn count(cursor: &mut Cursor<'_>) -> Result<u64, ParseError> {
         return Err(cursor.fail("window.zero_count", "the count is negative").with_hint("write a number above zero"));
     }
     let token = cursor.peek().filter(|t| t.kind == Kind::Number).ok_or_else(|| cursor.unexpected("a whole number"))?;
-    let number: u64 = token.text(cursor.text).parse().map_err(|_| cursor.unexpected("a whole number"))?;
+    let digits = token.text(cursor.text).bytes().all(|b| b.is_ascii_digit());
+    let expected = if digits { "a smaller number" } else { "a whole number" };
+    let number: u64 = token.text(cursor.text).parse().map_err(|_| cursor.unexpected(expected))?;
     if number == 0 {
-        return Err(cursor.fail("window.zero_count", "the count is zero"));
+        return Err(cursor.fail("window.zero_count", "the count is zero").with_hint("write a number above zero"));
     }
     cursor.at += 1;
     Ok(number)
@@ -243,6 +307,8 @@ fn count(cursor: &mut Cursor<'_>) -> Result<u64, ParseError> {
 /// One duration, or several that add up.
 fn span(cursor: &mut Cursor<'_>) -> Result<Span, ParseError> {
     let first = cursor.peek().filter(|t| matches!(t.kind, Kind::Number | Kind::Word));
+    let first =
+        first.filter(|t| !t.is_any_word(cursor.text, &TAIL_WORDS) && !t.is_any_word(cursor.text, &BEHIND_WINDOW));
     let first = first.ok_or_else(|| cursor.unexpected("a duration such as PT10M or 10m"))?;
     take_chunk(cursor);
     while cursor.peek().is_some_and(|t| t.kind == Kind::Number) {
@@ -254,7 +320,12 @@ fn span(cursor: &mut Cursor<'_>) -> Result<Span, ParseError> {
 
 /// Tokens that touch are one spelling (`1m30s`, `PT0.5S`); a unit may also stand apart (`30 minutes`).
 fn take_chunk(cursor: &mut Cursor<'_>) {
-    let unit = |t: &Token, text: &str| t.kind == Kind::Word && is_unit(t.text(text));
+    // A word that goes on with nothing else is meant as a unit, perhaps a wrong one.
+    let unit = |t: &Token, text: &str| {
+        let other = [&TAIL_WORDS[..], &BEHIND_WINDOW, &REPORT_WORDS].iter().any(|words| t.is_any_word(text, words))
+            || FOREIGN.iter().any(|(word, _)| t.is_word(text, word));
+        t.kind == Kind::Word && (is_unit(t.text(text)) || !other)
+    };
     let start = cursor.at;
     cursor.at += 1;
     while let Some(token) = cursor.peek() {

@@ -16,9 +16,9 @@ use crate::expr::{self, Expr};
 use crate::flow::Operator;
 use crate::group::{Aggregate, Group};
 use crate::join::{JoinNode, Probing, Witness, WitnessKind};
-use crate::leaf::{Leaf, LeafPattern};
+use crate::leaf::{Leaf, LeafCondition, LeafPattern};
 use crate::model::{Schema, TermId, VarId, VarTable};
-use crate::parse::{ContentSemantics, ContinuousQuery, DefaultGraph, R2s};
+use crate::parse::{ContentSemantics, ContinuousQuery, DefaultGraph, Dialect, R2s};
 use crate::reevaluate::{Question, Reevaluated, Source, Sources};
 use crate::shape::{Construct, Distinct, Extend, Filter, Now, Rearrange, TemplateSlot};
 use crate::topk::{Comparator, TopK};
@@ -44,8 +44,8 @@ pub struct PlanOptions {
 
 /// Where a query's leaves and windows live.
 pub(crate) trait Host {
-    /// The leaf of this pattern over the window of the clause with this number.
-    fn leaf(&mut self, clause: usize, pattern: LeafPattern) -> usize;
+    /// The leaf of this pattern, with this condition, over the window of the clause with this number.
+    fn leaf(&mut self, clause: usize, pattern: LeafPattern, condition: Option<LeafCondition>) -> usize;
     fn leaves(&mut self) -> &mut [Leaf];
     /// The window of a clause, whose content is to be kept.
     fn window_with_content(&mut self, clause: usize) -> usize;
@@ -422,7 +422,7 @@ impl<H: Host> Builder<'_, H> {
         // What a closure path reaches does not depend on how often a triple is there.
         let is_path = matches!(pattern, GraphPattern::Path { .. });
         if self.query.semantics == ContentSemantics::Bag && !is_path {
-            return Err(PlanError::needs_set(reason, window.map(|clause| &self.query.windows[clause])));
+            return Err(PlanError::NeedsSet { what: reason.to_owned() });
         }
         self.reevaluates = true;
         let default = match window {
@@ -462,9 +462,14 @@ impl<H: Host> Builder<'_, H> {
         self.query.query.dataset().map(|dataset| dataset.default.as_slice()).filter(|graphs| !graphs.is_empty())
     }
 
-    /// The graphs that FROM names, or the static default graph.
+    /// The graphs that FROM names, or the static default graph. With FROM NAMED alone the default graph is empty,
+    /// but for CQELS-QL, whose queries name graphs so and read the default graph beside them.
     fn static_default(&mut self) -> Vec<Source> {
-        let Some(graphs) = self.graphs_from().map(<[_]>::to_vec) else { return vec![Source::StaticDefault] };
+        let Some(graphs) = self.graphs_from().map(<[_]>::to_vec) else {
+            let only_named = self.query.query.dataset().is_some_and(|dataset| dataset.named.is_some());
+            let is_empty = only_named && self.query.dialect != Dialect::CqelsQl;
+            return if is_empty { vec![] } else { vec![Source::StaticDefault] };
+        };
         graphs.iter().map(|name| Source::Graph(self.dictionary.intern_pinned(name.as_ref().into()))).collect()
     }
 

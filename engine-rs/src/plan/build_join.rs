@@ -7,8 +7,9 @@ use super::logical::{LeafPlan, Place, Plan};
 use super::scope;
 use super::wording::{expression_text, leaf_text};
 use crate::join::{BufferSource, BufferSpec, JoinFilter, JoinNode, RetractionMode};
-use crate::leaf::{LeafPattern, OriginPattern, PatternSlot};
+use crate::leaf::{LeafCondition, LeafPattern, OriginPattern, PatternSlot};
 use crate::model::{Schema, VarId};
+use oxrdf::Variable;
 use spargebra::algebra::{Expression, GraphPattern};
 
 const BUFFERS_MAX: usize = 20;
@@ -37,13 +38,18 @@ impl<H: Host> Builder<'_, H> {
 
     fn multiway(&mut self, inputs: &[Plan], filters: &[Expression], retracts: bool) -> Built {
         let mut join = JoinBuilder::default();
+        let mut filters = filters.to_vec();
         for input in inputs {
             match input {
                 Plan::Leaf(plan) => {
-                    let (leaf, schema) = self.leaf(plan);
+                    let (leaf, schema) = self.leaf(plan, &filters)?;
                     join.leaves.push((join.specs.len(), leaf));
                     join.add(BufferSource::Leaf(leaf), &schema, false)?;
-                    join.buffers.push(BufferDescription::Leaf { pattern: leaf_text(plan), window: plan.window });
+                    join.buffers.push(BufferDescription::Leaf {
+                        pattern: leaf_text(plan),
+                        condition: own_condition(plan, &filters).map(|condition| expression_text(&condition)),
+                        window: plan.window,
+                    });
                 }
                 other => {
                     let node = self.build(other, true)?;
@@ -55,17 +61,20 @@ impl<H: Host> Builder<'_, H> {
                 }
             }
         }
+        // What some leaf has checked holds for everything joined with it.
+        filters
+            .retain(|filter| !inputs.iter().any(|input| matches!(input, Plan::Leaf(leaf) if is_about(filter, leaf))));
         let schema: Schema =
             join.vars.iter().enumerate().map(|(i, var)| (*var, join.certain & (1 << i) != 0)).collect();
         let mut compiled = Vec::new();
-        for filter in filters {
+        for filter in &filters {
             compiled.push(self.join_filter(filter, &schema)?);
         }
         let retraction = self.retraction_mode(retracts, inputs.len());
         let node =
             JoinNode::new(&join.specs, join.vars.len(), compiled, retraction, self.options.probing, self.host.leaves());
         let keys = join.shared();
-        let description = self.join_description(join.buffers, keys, filters);
+        let description = self.join_description(join.buffers, keys, &filters);
         let (kind, identity) = (NodeKind::Join(Box::new(node)), schema.width());
         Ok(self.add_node(PlanNode { kind, inputs: join.inputs, schema, description, leaves: join.leaves, identity }))
     }
@@ -78,8 +87,9 @@ impl<H: Host> Builder<'_, H> {
     ) -> Description {
         let mut detail = Vec::new();
         let operator = match buffers.as_slice() {
-            [BufferDescription::Leaf { pattern, window }] => {
+            [BufferDescription::Leaf { pattern, condition, window }] => {
                 detail.push(format!("{pattern} in {}", self.query.windows[*window].name));
+                detail.extend(condition.as_ref().map(|condition| format!("if {condition}")));
                 LEAF
             }
             _ => "join",
@@ -134,13 +144,32 @@ impl<H: Host> Builder<'_, H> {
         Some((column(smaller)? as u8, column(greater)? as u8))
     }
 
-    fn leaf(&mut self, plan: &LeafPlan) -> (usize, Schema) {
+    /// The leaf of a pattern; filters on its variables alone are checked before anything is stored.
+    fn leaf(&mut self, plan: &LeafPlan, filters: &[Expression]) -> Result<(usize, Schema), PlanError> {
         let mut schema = Schema::default();
         let slots = plan.places.clone().map(|place| self.slot(&place, &mut schema));
         let graph = plan.graph.as_ref().map(|place| self.slot(place, &mut schema));
         let time = plan.time.as_ref().map(|variable| column_of(self.vars.id(variable), &mut schema));
         let pattern = LeafPattern::new(slots, OriginPattern { graph, time });
-        (self.host.leaf(plan.window, pattern), schema)
+        let condition = own_condition(plan, filters);
+        let condition = condition.map(|condition| self.leaf_condition(&condition, &schema)).transpose()?;
+        Ok((self.host.leaf(plan.window, pattern, condition), schema))
+    }
+
+    fn leaf_condition(&mut self, condition: &Expression, schema: &Schema) -> Result<LeafCondition, PlanError> {
+        let expression = self.compile(condition, schema)?;
+        let column = |variable: &Variable| {
+            let column = self.vars.find(variable).and_then(|var| schema.column(var));
+            Variable::new_unchecked(format!("{}", column.unwrap_or(usize::MAX)))
+        };
+        let by_column = scope::rewrite(condition, &mut |e| match e {
+            Expression::Variable(variable) => Some(Expression::Variable(column(variable))),
+            Expression::Bound(variable) => Some(Expression::Bound(column(variable))),
+            _ => None,
+        });
+        // IRI() depends on the base of its query.
+        let base = self.query.query.base_iri().map_or("", |base| base.as_str());
+        Ok(LeafCondition { text: format!("{by_column} base {base}"), expression })
     }
 
     fn slot(&mut self, place: &Place, schema: &mut Schema) -> PatternSlot {
@@ -149,6 +178,18 @@ impl<H: Host> Builder<'_, H> {
             Place::Variable(variable) => PatternSlot::Column(column_of(self.vars.id(variable), schema)),
         }
     }
+}
+
+/// The filters that a leaf can check by itself, as one.
+fn own_condition(leaf: &LeafPlan, filters: &[Expression]) -> Option<Expression> {
+    let own = filters.iter().filter(|filter| is_about(filter, leaf)).cloned();
+    own.reduce(|a, b| Expression::And(a.into(), b.into()))
+}
+
+/// Whether a filter mentions variables of this leaf, and no others.
+fn is_about(filter: &Expression, leaf: &LeafPlan) -> bool {
+    let mentioned = scope::mentioned(filter);
+    !mentioned.is_empty() && mentioned.iter().all(|variable| leaf.variables().any(|own| own == variable))
 }
 
 /// The column of a variable, which is added when it is new.

@@ -3,25 +3,26 @@
 use super::spelling::Spelling;
 use super::wording::expression_text;
 use crate::expr::CompileError;
-use crate::parse::{ContinuousQuery, WindowClause};
+use crate::parse::{Position, position_of_mention};
 use oxrdf::Variable;
 use spargebra::algebra::Expression;
 
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
-    #[error("the query reads no window (hint: add FROM NAMED WINDOW … and a WINDOW block, or a STREAM block)")]
+    #[error("the query reads no window")]
     NoWindow,
-    #[error(
-        "no static data binds {variable} to a stream (hint: load the data that names the streams before the query is registered)"
-    )]
+    #[error("no static data binds {variable} to a stream")]
     NoStream { variable: Variable },
     #[error("{what} is not supported yet")]
     Unsupported { what: String },
-    #[error("{what} over {window} is not supported (hint: register the query with set semantics)")]
-    NeedsSet { what: String, window: String },
+    #[error("{what} over a bag window is not supported")]
+    NeedsSet { what: String },
     #[error(transparent)]
     Expression(#[from] CompileError),
+    /// Any of the others, with the place in the text of what it names.
+    #[error("{error} at {position} (hint: {})", error.hint())]
+    At { error: Box<PlanError>, position: Position },
 }
 
 impl PlanError {
@@ -36,26 +37,49 @@ impl PlanError {
         Self::unsupported("timestamp(…) with other arguments than a triple's three terms or the name of a graph")
     }
 
-    pub(crate) fn needs_set(what: &str, window: Option<&WindowClause>) -> Self {
-        let window = window.map_or_else(
-            || "a bag window".to_owned(),
-            |WindowClause { name, position: at, .. }| format!("the bag window {name} of {}:{}", at.line, at.column),
-        );
-        Self::NeedsSet { what: what.to_owned(), window }
+    pub(crate) fn unsupported(what: impl Into<String>) -> Self {
+        Self::Unsupported { what: what.into() }
     }
 
-    /// The same with names as the user spells them.
-    pub(crate) fn spelled(self, query: &ContinuousQuery) -> Self {
-        let spelling = Spelling::of(query, None);
+    /// Finds the construct that the message names.
+    #[must_use]
+    pub(crate) fn located(self, text: &str) -> Self {
+        match position_of_mention(text, &self.to_string()) {
+            Some(position) if self.position().is_none() => Self::At { error: Box::new(self.spelled(text)), position },
+            _ => self.spelled(text),
+        }
+    }
+
+    /// The same with names as the text spells them.
+    fn spelled(self, text: &str) -> Self {
         match self {
-            Self::Unsupported { what } => Self::Unsupported { what: spelling.text(&what) },
-            Self::NeedsSet { what, window } => Self::NeedsSet { what, window: spelling.text(&window) },
+            Self::Unsupported { what } => Self::Unsupported { what: Spelling::of(text, None, None).text(&what) },
             other => other,
         }
     }
 
-    pub(crate) fn unsupported(what: impl Into<String>) -> Self {
-        Self::Unsupported { what: what.into() }
+    /// Where in the text of the query.
+    #[must_use]
+    pub fn position(&self) -> Option<Position> {
+        match self {
+            Self::At { position, .. } => Some(*position),
+            _ => None,
+        }
+    }
+
+    /// What the user could do instead.
+    #[must_use]
+    pub fn hint(&self) -> &str {
+        match self {
+            Self::NoWindow => {
+                "add FROM NAMED WINDOW … and a WINDOW block, or a STREAM block, or set the option default_graph"
+            }
+            Self::NoStream { .. } => "load the data that names the streams before the query is registered",
+            Self::Unsupported { what } => unsupported_hint(what),
+            Self::NeedsSet { .. } => "register the query with set semantics",
+            Self::Expression(error) => expression_hint(error),
+            Self::At { error, .. } => error.hint(),
+        }
     }
 
     /// A stable code for programs.
@@ -67,6 +91,36 @@ impl PlanError {
             Self::Unsupported { .. } => "plan.unsupported",
             Self::NeedsSet { .. } => "plan.needs_set",
             Self::Expression(error) => error.code(),
+            Self::At { error, .. } => error.code(),
         }
+    }
+}
+
+/// The first of these words that is in the message has advice behind it.
+const ADVICE: [(&str, &str); 7] = [
+    ("streams under", "let the static data name fewer streams, or register several queries"),
+    ("timestamp(…)", "write f:timestamp(?s, ?p, ?o) with the three terms of a pattern of the window"),
+    ("re-evaluated", "compute it outside this part, and use its variable"),
+    ("inside GRAPH in a window", "put this part beside the GRAPH block and join them by a variable"),
+    ("inside GRAPH", "put it beside the GRAPH block and join them by a variable"),
+    ("more than", "split the pattern into sub-queries that hand on fewer variables"),
+    ("aggregate", "see the reference of queries for the aggregates there are"),
+];
+
+fn unsupported_hint(what: &str) -> &'static str {
+    let known = ADVICE.iter().find(|(words, _)| what.contains(words));
+    known.map_or("leave it out; the reference of queries says what is supported", |(_, advice)| *advice)
+}
+
+fn expression_hint(error: &CompileError) -> &'static str {
+    match error {
+        CompileError::Exists => "use EXISTS in FILTER",
+        CompileError::UnknownFunction { iri } if iri.as_str().ends_with("timestamp") => {
+            "the time of a triple is <http://larkc.eu/csparql/sparql/jena/ext#timestamp>(?s, ?p, ?o)"
+        }
+        CompileError::UnknownFunction { .. } => {
+            "functions are those of SPARQL 1.1, and the casts xsd:integer, xsd:decimal, xsd:float, xsd:double, xsd:string, xsd:boolean and xsd:dateTime"
+        }
+        CompileError::WrongArity { .. } => "check the arguments; a cast takes one",
     }
 }

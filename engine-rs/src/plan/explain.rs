@@ -58,8 +58,8 @@ pub(crate) struct Description {
 
 #[derive(Debug)]
 pub(crate) enum BufferDescription {
-    /// A triple pattern over the window of a clause.
-    Leaf { pattern: String, window: usize },
+    /// A triple pattern over the window of a clause, and what its mappings must satisfy to be stored.
+    Leaf { pattern: String, condition: Option<String>, window: usize },
     /// The rows of an input of the join.
     Input(usize),
 }
@@ -122,6 +122,8 @@ pub(crate) struct NodeView {
     pub keeps: usize,
     pub retraction: Option<&'static str>,
     pub buffers: Vec<BufferView>,
+    /// How often a mapping came to a join while some other buffer was empty.
+    pub early_stops: u64,
     /// Roles of buffers in the order they were probed, and how often.
     pub orders: Vec<(Vec<usize>, u64)>,
     pub inputs: Vec<NodeView>,
@@ -137,7 +139,7 @@ pub(crate) struct BufferView {
 }
 
 pub(crate) enum SourceView {
-    Leaf { pattern: String, window: usize, matched: u64 },
+    Leaf { pattern: String, condition: Option<String>, window: usize, matched: u64 },
     Input(usize),
 }
 
@@ -155,7 +157,8 @@ pub(crate) struct Explained<'a> {
 
 impl Explained<'_> {
     pub(crate) fn view(&self) -> PlanView {
-        let spelling = Spelling::of(self.definition, Some(self.meanings));
+        let base = self.definition.query.base_iri().map(|base| base.as_str());
+        let spelling = Spelling::of(&self.definition.text, base, Some(self.meanings));
         let begins_anew = |node: &PlanNode| matches!(node.description.mode, Mode::Instant | Mode::Reevaluated { .. });
         PlanView {
             query: self.query(&spelling),
@@ -209,6 +212,7 @@ impl Explained<'_> {
             keeps: 0,
             retraction: None,
             buffers: vec![],
+            early_stops: 0,
             orders: vec![],
             inputs: node.inputs.iter().map(|input| self.node(&self.nodes[*input], spelling)).collect(),
         };
@@ -222,6 +226,7 @@ impl Explained<'_> {
                     RetractionMode::Probe => "probe",
                 });
                 view.buffers = self.buffers(node, join, spelling);
+                view.early_stops = join.early_stops();
                 view.orders = join.orders();
             }
         }
@@ -245,11 +250,14 @@ impl Explained<'_> {
                 };
                 BufferView {
                     source: match (description, buffer.source) {
-                        (BufferDescription::Leaf { pattern, window }, BufferSource::Leaf(leaf)) => SourceView::Leaf {
-                            pattern: spelling.text(pattern),
-                            window: *window,
-                            matched: self.leaves[leaf].matched(),
-                        },
+                        (BufferDescription::Leaf { pattern, condition, window }, BufferSource::Leaf(leaf)) => {
+                            SourceView::Leaf {
+                                pattern: spelling.text(pattern),
+                                condition: condition.as_ref().map(|condition| spelling.text(condition)),
+                                window: *window,
+                                matched: self.leaves[leaf].matched(),
+                            }
+                        }
                         (BufferDescription::Input(input), _) => SourceView::Input(*input),
                         _ => unreachable!("a buffer is described as it was made"),
                     },

@@ -59,6 +59,9 @@ impl PlanView {
             let source = if node.operator == LEAF { "triples".to_owned() } else { self.source(buffer) };
             let _ = writeln!(text, "{indent}  {role}: {source}{}", counts(buffer));
         }
+        if node.early_stops > 0 {
+            let _ = writeln!(text, "{indent}  early stops {} · a buffer was empty", node.early_stops);
+        }
         for (order, taken) in &node.orders {
             let order: Vec<String> = order.iter().map(ToString::to_string).collect();
             let _ = writeln!(text, "{indent}  order {} · taken {taken}", order.join(" → "));
@@ -70,8 +73,9 @@ impl PlanView {
 
     fn source(&self, buffer: &BufferView) -> String {
         match &buffer.source {
-            SourceView::Leaf { pattern, window, .. } => {
-                format!("{} in {}", cut(pattern), self.windows[*window].name.short)
+            SourceView::Leaf { pattern, condition, window, .. } => {
+                let condition = condition.as_ref().map(|condition| format!(" if {}", cut(condition)));
+                format!("{} in {}{}", cut(pattern), self.windows[*window].name.short, condition.unwrap_or_default())
             }
             SourceView::Input(number) => format!("input {number}"),
         }

@@ -4,7 +4,7 @@
 //! have written it. It is a walk over tokens, so that patterns, expressions and messages all go the same way.
 
 use super::translate::BLANK_PREFIX;
-use crate::parse::{BARE_NAMES, ContinuousQuery, declared_prefixes};
+use crate::parse::{BARE_NAMES, declared_prefixes};
 use oxrdf::{NamedNode, Variable};
 use std::collections::BTreeMap;
 
@@ -25,9 +25,9 @@ pub(crate) struct Spelling<'a> {
 }
 
 impl<'a> Spelling<'a> {
-    pub(crate) fn of(query: &ContinuousQuery, meanings: Option<&'a Meanings>) -> Self {
-        let base = query.query.base_iri().map(|base| base.as_str());
-        let declared = declared_prefixes(&query.text, base);
+    /// The spelling of a query, by the prefixes its text declares.
+    pub(crate) fn of(text: &str, base: Option<&str>, meanings: Option<&'a Meanings>) -> Self {
+        let declared = declared_prefixes(text, base);
         let mut namespaces: Vec<_> = declared.into_iter().map(|(prefix, namespace)| (namespace, prefix)).collect();
         namespaces.push((XSD.to_owned(), "xsd".to_owned()));
         namespaces.sort_by_key(|(namespace, _)| std::cmp::Reverse(namespace.len()));

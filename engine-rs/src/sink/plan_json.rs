@@ -110,6 +110,7 @@ fn push_node(text: &mut String, node: &NodeView, windows: &[WindowView]) {
         object.string("retraction", retraction);
         let roles: Vec<_> = node.buffers.iter().enumerate().collect();
         push_list(object.key("buffers"), &roles, |text, (role, buffer)| push_buffer(text, *role, buffer, windows));
+        object.value("early_stops", node.early_stops);
         push_list(object.key("orders"), &node.orders, |text, (order, taken)| push_order(text, order, *taken));
     }
     push_list(object.key("inputs"), &node.inputs, |text, input| push_node(text, input, windows));
@@ -120,8 +121,11 @@ fn push_buffer(text: &mut String, role: usize, buffer: &BufferView, windows: &[W
     let mut object = Object::open(text);
     object.value("role", role);
     match &buffer.source {
-        SourceView::Leaf { pattern, window, matched } => {
+        SourceView::Leaf { pattern, condition, window, matched } => {
             object.string("pattern", pattern);
+            if let Some(condition) = condition {
+                object.string("condition", condition);
+            }
             object.string("window", &windows[*window].name.iri);
             object.value("matched", matched);
         }

@@ -20,6 +20,8 @@ class Event:
     number: int
     # The instant at which it takes part: its own time, or the watermark it came behind.
     arrived_at: int
+    # The name of the graph it came in, without brackets.
+    graph: str | None = None
 
 
 @dataclass(frozen=True)
@@ -140,11 +142,12 @@ class Options:
 
 @dataclass(frozen=True)
 class Push:
-    """An event is offered to a stream."""
+    """An event is offered to a stream, in a named graph or in none."""
 
     stream: str
     at: int
     triples: tuple[Triple, ...]
+    graph: str | None = None
 
 
 @dataclass(frozen=True)
@@ -160,4 +163,38 @@ class Close:
     """The watermark of every stream goes to infinity."""
 
 
-Action = Push | Advance | Close
+class Change(Enum):
+    """What is done to a static graph."""
+
+    LOAD = "load"
+    REPLACE = "replace"
+    DROP = "drop"
+    INSERT = "insert"
+    DELETE = "delete"
+
+
+@dataclass(frozen=True)
+class Static:
+    """A static graph (None: the default graph) is changed while the query runs."""
+
+    change: Change
+    graph: str | None
+    triples: tuple[Triple, ...] = ()
+
+
+Action = Push | Advance | Close | Static
+# Static data by graph.
+Graphs = dict[str | None, frozenset[Triple]]
+
+
+def changed(graphs: Graphs, action: Static) -> Graphs:
+    """The static data after a change; a named graph without triples is gone."""
+    before, these = graphs.get(action.graph, frozenset()), frozenset(action.triples)
+    after = {
+        Change.LOAD: before | these,
+        Change.REPLACE: these,
+        Change.DROP: frozenset(),
+        Change.INSERT: before | these,
+        Change.DELETE: before - these,
+    }[action.change]
+    return {name: triples for name, triples in {**graphs, action.graph: after}.items() if triples}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from whorl_oracle.model import (
     Action,
@@ -24,15 +24,14 @@ from whorl_oracle.model import (
     Sliding,
     Step,
     Tick,
-    Triple,
     Window,
 )
 from whorl_oracle.windows import Content, current, edges, first_read_from, occurrences, read_at
 
 # A solution: the values of the projected variables in order, None where unbound.
 Row = tuple[str | None, ...]
-# Solutions over the content of each window, by window name.
-Evaluate = Callable[[dict[str, Content]], Sequence[Row]]
+# Solutions over the content of each window, by window name, at the instant that is reported.
+Evaluate = Callable[[dict[str, Content], int], Sequence[Row]]
 
 INFINITY = 2**62
 
@@ -78,23 +77,24 @@ class Oracle:
         """Apply one action; the answers it brings about."""
         before = len(self.answers)
         match action:
-            case Push(stream, at, triples):
-                if stream in self.watermarks:
-                    self.push(stream, at, triples)
+            case Push():
+                if action.stream in self.watermarks:
+                    self.push(action)
             case Advance(at, stream):
                 self.advance(at, [stream] if stream is not None else list(self.watermarks))
             case Close():
                 self.advance(INFINITY, list(self.watermarks))
         return self.answers[before:]
 
-    def push(self, stream: str, at: int, triples: tuple[Triple, ...]) -> None:
-        distinct = tuple(dict.fromkeys(triples))
+    def push(self, action: Push) -> None:
+        stream, at = action.stream, action.at
+        distinct = tuple(dict.fromkeys(action.triples))
         behind = self.due is not None and at < self.due
         if behind and not self.has_open_window(stream, at):
             self.late += 1
             return
         arrived_at = max(at, self.due) if self.due is not None else at
-        event = Event(stream, at, distinct, len(self.events), arrived_at)
+        event = Event(stream, at, distinct, len(self.events), arrived_at, action.graph)
         if self.options.tick is Tick.TUPLE:
             self.note_watermark(stream, at - self.options.lateness)
             self.push_tuple(event)
@@ -334,7 +334,7 @@ class Oracle:
     def push_tuple(self, event: Event) -> None:
         self.expire_tuples(event.at)
         assert self.due is not None
-        self.events.append(Event(event.stream, event.at, event.triples, event.number, self.due))
+        self.events.append(replace(event, arrived_at=self.due))
         self.step_tuple(self.due)
 
     def expire_tuples(self, clock: int) -> None:
@@ -360,7 +360,7 @@ class Oracle:
         if self.options.bag:
             return contents != (self.shown or dict.fromkeys(contents, ()))
         return any(
-            {triple for triple, _ in content} != {triple for triple, _ in self.shown.get(name, ())}
+            {one.triple for one in content} != {one.triple for one in self.shown.get(name, ())}
             for name, content in contents.items()
         )
 
@@ -369,7 +369,7 @@ class Oracle:
     def report(self, at: int, contents: dict[str, Content]) -> None:
         if self.options.report.nonempty and not any(contents.values()):
             return
-        rows = Counter(self.evaluate(contents))
+        rows = Counter(self.evaluate(contents, at))
         arrived, gone = rows - self.reported, self.reported - rows
         self.reported = rows
         inserted, deleted = {

@@ -5,6 +5,8 @@ Every function takes all events accepted so far and looks at each of them; nothi
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from whorl_oracle.model import (
     AllSoFar,
     Elements,
@@ -19,13 +21,23 @@ from whorl_oracle.model import (
     Triples,
 )
 
-# The occurrences in a window: (triple, number of the event it came with).
-Content = tuple[tuple[Triple, int], ...]
+
+class Occurrence(NamedTuple):
+    """A triple, the number of the event it came with, its time and the name of its graph."""
+
+    triple: Triple
+    number: int
+    at: int = 0
+    graph: str | None = None
+
+
+# The occurrences in a window.
+Content = tuple[Occurrence, ...]
 
 
 def occurrences(events: list[Event]) -> Content:
     """Every triple of every event, in order."""
-    return tuple((triple, event.number) for event in events for triple in event.triples)
+    return tuple(Occurrence(triple, event.number, event.at, event.graph) for event in events for triple in event.triples)
 
 
 def between(events: list[Event], first: int, end: int) -> Content:

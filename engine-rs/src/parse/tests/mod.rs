@@ -96,6 +96,85 @@ fn every_window_form_of_the_other_dialects() {
 }
 
 #[test]
+fn units_of_the_papers() {
+    for (text, width, slide) in [
+        ("RANGE 1500 MSEC STEP 500 MSEC", 1_500, 500),
+        ("RANGE 30 SEC STEP 5 SEC", 30_000, 5_000),
+        ("RANGE 30 MIN STEP 5 MIN", 1_800_000, 300_000),
+        ("RANGE 1 HOUR STEP 10 MIN", 3_600_000, 600_000),
+        ("RANGE 1 DAY STEP 1 HOUR", 86_400_000, 3_600_000),
+        ("RANGE 30MIN STEP 5MIN", 1_800_000, 300_000),
+        ("RANGE 1d STEP 1h", 86_400_000, 3_600_000),
+        ("range 500ms step 100ms", 500, 100),
+    ] {
+        assert_eq!(kind(&csparql(text)), step(width, slide), "{text}");
+    }
+    assert_eq!(kind(&rsp("RANGE P1D STEP PT1H")), step(86_400_000, 3_600_000));
+    assert_eq!(kind(&rsp("RANGE 1000 REPORT PERIODIC 500 NONEMPTY")), step(1_000, 1_000));
+    assert_eq!(kind(&cqels("RANGE 1m 30s 500ms")), WindowKind::Sliding { width: ms(90_500) });
+    assert_eq!(kind(&cqels("RANGE 5000000ns")), WindowKind::Sliding { width: ms(5) });
+}
+
+#[test]
+fn clauses_of_c_sparql() {
+    let rest = "PREFIX : <http://e/> CONSTRUCT { ?s :p ?o } FROM NAMED STREAM :s [RANGE 30m TUMBLING]\n\
+                FROM STREAM <http://e/t> [RANGE TRIPLES 5] FROM <http://e/g> WHERE { ?s ?p ?o }";
+    let query = parse(&format!("REGISTER STREAM TotalSales COMPUTED EVERY 5 MIN AS {rest}"));
+    assert_eq!((query.dialect, query.name.as_deref()), (Dialect::CSparql, Some("TotalSales")));
+    assert_eq!(query.report.periodic, Some(ms(300_000)));
+    assert_eq!(query.default_graph, DefaultGraph { windows: vec![0, 1], with_static: true });
+    assert_eq!(query.windows[1].kind, WindowKind::Triples { size: 5 });
+    assert!(matches!(query.query, Query::Construct { dataset: Some(_), .. }));
+    let named = ParseOptions { dialect: Some(Dialect::CSparql), ..ParseOptions::default() };
+    assert_eq!(parse_query(&rsp("RANGE 10s"), &named).expect_err("no step").code(), "window.step_missing");
+}
+
+#[test]
+fn spellings_found_in_the_wild() {
+    let read = "WHERE { WINDOW :w { ?s ?p ?o } }";
+    for (head, from, r2s) in [
+        (
+            "REGISTER RStream <http://e/q> AS",
+            "FROM NAMED WINDOW :w ON STREAM :s [RANGE 10000 STEP 10000]",
+            R2s::Rstream,
+        ),
+        ("register istream <q> as", "from named window :w on :s [range PT10S step PT10S]", R2s::Istream),
+        ("REGISTER STREAM :q COMPUTE EVERY PT1S AS", "FROM NAMED WINDOW ON :s [RANGE 10s] AS :w", R2s::Rstream),
+        ("REGISTER QUERY q AS", "FROM NAMED WINDOW :w ON :s RANGE 10s STEP 10s", R2s::Rstream),
+        ("", "FROM GRAPH :g FROM NAMED GRAPH :h FROM NAMED WINDOW :w ON :s [RANGE 10s TUMBLING]", R2s::Rstream),
+    ] {
+        let query = parse(&format!("{HEAD}{head} SELECT ?s {from} {read}"));
+        assert_eq!((query.r2s, query.windows[0].kind.clone()), (r2s, step(10_000, 10_000)), "{head} {from}");
+    }
+    let two = "FROM NAMED WINDOW :w ON :s [RANGE 10s] FROM NAMED WINDOW :v ON :s [FROM NOW-2h TO NOW-1h STEP 1h]";
+    assert_eq!(
+        parse(&format!("{HEAD}SELECT * {two} {{ WINDOW :w {{ ?s ?p ?o }} window :v {{ ?s ?p ?o }} }}")).windows.len(),
+        2
+    );
+    let grouped = parse(&format!(
+        "{HEAD}SELECT ?s count(distinct ?o) as ?n WHERE {{ STREAM :s [NOW] {{ ?s ?p ?o }} }} GROUPBY ?s"
+    ));
+    assert!(body(&grouped).contains("COUNT(DISTINCT"), "{}", body(&grouped));
+    parse(&format!(
+        "{HEAD}PREFIX x.y: <http://e/> SELECT * WHERE {{ ?meter x.y:stream.of ?s . STREAM ?s [ALL] {{ ?s :a..b ?o }} }}"
+    ));
+}
+
+#[test]
+fn aggregates_stand_where_groups_are() {
+    for text in [
+        "SELECT ?s (SUM(?o) AS ?n) { ?s ?p ?o } GROUP BY ?s HAVING (COUNT(?o) > 1) ORDER BY DESC(MAX(?o))",
+        "SELECT (MAX(?n) AS ?m) { { SELECT (COUNT(?o) AS ?n) { ?s ?p ?o FILTER(?o > 1) } GROUP BY ?s } }",
+        "SELECT * { ?s ?p ?o FILTER EXISTS { SELECT (AVG(?x) AS ?y) { ?s ?q ?x } } }",
+        "SELECT (SUM(IF(?o > 1, 1, 0)) AS ?n) (IF(COUNT(?o) > 1, 'a', 'b') AS ?m) { ?s ?p ?o }",
+    ] {
+        parse(text);
+    }
+    assert_eq!(refuse("SELECT (SUM(1 + MEDIAN(?o)) AS ?n) { ?s ?p ?o }").code(), "aggregate.nested");
+    assert_eq!(refuse("ASK { ?s ?p ?o FILTER EXISTS { ?s ?q ?r FILTER(MIN(?r) > 1) } }").code(), "aggregate.misplaced");
+}
+
+#[test]
 fn windows_without_extent_are_refused() {
     for (text, code) in [
         ("RANGE 0s", "window.zero_width"),
