@@ -167,9 +167,9 @@ impl<H: Host> Builder<'_, H> {
             Expression::Bound(variable) => Some(Expression::Bound(column(variable))),
             _ => None,
         });
-        // IRI() depends on the base of its query.
+        // A text to compare by, in a form that keeps brackets. IRI() depends on the base of its query.
         let base = self.query.query.base_iri().map_or("", |base| base.as_str());
-        Ok(LeafCondition { text: format!("{by_column} base {base}"), expression })
+        Ok(LeafCondition { text: format!("{by_column:?} base {base}"), expression })
     }
 
     fn slot(&mut self, place: &Place, schema: &mut Schema) -> PatternSlot {
