@@ -27,7 +27,7 @@ help:
 	@echo "make bench         benchmarks"
 	@echo "make fmt lint      format, check"
 	@echo "make docs          reference documentation of the engine"
-	@echo "make cases-update  rewrite the expectations in tests/cases; read the diff"
+	@echo "make cases-update  rewrite the expectations in tests/cases and tests/plans; read the diff"
 	@echo "make lock          renew the exact versions of the development requirements"
 	@echo "make clean         remove what the targets above made"
 

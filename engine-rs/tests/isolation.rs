@@ -1,6 +1,6 @@
-//! A query that fails fails alone.
+//! A query that fails fails alone, and queries that share leaves keep their own conditions.
 
-use whorl_engine::{Engine, EngineError, EngineOptions, ParseOptions, QueryId, RdfFormat, Timestamp};
+use whorl_engine::{Answered, Engine, EngineError, EngineOptions, ParseOptions, QueryId, RdfFormat, Timestamp};
 
 const TEXT: &str = "PREFIX : <http://ex/> SELECT ?a ?b WHERE { STREAM :s [RANGE 5s] { ?a :p ?b } }";
 
@@ -31,4 +31,26 @@ fn a_panic_fails_its_query_and_no_other() {
     engine.unregister(broken).expect("it can still be let go");
     push(&mut engine, 4);
     assert_eq!(engine.drain(sound).expect("results").len(), 1);
+}
+
+/// Leaves are shared when their conditions are the same; printed without brackets, these two would be.
+#[test]
+fn conditions_that_differ_in_brackets_are_two_leaves() {
+    let mut engine = Engine::new(EngineOptions::default());
+    let mut register = |condition: &str| {
+        let text = format!(
+            "PREFIX : <http://ex/> SELECT ?t FROM NAMED WINDOW :w ON :s [RANGE 1s]
+             WHERE {{ WINDOW :w {{ ?r :temp ?t }} FILTER({condition} > 10) }}"
+        );
+        engine.register(&text, &ParseOptions::default()).expect("a query")
+    };
+    let (sum_first, product_first) = (register("(?t + 1) * 2"), register("?t + 1 * 2"));
+    let event = b"<http://ex/r> <http://ex/temp> 5 .";
+    engine.push("http://ex/s", Some(Timestamp::from_millis(0)), event, RdfFormat::Turtle).expect("an event");
+    engine.close();
+    let mut rows = |query| match &engine.drain(query).expect("results")[0].answer {
+        Answered::Bindings { inserted, .. } => inserted.len(),
+        other => panic!("SELECT gives bindings, not {other:?}"),
+    };
+    assert_eq!((rows(sum_first), rows(product_first)), (1, 0));
 }

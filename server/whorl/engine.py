@@ -7,10 +7,11 @@ works, other threads run.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, overload
 
 from whorl import _engine
 from whorl.errors import TimestampError
@@ -149,9 +150,33 @@ class Query:
         frame: pd.DataFrame = self.to_arrow(columns).to_pandas()
         return frame
 
-    def explain(self) -> str:
-        """How the query is evaluated, operator by operator, with what each has in hand."""
-        return self._engine.explain(self.number)
+    @overload
+    def explain(self, format: Literal["text"] = "text") -> str: ...
+    @overload
+    def explain(self, format: Literal["json"]) -> dict[str, Any]: ...
+    def explain(self, format: Literal["text", "json"] = "text") -> str | dict[str, Any]:  # noqa: A002
+        """How the query is evaluated, operator by operator, with what each has in hand.
+
+        As text for people, or with `"json"` as a dict for programs:
+
+        >>> query = Engine().register(
+        ...     "PREFIX : <http://example.org/> SELECT ?room FROM NAMED WINDOW :w ON :sensors [RANGE 10s STEP 5s]"
+        ...     " WHERE { WINDOW :w { ?room :temperature ?t } }"
+        ... )
+        >>> print(query.explain(), end="")
+        RSP-QL SELECT ?room · RSTREAM · report close · tick time · set · incremental
+        window :w on :sensors [RANGE 10s STEP 5s] at 1:45
+        leaf ?room :temperature ?t in :w · incremental · keeps 0 · retraction probe
+          0: triples · 0 matched · 0 live · index on ?room ?t (0 keys)
+        >>> query.explain("json")["root"]["variables"]
+        ['?room', '?t']
+        """
+        if format == "text":
+            return self._engine.explain(self.number)
+        if format == "json":
+            plan: dict[str, Any] = json.loads(self._engine.explain_json(self.number))
+            return plan
+        raise ValueError(f"a plan is 'text' or 'json', not {format!r}")
 
     def unregister(self) -> None:
         """Stop the query and forget its state and its waiting answers."""

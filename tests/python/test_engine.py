@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
 
 import pyarrow as pa
 import pyoxigraph as ox
@@ -277,6 +278,34 @@ def test_explain_and_context_manager() -> None:
         assert query.explain()
         engine.push(S, 1, [(EX + "a", EX + "p", 1)])
     assert len(query.rows()) == 1
+
+
+@pytest.mark.parametrize(
+    "path", sorted((Path(__file__).parents[1] / "plans").glob("*.plan")), ids=lambda path: path.stem
+)
+def test_plans_are_json_too(path: Path) -> None:
+    sections = dict(part.split("\n", 1) for part in path.read_text().split("\n== ")[1:])
+    query = Engine().register(sections["query"])
+    plan = query.explain(format="json")
+    assert list(plan) == ["query", "windows", "incremental", "root"]
+    text = query.explain()
+    windows = {window["name"] for window in plan["windows"]}
+    nodes = [plan["root"]]
+    for node in nodes:
+        nodes.extend(node["inputs"])
+        assert node["mode"] in {"incremental", "static", "instant", "re-evaluated"}
+        assert ("reason" in node) == (node["mode"] == "re-evaluated")
+        assert node["detail"] in text
+        for role, buffer in enumerate(node.get("buffers", [])):
+            assert buffer["role"] == role
+            assert buffer["window"] in windows if "window" in buffer else buffer["input"] < len(node["inputs"])
+    assert plan["incremental"] == all(node["mode"] in {"incremental", "static"} for node in nodes)
+    assert ("re-evaluated" in text) == any(node["mode"] == "re-evaluated" for node in nodes)
+
+
+def test_a_plan_is_text_or_json(engine: Engine) -> None:
+    with pytest.raises(ValueError, match="yaml"):
+        engine.register(EVERYTHING).explain("yaml")  # type: ignore[call-overload]
 
 
 # Arrow.

@@ -244,6 +244,10 @@ impl Engine {
         enter(py, &self.inner, |engine| engine.explain(QueryId(query)))
     }
 
+    fn explain_json(&self, py: Python<'_>, query: u64) -> PyResult<String> {
+        enter(py, &self.inner, |engine| engine.explain_json(QueryId(query)))
+    }
+
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let found = enter(py, &self.inner, |engine| Ok::<_, EngineError>(engine.stats()))?;
         stats::to_python(py, &found)

@@ -8,7 +8,7 @@ use crate::index::SlotId;
 use crate::leaf::Leaf;
 use crate::model::{Batch, EncodedTriple, Row, TermId, VarTable, Weight};
 use crate::parse::{ContinuousQuery, R2s};
-use crate::plan::{Answer, BuiltQuery, NodeKind, PlanNode};
+use crate::plan::{Answer, BuiltQuery, Meanings, NodeKind, PlanNode};
 use crate::r2s::RelationToStream;
 use crate::sink::{Answered, QueryResult, ResultQueue, Rows};
 use crate::store::StaticGraphs;
@@ -30,6 +30,7 @@ pub(crate) struct RunningQuery {
     /// The timeline's window of each window clause.
     pub windows: Vec<usize>,
     pub vars: VarTable,
+    pub meanings: Meanings,
     pub variables: Vec<Variable>,
     answer: Answer,
     order: Vec<Comparator>,
@@ -78,6 +79,7 @@ impl RunningQuery {
             outs,
             windows,
             vars: built.vars,
+            meanings: built.meanings,
             variables,
             answer: built.answer,
             order: built.order,

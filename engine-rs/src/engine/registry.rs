@@ -7,8 +7,8 @@ use super::{Engine, StreamOptions};
 use crate::error::EngineError;
 use crate::model::VarTable;
 use crate::parse::{ContinuousQuery, ParseOptions, StreamName, WindowClause, parse_query};
-use crate::plan::{Builder, PlanError, WindowFamily, explain};
-use crate::sink::{QueryResult, ResultQueue, envelope_json};
+use crate::plan::{Builder, Explained, Meanings, PlanError, PlanView, WindowFamily, rename_invented};
+use crate::sink::{QueryResult, ResultQueue, envelope_json, plan_json};
 use crate::window::Rule;
 use oxrdf::{NamedNode, Variable};
 use std::collections::BTreeMap;
@@ -40,7 +40,8 @@ impl Engine {
     /// # Errors
     /// When the text does not parse, or asks for what is not supported.
     pub fn register(&mut self, text: &str, options: &ParseOptions) -> Result<QueryId, EngineError> {
-        let definition = parse_query(text, options)?;
+        let mut definition = parse_query(text, options)?;
+        rename_invented(&mut definition);
         self.register_parsed(definition).map_err(|error| error.located(text))
     }
 
@@ -159,10 +160,31 @@ impl Engine {
     /// # Errors
     /// When there is no such query.
     pub fn explain(&self, id: QueryId) -> Result<String, EngineError> {
+        Ok(self.plan_view(id)?.to_text())
+    }
+
+    /// The plan as a JSON object, for programs.
+    ///
+    /// # Errors
+    /// When there is no such query.
+    pub fn explain_json(&self, id: QueryId) -> Result<String, EngineError> {
+        Ok(plan_json(&self.plan_view(id)?))
+    }
+
+    fn plan_view(&self, id: QueryId) -> Result<PlanView, EngineError> {
         let (timeline, place) = self.registry.place(id)?;
         let timeline = &self.timelines[timeline];
         let query = timeline.query(place);
-        Ok(explain(&query.nodes, &query.vars, timeline.leaves()))
+        let explained = Explained {
+            definition: &query.definition,
+            nodes: &query.nodes,
+            vars: &query.vars,
+            meanings: &query.meanings,
+            leaves: timeline.leaves(),
+            variables: &query.variables,
+            output: self.output_stream(id)?,
+        };
+        Ok(explained.view())
     }
 
     /// Stream and rule of each window clause; streams are declared where they are new.
@@ -230,6 +252,7 @@ impl Engine {
             dictionary: &mut self.dictionary,
             host: &mut host,
             vars: VarTable::default(),
+            meanings: Meanings::default(),
             nodes: Vec::new(),
             reevaluates: false,
             expressions: 0,

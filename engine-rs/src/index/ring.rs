@@ -358,6 +358,11 @@ impl RingStore {
         self.ordered.as_ref().is_some_and(|ordered| ordered.column() == column)
     }
 
+    /// The column in whose order the mappings are kept as well.
+    pub(crate) fn ordered_on(&self) -> Option<usize> {
+        self.ordered.as_ref().map(OrderedIndex::column)
+    }
+
     /// Visits the live mappings whose ordered column may satisfy the bound (a superset).
     pub(crate) fn walk_range(&self, bound: RangeBound, visit: impl FnMut(SlotId)) {
         if let Some(ordered) = &self.ordered {

@@ -90,8 +90,14 @@ impl JoinNode {
         self.retraction
     }
 
-    pub(crate) fn orders(&self) -> Vec<(String, u64)> {
+    /// Probing orders as roles of buffers, most frequent first.
+    pub(crate) fn orders(&self) -> Vec<(Vec<usize>, u64)> {
         self.orders.by_frequency()
+    }
+
+    /// What is kept of an input.
+    pub(crate) fn input(&self, port: usize) -> &RingStore {
+        &self.inputs[port]
     }
 
     pub(crate) fn early_stops(&self) -> u64 {

@@ -1,7 +1,5 @@
 //! The order in which buffers are probed: how it is chosen, and how often each was taken.
 
-use std::fmt::Write;
-
 /// How the next buffer is chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Probing {
@@ -41,24 +39,20 @@ impl OrderCounts {
     }
 
     /// Orders as lists of buffer numbers, most frequent first.
-    pub(super) fn by_frequency(&self) -> Vec<(String, u64)> {
+    pub(super) fn by_frequency(&self) -> Vec<(Vec<usize>, u64)> {
         let mut counts = self.counts.clone();
         counts.sort_unstable_by_key(|(order, count)| (std::cmp::Reverse(*count), *order));
-        counts.into_iter().map(|(order, count)| (render(order), count)).collect()
+        counts.into_iter().map(|(order, count)| (steps(order), count)).collect()
     }
 }
 
-fn render(order: u64) -> String {
+fn steps(order: u64) -> Vec<usize> {
     let mut steps = Vec::new();
     let mut rest = order;
     while rest != 0 {
-        steps.push((rest & ((1 << STEP_BITS) - 1)) - 1);
+        steps.push((rest & ((1 << STEP_BITS) - 1)) as usize - 1);
         rest >>= STEP_BITS;
     }
-    let mut text = String::new();
-    for (i, step) in steps.iter().rev().enumerate() {
-        let arrow = if i > 0 { " → " } else { "" };
-        write!(text, "{arrow}{step}").expect("writing to a string");
-    }
-    text
+    steps.reverse();
+    steps
 }

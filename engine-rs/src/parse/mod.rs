@@ -40,6 +40,7 @@ mod tests;
 pub use error::{ParseError, Position};
 pub use extension::AGGREGATE_PREFIX;
 pub(crate) use locate::position_of_mention;
+pub(crate) use names::{BARE_NAMES, declared_prefixes};
 pub use query::{
     Bounds, ContentSemantics, ContinuousQuery, DefaultGraph, Dialect, ParseOptions, R2s, Report, StreamName, Tick,
     WindowClause, WindowKind, parse_query,

@@ -10,17 +10,24 @@ use spargebra::{Query, SparqlParser};
 
 use super::diagnose::shorten;
 use super::error::{ParseError, suggestion};
-use super::token::{Kind, Token};
+use super::token::{Kind, Token, tokenize};
 
 const FORMS: [&str; 4] = ["SELECT", "CONSTRUCT", "ASK", "DESCRIBE"];
 /// Stands before a relative window, stream or query name when the query has no BASE: `<w>` is common in RSP-QL.
-const BARE_NAMES: &str = "urn:whorl:name:";
+pub(crate) const BARE_NAMES: &str = "urn:whorl:name:";
 
 pub(super) struct Names<'a> {
     text: &'a str,
     base: Option<String>,
     /// Prefix without its colon → namespace.
     prefixes: BTreeMap<&'a str, String>,
+}
+
+/// The prefixes a query that parses has declared, and their namespaces.
+pub(crate) fn declared_prefixes(text: &str, base: Option<&str>) -> Vec<(String, String)> {
+    let gathered = tokenize(text).and_then(|tokens| Names::gather(text, &tokens, base));
+    let prefixes = gathered.map(|names| names.prefixes).unwrap_or_default();
+    prefixes.into_iter().map(|(prefix, namespace)| (prefix.to_owned(), namespace)).collect()
 }
 
 impl<'a> Names<'a> {

@@ -1,12 +1,15 @@
 //! Logical plan → operators, with the leaves and indexes they need.
 
 use super::error::PlanError;
+use super::explain::{Description, Mode};
 use super::logical::{Dataset, Place, Plan, WindowFamily};
 use super::modifiers::{Answer, take_apart};
 use super::paths::FreshVariables;
 use super::properties::{hides_nothing, is_plain};
 use super::scope;
+use super::spelling::Meanings;
 use super::translate::{Translator, is_blank, places};
+use super::wording::{aggregate_text, expression_text, operand_text, order_text, pattern_text, variables_text};
 use crate::aggregate::{AggregateKind, AggregateSpec, custom_aggregate};
 use crate::encode::Dictionary;
 use crate::expr::{self, Expr};
@@ -14,7 +17,7 @@ use crate::flow::Operator;
 use crate::group::{Aggregate, Group};
 use crate::join::{JoinNode, Probing, Witness, WitnessKind};
 use crate::leaf::{Leaf, LeafCondition, LeafPattern};
-use crate::model::{Schema, TermId, VarTable};
+use crate::model::{Schema, TermId, VarId, VarTable};
 use crate::parse::{ContentSemantics, ContinuousQuery, DefaultGraph, Dialect, R2s};
 use crate::reevaluate::{Question, Reevaluated, Source, Sources};
 use crate::shape::{Construct, Distinct, Extend, Filter, Now, Rearrange, TemplateSlot};
@@ -60,7 +63,7 @@ pub(crate) struct PlanNode {
     pub kind: NodeKind,
     pub inputs: Vec<usize>,
     pub schema: Schema,
-    pub label: String,
+    pub description: Description,
     /// Leaves the node reads, by role; empty but for joins.
     pub leaves: Vec<(usize, usize)>,
     /// How many columns tell solutions apart; later ones were computed from them.
@@ -71,6 +74,8 @@ pub(crate) struct BuiltQuery {
     /// Inputs come before the nodes that read them; the last node is the root.
     pub nodes: Vec<PlanNode>,
     pub vars: VarTable,
+    /// What variables that the user did not write stand for.
+    pub meanings: Meanings,
     /// For each variable of the answer, its column at the root.
     pub visible: Vec<Option<usize>>,
     pub order: Vec<Comparator>,
@@ -85,6 +90,7 @@ pub(crate) struct Builder<'a, H: Host> {
     pub dictionary: &'a mut Dictionary,
     pub host: &'a mut H,
     pub vars: VarTable,
+    pub meanings: Meanings,
     pub nodes: Vec<PlanNode>,
     pub reevaluates: bool,
     /// Expressions compiled so far.
@@ -99,6 +105,7 @@ impl<H: Host> Builder<'_, H> {
         let mut translator =
             Translator { query: self.query, families: self.families, fresh: FreshVariables::default() };
         let mut plan = translator.plan(&top.pattern, &Dataset::Default)?;
+        self.meanings.append(&mut translator.fresh.meanings);
         // What is projected away at the very top is only hidden: the order of the answer may need it.
         while let Plan::Project { inner, .. } = plan {
             plan = *inner;
@@ -117,8 +124,8 @@ impl<H: Host> Builder<'_, H> {
             self.construct(root, template, &schema);
             visible = vec![Some(0), Some(1), Some(2)];
         }
-        let Self { nodes, vars, reevaluates, .. } = self;
-        Ok(BuiltQuery { nodes, vars, visible, order, answer: top.answer, reevaluates })
+        let Self { nodes, vars, meanings, reevaluates, .. } = self;
+        Ok(BuiltQuery { nodes, vars, meanings, visible, order, answer: top.answer, reevaluates })
     }
 
     /// The produced graph is a set: a triple is there as long as some solution makes it.
@@ -140,9 +147,16 @@ impl<H: Host> Builder<'_, H> {
                 }
             }));
         }
-        let triple: Schema = (0..3).map(|_| (self.vars.fresh(), true)).collect();
-        let made = self.add(Box::new(Construct::new(slots)), vec![root], triple.clone(), "construct".into());
-        self.add(Box::new(Distinct::default()), vec![made], triple, "distinct".into());
+        let mut column = |meaning: &str| {
+            let var = self.vars.fresh();
+            self.meanings.insert(self.vars.name(var).clone(), meaning.to_owned());
+            (var, true)
+        };
+        let triple: Schema = ["subject", "predicate", "object"].into_iter().map(&mut column).collect();
+        let text = pattern_text(&GraphPattern::Bgp { patterns: template.to_vec() });
+        let description = Description::incremental("construct", text);
+        let made = self.add(Box::new(Construct::new(slots)), vec![root], triple.clone(), description);
+        self.distinct(made);
     }
 
     fn shown_variables(&self, answer: &Answer) -> Vec<Variable> {
@@ -175,17 +189,27 @@ impl<H: Host> Builder<'_, H> {
             Plan::Mark { left, right, condition, flag } => self.mark(left, right, condition.as_ref(), flag),
             Plan::Distinct { inner } => {
                 let inner = self.build(inner, true)?;
-                let schema = self.nodes[inner].schema.clone();
-                Ok(self.add(Box::new(Distinct::default()), vec![inner], schema, "distinct".into()))
+                Ok(self.distinct(inner))
             }
             Plan::Group { inner, keys, aggregates } => self.group(inner, keys, aggregates),
             Plan::TopK { inner, order, offset, limit } => self.top_k(inner, order, *offset, *limit),
         }
     }
 
-    fn add(&mut self, operator: Box<dyn Operator>, inputs: Vec<usize>, schema: Schema, label: String) -> usize {
-        let identity = schema.width();
-        self.add_node(PlanNode { kind: NodeKind::Operator(operator), inputs, schema, label, leaves: vec![], identity })
+    fn add(
+        &mut self,
+        operator: Box<dyn Operator>,
+        inputs: Vec<usize>,
+        schema: Schema,
+        description: Description,
+    ) -> usize {
+        let (kind, identity) = (NodeKind::Operator(operator), schema.width());
+        self.add_node(PlanNode { kind, inputs, schema, description, leaves: vec![], identity })
+    }
+
+    fn distinct(&mut self, inner: usize) -> usize {
+        let schema = self.nodes[inner].schema.clone();
+        self.add(Box::new(Distinct::default()), vec![inner], schema, Description::incremental("distinct", ""))
     }
 
     pub(super) fn add_node(&mut self, node: PlanNode) -> usize {
@@ -214,8 +238,8 @@ impl<H: Host> Builder<'_, H> {
         let PlanNode { schema, identity, .. } = &self.nodes[inner];
         let (schema, identity) = (schema.clone(), *identity);
         let compiled = self.compile(condition, &schema)?;
-        let label = format!("filter {condition}");
-        let filter = self.add(Box::new(Filter { condition: compiled }), vec![inner], schema, label);
+        let description = Description::incremental("filter", expression_text(condition));
+        let filter = self.add(Box::new(Filter { condition: compiled }), vec![inner], schema, description);
         self.nodes[filter].identity = identity;
         Ok(filter)
     }
@@ -226,10 +250,23 @@ impl<H: Host> Builder<'_, H> {
         let (mut schema, identity) = (schema.clone(), *identity);
         let compiled = self.compile(expression, &schema)?.at_place(self.expressions, identity);
         schema.push(self.vars.id(variable), false);
-        let label = format!("bind {variable} = {expression}");
-        let extend = self.add(Box::new(Extend { expression: compiled }), vec![inner], schema, label);
+        let detail = match self.mean(variable, || operand_text(expression)) {
+            true => expression_text(expression),
+            false => format!("{variable} = {}", expression_text(expression)),
+        };
+        let description = Description::incremental("bind", detail);
+        let extend = self.add(Box::new(Extend { expression: compiled }), vec![inner], schema, description);
         self.nodes[extend].identity = identity;
         Ok(extend)
+    }
+
+    /// Notes what a variable stands for that the parser invented, or the planner in its place.
+    fn mean(&mut self, variable: &Variable, meaning: impl FnOnce() -> String) -> bool {
+        let is_computed = ["_whorl_made_", "_whorl_value_"].iter().any(|p| variable.as_str().starts_with(p));
+        if is_computed {
+            self.meanings.entry(variable.clone()).or_insert_with(meaning);
+        }
+        is_computed
     }
 
     fn project(&mut self, inner: &Plan, variables: &[Variable]) -> Built {
@@ -243,8 +280,8 @@ impl<H: Host> Builder<'_, H> {
             schema.push(var, column.is_some_and(|c| from.is_certain(c)));
             columns.push(column);
         }
-        let label = format!("project {}", names(variables));
-        Ok(self.add(Box::new(Rearrange { columns: vec![columns] }), vec![inner], schema, label))
+        let description = Description::incremental("project", variables_text(variables));
+        Ok(self.add(Box::new(Rearrange { columns: vec![columns] }), vec![inner], schema, description))
     }
 
     fn union(&mut self, inputs: &[Plan]) -> Built {
@@ -258,7 +295,7 @@ impl<H: Host> Builder<'_, H> {
             }
         }
         let columns = schemas.iter().map(|s| schema.vars().iter().map(|var| s.column(*var)).collect()).collect();
-        Ok(self.add(Box::new(Rearrange { columns }), inputs, schema, "union".into()))
+        Ok(self.add(Box::new(Rearrange { columns }), inputs, schema, Description::incremental("union", "")))
     }
 
     fn optional(&mut self, left: &Plan, right: &Plan, condition: Option<&Expression>) -> Built {
@@ -267,15 +304,41 @@ impl<H: Host> Builder<'_, H> {
         let schema = Witness::pair_schema(&left_schema, &right_schema);
         let compiled = condition.map(|c| self.compile(c, &schema)).transpose()?;
         let operator = Witness::new(WitnessKind::Optional, &left_schema, &right_schema, compiled);
-        let label = condition.map_or("optional".to_owned(), |c| format!("optional if {c}"));
-        Ok(self.add(Box::new(operator), vec![left, right], schema, label))
+        let description = self.witness("optional", None, &left_schema, &right_schema, condition);
+        Ok(self.add(Box::new(operator), vec![left, right], schema, description))
     }
 
     fn minus(&mut self, left: &Plan, right: &Plan) -> Built {
         let (left, right) = (self.build(left, true)?, self.build(right, true)?);
         let (schema, right_schema) = (self.nodes[left].schema.clone(), self.nodes[right].schema.clone());
         let operator = Witness::new(WitnessKind::Minus, &schema, &right_schema, None);
-        Ok(self.add(Box::new(operator), vec![left, right], schema, "minus".into()))
+        let description = self.witness("minus", None, &schema, &right_schema, None);
+        Ok(self.add(Box::new(operator), vec![left, right], schema, description))
+    }
+
+    /// What an operator that looks for witnesses does, and the variables by which it finds them.
+    fn witness(
+        &self,
+        operator: &'static str,
+        flag: Option<&Variable>,
+        left: &Schema,
+        right: &Schema,
+        condition: Option<&Expression>,
+    ) -> Description {
+        let is_certain = |schema: &Schema, var: VarId| schema.column(var).is_some_and(|c| schema.is_certain(c));
+        let keys: Vec<VarId> =
+            left.vars().iter().copied().filter(|var| is_certain(left, *var) && is_certain(right, *var)).collect();
+        let mut detail = flag.map(ToString::to_string).into_iter().collect::<Vec<_>>();
+        if !keys.is_empty() {
+            detail.push(format!("on {}", self.names(&keys)));
+        }
+        detail.extend(condition.map(|condition| format!("if {}", expression_text(condition))));
+        Description::incremental(operator, detail.join(" ")).with_keys(keys)
+    }
+
+    pub(super) fn names(&self, vars: &[VarId]) -> String {
+        let names: Vec<Variable> = vars.iter().map(|var| self.vars.name(*var).clone()).collect();
+        variables_text(&names)
     }
 
     fn mark(&mut self, left: &Plan, right: &Plan, condition: Option<&Expression>, flag: &Variable) -> Built {
@@ -284,9 +347,10 @@ impl<H: Host> Builder<'_, H> {
         let pair = Witness::pair_schema(&left_schema, &right_schema);
         let compiled = condition.map(|c| self.compile(c, &pair)).transpose()?;
         let operator = Witness::new(WitnessKind::Mark, &left_schema, &right_schema, compiled);
+        let description = self.witness("exists", Some(flag), &left_schema, &right_schema, condition);
         let mut schema = left_schema;
         schema.push(self.vars.id(flag), true);
-        Ok(self.add(Box::new(operator), vec![left, right], schema, format!("exists {flag}")))
+        Ok(self.add(Box::new(operator), vec![left, right], schema, description))
     }
 
     fn group(&mut self, inner: &Plan, keys: &[Variable], aggregates: &[(Variable, AggregateExpression)]) -> Built {
@@ -306,14 +370,15 @@ impl<H: Host> Builder<'_, H> {
         for (variable, aggregate) in aggregates {
             compiled.push(self.aggregate(aggregate, &from)?);
             schema.push(self.vars.id(variable), false);
+            self.mean(variable, || aggregate_text(aggregate));
         }
-        let label = format!(
-            "group by {} computing {}",
-            names(keys),
-            aggregates.iter().map(|(_, a)| a.to_string()).collect::<Vec<_>>().join(", ")
-        );
         let grouped = !keys.is_empty();
-        Ok(self.add(Box::new(Group::new(key_columns, compiled, grouped)), vec![inner], schema, label))
+        let by = if grouped { format!("by {}", variables_text(keys)) } else { String::new() };
+        let computed: Vec<String> = aggregates.iter().map(|(_, aggregate)| aggregate_text(aggregate)).collect();
+        let computing = if computed.is_empty() { String::new() } else { format!(" computing {}", computed.join(", ")) };
+        let key_vars = schema.vars()[..key_columns.len()].to_vec();
+        let description = Description::incremental("group", format!("{by}{computing}")).with_keys(key_vars);
+        Ok(self.add(Box::new(Group::new(key_columns, compiled, grouped)), vec![inner], schema, description))
     }
 
     fn aggregate(&mut self, aggregate: &AggregateExpression, from: &Schema) -> Result<Aggregate, PlanError> {
@@ -333,29 +398,30 @@ impl<H: Host> Builder<'_, H> {
         let inner = self.build(inner, true)?;
         let schema = self.nodes[inner].schema.clone();
         let comparators = self.comparators(order, &schema)?;
-        let order: Vec<String> = order.iter().map(ToString::to_string).collect();
-        let limit_text = limit.map_or(String::new(), |limit| format!(" limit {limit}"));
-        let label = format!("top-k by {}{limit_text} offset {offset}", order.join(" "));
-        Ok(self.add(Box::new(TopK::new(comparators, offset, limit)), vec![inner], schema, label))
+        let by = (!order.is_empty()).then(|| format!("by {}", order_text(order)));
+        let limit_text = limit.map(|limit| format!("limit {limit}"));
+        let offset_text = (offset > 0).then(|| format!("offset {offset}"));
+        let detail: Vec<String> = [by, limit_text, offset_text].into_iter().flatten().collect();
+        let description = Description::incremental("top-k", detail.join(" "));
+        Ok(self.add(Box::new(TopK::new(comparators, offset, limit)), vec![inner], schema, description))
     }
 
     pub(super) fn static_relation(&mut self, pattern: &GraphPattern, each_graph: Option<&Variable>) -> Built {
         let default = self.static_default();
         let (mut schema, mut question) = self.question(pattern, default, vec![]);
-        let label = match each_graph {
-            Some(variable) => format!("static in each graph {variable} {{ {pattern} }}"),
-            None => format!("static {{ {pattern} }}"),
-        };
+        let text = pattern_text(pattern);
+        let detail = each_graph.map_or(text.clone(), |variable| format!("in each graph {variable} {text}"));
+        let description = Description::new("static", Mode::Static, detail);
         if let Some(variable) = each_graph {
             question = question.in_each_graph(variable.clone());
             let certain = scope::certain(pattern);
             let is_certain = |v: &Variable| certain.contains(v) || v == variable;
             schema = question.variables().iter().map(|v| (self.vars.id(v), is_certain(v))).collect();
         }
-        Ok(self.add(Box::new(Reevaluated::new(question, true)), vec![], schema, label))
+        Ok(self.add(Box::new(Reevaluated::new(question, true)), vec![], schema, description))
     }
 
-    fn reevaluated(&mut self, pattern: &GraphPattern, window: Option<usize>, reason: &str) -> Built {
+    fn reevaluated(&mut self, pattern: &GraphPattern, window: Option<usize>, reason: &'static str) -> Built {
         // What a closure path reaches does not depend on how often a triple is there.
         let is_path = matches!(pattern, GraphPattern::Path { .. });
         if self.query.semantics == ContentSemantics::Bag && !is_path {
@@ -380,14 +446,19 @@ impl<H: Host> Builder<'_, H> {
             windows.push((name, self.host.window_with_content(clause)));
         }
         let (schema, question) = self.question(pattern, default, windows);
-        let label = format!("re-evaluated ({reason}) {{ {pattern} }}");
-        Ok(self.add(Box::new(Reevaluated::new(question, false)), vec![], schema, label))
+        let mut detail = pattern_text(pattern);
+        if let Some(clause) = window {
+            detail = format!("{detail} in {}", self.query.windows[clause].name);
+        }
+        let description = Description::new("pattern", Mode::Reevaluated { reason }, detail);
+        Ok(self.add(Box::new(Reevaluated::new(question, false)), vec![], schema, description))
     }
 
     fn now(&mut self, variable: &Variable) -> usize {
         self.reevaluates = true;
         let schema = [(self.vars.id(variable), true)].into_iter().collect();
-        self.add(Box::new(Now::default()), vec![], schema, "the instant of the evaluation".into())
+        let description = Description::new("now", Mode::Instant, "");
+        self.add(Box::new(Now::default()), vec![], schema, description)
     }
 
     fn graphs_from(&self) -> Option<&[NamedNode]> {
@@ -450,8 +521,4 @@ fn custom_aggregates(pattern: &GraphPattern, found: &mut Vec<NamedNode>) {
         }
     }
     scope::children(pattern).into_iter().for_each(|child| custom_aggregates(child, found));
-}
-
-fn names(variables: &[Variable]) -> String {
-    variables.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }

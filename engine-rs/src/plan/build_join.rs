@@ -2,8 +2,10 @@
 
 use super::build::{Builder, Built, Host, NodeKind, PlanNode, Retraction};
 use super::error::PlanError;
+use super::explain::{BufferDescription, Description, LEAF};
 use super::logical::{LeafPlan, Place, Plan};
 use super::scope;
+use super::wording::{expression_text, leaf_text};
 use crate::join::{BufferSource, BufferSpec, JoinFilter, JoinNode, RetractionMode};
 use crate::leaf::{LeafCondition, LeafPattern, OriginPattern, PatternSlot};
 use crate::model::{Schema, VarId};
@@ -36,7 +38,6 @@ impl<H: Host> Builder<'_, H> {
 
     fn multiway(&mut self, inputs: &[Plan], filters: &[Expression], retracts: bool) -> Built {
         let mut join = JoinBuilder::default();
-        let mut labels = Vec::new();
         let mut filters = filters.to_vec();
         for input in inputs {
             match input {
@@ -44,16 +45,19 @@ impl<H: Host> Builder<'_, H> {
                     let (leaf, schema) = self.leaf(plan, &filters)?;
                     join.leaves.push((join.specs.len(), leaf));
                     join.add(BufferSource::Leaf(leaf), &schema, false)?;
-                    let window = &self.query.windows[plan.window].name;
-                    labels.push(format!("{}: {} in {window}", join.specs.len() - 1, leaf_text(plan)));
+                    join.buffers.push(BufferDescription::Leaf {
+                        pattern: leaf_text(plan),
+                        condition: own_condition(plan, &filters).map(|condition| expression_text(&condition)),
+                        window: plan.window,
+                    });
                 }
                 other => {
                     let node = self.build(other, true)?;
                     let schema = self.nodes[node].schema.clone();
                     let is_static = matches!(other, Plan::Static { .. } | Plan::Now { .. });
                     join.add(BufferSource::Input(join.inputs.len()), &schema, is_static)?;
+                    join.buffers.push(BufferDescription::Input(join.inputs.len()));
                     join.inputs.push(node);
-                    labels.push(format!("{}: input {}", join.specs.len() - 1, join.inputs.len() - 1));
                 }
             }
         }
@@ -69,11 +73,33 @@ impl<H: Host> Builder<'_, H> {
         let retraction = self.retraction_mode(retracts, inputs.len());
         let node =
             JoinNode::new(&join.specs, join.vars.len(), compiled, retraction, self.options.probing, self.host.leaves());
-        let filter_text: String = filters.iter().map(|f| format!(" filter {f}")).collect();
-        let label = format!("join [{}]{filter_text}", labels.join("; "));
-        let identity = schema.width();
-        let kind = NodeKind::Join(Box::new(node));
-        Ok(self.add_node(PlanNode { kind, inputs: join.inputs, schema, label, leaves: join.leaves, identity }))
+        let keys = join.shared();
+        let description = self.join_description(join.buffers, keys, &filters);
+        let (kind, identity) = (NodeKind::Join(Box::new(node)), schema.width());
+        Ok(self.add_node(PlanNode { kind, inputs: join.inputs, schema, description, leaves: join.leaves, identity }))
+    }
+
+    fn join_description(
+        &self,
+        buffers: Vec<BufferDescription>,
+        keys: Vec<VarId>,
+        filters: &[Expression],
+    ) -> Description {
+        let mut detail = Vec::new();
+        let operator = match buffers.as_slice() {
+            [BufferDescription::Leaf { pattern, condition, window }] => {
+                detail.push(format!("{pattern} in {}", self.query.windows[*window].name));
+                detail.extend(condition.as_ref().map(|condition| format!("if {condition}")));
+                LEAF
+            }
+            _ => "join",
+        };
+        if !keys.is_empty() {
+            detail.push(format!("on {}", self.names(&keys)));
+        }
+        let all = filters.iter().cloned().reduce(|a, b| Expression::And(a.into(), b.into()));
+        detail.extend(all.map(|condition| format!("if {}", expression_text(&condition))));
+        Description { buffers, ..Description::incremental(operator, detail.join(" ")).with_keys(keys) }
     }
 
     /// Joining again costs a probe per further buffer; keeping trees costs memory per result. With
@@ -125,8 +151,7 @@ impl<H: Host> Builder<'_, H> {
         let graph = plan.graph.as_ref().map(|place| self.slot(place, &mut schema));
         let time = plan.time.as_ref().map(|variable| column_of(self.vars.id(variable), &mut schema));
         let pattern = LeafPattern::new(slots, OriginPattern { graph, time });
-        let own = filters.iter().filter(|filter| is_about(filter, plan)).cloned();
-        let condition = own.reduce(|a, b| Expression::And(a.into(), b.into()));
+        let condition = own_condition(plan, filters);
         let condition = condition.map(|condition| self.leaf_condition(&condition, &schema)).transpose()?;
         Ok((self.host.leaf(plan.window, pattern, condition), schema))
     }
@@ -142,9 +167,9 @@ impl<H: Host> Builder<'_, H> {
             Expression::Bound(variable) => Some(Expression::Bound(column(variable))),
             _ => None,
         });
-        // IRI() depends on the base of its query.
+        // A text to compare by, in a form that keeps brackets. IRI() depends on the base of its query.
         let base = self.query.query.base_iri().map_or("", |base| base.as_str());
-        Ok(LeafCondition { text: format!("{by_column} base {base}"), expression })
+        Ok(LeafCondition { text: format!("{by_column:?} base {base}"), expression })
     }
 
     fn slot(&mut self, place: &Place, schema: &mut Schema) -> PatternSlot {
@@ -153,6 +178,12 @@ impl<H: Host> Builder<'_, H> {
             Place::Variable(variable) => PatternSlot::Column(column_of(self.vars.id(variable), schema)),
         }
     }
+}
+
+/// The filters that a leaf can check by itself, as one.
+fn own_condition(leaf: &LeafPlan, filters: &[Expression]) -> Option<Expression> {
+    let own = filters.iter().filter(|filter| is_about(filter, leaf)).cloned();
+    own.reduce(|a, b| Expression::And(a.into(), b.into()))
 }
 
 /// Whether a filter mentions variables of this leaf, and no others.
@@ -178,9 +209,17 @@ struct JoinBuilder {
     specs: Vec<BufferSpec>,
     inputs: Vec<usize>,
     leaves: Vec<(usize, usize)>,
+    buffers: Vec<BufferDescription>,
 }
 
 impl JoinBuilder {
+    /// The variables that more than one buffer has.
+    fn shared(&self) -> Vec<VarId> {
+        let has = |spec: &BufferSpec, number: usize| spec.columns.iter().any(|(var, _)| usize::from(*var) == number);
+        let in_several = |number: usize| self.specs.iter().filter(|spec| has(spec, number)).count() > 1;
+        self.vars.iter().enumerate().filter(|(number, _)| in_several(*number)).map(|(_, var)| *var).collect()
+    }
+
     fn add(&mut self, source: BufferSource, schema: &Schema, is_static: bool) -> Result<(), PlanError> {
         let mut columns = Vec::new();
         for (var, certain) in schema.iter() {
@@ -198,17 +237,5 @@ impl JoinBuilder {
         }
         self.specs.push(BufferSpec { source, columns, is_static });
         Ok(())
-    }
-}
-
-fn leaf_text(leaf: &LeafPlan) -> String {
-    let text = |place: &Place| match place {
-        Place::Term(term) => term.to_string(),
-        Place::Variable(variable) => variable.to_string(),
-    };
-    let triple = leaf.places.iter().map(text).collect::<Vec<_>>().join(" ");
-    match &leaf.graph {
-        Some(graph) => format!("graph {} {{ {triple} }}", text(graph)),
-        None => triple,
     }
 }

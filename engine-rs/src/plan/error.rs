@@ -1,5 +1,7 @@
 //! Why a query cannot be planned.
 
+use super::spelling::Spelling;
+use super::wording::expression_text;
 use crate::expr::CompileError;
 use crate::parse::{Position, position_of_mention};
 use oxrdf::Variable;
@@ -26,7 +28,8 @@ pub enum PlanError {
 impl PlanError {
     pub(crate) fn timestamp_argument(argument: &Expression) -> Self {
         Self::unsupported(format!(
-            "{argument} as an argument of timestamp(…), which takes constants and variables that are always bound,"
+            "{} as an argument of timestamp(…), which takes constants and variables that are always bound,",
+            expression_text(argument)
         ))
     }
 
@@ -42,8 +45,16 @@ impl PlanError {
     #[must_use]
     pub(crate) fn located(self, text: &str) -> Self {
         match position_of_mention(text, &self.to_string()) {
-            Some(position) if self.position().is_none() => Self::At { error: Box::new(self), position },
-            _ => self,
+            Some(position) if self.position().is_none() => Self::At { error: Box::new(self.spelled(text)), position },
+            _ => self.spelled(text),
+        }
+    }
+
+    /// The same with names as the text spells them.
+    fn spelled(self, text: &str) -> Self {
+        match self {
+            Self::Unsupported { what } => Self::Unsupported { what: Spelling::of(text, None, None).text(&what) },
+            other => other,
         }
     }
 

@@ -1,52 +1,319 @@
-//! The plan as text: the tree of operators, what each keeps, and which probing orders were taken.
+//! The plan for people and programs: one tree of what there is to say, from which text and JSON are made.
+//!
+//! In: operators with their descriptions, and what runs: leaves, indexes, counts. Out: a [`PlanView`], in which every
+//! name is spelled as the user spells it. Nothing in it depends on chance: equal texts and equal input, equal views.
 
 use super::build::{NodeKind, PlanNode};
+use super::spelling::{Meanings, Spelling};
 use crate::flow::Operator;
+use crate::index::RingStore;
+use crate::join::{BufferSource, JoinNode, RetractionMode};
 use crate::leaf::Leaf;
-use crate::model::VarTable;
-use std::fmt::Write;
+use crate::model::{VarId, VarTable};
+use crate::parse::{
+    ContentSemantics, ContinuousQuery, Position, R2s, Report, StreamName, Tick, WindowClause, WindowKind,
+};
+use crate::time::Span;
+use oxrdf::Variable;
+use spargebra::Query;
 
-pub(crate) fn explain(nodes: &[PlanNode], vars: &VarTable, leaves: &[Leaf]) -> String {
-    let mut text = String::new();
-    if let Some(root) = nodes.len().checked_sub(1) {
-        describe(root, 0, nodes, vars, leaves, &mut text);
-    }
-    text
+/// The operator of a join with one buffer.
+pub(crate) const LEAF: &str = "leaf";
+
+/// How an operator comes to its rows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Mode {
+    /// By the changes of its inputs.
+    Incremental,
+    /// From static data alone, anew when that changes.
+    Static,
+    /// Anew at each instant, from nothing but the instant.
+    Instant,
+    /// Anew at each instant, over the content of windows.
+    Reevaluated { reason: &'static str },
 }
 
-fn describe(at: usize, depth: usize, nodes: &[PlanNode], vars: &VarTable, leaves: &[Leaf], text: &mut String) {
-    let node = &nodes[at];
-    let indent = "  ".repeat(depth);
-    let state = match &node.kind {
-        NodeKind::Join(join) => join.state_size(),
-        NodeKind::Operator(operator) => operator.state_size(),
-    };
-    let mode = if node.label.starts_with("re-evaluated") { "" } else { "incremental " };
-    let _ = writeln!(text, "{indent}{mode}{} · keeps {state}", node.label);
-    if let NodeKind::Join(join) = &node.kind {
-        let _ = writeln!(text, "{indent}  retraction {:?}", join.retraction());
-        for (role, leaf) in &node.leaves {
-            let leaf = &leaves[*leaf];
-            let _ = write!(text, "{indent}  buffer {role}: {} live, {} matched", leaf.store.live(), leaf.matched());
-            for (columns, keys) in leaf.store.indexes() {
-                let _ = write!(text, ", index on {} ({keys} keys)", column_names(*role, columns, node, join, vars));
+impl Mode {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Incremental => "incremental",
+            Self::Static => "static",
+            Self::Instant => "instant",
+            Self::Reevaluated { .. } => "re-evaluated",
+        }
+    }
+}
+
+/// An operator as the planner describes it; names in `detail` are those of the algebra.
+#[derive(Debug)]
+pub(crate) struct Description {
+    pub operator: &'static str,
+    pub detail: String,
+    pub mode: Mode,
+    /// The variables by which rows are found.
+    pub keys: Vec<VarId>,
+    /// The buffers of a join, by role.
+    pub buffers: Vec<BufferDescription>,
+}
+
+#[derive(Debug)]
+pub(crate) enum BufferDescription {
+    /// A triple pattern over the window of a clause, and what its mappings must satisfy to be stored.
+    Leaf { pattern: String, condition: Option<String>, window: usize },
+    /// The rows of an input of the join.
+    Input(usize),
+}
+
+impl Description {
+    pub(super) fn new(operator: &'static str, mode: Mode, detail: impl Into<String>) -> Self {
+        Self { operator, detail: detail.into(), mode, keys: vec![], buffers: vec![] }
+    }
+
+    pub(super) fn incremental(operator: &'static str, detail: impl Into<String>) -> Self {
+        Self::new(operator, Mode::Incremental, detail)
+    }
+
+    pub(super) fn with_keys(mut self, keys: Vec<VarId>) -> Self {
+        self.keys = keys;
+        self
+    }
+}
+
+pub(crate) struct PlanView {
+    pub query: QueryView,
+    pub windows: Vec<WindowView>,
+    /// Whether no operator begins anew at each instant.
+    pub is_incremental: bool,
+    pub root: NodeView,
+}
+
+pub(crate) struct QueryView {
+    pub dialect: String,
+    pub form: &'static str,
+    pub variables: Vec<String>,
+    pub r2s: &'static str,
+    pub report: Vec<String>,
+    pub tick: &'static str,
+    pub semantics: &'static str,
+    pub output: Option<String>,
+}
+
+pub(crate) struct WindowView {
+    pub name: Name,
+    pub stream: Name,
+    pub kind: &'static str,
+    /// What could stand in the brackets of the clause.
+    pub text: String,
+    pub position: Position,
+}
+
+/// An IRI: whole for programs, short for people.
+pub(crate) struct Name {
+    pub iri: String,
+    pub short: String,
+}
+
+pub(crate) struct NodeView {
+    pub operator: &'static str,
+    pub detail: String,
+    pub mode: Mode,
+    pub variables: Vec<String>,
+    pub keys: Vec<String>,
+    pub keeps: usize,
+    pub retraction: Option<&'static str>,
+    pub buffers: Vec<BufferView>,
+    /// How often a mapping came to a join while some other buffer was empty.
+    pub early_stops: u64,
+    /// Roles of buffers in the order they were probed, and how often.
+    pub orders: Vec<(Vec<usize>, u64)>,
+    pub inputs: Vec<NodeView>,
+}
+
+pub(crate) struct BufferView {
+    pub source: SourceView,
+    pub live: usize,
+    /// The variables of each index, and how many keys are live.
+    pub indexes: Vec<(Vec<String>, usize)>,
+    /// The variable by whose order the buffer can be walked.
+    pub ordered_on: Option<String>,
+}
+
+pub(crate) enum SourceView {
+    Leaf { pattern: String, condition: Option<String>, window: usize, matched: u64 },
+    Input(usize),
+}
+
+/// What a view is made of.
+pub(crate) struct Explained<'a> {
+    pub definition: &'a ContinuousQuery,
+    pub nodes: &'a [PlanNode],
+    pub vars: &'a VarTable,
+    pub meanings: &'a Meanings,
+    pub leaves: &'a [Leaf],
+    /// The variables of the answer.
+    pub variables: &'a [Variable],
+    pub output: Option<&'a str>,
+}
+
+impl Explained<'_> {
+    pub(crate) fn view(&self) -> PlanView {
+        let base = self.definition.query.base_iri().map(|base| base.as_str());
+        let spelling = Spelling::of(&self.definition.text, base, Some(self.meanings));
+        let begins_anew = |node: &PlanNode| matches!(node.description.mode, Mode::Instant | Mode::Reevaluated { .. });
+        PlanView {
+            query: self.query(&spelling),
+            windows: self.definition.windows.iter().map(|clause| window(clause, &spelling)).collect(),
+            is_incremental: !self.nodes.iter().any(begins_anew),
+            root: self.node(&self.nodes[self.nodes.len() - 1], &spelling),
+        }
+    }
+
+    fn query(&self, spelling: &Spelling<'_>) -> QueryView {
+        let ContinuousQuery { dialect, query, r2s, report, tick, semantics, .. } = self.definition;
+        QueryView {
+            dialect: dialect.to_string(),
+            form: match query {
+                Query::Select { .. } => "SELECT",
+                Query::Construct { .. } => "CONSTRUCT",
+                Query::Describe { .. } => "DESCRIBE",
+                Query::Ask { .. } => "ASK",
+            },
+            variables: self.variables.iter().map(|variable| spelling.variable(variable)).collect(),
+            r2s: match r2s {
+                R2s::Rstream => "RSTREAM",
+                R2s::Istream => "ISTREAM",
+                R2s::Dstream => "DSTREAM",
+                R2s::Changes => "CHANGES",
+            },
+            report: report_words(*report),
+            tick: match tick {
+                Tick::Time => "time",
+                Tick::Tuple => "tuple",
+            },
+            semantics: match semantics {
+                ContentSemantics::Set => "set",
+                ContentSemantics::Bag => "bag",
+            },
+            output: self.output.map(str::to_owned),
+        }
+    }
+
+    fn node(&self, node: &PlanNode, spelling: &Spelling<'_>) -> NodeView {
+        let spelled = |vars: &[VarId]| -> Vec<String> {
+            vars.iter().map(|var| spelling.variable(self.vars.name(*var))).collect()
+        };
+        let Description { operator, detail, mode, keys, .. } = &node.description;
+        let mut view = NodeView {
+            operator,
+            detail: spelling.text(detail),
+            mode: *mode,
+            variables: spelled(node.schema.vars()),
+            keys: spelled(keys),
+            keeps: 0,
+            retraction: None,
+            buffers: vec![],
+            early_stops: 0,
+            orders: vec![],
+            inputs: node.inputs.iter().map(|input| self.node(&self.nodes[*input], spelling)).collect(),
+        };
+        match &node.kind {
+            NodeKind::Operator(operator) => view.keeps = operator.state_size(),
+            NodeKind::Join(join) => {
+                view.keeps = join.state_size();
+                view.retraction = Some(match join.retraction() {
+                    RetractionMode::Unneeded => "unneeded",
+                    RetractionMode::Tree => "tree",
+                    RetractionMode::Probe => "probe",
+                });
+                view.buffers = self.buffers(node, join, spelling);
+                view.early_stops = join.early_stops();
+                view.orders = join.orders();
             }
-            text.push('\n');
         }
-        if join.early_stops() > 0 {
-            let _ = writeln!(text, "{indent}  stopped early, with a buffer empty: {} times", join.early_stops());
-        }
-        for (order, count) in join.orders() {
-            let _ = writeln!(text, "{indent}  order {order}: {count} times");
-        }
+        view
     }
-    for input in &node.inputs {
-        describe(*input, depth + 1, nodes, vars, leaves, text);
+
+    fn buffers(&self, node: &PlanNode, join: &JoinNode, spelling: &Spelling<'_>) -> Vec<BufferView> {
+        let buffers = join.shape().buffers.iter().zip(&node.description.buffers);
+        buffers
+            .map(|(buffer, description)| {
+                let store: &RingStore = match buffer.source {
+                    BufferSource::Leaf(leaf) => &self.leaves[leaf].store,
+                    BufferSource::Input(input) => join.input(input),
+                };
+                let name = |column: usize| {
+                    let var = node.schema.vars()[buffer.vars[column] as usize];
+                    spelling.variable(self.vars.name(var))
+                };
+                let index = |(columns, keys): (&[u8], usize)| {
+                    (columns.iter().map(|column| name(*column as usize)).collect(), keys)
+                };
+                BufferView {
+                    source: match (description, buffer.source) {
+                        (BufferDescription::Leaf { pattern, condition, window }, BufferSource::Leaf(leaf)) => {
+                            SourceView::Leaf {
+                                pattern: spelling.text(pattern),
+                                condition: condition.as_ref().map(|condition| spelling.text(condition)),
+                                window: *window,
+                                matched: self.leaves[leaf].matched(),
+                            }
+                        }
+                        (BufferDescription::Input(input), _) => SourceView::Input(*input),
+                        _ => unreachable!("a buffer is described as it was made"),
+                    },
+                    live: store.live(),
+                    indexes: store.indexes().map(index).collect(),
+                    ordered_on: store.ordered_on().map(name),
+                }
+            })
+            .collect()
     }
 }
 
-fn column_names(role: usize, columns: &[u8], node: &PlanNode, join: &crate::join::JoinNode, vars: &VarTable) -> String {
-    let buffer = &join.shape().buffers[role];
-    let name = |column: &u8| vars.name(node.schema.vars()[buffer.vars[*column as usize] as usize]).to_string();
-    columns.iter().map(name).collect::<Vec<_>>().join(" ")
+/// As [`crate::ParseOptions::report`] is spelled in the library.
+fn report_words(report: Report) -> Vec<String> {
+    let words = [("close", report.close), ("change", report.change), ("nonempty", report.nonempty)];
+    let set = words.into_iter().filter(|(_, is_set)| *is_set).map(|(word, _)| word.to_owned());
+    set.chain(report.periodic.map(|period| format!("periodic({})", period.as_millis()))).collect()
+}
+
+fn window(clause: &WindowClause, spelling: &Spelling<'_>) -> WindowView {
+    let stream = match &clause.stream {
+        StreamName::Iri(iri) => Name { iri: iri.as_str().to_owned(), short: spelling.iri(iri) },
+        StreamName::Variable(variable) => Name { iri: variable.to_string(), short: variable.to_string() },
+    };
+    let (kind, mut text) = kind_text(&clause.kind);
+    if let Some(predicate) = &clause.time_predicate {
+        text = format!("{text} @ {}", spelling.iri(predicate));
+    }
+    let name = Name { iri: clause.name.as_str().to_owned(), short: spelling.iri(&clause.name) };
+    WindowView { name, stream, kind, text: format!("[{text}]"), position: clause.position }
+}
+
+fn kind_text(kind: &WindowKind) -> (&'static str, String) {
+    let span = |span: &Span| span_text(*span);
+    match kind {
+        WindowKind::Step { width, slide } => ("step", format!("RANGE {} STEP {}", span(width), span(slide))),
+        WindowKind::Sliding { width } => ("sliding", format!("RANGE {}", span(width))),
+        WindowKind::Elements { size, step } => ("elements", format!("ELEMENTS {size} STEP {step}")),
+        WindowKind::Triples { size } => ("triples", format!("TRIPLES {size}")),
+        WindowKind::Now => ("now", "NOW".to_owned()),
+        WindowKind::All => ("all", "ALL".to_owned()),
+        WindowKind::Past { from, to, slide } => {
+            ("past", format!("FROM NOW-{} TO NOW-{} STEP {}", span(from), span(to), span(slide)))
+        }
+    }
+}
+
+/// `1m30s`: as durations are written in a query.
+fn span_text(span: Span) -> String {
+    let mut rest = span.as_millis();
+    let mut text = String::new();
+    for (unit, length) in [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)] {
+        if rest >= length {
+            text.push_str(&format!("{}{unit}", rest / length));
+            rest %= length;
+        }
+    }
+    if text.is_empty() { "0s".to_owned() } else { text }
 }

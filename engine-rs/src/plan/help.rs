@@ -9,6 +9,7 @@ use super::exists::correlate;
 use super::logical::{Dataset, LeafPlan, Place, Plan};
 use super::scope;
 use super::translate::Translator;
+use super::wording::expression_text;
 use oxrdf::{Literal, Variable};
 use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression, Function, GraphPattern};
 
@@ -58,10 +59,12 @@ impl Translator<'_> {
         let fresh = &mut self.fresh;
         let expression = scope::rewrite(expression, &mut |e| match e {
             Expression::FunctionCall(Function::Now, _) => {
-                Some(Expression::Variable(now.get_or_insert_with(|| fresh.next("now")).clone()))
+                let now = now.get_or_insert_with(|| fresh.standing_for("now", "NOW()".to_owned()));
+                Some(Expression::Variable(now.clone()))
             }
             Expression::FunctionCall(function, arguments) if scope::is_timestamp(function) => {
-                let time = fresh.next("timestamp");
+                let arguments_text = arguments.iter().map(expression_text).collect::<Vec<_>>().join(", ");
+                let time = fresh.standing_for("timestamp", format!("timestamp({arguments_text})"));
                 calls.push((time.clone(), arguments.clone()));
                 let unknown = Expression::Literal(Literal::from(false));
                 Some(Expression::Coalesce(vec![Expression::Variable(time), unknown]))

@@ -3,26 +3,34 @@
 //! `translate.rs` turns SPARQL algebra into a logical plan whose leaves are triple patterns over
 //! windows, whose joins are n-ary, and whose static parts stand apart; `help.rs` provides what an
 //! expression needs beyond its mapping; `scope.rs` and `exists.rs` answer questions about variables
-//! and EXISTS; `build.rs` and `build_join.rs` make the operators; `explain.rs` prints them.
+//! and EXISTS; `rename.rs` gives what the parser invents stable names; `build.rs` and `build_join.rs` make the
+//! operators. `explain.rs` gathers what there is to say of them, in the words of `wording.rs` and `spelling.rs`, and
+//! `explain_text.rs` prints it.
 
 mod build;
 mod build_join;
 mod error;
 mod exists;
 mod explain;
+mod explain_text;
 mod help;
 mod logical;
 mod modifiers;
 mod paths;
 mod properties;
+mod rename;
 mod scope;
+mod spelling;
 mod streams;
 mod translate;
+mod wording;
 
 pub(crate) use build::{Builder, BuiltQuery, Host, NodeKind, PlanNode};
 pub use build::{PlanOptions, Retraction};
 pub use error::PlanError;
-pub(crate) use explain::explain;
+pub(crate) use explain::{BufferView, Explained, Mode, NodeView, PlanView, QueryView, SourceView, WindowView};
 pub(crate) use logical::WindowFamily;
 pub(crate) use modifiers::Answer;
+pub(crate) use rename::rename_invented;
+pub(crate) use spelling::Meanings;
 pub(crate) use streams::streams_of;

@@ -1,5 +1,6 @@
 //! Property paths without closure are joins, unions and DISTINCT; the others are re-evaluated.
 
+use super::spelling::Meanings;
 use super::translate::{open_blank, single_value};
 use oxrdf::Variable;
 use spargebra::algebra::{Expression, GraphPattern, PropertyPathExpression};
@@ -9,12 +10,20 @@ use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern};
 #[derive(Debug, Default)]
 pub(super) struct FreshVariables {
     made: u32,
+    pub meanings: Meanings,
 }
 
 impl FreshVariables {
     pub(super) fn next(&mut self, purpose: &str) -> Variable {
         self.made += 1;
         Variable::new_unchecked(format!("_whorl_{purpose}_{}", self.made))
+    }
+
+    /// A variable that plans show as what it stands for.
+    pub(super) fn standing_for(&mut self, purpose: &str, meaning: String) -> Variable {
+        let variable = self.next(purpose);
+        self.meanings.insert(variable.clone(), meaning);
+        variable
     }
 }
 

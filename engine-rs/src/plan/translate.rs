@@ -12,7 +12,7 @@ use oxrdf::{Term, Variable};
 use spargebra::algebra::{AggregateExpression, Expression, GraphPattern};
 use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern};
 
-const BLANK_PREFIX: &str = "_whorl_blank_";
+pub(super) const BLANK_PREFIX: &str = "_whorl_blank_";
 
 pub(super) struct Translator<'a> {
     pub query: &'a ContinuousQuery,

@@ -111,7 +111,7 @@ fn r2s_name(r2s: R2s) -> &'static str {
     }
 }
 
-fn push_string(text: &mut String, value: &str) {
+pub(super) fn push_string(text: &mut String, value: &str) {
     text.push('"');
     for c in value.chars() {
         match c {

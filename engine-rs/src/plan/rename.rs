@@ -1,0 +1,219 @@
+//! Stable names for what the parser invents.
+//!
+//! spargebra draws names for aggregates, for constants of DESCRIBE and for blank nodes without a label; they differ
+//! from parse to parse, and with them the order of columns. Numbered in the order in which they stand in the
+//! algebra, two registrations of one text are one plan.
+
+use crate::parse::ContinuousQuery;
+use oxrdf::{BlankNode, Variable};
+use spargebra::Query;
+use spargebra::algebra::{AggregateExpression, Expression, GraphPattern, OrderExpression};
+use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern};
+use std::collections::BTreeMap;
+
+/// Random names have 32 hexadecimal digits, less the zeros in front.
+const DIGITS_MIN: usize = 20;
+
+/// Gives what the parser has invented names that depend on the text alone.
+pub(crate) fn rename_invented(definition: &mut ContinuousQuery) {
+    let ContinuousQuery { query, text, .. } = definition;
+    let mut renaming = Renaming { text, variables: BTreeMap::new(), blanks: BTreeMap::new(), labels: 0 };
+    match query {
+        Query::Construct { pattern, template, .. } => {
+            renaming.pattern(pattern);
+            template.iter_mut().for_each(|triple| renaming.triple(triple));
+        }
+        Query::Select { pattern, .. } | Query::Ask { pattern, .. } | Query::Describe { pattern, .. } => {
+            renaming.pattern(pattern);
+        }
+    }
+}
+
+struct Renaming<'a> {
+    text: &'a str,
+    variables: BTreeMap<Variable, Variable>,
+    blanks: BTreeMap<String, BlankNode>,
+    labels: usize,
+}
+
+impl Renaming<'_> {
+    /// What the user wrote stands in the text.
+    fn is_invented(&self, name: &str) -> bool {
+        name.len() >= DIGITS_MIN && name.bytes().all(|b| b.is_ascii_hexdigit()) && !self.text.contains(name)
+    }
+
+    fn variable(&mut self, variable: &mut Variable) {
+        if self.is_invented(variable.as_str()) {
+            let number = self.variables.len() + 1;
+            let renamed = self.variables.entry(variable.clone());
+            *variable = renamed.or_insert_with(|| Variable::new_unchecked(format!("_whorl_made_{number}"))).clone();
+        }
+    }
+
+    fn blank(&mut self, node: &mut BlankNode) {
+        if !self.is_invented(node.as_str()) {
+            return;
+        }
+        if !self.blanks.contains_key(node.as_str()) {
+            let label = self.free_label();
+            self.blanks.insert(node.as_str().to_owned(), label);
+        }
+        *node = self.blanks[node.as_str()].clone();
+    }
+
+    /// `b1`, `b2` and so on, without those the user has taken.
+    fn free_label(&mut self) -> BlankNode {
+        loop {
+            self.labels += 1;
+            let label = format!("b{}", self.labels);
+            if !self.text.contains(&format!("_:{label}")) {
+                return BlankNode::new_unchecked(label);
+            }
+        }
+    }
+
+    fn term(&mut self, term: &mut TermPattern) {
+        match term {
+            TermPattern::Variable(variable) => self.variable(variable),
+            TermPattern::BlankNode(node) => self.blank(node),
+            TermPattern::Triple(triple) => self.triple(triple),
+            TermPattern::NamedNode(_) | TermPattern::Literal(_) => {}
+        }
+    }
+
+    fn name(&mut self, name: &mut NamedNodePattern) {
+        if let NamedNodePattern::Variable(variable) = name {
+            self.variable(variable);
+        }
+    }
+
+    fn triple(&mut self, triple: &mut TriplePattern) {
+        self.term(&mut triple.subject);
+        self.name(&mut triple.predicate);
+        self.term(&mut triple.object);
+    }
+
+    fn pattern(&mut self, pattern: &mut GraphPattern) {
+        match pattern {
+            GraphPattern::Bgp { patterns } => patterns.iter_mut().for_each(|triple| self.triple(triple)),
+            GraphPattern::Path { subject, object, .. } => {
+                self.term(subject);
+                self.term(object);
+            }
+            GraphPattern::Join { left, right }
+            | GraphPattern::Union { left, right }
+            | GraphPattern::Minus { left, right } => {
+                self.pattern(left);
+                self.pattern(right);
+            }
+            GraphPattern::LeftJoin { left, right, expression } => {
+                self.pattern(left);
+                self.pattern(right);
+                expression.iter_mut().for_each(|e| self.expression(e));
+            }
+            GraphPattern::Filter { expr, inner } => {
+                self.pattern(inner);
+                self.expression(expr);
+            }
+            GraphPattern::Graph { name, inner } | GraphPattern::Service { name, inner, .. } => {
+                self.name(name);
+                self.pattern(inner);
+            }
+            GraphPattern::Extend { inner, variable, expression } => {
+                self.pattern(inner);
+                self.expression(expression);
+                self.variable(variable);
+            }
+            GraphPattern::Values { variables, .. } => variables.iter_mut().for_each(|v| self.variable(v)),
+            GraphPattern::OrderBy { inner, expression } => {
+                self.pattern(inner);
+                for OrderExpression::Asc(e) | OrderExpression::Desc(e) in expression {
+                    self.expression(e);
+                }
+            }
+            GraphPattern::Project { inner, variables } => {
+                self.pattern(inner);
+                variables.iter_mut().for_each(|v| self.variable(v));
+            }
+            GraphPattern::Distinct { inner } | GraphPattern::Reduced { inner } | GraphPattern::Slice { inner, .. } => {
+                self.pattern(inner);
+            }
+            GraphPattern::Group { inner, variables, aggregates } => {
+                self.pattern(inner);
+                variables.iter_mut().for_each(|v| self.variable(v));
+                for (variable, aggregate) in aggregates {
+                    self.variable(variable);
+                    if let AggregateExpression::FunctionCall { expr, .. } = aggregate {
+                        self.expression(expr);
+                    }
+                }
+            }
+        }
+    }
+
+    fn expression(&mut self, expression: &mut Expression) {
+        use Expression as E;
+        match expression {
+            E::NamedNode(_) | E::Literal(_) => {}
+            E::Variable(variable) | E::Bound(variable) => self.variable(variable),
+            E::Exists(pattern) => self.pattern(pattern),
+            E::Or(a, b)
+            | E::And(a, b)
+            | E::Equal(a, b)
+            | E::SameTerm(a, b)
+            | E::Greater(a, b)
+            | E::GreaterOrEqual(a, b)
+            | E::Less(a, b)
+            | E::LessOrEqual(a, b)
+            | E::Add(a, b)
+            | E::Subtract(a, b)
+            | E::Multiply(a, b)
+            | E::Divide(a, b) => {
+                self.expression(a);
+                self.expression(b);
+            }
+            E::UnaryPlus(a) | E::UnaryMinus(a) | E::Not(a) => self.expression(a),
+            E::If(a, b, c) => [a, b, c].into_iter().for_each(|e| self.expression(e)),
+            E::In(a, list) => {
+                self.expression(a);
+                list.iter_mut().for_each(|e| self.expression(e));
+            }
+            E::Coalesce(list) | E::FunctionCall(_, list) => list.iter_mut().for_each(|e| self.expression(e)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rename_invented;
+    use crate::parse::{ContinuousQuery, ParseOptions, parse_query};
+
+    fn renamed(body: &str) -> ContinuousQuery {
+        let text = format!("PREFIX : <http://ex/> {body}");
+        let mut definition = parse_query(&text, &ParseOptions::default()).expect("a query");
+        rename_invented(&mut definition);
+        definition
+    }
+
+    #[test]
+    fn two_parses_of_one_text_are_equal() {
+        for body in [
+            "SELECT (COUNT(?x) AS ?n) FROM NAMED WINDOW :w ON :s [RANGE 1s]
+             WHERE { WINDOW :w { ?x :p/:q [ :r () , (1 2) ] } } GROUP BY (STR(?x)) HAVING (SUM(?x) > 1 && EXISTS { [] :p ?x })",
+            "CONSTRUCT { [] :p [ :q ?x ] } FROM NAMED WINDOW :w ON :s [RANGE 1s] WHERE { WINDOW :w { ?x :p [] } }",
+            "DESCRIBE :a :b FROM NAMED WINDOW :w ON :s [RANGE 1s] WHERE { WINDOW :w { ?x :p [] } }",
+        ] {
+            assert_eq!(renamed(body), renamed(body));
+        }
+    }
+
+    #[test]
+    fn what_the_user_wrote_keeps_its_name() {
+        let name = "0123456789abcdef0123456789abcdef";
+        let body = format!(
+            "SELECT ?{name} FROM NAMED WINDOW :w ON :s [RANGE 1s] WHERE {{ WINDOW :w {{ ?{name} :p _:b1 , [] }} }}"
+        );
+        let query = renamed(&body).query.to_string();
+        assert!(query.contains(&format!("?{name}")) && query.contains("_:b2"), "{query}");
+    }
+}

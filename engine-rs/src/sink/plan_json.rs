@@ -1,0 +1,154 @@
+//! A plan as JSON, for programs: every name whole, nothing cut. The shape stands in `docs/reference/queries.md`.
+
+use super::json::push_string;
+use crate::plan::{BufferView, Mode, NodeView, PlanView, QueryView, SourceView, WindowView};
+use std::fmt::{Display, Write};
+
+/// The plan as one JSON object.
+pub(crate) fn plan_json(plan: &PlanView) -> String {
+    let mut text = String::new();
+    let mut object = Object::open(&mut text);
+    push_query(object.key("query"), &plan.query);
+    push_list(object.key("windows"), &plan.windows, push_window);
+    object.value("incremental", plan.is_incremental);
+    push_node(object.key("root"), &plan.root, &plan.windows);
+    object.close();
+    text
+}
+
+/// An object that is being written.
+struct Object<'a> {
+    text: &'a mut String,
+    is_empty: bool,
+}
+
+impl<'a> Object<'a> {
+    fn open(text: &'a mut String) -> Self {
+        text.push('{');
+        Self { text, is_empty: true }
+    }
+
+    /// Writes a key; the value is to follow.
+    fn key(&mut self, key: &str) -> &mut String {
+        if !std::mem::take(&mut self.is_empty) {
+            self.text.push(',');
+        }
+        push_string(self.text, key);
+        self.text.push(':');
+        self.text
+    }
+
+    fn string(&mut self, key: &str, value: &str) {
+        push_string(self.key(key), value);
+    }
+
+    fn strings(&mut self, key: &str, values: &[String]) {
+        push_list(self.key(key), values, |text, value| push_string(text, value));
+    }
+
+    /// A number or a truth value.
+    fn value(&mut self, key: &str, value: impl Display) {
+        let _ = write!(self.key(key), "{value}");
+    }
+
+    fn close(self) {
+        self.text.push('}');
+    }
+}
+
+fn push_list<T>(text: &mut String, items: &[T], push: impl Fn(&mut String, &T)) {
+    text.push('[');
+    for (number, item) in items.iter().enumerate() {
+        if number > 0 {
+            text.push(',');
+        }
+        push(text, item);
+    }
+    text.push(']');
+}
+
+fn push_query(text: &mut String, query: &QueryView) {
+    let mut object = Object::open(text);
+    object.string("dialect", &query.dialect);
+    object.string("form", query.form);
+    object.strings("variables", &query.variables);
+    object.string("r2s", query.r2s);
+    object.strings("report", &query.report);
+    object.string("tick", query.tick);
+    object.string("semantics", query.semantics);
+    if let Some(output) = &query.output {
+        object.string("output", output);
+    }
+    object.close();
+}
+
+fn push_window(text: &mut String, window: &WindowView) {
+    let mut object = Object::open(text);
+    object.string("name", &window.name.iri);
+    object.string("stream", &window.stream.iri);
+    object.string("kind", window.kind);
+    object.string("text", &window.text);
+    object.value("line", window.position.line);
+    object.value("column", window.position.column);
+    object.close();
+}
+
+fn push_node(text: &mut String, node: &NodeView, windows: &[WindowView]) {
+    let mut object = Object::open(text);
+    object.string("operator", node.operator);
+    object.string("detail", &node.detail);
+    object.string("mode", node.mode.word());
+    if let Mode::Reevaluated { reason } = node.mode {
+        object.string("reason", reason);
+    }
+    object.strings("variables", &node.variables);
+    if !node.keys.is_empty() {
+        object.strings("keys", &node.keys);
+    }
+    object.value("keeps", node.keeps);
+    if let Some(retraction) = node.retraction {
+        object.string("retraction", retraction);
+        let roles: Vec<_> = node.buffers.iter().enumerate().collect();
+        push_list(object.key("buffers"), &roles, |text, (role, buffer)| push_buffer(text, *role, buffer, windows));
+        object.value("early_stops", node.early_stops);
+        push_list(object.key("orders"), &node.orders, |text, (order, taken)| push_order(text, order, *taken));
+    }
+    push_list(object.key("inputs"), &node.inputs, |text, input| push_node(text, input, windows));
+    object.close();
+}
+
+fn push_buffer(text: &mut String, role: usize, buffer: &BufferView, windows: &[WindowView]) {
+    let mut object = Object::open(text);
+    object.value("role", role);
+    match &buffer.source {
+        SourceView::Leaf { pattern, condition, window, matched } => {
+            object.string("pattern", pattern);
+            if let Some(condition) = condition {
+                object.string("condition", condition);
+            }
+            object.string("window", &windows[*window].name.iri);
+            object.value("matched", matched);
+        }
+        SourceView::Input(input) => object.value("input", input),
+    }
+    object.value("live", buffer.live);
+    push_list(object.key("indexes"), &buffer.indexes, |text, (on, keys)| {
+        let mut index = Object::open(text);
+        index.strings("on", on);
+        index.value("keys", keys);
+        index.close();
+    });
+    if let Some(variable) = &buffer.ordered_on {
+        object.string("ordered_on", variable);
+    }
+    object.close();
+}
+
+fn push_order(text: &mut String, order: &[usize], taken: u64) {
+    let mut object = Object::open(text);
+    push_list(object.key("order"), order, |text, role| {
+        let _ = write!(text, "{role}");
+    });
+    object.value("taken", taken);
+    object.close();
+}
