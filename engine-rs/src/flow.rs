@@ -35,8 +35,8 @@ pub(crate) trait Operator: Send + std::fmt::Debug {
     /// Mappings (and groups, keys …) the operator keeps.
     fn state_size(&self) -> usize;
 
-    /// Whether it makes rows that no window bounds: they, and what is computed from them, must be
-    /// held while they are there.
+    /// Whether it makes rows that no window bounds, or terms that no event uses again while a row is renewed: what
+    /// is kept of them must be held while it is there.
     fn makes_lasting_rows(&self) -> bool {
         false
     }

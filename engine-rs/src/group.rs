@@ -165,9 +165,10 @@ impl Operator for Group {
         filled.map(|members| 1 + members.states.iter().map(State::size).sum::<usize>()).sum()
     }
 
-    /// The row of the group that is always there.
+    /// What is aggregated and what comes of it is computed once, though rows may be renewed for ever; and the group
+    /// without keys is always there.
     fn makes_lasting_rows(&self) -> bool {
-        !self.grouped
+        true
     }
 
     fn held_terms(&self) -> HeldTerms<'_> {

@@ -135,7 +135,11 @@ impl Engine {
             for event in self.timelines[timeline].query_mut(place).take_output() {
                 self.relay_event(stream, &event);
             }
+            // Before its first event a query may still report at any instant.
             let watermark = self.watermark_of(timeline);
+            if watermark != Timestamp::MAX && !self.timelines[timeline].has_begun() {
+                continue;
+            }
             let readings: Vec<_> = self.readings_of(stream).collect();
             for reading in readings {
                 if watermark > self.streams[reading].watermark() {

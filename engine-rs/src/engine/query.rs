@@ -34,6 +34,7 @@ pub(crate) struct RunningQuery {
     pub variables: Vec<Variable>,
     answer: Answer,
     order: Vec<Comparator>,
+    shows_once: bool,
     r2s: RelationToStream,
     last_boolean: Option<bool>,
     pub results: ResultQueue,
@@ -83,6 +84,7 @@ impl RunningQuery {
             variables,
             answer: built.answer,
             order: built.order,
+            shows_once: built.shows_once,
             last_boolean: None,
             results,
             output: None,
@@ -268,6 +270,13 @@ impl RunningQuery {
             ranked.sort_unstable_by(|a, b| a.0.cmp(&b.0));
             ranked.into_iter().map(|(_, row, weight)| (self.r2s.shown(row), *weight)).collect()
         };
+        if self.shows_once {
+            let mut seen = std::collections::BTreeSet::new();
+            shown.retain_mut(|(row, weight)| {
+                *weight = 1;
+                seen.insert(row.clone())
+            });
+        }
         let mut answer = Rows::new(self.r2s.width());
         for (row, weight) in shown.drain(..) {
             (0..weight).for_each(|_| answer.push(row.iter().copied()));
@@ -280,7 +289,7 @@ impl RunningQuery {
     }
 
     /// Terms that are held beyond their windows: unreported rows, untaken results, and all that is
-    /// kept where rows of static data alone, or of an empty group, may be among it.
+    /// kept where rows of static data alone, or computed terms, may be among it.
     pub(crate) fn held_terms(&self) -> impl Iterator<Item = TermId> + '_ {
         let outlives_windows = self.operators().any(Operator::makes_lasting_rows);
         let kept = self.operators().filter(move |_| outlives_windows).flat_map(Operator::held_terms);

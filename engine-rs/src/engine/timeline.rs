@@ -116,6 +116,11 @@ impl Timeline {
         !self.is_timeless || !self.started
     }
 
+    /// Whether time has begun: it does with the first event.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.started
+    }
+
     pub(crate) fn is_unused(&self) -> bool {
         self.queries.iter().all(Option::is_none)
     }

@@ -41,6 +41,8 @@ pub(super) fn rewrite(text: &str, tokens: &[Token], edits: &mut Edits) -> Result
     for (at, token) in tokens.iter().enumerate().filter(|(_, token)| token.kind == Kind::Word) {
         if token.is_word(text, "SELECT") {
             bracket_columns(text, tokens, at, edits);
+        } else if token.is_word(text, "BY") {
+            compute_keys(text, tokens, at, edits);
         } else if !tokens.get(at + 1).is_some_and(|next| next.is(text, "(")) {
             continue;
         } else if token.is_word(text, PERCENTILE) {
@@ -135,6 +137,35 @@ fn bracket_columns(text: &str, tokens: &[Token], select: usize, edits: &mut Edit
             edits.splice(variable.end, variable.end, ")");
             at += 2;
         }
+    }
+}
+
+/// spargebra forgets the name in `GROUP BY (?x AS ?y)`, but not that of a computed key.
+fn compute_keys(text: &str, tokens: &[Token], by: usize, edits: &mut Edits) {
+    if by == 0 || !tokens[by - 1].is_word(text, "GROUP") {
+        return;
+    }
+    let mut at = by + 1;
+    while let Some(token) = tokens.get(at) {
+        if token.kind == Kind::Variable {
+            at += 1;
+            continue;
+        }
+        let called = matches!(token.kind, Kind::Word | Kind::Iri | Kind::Prefixed);
+        let open = at + usize::from(called);
+        if !tokens.get(open).is_some_and(|t| t.is(text, "(")) {
+            return;
+        }
+        let Some(close) = closing(text, tokens, open) else { return };
+        if let [_, key, word, _, _] = &tokens[open..=close]
+            && !called
+            && key.kind == Kind::Variable
+            && word.is_word(text, "AS")
+        {
+            edits.splice(key.start, key.start, "COALESCE(");
+            edits.splice(key.end, key.end, ")");
+        }
+        at = close + 1;
     }
 }
 

@@ -79,6 +79,8 @@ pub(crate) struct BuiltQuery {
     /// For each variable of the answer, its column at the root.
     pub visible: Vec<Option<usize>>,
     pub order: Vec<Comparator>,
+    /// Of rows that look the same only the first is shown.
+    pub shows_once: bool,
     pub answer: Answer,
     pub reevaluates: bool,
 }
@@ -125,7 +127,16 @@ impl<H: Host> Builder<'_, H> {
             visible = vec![Some(0), Some(1), Some(2)];
         }
         let Self { nodes, vars, meanings, reevaluates, .. } = self;
-        Ok(BuiltQuery { nodes, vars, meanings, visible, order, answer: top.answer, reevaluates })
+        Ok(BuiltQuery {
+            nodes,
+            vars,
+            meanings,
+            visible,
+            order,
+            shows_once: top.shows_once,
+            answer: top.answer,
+            reevaluates,
+        })
     }
 
     /// The produced graph is a set: a triple is there as long as some solution makes it.

@@ -1,11 +1,12 @@
 //! Solution modifiers at the top of a query: what is shown, in which order.
 
 use super::scope::{contains_exists, in_scope, is_volatile, mentioned, of_order};
-use crate::parse::ContinuousQuery;
-use oxrdf::Variable;
+use super::translate::single_value;
+use crate::parse::{ContinuousQuery, R2s};
+use oxrdf::{NamedNode, Variable};
 use spargebra::Query;
 use spargebra::algebra::{Expression, GraphPattern, OrderExpression};
-use spargebra::term::TriplePattern;
+use spargebra::term::{GroundTerm, TriplePattern};
 
 /// What a query gives at each evaluation.
 #[derive(Clone, Debug)]
@@ -19,15 +20,19 @@ pub(crate) enum Answer {
 pub(super) struct Top {
     pub pattern: GraphPattern,
     pub order: Vec<OrderExpression>,
+    /// Of rows that look the same only the first is shown: DISTINCT over an order it does not show.
+    pub shows_once: bool,
     pub answer: Answer,
 }
 
 pub(super) fn take_apart(query: &ContinuousQuery) -> Top {
     match &query.query {
-        Query::Select { pattern, .. } => select(pattern),
-        Query::Ask { pattern, .. } => Top { pattern: pattern.clone(), order: vec![], answer: Answer::Boolean },
+        Query::Select { pattern, .. } => select(pattern, query.r2s),
+        Query::Ask { pattern, .. } => {
+            Top { pattern: pattern.clone(), order: vec![], shows_once: false, answer: Answer::Boolean }
+        }
         Query::Construct { pattern, template, .. } => {
-            Top { pattern: pattern.clone(), order: vec![], answer: Answer::Graph(template.clone()) }
+            Top { pattern: pattern.clone(), order: vec![], shows_once: false, answer: Answer::Graph(template.clone()) }
         }
         Query::Describe { pattern, .. } => describe(pattern, query),
     }
@@ -37,18 +42,23 @@ pub(super) fn take_apart(query: &ContinuousQuery) -> Top {
 fn describe(pattern: &GraphPattern, query: &ContinuousQuery) -> Top {
     let [resource, predicate, object] =
         ["resource", "predicate", "object"].map(|part| Variable::new_unchecked(format!("_whorl_described_{part}")));
-    let renamed = projected(pattern).into_iter().map(|variable| GraphPattern::Project {
-        inner: Box::new(GraphPattern::Extend {
-            inner: pattern.clone().into(),
-            variable: resource.clone(),
-            expression: Expression::Variable(variable),
-        }),
-        variables: vec![resource.clone()],
+    // What is named by its IRI is described whether or not there are solutions.
+    let found = projected(pattern).into_iter().map(|variable| match constant_of(&variable, pattern) {
+        Some(node) => single_value(&resource, GroundTerm::NamedNode(node.clone())),
+        None => {
+            let bound = GraphPattern::Extend {
+                inner: pattern.clone().into(),
+                variable: resource.clone(),
+                expression: Expression::Variable(variable),
+            };
+            let bound = GraphPattern::Filter { expr: Expression::Bound(resource.clone()), inner: bound.into() };
+            GraphPattern::Project { inner: bound.into(), variables: vec![resource.clone()] }
+        }
     });
     let either =
         |left: GraphPattern, right: GraphPattern| GraphPattern::Union { left: left.into(), right: right.into() };
     let nothing = GraphPattern::Values { variables: vec![resource.clone()], bindings: vec![] };
-    let resources = GraphPattern::Distinct { inner: renamed.reduce(either).unwrap_or(nothing).into() };
+    let resources = GraphPattern::Distinct { inner: found.reduce(either).unwrap_or(nothing).into() };
     let triple = TriplePattern { subject: resource.into(), predicate: predicate.into(), object: object.into() };
     let triples = GraphPattern::Bgp { patterns: vec![triple.clone()] };
     let in_windows = query.windows.iter().enumerate().filter(|(at, _)| !query.default_graph.windows.contains(at));
@@ -56,19 +66,41 @@ fn describe(pattern: &GraphPattern, query: &ContinuousQuery) -> Top {
         .map(|(_, window)| GraphPattern::Graph { name: window.name.clone().into(), inner: triples.clone().into() });
     let triples = in_windows.fold(triples.clone(), either);
     let pattern = GraphPattern::Join { left: resources.into(), right: triples.into() };
-    Top { pattern, order: vec![], answer: Answer::Graph(vec![triple]) }
+    Top { pattern, order: vec![], shows_once: false, answer: Answer::Graph(vec![triple]) }
 }
 
-fn select(pattern: &GraphPattern) -> Top {
-    let variables = projected(pattern);
-    let answer = Answer::Bindings(variables);
-    let sliced = matches!(pattern, GraphPattern::Slice { .. });
-    let ordered = if let GraphPattern::Slice { inner, .. } = pattern { inner } else { pattern };
-    match lift_order(ordered) {
+/// The IRI a variable of DESCRIBE stands for, if the query names one.
+fn constant_of<'a>(variable: &Variable, pattern: &'a GraphPattern) -> Option<&'a NamedNode> {
+    match pattern {
+        GraphPattern::Extend { variable: own, expression: Expression::NamedNode(node), .. } if own == variable => {
+            Some(node)
+        }
+        GraphPattern::Extend { inner, .. }
+        | GraphPattern::Project { inner, .. }
+        | GraphPattern::Distinct { inner }
+        | GraphPattern::Reduced { inner }
+        | GraphPattern::OrderBy { inner, .. }
+        | GraphPattern::Slice { inner, .. } => constant_of(variable, inner),
+        _ => None,
+    }
+}
+
+fn select(pattern: &GraphPattern, r2s: R2s) -> Top {
+    let answer = Answer::Bindings(projected(pattern));
+    let top = |pattern, order, shows_once| Top { pattern, order, shows_once, answer };
+    if let GraphPattern::Slice { inner, .. } = pattern {
         // The order of a sliced answer is that of its TopK; the pattern stays as it is.
-        Some((_, order)) if sliced => Top { pattern: pattern.clone(), order, answer },
-        Some((pattern, order)) => Top { pattern, order, answer },
-        None => Top { pattern: pattern.clone(), order: vec![], answer },
+        let order = lift_order(inner).map(|(_, order)| order).unwrap_or_default();
+        return top(pattern.clone(), order, false);
+    }
+    match (lift_order(pattern), pattern) {
+        (Some((pattern, order)), _) => top(pattern, order, false),
+        (None, GraphPattern::Distinct { inner }) if r2s == R2s::Rstream => match lift_order(inner) {
+            Some((pattern, order)) => top(pattern, order, true),
+            None => top(pattern.clone(), vec![], false),
+        },
+        // Changes have no order to keep.
+        (None, _) => top(pattern.clone(), vec![], false),
     }
 }
 

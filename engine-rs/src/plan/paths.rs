@@ -27,7 +27,32 @@ impl FreshVariables {
     }
 }
 
-/// The same path as triple patterns, joins and unions; `None` when it has a closure.
+/// Whether [`unfold`] has something to do.
+pub(super) fn unfolds(subject: &TermPattern, path: &PropertyPathExpression, object: &TermPattern) -> bool {
+    use PropertyPathExpression as P;
+    match path {
+        P::OneOrMore(_) => false,
+        P::ZeroOrMore(_) => !is_open(subject) || !is_open(object),
+        P::Reverse(inner) => unfolds(object, inner, subject) || !matches!(**inner, P::OneOrMore(_) | P::ZeroOrMore(_)),
+        _ => true,
+    }
+}
+
+/// A part of a path, unfolded as far as it goes.
+fn part(
+    subject: &TermPattern,
+    path: &PropertyPathExpression,
+    object: &TermPattern,
+    fresh: &mut FreshVariables,
+) -> GraphPattern {
+    unfold(subject, path, object, fresh).unwrap_or_else(|| GraphPattern::Path {
+        subject: subject.clone(),
+        path: path.clone(),
+        object: object.clone(),
+    })
+}
+
+/// The same path as triple patterns, joins, unions and closures; `None` when it is a closure itself.
 pub(super) fn unfold(
     subject: &TermPattern,
     path: &PropertyPathExpression,
@@ -40,13 +65,13 @@ pub(super) fn unfold(
         P::Reverse(inner) => unfold(object, inner, subject, fresh),
         P::Sequence(first, second) => {
             let middle = TermPattern::Variable(fresh.next("path"));
-            let left = unfold(subject, first, &middle, fresh)?;
-            let right = unfold(&middle, second, object, fresh)?;
+            let left = part(subject, first, &middle, fresh);
+            let right = part(&middle, second, object, fresh);
             Some(GraphPattern::Join { left: left.into(), right: right.into() })
         }
         P::Alternative(one, other) => {
-            let left = unfold(subject, one, object, fresh)?;
-            let right = unfold(subject, other, object, fresh)?;
+            let left = part(subject, one, object, fresh);
+            let right = part(subject, other, object, fresh);
             Some(GraphPattern::Union { left: left.into(), right: right.into() })
         }
         P::NegatedPropertySet(predicates) => {
@@ -80,7 +105,7 @@ fn zero_or_one(
     fresh: &mut FreshVariables,
 ) -> Option<GraphPattern> {
     let (subject, object) = (open_blank(subject), open_blank(object));
-    let one = unfold(&subject, path, &object, fresh)?;
+    let one = part(&subject, path, &object, fresh);
     or_nothing(&subject, &object, one, fresh)
 }
 

@@ -4,6 +4,7 @@
 //! from parse to parse, and with them the order of columns. Numbered in the order in which they stand in the
 //! algebra, two registrations of one text are one plan.
 
+use super::translate::open_blank;
 use crate::parse::ContinuousQuery;
 use oxrdf::{BlankNode, Variable};
 use spargebra::Query;
@@ -17,10 +18,12 @@ const DIGITS_MIN: usize = 20;
 /// Gives what the parser has invented names that depend on the text alone.
 pub(crate) fn rename_invented(definition: &mut ContinuousQuery) {
     let ContinuousQuery { query, text, .. } = definition;
-    let mut renaming = Renaming { text, variables: BTreeMap::new(), blanks: BTreeMap::new(), labels: 0 };
+    let mut renaming =
+        Renaming { text, variables: BTreeMap::new(), blanks: BTreeMap::new(), labels: 0, in_template: false };
     match query {
         Query::Construct { pattern, template, .. } => {
             renaming.pattern(pattern);
+            renaming.in_template = true;
             template.iter_mut().for_each(|triple| renaming.triple(triple));
         }
         Query::Select { pattern, .. } | Query::Ask { pattern, .. } | Query::Describe { pattern, .. } => {
@@ -34,6 +37,8 @@ struct Renaming<'a> {
     variables: BTreeMap<Variable, Variable>,
     blanks: BTreeMap<String, BlankNode>,
     labels: usize,
+    /// The blank nodes of a template are made; those of a pattern are variables.
+    in_template: bool,
 }
 
 impl Renaming<'_> {
@@ -75,7 +80,13 @@ impl Renaming<'_> {
     fn term(&mut self, term: &mut TermPattern) {
         match term {
             TermPattern::Variable(variable) => self.variable(variable),
-            TermPattern::BlankNode(node) => self.blank(node),
+            TermPattern::BlankNode(node) => {
+                self.blank(node);
+                // The parser cuts a path into patterns that share a blank node: they must be joined on it.
+                if !self.in_template {
+                    *term = open_blank(term);
+                }
+            }
             TermPattern::Triple(triple) => self.triple(triple),
             TermPattern::NamedNode(_) | TermPattern::Literal(_) => {}
         }
@@ -214,6 +225,6 @@ mod tests {
             "SELECT ?{name} FROM NAMED WINDOW :w ON :s [RANGE 1s] WHERE {{ WINDOW :w {{ ?{name} :p _:b1 , [] }} }}"
         );
         let query = renamed(&body).query.to_string();
-        assert!(query.contains(&format!("?{name}")) && query.contains("_:b2"), "{query}");
+        assert!(query.contains(&format!("?{name}")) && query.contains("_blank_b1") && query.contains("_blank_b2"), "{query}");
     }
 }

@@ -5,7 +5,7 @@
 
 use super::error::PlanError;
 use super::logical::{Dataset, LeafPlan, Place, Plan, WindowFamily};
-use super::paths::{FreshVariables, unfold};
+use super::paths::{FreshVariables, unfold, unfolds};
 use super::scope::{self, Vars, children, contains_exists, expressions, is_volatile};
 use crate::parse::{ContentSemantics, ContinuousQuery};
 use oxrdf::{Term, Variable};
@@ -31,7 +31,8 @@ impl Translator<'_> {
             GraphPattern::Bgp { patterns } => self.basic(patterns, dataset),
             GraphPattern::Path { subject, path, object } => match unfold(subject, path, object, &mut self.fresh) {
                 Some(unfolded) => self.plan(&unfolded, dataset),
-                None => self.reevaluated(pattern, dataset, "closure path"),
+                None if self.is_streaming(dataset) => self.reevaluated(pattern, dataset, "closure path"),
+                None => Ok(static_parts(pattern, dataset)),
             },
             GraphPattern::Join { left, right } => {
                 Ok(Plan::join([self.plan(left, dataset)?, self.plan(right, dataset)?]))
@@ -75,10 +76,16 @@ impl Translator<'_> {
     pub(super) fn is_static(&self, pattern: &GraphPattern, dataset: &Dataset) -> bool {
         if let GraphPattern::Graph { name, inner } = pattern {
             return match self.inside_graph(name, dataset) {
-                Dataset::Window(_) => false,
+                Dataset::Window(_) | Dataset::EventGraph(..) => false,
                 Dataset::EachGraph(_) if !is_plain(inner) => false,
                 inside => self.family(name).is_none() && self.is_static(inner, &inside),
             };
+        }
+        // Alternatives are bags, which the evaluator does not know.
+        if let GraphPattern::Path { subject, path, object } = pattern
+            && unfolds(subject, path, object)
+        {
+            return false;
         }
         let reads_stream = reads_triples(pattern) && self.is_streaming(dataset);
         !reads_stream
@@ -381,9 +388,34 @@ impl Translator<'_> {
         })
     }
 
+    /// Whether the pattern asks for windows by a variable, or for the graphs of events: re-evaluation sees neither.
+    fn names_parts_of_windows(&self, pattern: &GraphPattern, dataset: &Dataset) -> bool {
+        let mut inside = dataset.clone();
+        if let GraphPattern::Graph { name, .. } = pattern {
+            inside = self.inside_graph(name, dataset);
+            if self.family(name).is_some() || matches!(inside, Dataset::EventGraph(..)) {
+                return true;
+            }
+        }
+        let mut patterns = children(pattern);
+        for expression in expressions(pattern) {
+            scope::visit_expression(expression, &mut |e| {
+                if let Expression::Exists(pattern) = e {
+                    patterns.push(pattern);
+                }
+            });
+        }
+        patterns.into_iter().any(|part| self.names_parts_of_windows(part, &inside))
+    }
+
     pub(super) fn reevaluated(&mut self, pattern: &GraphPattern, dataset: &Dataset, reason: &'static str) -> Planned {
         if let Some(function) = scope::drawing_function(pattern) {
             return Err(PlanError::unsupported(format!("{function} in a part that is re-evaluated ({reason})")));
+        }
+        if self.names_parts_of_windows(pattern, dataset) {
+            let what =
+                format!("WINDOW with a variable, or GRAPH in a window, in a part that is re-evaluated ({reason})");
+            return Err(PlanError::unsupported(what));
         }
         match dataset {
             Dataset::EventGraph(..) => Err(PlanError::unsupported(format!("{reason} inside GRAPH in a window"))),

@@ -38,6 +38,11 @@ impl Operator for Extend {
         }
     }
 
+    /// A row that is renewed keeps what was computed when it first came.
+    fn makes_lasting_rows(&self) -> bool {
+        true
+    }
+
     fn state_size(&self) -> usize {
         0
     }
