@@ -46,17 +46,17 @@ def stream(text: str) -> list[Action]:
 EVENTS: list[Action] = [*stream("a@0 b@2 c@5 d@5 e@7 f@10 g@23"), Close()]
 
 
-def letters(contents: dict[str, Content], _at: int = 0) -> list[Row]:
+def letters(contents: dict[str, Content]) -> list[Row]:
     """The subjects present, as a set."""
-    return [(letter,) for letter in sorted({one.triple[0] for content in contents.values() for one in content})]
+    return [(letter,) for letter in sorted({triple[0] for content in contents.values() for triple, _ in content})]
 
 
-def occurrences(contents: dict[str, Content], _at: int = 0) -> list[Row]:
+def occurrences(contents: dict[str, Content]) -> list[Row]:
     """The subjects present, as a bag."""
-    return [(one.triple[0],) for content in contents.values() for one in content]
+    return [(triple[0],) for content in contents.values() for triple, _ in content]
 
 
-def count(contents: dict[str, Content], _at: int = 0) -> list[Row]:
+def count(contents: dict[str, Content]) -> list[Row]:
     return [(str(len(letters(contents))),)]
 
 

@@ -8,7 +8,6 @@ if TYPE_CHECKING:
     import pytest
 
 
-
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """The results by directory, as far as tests were run."""
     from whorl_w3c.table import table

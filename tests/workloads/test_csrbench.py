@@ -1,7 +1,7 @@
 """CSRBench Q1, Q2, Q4 and Q6 in three dialects: the answers computed beforehand, and the outside oracle.
 
-The expected answers (`queries/csrbench/expected.json` of the reference data) are those of windows that report on close when they are not empty; the
-CQELS-QL queries are asked for that too, and again with the settings of their dialect.
+The expected answers (`queries/csrbench/expected.json` of the reference data) are those of windows that report on close
+when they are not empty; the CQELS-QL queries are asked for that too, and again with the settings of their dialect.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest

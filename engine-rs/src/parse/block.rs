@@ -78,7 +78,9 @@ impl Scan<'_> {
     fn window_variable(&mut self, token: Token) -> Result<(), ParseError> {
         let text = self.cursor.text;
         let variable = variable_of(token, text);
-        if self.found.windows.is_empty() {
+        // In the SELECT clause it stands before the windows.
+        let declared_later = self.cursor.tokens[self.cursor.at..].iter().any(|t| t.is_word(text, "FROM"));
+        if self.found.windows.is_empty() && !declared_later {
             let message = format!("WINDOW {} reads every declared window, but none is declared", token.text(text));
             let error = ParseError::new("window.undeclared", message).at(text, token.start);
             return Err(error.with_hint("add FROM NAMED WINDOW <name> ON <stream> [RANGE …]"));

@@ -225,6 +225,9 @@ mod tests {
             "SELECT ?{name} FROM NAMED WINDOW :w ON :s [RANGE 1s] WHERE {{ WINDOW :w {{ ?{name} :p _:b1 , [] }} }}"
         );
         let query = renamed(&body).query.to_string();
-        assert!(query.contains(&format!("?{name}")) && query.contains("_blank_b1") && query.contains("_blank_b2"), "{query}");
+        assert!(
+            query.contains(&format!("?{name}")) && query.contains("_blank_b1") && query.contains("_blank_b2"),
+            "{query}"
+        );
     }
 }

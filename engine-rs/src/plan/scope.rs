@@ -76,6 +76,26 @@ pub(super) fn children(pattern: &GraphPattern) -> Vec<&GraphPattern> {
     }
 }
 
+pub(super) fn children_mut(pattern: &mut GraphPattern) -> Vec<&mut GraphPattern> {
+    match pattern {
+        GraphPattern::Bgp { .. } | GraphPattern::Path { .. } | GraphPattern::Values { .. } => vec![],
+        GraphPattern::Join { left, right }
+        | GraphPattern::LeftJoin { left, right, .. }
+        | GraphPattern::Union { left, right }
+        | GraphPattern::Minus { left, right } => vec![left, right],
+        GraphPattern::Filter { inner, .. }
+        | GraphPattern::Graph { inner, .. }
+        | GraphPattern::Extend { inner, .. }
+        | GraphPattern::OrderBy { inner, .. }
+        | GraphPattern::Project { inner, .. }
+        | GraphPattern::Distinct { inner }
+        | GraphPattern::Reduced { inner }
+        | GraphPattern::Slice { inner, .. }
+        | GraphPattern::Group { inner, .. }
+        | GraphPattern::Service { inner, .. } => vec![inner],
+    }
+}
+
 /// The expressions of this node alone.
 pub(super) fn expressions(pattern: &GraphPattern) -> Vec<&Expression> {
     match pattern {

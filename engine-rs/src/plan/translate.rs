@@ -388,6 +388,20 @@ impl Translator<'_> {
         })
     }
 
+    /// The pattern with its paths taken apart, because the evaluator does not know that alternatives are bags.
+    fn unfolded(&mut self, pattern: &GraphPattern) -> GraphPattern {
+        let mut pattern = pattern.clone();
+        if let GraphPattern::Path { subject, path, object } = &pattern
+            && let Some(unfolded) = unfold(subject, path, object, &mut self.fresh)
+        {
+            return unfolded;
+        }
+        for child in scope::children_mut(&mut pattern) {
+            *child = self.unfolded(child);
+        }
+        pattern
+    }
+
     /// Whether the pattern asks for windows by a variable, or for the graphs of events: re-evaluation sees neither.
     fn names_parts_of_windows(&self, pattern: &GraphPattern, dataset: &Dataset) -> bool {
         let mut inside = dataset.clone();
@@ -420,9 +434,12 @@ impl Translator<'_> {
         match dataset {
             Dataset::EventGraph(..) => Err(PlanError::unsupported(format!("{reason} inside GRAPH in a window"))),
             Dataset::Window(window) => {
-                Ok(Plan::Reevaluated { pattern: pattern.clone(), window: Some(*window), reason })
+                Ok(Plan::Reevaluated { pattern: self.unfolded(pattern), window: Some(*window), reason })
             }
-            _ => Ok(Plan::Reevaluated { pattern: inside(pattern, dataset), window: None, reason }),
+            _ => {
+                let pattern = inside(&self.unfolded(pattern), dataset);
+                Ok(Plan::Reevaluated { pattern, window: None, reason })
+            }
         }
     }
 }

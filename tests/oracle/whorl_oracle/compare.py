@@ -14,6 +14,18 @@ if TYPE_CHECKING:
 XSD = "http://www.w3.org/2001/XMLSchema#"
 TYPED = re.compile(r'"(?P<lexical>[^"]*)"\^\^<' + re.escape(XSD) + r"(?P<type>\w+)>")
 TOLERANCE = 1e-9
+# Between the values of GROUP_CONCAT; no other string has it.
+SEPARATOR = "|"
+
+
+def orderly(row: Row) -> Row:
+    """The row with the values of each GROUP_CONCAT in order: SPARQL gives them none."""
+    return tuple(value if value is None or SEPARATOR not in value else sorted_parts(value) for value in row)
+
+
+def sorted_parts(value: str) -> str:
+    text, quote, rest = value[1:].rpartition('"')
+    return '"' + SEPARATOR.join(sorted(text.split(SEPARATOR))) + quote + rest
 
 
 def key(value: str | None, *, loose: bool) -> tuple[str, object]:

@@ -188,7 +188,7 @@ Graphs = dict[str | None, frozenset[Triple]]
 
 
 def changed(graphs: Graphs, action: Static) -> Graphs:
-    """The static data after a change; a named graph without triples is gone."""
+    """The static data after a change; a graph that is dropped is no longer there, an emptied one is."""
     before, these = graphs.get(action.graph, frozenset()), frozenset(action.triples)
     after = {
         Change.LOAD: before | these,
@@ -197,4 +197,7 @@ def changed(graphs: Graphs, action: Static) -> Graphs:
         Change.INSERT: before | these,
         Change.DELETE: before - these,
     }[action.change]
-    return {name: triples for name, triples in {**graphs, action.graph: after}.items() if triples}
+    found = {**graphs, action.graph: after}
+    if action.change is Change.DROP or (action.change is Change.DELETE and action.graph not in graphs):
+        del found[action.graph]
+    return found

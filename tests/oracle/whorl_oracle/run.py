@@ -26,12 +26,12 @@ from whorl_oracle.model import (
     Tick,
     Window,
 )
-from whorl_oracle.windows import Content, current, edges, first_read_from, occurrences, read_at
+from whorl_oracle.windows import Content, Reading, current, edges, first_read_from, occurrences, read_at
 
 # A solution: the values of the projected variables in order, None where unbound.
 Row = tuple[str | None, ...]
-# Solutions over the content of each window, by window name, at the instant that is reported.
-Evaluate = Callable[[dict[str, Content], int], Sequence[Row]]
+# Solutions over what is read, at the instant that is reported.
+Evaluate = Callable[[Reading], Sequence[Row]]
 
 INFINITY = 2**62
 
@@ -295,7 +295,8 @@ class Oracle:
         """One evaluation at one instant, reported if the report says so."""
         report = self.options.report
         reported_at = self.close_windows(instant) if phase == CLOSE else instant
-        if report.close and phase == TICK and not self.something_arrived(instant):
+        arrived = report.close and self.something_arrived(instant)
+        if report.close and phase == TICK and not arrived:
             return
         if report.periodic is not None and not report.close and not report.change:
             reported_at = instant + self.ahead()
@@ -360,7 +361,7 @@ class Oracle:
         if self.options.bag:
             return contents != (self.shown or dict.fromkeys(contents, ()))
         return any(
-            {one.triple for one in content} != {one.triple for one in self.shown.get(name, ())}
+            {triple for triple, _ in content} != {triple for triple, _ in self.shown.get(name, ())}
             for name, content in contents.items()
         )
 
@@ -369,7 +370,7 @@ class Oracle:
     def report(self, at: int, contents: dict[str, Content]) -> None:
         if self.options.report.nonempty and not any(contents.values()):
             return
-        rows = Counter(self.evaluate(contents, at))
+        rows = Counter(self.evaluate(Reading(contents, at, self.events)))
         arrived, gone = rows - self.reported, self.reported - rows
         self.reported = rows
         inserted, deleted = {

@@ -3,18 +3,38 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from whorl_oracle.model import Advance, Close, Push, R2s, Report
-from whorl_oracle.query import Block, Exists, Group, Minus, Optional, SubSelect, Union, blocks
+from whorl_oracle.model import Advance, Close, Push, R2s, Report, Static
+from whorl_oracle.query import (
+    Bind,
+    Block,
+    Exists,
+    Filter,
+    Form,
+    Group,
+    Minus,
+    Nested,
+    Optional,
+    Parts,
+    Scope,
+    SubSelect,
+    Union,
+    Values,
+    all_elements,
+)
+from whorl_oracle.spelling import plain_text, streaming_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from whorl_oracle.generate import Pair
     from whorl_oracle.model import Action, Triple
-    from whorl_oracle.query import Element, Query, Select
+    from whorl_oracle.query import Element, Query, Select, Text
     from whorl_oracle.run import Answer
+    from whorl_oracle.streams import Pair
+
+
+Item = TypeVar("Item")
 
 
 def shrink(pair: Pair, fails: Callable[[Pair], bool], attempts: int = 2000) -> Pair:
@@ -45,17 +65,21 @@ def smaller_pairs(pair: Pair) -> Iterator[Pair]:
         if query.windows:
             yield replace(pair, query=query)
     for index, action in enumerate(actions):
-        if isinstance(action, Push) and len(action.triples) > 1:
-            for one in range(len(action.triples)):
-                fewer = replace(action, triples=action.triples[:one] + action.triples[one + 1 :])
-                yield replace(pair, actions=(*actions[:index], fewer, *actions[index + 1 :]))
-    for one in range(len(pair.static)):
-        yield replace(pair, static=pair.static[:one] + pair.static[one + 1 :])
+        if isinstance(action, Push | Static) and len(action.triples) > 1:
+            for triples in without_one(action.triples):
+                yield replace(pair, actions=(*actions[:index], replace(action, triples=triples), *actions[index + 1 :]))
+    yield from (replace(pair, static=fewer) for fewer in without_one(pair.static))
 
 
 def smaller_queries(query: Query) -> Iterator[Query]:
     for select in smaller_selects(query.select):
         yield replace(query, select=select).without_unused_windows()
+    if query.form is Form.DESCRIBE and len(query.described) > 1:
+        yield from (replace(query, described=fewer) for fewer in without_one(query.described))
+    if len(query.template) > 1:
+        yield from (replace(query, template=fewer) for fewer in without_one(query.template))
+    if query.from_graphs is not None or query.from_named is not None:
+        yield replace(query, from_graphs=None, from_named=None)
     options = query.options
     plainer = [
         replace(options, lateness=0),
@@ -74,18 +98,38 @@ def smaller_queries(query: Query) -> Iterator[Query]:
 
 def smaller_selects(select: Select) -> Iterator[Select]:
     for group in smaller_groups(select.where):
-        if any(True for _ in blocks(group)):
-            yield replace(select, where=group)
-    if select.limit is not None or select.offset is not None or select.order_by:
-        yield replace(select, limit=None, offset=None, order_by=())
-    if select.having is not None:
-        yield replace(select, having=None)
-    if select.distinct:
-        yield replace(select, distinct=False)
+        smaller = replace(select, where=group)
+        if any(isinstance(element, Block) for element in all_elements(smaller)):
+            yield smaller
+    plainer = [
+        replace(select, limit=None, offset=None, order_by=()),
+        replace(select, having=None),
+        replace(select, values=None),
+        replace(select, distinct=False),
+        replace(select, reduced=False),
+    ]
+    yield from (candidate for candidate in plainer if candidate != select)
+    for fewer in without_one(select.group_by):
+        yield replace(select, group_by=fewer)
     if len(select.projection) > 1:
-        for one in range(len(select.projection)):
-            fewer = select.projection[:one] + select.projection[one + 1 :]
+        for fewer in without_one(select.projection):
             yield replace(select, projection=fewer, order_by=(), limit=None, offset=None)
+    yield from selects_with_smaller_texts(select)
+
+
+def selects_with_smaller_texts(select: Select) -> Iterator[Select]:
+    if select.having is not None:
+        for text in smaller_texts(select.having):
+            yield replace(select, having=text)
+    for one, item in enumerate(select.projection):
+        for text in smaller_texts(item):
+            yield replace(select, projection=(*select.projection[:one], text, *select.projection[one + 1 :]))
+
+
+def without_one(items: tuple[Item, ...]) -> Iterator[tuple[Item, ...]]:
+    """All but one, in turn."""
+    for one in range(len(items)):
+        yield items[:one] + items[one + 1 :]
 
 
 def smaller_groups(group: Group) -> Iterator[Group]:
@@ -101,32 +145,89 @@ def smaller_groups(group: Group) -> Iterator[Group]:
 def smaller_elements(element: Element) -> Iterator[Element]:
     match element:
         case Block(window, patterns) if len(patterns) > 1:
-            for one in range(len(patterns)):
-                yield Block(window, patterns[:one] + patterns[one + 1 :])
-        case Exists(group) | Optional(group) | Minus(group):
-            for smaller in smaller_groups(group):
-                yield replace(element, group=smaller)
+            yield from (Block(window, fewer) for fewer in without_one(patterns))
+        case Exists(group) | Optional(group) | Minus(group) | Nested(group) | Scope(_, _, group):
+            yield from (replace(element, group=smaller) for smaller in smaller_groups(group))
+            if not isinstance(element, Nested):
+                yield Nested(group)
+        case Filter(text) | Bind(text):
+            yield from (replace(element, expression=smaller) for smaller in smaller_texts(text))
+        case Values(_, rows) if len(rows) > 1:
+            yield from (replace(element, rows=fewer) for fewer in without_one(rows))
         case Union(branches):
-            for one, branch in enumerate(branches):
-                for smaller in smaller_groups(branch):
-                    yield Union((*branches[:one], smaller, *branches[one + 1 :]))
+            yield from smaller_unions(branches)
         case SubSelect(select):
-            for smaller_select in smaller_selects(select):
-                yield SubSelect(smaller_select)
+            yield from map(SubSelect, smaller_selects(select))
+
+
+def smaller_unions(branches: tuple[Group, ...]) -> Iterator[Element]:
+    yield from map(Nested, branches)
+    for one, branch in enumerate(branches):
+        for smaller in smaller_groups(branch):
+            yield Union((*branches[:one], smaller, *branches[one + 1 :]))
+
+
+def smaller_texts(text: Text) -> Iterator[Text]:
+    """With smaller groups in it, or with calls and operators replaced by one of their arguments."""
+    parts = text.parts if isinstance(text, Parts) else (text,)
+    for index, part in enumerate(parts):
+        before, after = parts[:index], parts[index + 1 :]
+        if isinstance(part, Exists):
+            yield Parts((*before, "true", *after))
+            for group in smaller_groups(part.group):
+                yield Parts((*before, replace(part, group=group), *after))
+        elif isinstance(part, str):
+            for smaller in smaller_words(part):
+                yield Parts((*before, smaller, *after)) if isinstance(text, Parts) else smaller
+
+
+def smaller_words(text: str) -> Iterator[str]:
+    """The text with one bracket replaced by what stands in it, or by `true`."""
+    for start, end in brackets(text):
+        word = start
+        while word > 0 and (text[word - 1].isalnum() or text[word - 1] in "_:"):
+            word -= 1
+        inner = text[start + 1 : end]
+        for smaller in (*comma_parts(inner), "1", "true"):
+            if len(smaller) + 2 < end + 1 - word:
+                yield f"{text[:word]}({smaller}){text[end + 1 :]}"
+
+
+def brackets(text: str) -> list[tuple[int, int]]:
+    """Where brackets open and close, the longest first."""
+    found, opened = [], []
+    for index, letter in enumerate(text):
+        if letter == "(":
+            opened.append(index)
+        elif letter == ")" and opened:
+            found.append((opened.pop(), index))
+    return sorted(found, key=lambda span: span[0] - span[1])
+
+
+def comma_parts(text: str) -> list[str]:
+    """The arguments between commas that are in no bracket."""
+    depth, parts = 0, [""]
+    for letter in text:
+        depth += (letter == "(") - (letter == ")")
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts
 
 
 def case_text(pair: Pair, expected: Sequence[Answer], found: Sequence[Answer] | str) -> str:
     """The pair as text: query, options, what happened, what was to come and what came."""
     options = pair.query.options
-    lines = [f"# seed {pair.seed}", f"# plain: {pair.query.plain_text()}"]
-    lines += ["query", *(f"  {line}" for line in pair.query.streaming_text().splitlines())]
+    lines = [f"# seed {pair.seed}", f"# plain: {plain_text(pair.query)}"]
+    lines += ["query", *(f"  {line}" for line in streaming_text(pair.query).splitlines())]
     lines.append(
         f"options report={options.report.text()} tick={options.tick.value} r2s={options.r2s.value}"
         f" semantics={'bag' if options.bag else 'set'} t0={options.t0}"
         f" bounds={'(]' if options.closed_right else '[)'} partial={str(options.partial).lower()}"
-        f" lateness={options.lateness}"
+        f" lateness={options.lateness} default={pair.query.default_window}"
     )
-    lines += [f"static   {triple_text(triple)}" for triple in pair.static]
+    lines += [f"static   {graph_text(graph)}{triple_text(triple)}" for graph, triple in pair.static]
     lines += [action_text(action) for action in pair.actions]
     lines += ["expect", *(answer_text(answer) for answer in expected), "found"]
     lines += [found] if isinstance(found, str) else [answer_text(answer) for answer in found]
@@ -135,12 +236,18 @@ def case_text(pair: Pair, expected: Sequence[Answer], found: Sequence[Answer] | 
 
 def action_text(action: Action) -> str:
     match action:
-        case Push(stream, at, triples):
-            return f"at {at:<6} {stream.rsplit('/', 1)[-1]} " + " ; ".join(map(triple_text, triples))
+        case Push(stream, at, triples, graph):
+            return f"at {at:<6} {stream.rsplit('/', 1)[-1]} {graph_text(graph)}" + " ; ".join(map(triple_text, triples))
+        case Static(change, graph, triples):
+            return f"{change.value} {graph_text(graph)}" + " ; ".join(map(triple_text, triples))
         case Advance(at, stream):
             return f"advance {at} {'' if stream is None else stream.rsplit('/', 1)[-1]}".rstrip()
         case Close():
             return "close"
+
+
+def graph_text(graph: str | None) -> str:
+    return "" if graph is None else f"in {graph.rsplit('/', 1)[-1]}: "
 
 
 def answer_text(answer: Answer) -> str:

@@ -5,7 +5,7 @@ Every function takes all events accepted so far and looks at each of them; nothi
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 from whorl_oracle.model import (
     AllSoFar,
@@ -21,23 +21,25 @@ from whorl_oracle.model import (
     Triples,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-class Occurrence(NamedTuple):
-    """A triple, the number of the event it came with, its time and the name of its graph."""
-
-    triple: Triple
-    number: int
-    at: int = 0
-    graph: str | None = None
+# The occurrences in a window: (triple, number of the event it came with).
+Content = tuple[tuple[Triple, int], ...]
 
 
-# The occurrences in a window.
-Content = tuple[Occurrence, ...]
+class Reading(dict[str, Content]):
+    """What is read at an instant: the content of each window, by window name; events by number."""
+
+    def __init__(self, contents: dict[str, Content], at: int = 0, events: Sequence[Event] = ()) -> None:
+        super().__init__(contents)
+        self.at = at
+        self.events = events
 
 
 def occurrences(events: list[Event]) -> Content:
     """Every triple of every event, in order."""
-    return tuple(Occurrence(triple, event.number, event.at, event.graph) for event in events for triple in event.triples)
+    return tuple((triple, event.number) for event in events for triple in event.triples)
 
 
 def between(events: list[Event], first: int, end: int) -> Content:
