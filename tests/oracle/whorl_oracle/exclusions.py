@@ -32,7 +32,7 @@ EXCLUSIONS: dict[str, str] = {
     "RAND(), UUID(), STRUUID(), BNODE()": "only their types and lengths are determined",
     "alternatives and negated sets in paths": "pyoxigraph gives each pair once; paths.py takes paths apart",
     "lateness over windows by count": (
-        "an event behind the watermark is counted at the next evaluation, and the contract leaves open which instant that"
+        "an event behind the watermark is counted at the next evaluation; the contract leaves open which instant that"
         " is where nothing else would be read"
     ),
     "bag windows under WINDOW ?w and graphs of events": (
