@@ -164,8 +164,11 @@ def test_other_threads_run_while_the_engine_works(engine: Engine) -> None:
 @pytest.mark.skipif(os.name == "nt", reason="signals to one process work otherwise there")
 def test_control_c_interrupts_a_long_push() -> None:
     script = textwrap.dedent("""
+        import signal
         import pyarrow as pa
         from whorl import Engine
+        # Where the tests run in the background, the signal is ignored, and Python respects that.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         engine = Engine()
         engine.declare_stream("http://ex/s")
         n = 200_000
