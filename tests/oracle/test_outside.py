@@ -37,7 +37,10 @@ def test_engine_and_oracle_agree(seeds: range) -> None:
 
 @pytest.mark.long
 @pytest.mark.timeout(7200)
-@pytest.mark.skipif(not long_campaign() or "WHORL_SEEDS" in os.environ, reason="runs in make test-all")
+@pytest.mark.skipif(
+    not long_campaign() or "WHORL_SEEDS" in os.environ,
+    reason="runs in make test-all; WHORL_SEEDS asks for other seeds instead",
+)
 def test_long_campaign() -> None:
     """On all cores; the seeds of every day come first."""
     findings = [finding for _, tally in campaign(range(EVERYDAY, LONG)) for finding in tally.findings]

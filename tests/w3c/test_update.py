@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import pyoxigraph as ox
 import pytest
-from update_suite import BASE, Entry, load_suite
 from whorl import Engine, QuerySyntaxError, WhorlError
+from whorl_w3c.suite import ARCHIVE, BASE, load_suite
+from whorl_w3c.updates import Update, dataset, updates
 
 SUITE = load_suite()
-ENTRIES = [] if SUITE is None else SUITE.entries()
+ENTRIES = [] if SUITE is None else updates(SUITE)
 
 # The requests that are well formed and refused on purpose, with the code that says so.
 LOAD = "unsupported.load: the engine opens no sockets, so there is nothing to load from"
@@ -23,10 +24,7 @@ REFUSED = {
     "syntax-update-1/test_37": LOAD,
 }
 
-pytestmark = pytest.mark.skipif(
-    SUITE is None,
-    reason="the W3C tests are not here: neither ../shared/data/w3c/rdf-tests.tar.gz nor below $WHORL_TEST_DATA",
-)
+pytestmark = pytest.mark.skipif(SUITE is None, reason=f"{ARCHIVE} is not there; WHORL_TEST_DATA says where data is")
 
 
 def named(kind: str) -> pytest.MarkDecorator:
@@ -34,29 +32,29 @@ def named(kind: str) -> pytest.MarkDecorator:
 
 
 def content(engine: Engine) -> ox.Dataset:
-    dataset = ox.Dataset()
+    found = ox.Dataset()
     for name in engine.graphs():
         graph = ox.DefaultGraph() if name is None else ox.NamedNode(name)
         for subject, predicate, obj in engine.graph(name, terms="pyoxigraph"):
-            dataset.add(ox.Quad(subject, predicate, obj, graph))
-    return dataset
+            found.add(ox.Quad(subject, predicate, obj, graph))
+    return found
 
 
-def canonical(dataset: ox.Dataset) -> ox.Dataset:
-    dataset.canonicalize(ox.CanonicalizationAlgorithm.UNSTABLE)
-    return dataset
+def canonical(graphs: ox.Dataset) -> ox.Dataset:
+    graphs.canonicalize(ox.CanonicalizationAlgorithm.UNSTABLE)
+    return graphs
 
 
 @named("evaluation")
-def test_the_graphs_are_as_the_request_makes_them(entry: Entry) -> None:
+def test_the_graphs_are_as_the_request_makes_them(entry: Update) -> None:
     assert SUITE is not None
     engine = Engine()
-    engine.load(None, ox.serialize(SUITE.dataset(entry.before), format=ox.RdfFormat.N_QUADS) or b"", "nquads")
+    engine.load(None, ox.serialize(dataset(SUITE, entry.before), format=ox.RdfFormat.N_QUADS) or b"", "nquads")
     engine.update(SUITE.content(entry.request).decode(), base_iri=BASE + entry.request)
-    assert canonical(content(engine)) == canonical(SUITE.dataset(entry.after))
+    assert canonical(content(engine)) == canonical(dataset(SUITE, entry.after))
 
 
-def outcome(entry: Entry) -> str:
+def outcome(entry: Update) -> str:
     """The code of the error, or nothing."""
     assert SUITE is not None
     try:
@@ -67,14 +65,14 @@ def outcome(entry: Entry) -> str:
 
 
 @named("positive")
-def test_a_good_request_is_taken(entry: Entry) -> None:
+def test_a_good_request_is_taken(entry: Update) -> None:
     # The engine is empty: what is not there cannot be cleared or moved.
     expected = [REFUSED[entry.id].partition(":")[0]] if entry.id in REFUSED else ["", "graph.unknown"]
     assert outcome(entry) in expected
 
 
 @named("negative")
-def test_a_bad_request_is_refused_with_its_place(entry: Entry) -> None:
+def test_a_bad_request_is_refused_with_its_place(entry: Update) -> None:
     assert SUITE is not None
     with pytest.raises(QuerySyntaxError) as refused:
         Engine().update(SUITE.content(entry.request).decode(), base_iri=BASE + entry.request)

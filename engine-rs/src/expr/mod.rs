@@ -1,9 +1,9 @@
 //! FILTER and BIND: expressions compiled once, evaluated on mappings of `TermId`s.
 //!
 //! In: a row of ids. Out: an id, or `None`: an error is "no value", never an `Err`. Results are the
-//! terms the reference evaluator (spareval) gives, lexical form included; so a computed
-//! value is written in canonical form, and a term passed through (a variable, or `COALESCE` and `IF`
-//! over variables and constants) is kept as it is.
+//! terms the reference evaluator (spareval) gives, but where the W3C tests know better: a computed
+//! value is written in canonical form, a term passed through (a variable, or `COALESCE` and `IF`
+//! over variables and constants) is kept as it is, and `STR` and `DATATYPE` ask for that term.
 //!
 //! What stays true: evaluation reads no clock and draws no random number, it interns nothing but
 //! its result, and no string it makes is longer than 1 MiB. Inlined numbers, booleans and

@@ -56,44 +56,48 @@ pub(super) fn free(pattern: &GraphPattern) -> Vars {
     vars
 }
 
+/// The patterns directly inside a pattern, by reference or to be changed: one list for both.
+macro_rules! inner_patterns {
+    ($pattern:expr) => {
+        match $pattern {
+            GraphPattern::Bgp { .. } | GraphPattern::Path { .. } | GraphPattern::Values { .. } => vec![],
+            GraphPattern::Join { left, right }
+            | GraphPattern::LeftJoin { left, right, .. }
+            | GraphPattern::Union { left, right }
+            | GraphPattern::Minus { left, right } => vec![left, right],
+            GraphPattern::Filter { inner, .. }
+            | GraphPattern::Graph { inner, .. }
+            | GraphPattern::Extend { inner, .. }
+            | GraphPattern::OrderBy { inner, .. }
+            | GraphPattern::Project { inner, .. }
+            | GraphPattern::Distinct { inner }
+            | GraphPattern::Reduced { inner }
+            | GraphPattern::Slice { inner, .. }
+            | GraphPattern::Group { inner, .. }
+            | GraphPattern::Service { inner, .. } => vec![inner],
+        }
+    };
+}
+
 pub(super) fn children(pattern: &GraphPattern) -> Vec<&GraphPattern> {
-    match pattern {
-        GraphPattern::Bgp { .. } | GraphPattern::Path { .. } | GraphPattern::Values { .. } => vec![],
-        GraphPattern::Join { left, right }
-        | GraphPattern::LeftJoin { left, right, .. }
-        | GraphPattern::Union { left, right }
-        | GraphPattern::Minus { left, right } => vec![left, right],
-        GraphPattern::Filter { inner, .. }
-        | GraphPattern::Graph { inner, .. }
-        | GraphPattern::Extend { inner, .. }
-        | GraphPattern::OrderBy { inner, .. }
-        | GraphPattern::Project { inner, .. }
-        | GraphPattern::Distinct { inner }
-        | GraphPattern::Reduced { inner }
-        | GraphPattern::Slice { inner, .. }
-        | GraphPattern::Group { inner, .. }
-        | GraphPattern::Service { inner, .. } => vec![inner],
-    }
+    inner_patterns!(pattern)
 }
 
 pub(super) fn children_mut(pattern: &mut GraphPattern) -> Vec<&mut GraphPattern> {
-    match pattern {
-        GraphPattern::Bgp { .. } | GraphPattern::Path { .. } | GraphPattern::Values { .. } => vec![],
-        GraphPattern::Join { left, right }
-        | GraphPattern::LeftJoin { left, right, .. }
-        | GraphPattern::Union { left, right }
-        | GraphPattern::Minus { left, right } => vec![left, right],
-        GraphPattern::Filter { inner, .. }
-        | GraphPattern::Graph { inner, .. }
-        | GraphPattern::Extend { inner, .. }
-        | GraphPattern::OrderBy { inner, .. }
-        | GraphPattern::Project { inner, .. }
-        | GraphPattern::Distinct { inner }
-        | GraphPattern::Reduced { inner }
-        | GraphPattern::Slice { inner, .. }
-        | GraphPattern::Group { inner, .. }
-        | GraphPattern::Service { inner, .. } => vec![inner],
+    inner_patterns!(pattern)
+}
+
+/// The children of a pattern, and the patterns of EXISTS in its own expressions.
+pub(super) fn children_and_exists(pattern: &GraphPattern) -> Vec<&GraphPattern> {
+    let mut patterns = children(pattern);
+    for expression in expressions(pattern) {
+        visit_expression(expression, &mut |e| {
+            if let Expression::Exists(pattern) = e {
+                patterns.push(pattern);
+            }
+        });
     }
+    patterns
 }
 
 /// The expressions of this node alone.

@@ -100,18 +100,10 @@ impl Translator<'_> {
             let inside = self.inside_graph(name, dataset);
             return inside.window().is_none() && self.family(name).is_none() && self.is_steady(inner, &inside);
         }
-        let mut patterns = children(pattern);
-        for expression in expressions(pattern) {
-            scope::visit_expression(expression, &mut |e| {
-                if let Expression::Exists(pattern) = e {
-                    patterns.push(pattern);
-                }
-            });
-        }
         let reads_stream = reads_triples(pattern) && self.is_streaming(dataset);
         !reads_stream
             && !expressions(pattern).into_iter().any(is_volatile)
-            && patterns.into_iter().all(|part| self.is_steady(part, dataset))
+            && scope::children_and_exists(pattern).into_iter().all(|part| self.is_steady(part, dataset))
     }
 
     fn is_streaming(&self, dataset: &Dataset) -> bool {
@@ -411,15 +403,7 @@ impl Translator<'_> {
                 return true;
             }
         }
-        let mut patterns = children(pattern);
-        for expression in expressions(pattern) {
-            scope::visit_expression(expression, &mut |e| {
-                if let Expression::Exists(pattern) = e {
-                    patterns.push(pattern);
-                }
-            });
-        }
-        patterns.into_iter().any(|part| self.names_parts_of_windows(part, &inside))
+        scope::children_and_exists(pattern).into_iter().any(|part| self.names_parts_of_windows(part, &inside))
     }
 
     pub(super) fn reevaluated(&mut self, pattern: &GraphPattern, dataset: &Dataset, reason: &'static str) -> Planned {
