@@ -13,7 +13,7 @@ TYPE_BASE = "urn:whorl:problem:"
 MEDIA_TYPE = "application/problem+json"
 
 
-class Problem(Exception):
+class Problem(Exception):  # noqa: N818 - the word of RFC 9457
     """An answer that says what is wrong: a slug for programs, a sentence for people, and what to do."""
 
     def __init__(
