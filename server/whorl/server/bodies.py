@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, TypeVar
 import orjson
 from pydantic import BaseModel, ValidationError
 
-from .errors import Problem
-from .media import JSON, text_type_of
+from whorl.server.errors import Problem
+from whorl.server.media import JSON, text_type_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from starlette.requests import Request
 
-    from .settings import Settings
+    from whorl.server.settings import Settings
 
 INFLATE_RATIO_MAX = 20
 # Short repetitive bodies may beat the ratio; they harm nobody.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .errors import Problem
+from whorl.server.errors import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,6 +36,8 @@ INGEST_FORMATS: dict[str, str] = {
     "application/jsonl": "ndjson",
     ARROW: "arrow",
 }
+# Bodies whose events carry their own time can wait for a commit.
+STAGE_FORMATS: dict[str, str] = {"application/n-quads": "nquads", ARROW: "arrow", NDJSON: "ndjson"}
 
 # Formats that are written. The first is the default.
 GRAPH_ANSWERS: dict[str, str] = {

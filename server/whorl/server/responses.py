@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from starlette.responses import Response, StreamingResponse
 
-from . import errors
+from whorl.server import errors
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send

@@ -21,14 +21,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from .errors import Problem
+from whorl.server.errors import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from starlette.requests import HTTPConnection
 
-    from .settings import Settings
+    from whorl.server.settings import Settings
 
 Scope = Literal["ingest", "subscribe", "register", "admin"]
 SCOPES: frozenset[Scope] = frozenset(get_args(Scope))
@@ -149,30 +149,31 @@ class Tokens:
         self.records = records
 
 
-def authorize(connection: HTTPConnection, scope: Scope) -> Principal:
-    """The caller of a request or WebSocket, who must have the scope.
+def authorize(connection: HTTPConnection, *scopes: Scope) -> Principal:
+    """The caller of a request or WebSocket, who must have one of the scopes; without scopes, be anybody known.
 
     A connection without `Authorization` and `?ticket=` is refused; a WebSocket that sends its token in
     `connection_init` uses `authorize_token` instead.
     """
     tokens: Tokens = connection.app.state.tokens
-    return require(_caller(connection, tokens), scope)
+    return require(_caller(connection, tokens), *scopes)
 
 
-def authorize_token(tokens: Tokens, token: str | None, scope: Scope) -> Principal:
-    """The caller who says this token, who must have the scope."""
+def authorize_token(tokens: Tokens, token: str | None, *scopes: Scope) -> Principal:
+    """The caller who says this token, who must have one of the scopes."""
     if tokens.anonymous:
         return ANONYMOUS
     if token is None:
         raise unauthenticated("a token is needed")
-    return require(tokens.authenticate(token), scope)
+    return require(tokens.authenticate(token), *scopes)
 
 
-def require(principal: Principal, scope: Scope) -> Principal:
-    """The caller, if it has the scope."""
-    if not principal.may(scope):
+def require(principal: Principal, *scopes: Scope) -> Principal:
+    """The caller, if it has one of the scopes."""
+    if scopes and not any(principal.may(scope) for scope in scopes):
         hint = "use a token with this scope; an admin makes one by POST /tokens"
-        raise Problem("forbidden", 403, f"this needs the scope '{scope}'", hint=hint, scope=scope)
+        named = " or ".join(f"'{scope}'" for scope in scopes)
+        raise Problem("forbidden", 403, f"this needs the scope {named}", hint=hint, scopes=list(scopes))
     return principal
 
 

@@ -14,13 +14,13 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 
-from ..errors import Problem
-from ..responses import problem_response
+from whorl.server.errors import Problem
+from whorl.server.responses import problem_response
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from ..settings import Settings
+    from whorl.server.settings import Settings
 
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _WILDCARDS = frozenset({"0.0.0.0", "::", "[::]"})  # noqa: S104 - compared with, not listened on

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..errors import Problem
+from whorl.server.errors import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-import time
 from datetime import datetime, timedelta, timezone
 
-from ..errors import Problem
+from whorl.server.errors import Problem
 
 # Years 0001 to 9999, as a dateTime can say them.
 MS_MIN = -62_135_596_800_000
@@ -21,11 +20,6 @@ _ISO = re.compile(
     r"P(?:(?P<d>\d{1,6})D)?(?:T(?:(?P<h>\d{1,8})H)?(?:(?P<m>\d{1,9})M)?(?:(?P<s>\d{1,12}(?:\.\d{1,3})?)S)?)?"
 )
 _UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-
-
-def now_ms() -> int:
-    """The clock, in milliseconds since 1970."""
-    return time.time_ns() // 1_000_000
 
 
 def parse_instant(text: str) -> int:
