@@ -305,6 +305,10 @@ class Rings:
         """All rings, for metrics."""
         return iter(tuple(self._rings.values()))
 
+    def subscribers(self) -> dict[str, int]:
+        """How many read each query."""
+        return {name: len(ring.readers) for name, ring in self._rings.items()}
+
     @property
     def connected(self) -> int:
         """How many readers are connected."""

@@ -73,6 +73,10 @@ class Conversation(Protocol):
 
     close: Close | None
 
+    @property
+    def caller_id(self) -> str:
+        """Who is at the other end."""
+
     def receive(self, text: str) -> list[Effect]:
         """A frame has come."""
 
@@ -135,6 +139,11 @@ class _Connection:
             frames.append(frame)
             size += len(frame)
         return frames
+
+    @property
+    def caller_id(self) -> str:
+        """Who is at the other end."""
+        return ""
 
     def drops(self) -> list[Effect]:
         """Unnamed queries whose subscription has ended since the last call."""
@@ -236,6 +245,11 @@ class Session(_Connection):
         self._pending: dict[str, Wish | None] = {}
         self._dropped: list[Effect] = []
         self._began_at = self._heartbeat_at = clock()
+
+    @property
+    def caller_id(self) -> str:
+        """Who is at the other end."""
+        return "" if self._principal is None else self._principal.id
 
     # ---- frames in ----
 

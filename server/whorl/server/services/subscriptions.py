@@ -10,12 +10,13 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from whorl.server.errors import Problem
 from whorl.server.services import messages
-from whorl.server.services.rings import Cursor, Envelope, Gap, Ring, Start
+from whorl.server.services.rings import Envelope, Gap, Ring, Start
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from whorl.server.errors import Problem
 
 Overflow = Literal["disconnect", "drop-oldest", "latest"]
 SLOW_READER = 1013
@@ -89,7 +90,7 @@ class PlainVoice(Voice):
     def subscribed(self, ring: Ring, start_seq: int) -> str | None:
         """Nothing: results speak for themselves."""
         del ring, start_seq
-        return None  # noqa: RET501 - the type says that others answer
+        return None
 
     def result(self, text: str) -> str:
         """The envelope."""
@@ -106,7 +107,7 @@ class PlainVoice(Voice):
     def complete(self, reason: str | None) -> str | None:
         """Nothing: the connection closes."""
         del reason
-        return None  # noqa: RET501 - the type says that others answer
+        return None
 
 
 class Subscription:
@@ -233,13 +234,3 @@ class Subscription:
     def is_spent(self) -> bool:
         """Whether it has ended and said so."""
         return self.is_over and not self._notes
-
-
-def cursor_of(ring: Ring, after: str | None, start: Start) -> Cursor:
-    """A cursor for a reader that cannot be told of a gap: a token outside the ring is refused."""
-    cursor, gap = ring.cursor(after, start)
-    if gap is not None:
-        detail = f"results after token '{after}' are no longer kept"
-        members = {**gap.members(), "earliest": ring.token(ring.first_seq - 1)}
-        raise Problem("token-expired", 410, detail, hint="go on after the token in 'earliest'", **members)
-    return cursor
