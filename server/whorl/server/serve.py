@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 
 import orjson
 import uvicorn
+import uvloop
 
 from whorl.server.app import create_app
 from whorl.server.security import Tokens, check_exposure
+from whorl.server.sockets import Server, SocketProtocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,29 +44,25 @@ def serve(settings: Settings, on_ready: Callable[[str], None] | None = None) -> 
     listening = _listen(settings)
     address = _address(settings, listening)
     app = create_app(settings, tokens)
-    server = _Server(_config(settings, app), app, lambda: (on_ready or _print_ready)(_ready_text(address, tokens)))
-    with listening:
-        asyncio.run(server.serve(sockets=[listening]), loop_factory=_loop_factory())
+    server = _Server(_config(settings, app), lambda: (on_ready or _print_ready)(_ready_text(address, tokens)))
+    server.rings = app.state.rings
+    with listening, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(server.serve(sockets=[listening]))
     if not server.started:
         raise StartError("the server did not start; its log says why")
 
 
-class _Server(uvicorn.Server):
-    """uvicorn, which says when it is ready, and lets subscribers go before it waits for them."""
+class _Server(Server):
+    """A server that says when it is ready."""
 
-    def __init__(self, config: uvicorn.Config, app: FastAPI, on_started: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, on_started: Callable[[], None]) -> None:
         super().__init__(config)
-        self._app = app
         self._on_started = on_started
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
             self._on_started()
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        await self._app.state.rings.stopped()
-        await super().shutdown(sockets)
 
 
 def _config(settings: Settings, app: FastAPI) -> uvicorn.Config:
@@ -73,7 +71,7 @@ def _config(settings: Settings, app: FastAPI) -> uvicorn.Config:
         # Pinned: limits on queues and sizes hold for these implementations.
         loop="uvloop",
         http="httptools",
-        ws="websockets-sansio",
+        ws=SocketProtocol,
         ws_max_size=settings.message_bytes_max,
         ws_max_queue=_WS_QUEUE,
         ws_per_message_deflate=False,
@@ -126,12 +124,6 @@ def _ready_text(address: str, tokens: Tokens) -> str:
 def _print_ready(address: str) -> None:
     sys.stdout.write(f"whorl is ready: {address}\n")
     sys.stdout.flush()
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
-    import uvloop
-
-    return uvloop.new_event_loop
 
 
 # ---- logging ----

@@ -1,5 +1,7 @@
 """How the server is: alive, ready, and in numbers."""
 
+import asyncio
+
 from fastapi import APIRouter
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
@@ -45,4 +47,5 @@ async def metrics(_: Anybody, runtime: TheRuntime, rings: TheRings) -> Response:
 @router.get("/openapi.json", summary="This description", responses=problems())
 async def description(request: Request, _: Anybody) -> Response:
     """The API as OpenAPI."""
-    return JsonResponse(request.app.openapi())
+    # Made once; it takes long enough to be noticed by others on the event loop.
+    return JsonResponse(await asyncio.to_thread(request.app.openapi))
