@@ -69,7 +69,12 @@ _EXAMPLES = {
     openapi_extra=json_body(schemas.StreamSettings, {"lateness": "10s", "time": "event"}, required=False),
 )
 async def declare(
-    request: Request, iri: StreamIri, _: Registrar, runtime: TheRuntime, ingest: TheIngest, settings: TheSettings
+    request: Request,
+    _: Registrar,
+    iri: StreamIri,
+    runtime: TheRuntime,
+    ingest: TheIngest,
+    settings: TheSettings,
 ) -> Response:
     """Declare a stream. Saying the same again is harmless; other settings for a stream that is there are refused."""
     wanted = await read_json(request, schemas.StreamSettings, settings.query_bytes_max, optional=True)
@@ -107,7 +112,7 @@ async def list_streams(request: Request, _: Anybody, runtime: TheRuntime, ingest
     response_model=schemas.StreamDocument,
     responses={200: text_answer("the stream", media.TURTLE), **problems(400, 404, 406)},
 )
-async def get_stream(request: Request, iri: StreamIri, _: Anybody, runtime: TheRuntime, ingest: TheIngest) -> Response:
+async def get_stream(request: Request, _: Anybody, iri: StreamIri, runtime: TheRuntime, ingest: TheIngest) -> Response:
     """A stream and what has happened on it; in Turtle its VoCaLS descriptor."""
     wanted = media.negotiate(request.headers.get("accept"), (media.JSON, media.TURTLE))
     found = await runtime.read(lambda core: descriptors.stream(core, iri, ingest))
@@ -118,8 +123,8 @@ async def get_stream(request: Request, iri: StreamIri, _: Anybody, runtime: TheR
 
 @router.delete("/streams/{iri}", summary="Delete a stream", status_code=204, responses=problems(400, 404, 409))
 async def delete(
-    iri: StreamIri,
     _: Registrar,
+    iri: StreamIri,
     runtime: TheRuntime,
     ingest: TheIngest,
     *,
@@ -147,8 +152,8 @@ async def delete(
 )
 async def push(
     request: Request,
-    iri: StreamIri,
     _: Ingester,
+    iri: StreamIri,
     at: EventTime,
     producer: ProducerPlace,
     ingest: TheIngest,
@@ -184,7 +189,11 @@ async def push(
     openapi_extra=json_body(schemas.WatermarkRequest, {"t": 10_000}),
 )
 async def advance(
-    request: Request, iri: StreamIri, _: Ingester, runtime: TheRuntime, settings: TheSettings
+    request: Request,
+    _: Ingester,
+    iri: StreamIri,
+    runtime: TheRuntime,
+    settings: TheSettings,
 ) -> Response:
     """No event before `t` is to come: windows that end there report."""
     wanted = await read_json(request, schemas.WatermarkRequest, settings.query_bytes_max)
@@ -192,7 +201,7 @@ async def advance(
 
 
 @router.post("/streams/{iri}/close", summary="End a stream", responses=problems(400, 404, 409))
-async def close(iri: StreamIri, _: Ingester, runtime: TheRuntime) -> Response:
+async def close(_: Ingester, iri: StreamIri, runtime: TheRuntime) -> Response:
     """No event is to come at all: its windows report what they still hold, and it holds nobody back."""
     return JsonResponse(await runtime.run(c.CloseStream(iri)))
 
@@ -214,8 +223,8 @@ async def close(iri: StreamIri, _: Ingester, runtime: TheRuntime) -> Response:
 )
 async def set_mapping(
     request: Request,
-    iri: StreamIri,
     _: Registrar,
+    iri: StreamIri,
     runtime: TheRuntime,
     settings: TheSettings,
     time_column: Annotated[str, Query(alias="timeColumn", min_length=1, max_length=256)] = "t",
@@ -236,7 +245,7 @@ async def set_mapping(
     response_model=schemas.MappingDocument,
     responses=problems(400, 404),
 )
-async def get_mapping(iri: StreamIri, _: Anybody, runtime: TheRuntime) -> Response:
+async def get_mapping(_: Anybody, iri: StreamIri, runtime: TheRuntime) -> Response:
     """How rows of this stream become triples."""
     entry = await runtime.read(lambda core: core.stream(iri))
     if entry.mapping is None:
@@ -247,7 +256,7 @@ async def get_mapping(iri: StreamIri, _: Anybody, runtime: TheRuntime) -> Respon
 @router.delete(
     "/streams/{iri}/mapping", summary="Take the mapping away", status_code=204, responses=problems(400, 404, 409)
 )
-async def delete_mapping(iri: StreamIri, _: Registrar, runtime: TheRuntime) -> Response:
+async def delete_mapping(_: Registrar, iri: StreamIri, runtime: TheRuntime) -> Response:
     """Rows are no longer mapped; bodies with the columns s, p, o stay readable."""
     await runtime.run(c.SetMapping(iri, None, "t"))
     return Response(status_code=204)
@@ -260,7 +269,7 @@ async def delete_mapping(iri: StreamIri, _: Registrar, runtime: TheRuntime) -> R
     responses={201: {"description": "kept", "model": schemas.Staged}, **problems(400, 404, 408, 413, 415)},
     openapi_extra=bodies({name: _EXAMPLES[name] for name in (media.ARROW, "application/n-quads")}),
 )
-async def stage(request: Request, iri: StreamIri, _: Ingester, runtime: TheRuntime, settings: TheSettings) -> Response:
+async def stage(request: Request, _: Ingester, iri: StreamIri, runtime: TheRuntime, settings: TheSettings) -> Response:
     """Store a body where nobody sees it, until a commit names its token or it expires."""
     form = media.format_of(request.headers.get("content-type"), media.STAGE_FORMATS)
     body = await read_body(request, settings.body_bytes_max)
@@ -274,7 +283,7 @@ async def stage(request: Request, iri: StreamIri, _: Ingester, runtime: TheRunti
     responses=problems(400, 404, 408, 409, 413, 415, 422),
     openapi_extra=json_body(schemas.CommitRequest, {"producer": "job-1", "batch": 7, "tokens": ["…"]}),
 )
-async def commit(request: Request, iri: StreamIri, _: Ingester, ingest: TheIngest, settings: TheSettings) -> Response:
+async def commit(request: Request, _: Ingester, iri: StreamIri, ingest: TheIngest, settings: TheSettings) -> Response:
     """The staged bodies become events at once, in the order of their times; a repeated batch changes nothing."""
     wanted = await read_json(request, schemas.CommitRequest, settings.message_bytes_max)
     reply = await ingest.commit(iri, wanted.producer, wanted.batch, tuple(wanted.tokens), wanted.watermark)
