@@ -21,6 +21,8 @@ pub enum EngineError {
         "stream <{stream}> is written by a query and takes no other events (hint: push to the streams the query reads)"
     )]
     StreamIsOutput { stream: String },
+    #[error("stream <{stream}> is read by a query (hint: unregister the queries that read it first)")]
+    StreamInUse { stream: String },
     #[error("another query writes the stream <{stream}> already (hint: register this one under another name)")]
     OutputTaken { stream: String },
     #[error(
@@ -74,6 +76,7 @@ impl EngineError {
             Self::UnknownStream { .. } => "stream.unknown",
             Self::StreamExistsDifferently { .. } => "stream.exists_differently",
             Self::StreamIsOutput { .. } => "stream.output",
+            Self::StreamInUse { .. } => "stream.in_use",
             Self::OutputTaken { .. } => "query.output_taken",
             Self::Cycle { .. } => "query.cycle",
             Self::BadIri { .. } => "iri.invalid",

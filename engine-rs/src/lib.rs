@@ -41,6 +41,7 @@ pub use parse::{
 };
 pub use plan::{PlanError, Retraction};
 pub use sink::{Answered, QueryResult, Rows, bindings_json, envelope_json, graph_ntriples};
+pub use spargebra::algebra::QueryDataset;
 pub use time::{Span, Timestamp};
 pub use window::WindowBounds;
 

@@ -5,15 +5,15 @@
 
 use std::sync::Mutex;
 
-use oxrdf::{GraphName, Triple};
+use oxrdf::{GraphName, NamedNode, Triple};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use pyo3_arrow::PyTable;
 use pyo3_arrow::input::AnyRecordBatch;
 use whorl_engine::{
-    EngineError, EngineOptions, IngestReport, ParseOptions, Probing, QueryId, Span, StreamOptions, Timestamp,
-    UpdateReport,
+    EngineError, EngineOptions, IngestReport, ParseOptions, Probing, QueryDataset, QueryId, Span, StreamOptions,
+    Timestamp, UpdateReport,
 };
 
 use crate::arrow::{ArrowEvent, read_batch, write_batch};
@@ -190,9 +190,38 @@ impl Engine {
         enter(py, &self.inner, |engine| engine.drop_graph(graph)).map(updated)
     }
 
-    #[pyo3(signature = (text, base_iri=None))]
-    fn update(&self, py: Python<'_>, text: &str, base_iri: Option<&str>) -> PyResult<Updated> {
-        enter(py, &self.inner, |engine| engine.update(text, base_iri)).map(updated)
+    /// The graphs are the dataset of every WHERE, as the SPARQL protocol has them.
+    #[pyo3(signature = (text, base_iri=None, *, default_graphs=None, named_graphs=None))]
+    fn update(
+        &self,
+        py: Python<'_>,
+        text: &str,
+        base_iri: Option<&str>,
+        default_graphs: Option<Vec<String>>,
+        named_graphs: Option<Vec<String>>,
+    ) -> PyResult<Updated> {
+        let nodes = |graphs: Option<Vec<String>>| -> PyResult<Vec<NamedNode>> {
+            graphs.unwrap_or_default().iter().map(|graph| named_node(graph)).collect()
+        };
+        let (default, named) = (nodes(default_graphs)?, nodes(named_graphs)?);
+        let is_given = !default.is_empty() || !named.is_empty();
+        let using = is_given.then(|| QueryDataset { default, named: Some(named) });
+        enter(py, &self.inner, |engine| engine.update_using(text, base_iri, using.as_ref())).map(updated)
+    }
+
+    /// The watermark of a stream; None before its first event.
+    fn watermark(&self, py: Python<'_>, stream: &str) -> PyResult<Option<i64>> {
+        Ok(enter(py, &self.inner, |engine| engine.watermark(stream))?.map(Timestamp::as_millis))
+    }
+
+    /// The queries with results to take, and those that have failed.
+    fn waiting(&self, py: Python<'_>) -> PyResult<Vec<u64>> {
+        let waiting = enter(py, &self.inner, |engine| Ok::<_, EngineError>(engine.waiting()))?;
+        Ok(waiting.into_iter().map(|query| query.0).collect())
+    }
+
+    fn drop_stream(&self, py: Python<'_>, stream: &str) -> PyResult<()> {
+        enter(py, &self.inner, |engine| engine.drop_stream(stream))
     }
 
     /// The graphs with their sizes; the default graph is None and comes first.

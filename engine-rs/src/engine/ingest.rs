@@ -32,6 +32,11 @@ impl Engine {
         match self.stream_at(iri) {
             None => self.streams.push(Stream::new(node, None, options)),
             Some(at) if self.streams[at].options == options => {}
+            // Nothing has happened under the old settings.
+            Some(at) if self.streams[at].is_pristine() => {
+                let readings: Vec<_> = self.readings_of(at).collect();
+                readings.into_iter().for_each(|reading| self.streams[reading].options = options.clone());
+            }
             Some(_) => return Err(EngineError::StreamExistsDifferently { stream: iri.to_owned() }),
         }
         Ok(())
@@ -52,7 +57,7 @@ impl Engine {
         self.streams.len() - 1
     }
 
-    fn known_stream(&self, iri: &str) -> Result<usize, EngineError> {
+    pub(super) fn known_stream(&self, iri: &str) -> Result<usize, EngineError> {
         self.stream_at(iri).ok_or_else(|| {
             let known: Vec<String> =
                 self.streams.iter().filter(|s| s.by_predicate.is_none()).map(|s| s.iri.to_string()).collect();
@@ -65,7 +70,7 @@ impl Engine {
     }
 
     /// A known stream that no query writes.
-    fn writable_stream(&self, iri: &str) -> Result<usize, EngineError> {
+    pub(super) fn writable_stream(&self, iri: &str) -> Result<usize, EngineError> {
         let stream = self.known_stream(iri)?;
         self.check_not_output(stream).map(|()| stream)
     }

@@ -61,6 +61,11 @@ impl Stream {
         }
     }
 
+    /// Nobody reads it and nothing has come: it is as if it had just been declared.
+    pub(crate) fn is_pristine(&self) -> bool {
+        self.readers.is_empty() && self.counts.events == 0 && self.watermark == Timestamp::MIN
+    }
+
     pub(crate) fn watermark(&self) -> Timestamp {
         self.watermark
     }

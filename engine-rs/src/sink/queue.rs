@@ -94,6 +94,10 @@ impl ResultQueue {
         Self { results: VecDeque::new(), rows: 0, rows_max, next_seq: 1, dropped: 0 }
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.results.is_empty()
+    }
+
     pub(crate) fn next_seq(&self) -> u64 {
         self.next_seq
     }
