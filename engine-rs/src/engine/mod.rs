@@ -9,6 +9,7 @@ mod interest;
 mod query;
 mod reading;
 mod registry;
+mod snapshot;
 mod static_data;
 mod stats;
 mod stream;
