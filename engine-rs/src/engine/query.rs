@@ -8,7 +8,7 @@ use crate::index::SlotId;
 use crate::leaf::Leaf;
 use crate::model::{Batch, EncodedTriple, Row, TermId, VarTable, Weight};
 use crate::parse::{ContinuousQuery, ParseOptions, R2s};
-use crate::plan::{Answer, BuiltQuery, Meanings, NodeKind, PlanNode};
+use crate::plan::{Answer, BuiltQuery, Meanings, NodeKind, PlanNode, Retraction};
 use crate::r2s::RelationToStream;
 use crate::sink::{Answered, QueryResult, ResultQueue, Rows};
 use crate::store::StaticGraphs;
@@ -27,6 +27,8 @@ type Bounds = SmallVec<[WindowBounds; 4]>;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Registration {
     pub options: ParseOptions,
+    /// How its results are taken back: what it keeps depends on that.
+    pub retraction: Retraction,
     /// For each window of a variable stream: the streams static data named by then.
     pub named_streams: Vec<Vec<NamedNode>>,
 }

@@ -54,12 +54,13 @@ impl Engine {
             return Err(PlanError::NoWindow.into());
         }
         let named_streams = self.named_streams(&definition)?;
-        let registration = Registration { options: options.clone(), named_streams };
+        let retraction = self.options.retraction;
+        let registration = Registration { options: options.clone(), retraction, named_streams };
         let families = families_of(&mut definition, &registration);
         let output = self.check_output(&definition)?;
         let windows = self.windows_of(&definition)?;
         let timeline = self.timeline_for(timeline_key(&definition, &windows));
-        let query = match self.build_on(timeline, definition, registration, &families, self.options.plan()) {
+        let query = match self.build_on(timeline, definition, registration, &families) {
             Ok(query) => query,
             Err(error) => {
                 self.empty_unused_timelines();
@@ -123,6 +124,11 @@ impl Engine {
         let variables = self.variables(id)?;
         let windows = self.window_names(id)?;
         Ok(results.iter().map(|result| envelope_json(name, &windows, &variables, result, &self.dictionary)).collect())
+    }
+
+    /// The registered queries, in the order of their registration.
+    pub fn query_ids(&self) -> impl Iterator<Item = QueryId> + '_ {
+        self.registry.places().map(|(id, _)| id)
     }
 
     /// Makes the query panic at its next instant: for tests of what a failure leaves unharmed.
@@ -236,7 +242,6 @@ impl Engine {
         definition: ContinuousQuery,
         registration: Registration,
         families: &[WindowFamily],
-        options: PlanOptions,
     ) -> Result<RunningQuery, EngineError> {
         let windows = self.windows_of(&definition)?;
         let on = &mut self.timelines[timeline];
@@ -245,7 +250,7 @@ impl Engine {
         let builder = Builder {
             query: &definition,
             families,
-            options,
+            options: PlanOptions { probing: self.options.probing, retraction: registration.retraction },
             dictionary: &mut self.dictionary,
             host: &mut host,
             vars: VarTable::default(),

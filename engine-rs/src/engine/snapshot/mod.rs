@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   magic · format · length · checksum · payload
-//!   payload: options · dictionary · static graphs · streams · queries · timelines · chains · counters
+//!   payload: dictionary · static graphs · streams · queries · timelines · chains · counters
 //! ```
 //!
 //! What stays true: an engine that was restored gives the same bytes as the one that was saved, for whatever comes
@@ -22,9 +22,9 @@ use super::{Engine, EngineOptions};
 use crate::codec::{Damaged, Decoded, Reader, Writer, checksum, ensure};
 use crate::encode::Dictionary;
 use crate::error::EngineError;
-use crate::plan::{PlanOptions, Retraction};
 use crate::store::StaticGraphs;
 use queries::QueryRecord;
+use std::panic::catch_unwind;
 
 const MAGIC: [u8; 8] = *b"WHORLSNP";
 /// Grows whenever a document of the release before could not be read.
@@ -46,7 +46,6 @@ impl Engine {
     #[must_use]
     pub fn snapshot(&self) -> Vec<u8> {
         let mut to = Writer::starting_with(HEADER_BYTES);
-        to.u8(retraction_tag(self.options.retraction));
         self.dictionary.save(&mut to);
         self.graphs.save(&mut to);
         to.list(self.streams.iter(), |to, stream| stream.save(to));
@@ -65,9 +64,16 @@ impl Engine {
     /// When the bytes are damaged or no snapshot (`snapshot.damaged`), or are of another release
     /// (`snapshot.version`).
     pub fn restore(bytes: &[u8], options: EngineOptions) -> Result<Self, EngineError> {
-        let mut from = Reader::new(opened(bytes)?);
+        let payload = opened(bytes)?;
+        // Behind a checksum that is right, wrong values can only be forged: the readers find most of them, and what
+        // they miss ends here.
+        let restored = catch_unwind(|| Self::restore_payload(payload, options));
+        restored.unwrap_or(Err(EngineError::SnapshotDamaged { reason: "its parts contradict each other" }))
+    }
+
+    fn restore_payload(payload: &[u8], options: EngineOptions) -> Result<Self, EngineError> {
+        let mut from = Reader::new(payload);
         let mut engine = Self::new(options);
-        let plan = PlanOptions { retraction: retraction_of(from.u8()?)?, ..options.plan() };
         let terms = from.rest();
         engine.dictionary = Dictionary::restored(options.hash_seed, &mut from)?;
         engine.graphs = StaticGraphs::restored(&mut from)?;
@@ -75,7 +81,7 @@ impl Engine {
         // What is computed on the way is used by no event.
         engine.dictionary.set_epoch(0);
         let n_terms = engine.dictionary.len();
-        engine.restore_queries(plan, &mut from)?;
+        engine.restore_queries(&mut from)?;
         if engine.dictionary.len() != n_terms {
             return Err(EngineError::SnapshotVersion { reason: "its queries have other constants".to_owned() });
         }
@@ -101,7 +107,7 @@ impl Engine {
         });
     }
 
-    fn restore_queries(&mut self, plan: PlanOptions, from: &mut Reader<'_>) -> Result<(), EngineError> {
+    fn restore_queries(&mut self, from: &mut Reader<'_>) -> Result<(), EngineError> {
         let places: Vec<Vec<bool>> = from.list(8, |from| from.list(1, Reader::bool))?;
         self.timelines = places.iter().map(|places| Timeline::unused(places.len())).collect();
         self.registry.registered = from.u64()?;
@@ -112,7 +118,7 @@ impl Engine {
                 && self.timelines[timeline].queries[place].is_none();
             ensure(is_free && record.id.0 <= self.registry.registered, "two queries have one place")?;
             self.registry.places.insert(record.id, record.place);
-            self.reregister(record, plan)?;
+            self.reregister(record)?;
         }
         Ok(())
     }
@@ -151,23 +157,6 @@ impl Engine {
 fn save_chain(to: &mut Writer, chain: &Chain) {
     to.u64(chain.query.0);
     to.count(chain.stream);
-}
-
-fn retraction_tag(retraction: Retraction) -> u8 {
-    match retraction {
-        Retraction::Auto => 0,
-        Retraction::Tree => 1,
-        Retraction::Probe => 2,
-    }
-}
-
-fn retraction_of(tag: u8) -> Decoded<Retraction> {
-    match tag {
-        0 => Ok(Retraction::Auto),
-        1 => Ok(Retraction::Tree),
-        2 => Ok(Retraction::Probe),
-        _ => Err(Damaged { what: "an option has no known value" }),
-    }
 }
 
 /// Writes the header into the room left for it.

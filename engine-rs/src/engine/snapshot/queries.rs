@@ -12,7 +12,7 @@ use crate::flow::Operator;
 use crate::parse::{
     Bounds, ContentSemantics, ContinuousQuery, Dialect, ParseOptions, R2s, Report, StreamName, Tick, parse_query,
 };
-use crate::plan::{NodeKind, PlanNode, PlanOptions, rename_invented};
+use crate::plan::{NodeKind, PlanNode, Retraction, rename_invented};
 use crate::time::Timestamp;
 
 /// What it takes to register a query once more.
@@ -35,6 +35,7 @@ impl QueryRecord {
         to.count(self.place.1);
         to.text(&self.text);
         save_options(&self.registration.options, to);
+        save_choice(&RETRACTIONS, self.registration.retraction, to);
         to.list(self.registration.named_streams.iter(), |to, streams| {
             to.list(streams.iter(), |to, stream| to.text(stream.as_str()));
         });
@@ -42,9 +43,9 @@ impl QueryRecord {
 
     pub(super) fn restored(from: &mut Reader<'_>) -> Decoded<Self> {
         let (id, place, text) = (QueryId(from.u64()?), (from.number()?, from.number()?), from.text()?);
-        let options = restored_options(from)?;
+        let (options, retraction) = (restored_options(from)?, restored_choice(&RETRACTIONS, from)?);
         let named_streams = from.list(8, |from| from.list(8, Reader::iri))?;
-        Ok(Self { id, place, text, registration: Registration { options, named_streams } })
+        Ok(Self { id, place, text, registration: Registration { options, retraction, named_streams } })
     }
 
     fn definition(&self) -> Result<ContinuousQuery, EngineError> {
@@ -67,7 +68,7 @@ impl QueryRecord {
 
 impl Engine {
     /// Plans a query anew, on the timeline and in the place it had; nothing is evaluated.
-    pub(super) fn reregister(&mut self, record: QueryRecord, plan: PlanOptions) -> Result<(), EngineError> {
+    pub(super) fn reregister(&mut self, record: QueryRecord) -> Result<(), EngineError> {
         let mut definition = record.definition()?;
         let families = families_of(&mut definition, &record.registration);
         let key = timeline_key(&definition, &self.windows_of(&definition)?);
@@ -81,7 +82,7 @@ impl Engine {
             return Err(EngineError::SnapshotVersion { reason: "its queries have other windows".to_owned() });
         }
         let registration = record.registration.clone();
-        let query = self.build_on(timeline, definition, registration, &families, plan);
+        let query = self.build_on(timeline, definition, registration, &families);
         self.timelines[timeline].seat_query(place, query.map_err(|error| record.refused(error))?);
         Ok(())
     }
@@ -98,7 +99,7 @@ impl RunningQuery {
             return;
         }
         to.option(self.settled_version, Writer::u64);
-        to.option(self.last_boolean, Writer::bool);
+        to.option(self.last_boolean.filter(|_| false), Writer::bool);
         self.r2s.save(to);
         to.list(self.nodes.iter(), |to, node| {
             save_shape(node, to);
@@ -200,6 +201,7 @@ const DIALECTS: [Dialect; 3] = [Dialect::RspQl, Dialect::CSparql, Dialect::Cqels
 const TICKS: [Tick; 2] = [Tick::Time, Tick::Tuple];
 const BOUNDS: [Bounds; 2] = [Bounds::ClosedOpen, Bounds::OpenClosed];
 const SEMANTICS: [ContentSemantics; 2] = [ContentSemantics::Set, ContentSemantics::Bag];
+const RETRACTIONS: [Retraction; 3] = [Retraction::Auto, Retraction::Tree, Retraction::Probe];
 const R2S: [R2s; 4] = [R2s::Rstream, R2s::Istream, R2s::Dstream, R2s::Changes];
 
 fn save_choice<T: PartialEq>(choices: &[T], value: T, to: &mut Writer) {
