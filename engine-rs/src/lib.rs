@@ -6,6 +6,7 @@
 //! may import each other.
 
 mod aggregate;
+mod codec;
 mod encode;
 mod engine;
 mod error;

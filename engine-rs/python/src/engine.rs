@@ -49,15 +49,43 @@ impl Engine {
         sharing: bool,
         result_rows_max: Option<usize>,
     ) -> PyResult<Self> {
-        let defaults = EngineOptions::default();
-        let chosen = EngineOptions {
-            hash_seed: hash_seed.unwrap_or(defaults.hash_seed),
-            probing: probing_order.map_or(Probing::Adaptive, Probing::Fixed),
-            retraction: retraction.map(options::retraction).transpose()?.unwrap_or(defaults.retraction),
-            sharing,
-            result_rows_max: result_rows_max.unwrap_or(defaults.result_rows_max),
-        };
+        let chosen = engine_options(hash_seed, probing_order, retraction, sharing, result_rows_max)?;
         Ok(Self { inner: Mutex::new(whorl_engine::Engine::new(chosen)) })
+    }
+
+    /// Everything the engine knows, as bytes.
+    fn snapshot<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = enter(py, &self.inner, |engine| Ok::<_, EngineError>(engine.snapshot()))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// The engine that a snapshot was taken of.
+    #[staticmethod]
+    #[pyo3(signature = (data, *, hash_seed=None, probing_order=None, retraction=None, sharing=true, result_rows_max=None))]
+    fn restore(
+        py: Python<'_>,
+        data: &[u8],
+        hash_seed: Option<u64>,
+        probing_order: Option<u64>,
+        retraction: Option<&str>,
+        sharing: bool,
+        result_rows_max: Option<usize>,
+    ) -> PyResult<Self> {
+        let chosen = engine_options(hash_seed, probing_order, retraction, sharing, result_rows_max)?;
+        let inner = Mutex::new(whorl_engine::Engine::new(chosen));
+        enter(py, &inner, |engine| {
+            *engine = whorl_engine::Engine::restore(data, chosen)?;
+            Ok::<_, EngineError>(())
+        })?;
+        Ok(Self { inner })
+    }
+
+    /// Numbers and texts of the registered queries, in the order of their registration.
+    fn queries(&self, py: Python<'_>) -> PyResult<Vec<(u64, String)>> {
+        enter(py, &self.inner, |engine| {
+            let ids: Vec<QueryId> = engine.query_ids().collect();
+            ids.into_iter().map(|id| Ok::<_, EngineError>((id.0, engine.definition(id)?.text.clone()))).collect()
+        })
     }
 
     #[pyo3(signature = (iri, *, lateness_ms=0, idle_timeout_ms=None, timestamp_predicate=None))]
@@ -165,6 +193,10 @@ impl Engine {
 
     fn mark_idle(&self, py: Python<'_>, stream: &str) -> PyResult<()> {
         enter(py, &self.inner, |engine| engine.mark_idle(stream))
+    }
+
+    fn close_stream(&self, py: Python<'_>, stream: &str) -> PyResult<()> {
+        enter(py, &self.inner, |engine| engine.close_stream(stream))
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<()> {
@@ -298,6 +330,23 @@ impl Engine {
         }
         Ok(())
     }
+}
+
+fn engine_options(
+    hash_seed: Option<u64>,
+    probing_order: Option<u64>,
+    retraction: Option<&str>,
+    sharing: bool,
+    result_rows_max: Option<usize>,
+) -> PyResult<EngineOptions> {
+    let defaults = EngineOptions::default();
+    Ok(EngineOptions {
+        hash_seed: hash_seed.unwrap_or(defaults.hash_seed),
+        probing: probing_order.map_or(Probing::Adaptive, Probing::Fixed),
+        retraction: retraction.map(options::retraction).transpose()?.unwrap_or(defaults.retraction),
+        sharing,
+        result_rows_max: result_rows_max.unwrap_or(defaults.result_rows_max),
+    })
 }
 
 fn push_part(engine: &mut whorl_engine::Engine, stream: &str, events: &[ArrowEvent]) -> Result<Vec<Ingested>, Failure> {
