@@ -5,6 +5,7 @@
 
 use std::sync::Mutex;
 
+use arrow_array::RecordBatch;
 use oxrdf::{GraphName, Triple};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -12,24 +13,25 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use pyo3_arrow::PyTable;
 use pyo3_arrow::input::AnyRecordBatch;
 use whorl_engine::{
-    EngineError, EngineOptions, IngestReport, ParseOptions, Probing, QueryId, Span, StreamOptions, Timestamp,
-    UpdateReport,
+    EngineError, EngineOptions, EventBatch, IngestReport, ParseOptions, Probing, PushOptions, QueryId, Span,
+    StreamOptions, Timestamp, UpdateReport,
 };
 
-use crate::arrow::{ArrowEvent, read_batch, write_batch};
+use crate::arrow::write_batch;
 use crate::enter::enter;
 use crate::error::{Failure, raise};
+use crate::events::{RowReader, TripleReader, has_triples};
+use crate::options::Body;
+use crate::report::ingested;
 use crate::result::Drained;
 use crate::terms::{Factory, named_node, read_triple};
-use crate::{options, stats};
+use crate::{ipc, options, stats};
 
 /// Events of an Arrow table go in by so many, then signals are looked at.
 const EVENTS_PER_PART: usize = 4096;
 /// So many Python triples are read, then signals are looked at.
 const TRIPLES_PER_PART: usize = 16_384;
 
-/// `(accepted, late)`
-type Ingested = (u64, u64);
 /// `(inserted, deleted)`
 type Updated = (usize, usize);
 
@@ -116,15 +118,41 @@ impl Engine {
         enter(py, &self.inner, |engine| engine.unregister(QueryId(query)))
     }
 
-    /// One body of RDF text. It is parsed and evaluated without the GIL.
-    fn push(&self, py: Python<'_>, stream: &str, at: Option<i64>, rdf: &[u8], format: &str) -> PyResult<Ingested> {
-        let format = options::format(format)?;
-        let at = at.map(Timestamp::from_millis);
-        enter(py, &self.inner, |engine| engine.push(stream, at, rdf, format)).map(ingested)
+    /// One body of events. It is parsed and evaluated without the GIL.
+    #[pyo3(signature = (stream, at, body, format, *, latest=None, atomic=true))]
+    #[expect(clippy::too_many_arguments, reason = "each is an argument of the Python method")]
+    fn push<'py>(
+        &self,
+        py: Python<'py>,
+        stream: &str,
+        at: Option<i64>,
+        body: &[u8],
+        format: &str,
+        latest: Option<i64>,
+        atomic: bool,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let (at, chosen) = (at.map(Timestamp::from_millis), push_options(latest, atomic));
+        let report = match options::body(format)? {
+            Body::Text(format) => enter(py, &self.inner, |engine| engine.push_body(stream, at, body, format, &chosen))?,
+            Body::Arrow => enter(py, &self.inner, |engine| {
+                let batch = read_arrow(engine, stream, at, |take| ipc::each_batch(body, take))?;
+                engine.push_batch(stream, &batch, 0..batch.len(), &chosen)
+            })?,
+        };
+        ingested(py, &report)
     }
 
     /// One event of Python triples.
-    fn push_triples(&self, py: Python<'_>, stream: &str, at: i64, triples: &Bound<'_, PyList>) -> PyResult<Ingested> {
+    #[pyo3(signature = (stream, at, triples, *, latest=None, atomic=true))]
+    fn push_triples<'py>(
+        &self,
+        py: Python<'py>,
+        stream: &str,
+        at: i64,
+        triples: &Bound<'_, PyList>,
+        latest: Option<i64>,
+        atomic: bool,
+    ) -> PyResult<Bound<'py, PyDict>> {
         let mut read: Vec<Triple> = Vec::with_capacity(triples.len());
         for (index, triple) in triples.iter().enumerate() {
             if index % TRIPLES_PER_PART == 0 {
@@ -132,26 +160,51 @@ impl Engine {
             }
             read.push(read_triple(&triple)?);
         }
-        let at = Timestamp::from_millis(at);
-        enter(py, &self.inner, |engine| engine.push_triples(stream, at, &read)).map(ingested)
+        let (at, chosen) = (Timestamp::from_millis(at), push_options(latest, atomic));
+        let report = enter(py, &self.inner, |engine| engine.push_event(stream, at, read, &chosen))?;
+        ingested(py, &report)
     }
 
-    /// Events of Arrow data: one when `at` is given, else as its column `t` says.
-    fn push_arrow(&self, py: Python<'_>, stream: &str, at: Option<i64>, data: AnyRecordBatch) -> PyResult<Ingested> {
-        let mut total = (0, 0);
-        let mut whole = Vec::new();
-        for batch in data.into_reader()? {
-            let batch = batch.map_err(|error| raise(py, Failure::Arrow(error.to_string())))?;
-            let events = py.detach(|| read_batch(&batch)).map_err(|refusal| raise(py, Failure::Arrow(refusal)))?;
-            match at {
-                Some(_) => whole.extend(events.into_iter().flat_map(|event| event.triples)),
-                None => self.push_events(py, stream, &events, &mut total)?,
+    /// Events of Arrow data. All of it is read and checked before the first event goes in.
+    #[pyo3(signature = (stream, at, data, *, latest=None, atomic=true))]
+    fn push_arrow<'py>(
+        &self,
+        py: Python<'py>,
+        stream: &str,
+        at: Option<i64>,
+        data: AnyRecordBatch,
+        latest: Option<i64>,
+        atomic: bool,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let (at, chosen) = (at.map(Timestamp::from_millis), push_options(latest, atomic));
+        let batches = batches_of(py, data)?;
+        let batch = enter(py, &self.inner, |engine| {
+            let batch = read_arrow(engine, stream, at, |take| batches.iter().try_for_each(take))?;
+            engine.check_batch(stream, &batch, &chosen)?;
+            Ok::<_, EngineError>(batch)
+        })?;
+        let mut report = IngestReport::default();
+        let mut start = 0;
+        loop {
+            let end = (start + EVENTS_PER_PART).min(batch.len());
+            let part = enter(py, &self.inner, |engine| engine.push_batch(stream, &batch, start..end, &chosen))?;
+            add(&mut report, part);
+            start = end;
+            if start >= batch.len() {
+                return ingested(py, &report);
             }
+            py.check_signals()?;
         }
-        if let Some(at) = at {
-            self.push_events(py, stream, &[ArrowEvent { at: Some(at), triples: whole }], &mut total)?;
-        }
-        Ok(total)
+    }
+
+    /// How rows of a stream become triples; None takes the mapping away.
+    #[pyo3(signature = (stream, construct, *, time_column="t"))]
+    fn set_mapping(&self, py: Python<'_>, stream: &str, construct: Option<&str>, time_column: &str) -> PyResult<()> {
+        enter(py, &self.inner, |engine| engine.set_mapping(stream, construct, time_column))
+    }
+
+    fn mapping(&self, py: Python<'_>, stream: &str) -> PyResult<Option<String>> {
+        enter(py, &self.inner, |engine| Ok::<_, EngineError>(engine.mapping(stream)?.map(|(text, _)| text.to_owned())))
     }
 
     #[pyo3(signature = (at, stream=None))]
@@ -258,27 +311,54 @@ impl Engine {
     }
 }
 
-impl Engine {
-    fn push_events(&self, py: Python<'_>, stream: &str, events: &[ArrowEvent], total: &mut Ingested) -> PyResult<()> {
-        for part in events.chunks(EVENTS_PER_PART) {
-            py.check_signals()?;
-            let reports = enter(py, &self.inner, |engine| push_part(engine, stream, part))?;
-            for (accepted, late) in reports {
-                *total = (total.0 + accepted, total.1 + late);
-            }
-        }
-        Ok(())
-    }
+fn push_options(latest: Option<i64>, atomic: bool) -> PushOptions {
+    PushOptions { latest: latest.map(Timestamp::from_millis), atomic }
 }
 
-fn push_part(engine: &mut whorl_engine::Engine, stream: &str, events: &[ArrowEvent]) -> Result<Vec<Ingested>, Failure> {
-    let push = |event: &ArrowEvent| {
-        let at = event
-            .at
-            .ok_or_else(|| Failure::Arrow(String::from("Arrow data needs a column 't', or a time for the whole")))?;
-        Ok(ingested(engine.push_triples(stream, Timestamp::from_millis(at), &event.triples)?))
-    };
-    events.iter().map(push).collect()
+/// All batches of some Arrow data, with a look at the signals after each.
+pub fn batches_of(py: Python<'_>, data: AnyRecordBatch) -> PyResult<Vec<RecordBatch>> {
+    let mut batches = Vec::new();
+    for batch in data.into_reader()? {
+        batches.push(batch.map_err(|error| raise(py, Failure::Arrow(error.to_string())))?);
+        py.check_signals()?;
+    }
+    Ok(batches)
+}
+
+type Take<'a> = &'a mut dyn FnMut(&RecordBatch) -> Result<(), EngineError>;
+
+/// The events of Arrow data: triples where its columns are `s`, `p` and `o`, else rows of the stream's mapping.
+fn read_arrow(
+    engine: &whorl_engine::Engine,
+    stream: &str,
+    at: Option<Timestamp>,
+    each: impl FnOnce(Take<'_>) -> Result<(), EngineError>,
+) -> Result<EventBatch, EngineError> {
+    let time_column = engine.mapping(stream)?.map(|(_, column)| column.to_owned()).unwrap_or_default();
+    let mapper = engine.row_mapper(stream)?;
+    let mut rows = mapper.map(|(mapping, mapper)| RowReader::new(mapping, mapper, time_column, at));
+    let mut triples = TripleReader::new(at);
+    let mut as_triples = false;
+    each(&mut |data| match &mut rows {
+        Some(rows) if !has_triples(data.schema_ref()) => rows.add(data),
+        _ => {
+            as_triples = true;
+            triples.add(data)
+        }
+    })?;
+    Ok(match rows {
+        Some(rows) if !as_triples => rows.finish(),
+        _ => triples.finish(),
+    })
+}
+
+fn add(report: &mut IngestReport, part: IngestReport) {
+    report.accepted += part.accepted;
+    report.late += part.late;
+    report.ahead += part.ahead;
+    report.events += part.events;
+    report.triples += part.triples;
+    report.refused.extend(part.refused);
 }
 
 fn updated(report: UpdateReport) -> Updated {
@@ -292,8 +372,4 @@ fn graph_name(name: GraphName) -> Option<String> {
         GraphName::NamedNode(node) => Some(node.into_string()),
         GraphName::BlankNode(node) => Some(node.to_string()),
     }
-}
-
-fn ingested(report: IngestReport) -> Ingested {
-    (report.accepted, report.late)
 }

@@ -56,6 +56,17 @@ impl RdfError {
         }
     }
 
+    /// The same fault at the place where the text stands in a larger one.
+    #[must_use]
+    pub(crate) fn moved_to(self, position: Position) -> Self {
+        match self {
+            Self::Syntax { message, .. } => Self::Syntax { message, position },
+            Self::Encoding { .. } => Self::Encoding { position },
+            Self::Depth { .. } => Self::Depth { position },
+            other => other,
+        }
+    }
+
     #[must_use]
     pub fn position(&self) -> Option<Position> {
         match self {
