@@ -14,6 +14,7 @@ mod expr;
 mod flow;
 mod group;
 mod index;
+mod intake;
 mod join;
 mod leaf;
 mod model;
@@ -34,6 +35,7 @@ pub use engine::{
     StreamStats, UpdateReport,
 };
 pub use error::EngineError;
+pub use intake::{BodyFormat, EventBatch, PushOptions, Refused, RowMapper, RowMapping, read_time};
 pub use join::Probing;
 pub use model::TermId;
 pub use parse::{

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Time: TypeAlias = int | datetime
 Duration: TypeAlias = int | timedelta
 Terms: TypeAlias = Literal["python", "rdflib", "pyoxigraph"]
-Format: TypeAlias = Literal["turtle", "ntriples", "nquads", "trig"]
+Format: TypeAlias = Literal["turtle", "ntriples", "nquads", "trig", "jsonld"]
 Row: TypeAlias = dict[str, Any]
 # As `_engine.Engine.drain` gives it: seq, at, windows, kind, variables, inserted, deleted, boolean.
 _RawResult: TypeAlias = tuple[
@@ -63,11 +63,34 @@ class ArrowArray(Protocol):
 ArrowData: TypeAlias = ArrowStream | ArrowArray
 
 
+class Refusal(NamedTuple):
+    """A part of a body that was not taken: which event, if it belongs to one, why, and where it stands."""
+
+    index: int | None
+    code: str
+    message: str
+    line: int | None = None
+    column: int | None = None
+
+
 class IngestReport(NamedTuple):
-    """What became of pushed events."""
+    """What became of pushed events: taken, too late, after `latest`.
+
+    `events` are all of the body, `triples` those of the events taken; `refused` is empty unless `atomic` was false.
+    """
 
     accepted: int
     late: int
+    ahead: int = 0
+    events: int = 0
+    triples: int = 0
+    refused: tuple[Refusal, ...] = ()
+
+    def __repr__(self) -> str:
+        """What was taken, and what else there is to know."""
+        rest = {"ahead": self.ahead, "refused": self.refused}
+        more = "".join(f", {name}={value!r}" for name, value in rest.items() if value)
+        return f"IngestReport(accepted={self.accepted}, late={self.late}{more})"
 
 
 class UpdateReport(NamedTuple):
@@ -319,26 +342,61 @@ class Engine:
         stream: str,
         t: Time | None,
         rdf: bytes | str | Iterable[Triple] | ArrowData,
-        format: Format = "turtle",  # noqa: A002
+        format: BodyFormat = "turtle",  # noqa: A002
+        *,
+        latest: Time | None = None,
+        atomic: bool = True,
     ) -> IngestReport:
-        """Offer one event: RDF text, triples, or anything Arrow.
+        """Offer events: RDF text, lines of JSON, triples, or anything Arrow.
 
         Triples are tuples of terms (see `whorl.terms`). Arrow data has the columns `s`, `p`, `o` and may have
         `datatype` and `lang`; with a column `t` (and `t=None`) every row is an event of its own, unless a column
-        `event` says which rows belong together.
+        `event` says which rows belong together. On a stream with a mapping (`set_mapping`), other columns are rows
+        of it. A body of bytes with the format `arrow` is an Arrow IPC stream.
+
+        Nothing is taken when a part is wrong, unless `atomic` is false: then the rest is taken, and the report says
+        what was refused. Events after `latest` are not taken and counted as `ahead`.
+
+        >>> engine = Engine()
+        >>> engine.declare_stream("http://ex/s")
+        >>> lines = [b'{"t": 1000, "data": "<http://ex/a> <http://ex/p> 1 ."}', b'{"t": "soon", "data": ""}']
+        >>> report = engine.push("http://ex/s", None, bytes([10]).join(lines), "ndjson", atomic=False)
+        >>> report.accepted, [(refusal.index, refusal.code) for refusal in report.refused]
+        (1, [(1, 'timestamp.invalid')])
         """
         at = None if t is None else _time_ms(t)
+        latest_ms = None if latest is None else _time_ms(latest)
         if isinstance(rdf, str):
             rdf = rdf.encode()
         if isinstance(rdf, bytes | bytearray | memoryview):
-            return IngestReport(*self._engine.push(stream, at, bytes(rdf), format))
+            return _report(self._engine.push(stream, at, bytes(rdf), format, latest=latest_ms, atomic=atomic))
         if hasattr(rdf, "__arrow_c_stream__") or hasattr(rdf, "__arrow_c_array__"):
-            return IngestReport(*self._engine.push_arrow(stream, at, rdf))
+            return _report(self._engine.push_arrow(stream, at, rdf, latest=latest_ms, atomic=atomic))
         if at is None:
             raise TimestampError("triples need a time", code="timestamp.missing")
         if not isinstance(rdf, Iterable):
             raise TypeError(f"an event is RDF text, triples or Arrow data, not {type(rdf).__name__}")
-        return IngestReport(*self._engine.push_triples(stream, at, list(rdf)))
+        return _report(self._engine.push_triples(stream, at, list(rdf), latest=latest_ms, atomic=atomic))
+
+    def set_mapping(self, stream: str, construct: str | None, *, time_column: str = "t") -> None:
+        """Say how rows of Arrow data become triples on this stream: a CONSTRUCT whose variables are column names.
+
+        WHERE may have BIND, FILTER and VALUES over the columns of one row. Each row is an event, timed by
+        `time_column`. None takes the mapping away.
+
+        >>> engine = Engine()
+        >>> engine.declare_stream("http://ex/s")
+        >>> engine.set_mapping(
+        ...     "http://ex/s",
+        ...     "CONSTRUCT { ?room <http://ex/temperature> ?celsius }"
+        ...     ' WHERE { BIND(IRI(CONCAT("http://ex/room/", ?name)) AS ?room) }',
+        ... )
+        """
+        self._engine.set_mapping(stream, construct, time_column=time_column)
+
+    def mapping(self, stream: str) -> str | None:
+        """The text of the stream's mapping, if it has one."""
+        return self._engine.mapping(stream)
 
     def advance_to(self, t: Time, stream: str | None = None) -> None:
         """Say that no event before `t` is to come: on one stream, or on all."""
@@ -429,6 +487,21 @@ class Engine:
     def state_size(self) -> int:
         """How many mappings are kept; zero when all windows are empty."""
         return self._engine.state_size()
+
+
+def map_rows(construct: str, data: ArrowData | bytes, *, time_column: str = "t", t: Time | None = None) -> bytes:
+    """Map rows to triples without a stream: the events as N-Quads, each a named graph with its time.
+
+    `data` is anything Arrow, or the bytes of an Arrow IPC stream; `t` is the time of rows where `time_column` is
+    missing.
+    """
+    at = None if t is None else _time_ms(t)
+    return _engine.map_rows(construct, data, time_column=time_column, at=at)
+
+
+def _report(raw: dict[str, Any]) -> IngestReport:
+    refused = tuple(Refusal(**refusal) for refusal in raw.pop("refused"))
+    return IngestReport(**raw, refused=refused)
 
 
 def _result(raw: _RawResult) -> Result:

@@ -2,7 +2,7 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use whorl_engine::{Bounds, ContentSemantics, Dialect, R2s, RdfFormat, Report, Retraction, Span, Tick};
+use whorl_engine::{BodyFormat, Bounds, ContentSemantics, Dialect, R2s, RdfFormat, Report, Retraction, Span, Tick};
 
 /// The value that belongs to a word; an unknown word names the known ones.
 fn choose<T: Copy>(what: &str, word: &str, choices: &[(&str, T)]) -> PyResult<T> {
@@ -22,11 +22,27 @@ pub fn format(word: &str) -> PyResult<RdfFormat> {
             ("ntriples", RdfFormat::NTriples),
             ("nquads", RdfFormat::NQuads),
             ("trig", RdfFormat::TriG),
+            ("jsonld", RdfFormat::JsonLd),
             ("ttl", RdfFormat::Turtle),
             ("nt", RdfFormat::NTriples),
             ("nq", RdfFormat::NQuads),
         ],
     )
+}
+
+/// How a body of events is read.
+pub enum Body {
+    Text(BodyFormat),
+    /// An Arrow IPC stream.
+    Arrow,
+}
+
+pub fn body(word: &str) -> PyResult<Body> {
+    match word.to_ascii_lowercase().as_str() {
+        "ndjson" => Ok(Body::Text(BodyFormat::NdJson)),
+        "arrow" => Ok(Body::Arrow),
+        other => Ok(Body::Text(format(other)?.into())),
+    }
 }
 
 pub fn dialect(word: &str) -> PyResult<Dialect> {

@@ -1,11 +1,12 @@
 //! The engine: streams, queries, static data, and the one thread of time that connects them.
 
 mod chain;
-mod encode_event;
 mod families;
 mod ingest;
 mod instants;
 mod interest;
+mod mapping;
+mod push;
 mod query;
 mod reading;
 mod registry;
@@ -88,6 +89,8 @@ pub struct Engine {
     events: u64,
     /// Stream terms after the last sweep.
     terms_after_sweep: usize,
+    /// Sweeps so far: ids that somebody noted before one may be gone.
+    sweeps: u64,
 }
 
 impl Engine {
@@ -103,6 +106,7 @@ impl Engine {
             chains: Vec::new(),
             events: 0,
             terms_after_sweep: 0,
+            sweeps: 0,
         }
     }
 
@@ -137,5 +141,6 @@ impl Engine {
         let held = self.timelines.iter().flat_map(Timeline::held_terms);
         self.dictionary.sweep(oldest, held);
         self.terms_after_sweep = self.dictionary.stream_terms();
+        self.sweeps += 1;
     }
 }

@@ -3,10 +3,10 @@
 //! Running queries follow at their next evaluation, when the version of the graphs has changed.
 
 use super::Engine;
-use super::encode_event::Encoder;
 use super::timeline::Timeline;
 use crate::error::EngineError;
 use crate::expr::compare_terms;
+use crate::intake::Encoder;
 use crate::model::EncodedTriple;
 use crate::parse::{RdfFormat, parse_rdf};
 use crate::store::{Changes, GraphId};
