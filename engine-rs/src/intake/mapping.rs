@@ -47,8 +47,13 @@ impl RowMapping {
         if dataset.is_some() {
             return Err(unsupported("FROM in a mapping, which reads the columns of a row and nothing else,", text));
         }
+        // Every CONSTRUCT is projected to all variables once.
+        let group = match pattern {
+            GraphPattern::Project { inner, .. } => *inner,
+            other => other,
+        };
         let mut steps = Vec::new();
-        flatten(&pattern, &mut steps).map_err(|what| unsupported(&what, text))?;
+        flatten(&group, &mut steps).map_err(|what| unsupported(&what, text))?;
         check_template(&template).map_err(|what| unsupported(&what, text))?;
         let (columns, tables) = find_columns(&steps, &template).map_err(|what| unsupported(&what, text))?;
         let mapping = Self { text: text.to_owned(), base: base_iri, template, steps, columns, tables };
