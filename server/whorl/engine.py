@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Time: TypeAlias = int | datetime
 Duration: TypeAlias = int | timedelta
 Terms: TypeAlias = Literal["python", "rdflib", "pyoxigraph"]
-Format: TypeAlias = Literal["turtle", "ntriples", "nquads", "trig"]
+Format: TypeAlias = Literal["turtle", "ntriples", "nquads", "trig", "jsonld"]
 Row: TypeAlias = dict[str, Any]
 # As `_engine.Engine.drain` gives it: seq, at, windows, kind, variables, inserted, deleted, boolean.
 _RawResult: TypeAlias = tuple[

@@ -22,6 +22,7 @@ pub fn format(word: &str) -> PyResult<RdfFormat> {
             ("ntriples", RdfFormat::NTriples),
             ("nquads", RdfFormat::NQuads),
             ("trig", RdfFormat::TriG),
+            ("jsonld", RdfFormat::JsonLd),
             ("ttl", RdfFormat::Turtle),
             ("nt", RdfFormat::NTriples),
             ("nq", RdfFormat::NQuads),

@@ -23,6 +23,7 @@ mod diagnose;
 mod duration;
 mod error;
 mod extension;
+mod json_ld;
 mod limits;
 mod locate;
 mod meaning;
