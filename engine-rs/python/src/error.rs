@@ -53,9 +53,10 @@ fn engine_report(error: EngineError) -> Report {
         | EngineError::BadTimestamp { .. }
         | EngineError::WatermarkRegression { .. }
         | EngineError::TooFarAhead { .. } => "TimestampError",
-        EngineError::UnknownGraph { .. } | EngineError::GraphExists { .. } | EngineError::DocumentOfGraphs => {
-            "GraphError"
-        }
+        EngineError::WindowNotKept { .. }
+        | EngineError::UnknownGraph { .. }
+        | EngineError::GraphExists { .. }
+        | EngineError::DocumentOfGraphs => "GraphError",
         _ => "WhorlError",
     };
     let (code, position) = (error.code(), error.position());

@@ -2,7 +2,7 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use whorl_engine::{Bounds, ContentSemantics, Dialect, R2s, RdfFormat, Report, Retraction, Span, Tick};
+use whorl_engine::{AnswerFormat, Bounds, ContentSemantics, Dialect, R2s, RdfFormat, Report, Retraction, Span, Tick};
 
 /// The value that belongs to a word; an unknown word names the known ones.
 fn choose<T: Copy>(what: &str, word: &str, choices: &[(&str, T)]) -> PyResult<T> {
@@ -26,6 +26,25 @@ pub fn format(word: &str) -> PyResult<RdfFormat> {
             ("ttl", RdfFormat::Turtle),
             ("nt", RdfFormat::NTriples),
             ("nq", RdfFormat::NQuads),
+        ],
+    )
+}
+
+/// A format of results, or one of RDF for graphs.
+pub fn answer_format(word: &str) -> PyResult<AnswerFormat> {
+    choose(
+        "format",
+        word,
+        &[
+            ("json", AnswerFormat::Json),
+            ("xml", AnswerFormat::Xml),
+            ("csv", AnswerFormat::Csv),
+            ("tsv", AnswerFormat::Tsv),
+            ("turtle", AnswerFormat::Rdf(RdfFormat::Turtle)),
+            ("ntriples", AnswerFormat::Rdf(RdfFormat::NTriples)),
+            ("nquads", AnswerFormat::Rdf(RdfFormat::NQuads)),
+            ("trig", AnswerFormat::Rdf(RdfFormat::TriG)),
+            ("jsonld", AnswerFormat::Rdf(RdfFormat::JsonLd)),
         ],
     )
 }

@@ -4,11 +4,14 @@ use super::families::window_families;
 use super::query::RunningQuery;
 use super::timeline::{Timeline, TimelineHost, TimelineKey, Workshop};
 use super::{Engine, StreamOptions};
+use crate::encode::Dictionary;
 use crate::error::EngineError;
 use crate::model::VarTable;
 use crate::parse::{ContinuousQuery, ParseOptions, StreamName, WindowClause, parse_query};
-use crate::plan::{Builder, Explained, Meanings, PlanError, PlanView, WindowFamily, rename_invented};
-use crate::sink::{QueryResult, ResultQueue, envelope_json, plan_json};
+use crate::plan::{
+    Builder, BuiltQuery, Explained, Host, Meanings, PlanError, PlanOptions, PlanView, WindowFamily, rename_invented,
+};
+use crate::sink::{QueryResult, ResultQueue, plan_json};
 use crate::window::Rule;
 use oxrdf::{NamedNode, Variable};
 use std::collections::BTreeMap;
@@ -35,6 +38,10 @@ impl Registry {
 }
 
 impl Engine {
+    pub(super) fn place(&self, id: QueryId) -> Result<(usize, usize), EngineError> {
+        self.registry.place(id)
+    }
+
     /// Registers a query; from now on every event counts for it. Streams it names are declared.
     ///
     /// # Errors
@@ -53,7 +60,7 @@ impl Engine {
         families.extend(window_families(&definition));
         let output = self.check_output(&definition)?;
         let windows = self.windows_of(&definition)?;
-        let timeline = self.timeline_for(&definition, &windows);
+        let timeline = self.timeline_for(timeline_key(&definition, &windows));
         let place = match self.build_on(timeline, definition, &families, &windows) {
             Ok(place) => place,
             Err(error) => {
@@ -105,17 +112,6 @@ impl Engine {
             Some(reason) if results.is_empty() => Err(EngineError::QueryFailed { query: id.0, reason: reason.clone() }),
             _ => Ok(results),
         }
-    }
-
-    /// Takes the results as envelopes in JSON.
-    ///
-    /// # Errors
-    /// As [`Engine::drain`].
-    pub fn drain_json(&mut self, id: QueryId, name: &str) -> Result<Vec<Vec<u8>>, EngineError> {
-        let results = self.drain(id)?;
-        let variables = self.variables(id)?;
-        let windows = self.window_names(id)?;
-        Ok(results.iter().map(|result| envelope_json(name, &windows, &variables, result, &self.dictionary)).collect())
     }
 
     /// Makes the query panic at its next instant: for tests of what a failure leaves unharmed.
@@ -171,7 +167,7 @@ impl Engine {
         Ok(plan_json(&self.plan_view(id)?))
     }
 
-    fn plan_view(&self, id: QueryId) -> Result<PlanView, EngineError> {
+    pub(super) fn plan_view(&self, id: QueryId) -> Result<PlanView, EngineError> {
         let (timeline, place) = self.registry.place(id)?;
         let timeline = &self.timelines[timeline];
         let query = timeline.query(place);
@@ -204,20 +200,7 @@ impl Engine {
     }
 
     /// A timeline that reads these windows in this way and has not begun, or a new one.
-    fn timeline_for(&mut self, definition: &ContinuousQuery, windows: &[(usize, Rule)]) -> usize {
-        let mut distinct: Vec<(usize, Rule)> = Vec::new();
-        for window in windows {
-            if !distinct.contains(window) {
-                distinct.push(window.clone());
-            }
-        }
-        let key = TimelineKey {
-            windows: distinct,
-            report: definition.report,
-            tick: definition.tick,
-            bounds: definition.bounds,
-            semantics: definition.semantics,
-        };
+    fn timeline_for(&mut self, key: TimelineKey) -> usize {
         let open = |timeline: &Timeline| timeline.is_pristine() && !timeline.is_unused() && *timeline.key() == key;
         if let Some(shared) = self.timelines.iter().position(open).filter(|_| self.options.sharing) {
             return shared;
@@ -242,22 +225,9 @@ impl Engine {
         families: &[WindowFamily],
         windows: &[(usize, Rule)],
     ) -> Result<usize, PlanError> {
+        let options = self.options.plan();
         let on = &mut self.timelines[timeline];
-        let windows: Vec<usize> = windows.iter().map(|(stream, rule)| on.window_of(*stream, rule)).collect();
-        let mut host = TimelineHost { timeline: on, windows: &windows };
-        let builder = Builder {
-            query: &definition,
-            families,
-            options: self.options.plan(),
-            dictionary: &mut self.dictionary,
-            host: &mut host,
-            vars: VarTable::default(),
-            meanings: Meanings::default(),
-            nodes: Vec::new(),
-            reevaluates: false,
-            expressions: 0,
-        };
-        let built = builder.build_query()?;
+        let (built, windows) = build(&definition, families, windows, on, &mut self.dictionary, options)?;
         let results = ResultQueue::new(self.options.result_rows_max);
         let query = RunningQuery::new(definition, built, windows, results);
         let mut workshop = Workshop { dictionary: &mut self.dictionary, graphs: &self.graphs };
@@ -281,4 +251,52 @@ impl Engine {
             *timeline = Timeline::new(timeline.key().clone());
         }
     }
+}
+
+/// What a query needs of a timeline.
+pub(super) fn timeline_key(definition: &ContinuousQuery, windows: &[(usize, Rule)]) -> TimelineKey {
+    let mut distinct: Vec<(usize, Rule)> = Vec::new();
+    for window in windows {
+        if !distinct.contains(window) {
+            distinct.push(window.clone());
+        }
+    }
+    TimelineKey {
+        windows: distinct,
+        report: definition.report,
+        tick: definition.tick,
+        bounds: definition.bounds,
+        semantics: definition.semantics,
+    }
+}
+
+/// Makes the operators of a query, and the leaves they need on the timeline; gives, for each clause, its window there.
+pub(super) fn build(
+    definition: &ContinuousQuery,
+    families: &[WindowFamily],
+    windows: &[(usize, Rule)],
+    on: &mut Timeline,
+    dictionary: &mut Dictionary,
+    options: PlanOptions,
+) -> Result<(BuiltQuery, Vec<usize>), PlanError> {
+    let windows: Vec<usize> = windows.iter().map(|(stream, rule)| on.window_of(*stream, rule)).collect();
+    let mut host = TimelineHost { timeline: on, windows: &windows };
+    if definition.keep_windows {
+        (0..windows.len()).for_each(|clause| {
+            host.window_with_content(clause);
+        });
+    }
+    let builder = Builder {
+        query: definition,
+        families,
+        options,
+        dictionary,
+        host: &mut host,
+        vars: VarTable::default(),
+        meanings: Meanings::default(),
+        nodes: Vec::new(),
+        reevaluates: false,
+        expressions: 0,
+    };
+    Ok((builder.build_query()?, windows))
 }

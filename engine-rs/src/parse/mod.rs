@@ -28,6 +28,7 @@ mod limits;
 mod locate;
 mod meaning;
 mod names;
+mod plain;
 mod query;
 mod rdf;
 mod rewrite;
@@ -42,6 +43,7 @@ pub use error::{ParseError, Position};
 pub use extension::AGGREGATE_PREFIX;
 pub(crate) use locate::position_of_mention;
 pub(crate) use names::{BARE_NAMES, declared_prefixes};
+pub(crate) use plain::{PlainQuery, parse_plain};
 pub use query::{
     Bounds, ContentSemantics, ContinuousQuery, DefaultGraph, Dialect, ParseOptions, R2s, Report, StreamName, Tick,
     WindowClause, WindowKind, parse_query,

@@ -70,7 +70,7 @@ impl Rows {
 }
 
 impl QueryResult {
-    fn n_rows(&self) -> usize {
+    pub(super) fn n_rows(&self) -> usize {
         match &self.answer {
             Answered::Bindings { inserted, deleted } | Answered::Graph { inserted, deleted } => {
                 inserted.len() + deleted.len()
