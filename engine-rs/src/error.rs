@@ -73,6 +73,16 @@ pub enum EngineError {
     SnapshotDamaged { reason: &'static str },
     #[error("the snapshot is not of this release: {reason} (hint: restore it with the release that made it)")]
     SnapshotVersion { reason: String },
+    #[error("the query could not be evaluated: {reason}")]
+    AskFailed { reason: String },
+    #[error("query {query} does not keep its answer (hint: register it with keep_answer, or as RSTREAM)")]
+    AnswerNotKept { query: u64 },
+    #[error("the content of the window <{window}> is not kept (hint: register its query with keep_windows)")]
+    WindowNotKept { window: String },
+    #[error("{answer} cannot be written as {format} (hint: choose one of {formats})")]
+    FormatMismatch { answer: &'static str, format: &'static str, formats: &'static str },
+    #[error("the answer cannot be written as {format}: {reason} (hint: choose another format)")]
+    Unwritable { format: &'static str, reason: String },
 }
 
 impl From<Damaged> for EngineError {
@@ -143,6 +153,11 @@ impl EngineError {
             Self::UpdateFailed { .. } => "update.failed",
             Self::SnapshotDamaged { .. } => "snapshot.damaged",
             Self::SnapshotVersion { .. } => "snapshot.version",
+            Self::AskFailed { .. } => "ask.failed",
+            Self::AnswerNotKept { .. } => "query.answer_not_kept",
+            Self::WindowNotKept { .. } => "window.not_kept",
+            Self::FormatMismatch { .. } => "format.mismatch",
+            Self::Unwritable { .. } => "format.unwritable",
         }
     }
 

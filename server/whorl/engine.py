@@ -29,6 +29,8 @@ Time: TypeAlias = int | datetime
 Duration: TypeAlias = int | timedelta
 Terms: TypeAlias = Literal["python", "rdflib", "pyoxigraph"]
 Format: TypeAlias = Literal["turtle", "ntriples", "nquads", "trig", "jsonld"]
+AnswerFormat: TypeAlias = Literal["json", "xml", "csv", "tsv", "turtle", "ntriples", "nquads", "trig", "jsonld"]
+QueryForm: TypeAlias = Literal["select", "ask", "construct", "describe"]
 Row: TypeAlias = dict[str, Any]
 # As `_engine.Engine.drain` gives it: seq, at, windows, kind, variables, inserted, deleted, boolean.
 _RawResult: TypeAlias = tuple[
@@ -130,6 +132,14 @@ class Result:
         return _EPOCH + timedelta(milliseconds=self.at)
 
 
+class Envelope(NamedTuple):
+    """One answer as bytes, ready to be sent."""
+
+    seq: int
+    at: int
+    json: bytes
+
+
 class Query:
     """A registered query. Reading answers takes them out of its queue: each is handed out once."""
 
@@ -150,6 +160,40 @@ class Query:
     def results(self) -> list[bytes]:
         """The waiting answers as JSON envelopes around SPARQL 1.1 results."""
         return self._engine.drain_json(self.number, self.name)
+
+    def envelopes(self, incarnation: str) -> list[Envelope]:
+        """The waiting answers as JSON envelopes that also have `incarnation`, and `token`: `incarnation:seq`.
+
+        `incarnation` tells this query from others that have had its name before.
+        """
+        name = str(self.number) if self.name is None else self.name
+        return [Envelope(*raw) for raw in self._engine.drain_envelopes(self.number, name, incarnation)]
+
+    def answer(self, format: AnswerFormat | None = None) -> bytes:  # noqa: A002
+        """The whole answer at the last instant that was read, as a document; nothing is taken from the queue.
+
+        RSTREAM and ASK queries have it, others when they were registered with `keep_answer=True`. The format is one of
+        `json` (the default), `xml`, `csv`, `tsv` for SELECT and ASK; `turtle` (the default), `ntriples`, `nquads`,
+        `trig`, `jsonld` for CONSTRUCT and DESCRIBE.
+
+        >>> engine = Engine()
+        >>> query = engine.register(
+        ...     "PREFIX : <http://ex/> SELECT ?t FROM NAMED WINDOW :w ON :s [RANGE 10s] WHERE { WINDOW :w { :a :t ?t } }",
+        ...     r2s="ISTREAM", keep_answer=True,
+        ... )
+        >>> _ = engine.push("http://ex/s", 1_000, "<http://ex/a> <http://ex/t> 20 .")
+        >>> engine.advance_to(10_000)
+        >>> query.answer("csv")
+        b't\\r\\n20\\r\\n'
+        """
+        if format is None:
+            format = "turtle" if self.describe()["form"] in ("CONSTRUCT", "DESCRIBE") else "json"  # noqa: A001
+        return self._engine.answer(self.number, format)
+
+    def describe(self) -> dict[str, Any]:
+        """What the query is: dialect, form, variables, windows, streams, and how and when it reports."""
+        facts: dict[str, Any] = json.loads(self._engine.describe(self.number))
+        return facts
 
     def answers(self, terms: Terms = "python") -> list[Result]:
         """The waiting answers as objects."""
@@ -314,18 +358,20 @@ class Engine:
         r2s: Literal["RSTREAM", "ISTREAM", "DSTREAM", "CHANGES"] | None = None,
         base_iri: str | None = None,
         default_graph: str | None = None,
+        keep_answer: bool = False,
+        keep_windows: bool = False,
     ) -> Query:
         """Start a query. Options win over what the text and its dialect say.
 
         `report` is a list of `close`, `change`, `nonempty` and `periodic(500)` (milliseconds), all of which must hold.
         `default_graph` is a stream and a window, such as `<http://example.org/s> [RANGE 10s STEP 5s]`: what stands
-        outside WINDOW and GRAPH reads it, and no static data.
+        outside WINDOW and GRAPH reads it, and no static data. `keep_answer` keeps the whole answer for `Query.answer`,
+        `keep_windows` keeps the triples in its windows for `Engine.ask`.
         """
-        parts = report.split(",") if isinstance(report, str) else report
         number = self._engine.register(
             text,
             dialect=dialect,
-            report=None if parts is None else [part.strip() for part in parts],
+            report=_report_words(report),
             tick=tick,
             t0=None if t0 is None else _time_ms(t0),
             bounds=bounds,
@@ -334,8 +380,96 @@ class Engine:
             r2s=r2s,
             base_iri=base_iri,
             default_graph=default_graph,
+            keep_answer=keep_answer,
+            keep_windows=keep_windows,
         )
         return Query(self, number, name, text)
+
+    def validate(
+        self,
+        text: str,
+        *,
+        dialect: Literal["rspql", "csparql", "cqels"] | None = None,
+        report: str | Iterable[str] | None = None,
+        tick: Literal["time", "tuple"] | None = None,
+        t0: Time | None = None,
+        bounds: Literal["[)", "(]"] | None = None,
+        partial: bool | None = None,
+        semantics: Literal["set", "bag"] | None = None,
+        r2s: Literal["RSTREAM", "ISTREAM", "DSTREAM", "CHANGES"] | None = None,
+        base_iri: str | None = None,
+        default_graph: str | None = None,
+        keep_answer: bool = False,
+        keep_windows: bool = False,
+    ) -> dict[str, Any]:
+        """What a query would be, its plan, and warnings; nothing is registered and the engine is left as it was.
+
+        The options and the errors are those of `register`.
+
+        >>> facts = Engine().validate(
+        ...     "PREFIX : <http://ex/> SELECT ?t FROM NAMED WINDOW :w ON :s [RANGE 10s] WHERE { WINDOW :w { :a :t ?t } }"
+        ... )
+        >>> facts["streams"], [warning["code"] for warning in facts["warnings"]]
+        (['http://ex/s'], ['stream.undeclared'])
+        """
+        facts: dict[str, Any] = json.loads(
+            self._engine.validate(
+                text,
+                dialect=dialect,
+                report=_report_words(report),
+                tick=tick,
+                t0=None if t0 is None else _time_ms(t0),
+                bounds=bounds,
+                partial=partial,
+                semantics=semantics,
+                r2s=r2s,
+                base_iri=base_iri,
+                default_graph=default_graph,
+                keep_answer=keep_answer,
+                keep_windows=keep_windows,
+            )
+        )
+        return facts
+
+    def ask(
+        self,
+        text: str,
+        format: AnswerFormat | None = None,  # noqa: A002
+        *,
+        base_iri: str | None = None,
+        default_graphs: Iterable[str] | None = None,
+        named_graphs: Iterable[str] | None = None,
+    ) -> bytes:
+        """Answer a SPARQL query once, over the static graphs and what is in windows now.
+
+        A window of a query that was registered with `keep_windows=True` is a graph under its name. With
+        `default_graphs` or `named_graphs` the dataset is exactly what they name, whatever FROM says. Formats as for
+        `Query.answer`.
+
+        >>> engine = Engine()
+        >>> _ = engine.load(None, "<http://ex/a> <http://ex/limit> 20 .")
+        >>> engine.ask("SELECT ?limit { ?room <http://ex/limit> ?limit }", "csv")
+        b'limit\\r\\n20\\r\\n'
+        """
+        if format is None:
+            form = self.query_form(text, base_iri=base_iri)
+            format = "turtle" if form in ("construct", "describe") else "json"  # noqa: A001
+        return self._engine.ask(
+            text,
+            format,
+            base_iri=base_iri,
+            default_graphs=None if default_graphs is None else list(default_graphs),
+            named_graphs=None if named_graphs is None else list(named_graphs),
+        )
+
+    @staticmethod
+    def query_form(text: str, *, base_iri: str | None = None) -> QueryForm:
+        """The form of a query for `ask`, so that a format can be chosen before it is answered.
+
+        >>> Engine.query_form("DESCRIBE <http://ex/a>")
+        'describe'
+        """
+        return _engine.Engine.query_form(text, base_iri)
 
     def push(
         self,
@@ -480,6 +614,16 @@ class Engine:
         """
         return self._engine.graph(graph, terms)
 
+    def graph_text(self, graph: str | None, format: Format = "turtle") -> bytes:  # noqa: A002
+        """The triples of a static graph as a document; None is the default graph. N-Quads and TriG name the graph.
+
+        >>> engine = Engine()
+        >>> _ = engine.load("http://ex/rooms", "<http://ex/a> <http://ex/limit> 20 .")
+        >>> engine.graph_text("http://ex/rooms")
+        b'<http://ex/a> <http://ex/limit> 20 .\\n'
+        """
+        return self._engine.graph_text(graph, format)
+
     def stats(self) -> dict[str, Any]:
         """Counts of streams, queries and state."""
         return self._engine.stats()
@@ -502,6 +646,11 @@ def map_rows(construct: str, data: ArrowData | bytes, *, time_column: str = "t",
 def _report(raw: dict[str, Any]) -> IngestReport:
     refused = tuple(Refusal(**refusal) for refusal in raw.pop("refused"))
     return IngestReport(**raw, refused=refused)
+
+
+def _report_words(report: str | Iterable[str] | None) -> list[str] | None:
+    parts = report.split(",") if isinstance(report, str) else report
+    return None if parts is None else [part.strip() for part in parts]
 
 
 def _result(raw: _RawResult) -> Result:

@@ -14,8 +14,8 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use pyo3_arrow::PyTable;
 use pyo3_arrow::input::AnyRecordBatch;
 use whorl_engine::{
-    BodyFormat, EngineError, EngineOptions, EventBatch, IngestReport, ParseOptions, Probing, PushOptions, QueryDataset,
-    QueryId, Span, StreamOptions, Timestamp, UpdateReport,
+    AskOptions, BodyFormat, EngineError, EngineOptions, EventBatch, IngestReport, ParseOptions, Probing, PushOptions,
+    QueryDataset, QueryForm, QueryId, Span, StreamOptions, Timestamp, UpdateReport, query_form,
 };
 
 use crate::arrow::write_batch;
@@ -111,7 +111,7 @@ impl Engine {
         enter(py, &self.inner, |engine| engine.declare_stream(iri, chosen))
     }
 
-    #[pyo3(signature = (text, *, dialect=None, report=None, tick=None, t0=None, bounds=None, partial=None, semantics=None, r2s=None, base_iri=None, default_graph=None))]
+    #[pyo3(signature = (text, *, dialect=None, report=None, tick=None, t0=None, bounds=None, partial=None, semantics=None, r2s=None, base_iri=None, default_graph=None, keep_answer=false, keep_windows=false))]
     #[expect(clippy::too_many_arguments, reason = "each is a keyword of the Python method")]
     fn register(
         &self,
@@ -127,6 +127,8 @@ impl Engine {
         r2s: Option<&str>,
         base_iri: Option<String>,
         default_graph: Option<String>,
+        keep_answer: bool,
+        keep_windows: bool,
     ) -> PyResult<u64> {
         let chosen = ParseOptions {
             dialect: dialect.map(options::dialect).transpose()?,
@@ -139,8 +141,47 @@ impl Engine {
             r2s: r2s.map(options::r2s).transpose()?,
             base_iri,
             default_graph,
+            keep_answer,
+            keep_windows,
         };
         enter(py, &self.inner, |engine| engine.register(text, &chosen)).map(|id| id.0)
+    }
+
+    /// What the query would be, as JSON; nothing is registered.
+    #[pyo3(signature = (text, *, dialect=None, report=None, tick=None, t0=None, bounds=None, partial=None, semantics=None, r2s=None, base_iri=None, default_graph=None, keep_answer=false, keep_windows=false))]
+    #[expect(clippy::too_many_arguments, reason = "each is a keyword of the Python method")]
+    fn validate(
+        &self,
+        py: Python<'_>,
+        text: &str,
+        dialect: Option<&str>,
+        report: Option<Vec<String>>,
+        tick: Option<&str>,
+        t0: Option<i64>,
+        bounds: Option<&str>,
+        partial: Option<bool>,
+        semantics: Option<&str>,
+        r2s: Option<&str>,
+        base_iri: Option<String>,
+        default_graph: Option<String>,
+        keep_answer: bool,
+        keep_windows: bool,
+    ) -> PyResult<String> {
+        let chosen = ParseOptions {
+            dialect: dialect.map(options::dialect).transpose()?,
+            report: report.as_deref().map(options::report).transpose()?,
+            tick: tick.map(options::tick).transpose()?,
+            t0: t0.map(Timestamp::from_millis),
+            bounds: bounds.map(options::bounds).transpose()?,
+            partial,
+            semantics: semantics.map(options::semantics).transpose()?,
+            r2s: r2s.map(options::r2s).transpose()?,
+            base_iri,
+            default_graph,
+            keep_answer,
+            keep_windows,
+        };
+        enter(py, &self.inner, |engine| engine.validate(text, &chosen))
     }
 
     fn unregister(&self, py: Python<'_>, query: u64) -> PyResult<()> {
@@ -367,12 +408,65 @@ impl Engine {
         Ok(list)
     }
 
+    /// The triples of a graph as a document.
+    #[pyo3(signature = (graph, format))]
+    fn graph_text<'py>(&self, py: Python<'py>, graph: Option<&str>, format: &str) -> PyResult<Bound<'py, PyBytes>> {
+        let format = options::format(format)?;
+        let document = enter(py, &self.inner, |engine| engine.graph_text(graph, format))?;
+        Ok(PyBytes::new(py, &document))
+    }
+
     /// The waiting answers as JSON envelopes.
     #[pyo3(signature = (query, name=None))]
     fn drain_json<'py>(&self, py: Python<'py>, query: u64, name: Option<&str>) -> PyResult<Bound<'py, PyList>> {
         let name = name.map_or_else(|| query.to_string(), str::to_owned);
         let envelopes = enter(py, &self.inner, |engine| engine.drain_json(QueryId(query), &name))?;
         PyList::new(py, envelopes.iter().map(|envelope| PyBytes::new(py, envelope)))
+    }
+
+    /// The waiting answers as `(seq, at, envelope)`.
+    fn drain_envelopes<'py>(
+        &self,
+        py: Python<'py>,
+        query: u64,
+        name: &str,
+        incarnation: &str,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let envelopes = enter(py, &self.inner, |engine| engine.drain_envelopes(QueryId(query), name, incarnation))?;
+        let rows = envelopes.iter().map(|e| (e.seq, e.at.as_millis(), PyBytes::new(py, &e.json)));
+        PyList::new(py, rows.collect::<Vec<_>>())
+    }
+
+    /// The answer as it is now; nothing is taken.
+    fn answer<'py>(&self, py: Python<'py>, query: u64, format: &str) -> PyResult<Bound<'py, PyBytes>> {
+        let format = options::answer_format(format)?;
+        let document = enter(py, &self.inner, |engine| engine.answer(QueryId(query), format))?;
+        Ok(PyBytes::new(py, &document))
+    }
+
+    /// One query over static graphs and the windows that are kept.
+    #[pyo3(signature = (text, format, *, base_iri=None, default_graphs=None, named_graphs=None))]
+    fn ask<'py>(
+        &self,
+        py: Python<'py>,
+        text: &str,
+        format: &str,
+        base_iri: Option<String>,
+        default_graphs: Option<Vec<String>>,
+        named_graphs: Option<Vec<String>>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let format = options::answer_format(format)?;
+        let chosen = AskOptions { base_iri, default_graphs, named_graphs };
+        let document = enter(py, &self.inner, |engine| engine.ask(text, format, &chosen))?;
+        Ok(PyBytes::new(py, &document))
+    }
+
+    /// `select`, `ask`, `construct` or `describe`.
+    #[staticmethod]
+    #[pyo3(signature = (text, base_iri=None))]
+    fn query_form(py: Python<'_>, text: &str, base_iri: Option<&str>) -> PyResult<&'static str> {
+        let form = py.detach(|| query_form(text, base_iri));
+        form.map(QueryForm::name).map_err(|error| raise(py, error.into()))
     }
 
     /// The waiting answers as tuples of Python terms.
@@ -399,6 +493,11 @@ impl Engine {
 
     fn explain_json(&self, py: Python<'_>, query: u64) -> PyResult<String> {
         enter(py, &self.inner, |engine| engine.explain_json(QueryId(query)))
+    }
+
+    /// What the query is, as JSON.
+    fn describe(&self, py: Python<'_>, query: u64) -> PyResult<String> {
+        enter(py, &self.inner, |engine| engine.describe(QueryId(query)))
     }
 
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {

@@ -55,9 +55,10 @@ fn engine_report(error: EngineError) -> Report {
         | EngineError::BadTime { .. }
         | EngineError::WatermarkRegression { .. }
         | EngineError::TooFarAhead { .. } => "TimestampError",
-        EngineError::UnknownGraph { .. } | EngineError::GraphExists { .. } | EngineError::DocumentOfGraphs => {
-            "GraphError"
-        }
+        EngineError::WindowNotKept { .. }
+        | EngineError::UnknownGraph { .. }
+        | EngineError::GraphExists { .. }
+        | EngineError::DocumentOfGraphs => "GraphError",
         EngineError::UnknownColumn { .. } | EngineError::BadColumns { .. } | EngineError::BadRow { .. } => {
             "IngestError"
         }

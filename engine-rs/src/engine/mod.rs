@@ -1,5 +1,7 @@
 //! The engine: streams, queries, static data, and the one thread of time that connects them.
 
+mod answers;
+mod asking;
 mod chain;
 mod families;
 mod ingest;
@@ -17,7 +19,10 @@ mod stats;
 mod stream;
 mod timeline;
 mod update;
+mod validation;
 
+pub use answers::Envelope;
+pub use asking::{AskOptions, QueryForm, query_form};
 pub use ingest::{IngestReport, StreamId};
 pub use registry::QueryId;
 pub use static_data::UpdateReport;
