@@ -153,3 +153,27 @@ def test_there_are_only_so_many_queries(client: httpx.Client) -> None:
     made = [client.put(f"/queries/many{n}", content=text, headers=RSPQL) for n in range(3)]
     assert [answer.status_code for answer in made] == [201, 201, 429]
     assert made[-1].json()["type"] == "urn:whorl:problem:too-many-queries"
+
+
+def test_a_head_without_end_is_cut_off(small: ServerProcess) -> None:
+    port = int(small.url.rpartition(":")[2])
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n")
+        with contextlib.suppress(OSError):
+            for n in range(2000):
+                connection.sendall(b"X-%d: " % n + b"x" * 1000 + b"\r\n")
+        with contextlib.suppress(ConnectionResetError):
+            assert connection.recv(65536).startswith(b"HTTP/1.1 431")
+
+
+def test_half_a_head_is_not_waited_for(small: ServerProcess) -> None:
+    port = int(small.url.rpartition(":")[2])
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: local")
+        assert connection.recv(65536).startswith(b"HTTP/1.1 408")
+
+
+def test_a_connection_is_used_again(small: ServerProcess) -> None:
+    with small.client() as client:
+        answers = [client.get("/healthz", headers={"X-Fill": "x" * 8000}) for _ in range(5)]
+    assert [answer.status_code for answer in answers] == [200] * 5

@@ -10,12 +10,14 @@ from whorl.server.security import Scope
 from whorl.server.services.times import parse_duration, parse_instant
 
 _DAY_MS = 86_400_000
-_DURATION = {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string"}], "examples": ["10s"]}
-_INSTANT = {"anyOf": [{"type": "integer"}, {"type": "string", "format": "date-time"}]}
 
 
 def _duration(value: object) -> object:
     return parse_duration(value) if isinstance(value, str) else value
+
+
+def _upper(value: object) -> object:
+    return value.upper() if isinstance(value, str) else value
 
 
 def _instant(value: object) -> object:
@@ -36,6 +38,10 @@ Instant = Annotated[
     BeforeValidator(_instant, json_schema_input_type=int | str),
     Field(ge=-62_135_596_800_000, le=253_402_300_799_999, strict=True),
 ]
+
+
+R2s = Literal["RSTREAM", "ISTREAM", "DSTREAM", "CHANGES"]
+Report = Annotated[str, Field(pattern=r"^(close|change|nonempty|periodic\([1-9][0-9]{0,11}\))$")]
 
 
 class _Shape(BaseModel):
@@ -134,13 +140,13 @@ class QueryOptions(_Shape):
     """How a query is read and when it reports; what is left out is as its dialect says."""
 
     dialect: Literal["rspql", "csparql", "cqels"] | None = None
-    report: list[str] | None = Field(None, max_length=4, examples=[["window-close", "non-empty"]])
-    tick: str | None = None
-    t0: Instant | None = None
-    bounds: str | None = None
+    report: list[Report] | None = Field(None, max_length=4, examples=[["close", "nonempty"]])
+    tick: Literal["time", "tuple"] | None = None
+    t0: Instant | None = Field(None, description="an instant at which a window opens")
+    bounds: Literal["[)", "(]"] | None = None
     partial: bool | None = None
-    semantics: str | None = None
-    r2s: str | None = None
+    semantics: Literal["set", "bag"] | None = None
+    r2s: Annotated[R2s, BeforeValidator(_upper, json_schema_input_type=R2s)] | None = None
     base_iri: str | None = None
     default_graph: str | None = None
     allow_cartesian: bool | None = Field(None, description="accept a product of parts that share nothing")

@@ -15,6 +15,7 @@ import uvicorn
 import uvloop
 
 from whorl.server.app import create_app
+from whorl.server.connections import BoundedHttpProtocol
 from whorl.server.security import Tokens, check_exposure
 from whorl.server.sockets import Server, SocketProtocol
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from whorl.server.settings import Settings
 
 _GRACE_S = 10
-_HEADER_BYTES_MAX = 16 * 1024
 _WS_QUEUE = 16
 
 
@@ -74,12 +74,11 @@ def _config(settings: Settings, app: FastAPI) -> uvicorn.Config:
         app,
         # Pinned: limits on queues and sizes hold for these implementations.
         loop="uvloop",
-        http="httptools",
+        http=BoundedHttpProtocol,
         ws=SocketProtocol,
         ws_max_size=settings.message_bytes_max,
         ws_max_queue=_WS_QUEUE,
         ws_per_message_deflate=False,
-        h11_max_incomplete_event_size=_HEADER_BYTES_MAX,
         lifespan="on",
         log_config=None,
         access_log=False,
