@@ -9,10 +9,28 @@ import re
 import httpx
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from prometheus_client.parser import text_string_to_metric_families
 from pyoxigraph import RdfFormat, Store
 from server_process import ServerProcess
+
+
+@schemathesis.serializer(
+    "application/sparql-query",
+    "application/sparql-update",
+    "application/rsp-ql",
+    "application/n-triples",
+    "application/n-quads",
+    "application/trig",
+    "application/ld+json",
+    "application/x-ndjson",
+    "application/vnd.apache.arrow.stream",
+    "application/x-www-form-urlencoded",
+    "text/turtle",
+)
+def as_text(_: object, value: object) -> bytes:
+    """Generated text is sent as it is."""
+    return str(value).encode("utf-8", "replace")
 
 
 def test_the_service_document_links_everything(server: ServerProcess) -> None:
@@ -106,10 +124,6 @@ def test_generated_requests_never_break_the_server(tmp_path_factory: pytest.Temp
 
 
 def run_operation(operation: schemathesis.engine.APIOperation, url: str, headers: dict[str, str]) -> None:
-    strategy = operation.as_strategy()
-
-    from hypothesis import given
-
     @settings(
         max_examples=15,
         deadline=None,
@@ -118,7 +132,7 @@ def run_operation(operation: schemathesis.engine.APIOperation, url: str, headers
         phases=[Phase.explicit, Phase.generate],
         suppress_health_check=list(HealthCheck),
     )
-    @given(case=strategy)
+    @given(case=operation.as_strategy())
     def every_case(case: schemathesis.Case) -> None:
         answer = case.call(base_url=url, headers=headers, timeout=30)
         assert answer.status_code < 500, (case.as_curl_command(), answer.text)
