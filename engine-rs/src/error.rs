@@ -1,5 +1,6 @@
 //! What can go wrong at the engine's border. Each error has a stable code and says what to do.
 
+use crate::codec::Damaged;
 use crate::parse::{ParseError, Position, RdfError};
 use crate::plan::PlanError;
 use crate::time::Timestamp;
@@ -21,6 +22,8 @@ pub enum EngineError {
         "stream <{stream}> is written by a query and takes no other events (hint: push to the streams the query reads)"
     )]
     StreamIsOutput { stream: String },
+    #[error("stream <{stream}> is read by a query (hint: unregister the queries that read it first)")]
+    StreamInUse { stream: String },
     #[error("another query writes the stream <{stream}> already (hint: register this one under another name)")]
     OutputTaken { stream: String },
     #[error(
@@ -66,6 +69,26 @@ pub enum EngineError {
     DocumentOfGraphs,
     #[error("the update could not be evaluated: {reason}")]
     UpdateFailed { reason: String },
+    #[error("the snapshot is damaged: {reason} (hint: restore an older one)")]
+    SnapshotDamaged { reason: &'static str },
+    #[error("the snapshot is not of this release: {reason} (hint: restore it with the release that made it)")]
+    SnapshotVersion { reason: String },
+    #[error("the query could not be evaluated: {reason}")]
+    AskFailed { reason: String },
+    #[error("query {query} does not keep its answer (hint: register it with keep_answer, or as RSTREAM)")]
+    AnswerNotKept { query: u64 },
+    #[error("the content of the window <{window}> is not kept (hint: register its query with keep_windows)")]
+    WindowNotKept { window: String },
+    #[error("{answer} cannot be written as {format} (hint: choose one of {formats})")]
+    FormatMismatch { answer: &'static str, format: &'static str, formats: &'static str },
+    #[error("the answer cannot be written as {format}: {reason} (hint: choose another format)")]
+    Unwritable { format: &'static str, reason: String },
+}
+
+impl From<Damaged> for EngineError {
+    fn from(damaged: Damaged) -> Self {
+        Self::SnapshotDamaged { reason: damaged.what }
+    }
 }
 
 impl EngineError {
@@ -110,6 +133,7 @@ impl EngineError {
             Self::UnknownStream { .. } => "stream.unknown",
             Self::StreamExistsDifferently { .. } => "stream.exists_differently",
             Self::StreamIsOutput { .. } => "stream.output",
+            Self::StreamInUse { .. } => "stream.in_use",
             Self::OutputTaken { .. } => "query.output_taken",
             Self::Cycle { .. } => "query.cycle",
             Self::BadIri { .. } => "iri.invalid",
@@ -127,6 +151,13 @@ impl EngineError {
             Self::GraphExists { .. } => "graph.exists",
             Self::DocumentOfGraphs => "graph.many",
             Self::UpdateFailed { .. } => "update.failed",
+            Self::SnapshotDamaged { .. } => "snapshot.damaged",
+            Self::SnapshotVersion { .. } => "snapshot.version",
+            Self::AskFailed { .. } => "ask.failed",
+            Self::AnswerNotKept { .. } => "query.answer_not_kept",
+            Self::WindowNotKept { .. } => "window.not_kept",
+            Self::FormatMismatch { .. } => "format.mismatch",
+            Self::Unwritable { .. } => "format.unwritable",
         }
     }
 

@@ -6,6 +6,7 @@
 //! may import each other.
 
 mod aggregate;
+mod codec;
 mod encode;
 mod engine;
 mod error;
@@ -30,8 +31,8 @@ mod window;
 
 pub use encode::Dictionary;
 pub use engine::{
-    Engine, EngineOptions, EngineStats, IngestReport, QueryId, QueryStats, StreamCounts, StreamId, StreamOptions,
-    StreamStats, UpdateReport,
+    AskOptions, Engine, EngineOptions, EngineStats, Envelope, IngestReport, QueryForm, QueryId, QueryStats,
+    StreamCounts, StreamId, StreamOptions, StreamStats, UpdateReport, query_form,
 };
 pub use error::EngineError;
 pub use intake::{BodyFormat, EventBatch, PushOptions, Refused, RowMapper, RowMapping, read_time};
@@ -42,7 +43,8 @@ pub use parse::{
     RdfError, RdfFormat, Report, StreamName, Tick, WindowClause, WindowKind, parse_query, parse_rdf,
 };
 pub use plan::{PlanError, Retraction};
-pub use sink::{Answered, QueryResult, Rows, bindings_json, envelope_json, graph_ntriples};
+pub use sink::{AnswerFormat, Answered, QueryResult, Rows, Sender, bindings_json, envelope_json, graph_ntriples};
+pub use spargebra::algebra::QueryDataset;
 pub use time::{Span, Timestamp};
 pub use window::WindowBounds;
 

@@ -17,7 +17,7 @@
 """
 
 from whorl._engine import __version__
-from whorl.engine import Engine, IngestReport, Query, Refusal, Result, UpdateReport, WindowBounds, map_rows
+from whorl.engine import Engine, Envelope, IngestReport, Query, Refusal, Result, UpdateReport, WindowBounds, map_rows
 from whorl.errors import (
     EnginePanicError,
     GraphError,
@@ -39,6 +39,7 @@ __all__ = [
     "BlankNode",
     "Engine",
     "EnginePanicError",
+    "Envelope",
     "GraphError",
     "IngestError",
     "IngestReport",

@@ -6,15 +6,16 @@
 use std::sync::Mutex;
 
 use arrow_array::RecordBatch;
-use oxrdf::{GraphName, Triple};
+use oxrdf::{GraphName, NamedNode, Triple};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use pyo3_arrow::PyTable;
 use pyo3_arrow::input::AnyRecordBatch;
 use whorl_engine::{
-    EngineError, EngineOptions, EventBatch, IngestReport, ParseOptions, Probing, PushOptions, QueryId, Span,
-    StreamOptions, Timestamp, UpdateReport,
+    AskOptions, BodyFormat, EngineError, EngineOptions, EventBatch, IngestReport, ParseOptions, Probing, PushOptions,
+    QueryDataset, QueryForm, QueryId, Span, StreamOptions, Timestamp, UpdateReport, query_form,
 };
 
 use crate::arrow::write_batch;
@@ -51,15 +52,43 @@ impl Engine {
         sharing: bool,
         result_rows_max: Option<usize>,
     ) -> PyResult<Self> {
-        let defaults = EngineOptions::default();
-        let chosen = EngineOptions {
-            hash_seed: hash_seed.unwrap_or(defaults.hash_seed),
-            probing: probing_order.map_or(Probing::Adaptive, Probing::Fixed),
-            retraction: retraction.map(options::retraction).transpose()?.unwrap_or(defaults.retraction),
-            sharing,
-            result_rows_max: result_rows_max.unwrap_or(defaults.result_rows_max),
-        };
+        let chosen = engine_options(hash_seed, probing_order, retraction, sharing, result_rows_max)?;
         Ok(Self { inner: Mutex::new(whorl_engine::Engine::new(chosen)) })
+    }
+
+    /// Everything the engine knows, as bytes.
+    fn snapshot<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = enter(py, &self.inner, |engine| Ok::<_, EngineError>(engine.snapshot()))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// The engine that a snapshot was taken of.
+    #[staticmethod]
+    #[pyo3(signature = (data, *, hash_seed=None, probing_order=None, retraction=None, sharing=true, result_rows_max=None))]
+    fn restore(
+        py: Python<'_>,
+        data: &[u8],
+        hash_seed: Option<u64>,
+        probing_order: Option<u64>,
+        retraction: Option<&str>,
+        sharing: bool,
+        result_rows_max: Option<usize>,
+    ) -> PyResult<Self> {
+        let chosen = engine_options(hash_seed, probing_order, retraction, sharing, result_rows_max)?;
+        let inner = Mutex::new(whorl_engine::Engine::new(chosen));
+        enter(py, &inner, |engine| {
+            *engine = whorl_engine::Engine::restore(data, chosen)?;
+            Ok::<_, EngineError>(())
+        })?;
+        Ok(Self { inner })
+    }
+
+    /// Numbers and texts of the registered queries, in the order of their registration.
+    fn queries(&self, py: Python<'_>) -> PyResult<Vec<(u64, String)>> {
+        enter(py, &self.inner, |engine| {
+            let ids: Vec<QueryId> = engine.query_ids().collect();
+            ids.into_iter().map(|id| Ok::<_, EngineError>((id.0, engine.definition(id)?.text.clone()))).collect()
+        })
     }
 
     #[pyo3(signature = (iri, *, lateness_ms=0, idle_timeout_ms=None, timestamp_predicate=None))]
@@ -82,7 +111,7 @@ impl Engine {
         enter(py, &self.inner, |engine| engine.declare_stream(iri, chosen))
     }
 
-    #[pyo3(signature = (text, *, dialect=None, report=None, tick=None, t0=None, bounds=None, partial=None, semantics=None, r2s=None, base_iri=None, default_graph=None))]
+    #[pyo3(signature = (text, *, dialect=None, report=None, tick=None, t0=None, bounds=None, partial=None, semantics=None, r2s=None, base_iri=None, default_graph=None, keep_answer=false, keep_windows=false))]
     #[expect(clippy::too_many_arguments, reason = "each is a keyword of the Python method")]
     fn register(
         &self,
@@ -98,6 +127,8 @@ impl Engine {
         r2s: Option<&str>,
         base_iri: Option<String>,
         default_graph: Option<String>,
+        keep_answer: bool,
+        keep_windows: bool,
     ) -> PyResult<u64> {
         let chosen = ParseOptions {
             dialect: dialect.map(options::dialect).transpose()?,
@@ -110,8 +141,47 @@ impl Engine {
             r2s: r2s.map(options::r2s).transpose()?,
             base_iri,
             default_graph,
+            keep_answer,
+            keep_windows,
         };
         enter(py, &self.inner, |engine| engine.register(text, &chosen)).map(|id| id.0)
+    }
+
+    /// What the query would be, as JSON; nothing is registered.
+    #[pyo3(signature = (text, *, dialect=None, report=None, tick=None, t0=None, bounds=None, partial=None, semantics=None, r2s=None, base_iri=None, default_graph=None, keep_answer=false, keep_windows=false))]
+    #[expect(clippy::too_many_arguments, reason = "each is a keyword of the Python method")]
+    fn validate(
+        &self,
+        py: Python<'_>,
+        text: &str,
+        dialect: Option<&str>,
+        report: Option<Vec<String>>,
+        tick: Option<&str>,
+        t0: Option<i64>,
+        bounds: Option<&str>,
+        partial: Option<bool>,
+        semantics: Option<&str>,
+        r2s: Option<&str>,
+        base_iri: Option<String>,
+        default_graph: Option<String>,
+        keep_answer: bool,
+        keep_windows: bool,
+    ) -> PyResult<String> {
+        let chosen = ParseOptions {
+            dialect: dialect.map(options::dialect).transpose()?,
+            report: report.as_deref().map(options::report).transpose()?,
+            tick: tick.map(options::tick).transpose()?,
+            t0: t0.map(Timestamp::from_millis),
+            bounds: bounds.map(options::bounds).transpose()?,
+            partial,
+            semantics: semantics.map(options::semantics).transpose()?,
+            r2s: r2s.map(options::r2s).transpose()?,
+            base_iri,
+            default_graph,
+            keep_answer,
+            keep_windows,
+        };
+        enter(py, &self.inner, |engine| engine.validate(text, &chosen))
     }
 
     fn unregister(&self, py: Python<'_>, query: u64) -> PyResult<()> {
@@ -135,10 +205,46 @@ impl Engine {
         let report = match options::body(format)? {
             Body::Text(format) => enter(py, &self.inner, |engine| engine.push_body(stream, at, body, format, &chosen))?,
             Body::Arrow => enter(py, &self.inner, |engine| {
-                let batch = read_arrow(engine, stream, at, |take| ipc::each_batch(body, take))?;
+                let mut reader = ArrowReader::new(engine, stream, at)?;
+                reader.add_body(body)?;
+                let batch = reader.finish();
                 engine.push_batch(stream, &batch, 0..batch.len(), &chosen)
             })?,
         };
+        ingested(py, &report)
+    }
+
+    /// Several bodies as one, in the order of their times; all are Arrow, or none is.
+    #[pyo3(signature = (stream, bodies, *, latest=None))]
+    fn push_bodies<'py>(
+        &self,
+        py: Python<'py>,
+        stream: &str,
+        bodies: Vec<(PyBackedBytes, String)>,
+        latest: Option<i64>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let chosen = push_options(latest, true);
+        let mut texts: Vec<(&[u8], BodyFormat)> = Vec::new();
+        let mut arrows: Vec<&[u8]> = Vec::new();
+        for (body, format) in &bodies {
+            match options::body(format)? {
+                Body::Text(format) => texts.push((body, format)),
+                Body::Arrow => arrows.push(body),
+            }
+        }
+        if !texts.is_empty() && !arrows.is_empty() {
+            return Err(PyValueError::new_err("the bodies of one commit are all Arrow, or none is"));
+        }
+        let report = enter(py, &self.inner, |engine| match arrows.is_empty() {
+            true => engine.push_bodies(stream, &texts, &chosen),
+            false => {
+                let mut reader = ArrowReader::new(engine, stream, None)?;
+                arrows.iter().try_for_each(|body| reader.add_body(body))?;
+                let mut batch = reader.finish();
+                batch.sort_by_time();
+                engine.push_batch(stream, &batch, 0..batch.len(), &chosen)
+            }
+        })?;
         ingested(py, &report)
     }
 
@@ -179,7 +285,9 @@ impl Engine {
         let (at, chosen) = (at.map(Timestamp::from_millis), push_options(latest, atomic));
         let batches = batches_of(py, data)?;
         let batch = enter(py, &self.inner, |engine| {
-            let batch = read_arrow(engine, stream, at, |take| batches.iter().try_for_each(take))?;
+            let mut reader = ArrowReader::new(engine, stream, at)?;
+            batches.iter().try_for_each(|data| reader.add(data))?;
+            let batch = reader.finish();
             engine.check_batch(stream, &batch, &chosen)?;
             Ok::<_, EngineError>(batch)
         })?;
@@ -220,6 +328,10 @@ impl Engine {
         enter(py, &self.inner, |engine| engine.mark_idle(stream))
     }
 
+    fn close_stream(&self, py: Python<'_>, stream: &str) -> PyResult<()> {
+        enter(py, &self.inner, |engine| engine.close_stream(stream))
+    }
+
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         enter(py, &self.inner, |engine| {
             engine.close();
@@ -243,9 +355,38 @@ impl Engine {
         enter(py, &self.inner, |engine| engine.drop_graph(graph)).map(updated)
     }
 
-    #[pyo3(signature = (text, base_iri=None))]
-    fn update(&self, py: Python<'_>, text: &str, base_iri: Option<&str>) -> PyResult<Updated> {
-        enter(py, &self.inner, |engine| engine.update(text, base_iri)).map(updated)
+    /// The graphs are the dataset of every WHERE, as the SPARQL protocol has them.
+    #[pyo3(signature = (text, base_iri=None, *, default_graphs=None, named_graphs=None))]
+    fn update(
+        &self,
+        py: Python<'_>,
+        text: &str,
+        base_iri: Option<&str>,
+        default_graphs: Option<Vec<String>>,
+        named_graphs: Option<Vec<String>>,
+    ) -> PyResult<Updated> {
+        let nodes = |graphs: Option<Vec<String>>| -> PyResult<Vec<NamedNode>> {
+            graphs.unwrap_or_default().iter().map(|graph| named_node(graph)).collect()
+        };
+        let (default, named) = (nodes(default_graphs)?, nodes(named_graphs)?);
+        let is_given = !default.is_empty() || !named.is_empty();
+        let using = is_given.then(|| QueryDataset { default, named: Some(named) });
+        enter(py, &self.inner, |engine| engine.update_using(text, base_iri, using.as_ref())).map(updated)
+    }
+
+    /// The watermark of a stream; None before its first event.
+    fn watermark(&self, py: Python<'_>, stream: &str) -> PyResult<Option<i64>> {
+        Ok(enter(py, &self.inner, |engine| engine.watermark(stream))?.map(Timestamp::as_millis))
+    }
+
+    /// The queries with results to take, and those that have failed.
+    fn waiting(&self, py: Python<'_>) -> PyResult<Vec<u64>> {
+        let waiting = enter(py, &self.inner, |engine| Ok::<_, EngineError>(engine.waiting()))?;
+        Ok(waiting.into_iter().map(|query| query.0).collect())
+    }
+
+    fn drop_stream(&self, py: Python<'_>, stream: &str) -> PyResult<()> {
+        enter(py, &self.inner, |engine| engine.drop_stream(stream))
     }
 
     /// The graphs with their sizes; the default graph is None and comes first.
@@ -267,12 +408,65 @@ impl Engine {
         Ok(list)
     }
 
+    /// The triples of a graph as a document.
+    #[pyo3(signature = (graph, format))]
+    fn graph_text<'py>(&self, py: Python<'py>, graph: Option<&str>, format: &str) -> PyResult<Bound<'py, PyBytes>> {
+        let format = options::format(format)?;
+        let document = enter(py, &self.inner, |engine| engine.graph_text(graph, format))?;
+        Ok(PyBytes::new(py, &document))
+    }
+
     /// The waiting answers as JSON envelopes.
     #[pyo3(signature = (query, name=None))]
     fn drain_json<'py>(&self, py: Python<'py>, query: u64, name: Option<&str>) -> PyResult<Bound<'py, PyList>> {
         let name = name.map_or_else(|| query.to_string(), str::to_owned);
         let envelopes = enter(py, &self.inner, |engine| engine.drain_json(QueryId(query), &name))?;
         PyList::new(py, envelopes.iter().map(|envelope| PyBytes::new(py, envelope)))
+    }
+
+    /// The waiting answers as `(seq, at, envelope)`.
+    fn drain_envelopes<'py>(
+        &self,
+        py: Python<'py>,
+        query: u64,
+        name: &str,
+        incarnation: &str,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let envelopes = enter(py, &self.inner, |engine| engine.drain_envelopes(QueryId(query), name, incarnation))?;
+        let rows = envelopes.iter().map(|e| (e.seq, e.at.as_millis(), PyBytes::new(py, &e.json)));
+        PyList::new(py, rows.collect::<Vec<_>>())
+    }
+
+    /// The answer as it is now; nothing is taken.
+    fn answer<'py>(&self, py: Python<'py>, query: u64, format: &str) -> PyResult<Bound<'py, PyBytes>> {
+        let format = options::answer_format(format)?;
+        let document = enter(py, &self.inner, |engine| engine.answer(QueryId(query), format))?;
+        Ok(PyBytes::new(py, &document))
+    }
+
+    /// One query over static graphs and the windows that are kept.
+    #[pyo3(signature = (text, format, *, base_iri=None, default_graphs=None, named_graphs=None))]
+    fn ask<'py>(
+        &self,
+        py: Python<'py>,
+        text: &str,
+        format: &str,
+        base_iri: Option<String>,
+        default_graphs: Option<Vec<String>>,
+        named_graphs: Option<Vec<String>>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let format = options::answer_format(format)?;
+        let chosen = AskOptions { base_iri, default_graphs, named_graphs };
+        let document = enter(py, &self.inner, |engine| engine.ask(text, format, &chosen))?;
+        Ok(PyBytes::new(py, &document))
+    }
+
+    /// `select`, `ask`, `construct` or `describe`.
+    #[staticmethod]
+    #[pyo3(signature = (text, base_iri=None))]
+    fn query_form(py: Python<'_>, text: &str, base_iri: Option<&str>) -> PyResult<&'static str> {
+        let form = py.detach(|| query_form(text, base_iri));
+        form.map(QueryForm::name).map_err(|error| raise(py, error.into()))
     }
 
     /// The waiting answers as tuples of Python terms.
@@ -301,6 +495,11 @@ impl Engine {
         enter(py, &self.inner, |engine| engine.explain_json(QueryId(query)))
     }
 
+    /// What the query is, as JSON.
+    fn describe(&self, py: Python<'_>, query: u64) -> PyResult<String> {
+        enter(py, &self.inner, |engine| engine.describe(QueryId(query)))
+    }
+
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let found = enter(py, &self.inner, |engine| Ok::<_, EngineError>(engine.stats()))?;
         stats::to_python(py, &found)
@@ -315,6 +514,23 @@ fn push_options(latest: Option<i64>, atomic: bool) -> PushOptions {
     PushOptions { latest: latest.map(Timestamp::from_millis), atomic }
 }
 
+fn engine_options(
+    hash_seed: Option<u64>,
+    probing_order: Option<u64>,
+    retraction: Option<&str>,
+    sharing: bool,
+    result_rows_max: Option<usize>,
+) -> PyResult<EngineOptions> {
+    let defaults = EngineOptions::default();
+    Ok(EngineOptions {
+        hash_seed: hash_seed.unwrap_or(defaults.hash_seed),
+        probing: probing_order.map_or(Probing::Adaptive, Probing::Fixed),
+        retraction: retraction.map(options::retraction).transpose()?.unwrap_or(defaults.retraction),
+        sharing,
+        result_rows_max: result_rows_max.unwrap_or(defaults.result_rows_max),
+    })
+}
+
 /// All batches of some Arrow data, with a look at the signals after each.
 pub fn batches_of(py: Python<'_>, data: AnyRecordBatch) -> PyResult<Vec<RecordBatch>> {
     let mut batches = Vec::new();
@@ -325,31 +541,43 @@ pub fn batches_of(py: Python<'_>, data: AnyRecordBatch) -> PyResult<Vec<RecordBa
     Ok(batches)
 }
 
-type Take<'a> = &'a mut dyn FnMut(&RecordBatch) -> Result<(), EngineError>;
+/// Reads Arrow data: triples where its columns are `s`, `p` and `o`, else rows of the stream's mapping.
+struct ArrowReader {
+    rows: Option<RowReader>,
+    triples: TripleReader,
+    as_triples: bool,
+}
 
-/// The events of Arrow data: triples where its columns are `s`, `p` and `o`, else rows of the stream's mapping.
-fn read_arrow(
-    engine: &whorl_engine::Engine,
-    stream: &str,
-    at: Option<Timestamp>,
-    each: impl FnOnce(Take<'_>) -> Result<(), EngineError>,
-) -> Result<EventBatch, EngineError> {
-    let time_column = engine.mapping(stream)?.map(|(_, column)| column.to_owned()).unwrap_or_default();
-    let mapper = engine.row_mapper(stream)?;
-    let mut rows = mapper.map(|(mapping, mapper)| RowReader::new(mapping, mapper, time_column, at));
-    let mut triples = TripleReader::new(at);
-    let mut as_triples = false;
-    each(&mut |data| match &mut rows {
-        Some(rows) if !has_triples(data.schema_ref()) => rows.add(data),
-        _ => {
-            as_triples = true;
-            triples.add(data)
+impl ArrowReader {
+    fn new(engine: &whorl_engine::Engine, stream: &str, at: Option<Timestamp>) -> Result<Self, EngineError> {
+        let time_column = engine.mapping(stream)?.map(|(_, column)| column.to_owned()).unwrap_or_default();
+        let mapper = engine.row_mapper(stream)?;
+        let rows = mapper.map(|(mapping, mapper)| RowReader::new(mapping, mapper, time_column, at));
+        Ok(Self { rows, triples: TripleReader::new(at), as_triples: false })
+    }
+
+    fn add(&mut self, data: &RecordBatch) -> Result<(), EngineError> {
+        match &mut self.rows {
+            Some(rows) if !has_triples(data.schema_ref()) => rows.add(data),
+            _ => {
+                self.as_triples = true;
+                self.triples.add(data)
+            }
         }
-    })?;
-    Ok(match rows {
-        Some(rows) if !as_triples => rows.finish(),
-        _ => triples.finish(),
-    })
+    }
+
+    fn add_body(&mut self, body: &[u8]) -> Result<(), EngineError> {
+        self.triples.begin_body();
+        self.rows.iter_mut().for_each(RowReader::begin_body);
+        ipc::each_batch(body, |data| self.add(data))
+    }
+
+    fn finish(self) -> EventBatch {
+        match self.rows {
+            Some(rows) if !self.as_triples => rows.finish(),
+            _ => self.triples.finish(),
+        }
+    }
 }
 
 fn add(report: &mut IngestReport, part: IngestReport) {

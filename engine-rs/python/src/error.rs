@@ -47,7 +47,7 @@ fn engine_report(error: EngineError) -> Report {
         EngineError::Plan(_) => "UnsupportedQueryError",
         EngineError::Rdf(_) => "RdfSyntaxError",
         EngineError::UnknownStream { .. } => "UnknownStreamError",
-        EngineError::StreamExistsDifferently { .. } => "StreamExistsError",
+        EngineError::StreamExistsDifferently { .. } | EngineError::StreamInUse { .. } => "StreamExistsError",
         EngineError::UnknownQuery { .. } => "UnknownQueryError",
         EngineError::QueryFailed { .. } => "QueryFailedError",
         EngineError::TimestampMissing
@@ -55,9 +55,10 @@ fn engine_report(error: EngineError) -> Report {
         | EngineError::BadTime { .. }
         | EngineError::WatermarkRegression { .. }
         | EngineError::TooFarAhead { .. } => "TimestampError",
-        EngineError::UnknownGraph { .. } | EngineError::GraphExists { .. } | EngineError::DocumentOfGraphs => {
-            "GraphError"
-        }
+        EngineError::WindowNotKept { .. }
+        | EngineError::UnknownGraph { .. }
+        | EngineError::GraphExists { .. }
+        | EngineError::DocumentOfGraphs => "GraphError",
         EngineError::UnknownColumn { .. } | EngineError::BadColumns { .. } | EngineError::BadRow { .. } => {
             "IngestError"
         }

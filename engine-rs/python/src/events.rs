@@ -22,11 +22,12 @@ pub struct TripleReader {
     at: Option<Timestamp>,
     /// The event being read: its number, its time and its name.
     current: Option<(u64, Option<Timestamp>, Option<String>)>,
+    is_new_body: bool,
 }
 
 impl TripleReader {
     pub fn new(at: Option<Timestamp>) -> Self {
-        Self { batch: EventBatch::new(), at, current: None }
+        Self { batch: EventBatch::new(), at, current: None, is_new_body: false }
     }
 
     pub fn add(&mut self, data: &RecordBatch) -> Result<(), EngineError> {
@@ -37,6 +38,12 @@ impl TripleReader {
         Ok(())
     }
 
+    /// Another body follows: its first row begins an event.
+    pub fn begin_body(&mut self) {
+        self.batch.begin_body();
+        self.is_new_body = true;
+    }
+
     pub fn finish(self) -> EventBatch {
         self.batch
     }
@@ -45,7 +52,7 @@ impl TripleReader {
         let at = columns.times.as_ref().map(|times| times.get(row)).transpose();
         let event = columns.events.as_ref().and_then(|column| text_at(column, row));
         let (time, begins) = match &at {
-            Ok(time) => (*time, self.begins(*time, event)),
+            Ok(time) => (*time, std::mem::take(&mut self.is_new_body) || self.begins(*time, event)),
             Err(_) => (None, true),
         };
         let index = match &self.current {
@@ -145,6 +152,11 @@ impl RowReader {
             self.rows += 1;
         }
         Ok(())
+    }
+
+    /// Another body follows.
+    pub fn begin_body(&mut self) {
+        self.mapper.batch_mut().begin_body();
     }
 
     pub fn finish(self) -> EventBatch {

@@ -2,7 +2,9 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use whorl_engine::{BodyFormat, Bounds, ContentSemantics, Dialect, R2s, RdfFormat, Report, Retraction, Span, Tick};
+use whorl_engine::{
+    AnswerFormat, BodyFormat, Bounds, ContentSemantics, Dialect, R2s, RdfFormat, Report, Retraction, Span, Tick,
+};
 
 /// The value that belongs to a word; an unknown word names the known ones.
 fn choose<T: Copy>(what: &str, word: &str, choices: &[(&str, T)]) -> PyResult<T> {
@@ -43,6 +45,25 @@ pub fn body(word: &str) -> PyResult<Body> {
         "arrow" => Ok(Body::Arrow),
         other => Ok(Body::Text(format(other)?.into())),
     }
+}
+
+/// A format of results, or one of RDF for graphs.
+pub fn answer_format(word: &str) -> PyResult<AnswerFormat> {
+    choose(
+        "format",
+        word,
+        &[
+            ("json", AnswerFormat::Json),
+            ("xml", AnswerFormat::Xml),
+            ("csv", AnswerFormat::Csv),
+            ("tsv", AnswerFormat::Tsv),
+            ("turtle", AnswerFormat::Rdf(RdfFormat::Turtle)),
+            ("ntriples", AnswerFormat::Rdf(RdfFormat::NTriples)),
+            ("nquads", AnswerFormat::Rdf(RdfFormat::NQuads)),
+            ("trig", AnswerFormat::Rdf(RdfFormat::TriG)),
+            ("jsonld", AnswerFormat::Rdf(RdfFormat::JsonLd)),
+        ],
+    )
 }
 
 pub fn dialect(word: &str) -> PyResult<Dialect> {

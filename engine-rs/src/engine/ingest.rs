@@ -41,6 +41,11 @@ impl Engine {
         match self.stream_at(iri) {
             None => self.streams.push(Stream::new(node, None, options)),
             Some(at) if self.streams[at].options == options => {}
+            // Nothing has happened under the old settings.
+            Some(at) if self.streams[at].is_pristine() => {
+                let readings: Vec<_> = self.readings_of(at).collect();
+                readings.into_iter().for_each(|reading| self.streams[reading].options = options.clone());
+            }
             Some(_) => return Err(EngineError::StreamExistsDifferently { stream: iri.to_owned() }),
         }
         Ok(())
@@ -180,7 +185,9 @@ impl Engine {
     /// The watermark of a timeline: that of its slowest stream, idle ones left out.
     pub(super) fn watermark_of(&self, timeline: usize) -> Timestamp {
         let streams = || self.timelines[timeline].key().windows.iter().map(|(at, _)| &self.streams[*at]);
-        let fastest = streams().map(Stream::watermark).max().unwrap_or(Timestamp::MIN);
+        // A stream that has ended says nothing about how far behind the others are.
+        let open = streams().map(Stream::watermark).filter(|watermark| *watermark != Timestamp::MAX);
+        let fastest = open.max().unwrap_or(Timestamp::MAX);
         let holds_back = |stream: &&Stream| {
             let timed_out = stream.options.idle_timeout.is_some_and(|timeout| stream.watermark() < fastest - timeout);
             !stream.is_idle() && !timed_out
@@ -246,6 +253,16 @@ impl Engine {
             self.advance_timelines(reading, false);
         }
         self.relay();
+        Ok(())
+    }
+
+    /// This stream has ended: it holds no window back any more, and what comes on it from now on is late.
+    ///
+    /// # Errors
+    /// When the stream is not known, or a query writes it.
+    pub fn close_stream(&mut self, stream: &str) -> Result<(), EngineError> {
+        self.advance_stream(stream, Timestamp::MAX)?;
+        self.sweep();
         Ok(())
     }
 

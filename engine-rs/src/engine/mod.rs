@@ -1,5 +1,7 @@
 //! The engine: streams, queries, static data, and the one thread of time that connects them.
 
+mod answers;
+mod asking;
 mod chain;
 mod families;
 mod ingest;
@@ -10,12 +12,17 @@ mod push;
 mod query;
 mod reading;
 mod registry;
+mod serving;
+mod snapshot;
 mod static_data;
 mod stats;
 mod stream;
 mod timeline;
 mod update;
+mod validation;
 
+pub use answers::Envelope;
+pub use asking::{AskOptions, QueryForm, query_form};
 pub use ingest::{IngestReport, StreamId};
 pub use registry::QueryId;
 pub use static_data::UpdateReport;
@@ -24,7 +31,7 @@ pub use stream::{StreamCounts, StreamOptions};
 
 use crate::encode::Dictionary;
 use crate::join::Probing;
-use crate::plan::{PlanOptions, Retraction};
+use crate::plan::Retraction;
 use crate::store::StaticGraphs;
 use chain::Chain;
 use registry::Registry;
@@ -53,12 +60,6 @@ impl Default for EngineOptions {
             sharing: true,
             result_rows_max: 1_000_000,
         }
-    }
-}
-
-impl EngineOptions {
-    pub(crate) fn plan(&self) -> PlanOptions {
-        PlanOptions { probing: self.probing, retraction: self.retraction }
     }
 }
 

@@ -17,7 +17,7 @@ use crate::model::{EncodedTriple, TermId};
 use crate::parse::RdfFormat;
 use crate::time::{Span, Timestamp};
 use crate::window::{Element, EventTriples};
-use oxrdf::{NamedNode, Triple};
+use oxrdf::{BlankNode, NamedNode, NamedOrBlankNode, Term, Triple};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -51,6 +51,30 @@ impl Engine {
         let stream = self.writable_stream(stream)?;
         let intake = Intake::read(body, format, at, options.atomic)?;
         self.take(stream, intake, None, options)
+    }
+
+    /// Pushes several bodies as one, in the order of the times of their events.
+    ///
+    /// # Errors
+    /// As [`Engine::push_body`]; nothing is taken then.
+    pub fn push_bodies(
+        &mut self,
+        stream: &str,
+        bodies: &[(&[u8], BodyFormat)],
+        options: &PushOptions,
+    ) -> Result<IngestReport, EngineError> {
+        let stream = self.writable_stream(stream)?;
+        let mut whole = Intake::default();
+        for (number, (body, format)) in bodies.iter().enumerate() {
+            let read = Intake::read(body, *format, None, true)?;
+            whole.items.extend(read.items.into_iter().map(|item| own_labels(item, number)));
+        }
+        let predicate = self.streams[stream].options.timestamp_predicate.as_ref();
+        let timed = whole.items.into_iter().map(|item| Ok((own_time(&item.content, None, predicate)?, item)));
+        let mut timed = timed.collect::<Result<Vec<_>, EngineError>>()?;
+        timed.sort_by_key(|(at, _)| *at);
+        let items = timed.into_iter().map(|(_, item)| item).collect();
+        self.take(stream, Intake { items, refused: Vec::new() }, None, options)
     }
 
     /// Pushes one event of parsed triples.
@@ -220,6 +244,30 @@ impl Engine {
         let wanted: Vec<EncodedTriple> = batch.triples_of(event).iter().filter(wants).copied().collect();
         wanted.into_iter()
     }
+}
+
+/// An item whose labels of blank nodes cannot be those of another body, nor of another scope of its own.
+fn own_labels(mut item: Item, body: usize) -> Item {
+    let prefix = format!("b{body}s{}", item.scope);
+    if let Content::Event(event) = &mut item.content {
+        event.triples.iter_mut().for_each(|triple| *triple = relabelled(triple, &prefix));
+    }
+    item.scope = 0;
+    item
+}
+
+fn relabelled(triple: &Triple, prefix: &str) -> Triple {
+    let blank = |node: &BlankNode| BlankNode::new_unchecked(format!("{prefix}{}", node.as_str()));
+    let subject = match &triple.subject {
+        NamedOrBlankNode::BlankNode(node) => blank(node).into(),
+        named => named.clone(),
+    };
+    let object = match &triple.object {
+        Term::BlankNode(node) => blank(node).into(),
+        Term::Triple(inner) => Term::from(relabelled(inner, prefix)),
+        other => other.clone(),
+    };
+    Triple { subject, predicate: triple.predicate.clone(), object }
 }
 
 fn batch_intake(batch: &EventBatch, events: Range<usize>, atomic: bool) -> Result<Intake, EngineError> {

@@ -86,6 +86,16 @@ impl EventBatch {
         self.refused.last().is_some_and(|refused| refused.index == Some(index))
     }
 
+    /// Another body follows: its labels of blank nodes mean nodes of its own.
+    pub fn begin_body(&mut self) {
+        self.blanks.clear();
+    }
+
+    /// Puts the events in the order of their times; those at one instant stay as they came.
+    pub fn sort_by_time(&mut self) {
+        self.events.sort_by_key(|event| event.at);
+    }
+
     /// How many events there are.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -29,6 +29,7 @@ mod locate;
 mod mapping;
 mod meaning;
 mod names;
+mod plain;
 mod query;
 mod rdf;
 mod rewrite;
@@ -45,6 +46,7 @@ pub use extension::AGGREGATE_PREFIX;
 pub(crate) use locate::position_of_mention;
 pub(crate) use mapping::parse_mapping;
 pub(crate) use names::{BARE_NAMES, declared_prefixes};
+pub(crate) use plain::{PlainQuery, parse_plain};
 pub use query::{
     Bounds, ContentSemantics, ContinuousQuery, DefaultGraph, Dialect, ParseOptions, R2s, Report, StreamName, Tick,
     WindowClause, WindowKind, parse_query,

@@ -21,6 +21,19 @@ pub enum RdfFormat {
     JsonLd,
 }
 
+impl RdfFormat {
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NTriples => "ntriples",
+            Self::NQuads => "nquads",
+            Self::Turtle => "turtle",
+            Self::TriG => "trig",
+            Self::JsonLd => "jsonld",
+        }
+    }
+}
+
 /// A refused RDF text.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -1,0 +1,1 @@
+"""The server: REST to define and feed, WebSocket to follow."""

@@ -1,0 +1,1 @@
+"""Routes: check the input, call one service, answer."""

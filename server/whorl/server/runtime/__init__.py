@@ -1,0 +1,1 @@
+"""What runs behind the routes: the engine and its catalogue on one thread, the log on another."""

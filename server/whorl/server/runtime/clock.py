@@ -1,0 +1,103 @@
+"""The clock: the one place where wall time becomes commands.
+
+Streams in arrival time are told the time, so that a quiet window closes; streams in event time that have been silent
+for their idle timeout no longer hold others back. Once a second the numbers of the engine are read, and subscribers are
+told how far their query has come.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from typing import TYPE_CHECKING, Any
+
+from whorl.server.errors import Problem
+from whorl.server.runtime import commands as c
+from whorl.server.runtime.runtime import Runtime, now_ms
+
+if TYPE_CHECKING:
+    from whorl.server.runtime.core import Core
+
+_STATS_EVERY_S = 1.0
+_STAGES_EVERY_S = 60.0
+
+
+class Clock:
+    """A task beside the runtime."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._task: asyncio.Task[None] | None = None
+        # Stream → events so far, and when that number last moved.
+        self._heard: dict[str, tuple[int, float]] = {}
+        self._idle: set[str] = set()
+
+    def start(self) -> None:
+        """Begin to tick."""
+        self._task = asyncio.create_task(self._run())
+
+    async def stop(self) -> None:
+        """Stop ticking."""
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+    async def _run(self) -> None:
+        stats_at = stages_at = 0.0
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(self._runtime.settings.tick_ms / 1000)
+            # The server may be recovering or overloaded; the next tick says the same again.
+            with contextlib.suppress(Problem):
+                await self._tick()
+                now = time.monotonic()
+                if now - stats_at >= _STATS_EVERY_S:
+                    stats_at = now
+                    await self._read_numbers()
+                if now - stages_at >= _STAGES_EVERY_S:
+                    stages_at = now
+                    await loop.run_in_executor(None, self._runtime.expire_stages)
+
+    async def _tick(self) -> None:
+        for iri, lateness_ms in await self._runtime.read(_arrival_streams):
+            await self._runtime.run(c.Advance(iri, now_ms() - lateness_ms, tick=True))
+
+    async def _read_numbers(self) -> None:
+        stats, timeouts, clocks = await self._runtime.read(_numbers)
+        self._runtime.stats = stats
+        for name, watermark, seq in clocks:
+            self._runtime.rings.progress(name, watermark, seq)
+        await self._mark_silent(stats, timeouts)
+
+    async def _mark_silent(self, stats: dict[str, Any], timeouts: dict[str, int]) -> None:
+        now = time.monotonic()
+        for stream in stats["streams"]:
+            iri, events = stream["stream"], stream["events"]
+            if self._heard.get(iri, (-1, 0.0))[0] != events:
+                self._heard[iri] = (events, now)
+                self._idle.discard(iri)
+            silent_ms = (now - self._heard[iri][1]) * 1000
+            if iri in timeouts and iri not in self._idle and silent_ms >= timeouts[iri]:
+                self._idle.add(iri)
+                await self._runtime.run(c.MarkIdle(iri))
+
+
+def _arrival_streams(core: Core) -> list[tuple[str, int]]:
+    """Open streams in arrival time that somebody reads, with their lateness."""
+    entries = [entry for entry in core.streams.values() if entry.options.time == "arrival" and not entry.closed]
+    return [(entry.iri, entry.options.lateness_ms) for entry in entries if core.readers_of(entry.iri)]
+
+
+def _numbers(core: Core) -> tuple[dict[str, Any], dict[str, int], list[tuple[str, int | None, int]]]:
+    stats = core.engine.stats()
+    timeouts = {
+        entry.iri: entry.options.idle_timeout_ms
+        for entry in core.streams.values()
+        if entry.options.idle_timeout_ms is not None and not entry.closed
+    }
+    clock_of = {query["query"]: query["clock"] for query in stats["queries"]}
+    running = [entry for entry in core.queries.values() if entry.number is not None]
+    clocks = [(entry.name, clock_of.get(entry.number), entry.last_seq) for entry in running]
+    return stats, timeouts, clocks

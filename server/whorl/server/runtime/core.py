@@ -1,0 +1,456 @@
+"""The state of the server: the engine, and the catalogue of streams, queries and producers.
+
+Commands come in, one at a time and in the order of the log; replies and results go out. There is no clock, no thread,
+no file and no chance in here: the same commands give the same state, replies and envelopes, which is what recovery
+rests on.
+"""
+
+from __future__ import annotations
+
+import functools
+import struct
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from whorl import _engine
+from whorl.errors import QueryFailedError, WhorlError
+from whorl.server.errors import Problem, problem_of
+from whorl.server.runtime import commands as c
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Reply = dict[str, Any]
+# seq, instant, bytes of the envelope
+Envelope = tuple[int, int, bytes]
+
+# Names of options in JSON, and of the engine's keywords.
+_QUERY_OPTIONS = {
+    "dialect": "dialect",
+    "report": "report",
+    "tick": "tick",
+    "t0": "t0",
+    "bounds": "bounds",
+    "partial": "partial",
+    "semantics": "semantics",
+    "r2s": "r2s",
+    "baseIri": "base_iri",
+    "defaultGraph": "default_graph",
+    "allowCartesian": "allow_cartesian",
+}
+_HEADER = struct.Struct("<8sI")
+_MAGIC = b"WHORLCO1"
+
+
+@dataclass(slots=True)
+class StreamEntry:
+    """A stream of the catalogue."""
+
+    iri: str
+    options: c.StreamOptions
+    mapping: str | None = None
+    time_column: str = "t"
+    closed: bool = False
+
+
+@dataclass(slots=True)
+class QueryEntry:
+    """A query of the catalogue, whether it runs or not."""
+
+    name: str
+    text: str
+    options: dict[str, Any]
+    incarnation: str
+    owner: str
+    number: int | None
+    status: str = "running"
+    problem: dict[str, Any] | None = None
+    facts: dict[str, Any] = field(default_factory=dict)
+    last_seq: int = 0
+    results: int = 0
+    last_result_at: int | None = None
+
+
+@dataclass(slots=True)
+class Drained:
+    """What a query gave since it was last asked: envelopes, or the problem it ended with."""
+
+    name: str
+    incarnation: str
+    envelopes: list[Envelope]
+    problem: Problem | None = None
+
+
+@dataclass(slots=True)
+class Sequence:
+    """How far a producer has come."""
+
+    epoch: int
+    seq: int
+    events: int
+
+
+class Core:
+    """Engine and catalogue. Not safe for threads: one of them owns it."""
+
+    def __init__(self, engine_options: Mapping[str, Any]) -> None:
+        self._engine_options = dict(engine_options)
+        self.engine = _engine.Engine(**self._engine_options)
+        self.streams: dict[str, StreamEntry] = {}
+        self.queries: dict[str, QueryEntry] = {}
+        self.producers: dict[tuple[str, str], Sequence] = {}
+        self.offset = 0
+        self._names: dict[int, str] = {}
+
+    # ---- commands ----
+
+    def apply(self, command: c.Command) -> Reply | None:
+        """Carry a command out. A `Problem` means that nothing has changed."""
+        try:
+            reply = self._apply(command)
+        except WhorlError as error:
+            raise problem_of(error, getattr(command, "text", None) or getattr(command, "construct", None)) from error
+        self.offset += 1
+        return reply
+
+    @functools.singledispatchmethod
+    def _apply(self, command: c.Command) -> Reply | None:
+        raise TypeError(f"no command: {type(command).__name__}")
+
+    @_apply.register
+    def _(self, command: c.DeclareStream) -> Reply:
+        known = self.streams.get(command.iri)
+        if known is not None:
+            if known.options != command.options:
+                detail = f"stream <{command.iri}> exists with other settings"
+                raise Problem("stream-exists-differently", 409, detail, settings=asdict(known.options))
+            return {"created": False}
+        self._check_not_output(command.iri)
+        self.engine.declare_stream(
+            command.iri,
+            lateness_ms=command.options.lateness_ms,
+            idle_timeout_ms=command.options.idle_timeout_ms,
+            timestamp_predicate=command.options.timestamp_predicate,
+        )
+        self.streams[command.iri] = StreamEntry(command.iri, command.options)
+        return {"created": True}
+
+    @_apply.register
+    def _(self, command: c.DropStream) -> Reply:
+        self.stream(command.iri)
+        readers = self.readers_of(command.iri)
+        if readers and not command.cascade:
+            detail = f"stream <{command.iri}> is read by {', '.join(readers)}"
+            raise Problem("stream-in-use", 409, detail, hint="delete these queries first, or ask for ?cascade=true")
+        for name in readers:
+            self._remove_query(name)
+        self.engine.drop_stream(command.iri)
+        del self.streams[command.iri]
+        for key in [key for key in self.producers if key[0] == command.iri]:
+            del self.producers[key]
+        return {"queries": readers}
+
+    @_apply.register
+    def _(self, command: c.SetMapping) -> Reply:
+        entry = self.stream(command.iri)
+        created = entry.mapping is None
+        self.engine.set_mapping(command.iri, command.construct, time_column=command.time_column)
+        entry.mapping, entry.time_column = command.construct, command.time_column
+        return {"created": created}
+
+    @_apply.register
+    def _(self, command: c.Push) -> Reply:
+        self._check_open(self.stream(command.iri))
+        if command.producer is not None:
+            repeated = self._repeated(command.iri, command.producer)
+            if repeated is not None:
+                return self._ingested(command.iri, {"accepted": 0, "late": 0, "ahead": 0}, repeated)
+        report = self.engine.push(
+            command.iri, command.at, command.body, command.format, latest=command.latest, atomic=command.atomic
+        )
+        if command.producer is not None:
+            place = command.producer
+            self.producers[command.iri, place.id] = Sequence(place.epoch, place.seq, report["events"])
+        return self._ingested(command.iri, report)
+
+    @_apply.register
+    def _(self, command: c.Commit) -> Reply:
+        self._check_open(self.stream(command.iri))
+        key = (command.iri, "commit " + command.producer)
+        last = self.producers.get(key)
+        if last is not None and command.batch <= last.seq:
+            events = last.events if command.batch == last.seq else 0
+            return self._ingested(command.iri, {"accepted": 0, "late": 0, "ahead": 0}, max(events, 1))
+        if command.parts == c.MISSING_PARTS:
+            detail = "a token names no staged body of this stream; it may have expired"
+            raise Problem("unknown-stage", 404, detail, hint="stage the bodies of the batch again")
+        report = self.engine.push_bodies(command.iri, command.bodies(), latest=command.latest)
+        if command.watermark is not None:
+            self._advance(command.iri, command.watermark, is_tick=True)
+        self.producers[key] = Sequence(0, command.batch, report["events"])
+        return self._ingested(command.iri, report)
+
+    @_apply.register
+    def _(self, command: c.Advance) -> Reply:
+        self.stream(command.iri)
+        self._advance(command.iri, command.t, is_tick=command.tick)
+        return {"watermark": self.engine.watermark(command.iri)}
+
+    @_apply.register
+    def _(self, command: c.CloseStream) -> Reply:
+        entry = self.stream(command.iri)
+        self.engine.close_stream(command.iri)
+        entry.closed = True
+        return {"closed": True}
+
+    @_apply.register
+    def _(self, command: c.MarkIdle) -> None:
+        self.stream(command.iri)
+        self.engine.mark_idle(command.iri)
+
+    @_apply.register
+    def _(self, command: c.Register) -> Reply:
+        known = self.queries.get(command.name)
+        if known is not None:
+            if (known.text, known.options) != (command.text, command.options):
+                detail = f"query '{command.name}' exists with another text or other options"
+                raise Problem("query-exists-differently", 409, detail, hint="delete it first, or choose another name")
+            return {"created": False}
+        entry = QueryEntry(command.name, command.text, command.options, command.incarnation, command.owner, None)
+        self._start(entry)
+        self.queries[command.name] = entry
+        return {"created": True}
+
+    @_apply.register
+    def _(self, command: c.Unregister) -> None:
+        entry = self.query(command.name)
+        readers = self._readers_of_output(entry)
+        if readers:
+            detail = f"the output of '{command.name}' is read by {', '.join(readers)}"
+            raise Problem("output-in-use", 409, detail, hint="delete these queries first")
+        self._remove_query(command.name)
+
+    @_apply.register
+    def _(self, command: c.Pause) -> None:
+        entry = self.query(command.name)
+        if entry.status != "running":
+            raise Problem("query-not-running", 409, f"query '{command.name}' is {entry.status}")
+        readers = self._readers_of_output(entry)
+        if readers:
+            raise Problem("output-in-use", 409, f"the output of '{command.name}' is read by {', '.join(readers)}")
+        self._stop(entry, "paused")
+
+    @_apply.register
+    def _(self, command: c.Restart) -> None:
+        entry = self.query(command.name)
+        if self._readers_of_output(entry) and entry.number is not None:
+            raise Problem("output-in-use", 409, f"other queries read the output of '{command.name}'")
+        if entry.number is not None:
+            self._stop(entry, "paused")
+        entry.incarnation = command.incarnation
+        entry.last_seq, entry.results, entry.last_result_at, entry.problem = 0, 0, None, None
+        self._start(entry)
+        entry.status = "running"
+
+    @_apply.register
+    def _(self, command: c.LoadGraph) -> Reply:
+        created = not self._has_graph(command.graph)
+        inserted = self.engine.load(command.graph, command.body, command.format)
+        return {"created": created, "inserted": inserted, "deleted": 0}
+
+    @_apply.register
+    def _(self, command: c.ReplaceGraph) -> Reply:
+        created = not self._has_graph(command.graph)
+        inserted, deleted = self.engine.replace_graph(command.graph, command.body, command.format)
+        return {"created": created, "inserted": inserted, "deleted": deleted}
+
+    @_apply.register
+    def _(self, command: c.DropGraph) -> Reply:
+        inserted, deleted = self.engine.drop_graph(command.graph)
+        return {"created": False, "inserted": inserted, "deleted": deleted}
+
+    @_apply.register
+    def _(self, command: c.Update) -> Reply:
+        inserted, deleted = self.engine.update(
+            command.text,
+            command.base_iri,
+            default_graphs=list(command.default_graphs),
+            named_graphs=list(command.named_graphs),
+        )
+        return {"created": False, "inserted": inserted, "deleted": deleted}
+
+    # ---- results ----
+
+    def drain(self) -> list[Drained]:
+        """What queries have given since the last call; failed ones are taken out of the engine."""
+        drained: list[Drained] = []
+        # A query that has failed gives what it had before, then its failure.
+        while numbers := self.engine.waiting():
+            drained.extend(self._drain_one(self.queries[self._names[number]], number) for number in numbers)
+        return drained
+
+    def _drain_one(self, entry: QueryEntry, number: int) -> Drained:
+        try:
+            envelopes = self.engine.drain_envelopes(number, entry.name, entry.incarnation)
+        except QueryFailedError as error:
+            problem = problem_of(error)
+            self._stop(entry, "failed")
+            entry.problem = problem.document()
+            return Drained(entry.name, entry.incarnation, [], problem)
+        entry.last_seq, entry.last_result_at = envelopes[-1][0], envelopes[-1][1]
+        entry.results += len(envelopes)
+        return Drained(entry.name, entry.incarnation, envelopes)
+
+    # ---- look-ups ----
+
+    def stream(self, iri: str) -> StreamEntry:
+        """A stream by its IRI."""
+        entry = self.streams.get(iri)
+        if entry is None:
+            known = ", ".join(f"<{name}>" for name in sorted(self.streams)[:10])
+            hint = f"known streams: {known}" if known else "declare it with PUT /streams/{iri}"
+            raise Problem("unknown-stream", 404, f"stream <{iri}> is not known", hint=hint)
+        return entry
+
+    def query(self, name: str) -> QueryEntry:
+        """A query by its name."""
+        entry = self.queries.get(name)
+        if entry is None:
+            raise Problem("unknown-query", 404, f"query '{name}' is not known")
+        return entry
+
+    def running(self, name: str) -> tuple[QueryEntry, int]:
+        """A query that runs, and its number in the engine."""
+        entry = self.query(name)
+        if entry.number is None:
+            detail = f"query '{name}' is {entry.status}"
+            raise Problem("query-not-running", 409, detail, hint="restart it", problem=entry.problem)
+        return entry, entry.number
+
+    def readers_of(self, iri: str) -> list[str]:
+        """The names of the queries that read a stream."""
+        return [name for name, entry in self.queries.items() if iri in entry.facts.get("streams", ())]
+
+    def outputs(self) -> dict[str, str]:
+        """Streams that queries write, and which query does."""
+        running = [entry for entry in self.queries.values() if entry.number is not None]
+        return {entry.facts["output"]: entry.name for entry in running if entry.facts.get("output") is not None}
+
+    def engine_keywords(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Options of a query as the engine's keywords."""
+        unknown = sorted(set(options) - set(_QUERY_OPTIONS))
+        if unknown:
+            known = ", ".join(_QUERY_OPTIONS)
+            raise Problem("option-unknown", 400, f"option '{unknown[0]}' is not known", hint=f"known options: {known}")
+        return {_QUERY_OPTIONS[name]: value for name, value in options.items() if value is not None}
+
+    def check_streams(self, facts: Mapping[str, Any]) -> None:
+        """A query reads declared streams, or what other queries write."""
+        known = self.streams.keys() | self.outputs().keys()
+        for iri in facts["streams"]:
+            if iri not in known and iri != facts.get("output"):
+                names = ", ".join(f"<{name}>" for name in sorted(known)[:10])
+                hint = f"known streams: {names}" if names else f"declare it with PUT /streams/{iri}"
+                raise Problem("unknown-stream", 422, f"stream <{iri}> is not known", hint=hint, stream=iri)
+
+    # ---- snapshots ----
+
+    def snapshot(self) -> bytes:
+        """The whole state, as bytes."""
+        catalogue = orjson.dumps(
+            {
+                "offset": self.offset,
+                "streams": [asdict(entry) for entry in self.streams.values()],
+                "queries": [asdict(entry) for entry in self.queries.values()],
+                "producers": [[*key, asdict(value)] for key, value in self.producers.items()],
+            }
+        )
+        return _HEADER.pack(_MAGIC, len(catalogue)) + catalogue + self.engine.snapshot()
+
+    @classmethod
+    def restored(cls, data: bytes, engine_options: Mapping[str, Any]) -> Core:
+        """The state that `snapshot` wrote."""
+        magic, length = _HEADER.unpack_from(data)
+        if magic != _MAGIC:
+            raise Problem("store-unreadable", 500, "the snapshot is of another version")
+        at = _HEADER.size
+        catalogue = orjson.loads(data[at : at + length])
+        core = cls(engine_options)
+        core.engine = _engine.Engine.restore(data[at + length :], **core._engine_options)
+        core.offset = catalogue["offset"]
+        for stream in catalogue["streams"]:
+            options = c.StreamOptions(**stream.pop("options"))
+            core.streams[stream["iri"]] = StreamEntry(options=options, **stream)
+        for query in catalogue["queries"]:
+            entry = QueryEntry(**query)
+            core.queries[entry.name] = entry
+            if entry.number is not None:
+                core._names[entry.number] = entry.name
+        for stream, producer, sequence in catalogue["producers"]:
+            core.producers[stream, producer] = Sequence(**sequence)
+        return core
+
+    # ---- parts of commands ----
+
+    def _start(self, entry: QueryEntry) -> None:
+        keywords = self.engine_keywords(entry.options)
+        self.check_streams(orjson.loads(self.engine.validate(entry.text, **keywords)))
+        number = self.engine.register(entry.text, **keywords)
+        entry.number = number
+        entry.facts = orjson.loads(self.engine.describe(number))
+        self._names[number] = entry.name
+
+    def _stop(self, entry: QueryEntry, status: str) -> None:
+        if entry.number is not None:
+            self.engine.unregister(entry.number)
+            del self._names[entry.number]
+        entry.number, entry.status = None, status
+
+    def _remove_query(self, name: str) -> None:
+        self._stop(self.query(name), "deleted")
+        del self.queries[name]
+
+    def _readers_of_output(self, entry: QueryEntry) -> list[str]:
+        output = entry.facts.get("output")
+        return [] if output is None else [name for name in self.readers_of(output) if name != entry.name]
+
+    def _check_not_output(self, iri: str) -> None:
+        writer = self.outputs().get(iri)
+        if writer is not None:
+            raise Problem("stream-is-output", 409, f"stream <{iri}> is written by query '{writer}'")
+
+    def _check_open(self, entry: StreamEntry) -> None:
+        if entry.closed:
+            raise Problem("stream-closed", 409, f"stream <{entry.iri}> has ended", hint="delete and declare it again")
+
+    def _advance(self, iri: str, t: int, *, is_tick: bool) -> None:
+        watermark = self.engine.watermark(iri)
+        if is_tick and watermark is not None and t <= watermark:
+            return
+        self.engine.advance_to(t, iri)
+
+    def _repeated(self, iri: str, place: c.Producer) -> int | None:
+        """How many events a repeated body had; None when it is new. A producer must not skip numbers nor fall back."""
+        last = self.producers.get((iri, place.id))
+        if last is None or place.epoch > last.epoch:
+            return None
+        if place.epoch < last.epoch:
+            detail = f"producer '{place.id}' has epoch {last.epoch} now, not {place.epoch}"
+            raise Problem("producer-fenced", 409, detail, epoch=last.epoch)
+        if place.seq > last.seq + 1:
+            detail = f"producer '{place.id}' skipped from {last.seq} to {place.seq}"
+            raise Problem("producer-gap", 409, detail, expected=last.seq + 1)
+        if place.seq == last.seq + 1:
+            return None
+        return last.events if place.seq == last.seq else 1
+
+    def _ingested(self, iri: str, report: Mapping[str, Any], duplicates: int = 0) -> Reply:
+        counts = {name: report[name] for name in ("accepted", "late", "ahead")}
+        refused = {"refused": report["refused"]} if report.get("refused") else {}
+        watermark = self.engine.watermark(iri)
+        return {**counts, "duplicates": duplicates, "offset": self.offset + 1, "watermark": watermark, **refused}
+
+    def _has_graph(self, graph: str | None) -> bool:
+        return graph is None or any(name == graph for name, _ in self.engine.graphs())

@@ -1,0 +1,444 @@
+"""The runtime: a thread that owns the state, a thread that owns the log, and the event loop in front of them.
+
+    run(command) ─► queue ─► worker: apply, drain ─► committer: one commit, synced ─► event loop: results, then replies
+
+What is seen from outside, results and replies alike, has been on the disk before. Commands that are refused are not
+logged. While the committer syncs one batch, the worker applies the next; two batches at most are under way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import queue
+import secrets
+import sqlite3
+import threading
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+
+from whorl.server.errors import Problem
+from whorl.server.runtime import commands as c
+from whorl.server.runtime.core import Core, Drained, Envelope
+from whorl.server.store.store import Record, Store, StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from whorl.server.settings import Settings
+
+T = TypeVar("T")
+State = Literal["starting", "ready", "stopping", "failed"]
+
+_log = logging.getLogger("whorl.runtime")
+# A batch is cut here, so that a flood does not delay the first of it.
+_BATCH_BYTES = 4 * 1024 * 1024
+_BATCHES_UNDER_WAY = 2
+_REPLAY_PUBLISH_EVERY = 256
+
+
+class Rings(Protocol):
+    """Where results go; called on the event loop only."""
+
+    def open(self, query: str, incarnation: str, next_seq: int, facts: dict[str, Any]) -> None:
+        """A query begins, or begins anew."""
+
+    def publish(self, query: str, envelopes: Sequence[Envelope]) -> None:
+        """New results, in order."""
+
+    def progress(self, query: str, watermark: int | None, seq: int) -> None:
+        """Nothing more happened up to here."""
+
+    def fail(self, query: str, problem: Problem) -> None:
+        """The query has failed."""
+
+    def close(self, query: str, reason: str) -> None:
+        """The query is no more."""
+
+
+@dataclass(slots=True)
+class Counters:
+    """What the runtime has done since it started; for metrics."""
+
+    commands: int = 0
+    refused: int = 0
+    batches: int = 0
+    commits: int = 0
+    commit_seconds: float = 0.0
+    apply_seconds: float = 0.0
+    envelopes: int = 0
+    snapshots: int = 0
+    replayed: int = 0
+    recovery_seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class _Job:
+    """Something for the worker: a command to log, or a question."""
+
+    work: c.Command | Callable[[Core], Any]
+    future: asyncio.Future[Any]
+    size_bytes: int
+    ack: str = "synced"
+    reply: Any = None
+    problem: BaseException | None = None
+
+
+@dataclass(slots=True)
+class _Batch:
+    """What one round of the worker leaves to the committer and the event loop."""
+
+    jobs: list[_Job]
+    records: list[Record] = field(default_factory=list)
+    spent_stages: list[str] = field(default_factory=list)
+    effects: list[_Effect] = field(default_factory=list)
+    drained: list[Drained] = field(default_factory=list)
+    snapshot: tuple[int, bytes, dict[str, int]] | None = None
+
+
+# What a command means for the rings: a method of Rings and its arguments.
+_Effect = tuple[str, tuple[Any, ...]]
+
+
+class Runtime:
+    """The engine and its log behind an asynchronous front."""
+
+    def __init__(self, settings: Settings, rings: Rings) -> None:
+        self.settings = settings
+        self.rings = rings
+        self.state: State = "starting"
+        self.failure: str | None = None
+        self.metrics = Counters()
+        # Numbers of the engine as the clock last read them.
+        self.stats: dict[str, Any] = {}
+        self.queue_bytes = 0
+        self._queue: queue.Queue[_Job | None] = queue.Queue()
+        self._batches: queue.Queue[_Batch | None] = queue.Queue(maxsize=_BATCHES_UNDER_WAY)
+        self._threads: list[threading.Thread] = []
+        self._published: dict[tuple[str, str], int] = {}
+        self._log_bytes = 0
+
+    # ---- life ----
+
+    async def start(self) -> None:
+        """Open the store and bring the state back; then take commands."""
+        self._loop = asyncio.get_running_loop()
+        await self._loop.run_in_executor(None, self._recover)
+        self._start_threads()
+        self.state = "ready"
+
+    async def stop(self) -> None:
+        """Finish what waits, then let go of the store."""
+        if self.state == "ready":
+            self.state = "stopping"
+            self._queue.put(None)
+            for thread in self._threads:
+                await self._loop.run_in_executor(None, thread.join)
+            # What the last batch scheduled on this loop comes before what follows here.
+            await asyncio.sleep(0)
+        if hasattr(self, "_store"):
+            self._store.close()
+
+    def _start_threads(self) -> None:
+        self._threads = [
+            threading.Thread(target=self._work, name="whorl-engine", daemon=True),
+            threading.Thread(target=self._commit, name="whorl-store", daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    # ---- the front ----
+
+    async def run(self, command: c.Command, ack: str = "synced") -> Any:  # noqa: ANN401 - each command has its reply
+        """Carry a command out; the reply comes when it is durable, or with ack `memory` when it is applied."""
+        if isinstance(command, c.Commit):
+            command = await self._loop.run_in_executor(None, self._with_bodies, command)
+        return await self._submit(command, command.size_bytes, ack)
+
+    async def read(self, question: Callable[[Core], T]) -> T:
+        """Ask something of the state; what is answered is durable."""
+        answer: T = await self._submit(question, 512, "synced")
+        return answer
+
+    async def stage(self, iri: str, body: bytes, form: str) -> str:
+        """Keep a body until a commit names its token."""
+        await self.read(lambda core: core.stream(iri))
+        return await self._loop.run_in_executor(None, self._staged, iri, body, form)
+
+    def _staged(self, iri: str, body: bytes, form: str) -> str:
+        if self._store.staged_bytes() + len(body) > self.settings.stage_bytes_max:
+            raise Problem("overloaded", 429, "too many bodies wait for their commit", retry_after_s=5)
+        token = secrets.token_urlsafe(16)
+        self._store.stage(token, iri, form, body, now_ms())
+        return token
+
+    def expire_stages(self) -> None:
+        """Forget staged bodies whose producer is gone."""
+        self._store.expire_stages(now_ms() - 1000 * self.settings.stage_expiry_s)
+
+    def _with_bodies(self, command: c.Commit) -> c.Commit:
+        staged = [self._store.staged(token, command.iri) for token in command.tokens]
+        found = [body for body in staged if body is not None]
+        if len(found) < len(staged):
+            # The batch may be one that was committed before, bodies and all: the core knows.
+            return replace(command, parts=c.MISSING_PARTS)
+        parts = tuple((form, len(body)) for form, body in found)
+        return replace(command, parts=parts, body=b"".join(body for _, body in found))
+
+    async def _submit(self, work: c.Command | Callable[[Core], Any], size_bytes: int, ack: str) -> Any:  # noqa: ANN401
+        if self.state != "ready":
+            detail = self.failure or f"the server is {self.state}"
+            raise Problem("not-ready", 503, detail, retry_after_s=1)
+        full = self.queue_bytes + size_bytes > self.settings.queue_bytes_max
+        if full or self._queue.qsize() >= self.settings.queue_commands_max:
+            raise Problem("overloaded", 429, "more is waiting than the engine can take", retry_after_s=1)
+        future = self._loop.create_future()
+        self.queue_bytes += size_bytes
+        self._queue.put(_Job(work, future, size_bytes, ack))
+        return await future
+
+    # ---- the worker ----
+
+    def _work(self) -> None:
+        while True:
+            jobs, is_last = self._waiting_jobs()
+            if jobs:
+                self._batches.put(self._applied(jobs))
+            if is_last:
+                self._batches.put(None)
+                return
+
+    def _waiting_jobs(self) -> tuple[list[_Job], bool]:
+        """All jobs that wait, at least one; and whether the runtime stops after them."""
+        jobs: list[_Job] = []
+        size_bytes = 0
+        job = self._queue.get()
+        while job is not None:
+            jobs.append(job)
+            size_bytes += job.size_bytes
+            if size_bytes >= _BATCH_BYTES:
+                return jobs, False
+            try:
+                job = self._queue.get_nowait()
+            except queue.Empty:
+                return jobs, False
+        return jobs, True
+
+    def _applied(self, jobs: list[_Job]) -> _Batch:
+        batch = _Batch(jobs)
+        began = time.perf_counter()
+        for job in jobs:
+            self._apply_one(job, batch)
+        batch.drained = self._core.drain()
+        self.metrics.apply_seconds += time.perf_counter() - began
+        self._log_bytes += sum(len(record.body) + len(record.members) for record in batch.records)
+        if self._log_bytes > self.settings.snapshot_log_bytes:
+            batch.snapshot = self._snapshot()
+        return batch
+
+    def _apply_one(self, job: _Job, batch: _Batch) -> None:
+        try:
+            if not isinstance(job.work, c.Command):
+                job.reply = job.work(self._core)
+                return
+            job.reply = self._core.apply(job.work)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is the answer to this job and to no other
+            job.problem = error
+            return
+        kind, members, body = job.work.record()
+        stream = getattr(job.work, "iri", None)
+        batch.records.append(Record(self._core.offset, kind, members, body, stream, now_ms()))
+        batch.spent_stages.extend(getattr(job.work, "tokens", ()))
+        batch.effects.extend(_effects(job.work, job.reply, self._core))
+        if job.ack == "memory":
+            self._loop.call_soon_threadsafe(_answer, job)
+
+    def _snapshot(self) -> tuple[int, bytes, dict[str, int]]:
+        began = time.perf_counter()
+        data = self._core.snapshot()
+        self._log_bytes = 0
+        self.metrics.snapshots += 1
+        _log.info("snapshot of %d bytes in %.2f s", len(data), time.perf_counter() - began)
+        now = now_ms()
+        retained = {
+            entry.iri: now - entry.options.retention_ms
+            for entry in self._core.streams.values()
+            if entry.options.retention_ms is not None
+        }
+        return self._core.offset, data, retained
+
+    # ---- the committer ----
+
+    def _commit(self) -> None:
+        while (batch := self._batches.get()) is not None:
+            try:
+                self._write(batch)
+            except (sqlite3.Error, StoreError) as error:
+                self._loop.call_soon_threadsafe(self._fail, batch, str(error))
+                return
+            self._loop.call_soon_threadsafe(self._deliver, batch)
+
+    def _write(self, batch: _Batch) -> None:
+        began = time.perf_counter()
+        if batch.records:
+            self._store.append(batch.records, batch.spent_stages)
+            self.metrics.commits += 1
+        if batch.snapshot is not None:
+            self._store.write_snapshot(*batch.snapshot)
+        self.metrics.commit_seconds += time.perf_counter() - began
+
+    # ---- back on the event loop ----
+
+    def _deliver(self, batch: _Batch) -> None:
+        for method, arguments in batch.effects:
+            getattr(self.rings, method)(*arguments)
+        self._publish(batch.drained)
+        self.metrics.batches += 1
+        for job in batch.jobs:
+            self.queue_bytes -= job.size_bytes
+            self.metrics.commands += 1
+            self.metrics.refused += job.problem is not None
+            _answer(job)
+
+    def _publish(self, drained: list[Drained]) -> None:
+        for one in drained:
+            key = (one.name, one.incarnation)
+            # After a recovery the log gives again what was published before.
+            after = self._published.get(key, 0)
+            fresh = [envelope for envelope in one.envelopes if envelope[0] > after]
+            if fresh:
+                self._published[key] = fresh[-1][0]
+                self.metrics.envelopes += len(fresh)
+                self.rings.publish(one.name, fresh)
+            if one.problem is not None:
+                self.rings.fail(one.name, one.problem)
+
+    def _fail(self, batch: _Batch, reason: str) -> None:
+        """The log refused a batch: nobody has seen it; the state goes back to what the log says."""
+        _log.error("the log could not be written: %s", reason)
+        self.state = "starting"
+        problem = Problem("store-failed", 503, "the log could not be written; nothing was taken", retry_after_s=5)
+        self._refuse(batch.jobs, problem)
+        self._refuse_waiting(problem)
+        self._loop.create_task(self._rebuild())
+
+    def _refuse(self, jobs: list[_Job], problem: Problem) -> None:
+        for job in jobs:
+            self.queue_bytes -= job.size_bytes
+            job.problem = problem
+            _answer(job)
+
+    def _refuse_waiting(self, problem: Problem) -> None:
+        # The committer is gone: what the worker has made since must not block it.
+        for waiting in (self._queue, self._batches):
+            while True:
+                try:
+                    found = waiting.get_nowait()
+                except queue.Empty:
+                    break
+                if found is not None:
+                    self._refuse(found.jobs if isinstance(found, _Batch) else [found], problem)
+
+    async def _rebuild(self) -> None:
+        self._queue.put(None)
+        worker = self._threads[0]
+        while worker.is_alive():
+            self._refuse_waiting(Problem("store-failed", 503, "the log could not be written", retry_after_s=5))
+            await asyncio.sleep(0.01)
+        self._refuse_waiting(Problem("store-failed", 503, "the log could not be written", retry_after_s=5))
+        self._store.close()
+        try:
+            await self._loop.run_in_executor(None, self._recover)
+        except (StoreError, Problem) as error:
+            self.failure = str(error)
+            self.state = "failed"
+            return
+        self._start_threads()
+        self.state = "ready"
+
+    # ---- recovery ----
+
+    def _recover(self) -> None:
+        """The state of the log: the newest snapshot, and every command after it."""
+        began = time.perf_counter()
+        self._store = Store(self.settings.data_dir / "whorl.sqlite3")
+        self.expire_stages()
+        found = self._store.snapshot()
+        options = engine_options(self.settings)
+        self._core = Core(options) if found is None else Core.restored(found[1], options)
+        if found is not None and self._core.offset != found[0]:
+            raise StoreError(f"{self._store.path}: the snapshot does not fit the log")
+        self._replay()
+        self._log_bytes = self._store.log_bytes(0 if found is None else found[0])
+        self.metrics.recovery_seconds = time.perf_counter() - began
+
+    def _replay(self) -> None:
+        batch = _Batch([])
+        for entry in self._core.queries.values():
+            batch.effects.append(_opened(entry.name, self._core))
+        for record in self._store.records(self._core.offset):
+            command = c.command_of(record.kind, record.members, record.body)
+            try:
+                reply = self._core.apply(command)
+            except Problem as problem:
+                path = self._store.path
+                raise StoreError(
+                    f"{path}: record {record.offset} is refused ({problem.detail}); is it damaged?"
+                ) from None
+            batch.effects.extend(_effects(command, reply, self._core))
+            batch.drained.extend(self._core.drain())
+            self.metrics.replayed += 1
+            if len(batch.drained) >= _REPLAY_PUBLISH_EVERY:
+                self._loop.call_soon_threadsafe(self._deliver, batch)
+                batch = _Batch([])
+        self._loop.call_soon_threadsafe(self._deliver, batch)
+
+
+def engine_options(settings: Settings) -> dict[str, Any]:
+    """The engine as the server runs it."""
+    limits = {
+        "work_max": settings.work_max,
+        "result_rows_max": settings.result_rows_max,
+        "windows_max": settings.windows_max,
+        "refuse_costly": not settings.allow_cartesian,
+    }
+    # Answers do not depend on the seed; crafted input must not know it.
+    return {"hash_seed": int.from_bytes(os.urandom(8)), "limits": limits}
+
+
+def _effects(command: c.Command, reply: Any, core: Core) -> list[_Effect]:  # noqa: ANN401 - each command has its reply
+    match command:
+        case c.Register() if reply["created"]:
+            return [_opened(command.name, core)]
+        case c.Restart():
+            return [_opened(command.name, core)]
+        case c.Unregister():
+            return [("close", (command.name, "deleted"))]
+        case c.Pause():
+            return [("close", (command.name, "paused"))]
+        case c.DropStream():
+            return [("close", (name, "stream deleted")) for name in reply["queries"]]
+        case _:
+            return []
+
+
+def _opened(name: str, core: Core) -> _Effect:
+    entry = core.queries[name]
+    return "open", (name, entry.incarnation, entry.last_seq + 1, entry.facts)
+
+
+def _answer(job: _Job) -> None:
+    # The caller may have gone, or have been answered from memory.
+    if job.future.done():
+        return
+    if job.problem is not None:
+        job.future.set_exception(job.problem)
+    else:
+        job.future.set_result(job.reply)
+
+
+def now_ms() -> int:
+    """The time of the wall clock."""
+    return time.time_ns() // 1_000_000

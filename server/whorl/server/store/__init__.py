@@ -1,0 +1,1 @@
+"""The durable store. Nothing else knows SQL."""
