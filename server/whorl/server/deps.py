@@ -13,8 +13,8 @@ from whorl.server.errors import Problem
 from whorl.server.runtime.commands import Producer
 from whorl.server.runtime.runtime import Runtime
 from whorl.server.security import Principal, Tokens
-from whorl.server.services.buckets import Buckets
 from whorl.server.services.ingest import Ingest
+from whorl.server.services.rings import Rings
 from whorl.server.services.times import parse_instant
 from whorl.server.settings import Settings
 
@@ -65,16 +65,16 @@ def _ingest(request: Request) -> Ingest:
     return ingest
 
 
-def _registrations(request: Request) -> Buckets:
-    buckets: Buckets = request.app.state.registrations
-    return buckets
+def _rings(request: Request) -> Rings:
+    rings: Rings = request.app.state.rings
+    return rings
 
 
 TheRuntime = Annotated[Runtime, Depends(_runtime)]
 TheSettings = Annotated[Settings, Depends(_settings)]
 TheTokens = Annotated[Tokens, Depends(_tokens)]
 TheIngest = Annotated[Ingest, Depends(_ingest)]
-Registrations = Annotated[Buckets, Depends(_registrations)]
+TheRings = Annotated[Rings, Depends(_rings)]
 
 
 def checked_iri(text: str, what: str = "stream") -> str:
@@ -93,7 +93,9 @@ def checked_name(name: str) -> str:
 
 
 def _stream_iri(
-    iri: Annotated[str, Path(description="IRI of the stream, percent-encoded or as it is", examples=["http://ex.org/s"])],
+    iri: Annotated[
+        str, Path(description="IRI of the stream, percent-encoded or as it is", examples=["http://ex.org/s"])
+    ],
 ) -> str:
     # The path was rewritten so that the IRI is one encoded segment; the router does not decode.
     return checked_iri(unquote(iri))

@@ -98,7 +98,9 @@ def negotiate(accept: str | None, offers: Sequence[str]) -> str:
     quality, _, best = max(scored)
     if quality <= 0:
         hint = "ask for one of the listed types"
-        raise Problem("not-acceptable", 406, "none of the asked media types is offered", hint=hint, offered=list(offers))
+        raise Problem(
+            "not-acceptable", 406, "none of the asked media types is offered", hint=hint, offered=list(offers)
+        )
     return best
 
 

@@ -18,13 +18,13 @@ import os
 import secrets
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from whorl.server.errors import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from starlette.requests import HTTPConnection
 

@@ -122,9 +122,7 @@ def _is_preflight(scope: Scope, headers: Headers) -> bool:
 
 
 async def _refuse(problem: Problem, scope: Scope, receive: Receive, send: Send) -> None:
-    if scope["type"] == "http":
-        await problem_response(problem)(scope, receive, send)
-    elif "websocket.http.response" in scope.get("extensions", {}):
+    if scope["type"] == "http" or "websocket.http.response" in scope.get("extensions", {}):
         await problem_response(problem)(scope, receive, send)
     else:
         await receive()

@@ -1,7 +1,7 @@
 """Queries: registering, looking at, pausing, restarting and deleting them."""
 
 import secrets
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 import orjson
@@ -17,7 +17,7 @@ from whorl.server.deps import (
     QueryName,
     ReaderOrRegistrar,
     Registrar,
-    Registrations,
+    TheRings,
     TheRuntime,
     TheSettings,
     checked_name,
@@ -30,7 +30,11 @@ from whorl.server.runtime.core import Core
 from whorl.server.runtime.runtime import Runtime
 from whorl.server.security import Principal
 from whorl.server.services import descriptors
+from whorl.server.services.rings import Rings
 from whorl.server.settings import Settings
+
+if TYPE_CHECKING:
+    from whorl.server.services.buckets import Buckets
 
 router = APIRouter(tags=["queries"])
 
@@ -50,34 +54,21 @@ _REGISTERED: dict[int | str, dict[str, Any]] = {
 }
 
 
-@router.put(
-    "/queries/{name}", summary="Register a query", status_code=201, responses=_REGISTERED, openapi_extra=_BODY
-)
-async def put_query(
-    request: Request,
-    name: QueryName,
-    caller: Registrar,
-    runtime: TheRuntime,
-    settings: TheSettings,
-    registrations: Registrations,
-) -> Response:
+@router.put("/queries/{name}", summary="Register a query", status_code=201, responses=_REGISTERED, openapi_extra=_BODY)
+async def put_query(request: Request, name: QueryName, caller: Registrar) -> Response:
     """Register a query under a name. Saying the same again is harmless; another text under the name is refused."""
-    wanted = await _query_of(request, settings)
+    wanted = await _query_of(request, caller)
     if wanted.name not in {None, name}:
         raise Problem("name-invalid", 400, "the name in the body is not the name in the path")
-    registrations.take(caller.id)
-    return await _register(request, name, wanted, caller, runtime, settings)
+    return await _registered(request, name, wanted, caller)
 
 
 @router.post("/queries", summary="Register a query", status_code=201, responses=_REGISTERED, openapi_extra=_BODY)
-async def post_query(
-    request: Request, caller: Registrar, runtime: TheRuntime, settings: TheSettings, registrations: Registrations
-) -> Response:
+async def post_query(request: Request, caller: Registrar) -> Response:
     """Register a query under the name in the body, or under one that the server makes."""
-    wanted = await _query_of(request, settings)
-    registrations.take(caller.id)
+    wanted = await _query_of(request, caller)
     name = f"q-{secrets.token_hex(6)}" if wanted.name is None else checked_name(wanted.name)
-    return await _register(request, name, wanted, caller, runtime, settings)
+    return await _registered(request, name, wanted, caller)
 
 
 @router.post(
@@ -86,31 +77,24 @@ async def post_query(
     responses={200: {"description": "dialect, windows, plan and warnings"}, **problems(400, 408, 413, 415, 422)},
     openapi_extra=_BODY,
 )
-async def validate(
-    request: Request, caller: Registrar, runtime: TheRuntime, settings: TheSettings, registrations: Registrations
-) -> Response:
+async def validate(request: Request, caller: Registrar, runtime: TheRuntime) -> Response:
     """What the query would do: its dialect, windows and streams, its plan, and warnings."""
-    wanted = await _query_of(request, settings)
-    registrations.take(caller.id)
+    wanted = await _query_of(request, caller)
     return JsonResponse(await runtime.read(lambda core: _validated(core, wanted)))
 
 
 @router.get("/queries", summary="All queries", response_model=schemas.QueryList, responses=problems())
-async def list_queries(_: ReaderOrRegistrar, runtime: TheRuntime) -> Response:
+async def list_queries(_: ReaderOrRegistrar, runtime: TheRuntime, rings: TheRings) -> Response:
     """All queries, in the order of their names."""
-    subscribers = _subscribers(runtime)
+    subscribers = readers(rings)
     found = await runtime.read(lambda core: descriptors.queries(core, subscribers))
     return JsonResponse(schemas.QueryList(queries=found).document())
 
 
-@router.get(
-    "/queries/{name}", summary="One query", response_model=schemas.QueryDocument, responses=problems(400, 404)
-)
-async def get_query(name: QueryName, _: ReaderOrRegistrar, runtime: TheRuntime) -> Response:
+@router.get("/queries/{name}", summary="One query", response_model=schemas.QueryDocument, responses=problems(400, 404))
+async def get_query(name: QueryName, _: ReaderOrRegistrar, runtime: TheRuntime, rings: TheRings) -> Response:
     """A query and how far it has come."""
-    subscribers = _subscribers(runtime)
-    found = await runtime.read(lambda core: descriptors.query(core, name, subscribers))
-    return JsonResponse(found.document())
+    return JsonResponse(await _document(name, runtime, rings))
 
 
 @router.get(
@@ -132,14 +116,14 @@ async def get_plan(name: QueryName, _: ReaderOrRegistrar, runtime: TheRuntime) -
     openapi_extra=json_body(schemas.QueryAction, {"action": "pause"}, also={media.FORM: "action=restart"}),
 )
 async def act(
-    request: Request, name: QueryName, caller: Registrar, runtime: TheRuntime, settings: TheSettings
+    request: Request, name: QueryName, caller: Registrar, runtime: TheRuntime, rings: TheRings, settings: TheSettings
 ) -> Response:
     """Pause: stop it, keep its text. Restart: start it anew, with empty windows and a new incarnation."""
     action = await _action_of(request, settings)
     await _check_owner(runtime, name, caller)
     command = c.Pause(name) if action == "pause" else c.Restart(name, secrets.token_hex(8))
     await runtime.run(command)
-    return await get_query(name, caller, runtime)
+    return JsonResponse(await _document(name, runtime, rings))
 
 
 @router.delete("/queries/{name}", summary="Delete a query", status_code=204, responses=problems(400, 404, 409))
@@ -153,7 +137,11 @@ async def delete(name: QueryName, caller: Registrar, runtime: TheRuntime) -> Res
 # ---- parts ----
 
 
-async def _query_of(request: Request, settings: Settings) -> schemas.QueryRequest:
+async def _query_of(request: Request, caller: Principal) -> schemas.QueryRequest:
+    """The query of a request, which counts as one of the caller's registrations."""
+    settings: Settings = request.app.state.settings
+    registrations: Buckets = request.app.state.registrations
+    registrations.take(caller.id)
     media_type = media.text_type_of(request.headers.get("content-type"))
     # JSON writes some characters with six bytes; the limit on the text comes after.
     bytes_max = settings.query_bytes_max * (2 if media_type == media.JSON else 1)
@@ -183,23 +171,27 @@ def _with_options(text: str, options: dict[str, str]) -> schemas.QueryRequest:
         raise invalid_members(error) from error
 
 
-async def _register(
-    request: Request,
-    name: str,
-    wanted: schemas.QueryRequest,
-    caller: Principal,
-    runtime: Runtime,
-    settings: Settings,
-) -> Response:
+async def _registered(request: Request, name: str, wanted: schemas.QueryRequest, caller: Principal) -> Response:
     if name == "validate":
         raise Problem("name-invalid", 400, "'validate' names an operation", hint="choose another name")
+    runtime: Runtime = request.app.state.runtime
+    settings: Settings = request.app.state.settings
     await runtime.read(lambda core: _check_room(core, name, settings.queries_max))
-    command = c.Register(name, wanted.query, wanted.options(), secrets.token_hex(8), caller.id)
-    reply = await runtime.run(command)
-    subscribers = _subscribers(runtime)
-    found = await runtime.read(lambda core: descriptors.query(core, name, subscribers))
+    reply = await runtime.run(c.Register(name, wanted.query, wanted.options(), secrets.token_hex(8), caller.id))
+    document = await _document(name, runtime, request.app.state.rings)
     location = {"Location": f"{request.scope.get('root_path', '')}/queries/{name}"}
-    return JsonResponse(found.document(), 201 if reply["created"] else 200, headers=location)
+    return JsonResponse(document, 201 if reply["created"] else 200, headers=location)
+
+
+async def _document(name: str, runtime: Runtime, rings: Rings) -> dict[str, Any]:
+    subscribers = readers(rings)
+    found = await runtime.read(lambda core: descriptors.query(core, name, subscribers))
+    return found.document()
+
+
+def readers(rings: Rings) -> dict[str, int]:
+    """How many read each query."""
+    return {ring.query: len(ring.readers) for ring in rings}
 
 
 async def _action_of(request: Request, settings: Settings) -> str:
@@ -234,8 +226,3 @@ async def _check_owner(runtime: Runtime, name: str, caller: Principal) -> None:
     entry = await runtime.read(lambda core: core.query(name))
     if entry.owner not in {caller.id, ""} and not caller.may("admin"):
         raise Problem("forbidden", 403, f"query '{name}' was registered with another token", hint="use that token")
-
-
-def _subscribers(runtime: Runtime) -> dict[str, int]:
-    counted: dict[str, int] = runtime.rings.subscribers()
-    return counted

@@ -116,9 +116,7 @@ async def get_stream(request: Request, iri: StreamIri, _: Anybody, runtime: TheR
     return JsonResponse(found.document())
 
 
-@router.delete(
-    "/streams/{iri}", summary="Delete a stream", status_code=204, responses=problems(400, 404, 409)
-)
+@router.delete("/streams/{iri}", summary="Delete a stream", status_code=204, responses=problems(400, 404, 409))
 async def delete(
     iri: StreamIri,
     _: Registrar,
@@ -262,9 +260,7 @@ async def delete_mapping(iri: StreamIri, _: Registrar, runtime: TheRuntime) -> R
     responses={201: {"description": "kept", "model": schemas.Staged}, **problems(400, 404, 408, 413, 415)},
     openapi_extra=bodies({name: _EXAMPLES[name] for name in (media.ARROW, "application/n-quads")}),
 )
-async def stage(
-    request: Request, iri: StreamIri, _: Ingester, runtime: TheRuntime, settings: TheSettings
-) -> Response:
+async def stage(request: Request, iri: StreamIri, _: Ingester, runtime: TheRuntime, settings: TheSettings) -> Response:
     """Store a body where nobody sees it, until a commit names its token or it expires."""
     form = media.format_of(request.headers.get("content-type"), media.STAGE_FORMATS)
     body = await read_body(request, settings.body_bytes_max)
@@ -278,9 +274,7 @@ async def stage(
     responses=problems(400, 404, 408, 409, 413, 415, 422),
     openapi_extra=json_body(schemas.CommitRequest, {"producer": "job-1", "batch": 7, "tokens": ["…"]}),
 )
-async def commit(
-    request: Request, iri: StreamIri, _: Ingester, ingest: TheIngest, settings: TheSettings
-) -> Response:
+async def commit(request: Request, iri: StreamIri, _: Ingester, ingest: TheIngest, settings: TheSettings) -> Response:
     """The staged bodies become events at once, in the order of their times; a repeated batch changes nothing."""
     wanted = await read_json(request, schemas.CommitRequest, settings.message_bytes_max)
     reply = await ingest.commit(iri, wanted.producer, wanted.batch, tuple(wanted.tokens), wanted.watermark)

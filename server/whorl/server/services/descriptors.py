@@ -110,9 +110,7 @@ def _output(core: Core, iri: str, writer: str, numbers: dict[str, dict[str, Any]
     )
 
 
-def _query(
-    entry: QueryEntry, numbers: dict[int, dict[str, Any]], subscribers: dict[str, int]
-) -> schemas.QueryDocument:
+def _query(entry: QueryEntry, numbers: dict[int, dict[str, Any]], subscribers: dict[str, int]) -> schemas.QueryDocument:
     counted = {} if entry.number is None else dict(numbers.get(entry.number, {}))
     counted.pop("query", None)
     facts = entry.facts

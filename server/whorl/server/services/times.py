@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 from whorl.server.errors import Problem
 
@@ -11,7 +11,7 @@ from whorl.server.errors import Problem
 MS_MIN = -62_135_596_800_000
 MS_MAX = 253_402_300_799_999
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MS = timedelta(milliseconds=1)
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 _DATE_TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})")
