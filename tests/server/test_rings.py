@@ -4,7 +4,6 @@ import asyncio
 from typing import Any
 
 import pytest
-
 from whorl.server.errors import Problem
 from whorl.server.services.rings import Cursor, Envelope, Gap, Ring, Rings, parse_token
 from whorl.server.settings import Settings

@@ -4,7 +4,6 @@ import json
 from typing import Any
 
 import pytest
-
 from whorl.server.errors import Problem
 from whorl.server.security import Principal, Scope, require, unauthenticated
 from whorl.server.services.rings import Rings
@@ -43,9 +42,7 @@ class Bench:
         self.rings = Rings(self.settings, self.clock)
         self.rings.open("q", "a1", 1, {"variables": ["s", "o"]})
         self.scopes = scopes
-        self.session = Session(
-            self.rings, self.settings, self._authorize, name="s1", query=query, clock=self.clock
-        )
+        self.session = Session(self.rings, self.settings, self._authorize, name="s1", query=query, clock=self.clock)
         if init:
             self.say({"type": "connection_init"})
             assert [one["type"] for one in self.hear()] == ["connection_ack"]
