@@ -293,7 +293,6 @@ class Session(_Connection):
         except Problem as problem:
             self._end(close_of(problem))
             return
-        self._heartbeat_at = self._clock()
         self._say(messages.message("connection_ack", payload=self._greeting()))
 
     def _greeting(self) -> dict[str, Any]:
@@ -416,13 +415,8 @@ class Session(_Connection):
 
     def check(self, now: float, *, sending_since: float | None) -> float:
         """Apply the rules of time; the answer is when to check again."""
-        init_at = self._began_at + self._settings.init_timeout_s
-        if self._principal is None:
-            if now >= init_at:
-                self._end(Close(4408, "no connection_init came"))
-            return init_at
-        due_at = self._check_readers(now, sending_since)
-        return min(due_at, self._beat(now))
+        due_at = min(self._check_readers(now, sending_since), self._beat(now))
+        return due_at if self._principal is not None else min(due_at, self._check_init(now))
 
     def leave(self) -> list[Effect]:
         """The connection is gone; unnamed queries go with it."""
@@ -432,10 +426,16 @@ class Session(_Connection):
         self._pending.clear()
         return [DropQuery(name) for name in names] + self.drops()
 
+    def _check_init(self, now: float) -> float:
+        init_at = self._began_at + self._settings.init_timeout_s
+        if now >= init_at:
+            self._end(Close(4408, "no connection_init came"))
+        return init_at
+
     def _beat(self, now: float) -> float:
         if now >= self._heartbeat_at + self._settings.heartbeat_s:
             self._heartbeat_at = now
-            if not self._outbox:
+            if self._principal is not None and not self._outbox:
                 self._say(messages.message("ping"))
         return self._heartbeat_at + self._settings.heartbeat_s
 
