@@ -20,22 +20,23 @@ import socket
 import statistics
 import tempfile
 import time
-from multiprocessing.connection import Connection
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import uvicorn
 import uvloop
 from fastapi import FastAPI, WebSocket
 from websockets.asyncio.client import connect
-
 from whorl.server.routes import ws
 from whorl.server.security import Tokens
 from whorl.server.services.buckets import Buckets
 from whorl.server.services.rings import Rings
 from whorl.server.settings import Settings
 from whorl.server.sockets import Server, SocketProtocol
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 BATCH = 100
 AHEAD_MAX = 4096
@@ -73,22 +74,7 @@ def bench_app(settings: Settings, size: int) -> tuple[FastAPI, Rings]:
     app.state.settings, app.state.tokens = settings, Tokens.open(settings)
     app.state.runtime = SimpleNamespace(rings=rings, state="ready")
     app.state.registrations = Buckets(100)
-    bare: set[WebSocket] = set()
-
-    @app.websocket("/bare")
-    async def bare_socket(websocket: WebSocket) -> None:
-        await websocket.accept()
-        bare.add(websocket)
-        try:
-            await websocket.receive()
-        finally:
-            bare.discard(websocket)
-
-    @app.websocket("/echo")
-    async def echo(websocket: WebSocket) -> None:
-        await websocket.accept()
-        while (event := await websocket.receive())["type"] != "websocket.disconnect":
-            await websocket.send_text(event["text"])
+    bare = add_bare(app, size)
 
     @app.get("/readers")
     async def readers() -> dict[str, int]:
@@ -106,6 +92,28 @@ def bench_app(settings: Settings, size: int) -> tuple[FastAPI, Rings]:
             await asyncio.sleep(0)
         return {"s": time.perf_counter() - began, "cpu": time.process_time() - cpu}
 
+    return app, rings
+
+
+def add_bare(app: FastAPI, size: int) -> set[WebSocket]:
+    """What anybody would write first."""
+    bare: set[WebSocket] = set()
+
+    @app.websocket("/bare")
+    async def bare_socket(websocket: WebSocket) -> None:
+        await websocket.accept()
+        bare.add(websocket)
+        try:
+            await websocket.receive()
+        finally:
+            bare.discard(websocket)
+
+    @app.websocket("/echo")
+    async def echo(websocket: WebSocket) -> None:
+        await websocket.accept()
+        while (event := await websocket.receive())["type"] != "websocket.disconnect":
+            await websocket.send_text(event["text"])
+
     @app.get("/run/bare")
     async def run_bare(n: int) -> dict[str, float]:
         began, cpu = time.perf_counter(), time.process_time()
@@ -117,7 +125,7 @@ def bench_app(settings: Settings, size: int) -> tuple[FastAPI, Rings]:
                 await asyncio.sleep(0)
         return {"s": time.perf_counter() - began, "cpu": time.process_time() - cpu}
 
-    return app, rings
+    return bare
 
 
 def slowest(rings: Rings) -> int:
@@ -138,11 +146,11 @@ class Counter(asyncio.Protocol):
         self.done: asyncio.Future[None] | None = None
         self.wanted = 0
 
-    def connection_made(self, transport: Any) -> None:
-        self.transport = transport
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast("asyncio.Transport", transport)
         protocol = "Sec-WebSocket-Protocol: rsp.v1.json\r\n" if self.hello else ""
         key = base64.b64encode(os.urandom(16)).decode()
-        transport.write(
+        self.transport.write(
             f"GET {self.path} HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
             f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n{protocol}\r\n".encode()
         )
@@ -175,12 +183,13 @@ def hello() -> list[str]:
     return [json.dumps({"type": "connection_init"}), json.dumps(subscribe)]
 
 
-async def get(port: int, path: str) -> Any:
+async def get(port: int, path: str) -> dict[str, Any]:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode())
     answer = await reader.read()
     writer.close()
-    return json.loads(answer.partition(b"\r\n\r\n")[2])
+    document: dict[str, Any] = json.loads(answer.partition(b"\r\n\r\n")[2])
+    return document
 
 
 async def check(port: int, size: int) -> None:
@@ -242,7 +251,7 @@ async def run(port: int, arguments: argparse.Namespace) -> None:
     print(f"{arguments.results} results of {arguments.bytes} B, median of {arguments.runs} runs (least–most)\n")
     print(f"{'subscribers':>11}  {'way':6} {'deliveries/s':>28}  {'server µs/delivery':>24}")
     for n in (1, 10, 100):
-        results = max(BATCH, arguments.results // (n if n > 1 else 1) // BATCH * BATCH)
+        results = max(BATCH, arguments.results // (max(1, n)) // BATCH * BATCH)
         # In turns, so that what else the machine does falls on both alike.
         taken: dict[str, list[tuple[float, float]]] = {"rings": [], "bare": []}
         for _ in range(arguments.runs):

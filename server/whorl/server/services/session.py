@@ -133,12 +133,23 @@ class _Connection:
 
     def take(self, bytes_max: int) -> list[str]:
         """Frames to send now, about `bytes_max` of them; none when there is nothing to say."""
-        frames: list[str] = []
-        size = 0
-        while size < bytes_max and (frame := self._take_one()) is not None:
-            frames.append(frame)
-            size += len(frame)
-        return frames
+        if self._outbox:
+            frames, self._outbox = list(self._outbox), deque()
+            return frames
+        while self._ready and self.close is None:
+            subscription = next(iter(self._ready))
+            del self._ready[subscription]
+            said = subscription.take(self._clock(), self._settings.ring_behind_s, bytes_max)
+            if isinstance(said, Close):
+                self._end(said)
+                return []
+            if subscription.is_spent:
+                self._forget(subscription)
+            if said:
+                # To the end of the row, so that one subscription does not silence the others.
+                self._ready[subscription] = None
+                return said
+        return []
 
     @property
     def caller_id(self) -> str:
@@ -153,24 +164,6 @@ class _Connection:
     def is_clogged(self) -> bool:
         """Whether replies wait that the reader does not take."""
         return len(self._outbox) >= _OUTBOX_MAX
-
-    def _take_one(self) -> str | None:
-        if self._outbox:
-            return self._outbox.popleft()
-        while self._ready and self.close is None:
-            subscription = next(iter(self._ready))
-            del self._ready[subscription]
-            said = subscription.take(self._clock(), self._settings.ring_behind_s)
-            if isinstance(said, Close):
-                self._end(said)
-                return None
-            if subscription.is_spent:
-                self._forget(subscription)
-            if said is not None:
-                # To the end of the row, so that one subscription does not silence the others.
-                self._ready[subscription] = None
-                return said
-        return None
 
     def _check_readers(self, now: float, sending_since: float | None) -> float:
         """Let go of a reader that has not taken a result for too long; the answer is when the next one is due."""
