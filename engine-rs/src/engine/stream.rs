@@ -1,6 +1,7 @@
 //! Streams: their clocks, and the order into which disorder within the lateness is put.
 
 use super::interest::Interest;
+use crate::intake::RowMapping;
 use crate::time::{Span, Timestamp};
 use crate::window::Element;
 use oxrdf::NamedNode;
@@ -25,16 +26,25 @@ pub(crate) struct Stream {
     /// For windows `@ :p`: the predicate that holds the time.
     pub by_predicate: Option<NamedNode>,
     pub options: StreamOptions,
-    greatest: Timestamp,
-    watermark: Timestamp,
-    idle: bool,
+    pub(super) greatest: Timestamp,
+    pub(super) watermark: Timestamp,
+    pub(super) idle: bool,
     /// Within the lateness: waiting to be put in order.
-    waiting: BTreeMap<(Timestamp, u64), Element>,
+    pub(super) waiting: BTreeMap<(Timestamp, u64), Element>,
     pub counts: StreamCounts,
+    /// How rows of columns become triples.
+    pub mapping: Option<StreamMapping>,
     /// The timelines that read the stream.
     pub readers: Vec<usize>,
     /// What they read of it; `None`: everything.
     pub interest: Option<Interest>,
+}
+
+/// A row mapping of a stream. What it was made of is its text and the name of the column with the times.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct StreamMapping {
+    pub mapping: RowMapping,
+    pub time_column: String,
 }
 
 /// What came through a stream.
@@ -56,9 +66,15 @@ impl Stream {
             idle: false,
             waiting: BTreeMap::new(),
             counts: StreamCounts::default(),
+            mapping: None,
             readers: Vec::new(),
             interest: None,
         }
+    }
+
+    /// Nobody reads it and nothing has come: it is as if it had just been declared.
+    pub(crate) fn is_pristine(&self) -> bool {
+        self.readers.is_empty() && self.counts.events == 0 && self.watermark == Timestamp::MIN
     }
 
     pub(crate) fn watermark(&self) -> Timestamp {

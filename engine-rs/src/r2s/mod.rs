@@ -2,8 +2,9 @@
 //!
 //! RSTREAM keeps the answer and gives it whole; ISTREAM and DSTREAM give what came and what went
 //! since the last report, as bag differences; `changes` gives both. Deltas of instants that are
-//! not reported add up until one is. Rows are compared by what is shown of them.
+//! not reported add up until one is. Where the answer is to be read at any time, the others keep it too. Rows are compared by what is shown of them.
 
+use crate::codec::{Decoded, Reader, Writer};
 use crate::model::{Batch, Row, RowMap, TermId, Weight, count_row};
 use crate::parse::R2s;
 
@@ -11,23 +12,27 @@ use crate::parse::R2s;
 pub(crate) struct RelationToStream {
     operator: R2s,
     visible: Vec<Option<usize>>,
-    /// RSTREAM: the answer as it is now, with the hidden columns its order needs.
+    keeps_answer: bool,
+    /// Where it is kept: the answer as it is now, with the hidden columns its order needs.
     answer: RowMap<Weight>,
     /// The others: what has changed since the last report.
     pending: Batch,
 }
 
 impl RelationToStream {
-    pub(crate) fn new(operator: R2s, visible: Vec<Option<usize>>) -> Self {
+    pub(crate) fn new(operator: R2s, visible: Vec<Option<usize>>, keeps_answer: bool) -> Self {
         let pending = Batch::new(visible.len());
-        Self { operator, visible, answer: RowMap::default(), pending }
+        let keeps_answer = keeps_answer || operator == R2s::Rstream;
+        Self { operator, visible, keeps_answer, answer: RowMap::default(), pending }
     }
 
     pub(crate) fn absorb(&mut self, deltas: &Batch) {
-        if self.operator == R2s::Rstream {
+        if self.keeps_answer {
             for (row, weight) in deltas.iter() {
                 count_row(&mut self.answer, row, weight);
             }
+        }
+        if self.operator == R2s::Rstream {
             return;
         }
         for (row, weight) in deltas.iter() {
@@ -36,7 +41,11 @@ impl RelationToStream {
         }
     }
 
-    /// The answer as it is, with hidden columns: what RSTREAM reports.
+    pub(crate) fn keeps_answer(&self) -> bool {
+        self.keeps_answer
+    }
+
+    /// The answer as it is, with hidden columns: what RSTREAM reports. Empty where it is not kept.
     pub(crate) fn answer(&self) -> &RowMap<Weight> {
         &self.answer
     }
@@ -73,5 +82,26 @@ impl RelationToStream {
 
     pub(crate) fn state_size(&self) -> usize {
         self.answer.len() + self.pending.len()
+    }
+
+    pub(crate) fn save(&self, to: &mut Writer) {
+        to.by_row(self.answer.iter(), |to, weight| to.i64(*weight));
+        to.list(
+            (0..self.pending.len()).map(|at| (self.pending.row(at), self.pending.weight(at))),
+            |to, (row, weight)| {
+                to.row(row);
+                to.i64(weight);
+            },
+        );
+    }
+
+    pub(crate) fn restore(&mut self, from: &mut Reader<'_>) -> Decoded<()> {
+        self.answer = from.list(16, |from| Ok((from.row()?, from.i64()?)))?;
+        self.pending.clear();
+        for _ in 0..from.count(16)? {
+            let (row, weight) = (from.row_of(self.visible.len())?, from.i64()?);
+            self.pending.push(&row, weight);
+        }
+        Ok(())
     }
 }

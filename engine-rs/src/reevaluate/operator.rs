@@ -1,8 +1,10 @@
 //! Operators that ask spareval: over windows at every instant, over static graphs when they change.
 
-use super::dataset::View;
+use super::dataset::{NamedSets, View};
 use crate::aggregate::register_custom_aggregates;
+use crate::codec::{Decoded, Reader, Writer};
 use crate::encode::Dictionary;
+use crate::expr::EvalContext;
 use crate::flow::{Flow, HeldTerms, Operator, terms_of};
 use crate::model::{Batch, RowMap, TermId, Weight};
 use crate::store::{StaticGraphs, TripleSet};
@@ -93,8 +95,10 @@ impl Question {
             None => graphs.named().iter().map(|(name, set)| (*name, set)).collect(),
             Some(names) => names.iter().filter_map(|name| Some((*name, graphs.named().get(name)?))).collect(),
         };
-        let windows: Vec<_> = self.sources.windows.iter().map(|(name, window)| (*name, content(*window))).collect();
-        let view = View { dictionary, default: &default, named: &named, windows: &windows };
+        let windows = self.sources.windows.iter().map(|(name, window)| NamedSets::new(*name, content(*window)));
+        let (graphs, windows): (Vec<_>, Vec<_>) =
+            (named.iter().map(|(name, set)| NamedSets::new(*name, set)).collect(), windows.collect());
+        let view = View { dictionary, default: &default, named: &graphs, windows: &windows };
         let Some(variable) = &self.each_graph else { return self.asked(view) };
         let in_graph = |(name, graph): &(TermId, &TripleSet)| {
             let (name, default) = (dictionary.term(*name), [*graph]);
@@ -146,9 +150,10 @@ fn emit_difference(before: &RowMap<Weight>, after: &RowMap<Weight>, out: &mut Ba
             out.push(row, change);
         }
     }
-    for (row, weight) in before.iter().filter(|(row, _)| !after.contains_key(*row)) {
-        out.push(row, -weight);
-    }
+    // The table of before may be a restored one, whose own order differs.
+    let mut gone: Vec<_> = before.iter().filter(|(row, _)| !after.contains_key(*row)).collect();
+    gone.sort_unstable();
+    gone.into_iter().for_each(|(row, weight)| out.push(row, -weight));
 }
 
 /// A part of a query that is asked anew when what it reads has changed: windows, or static graphs alone.
@@ -184,6 +189,18 @@ impl Operator for Reevaluated {
         });
         emit_difference(&self.shown, &rows, out);
         self.shown = rows;
+    }
+
+    fn save(&self, to: &mut Writer) {
+        to.list(self.seen.iter(), |to, version| to.u64(*version));
+        to.by_row(self.shown.iter(), |to, weight| to.i64(*weight));
+    }
+
+    fn restore(&mut self, from: &mut Reader<'_>, _eval: &mut EvalContext<'_>) -> Decoded<()> {
+        self.seen = from.list(8, Reader::u64)?;
+        let width = self.question.variables.len();
+        self.shown = from.list(16, |from| Ok((from.row_of(width)?, from.i64()?)))?;
+        Ok(())
     }
 
     fn state_size(&self) -> usize {

@@ -10,10 +10,12 @@ mod random;
 #[path = "../oracle/scenario.rs"]
 mod scenario;
 
+mod answers;
 mod coverage;
 mod delivery;
 mod naming;
 mod neighbours;
+mod restart;
 mod run;
 mod shifts;
 mod signs;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
+import signal
 import socket
 import sys
 from typing import TYPE_CHECKING
@@ -46,6 +47,9 @@ def serve(settings: Settings, on_ready: Callable[[str], None] | None = None) -> 
     app = create_app(settings, tokens)
     server = _Server(_config(settings, app), lambda: (on_ready or _print_ready)(_ready_text(address, tokens)))
     server.rings = app.state.rings
+    # uvicorn takes signals while it serves, and raises them again when it has stopped: by then they have had their say.
+    for signal_number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(signal_number, lambda *_: None)
     with listening, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(server.serve(sockets=[listening]))
     if not server.started:

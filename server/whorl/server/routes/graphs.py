@@ -57,7 +57,7 @@ Graph = Annotated[str | None, Depends(_graph_of)]
 @router.get("/graphs/{name:path}", include_in_schema=False)
 @router.head("/graphs", summary="Ask for a static graph", responses=problems(400, 404, 406))
 @router.head("/graphs/{name:path}", include_in_schema=False)
-async def read_graph(request: Request, graph: Graph, _: Reader, runtime: TheRuntime) -> Response:
+async def read_graph(request: Request, _: Reader, graph: Graph, runtime: TheRuntime) -> Response:
     """The triples of a graph."""
     wanted = media.negotiate(request.headers.get("accept"), tuple(media.GRAPH_ANSWERS))
     text = await runtime.read(lambda core: _text(core, graph, media.GRAPH_ANSWERS[wanted]))
@@ -73,7 +73,11 @@ async def read_graph(request: Request, graph: Graph, _: Reader, runtime: TheRunt
 )
 @router.put("/graphs/{name:path}", include_in_schema=False)
 async def replace_graph(
-    request: Request, graph: Graph, _: Registrar, runtime: TheRuntime, settings: TheSettings
+    request: Request,
+    _: Registrar,
+    graph: Graph,
+    runtime: TheRuntime,
+    settings: TheSettings,
 ) -> Response:
     """Make a graph hold exactly the triples of a document."""
     form = media.format_of(request.headers.get("content-type"), media.GRAPH_FORMATS)
@@ -93,7 +97,11 @@ async def replace_graph(
 )
 @router.post("/graphs/{name:path}", include_in_schema=False)
 async def add_to_graph(
-    request: Request, graph: Graph, _: Registrar, runtime: TheRuntime, settings: TheSettings
+    request: Request,
+    _: Registrar,
+    graph: Graph,
+    runtime: TheRuntime,
+    settings: TheSettings,
 ) -> Response:
     """Add the triples of a document to a graph; without a graph, to a new one."""
     parts = await _parts_of(request, settings.graphs_bytes_max)
@@ -110,7 +118,7 @@ async def add_to_graph(
 
 @router.delete("/graphs", summary="Delete a static graph", status_code=204, responses=problems(400, 404, 409))
 @router.delete("/graphs/{name:path}", include_in_schema=False)
-async def drop_graph(graph: Graph, _: Registrar, runtime: TheRuntime) -> Response:
+async def drop_graph(_: Registrar, graph: Graph, runtime: TheRuntime) -> Response:
     """Take a graph away; the default graph is emptied."""
     await runtime.run(c.DropGraph(graph))
     return Response(status_code=204)
@@ -131,7 +139,7 @@ async def _parts_of(request: Request, bytes_max: int) -> list[tuple[bytes, str]]
         return [(await read_body(request, bytes_max), form)]
     body = await read_body(request, bytes_max)
     whole = BytesParser(policy=HTTP).parsebytes(b"Content-Type: " + header.encode("latin-1") + b"\r\n\r\n" + body)
-    parts = [part for part in whole.iter_parts() if isinstance(part, Message)] if whole.is_multipart() else []
+    parts = list(whole.iter_parts()) if whole.is_multipart() else []
     if not parts:
         raise Problem("multipart-broken", 400, "the body has no parts", hint="check the boundary")
     return [_part(part) for part in parts]

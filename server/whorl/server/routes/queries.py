@@ -55,7 +55,7 @@ _REGISTERED: dict[int | str, dict[str, Any]] = {
 
 
 @router.put("/queries/{name}", summary="Register a query", status_code=201, responses=_REGISTERED, openapi_extra=_BODY)
-async def put_query(request: Request, name: QueryName, caller: Registrar) -> Response:
+async def put_query(request: Request, caller: Registrar, name: QueryName) -> Response:
     """Register a query under a name. Saying the same again is harmless; another text under the name is refused."""
     wanted = await _query_of(request, caller)
     if wanted.name not in {None, name}:
@@ -92,7 +92,7 @@ async def list_queries(_: ReaderOrRegistrar, runtime: TheRuntime, rings: TheRing
 
 
 @router.get("/queries/{name}", summary="One query", response_model=schemas.QueryDocument, responses=problems(400, 404))
-async def get_query(name: QueryName, _: ReaderOrRegistrar, runtime: TheRuntime, rings: TheRings) -> Response:
+async def get_query(_: ReaderOrRegistrar, name: QueryName, runtime: TheRuntime, rings: TheRings) -> Response:
     """A query and how far it has come."""
     return JsonResponse(await _document(name, runtime, rings))
 
@@ -102,7 +102,7 @@ async def get_query(name: QueryName, _: ReaderOrRegistrar, runtime: TheRuntime, 
     summary="How a query is carried out",
     responses={200: {"description": "the operators with live counters"}, **problems(400, 404, 409)},
 )
-async def get_plan(name: QueryName, _: ReaderOrRegistrar, runtime: TheRuntime) -> Response:
+async def get_plan(_: ReaderOrRegistrar, name: QueryName, runtime: TheRuntime) -> Response:
     """The tree of operators: cardinalities, sizes of indexes, probing orders and how often each was chosen."""
     plan = await runtime.read(lambda core: core.engine.explain_json(core.running(name)[1]))
     return Response(plan, media_type=media.JSON)
@@ -116,7 +116,12 @@ async def get_plan(name: QueryName, _: ReaderOrRegistrar, runtime: TheRuntime) -
     openapi_extra=json_body(schemas.QueryAction, {"action": "pause"}, also={media.FORM: "action=restart"}),
 )
 async def act(
-    request: Request, name: QueryName, caller: Registrar, runtime: TheRuntime, rings: TheRings, settings: TheSettings
+    request: Request,
+    caller: Registrar,
+    name: QueryName,
+    runtime: TheRuntime,
+    rings: TheRings,
+    settings: TheSettings,
 ) -> Response:
     """Pause: stop it, keep its text. Restart: start it anew, with empty windows and a new incarnation."""
     action = await _action_of(request, settings)
@@ -127,7 +132,7 @@ async def act(
 
 
 @router.delete("/queries/{name}", summary="Delete a query", status_code=204, responses=problems(400, 404, 409))
-async def delete(name: QueryName, caller: Registrar, runtime: TheRuntime) -> Response:
+async def delete(caller: Registrar, name: QueryName, runtime: TheRuntime) -> Response:
     """Stop a query and forget it; its subscribers are told."""
     await _check_owner(runtime, name, caller)
     await runtime.run(c.Unregister(name))

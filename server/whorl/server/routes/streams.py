@@ -1,7 +1,7 @@
 """Streams: declaring them, feeding them, telling them the time."""
 
 from collections.abc import AsyncIterator
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import quote
 
 import orjson
@@ -31,6 +31,9 @@ from whorl.server.runtime.core import Core
 from whorl.server.services import descriptors
 from whorl.server.services.ingest import Ingest, Tally
 from whorl.server.services.lines import BATCH_BYTES_MAX, LineCutter
+
+if TYPE_CHECKING:
+    from whorl.server.settings import Settings
 
 router = APIRouter(tags=["streams"])
 
@@ -69,7 +72,12 @@ _EXAMPLES = {
     openapi_extra=json_body(schemas.StreamSettings, {"lateness": "10s", "time": "event"}, required=False),
 )
 async def declare(
-    request: Request, iri: StreamIri, _: Registrar, runtime: TheRuntime, ingest: TheIngest, settings: TheSettings
+    request: Request,
+    _: Registrar,
+    iri: StreamIri,
+    runtime: TheRuntime,
+    ingest: TheIngest,
+    settings: TheSettings,
 ) -> Response:
     """Declare a stream. Saying the same again is harmless; other settings for a stream that is there are refused."""
     wanted = await read_json(request, schemas.StreamSettings, settings.query_bytes_max, optional=True)
@@ -107,7 +115,7 @@ async def list_streams(request: Request, _: Anybody, runtime: TheRuntime, ingest
     response_model=schemas.StreamDocument,
     responses={200: text_answer("the stream", media.TURTLE), **problems(400, 404, 406)},
 )
-async def get_stream(request: Request, iri: StreamIri, _: Anybody, runtime: TheRuntime, ingest: TheIngest) -> Response:
+async def get_stream(request: Request, _: Anybody, iri: StreamIri, runtime: TheRuntime, ingest: TheIngest) -> Response:
     """A stream and what has happened on it; in Turtle its VoCaLS descriptor."""
     wanted = media.negotiate(request.headers.get("accept"), (media.JSON, media.TURTLE))
     found = await runtime.read(lambda core: descriptors.stream(core, iri, ingest))
@@ -118,8 +126,8 @@ async def get_stream(request: Request, iri: StreamIri, _: Anybody, runtime: TheR
 
 @router.delete("/streams/{iri}", summary="Delete a stream", status_code=204, responses=problems(400, 404, 409))
 async def delete(
-    iri: StreamIri,
     _: Registrar,
+    iri: StreamIri,
     runtime: TheRuntime,
     ingest: TheIngest,
     *,
@@ -147,8 +155,8 @@ async def delete(
 )
 async def push(
     request: Request,
-    iri: StreamIri,
     _: Ingester,
+    iri: StreamIri,
     at: EventTime,
     producer: ProducerPlace,
     ingest: TheIngest,
@@ -166,10 +174,10 @@ async def push(
     form = media.format_of(request.headers.get("content-type"), media.INGEST_FORMATS)
     options: dict[str, Any] = {"at": at, "atomic": atomic, "ack": ack if ack != "batch" else None}
     if form == "ndjson" and ack == "batch" and producer is None:
-        lines = _acknowledged(request, iri, ingest, settings.body_bytes_max, options)
+        lines = _acknowledged(request, iri, ingest, options)
         return DuplexResponse(lines, 202, media_type=media.NDJSON)
     if form == "ndjson" and producer is None and not _is_short(request):
-        tally = await _pushed_in_batches(request, iri, ingest, settings.body_bytes_max, options)
+        tally = await _pushed_in_batches(request, iri, ingest, options)
         return JsonResponse(tally.sums, 202)
     body = await read_body(request, settings.body_bytes_max)
     reply = await ingest.push(iri, body, form, producer=producer, **options)
@@ -184,7 +192,11 @@ async def push(
     openapi_extra=json_body(schemas.WatermarkRequest, {"t": 10_000}),
 )
 async def advance(
-    request: Request, iri: StreamIri, _: Ingester, runtime: TheRuntime, settings: TheSettings
+    request: Request,
+    _: Ingester,
+    iri: StreamIri,
+    runtime: TheRuntime,
+    settings: TheSettings,
 ) -> Response:
     """No event before `t` is to come: windows that end there report."""
     wanted = await read_json(request, schemas.WatermarkRequest, settings.query_bytes_max)
@@ -192,7 +204,7 @@ async def advance(
 
 
 @router.post("/streams/{iri}/close", summary="End a stream", responses=problems(400, 404, 409))
-async def close(iri: StreamIri, _: Ingester, runtime: TheRuntime) -> Response:
+async def close(_: Ingester, iri: StreamIri, runtime: TheRuntime) -> Response:
     """No event is to come at all: its windows report what they still hold, and it holds nobody back."""
     return JsonResponse(await runtime.run(c.CloseStream(iri)))
 
@@ -214,8 +226,8 @@ async def close(iri: StreamIri, _: Ingester, runtime: TheRuntime) -> Response:
 )
 async def set_mapping(
     request: Request,
-    iri: StreamIri,
     _: Registrar,
+    iri: StreamIri,
     runtime: TheRuntime,
     settings: TheSettings,
     time_column: Annotated[str, Query(alias="timeColumn", min_length=1, max_length=256)] = "t",
@@ -236,7 +248,7 @@ async def set_mapping(
     response_model=schemas.MappingDocument,
     responses=problems(400, 404),
 )
-async def get_mapping(iri: StreamIri, _: Anybody, runtime: TheRuntime) -> Response:
+async def get_mapping(_: Anybody, iri: StreamIri, runtime: TheRuntime) -> Response:
     """How rows of this stream become triples."""
     entry = await runtime.read(lambda core: core.stream(iri))
     if entry.mapping is None:
@@ -247,7 +259,7 @@ async def get_mapping(iri: StreamIri, _: Anybody, runtime: TheRuntime) -> Respon
 @router.delete(
     "/streams/{iri}/mapping", summary="Take the mapping away", status_code=204, responses=problems(400, 404, 409)
 )
-async def delete_mapping(iri: StreamIri, _: Registrar, runtime: TheRuntime) -> Response:
+async def delete_mapping(_: Registrar, iri: StreamIri, runtime: TheRuntime) -> Response:
     """Rows are no longer mapped; bodies with the columns s, p, o stay readable."""
     await runtime.run(c.SetMapping(iri, None, "t"))
     return Response(status_code=204)
@@ -260,7 +272,7 @@ async def delete_mapping(iri: StreamIri, _: Registrar, runtime: TheRuntime) -> R
     responses={201: {"description": "kept", "model": schemas.Staged}, **problems(400, 404, 408, 413, 415)},
     openapi_extra=bodies({name: _EXAMPLES[name] for name in (media.ARROW, "application/n-quads")}),
 )
-async def stage(request: Request, iri: StreamIri, _: Ingester, runtime: TheRuntime, settings: TheSettings) -> Response:
+async def stage(request: Request, _: Ingester, iri: StreamIri, runtime: TheRuntime, settings: TheSettings) -> Response:
     """Store a body where nobody sees it, until a commit names its token or it expires."""
     form = media.format_of(request.headers.get("content-type"), media.STAGE_FORMATS)
     body = await read_body(request, settings.body_bytes_max)
@@ -274,7 +286,7 @@ async def stage(request: Request, iri: StreamIri, _: Ingester, runtime: TheRunti
     responses=problems(400, 404, 408, 409, 413, 415, 422),
     openapi_extra=json_body(schemas.CommitRequest, {"producer": "job-1", "batch": 7, "tokens": ["…"]}),
 )
-async def commit(request: Request, iri: StreamIri, _: Ingester, ingest: TheIngest, settings: TheSettings) -> Response:
+async def commit(request: Request, _: Ingester, iri: StreamIri, ingest: TheIngest, settings: TheSettings) -> Response:
     """The staged bodies become events at once, in the order of their times; a repeated batch changes nothing."""
     wanted = await read_json(request, schemas.CommitRequest, settings.message_bytes_max)
     reply = await ingest.commit(iri, wanted.producer, wanted.batch, tuple(wanted.tokens), wanted.watermark)
@@ -306,8 +318,10 @@ def _is_short(request: Request) -> bool:
     return announced.isdecimal() and int(announced) <= BATCH_BYTES_MAX and "content-encoding" not in request.headers
 
 
-async def _batches(request: Request, line_bytes_max: int) -> AsyncIterator[bytes]:
-    cutter = LineCutter(line_bytes_max)
+async def _batches(request: Request) -> AsyncIterator[bytes]:
+    settings: Settings = request.app.state.settings
+    # Several batches must fit into the queue, or a streaming body would stand in its own way.
+    cutter = LineCutter(settings.body_bytes_max, min(BATCH_BYTES_MAX, settings.queue_bytes_max // 4))
     async for piece in stream_body(request):
         for batch in cutter.feed(piece):
             yield batch
@@ -316,24 +330,20 @@ async def _batches(request: Request, line_bytes_max: int) -> AsyncIterator[bytes
         yield rest
 
 
-async def _pushed_in_batches(
-    request: Request, iri: str, ingest: Ingest, line_bytes_max: int, options: dict[str, Any]
-) -> Tally:
+async def _pushed_in_batches(request: Request, iri: str, ingest: Ingest, options: dict[str, Any]) -> Tally:
     tally = Tally()
     try:
-        async for batch in _batches(request, line_bytes_max):
+        async for batch in _batches(request):
             tally.add(await ingest.push_patiently(iri, batch, "ndjson", **options), batch)
     except Problem as problem:
         raise tally.problem(problem) from problem
     return tally
 
 
-async def _acknowledged(
-    request: Request, iri: str, ingest: Ingest, line_bytes_max: int, options: dict[str, Any]
-) -> AsyncIterator[bytes]:
+async def _acknowledged(request: Request, iri: str, ingest: Ingest, options: dict[str, Any]) -> AsyncIterator[bytes]:
     tally = Tally()
     try:
-        async for batch in _batches(request, line_bytes_max):
+        async for batch in _batches(request):
             reply = await ingest.push_patiently(iri, batch, "ndjson", **options)
             tally.add(reply, batch)
             yield orjson.dumps({**reply, "lines": tally.lines}) + b"\n"
