@@ -146,7 +146,7 @@ class QueryOptions(_Shape):
     bounds: Literal["[)", "(]"] | None = None
     partial: bool | None = None
     semantics: Literal["set", "bag"] | None = None
-    r2s: Annotated[R2s, BeforeValidator(_upper, json_schema_input_type=R2s)] | None = None
+    r2s: Annotated[R2s, BeforeValidator(_upper, json_schema_input_type=R2s)] | None = Field(None, alias="r2s")
     base_iri: str | None = None
     default_graph: str | None = None
     allow_cartesian: bool | None = Field(None, description="accept a product of parts that share nothing")
@@ -172,7 +172,7 @@ class QueryDocument(_Shape):
     dialect: str | None = None
     form: str | None = None
     variables: list[str] = Field(default_factory=list)
-    r2s: str | None = None
+    r2s: str | None = Field(None, alias="r2s")
     status: str
     windows: list[Any] = Field(default_factory=list)
     output: str | None = None
