@@ -44,7 +44,9 @@ def plan_html(document: dict[str, Any]) -> str:
 def plan_text(document: dict[str, Any]) -> str:
     """An operator a line, inputs indented."""
     lines = [_headline(document.get("query") or {})]
-    lines += [f"window {w.get('name')} on {w.get('stream')} {w.get('text', '')}".rstrip() for w in document.get("windows", ())]
+    lines += [
+        f"window {w.get('name')} on {w.get('stream')} {w.get('text', '')}".rstrip() for w in document.get("windows", ())
+    ]
     root = document.get("root")
     if isinstance(root, dict):
         _add_operator(lines, root, 0)

@@ -75,7 +75,13 @@ class ProblemError(WhorlError):
     """
 
     def __init__(
-        self, slug: str, status: int, message: str, *, document: dict[str, Any] | None = None, retry_after_s: float | None = None
+        self,
+        slug: str,
+        status: int,
+        message: str,
+        *,
+        document: dict[str, Any] | None = None,
+        retry_after_s: float | None = None,
     ) -> None:
         super().__init__(message)
         members = document or {}

@@ -81,7 +81,9 @@ class Answer:
     @property
     def boolean(self) -> bool | None:
         """The answer of an ASK."""
-        return next((bool(part["boolean"]) for part in self._parts() if isinstance(part, dict) and "boolean" in part), None)
+        return next(
+            (bool(part["boolean"]) for part in self._parts() if isinstance(part, dict) and "boolean" in part), None
+        )
 
     @cached_property
     def inserted(self) -> list[Any]:
@@ -195,6 +197,11 @@ class Result(Answer):
     def windows(self) -> tuple[Window, ...]:
         """What it was computed over."""
         return tuple(Window(w["name"], w.get("open"), w.get("close")) for w in self.envelope.get("windows", ()))
+
+    @property
+    def is_snapshot(self) -> bool:
+        """Whether it is the whole current answer, as asked for by `snapshot=True`, and not what came since."""
+        return bool(self.envelope.get("snapshot"))
 
     @property
     def meta(self) -> dict[str, int]:

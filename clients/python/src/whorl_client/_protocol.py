@@ -22,8 +22,6 @@ from ._payload import Body, Format, body_of, media_type
 T = TypeVar("T")
 
 _SPARQL_ACCEPT = "application/sparql-results+json, application/n-triples;q=0.9, application/n-quads;q=0.8"
-# Not accepted for certain: these may be tried again whatever the request was.
-_BUSY = frozenset({429, 503})
 # Of a proxy that lost its server: the request may have been done.
 _LOST = frozenset({502, 504})
 
@@ -201,7 +199,9 @@ def _error_of(reply: Response | Failed | None, server: Server) -> WhorlError:
         case Response():
             return problem_of(_problem_document(reply), reply.status, reply.retry_after_s)
         case Failed(message, sent=sent, timed_out=True):
-            return AnswerTimeoutError(f"{server.url} did not {'answer' if sent else 'accept a connection'} in time: {message}")
+            return AnswerTimeoutError(
+                f"{server.url} did not {'answer' if sent else 'accept a connection'} in time: {message}"
+            )
         case Failed(message):
             return ConnectionFailedError(f"no connection to {server.url}: {message}")
     raise ProtocolError("a request was answered with nothing")
@@ -216,7 +216,9 @@ def _problem_document(response: Response) -> dict[str, Any]:
 
 def _may_repeat(reply: Response | Failed | None, call: Call[Any]) -> bool:
     if isinstance(reply, Response):
-        return reply.status in _BUSY or (call.is_repeatable and reply.status in _LOST)
+        # Busy: surely not taken. A 429 that names no time is a quota, which waiting does not lift.
+        is_busy = reply.status == 503 or (reply.status == 429 and reply.retry_after_s is not None)
+        return is_busy or (call.is_repeatable and reply.status in _LOST)
     return isinstance(reply, Failed) and (call.is_repeatable or not reply.sent)
 
 
@@ -263,7 +265,9 @@ def delete_stream(iri: str, *, cascade: bool) -> Call[None]:
 
 def advance_stream(iri: str, t: Time) -> Call[int | None]:
     """`POST /streams/{iri}/watermark`. Not repeated blindly: a second one could be behind what others have said."""
-    return Call("POST", _stream_path(iri) + "/watermark", _watermark, **_json_body({"t": time_ms(t)}), is_repeatable=False)
+    return Call(
+        "POST", _stream_path(iri) + "/watermark", _watermark, **_json_body({"t": time_ms(t)}), is_repeatable=False
+    )
 
 
 def close_stream(iri: str) -> Call[int | None]:
@@ -357,7 +361,10 @@ def delete_query(name: str) -> Call[None]:
 def read_answer(name: str, *, raw: bool) -> Call[Answer]:
     """`GET /queries/{name}/results`: the current answer."""
     return Call(
-        "GET", _query_path(name) + "/results", lambda response: _answer(response, raw=raw), headers={"accept": _SPARQL_ACCEPT}
+        "GET",
+        _query_path(name) + "/results",
+        lambda response: _answer(response, raw=raw),
+        headers={"accept": _SPARQL_ACCEPT},
     )
 
 

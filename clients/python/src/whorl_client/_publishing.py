@@ -6,6 +6,7 @@ can be sent again and is taken once. One batch is under way at a time: the serve
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -41,8 +42,8 @@ class Outbox:
     _sealed: list[Body] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        if not self.producer or any(character in ";,\r\n" for character in self.producer):
-            raise ValueError(f"{self.producer!r} cannot name a producer: it must have a character, and none of ';,'")
+        if not re.fullmatch(r"[!-:<-~]{1,128}", self.producer):
+            raise ValueError(f"{self.producer!r} cannot name a producer: up to 128 ASCII characters, no space, no ';'")
 
     @property
     def waiting(self) -> int:

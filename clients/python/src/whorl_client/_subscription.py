@@ -124,6 +124,7 @@ class SubscribeOptions:
     on_progress: Callable[[Progress], None] | None = None
     raw: bool = False
     credit: int = CREDIT
+    overflow: Literal["disconnect", "drop-oldest", "latest"] | None = None
 
     def __post_init__(self) -> None:
         if self.limit is not None and self.limit < 1:
@@ -147,6 +148,7 @@ class Subscription:
     reason: str | None = None
     _last: tuple[str, int] | None = None
     _expected: tuple[str, int] | None = None
+    _start: tuple[str, int] | None = None
     _is_over: bool = False
     _was_ready: bool = False
     _from: str | None = None
@@ -185,7 +187,9 @@ class Subscription:
         lost = yield Connect(self.server.socket_address(), self.server.headers(), SUBPROTOCOL)
         if not isinstance(lost, Lost):
             self.server.was_met = True
-            yield SendText(_message("connection_init", payload={"token": self.server.token} if self.server.token else {}))
+            yield SendText(
+                _message("connection_init", payload={"token": self.server.token} if self.server.token else {})
+            )
             lost = yield from self._listen()
         if lost is None:
             yield Close()
@@ -274,15 +278,17 @@ class Subscription:
             "snapshot": True if self.options.snapshot and self._last is None else None,
             "progress": True if self._until_ms is not None or self.options.on_progress is not None else None,
             "credit": self.options.credit,
+            "overflow": self.options.overflow,
         }
         payload = {name: value for name, value in asks.items() if value is not None}
         return _message("subscribe", str(self._id), payload)
 
     def _begin(self, payload: dict[str, Any]) -> SubscriptionFlow:
         incarnation, start_seq = str(payload["incarnation"]), int(payload["startSeq"])
-        self.variables = tuple(payload.get("vars") or ())
+        self.variables = tuple(str(name).lstrip("?") for name in payload.get("vars") or ())
         self._backoff = self.server.backoff()
-        if self.token is None:
+        self._start = (incarnation, start_seq)
+        if self.token is None and not self.options.snapshot:
             # Lost before the first result, the subscription resumes here and not at what is the latest then.
             self.token = f"{incarnation}:{start_seq - 1}"
             self._expected = (incarnation, start_seq)
@@ -318,7 +324,9 @@ class Subscription:
 
     def _missing_before(self, result: Result) -> SubscriptionFlow:
         """Say a jump in seq that the server did not announce."""
-        incarnation, seq = self._expected or (result.incarnation, result.seq)
+        if self._expected is None or result.is_snapshot:
+            return
+        incarnation, seq = self._expected
         if incarnation != result.incarnation:
             # The query was started anew; its results count from 1.
             incarnation, seq = result.incarnation, 1
@@ -343,11 +351,15 @@ class Subscription:
 
     def _told_gap(self, payload: dict[str, Any]) -> SubscriptionFlow:
         from_seq, to_seq = payload.get("fromSeq"), payload.get("toSeq")
-        incarnation = payload.get("incarnation") or (self._expected[0] if self._expected else None)
-        token = None if incarnation is None or to_seq is None else f"{incarnation}:{to_seq}"
-        # The next result may be any: what is missing before it has been said.
-        self._expected = None
+        incarnation = payload.get("incarnation") or (self._expected or self._start or ("", 0))[0]
+        token = f"{incarnation}:{self._first_seq(incarnation) - 1 if to_seq is None else to_seq}"
+        # After a restart nobody knows which result is the first; after any other gap it is the next one.
+        self._expected = None if to_seq is None else (incarnation, to_seq + 1)
         yield from self._gap(Gap(from_seq, to_seq, str(payload.get("reason") or "not said"), token))
+
+    def _first_seq(self, incarnation: str) -> int:
+        """Where results of an incarnation begin for this connection."""
+        return self._start[1] if self._start is not None and self._start[0] == incarnation else 1
 
     def _gap(self, gap: Gap) -> SubscriptionFlow:
         """Say a gap; the position moves behind it first, so that a new connection does not say it again."""

@@ -79,7 +79,9 @@ def _library(name: str, extra: str) -> Any:  # noqa: ANN401 - a module
 def _rows(answer: Answer, *, gone: bool = False) -> list[dict[str, Any]]:
     if answer.kind == "graph":
         statements = answer.deleted if gone else answer.inserted
-        return [dict(zip(("subject", "predicate", "object", "graph"), statement, strict=False)) for statement in statements]
+        return [
+            dict(zip(("subject", "predicate", "object", "graph"), statement, strict=False)) for statement in statements
+        ]
     return [{name: term_of(member) for name, member in row.items()} for row in answer.bindings(gone=gone)]
 
 
@@ -156,7 +158,9 @@ def _oxigraph_term(oxigraph: Any, member: dict[str, Any]) -> Any:  # noqa: ANN40
         case "bnode":
             return oxigraph.BlankNode(value)
         case "triple":
-            return oxigraph.Triple(*(_oxigraph_term(oxigraph, value[part]) for part in ("subject", "predicate", "object")))
+            return oxigraph.Triple(
+                *(_oxigraph_term(oxigraph, value[part]) for part in ("subject", "predicate", "object"))
+            )
     if "xml:lang" in member:
         return oxigraph.Literal(value, language=member["xml:lang"])
     return oxigraph.Literal(value, datatype=oxigraph.NamedNode(member.get("datatype", XSD_STRING)))
