@@ -1,7 +1,7 @@
 """The client for asyncio: HTTP by httpx, WebSockets by `websockets.asyncio`. The same as `_client`, with `await`.
 
-Everything that is decided is decided in `_protocol`, `_publishing` and `_subscription`; here is only what touches a socket
-or a clock.
+Everything that is decided is decided in `_protocol`, `_publishing` and `_subscription`; here is only what touches a
+socket or a clock.
 """
 
 from __future__ import annotations
@@ -9,10 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable
-from ssl import SSLContext
-from types import TracebackType
-from typing import Any, Literal, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack
 from weakref import WeakSet
 
 import httpx
@@ -20,8 +17,6 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
 from . import _protocol as protocol
-from ._keywords import QueryKeywords, SubscribeKeywords
-from ._models import Ack, Answer, Gap, Plan, Progress, QueryInfo, Result, StreamInfo, Time, Validation
 from ._payload import Format, body_of
 from ._protocol import Call, Failed, Flow, QueryOptions, Request, Response, Server, Sleep
 from ._publishing import Outbox
@@ -41,6 +36,13 @@ from ._subscription import (
 from ._subscription import Subscription as SubscriptionCore
 from ._transport import SOCKET_ERRORS, failed_of, lost_of, socket_options, text_of
 
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from ssl import SSLContext
+    from types import TracebackType
+
+    from ._keywords import QueryKeywords, SubscribeKeywords
+    from ._models import Ack, Answer, Gap, Plan, Progress, QueryInfo, Result, StreamInfo, Time, Validation
 
 T = TypeVar("T")
 
@@ -53,8 +55,8 @@ class AsyncClient:
         async for result in query.subscribe(limit=10):
             print(result.time, result.rows)
 
-    `token` is the server's token (default: the fragment of `url`, or `WHORL_TOKEN`); `timeout_s` bounds each attempt of a
-    request, `patience_s` how long a server that went away is waited for. `ssl` is a context for `https`.
+    `token` is the server's token (default: the fragment of `url`, or `WHORL_TOKEN`); `timeout_s` bounds each attempt
+    of a request, `patience_s` how long a server that went away is waited for. `ssl` is a context for `https`.
     """
 
     def __init__(
@@ -153,10 +155,10 @@ class AsyncClient:
         """Follow a query: each result once, across lost connections and restarts of the server.
 
         `from_` is `latest` (what comes from now on), `earliest` (all that the server has) or the token of a result.
-        `snapshot` begins with the current answer. It ends after `limit` results, or when time has passed `until`, or when
-        the query is deleted; `timeout_s` bounds the wait for one result. Results that are lost to this subscriber
-        raise `GapError`, come as `Gap` between the results (`on_gap="yield"`), or go to a function. With `raw`, rows are
-        SPARQL JSON. At most `credit` results are on their way; `overflow` is the server's rule for a slow reader.
+        `snapshot` begins with the current answer. It ends after `limit` results, or when time has passed `until`, or
+        when the query is deleted; `timeout_s` bounds the wait for one result. Results that are lost to this subscriber
+        raise `GapError`, come as `Gap` between the results (`on_gap="yield"`), or go to a function. With `raw`, rows
+        are SPARQL JSON. At most `credit` results are on their way; `overflow` is the server's rule for a slow reader.
 
         It begins with the first `async for`; `async with client.subscribe(…) as results` waits until the server has
         confirmed: what is sent from then on is not missed.
@@ -269,11 +271,11 @@ class AsyncStream:
 
     async def send(
         self, data: object, t: Time | None = None, *, format: Format | None = None, atomic: bool = True
-    ) -> Ack:  # noqa: A002
+    ) -> Ack:
         """Send one event or many, and wait until they are safe.
 
-        `data`: Turtle (or text in `format`), triples, an rdflib graph, a JSON-LD dict, a data frame or Arrow table, or a
-        list of `Event`. `t` is the time of one event: milliseconds or an aware datetime. A connection that is lost
+        `data`: Turtle (or text in `format`), triples, an rdflib graph, a JSON-LD dict, a data frame or Arrow table, or
+        a list of `Event`. `t` is the time of one event: milliseconds or an aware datetime. A connection that is lost
         while the answer is awaited raises: whether the events were taken is not known then; a `publisher` knows.
 
             await client.stream("http://example.org/s").send("<urn:a> <urn:p> 1 .", t=1000)
@@ -442,15 +444,15 @@ class AsyncGraphs:
     def __init__(self, client: AsyncClient) -> None:
         self._client = client
 
-    async def get(self, graph: str | None = None, *, format: Format = "turtle") -> str:  # noqa: A002
+    async def get(self, graph: str | None = None, *, format: Format = "turtle") -> str:
         """The text of a graph."""
         return await self._client._do(protocol.get_graph(graph, format))
 
-    async def put(self, data: object, graph: str | None = None, *, format: Format | None = None) -> None:  # noqa: A002
+    async def put(self, data: object, graph: str | None = None, *, format: Format | None = None) -> None:
         """Make a graph hold exactly this: text, triples or an rdflib graph."""
         await self._client._do(protocol.write_graph("PUT", graph, data, format))
 
-    async def post(self, data: object, graph: str | None = None, *, format: Format | None = None) -> None:  # noqa: A002
+    async def post(self, data: object, graph: str | None = None, *, format: Format | None = None) -> None:
         """Add to a graph."""
         await self._client._do(protocol.write_graph("POST", graph, data, format))
 
@@ -525,7 +527,7 @@ class AsyncSubscription:
         finally:
             await self.close()
 
-    async def __anext__(self) -> Any:  # noqa: ANN401 - a Result or, when asked for, a Gap
+    async def __anext__(self) -> Any:
         """The next result."""
         item = await self._next_item()
         if item is None:

@@ -1,7 +1,7 @@
 """The client for programs that wait: HTTP by httpx, WebSockets by `websockets.sync`.
 
-Everything that is decided is decided in `_protocol`, `_publishing` and `_subscription`; here is only what touches a socket
-or a clock.
+Everything that is decided is decided in `_protocol`, `_publishing` and `_subscription`; here is only what touches a
+socket or a clock.
 """
 
 from __future__ import annotations
@@ -9,10 +9,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator
-from ssl import SSLContext
-from types import TracebackType
-from typing import Any, Literal, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack
 from weakref import WeakSet
 
 import httpx
@@ -21,8 +18,6 @@ from websockets.typing import Subprotocol
 
 from . import _display
 from . import _protocol as protocol
-from ._keywords import QueryKeywords, SubscribeKeywords
-from ._models import Ack, Answer, Gap, Plan, Progress, QueryInfo, Result, StreamInfo, Time, Validation
 from ._payload import Format, body_of
 from ._protocol import Call, Failed, Flow, QueryOptions, Request, Response, Server, Sleep
 from ._publishing import Outbox
@@ -42,6 +37,13 @@ from ._subscription import (
 from ._subscription import Subscription as SubscriptionCore
 from ._transport import SOCKET_ERRORS, failed_of, lost_of, socket_options, text_of
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from ssl import SSLContext
+    from types import TracebackType
+
+    from ._keywords import QueryKeywords, SubscribeKeywords
+    from ._models import Ack, Answer, Gap, Plan, Progress, QueryInfo, Result, StreamInfo, Time, Validation
 
 T = TypeVar("T")
 
@@ -54,8 +56,8 @@ class Client:
         for result in query.subscribe(limit=10):
             print(result.time, result.rows)
 
-    `token` is the server's token (default: the fragment of `url`, or `WHORL_TOKEN`); `timeout_s` bounds each attempt of a
-    request, `patience_s` how long a server that went away is waited for. `ssl` is a context for `https`.
+    `token` is the server's token (default: the fragment of `url`, or `WHORL_TOKEN`); `timeout_s` bounds each attempt
+    of a request, `patience_s` how long a server that went away is waited for. `ssl` is a context for `https`.
     """
 
     def __init__(
@@ -154,10 +156,10 @@ class Client:
         """Follow a query: each result once, across lost connections and restarts of the server.
 
         `from_` is `latest` (what comes from now on), `earliest` (all that the server has) or the token of a result.
-        `snapshot` begins with the current answer. It ends after `limit` results, or when time has passed `until`, or when
-        the query is deleted; `timeout_s` bounds the wait for one result. Results that are lost to this subscriber
-        raise `GapError`, come as `Gap` between the results (`on_gap="yield"`), or go to a function. With `raw`, rows are
-        SPARQL JSON. At most `credit` results are on their way; `overflow` is the server's rule for a slow reader.
+        `snapshot` begins with the current answer. It ends after `limit` results, or when time has passed `until`, or
+        when the query is deleted; `timeout_s` bounds the wait for one result. Results that are lost to this subscriber
+        raise `GapError`, come as `Gap` between the results (`on_gap="yield"`), or go to a function. With `raw`, rows
+        are SPARQL JSON. At most `credit` results are on their way; `overflow` is the server's rule for a slow reader.
 
         When this returns, the server has confirmed: what is sent from now on is not missed.
         """
@@ -266,11 +268,11 @@ class Stream:
         """Its IRI."""
         return f"{type(self).__name__}({self.iri!r})"
 
-    def send(self, data: object, t: Time | None = None, *, format: Format | None = None, atomic: bool = True) -> Ack:  # noqa: A002
+    def send(self, data: object, t: Time | None = None, *, format: Format | None = None, atomic: bool = True) -> Ack:
         """Send one event or many, and wait until they are safe.
 
-        `data`: Turtle (or text in `format`), triples, an rdflib graph, a JSON-LD dict, a data frame or Arrow table, or a
-        list of `Event`. `t` is the time of one event: milliseconds or an aware datetime. A connection that is lost
+        `data`: Turtle (or text in `format`), triples, an rdflib graph, a JSON-LD dict, a data frame or Arrow table, or
+        a list of `Event`. `t` is the time of one event: milliseconds or an aware datetime. A connection that is lost
         while the answer is awaited raises: whether the events were taken is not known then; a `publisher` knows.
 
             client.stream("http://example.org/s").send("<urn:a> <urn:p> 1 .", t=1000)
@@ -443,15 +445,15 @@ class Graphs:
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    def get(self, graph: str | None = None, *, format: Format = "turtle") -> str:  # noqa: A002
+    def get(self, graph: str | None = None, *, format: Format = "turtle") -> str:
         """The text of a graph."""
         return self._client._do(protocol.get_graph(graph, format))
 
-    def put(self, data: object, graph: str | None = None, *, format: Format | None = None) -> None:  # noqa: A002
+    def put(self, data: object, graph: str | None = None, *, format: Format | None = None) -> None:
         """Make a graph hold exactly this: text, triples or an rdflib graph."""
         self._client._do(protocol.write_graph("PUT", graph, data, format))
 
-    def post(self, data: object, graph: str | None = None, *, format: Format | None = None) -> None:  # noqa: A002
+    def post(self, data: object, graph: str | None = None, *, format: Format | None = None) -> None:
         """Add to a graph."""
         self._client._do(protocol.write_graph("POST", graph, data, format))
 
@@ -521,7 +523,7 @@ class Subscription:
         finally:
             self.close()
 
-    def __next__(self) -> Any:  # noqa: ANN401 - a Result or, when asked for, a Gap
+    def __next__(self) -> Any:
         """The next result."""
         item = self._next_item()
         if item is None:

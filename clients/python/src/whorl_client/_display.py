@@ -71,6 +71,6 @@ def _caption(answer: Answer) -> str:
     return "" if not answer.meta else f"<p>seq {answer.meta['_seq']} · t {answer.meta['_t']}</p>"
 
 
-def _cells(row: Any, columns: tuple[str, ...]) -> list[str]:  # noqa: ANN401 - a dict or a triple
+def _cells(row: Any, columns: tuple[str, ...]) -> list[str]:
     values = [row.get(name, "") for name in columns] if isinstance(row, dict) else list(row[:3])
     return [escape(str(value.get("value", "") if isinstance(value, dict) else value)) for value in values]

@@ -226,7 +226,7 @@ def problem_of(document: dict[str, Any], status: int | None = None, retry_after_
     return kind(slug, number, message, document=document, retry_after_s=retry_after_s)
 
 
-def _typed(members: dict[str, Any], name: str, kind: type) -> Any:  # noqa: ANN401 - None or a `kind`
+def _typed(members: dict[str, Any], name: str, kind: type) -> Any:
     value = members.get(name)
     return value if isinstance(value, kind) else None
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal, TypedDict
+from typing import TYPE_CHECKING, Literal, TypedDict
 
-from ._models import Progress, Time
-from ._subscription import OnGap
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ._models import Progress, Time
+    from ._subscription import OnGap
 
 
 class QueryKeywords(TypedDict, total=False):

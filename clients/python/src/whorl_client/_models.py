@@ -1,12 +1,11 @@
-"""What the server answers, as values: results with their rows, gaps, acknowledgements, plans, facts of streams and queries.
+"""What the server answers, as values: results with their rows, gaps, acknowledgements, plans, facts.
 
-Results keep the JSON they came as; rows are decoded when they are first read, so that a program that only looks at times
-pays for nothing else.
+Results keep the JSON they came as; rows are decoded when they are first read, so that a program that only looks at
+times pays for nothing else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -17,6 +16,8 @@ from ._exceptions import ProtocolError
 from ._terms import Quad, Term, Triple, statements_of, term_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     import pandas as pd
     import polars as pl
     import pyarrow as pa
@@ -143,11 +144,11 @@ class Answer:
         """`to_arrow` as a polars data frame."""
         return _tables.polars_of(self.to_arrow(meta=meta))
 
-    def to_rdflib(self) -> Any:  # noqa: ANN401 - an rdflib.Graph or a list of rows
+    def to_rdflib(self) -> Any:
         """An `rdflib.Graph` (CONSTRUCT; with named graphs a `Dataset`), or rows of rdflib terms (SELECT)."""
         return _tables.rdflib_of(self)
 
-    def to_pyoxigraph(self) -> Any:  # noqa: ANN401 - a list of quads or of rows
+    def to_pyoxigraph(self) -> Any:
         """A list of `pyoxigraph.Quad` (CONSTRUCT), or rows of pyoxigraph terms (SELECT)."""
         return _tables.pyoxigraph_of(self)
 

@@ -1,4 +1,4 @@
-"""What a program has in hand (text, triples, graphs, frames, events) as bytes and a media type that the server takes."""
+"""What a program has in hand (text, triples, graphs, frames, events) as bytes and a media type for the server."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class Body(NamedTuple):
     media_type: str
 
 
-def body_of(data: Any, format: Format | None = None) -> Body:  # noqa: A002, ANN401 - the point is to take anything
-    """One event (text, triples, a graph, a dict of JSON-LD) or many (`Event`s, dicts, a frame) as a body.
+def body_of(data: Any, format: Format | None = None) -> Body:
+    r"""One event (text, triples, a graph, a dict of JSON-LD) or many (`Event`s, dicts, a frame) as a body.
 
     >>> body_of("<a:s> <a:p> 1 .").media_type
     'text/turtle'
     >>> body_of([Event("<a:s> <a:p> 1 .", t=5)]).content
-    b'{"t": 5, "data": "<a:s> <a:p> 1 ."}\\n'
+    b'{"t": 5, "data": "<a:s> <a:p> 1 ."}\n'
     """
     if isinstance(data, (str, bytes)):
         return Body(_bytes(data), media_type(format or "turtle"))
@@ -71,7 +71,7 @@ def is_arrow(data: object) -> bool:
     return hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")
 
 
-def media_type(format: str) -> str:  # noqa: A002 - the word of the interface
+def media_type(format: str) -> str:
     """The media type of a format."""
     if format not in MEDIA_TYPES:
         raise ValueError(f"unknown format {format!r}; one of {', '.join(get_args(Format))}")
@@ -86,7 +86,7 @@ def _items_body(items: list[Any]) -> Body:
     return Body(text.encode(), MEDIA_TYPES["nquads" if is_quads else "ntriples"])
 
 
-def _text(data: Any) -> str:  # noqa: ANN401 - what an event holds
+def _text(data: Any) -> str:
     """The data of one event as Turtle."""
     if isinstance(data, (str, bytes)):
         return data if isinstance(data, str) else data.decode()
@@ -102,7 +102,7 @@ def _statements_text(statements: list[Any]) -> tuple[str, bool]:
     return "".join(line for _, line in lines), is_quads
 
 
-def _statement(statement: Any) -> tuple[int, str]:  # noqa: ANN401 - a tuple, or what other libraries have
+def _statement(statement: Any) -> tuple[int, str]:
     if hasattr(statement, "subject") and hasattr(statement, "predicate") and not isinstance(statement, tuple):
         graph = str(getattr(statement, "graph_name", "DEFAULT"))
         terms = [str(statement.subject), str(statement.predicate), str(statement.object)]
@@ -118,7 +118,7 @@ def _is_rdflib_graph(data: object) -> bool:
     return hasattr(data, "serialize") and hasattr(data, "namespace_manager")
 
 
-def _rdflib_body(graph: Any) -> Body:  # noqa: ANN401 - an rdflib.Graph or Dataset
+def _rdflib_body(graph: Any) -> Body:
     is_dataset = hasattr(graph, "graphs") or hasattr(graph, "quads")
     text = graph.serialize(format="nquads" if is_dataset else "nt", encoding="utf-8")
     return Body(bytes(text), MEDIA_TYPES["nquads" if is_dataset else "ntriples"])

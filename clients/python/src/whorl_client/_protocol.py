@@ -1,8 +1,8 @@
 """The protocol without I/O: requests are built here, answers decoded, and it is decided when to try again.
 
-A flow is a generator. It yields what it wants done (`Request`, `Sleep`) and is sent what came of it (`Response`, `Failed`,
-None); its return value is the answer. The shells `_client` and `_async_client` only do what a flow asks for, so both
-behave alike and everything here is tested without a socket.
+A flow is a generator. It yields what it wants done (`Request`, `Sleep`) and is sent what came of it (`Response`,
+`Failed`, None); its return value is the answer. The shells `_client` and `_async_client` only do what a flow asks for,
+so both behave alike and everything here is tested without a socket.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Response:
             raise ProtocolError(f"the server answered {self.status} with JSON that is not an object")
         return value
 
-    def value(self) -> Any:  # noqa: ANN401 - JSON
+    def value(self) -> Any:
         """The body as JSON."""
         try:
             return json.loads(self.content) if self.content else {}
@@ -97,7 +97,7 @@ Flow: TypeAlias = Generator[Request | Sleep, Response | Failed | None, T]
 class Server:
     """The server as this client knows it: where it is, the token for it, and how patient to be with it.
 
-    A server that has answered once is waited for up to `patience_s` when it goes away; one that never has, only briefly.
+    A server that has answered once is waited for up to `patience_s` when it goes away; any other only briefly.
     """
 
     url: str
@@ -383,12 +383,12 @@ def update_sparql(text: str) -> Call[None]:
     return Call("POST", "/sparql", _nothing, headers=headers, content=text.encode(), is_repeatable=False)
 
 
-def get_graph(graph: str | None, format: Format) -> Call[str]:  # noqa: A002 - the word of the interface
+def get_graph(graph: str | None, format: Format) -> Call[str]:
     """`GET /graphs`."""
     return Call("GET", "/graphs", _text, _graph_params(graph), {"accept": media_type(format)})
 
 
-def write_graph(method: Literal["PUT", "POST"], graph: str | None, data: object, format: Format | None) -> Call[None]:  # noqa: A002
+def write_graph(method: Literal["PUT", "POST"], graph: str | None, data: object, format: Format | None) -> Call[None]:
     """`PUT /graphs` replaces, `POST /graphs` adds. Adding twice could add blank nodes twice."""
     body = body_of(data, format)
     headers = {"content-type": body.media_type}

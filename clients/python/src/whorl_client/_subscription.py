@@ -1,7 +1,7 @@
 """A subscription without I/O: it follows one query across connections, and hands out each result once.
 
-`Subscription.run` is a flow (see `_protocol`): it yields `Connect`, `SendText`, `Receive`, `Close` and `Sleep` for the shell
-to do, and `Ready` and `Deliver` for the shell to hand on. What stays true:
+`Subscription.run` is a flow (see `_protocol`): it yields `Connect`, `SendText`, `Receive`, `Close` and `Sleep` for the
+shell to do, and `Ready` and `Deliver` for the shell to hand on. What stays true:
 
 - The position is the token of the last result handed out, or the place where the server said the first one will be. A
   new connection resumes after it, so nothing between is missed.

@@ -39,7 +39,7 @@ def polars_of(table: pa.Table) -> pl.DataFrame:
     return cast("pl.DataFrame", _library("polars", "polars").from_arrow(table))
 
 
-def rdflib_of(answer: Answer) -> Any:  # noqa: ANN401 - what rdflib has for it
+def rdflib_of(answer: Answer) -> Any:
     """A graph, or rows of terms."""
     rdflib = _library("rdflib", "rdflib")
     if answer.kind == "bindings":
@@ -50,7 +50,7 @@ def rdflib_of(answer: Answer) -> Any:  # noqa: ANN401 - what rdflib has for it
     return graph.parse(data=answer.text, format="nquads" if named else "nt")
 
 
-def pyoxigraph_of(answer: Answer) -> Any:  # noqa: ANN401 - what pyoxigraph has for it
+def pyoxigraph_of(answer: Answer) -> Any:
     """Quads, or rows of terms."""
     oxigraph = _library("pyoxigraph", "pyoxigraph")
     if answer.kind == "bindings":
@@ -59,7 +59,7 @@ def pyoxigraph_of(answer: Answer) -> Any:  # noqa: ANN401 - what pyoxigraph has 
     return list(oxigraph.parse(answer.text, oxigraph.RdfFormat.N_QUADS))
 
 
-def ipc_bytes(data: Any) -> bytes:  # noqa: ANN401 - anything with the Arrow PyCapsule interface
+def ipc_bytes(data: Any) -> bytes:
     """An Arrow IPC stream of a table, a data frame, a reader or a batch."""
     arrow = _library("pyarrow", "arrow")
     table = arrow.table(data)
@@ -69,7 +69,7 @@ def ipc_bytes(data: Any) -> bytes:  # noqa: ANN401 - anything with the Arrow PyC
     return bytes(sink.getvalue())
 
 
-def _library(name: str, extra: str) -> Any:  # noqa: ANN401 - a module
+def _library(name: str, extra: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
@@ -93,7 +93,7 @@ def _names(answer: Answer) -> tuple[str, ...]:
     raise TypeError("the answer of an ASK is no table; read boolean")
 
 
-def _column(arrow: Any, values: list[Any]) -> Any:  # noqa: ANN401 - pyarrow has no types
+def _column(arrow: Any, values: list[Any]) -> Any:
     """A column of the one type that all values have; else text."""
     kinds = {_kind(value) for value in values if value is not None}
     if kinds <= {"integer"} and kinds and all(-(2**63) <= v < 2**63 for v in values if v is not None):
@@ -132,14 +132,14 @@ def _decimal_fits(values: list[Any]) -> bool:
     parts = [value.as_tuple() for value in values if value is not None]
     scale = max(max(0, -part.exponent) for part in parts)
     whole = max(len(part.digits) + part.exponent for part in parts)
-    return scale + max(whole, 1) <= _DIGITS_MAX
+    return bool(scale + max(whole, 1) <= _DIGITS_MAX)
 
 
 def _text(value: object) -> str:
     return value.isoformat() if isinstance(value, date) else str(value)
 
 
-def _rdflib_term(rdflib: Any, member: dict[str, Any]) -> Any:  # noqa: ANN401 - what rdflib has for it
+def _rdflib_term(rdflib: Any, member: dict[str, Any]) -> Any:
     match member["type"]:
         case "uri":
             return rdflib.URIRef(member["value"])
@@ -150,7 +150,7 @@ def _rdflib_term(rdflib: Any, member: dict[str, Any]) -> Any:  # noqa: ANN401 - 
     raise TypeError("rdflib has no triple terms; read rows or to_pyoxigraph()")
 
 
-def _oxigraph_term(oxigraph: Any, member: dict[str, Any]) -> Any:  # noqa: ANN401 - what pyoxigraph has for it
+def _oxigraph_term(oxigraph: Any, member: dict[str, Any]) -> Any:
     value = member["value"]
     match member["type"]:
         case "uri":

@@ -1,9 +1,9 @@
 """RDF terms as Python values, as they come in SPARQL JSON and N-Quads and as they go out.
 
 Coming in: `Iri`, `BlankNode`, `LangString`; literals of the common XSD types are `int`, `float`, `Decimal`, `bool`,
-`datetime`, `date` and `str`; any other literal, and one whose text does not fit its type, is a `Literal`. A triple term is
-a `Triple`. Going out: the same, where a plain `str` is a literal and IRIs are written `Iri("…")`; terms of rdflib and
-pyoxigraph are taken as they are.
+`datetime`, `date` and `str`; any other literal, and one whose text does not fit its type, is a `Literal`. A triple
+term is a `Triple`. Going out: the same, where a plain `str` is a literal and IRIs are written `Iri("…")`; terms of
+rdflib and pyoxigraph are taken as they are.
 """
 
 from __future__ import annotations

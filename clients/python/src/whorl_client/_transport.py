@@ -64,7 +64,7 @@ def lost_of(error: Exception) -> Lost:
 SOCKET_ERRORS: tuple[type[Exception], ...] = (OSError, TimeoutError, WebSocketException, EOFError)
 
 
-def text_of(frame: Any) -> str:  # noqa: ANN401 - str or bytes, by version of websockets
+def text_of(frame: Any) -> str:
     """The text of a frame; the protocol has no others."""
     return frame if isinstance(frame, str) else bytes(frame).decode()
 
