@@ -325,7 +325,9 @@ def _came_and_went(envelope: dict[str, Any], r2s: str) -> tuple[Document | None,
         return envelope["insert"], envelope["delete"]
     if "results" not in envelope:
         raise ProtocolError(f"result {envelope['seq']} of '{envelope['query']}' holds no results")
-    return (None, envelope["results"]) if r2s == "DSTREAM" else (envelope["results"], None)
+    # A snapshot is what is true, also of a query that tells what goes.
+    has_gone = r2s == "DSTREAM" and not envelope.get("snapshot")
+    return (None, envelope["results"]) if has_gone else (envelope["results"], None)
 
 
 def _members(document: Document | None, *, raw: bool) -> list[Any]:

@@ -186,7 +186,9 @@ class Subscription:
         """Live through one connection; None when the subscription is over, else how the connection was lost."""
         lost = yield Connect(self.server.socket_address(), self.server.headers(), SUBPROTOCOL)
         if not isinstance(lost, Lost):
-            self.server.was_met = True
+            if not self.server.was_met:
+                self.server.was_met = True
+                self._backoff = self.server.backoff()
             yield SendText(
                 _message("connection_init", payload={"token": self.server.token} if self.server.token else {})
             )
@@ -243,9 +245,10 @@ class Subscription:
                 self._heartbeat_s = float(payload.get("heartbeat") or _HEARTBEAT_S)
                 yield SendText(self._subscribe_message())
             case "ping":
+                self._is_alive()
                 yield SendText(_message("pong"))
             case "pong":
-                pass
+                self._is_alive()
             case kind if message.get("id") == str(self._id):
                 return (yield from self._take_own(kind, payload))
         return None
@@ -286,17 +289,25 @@ class Subscription:
     def _begin(self, payload: dict[str, Any]) -> SubscriptionFlow:
         incarnation, start_seq = str(payload["incarnation"]), int(payload["startSeq"])
         self.variables = tuple(str(name).lstrip("?") for name in payload.get("vars") or ())
-        self._backoff = self.server.backoff()
         self._start = (incarnation, start_seq)
-        if self.token is None and not self.options.snapshot:
+        if not self.options.snapshot:
             # Lost before the first result, the subscription resumes here and not at what is the latest then.
-            self.token = f"{incarnation}:{start_seq - 1}"
-            self._expected = (incarnation, start_seq)
+            self.token = self.token or f"{incarnation}:{start_seq - 1}"
+            self._expected = self._expected or self._start
         if not self._was_ready:
             self._was_ready = True
             yield Ready()
 
+    def _is_alive(self) -> None:
+        """The connection does its work, so the next loss is a new one: delays begin anew."""
+        self._backoff = self.server.backoff()
+
     def _hand_out(self, envelope: dict[str, Any]) -> SubscriptionFlow:
+        self._is_alive()
+        if envelope["t"] is None:
+            # The snapshot of a query that was never evaluated: there is no answer yet, only a place.
+            self.token = envelope["token"]
+            return
         result = Result(envelope, raw=self.options.raw)
         self._owed += 1
         if not self._is_duplicate(result):
@@ -339,6 +350,7 @@ class Subscription:
         self._expected = (result.incarnation, result.seq + 1)
 
     def _progress(self, payload: dict[str, Any]) -> None:
+        self._is_alive()
         progress = Progress(payload.get("watermark"), int(payload.get("seq") or 0))
         self.watermark = progress.watermark
         if self.options.on_progress is not None:
