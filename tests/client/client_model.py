@@ -82,6 +82,7 @@ class RingServer:
     _frames: deque[str] = field(default_factory=deque)
     _cursor: int | None = None
     _id: str = ""
+    _is_broken: bool = False
 
     def drive(self, core: Subscription, luck: Iterator[bool]) -> list[Result | Gap]:
         """Follow until the flow ends; the answer is what it delivered."""
@@ -99,13 +100,15 @@ class RingServer:
                     delivered.append(item)
                 case Connect():
                     self.hang_up()
+                    self._is_broken = False
                     reply = Lost("refused") if next(luck) else None
                 case SendText(text):
                     # What is sent into a broken connection is lost in silence.
-                    if not next(luck):
+                    self._is_broken = self._is_broken or next(luck)
+                    if not self._is_broken:
                         self.take(json.loads(text))
                 case Receive():
-                    reply = Lost("reset", 1006) if next(luck) else self.frame()
+                    reply = Lost("reset", 1006) if self._is_broken or next(luck) else self.frame()
                     if isinstance(reply, Lost):
                         self.hang_up()
                 case protocol.Sleep(seconds):

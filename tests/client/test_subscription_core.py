@@ -126,7 +126,8 @@ def test_every_result_is_either_handed_out_or_said_to_be_lost(
     server = RingServer(last_seq, kept=kept)
 
     def luck() -> Iterator[bool]:
-        yield from [False] * 4
+        # Connect, init, ack, subscribe, subscribed: before that, nothing has been promised.
+        yield from [False] * 5
         for cut in cuts:
             # While nobody is connected, results come and go.
             if cut:
@@ -352,8 +353,10 @@ def test_a_connection_that_would_end_the_same_way_is_not_tried_again(code: int, 
 
 
 def test_delays_double_with_chance_and_begin_anew_after_a_sign_of_life() -> None:
-    server = RingServer(last_seq=1, ends=True)
-    server.drive(subscription(), itertools.chain([True] * 6, [False] * 6, [True], never()))
+    server = RingServer(last_seq=2)
+    # Subscribed, lost, refused five times, subscribed, one result, lost.
+    luck = [*[False] * 5, *[True] * 6, *[False] * 6, True]
+    server.drive(subscription(), itertools.chain(luck, never()))
     for delay, ceiling in zip(server.slept_s[:6], [0.1, 0.2, 0.4, 0.8, 1.6, 3.2], strict=True):
         assert ceiling / 2 <= delay <= ceiling
     assert server.slept_s[6] <= 0.1

@@ -151,6 +151,7 @@ class Subscription:
     _start: tuple[str, int] | None = None
     _is_over: bool = False
     _was_ready: bool = False
+    _is_subscribed: bool = False
     _from: str | None = None
     _id: int = 0
     _handed_out: int = 0
@@ -200,7 +201,7 @@ class Subscription:
         return lost
 
     def _listen(self) -> _Steps:
-        was_pinged = False
+        was_pinged = self._is_subscribed = False
         while not self._is_over:
             reply = yield Receive(self._wait_s())
             if isinstance(reply, Lost):
@@ -214,9 +215,9 @@ class Subscription:
             elif self._is_late():
                 yield Close()
                 raise AnswerTimeoutError(f"no result of '{self.options.query}' within {self.options.timeout_s} s")
-            elif was_pinged:
+            elif was_pinged or not self._is_subscribed:
                 yield Close()
-                return Lost(f"no sign of life for {2 * self._heartbeat_s} s")
+                return Lost("no sign of life")
             elif self.options.timeout_s is None or self._wait_s() >= self._heartbeat_s:
                 was_pinged = True
                 yield SendText(_message("ping"))
@@ -290,6 +291,7 @@ class Subscription:
         incarnation, start_seq = str(payload["incarnation"]), int(payload["startSeq"])
         self.variables = tuple(str(name).lstrip("?") for name in payload.get("vars") or ())
         self._start = (incarnation, start_seq)
+        self._is_subscribed = True
         if not self.options.snapshot:
             # Lost before the first result, the subscription resumes here and not at what is the latest then.
             self.token = self.token or f"{incarnation}:{start_seq - 1}"
