@@ -52,9 +52,7 @@ def message(kind: str, payload: dict[str, Any] | None = None, number: str | None
     return json.dumps(members if payload is None else {**members, "payload": payload})
 
 
-def subscription(
-    clock: Callable[[], float] = lambda: 0.0, patience_s: float = 1e9, **options: Any
-) -> Subscription:
+def subscription(clock: Callable[[], float] = lambda: 0.0, patience_s: float = 1e9, **options: Any) -> Subscription:
     server = protocol.Server("http://server", "secret", patience_s, chance=random.Random(1))
     return Subscription(server, SubscribeOptions("q", **options), clock)
 

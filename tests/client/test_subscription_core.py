@@ -92,7 +92,7 @@ def test_a_connection_that_breaks_at_any_two_points_loses_and_doubles_nothing() 
         assert seqs(server.drive(subscription(credit=1), cut_at(*points))) == [1, 2, 3], points
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     cuts=st.lists(st.booleans(), max_size=80),
     last_seq=st.integers(1, 20),
@@ -118,7 +118,7 @@ def test_any_interleaving_of_breaks_gives_each_result_once(
     assert server.over_credit == 0
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(cuts=st.lists(st.booleans(), max_size=80), last_seq=st.integers(1, 20), kept=st.integers(1, 3), data=st.data())
 def test_every_result_is_either_handed_out_or_said_to_be_lost(
     cuts: list[bool], last_seq: int, kept: int, data: st.DataObject
