@@ -1,5 +1,6 @@
 //! What can go wrong at the engine's border. Each error has a stable code and says what to do.
 
+use crate::codec::Damaged;
 use crate::parse::{ParseError, Position, RdfError};
 use crate::plan::PlanError;
 use crate::time::Timestamp;
@@ -21,6 +22,8 @@ pub enum EngineError {
         "stream <{stream}> is written by a query and takes no other events (hint: push to the streams the query reads)"
     )]
     StreamIsOutput { stream: String },
+    #[error("stream <{stream}> is read by a query (hint: unregister the queries that read it first)")]
+    StreamInUse { stream: String },
     #[error("another query writes the stream <{stream}> already (hint: register this one under another name)")]
     OutputTaken { stream: String },
     #[error(
@@ -53,6 +56,16 @@ pub enum EngineError {
     DocumentOfGraphs,
     #[error("the update could not be evaluated: {reason}")]
     UpdateFailed { reason: String },
+    #[error("the snapshot is damaged: {reason} (hint: restore an older one)")]
+    SnapshotDamaged { reason: &'static str },
+    #[error("the snapshot is not of this release: {reason} (hint: restore it with the release that made it)")]
+    SnapshotVersion { reason: String },
+}
+
+impl From<Damaged> for EngineError {
+    fn from(damaged: Damaged) -> Self {
+        Self::SnapshotDamaged { reason: damaged.what }
+    }
 }
 
 impl EngineError {
@@ -74,6 +87,7 @@ impl EngineError {
             Self::UnknownStream { .. } => "stream.unknown",
             Self::StreamExistsDifferently { .. } => "stream.exists_differently",
             Self::StreamIsOutput { .. } => "stream.output",
+            Self::StreamInUse { .. } => "stream.in_use",
             Self::OutputTaken { .. } => "query.output_taken",
             Self::Cycle { .. } => "query.cycle",
             Self::BadIri { .. } => "iri.invalid",
@@ -87,6 +101,8 @@ impl EngineError {
             Self::GraphExists { .. } => "graph.exists",
             Self::DocumentOfGraphs => "graph.many",
             Self::UpdateFailed { .. } => "update.failed",
+            Self::SnapshotDamaged { .. } => "snapshot.damaged",
+            Self::SnapshotVersion { .. } => "snapshot.version",
         }
     }
 

@@ -1,5 +1,6 @@
 //! The contract between operators: absorb deltas, emit deltas, nothing else.
 
+use crate::codec::{Decoded, Reader, Writer};
 use crate::expr::EvalContext;
 use crate::leaf::Leaf;
 use crate::model::{Batch, Row, TermId};
@@ -34,6 +35,12 @@ pub(crate) trait Operator: Send + std::fmt::Debug {
 
     /// Mappings (and groups, keys …) the operator keeps.
     fn state_size(&self) -> usize;
+
+    /// Writes what the operator keeps, between two instants.
+    fn save(&self, to: &mut Writer);
+
+    /// Takes back what was saved of an operator of the same plan.
+    fn restore(&mut self, from: &mut Reader<'_>, eval: &mut EvalContext<'_>) -> Decoded<()>;
 
     /// Whether it makes rows that no window bounds, or terms that no event uses again while a row is renewed: what
     /// is kept of them must be held while it is there.

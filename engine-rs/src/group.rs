@@ -5,7 +5,9 @@
 //! there even when it is empty. Cost per delta: one hash and one update per aggregate.
 
 use crate::aggregate::{Accumulator, AggregateSpec};
-use crate::expr::Expr;
+use crate::codec::{Decoded, Reader, Writer, ensure};
+use crate::encode::Dictionary;
+use crate::expr::{EvalContext, Expr};
 use crate::flow::{Flow, HeldTerms, Operator, terms_of};
 use crate::model::{Batch, Row, RowMap, TermId, Weight, count_row};
 
@@ -120,6 +122,21 @@ impl Members {
     }
 }
 
+impl Members {
+    fn save(&self, to: &mut Writer) {
+        to.i64(self.count);
+        self.states.iter().for_each(|state| state.save(to));
+        to.option(self.shown.as_ref(), |to, row| to.row(row));
+    }
+
+    fn restored(aggregates: &[Aggregate], from: &mut Reader<'_>, dictionary: &Dictionary) -> Decoded<Self> {
+        let count = from.i64()?;
+        let states = aggregates.iter().map(|aggregate| State::restored(aggregate, from, dictionary));
+        let states = states.collect::<Decoded<_>>()?;
+        Ok(Self { count, states, shown: from.option(Reader::row)?, is_dirty: false })
+    }
+}
+
 impl State {
     fn new(aggregate: &Aggregate) -> Self {
         match aggregate {
@@ -127,6 +144,24 @@ impl State {
             Aggregate::DistinctRows => Self::DistinctRows(RowMap::default()),
             Aggregate::Of(_, spec) => Self::Of(Accumulator::new(spec)),
         }
+    }
+
+    fn save(&self, to: &mut Writer) {
+        match self {
+            Self::Rows => {}
+            Self::DistinctRows(rows) => to.by_row(rows.iter(), |to, count| to.i64(*count)),
+            Self::Of(accumulator) => accumulator.save(to),
+        }
+    }
+
+    fn restored(aggregate: &Aggregate, from: &mut Reader<'_>, dictionary: &Dictionary) -> Decoded<Self> {
+        let mut state = Self::new(aggregate);
+        match &mut state {
+            Self::Rows => {}
+            Self::DistinctRows(rows) => *rows = from.list(16, |from| Ok((from.row()?, from.i64()?)))?,
+            Self::Of(accumulator) => accumulator.restore(from, dictionary)?,
+        }
+        Ok(state)
     }
 
     fn held_terms(&self) -> HeldTerms<'_> {
@@ -157,6 +192,21 @@ impl Operator for Group {
         for key in std::mem::take(&mut self.dirty) {
             self.show(&key, out, flow);
         }
+    }
+
+    fn save(&self, to: &mut Writer) {
+        to.by_row(self.groups.iter(), |to, members| members.save(to));
+    }
+
+    fn restore(&mut self, from: &mut Reader<'_>, eval: &mut EvalContext<'_>) -> Decoded<()> {
+        let Self { key_columns, aggregates, .. } = self;
+        self.groups = from.list(17, |from| {
+            Ok((from.row_of(key_columns.len())?, Members::restored(aggregates, from, eval.dictionary)?))
+        })?;
+        self.dirty.clear();
+        let width = self.key_columns.len() + self.aggregates.len();
+        let mut shown = self.groups.values().filter_map(|members| members.shown.as_ref());
+        ensure(shown.all(|row| row.len() == width), "a group shows another number of columns")
     }
 
     /// The group that is always there is not counted while it is empty.

@@ -6,6 +6,7 @@
 //! may import each other.
 
 mod aggregate;
+mod codec;
 mod encode;
 mod engine;
 mod error;
@@ -41,6 +42,7 @@ pub use parse::{
 };
 pub use plan::{PlanError, Retraction};
 pub use sink::{Answered, QueryResult, Rows, bindings_json, envelope_json, graph_ntriples};
+pub use spargebra::algebra::QueryDataset;
 pub use time::{Span, Timestamp};
 pub use window::WindowBounds;
 

@@ -208,6 +208,47 @@ class Engine:
             result_rows_max=result_rows_max,
         )
 
+    def snapshot(self) -> bytes:
+        """Everything the engine knows: streams, windows, static data, queries and the answers that wait in them.
+
+        What `restore` makes of it goes on as this engine would, to the byte.
+        """
+        return self._engine.snapshot()
+
+    @classmethod
+    def restore(
+        cls,
+        data: bytes,
+        *,
+        hash_seed: int | None = None,
+        probing_order: int | None = None,
+        retraction: Literal["auto", "tree", "probe"] | None = None,
+        sharing: bool = True,
+        result_rows_max: int | None = None,
+    ) -> Self:
+        """The engine that a snapshot was taken of; `queries` has its queries. Options are as for a new engine.
+
+        >>> engine = Engine()
+        >>> engine.load(None, "<http://ex/a> <http://ex/limit> 20 .")
+        1
+        >>> Engine.restore(engine.snapshot()).graphs()
+        {None: 1}
+        """
+        engine = cls.__new__(cls)
+        engine._engine = _engine.Engine.restore(
+            data,
+            hash_seed=hash_seed,
+            probing_order=probing_order,
+            retraction=retraction,
+            sharing=sharing,
+            result_rows_max=result_rows_max,
+        )
+        return engine
+
+    def queries(self) -> list[Query]:
+        """The registered queries, in the order of their registration; their names are not known here."""
+        return [Query(self, number, None, text) for number, text in self._engine.queries()]
+
     def __enter__(self) -> Self:
         """For `with`: the streams are closed at the end."""
         return self
@@ -306,6 +347,10 @@ class Engine:
     def mark_idle(self, stream: str) -> None:
         """Say that a stream is silent and shall not hold the others back until its next event."""
         self._engine.mark_idle(stream)
+
+    def close_stream(self, stream: str) -> None:
+        """Say that no event is to come on this stream; what still comes on it is late."""
+        self._engine.close_stream(stream)
 
     def close(self) -> None:
         """Say that no event is to come at all; what is still open is reported."""

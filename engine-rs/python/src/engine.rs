@@ -5,15 +5,15 @@
 
 use std::sync::Mutex;
 
-use oxrdf::{GraphName, Triple};
+use oxrdf::{GraphName, NamedNode, Triple};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use pyo3_arrow::PyTable;
 use pyo3_arrow::input::AnyRecordBatch;
 use whorl_engine::{
-    EngineError, EngineOptions, IngestReport, ParseOptions, Probing, QueryId, Span, StreamOptions, Timestamp,
-    UpdateReport,
+    EngineError, EngineOptions, IngestReport, ParseOptions, Probing, QueryDataset, QueryId, Span, StreamOptions,
+    Timestamp, UpdateReport,
 };
 
 use crate::arrow::{ArrowEvent, read_batch, write_batch};
@@ -49,15 +49,43 @@ impl Engine {
         sharing: bool,
         result_rows_max: Option<usize>,
     ) -> PyResult<Self> {
-        let defaults = EngineOptions::default();
-        let chosen = EngineOptions {
-            hash_seed: hash_seed.unwrap_or(defaults.hash_seed),
-            probing: probing_order.map_or(Probing::Adaptive, Probing::Fixed),
-            retraction: retraction.map(options::retraction).transpose()?.unwrap_or(defaults.retraction),
-            sharing,
-            result_rows_max: result_rows_max.unwrap_or(defaults.result_rows_max),
-        };
+        let chosen = engine_options(hash_seed, probing_order, retraction, sharing, result_rows_max)?;
         Ok(Self { inner: Mutex::new(whorl_engine::Engine::new(chosen)) })
+    }
+
+    /// Everything the engine knows, as bytes.
+    fn snapshot<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = enter(py, &self.inner, |engine| Ok::<_, EngineError>(engine.snapshot()))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// The engine that a snapshot was taken of.
+    #[staticmethod]
+    #[pyo3(signature = (data, *, hash_seed=None, probing_order=None, retraction=None, sharing=true, result_rows_max=None))]
+    fn restore(
+        py: Python<'_>,
+        data: &[u8],
+        hash_seed: Option<u64>,
+        probing_order: Option<u64>,
+        retraction: Option<&str>,
+        sharing: bool,
+        result_rows_max: Option<usize>,
+    ) -> PyResult<Self> {
+        let chosen = engine_options(hash_seed, probing_order, retraction, sharing, result_rows_max)?;
+        let inner = Mutex::new(whorl_engine::Engine::new(chosen));
+        enter(py, &inner, |engine| {
+            *engine = whorl_engine::Engine::restore(data, chosen)?;
+            Ok::<_, EngineError>(())
+        })?;
+        Ok(Self { inner })
+    }
+
+    /// Numbers and texts of the registered queries, in the order of their registration.
+    fn queries(&self, py: Python<'_>) -> PyResult<Vec<(u64, String)>> {
+        enter(py, &self.inner, |engine| {
+            let ids: Vec<QueryId> = engine.query_ids().collect();
+            ids.into_iter().map(|id| Ok::<_, EngineError>((id.0, engine.definition(id)?.text.clone()))).collect()
+        })
     }
 
     #[pyo3(signature = (iri, *, lateness_ms=0, idle_timeout_ms=None, timestamp_predicate=None))]
@@ -167,6 +195,10 @@ impl Engine {
         enter(py, &self.inner, |engine| engine.mark_idle(stream))
     }
 
+    fn close_stream(&self, py: Python<'_>, stream: &str) -> PyResult<()> {
+        enter(py, &self.inner, |engine| engine.close_stream(stream))
+    }
+
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         enter(py, &self.inner, |engine| {
             engine.close();
@@ -190,9 +222,38 @@ impl Engine {
         enter(py, &self.inner, |engine| engine.drop_graph(graph)).map(updated)
     }
 
-    #[pyo3(signature = (text, base_iri=None))]
-    fn update(&self, py: Python<'_>, text: &str, base_iri: Option<&str>) -> PyResult<Updated> {
-        enter(py, &self.inner, |engine| engine.update(text, base_iri)).map(updated)
+    /// The graphs are the dataset of every WHERE, as the SPARQL protocol has them.
+    #[pyo3(signature = (text, base_iri=None, *, default_graphs=None, named_graphs=None))]
+    fn update(
+        &self,
+        py: Python<'_>,
+        text: &str,
+        base_iri: Option<&str>,
+        default_graphs: Option<Vec<String>>,
+        named_graphs: Option<Vec<String>>,
+    ) -> PyResult<Updated> {
+        let nodes = |graphs: Option<Vec<String>>| -> PyResult<Vec<NamedNode>> {
+            graphs.unwrap_or_default().iter().map(|graph| named_node(graph)).collect()
+        };
+        let (default, named) = (nodes(default_graphs)?, nodes(named_graphs)?);
+        let is_given = !default.is_empty() || !named.is_empty();
+        let using = is_given.then(|| QueryDataset { default, named: Some(named) });
+        enter(py, &self.inner, |engine| engine.update_using(text, base_iri, using.as_ref())).map(updated)
+    }
+
+    /// The watermark of a stream; None before its first event.
+    fn watermark(&self, py: Python<'_>, stream: &str) -> PyResult<Option<i64>> {
+        Ok(enter(py, &self.inner, |engine| engine.watermark(stream))?.map(Timestamp::as_millis))
+    }
+
+    /// The queries with results to take, and those that have failed.
+    fn waiting(&self, py: Python<'_>) -> PyResult<Vec<u64>> {
+        let waiting = enter(py, &self.inner, |engine| Ok::<_, EngineError>(engine.waiting()))?;
+        Ok(waiting.into_iter().map(|query| query.0).collect())
+    }
+
+    fn drop_stream(&self, py: Python<'_>, stream: &str) -> PyResult<()> {
+        enter(py, &self.inner, |engine| engine.drop_stream(stream))
     }
 
     /// The graphs with their sizes; the default graph is None and comes first.
@@ -269,6 +330,23 @@ impl Engine {
         }
         Ok(())
     }
+}
+
+fn engine_options(
+    hash_seed: Option<u64>,
+    probing_order: Option<u64>,
+    retraction: Option<&str>,
+    sharing: bool,
+    result_rows_max: Option<usize>,
+) -> PyResult<EngineOptions> {
+    let defaults = EngineOptions::default();
+    Ok(EngineOptions {
+        hash_seed: hash_seed.unwrap_or(defaults.hash_seed),
+        probing: probing_order.map_or(Probing::Adaptive, Probing::Fixed),
+        retraction: retraction.map(options::retraction).transpose()?.unwrap_or(defaults.retraction),
+        sharing,
+        result_rows_max: result_rows_max.unwrap_or(defaults.result_rows_max),
+    })
 }
 
 fn push_part(engine: &mut whorl_engine::Engine, stream: &str, events: &[ArrowEvent]) -> Result<Vec<Ingested>, Failure> {

@@ -46,7 +46,7 @@ fn engine_report(error: EngineError) -> Report {
         EngineError::Plan(_) => "UnsupportedQueryError",
         EngineError::Rdf(_) => "RdfSyntaxError",
         EngineError::UnknownStream { .. } => "UnknownStreamError",
-        EngineError::StreamExistsDifferently { .. } => "StreamExistsError",
+        EngineError::StreamExistsDifferently { .. } | EngineError::StreamInUse { .. } => "StreamExistsError",
         EngineError::UnknownQuery { .. } => "UnknownQueryError",
         EngineError::QueryFailed { .. } => "QueryFailedError",
         EngineError::TimestampMissing

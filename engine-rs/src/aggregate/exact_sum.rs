@@ -5,8 +5,12 @@
 //! value taken away leaves no trace, and the order of values does not matter.
 //! Cost: one multiplication and a carry over the limbs in use per value.
 
+use crate::codec::{Decoded, Reader, Writer, ensure};
+
 /// Weight of bit 0 as a power of two.
 const UNIT_EXPONENT: i32 = -1074;
+/// More than the exponents of doubles and the carries of 2⁶³ of them need.
+const LIMBS_MAX: usize = 64;
 const FRACTION_BITS: u32 = 52;
 const FLOAT_LOWEST_BIT: usize = 1074 - 149;
 
@@ -42,6 +46,18 @@ impl ExactSum {
 
     pub(super) fn limbs_in_use(&self) -> usize {
         self.limbs.len()
+    }
+
+    pub(super) fn save(&self, to: &mut Writer) {
+        to.count(self.first);
+        to.list(self.limbs.iter(), |to, limb| to.u64(*limb));
+        [self.nan, self.positive_infinite, self.negative_infinite].into_iter().for_each(|n| to.i64(n));
+    }
+
+    pub(super) fn restored(from: &mut Reader<'_>) -> Decoded<Self> {
+        let (first, limbs): (_, Vec<u64>) = (from.number()?, from.list(8, Reader::u64)?);
+        ensure(first <= LIMBS_MAX && limbs.len() <= LIMBS_MAX, "a sum is wider than its numbers")?;
+        Ok(Self { first, limbs, nan: from.i64()?, positive_infinite: from.i64()?, negative_infinite: from.i64()? })
     }
 
     /// The sum, rounded once to the nearest double.

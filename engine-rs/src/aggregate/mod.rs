@@ -19,6 +19,7 @@ mod wide;
 
 pub use custom::{custom_aggregate, register_custom_aggregates};
 
+use crate::codec::{Damaged, Decoded, Reader, Writer};
 use crate::encode::Dictionary;
 use crate::expr::{Number, Value};
 use crate::model::{TermId, Weight};
@@ -145,6 +146,41 @@ impl Accumulator {
         };
         let in_bag = bag.into_iter().flat_map(|bag| bag.iter().map(|(id, _)| id));
         in_bag.chain(self.seen.iter().flat_map(|seen| seen.keys().copied()))
+    }
+
+    pub(crate) fn save(&self, to: &mut Writer) {
+        to.i64(self.errors);
+        to.i64(self.misfits);
+        to.option(self.seen.as_ref(), |to, seen| {
+            let mut seen: Vec<_> = seen.iter().collect();
+            seen.sort_unstable();
+            to.list(seen.into_iter(), |to, (id, count)| {
+                to.id(*id);
+                to.i64(*count);
+            });
+        });
+        match &self.state {
+            State::Count(n) => to.i64(*n),
+            State::Sum(sum) => sum.save(to),
+            State::Bag(bag) => bag.save(to),
+        }
+    }
+
+    /// Takes back what was saved of an accumulator of the same kind.
+    pub(crate) fn restore(&mut self, from: &mut Reader<'_>, dictionary: &Dictionary) -> Decoded<()> {
+        self.errors = from.i64()?;
+        self.misfits = from.i64()?;
+        let seen = from.option(|from| from.list(16, |from| Ok((from.id()?, from.i64()?))))?;
+        if seen.is_some() != self.seen.is_some() {
+            return Err(Damaged { what: "an aggregate is distinct, or is not" });
+        }
+        self.seen = seen;
+        match &mut self.state {
+            State::Count(n) => *n = from.i64()?,
+            State::Sum(sum) => *sum = NumberSum::restored(from)?,
+            State::Bag(bag) => *bag = OrderedBag::restored(from, dictionary)?,
+        }
+        Ok(())
     }
 
     fn count(&mut self, weight: Weight) {

@@ -5,6 +5,7 @@
 //! The order is that of `compare_terms`; keys are self-contained, so the dictionary is read only
 //! for the key of the new value and for ties between different terms of one value.
 
+use crate::codec::{Decoded, Reader, Writer};
 use crate::encode::Dictionary;
 use crate::expr::order::compare_equals;
 use crate::expr::{SortKey, sort_key};
@@ -97,6 +98,25 @@ impl OrderedBag {
     /// The terms in order, with their counts.
     pub(super) fn iter(&self) -> impl Iterator<Item = (TermId, Weight)> + '_ {
         self.entries().map(|entry| (entry.id, entry.count))
+    }
+
+    pub(super) fn save(&self, to: &mut Writer) {
+        to.count(self.distinct);
+        for entry in self.entries() {
+            to.id(entry.id);
+            to.i64(entry.count);
+        }
+    }
+
+    /// Entries were saved in order; where one chunk ends and the next begins is of no consequence.
+    pub(super) fn restored(from: &mut Reader<'_>, dictionary: &Dictionary) -> Decoded<Self> {
+        let entries: Vec<Entry> = from.list(16, |from| {
+            let id = from.id()?;
+            Ok(Entry { key: sort_key(id, dictionary), id, count: from.i64()? })
+        })?;
+        let distinct = entries.len();
+        let chunks: Vec<Chunk> = entries.chunks(CHUNK_MAX / 2).map(|part| Chunk::of(part.to_vec())).collect();
+        Ok(Self { total: chunks.iter().map(|chunk| chunk.total).sum(), chunks, distinct })
     }
 
     fn entries(&self) -> impl Iterator<Item = &Entry> {

@@ -6,6 +6,7 @@
 
 use super::exact_sum::ExactSum;
 use super::wide::Wide;
+use crate::codec::{Decoded, Reader, Writer};
 use crate::expr::{Number, Operator};
 use oxsdatatypes::{Decimal, Double, Float, Integer};
 
@@ -75,6 +76,25 @@ impl NumberSum {
         }
         let count = Integer::from(self.count());
         self.total()?.apply(Operator::Divide, Number::Integer(count))
+    }
+
+    pub(super) fn save(&self, to: &mut Writer) {
+        [self.n_integers, self.n_decimals, self.n_floats, self.n_doubles].into_iter().for_each(|n| to.i64(n));
+        to.i128(self.integers);
+        self.decimals.save(to);
+        to.option(self.binary.as_ref(), |to, binary| binary.save(to));
+    }
+
+    pub(super) fn restored(from: &mut Reader<'_>) -> Decoded<Self> {
+        Ok(Self {
+            n_integers: from.i64()?,
+            n_decimals: from.i64()?,
+            n_floats: from.i64()?,
+            n_doubles: from.i64()?,
+            integers: from.i128()?,
+            decimals: Wide::restored(from)?,
+            binary: from.option(|from| ExactSum::restored(from).map(Box::new))?,
+        })
     }
 
     fn add_binary(&mut self, value: f64, weight: i64) {

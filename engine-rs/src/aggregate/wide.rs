@@ -1,5 +1,7 @@
 //! A signed sum of 192 bits, for decimals: no order of arrivals can overflow it half-way.
 
+use crate::codec::{Decoded, Reader, Writer};
+
 /// `high · 2⁶⁴ + low`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Wide {
@@ -14,6 +16,15 @@ impl Wide {
         let low = weight * i128::from(value as u64) + i128::from(self.low);
         self.high = self.high.wrapping_add(weight.wrapping_mul(value >> 64)).wrapping_add(low >> 64);
         self.low = low as u64;
+    }
+
+    pub(super) fn save(self, to: &mut Writer) {
+        to.i128(self.high);
+        to.u64(self.low);
+    }
+
+    pub(super) fn restored(from: &mut Reader<'_>) -> Decoded<Self> {
+        Ok(Self { high: from.i128()?, low: from.u64()? })
     }
 
     pub(super) fn to_i128(self) -> Option<i128> {

@@ -10,6 +10,7 @@
 //! more; then it is a stream term that the last event has used.
 
 use super::inline;
+use crate::codec::{Decoded, Reader, Writer, ensure};
 use crate::model::TermId;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
@@ -182,6 +183,52 @@ impl Dictionary {
     #[must_use]
     pub fn pinned_terms(&self) -> usize {
         self.lasting
+    }
+
+    /// Every slot as it is: ids mean the same after a restore, and so does the order they give.
+    pub(crate) fn save(&self, to: &mut Writer) {
+        // The epoch comes first: a restore reads it by itself.
+        to.u64(self.epoch);
+        to.u64(self.next_blank);
+        to.list(self.slots.iter(), |to, slot| {
+            to.option(slot.as_ref(), |to, entry| {
+                to.u64(entry.last_use);
+                to.term(&entry.term);
+            });
+        });
+        to.list(self.free.iter(), |to, slot| to.u32(*slot));
+    }
+
+    /// The dictionary that was saved; tells the reader which ids there are.
+    pub(crate) fn restored(seed: u64, from: &mut Reader<'_>) -> Decoded<Self> {
+        let mut dictionary = Self::new(seed);
+        dictionary.epoch = from.u64()?;
+        dictionary.next_blank = from.u64()?;
+        dictionary.slots =
+            from.list(1, |from| from.option(|from| Ok(Entry { last_use: from.u64()?, term: from.term()? })))?;
+        ensure(u32::try_from(dictionary.slots.len()).is_ok(), "there are too many terms")?;
+        dictionary.free = from.list(4, Reader::u32)?;
+        let filled: Vec<bool> = dictionary.slots.iter().map(Option::is_some).collect();
+        ensure(dictionary.free.iter().all(|slot| filled.get(*slot as usize) == Some(&false)), "a slot is not free")?;
+        from.know_slots(filled);
+        dictionary.index();
+        Ok(dictionary)
+    }
+
+    /// Makes the table of the terms there are.
+    fn index(&mut self) {
+        let Self { slots, by_term, hasher, .. } = self;
+        let rehash = |slot: &u32| hash_of(hasher, slots, *slot);
+        by_term.reserve(slots.len(), rehash);
+        for slot in (0..slots.len() as u32).filter(|slot| slots[*slot as usize].is_some()) {
+            by_term.insert_unique(hash_of(hasher, slots, slot), slot, rehash);
+        }
+        self.lasting = slots.iter().flatten().filter(|entry| entry.last_use >= STATIC).count();
+    }
+
+    /// Terms of all kinds.
+    pub(crate) fn len(&self) -> usize {
+        self.by_term.len()
     }
 
     fn intern_at(&mut self, term: TermRef<'_>, last_use: u64) -> TermId {

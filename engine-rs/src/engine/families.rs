@@ -12,29 +12,14 @@ use spargebra::algebra::GraphPattern;
 const STREAMS_MAX: usize = 1_000;
 
 impl Engine {
-    /// Replaces each window of a variable stream by windows of the streams static data names.
-    pub(super) fn stream_families(&self, definition: &mut ContinuousQuery) -> Result<Vec<WindowFamily>, EngineError> {
+    /// For each window of a variable stream, the streams static data names now.
+    pub(super) fn named_streams(&self, definition: &ContinuousQuery) -> Result<Vec<Vec<NamedNode>>, EngineError> {
         let names: Vec<NamedNode> = definition.windows.iter().map(|window| window.name.clone()).collect();
-        let mut families = Vec::new();
-        for at in 0..names.len() {
-            let StreamName::Variable(variable) = definition.windows[at].stream.clone() else { continue };
-            let streams = self.streams_named(&variable, definition, &names)?;
-            let mut members = Vec::new();
-            for (number, stream) in streams.into_iter().enumerate() {
-                let mut window = definition.windows[at].clone();
-                window.name = NamedNode::new_unchecked(format!("{}:{}", names[at].as_str(), number + 1));
-                window.stream = StreamName::Iri(stream.clone());
-                if number == 0 {
-                    members.push((at, stream));
-                    definition.windows[at] = window;
-                } else {
-                    members.push((definition.windows.len(), stream));
-                    definition.windows.push(window);
-                }
-            }
-            families.push(WindowFamily { name: names[at].clone().into(), variable, members });
-        }
-        Ok(families)
+        let variables = definition.windows.iter().filter_map(|window| match &window.stream {
+            StreamName::Variable(variable) => Some(variable),
+            StreamName::Iri(_) => None,
+        });
+        variables.map(|variable| Ok(self.streams_named(variable, definition, &names)?)).collect()
     }
 
     fn streams_named(
@@ -70,6 +55,31 @@ impl Engine {
             n => Err(PlanError::unsupported(format!("{n} streams under {variable} (at most {STREAMS_MAX})"))),
         }
     }
+}
+
+/// Replaces each window of a variable stream by windows of these streams.
+pub(super) fn stream_families(definition: &mut ContinuousQuery, streams: &[Vec<NamedNode>]) -> Vec<WindowFamily> {
+    let mut families = Vec::new();
+    let mut streams = streams.iter();
+    for at in 0..definition.windows.len() {
+        let StreamName::Variable(variable) = definition.windows[at].stream.clone() else { continue };
+        let name = definition.windows[at].name.clone();
+        let mut members = Vec::new();
+        for (number, stream) in streams.next().into_iter().flatten().enumerate() {
+            let mut window = definition.windows[at].clone();
+            window.name = NamedNode::new_unchecked(format!("{}:{}", name.as_str(), number + 1));
+            window.stream = StreamName::Iri(stream.clone());
+            if number == 0 {
+                members.push((at, stream.clone()));
+                definition.windows[at] = window;
+            } else {
+                members.push((definition.windows.len(), stream.clone()));
+                definition.windows.push(window);
+            }
+        }
+        families.push(WindowFamily { name: name.into(), variable, members });
+    }
+    families
 }
 
 /// `WINDOW ?w` ranges over the windows that were declared by name.

@@ -32,6 +32,11 @@ impl Engine {
         match self.stream_at(iri) {
             None => self.streams.push(Stream::new(node, None, options)),
             Some(at) if self.streams[at].options == options => {}
+            // Nothing has happened under the old settings.
+            Some(at) if self.streams[at].is_pristine() => {
+                let readings: Vec<_> = self.readings_of(at).collect();
+                readings.into_iter().for_each(|reading| self.streams[reading].options = options.clone());
+            }
             Some(_) => return Err(EngineError::StreamExistsDifferently { stream: iri.to_owned() }),
         }
         Ok(())
@@ -52,7 +57,7 @@ impl Engine {
         self.streams.len() - 1
     }
 
-    fn known_stream(&self, iri: &str) -> Result<usize, EngineError> {
+    pub(super) fn known_stream(&self, iri: &str) -> Result<usize, EngineError> {
         self.stream_at(iri).ok_or_else(|| {
             let known: Vec<String> =
                 self.streams.iter().filter(|s| s.by_predicate.is_none()).map(|s| s.iri.to_string()).collect();
@@ -65,7 +70,7 @@ impl Engine {
     }
 
     /// A known stream that no query writes.
-    fn writable_stream(&self, iri: &str) -> Result<usize, EngineError> {
+    pub(super) fn writable_stream(&self, iri: &str) -> Result<usize, EngineError> {
         let stream = self.known_stream(iri)?;
         self.check_not_output(stream).map(|()| stream)
     }
@@ -256,7 +261,9 @@ impl Engine {
     /// The watermark of a timeline: that of its slowest stream, idle ones left out.
     pub(super) fn watermark_of(&self, timeline: usize) -> Timestamp {
         let streams = || self.timelines[timeline].key().windows.iter().map(|(at, _)| &self.streams[*at]);
-        let fastest = streams().map(Stream::watermark).max().unwrap_or(Timestamp::MIN);
+        // A stream that has ended says nothing about how far behind the others are.
+        let open = streams().map(Stream::watermark).filter(|watermark| *watermark != Timestamp::MAX);
+        let fastest = open.max().unwrap_or(Timestamp::MAX);
         let holds_back = |stream: &&Stream| {
             let timed_out = stream.options.idle_timeout.is_some_and(|timeout| stream.watermark() < fastest - timeout);
             !stream.is_idle() && !timed_out
@@ -314,6 +321,16 @@ impl Engine {
             self.advance_timelines(reading, false);
         }
         self.relay();
+        Ok(())
+    }
+
+    /// This stream has ended: it holds no window back any more, and what comes on it from now on is late.
+    ///
+    /// # Errors
+    /// When the stream is not known, or a query writes it.
+    pub fn close_stream(&mut self, stream: &str) -> Result<(), EngineError> {
+        self.advance_stream(stream, Timestamp::MAX)?;
+        self.sweep();
         Ok(())
     }
 

@@ -9,6 +9,8 @@ mod interest;
 mod query;
 mod reading;
 mod registry;
+mod serving;
+mod snapshot;
 mod static_data;
 mod stats;
 mod stream;
@@ -23,7 +25,7 @@ pub use stream::{StreamCounts, StreamOptions};
 
 use crate::encode::Dictionary;
 use crate::join::Probing;
-use crate::plan::{PlanOptions, Retraction};
+use crate::plan::Retraction;
 use crate::store::StaticGraphs;
 use chain::Chain;
 use registry::Registry;
@@ -52,12 +54,6 @@ impl Default for EngineOptions {
             sharing: true,
             result_rows_max: 1_000_000,
         }
-    }
-}
-
-impl EngineOptions {
-    pub(crate) fn plan(&self) -> PlanOptions {
-        PlanOptions { probing: self.probing, retraction: self.retraction }
     }
 }
 

@@ -7,15 +7,15 @@ use crate::flow::{Flow, Operator};
 use crate::index::SlotId;
 use crate::leaf::Leaf;
 use crate::model::{Batch, EncodedTriple, Row, TermId, VarTable, Weight};
-use crate::parse::{ContinuousQuery, R2s};
-use crate::plan::{Answer, BuiltQuery, Meanings, NodeKind, PlanNode};
+use crate::parse::{ContinuousQuery, ParseOptions, R2s};
+use crate::plan::{Answer, BuiltQuery, Meanings, NodeKind, PlanNode, Retraction};
 use crate::r2s::RelationToStream;
 use crate::sink::{Answered, QueryResult, ResultQueue, Rows};
 use crate::store::StaticGraphs;
 use crate::time::Timestamp;
 use crate::topk::{self, Comparator};
 use crate::window::{Window, WindowBounds};
-use oxrdf::Variable;
+use oxrdf::{NamedNode, Variable};
 use smallvec::SmallVec;
 use std::cmp::Ordering;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,8 +23,19 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// The bounds of a query's windows at a report.
 type Bounds = SmallVec<[WindowBounds; 4]>;
 
+/// How a query was registered, beyond its text.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Registration {
+    pub options: ParseOptions,
+    /// How its results are taken back: what it keeps depends on that.
+    pub retraction: Retraction,
+    /// For each window of a variable stream: the streams static data named by then.
+    pub named_streams: Vec<Vec<NamedNode>>,
+}
+
 pub(crate) struct RunningQuery {
     pub definition: ContinuousQuery,
+    pub registration: Registration,
     pub nodes: Vec<PlanNode>,
     outs: Vec<Batch>,
     /// The timeline's window of each window clause.
@@ -35,14 +46,14 @@ pub(crate) struct RunningQuery {
     answer: Answer,
     order: Vec<Comparator>,
     shows_once: bool,
-    r2s: RelationToStream,
-    last_boolean: Option<bool>,
+    pub(super) r2s: RelationToStream,
+    pub(super) last_boolean: Option<bool>,
     pub results: ResultQueue,
     /// Reports not yet handed to the stream the query writes, if it writes one.
-    output: Option<Vec<OutputEvent>>,
-    scratch: Scratch,
+    pub(super) output: Option<Vec<OutputEvent>>,
+    pub(super) scratch: Scratch,
     /// The version of the static graphs that the operators have seen.
-    settled_version: Option<u64>,
+    pub(super) settled_version: Option<u64>,
     pub reevaluates: bool,
     pub evaluations: u64,
     pub failed: Option<String>,
@@ -62,6 +73,7 @@ pub(crate) struct Surroundings<'a> {
 impl RunningQuery {
     pub(crate) fn new(
         definition: ContinuousQuery,
+        registration: Registration,
         built: BuiltQuery,
         windows: Vec<usize>,
         results: ResultQueue,
@@ -76,6 +88,7 @@ impl RunningQuery {
         Self {
             r2s: RelationToStream::new(operator, built.visible),
             definition,
+            registration,
             nodes: built.nodes,
             outs,
             windows,
@@ -291,10 +304,12 @@ impl RunningQuery {
     /// Terms that are held beyond their windows: unreported rows, untaken results, and all that is
     /// kept where rows of static data alone, or computed terms, may be among it.
     pub(crate) fn held_terms(&self) -> impl Iterator<Item = TermId> + '_ {
-        let outlives_windows = self.operators().any(Operator::makes_lasting_rows);
+        // A query that has failed looks at nothing any more; what it said before is still to be taken.
+        let works = self.failed.is_none();
+        let outlives_windows = works && self.operators().any(Operator::makes_lasting_rows);
         let kept = self.operators().filter(move |_| outlives_windows).flat_map(Operator::held_terms);
         let answer = self.r2s.answer().keys().filter(move |_| outlives_windows).flat_map(|row| row.iter().copied());
-        let unreported = self.r2s.pending().iter().flat_map(|(row, _)| row.iter().copied());
+        let unreported = self.r2s.pending().iter().filter(move |_| works).flat_map(|(row, _)| row.iter().copied());
         unreported.chain(self.results.terms()).chain(kept).chain(answer)
     }
 

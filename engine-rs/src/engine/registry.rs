@@ -1,13 +1,13 @@
 //! Queries by number: registered, drained, explained, let go.
 
-use super::families::window_families;
-use super::query::RunningQuery;
+use super::families::{stream_families, window_families};
+use super::query::{Registration, RunningQuery};
 use super::timeline::{Timeline, TimelineHost, TimelineKey, Workshop};
 use super::{Engine, StreamOptions};
 use crate::error::EngineError;
 use crate::model::VarTable;
 use crate::parse::{ContinuousQuery, ParseOptions, StreamName, WindowClause, parse_query};
-use crate::plan::{Builder, Explained, Meanings, PlanError, PlanView, WindowFamily, rename_invented};
+use crate::plan::{Builder, Explained, Meanings, PlanError, PlanOptions, PlanView, WindowFamily, rename_invented};
 use crate::sink::{QueryResult, ResultQueue, envelope_json, plan_json};
 use crate::window::Rule;
 use oxrdf::{NamedNode, Variable};
@@ -20,8 +20,8 @@ pub struct QueryId(pub u64);
 /// Which timeline a query runs on, and where there.
 #[derive(Debug, Default)]
 pub(super) struct Registry {
-    places: BTreeMap<QueryId, (usize, usize)>,
-    registered: u64,
+    pub(super) places: BTreeMap<QueryId, (usize, usize)>,
+    pub(super) registered: u64,
 }
 
 impl Registry {
@@ -42,25 +42,33 @@ impl Engine {
     pub fn register(&mut self, text: &str, options: &ParseOptions) -> Result<QueryId, EngineError> {
         let mut definition = parse_query(text, options)?;
         rename_invented(&mut definition);
-        self.register_parsed(definition).map_err(|error| error.located(text))
+        self.register_parsed(definition, options).map_err(|error| error.located(text))
     }
 
-    fn register_parsed(&mut self, mut definition: ContinuousQuery) -> Result<QueryId, EngineError> {
+    fn register_parsed(
+        &mut self,
+        mut definition: ContinuousQuery,
+        options: &ParseOptions,
+    ) -> Result<QueryId, EngineError> {
         if definition.windows.is_empty() {
             return Err(PlanError::NoWindow.into());
         }
-        let mut families = self.stream_families(&mut definition)?;
-        families.extend(window_families(&definition));
+        let named_streams = self.named_streams(&definition)?;
+        let retraction = self.options.retraction;
+        let registration = Registration { options: options.clone(), retraction, named_streams };
+        let families = families_of(&mut definition, &registration);
         let output = self.check_output(&definition)?;
         let windows = self.windows_of(&definition)?;
-        let timeline = self.timeline_for(&definition, &windows);
-        let place = match self.build_on(timeline, definition, &families, &windows) {
-            Ok(place) => place,
+        let timeline = self.timeline_for(timeline_key(&definition, &windows));
+        let query = match self.build_on(timeline, definition, registration, &families) {
+            Ok(query) => query,
             Err(error) => {
                 self.empty_unused_timelines();
-                return Err(error.into());
+                return Err(error);
             }
         };
+        let mut workshop = Workshop { dictionary: &mut self.dictionary, graphs: &self.graphs };
+        let place = self.timelines[timeline].add_query(query, &mut workshop);
         self.connect_streams();
         self.registry.registered += 1;
         let id = QueryId(self.registry.registered);
@@ -116,6 +124,11 @@ impl Engine {
         let variables = self.variables(id)?;
         let windows = self.window_names(id)?;
         Ok(results.iter().map(|result| envelope_json(name, &windows, &variables, result, &self.dictionary)).collect())
+    }
+
+    /// The registered queries, in the order of their registration.
+    pub fn query_ids(&self) -> impl Iterator<Item = QueryId> + '_ {
+        self.registry.places().map(|(id, _)| id)
     }
 
     /// Makes the query panic at its next instant: for tests of what a failure leaves unharmed.
@@ -188,7 +201,7 @@ impl Engine {
     }
 
     /// Stream and rule of each window clause; streams are declared where they are new.
-    fn windows_of(&mut self, definition: &ContinuousQuery) -> Result<Vec<(usize, Rule)>, EngineError> {
+    pub(super) fn windows_of(&mut self, definition: &ContinuousQuery) -> Result<Vec<(usize, Rule)>, EngineError> {
         let clauses = definition.windows.iter();
         clauses.map(|clause| Ok((self.stream_of(clause)?, Rule::new(&clause.kind, definition)))).collect()
     }
@@ -204,20 +217,7 @@ impl Engine {
     }
 
     /// A timeline that reads these windows in this way and has not begun, or a new one.
-    fn timeline_for(&mut self, definition: &ContinuousQuery, windows: &[(usize, Rule)]) -> usize {
-        let mut distinct: Vec<(usize, Rule)> = Vec::new();
-        for window in windows {
-            if !distinct.contains(window) {
-                distinct.push(window.clone());
-            }
-        }
-        let key = TimelineKey {
-            windows: distinct,
-            report: definition.report,
-            tick: definition.tick,
-            bounds: definition.bounds,
-            semantics: definition.semantics,
-        };
+    fn timeline_for(&mut self, key: TimelineKey) -> usize {
         let open = |timeline: &Timeline| timeline.is_pristine() && !timeline.is_unused() && *timeline.key() == key;
         if let Some(shared) = self.timelines.iter().position(open).filter(|_| self.options.sharing) {
             return shared;
@@ -235,20 +235,22 @@ impl Engine {
         }
     }
 
-    fn build_on(
+    /// The operators of a query, with their leaves on the timeline; they have not seen anything yet.
+    pub(super) fn build_on(
         &mut self,
         timeline: usize,
         definition: ContinuousQuery,
+        registration: Registration,
         families: &[WindowFamily],
-        windows: &[(usize, Rule)],
-    ) -> Result<usize, PlanError> {
+    ) -> Result<RunningQuery, EngineError> {
+        let windows = self.windows_of(&definition)?;
         let on = &mut self.timelines[timeline];
         let windows: Vec<usize> = windows.iter().map(|(stream, rule)| on.window_of(*stream, rule)).collect();
         let mut host = TimelineHost { timeline: on, windows: &windows };
         let builder = Builder {
             query: &definition,
             families,
-            options: self.options.plan(),
+            options: PlanOptions { probing: self.options.probing, retraction: registration.retraction },
             dictionary: &mut self.dictionary,
             host: &mut host,
             vars: VarTable::default(),
@@ -259,13 +261,11 @@ impl Engine {
         };
         let built = builder.build_query()?;
         let results = ResultQueue::new(self.options.result_rows_max);
-        let query = RunningQuery::new(definition, built, windows, results);
-        let mut workshop = Workshop { dictionary: &mut self.dictionary, graphs: &self.graphs };
-        Ok(self.timelines[timeline].add_query(query, &mut workshop))
+        Ok(RunningQuery::new(definition, registration, built, windows, results))
     }
 
     /// Tells each stream which timelines read it.
-    fn connect_streams(&mut self) {
+    pub(super) fn connect_streams(&mut self) {
         for (number, stream) in self.streams.iter_mut().enumerate() {
             let reads = |timeline: &Timeline| {
                 !timeline.is_unused() && timeline.key().windows.iter().any(|(of, _)| *of == number)
@@ -280,5 +280,29 @@ impl Engine {
         for timeline in self.timelines.iter_mut().filter(|timeline| timeline.is_unused()) {
             *timeline = Timeline::new(timeline.key().clone());
         }
+    }
+}
+
+/// Several windows under one name; those of variable streams become windows of the streams they name.
+pub(super) fn families_of(definition: &mut ContinuousQuery, registration: &Registration) -> Vec<WindowFamily> {
+    let mut families = stream_families(definition, &registration.named_streams);
+    families.extend(window_families(definition));
+    families
+}
+
+/// What the timeline of a query with these windows must be.
+pub(super) fn timeline_key(definition: &ContinuousQuery, windows: &[(usize, Rule)]) -> TimelineKey {
+    let mut distinct: Vec<(usize, Rule)> = Vec::new();
+    for window in windows {
+        if !distinct.contains(window) {
+            distinct.push(window.clone());
+        }
+    }
+    TimelineKey {
+        windows: distinct,
+        report: definition.report,
+        tick: definition.tick,
+        bounds: definition.bounds,
+        semantics: definition.semantics,
     }
 }

@@ -25,11 +25,11 @@ pub(crate) struct Stream {
     /// For windows `@ :p`: the predicate that holds the time.
     pub by_predicate: Option<NamedNode>,
     pub options: StreamOptions,
-    greatest: Timestamp,
-    watermark: Timestamp,
-    idle: bool,
+    pub(super) greatest: Timestamp,
+    pub(super) watermark: Timestamp,
+    pub(super) idle: bool,
     /// Within the lateness: waiting to be put in order.
-    waiting: BTreeMap<(Timestamp, u64), Element>,
+    pub(super) waiting: BTreeMap<(Timestamp, u64), Element>,
     pub counts: StreamCounts,
     /// The timelines that read the stream.
     pub readers: Vec<usize>,
@@ -59,6 +59,11 @@ impl Stream {
             readers: Vec::new(),
             interest: None,
         }
+    }
+
+    /// Nobody reads it and nothing has come: it is as if it had just been declared.
+    pub(crate) fn is_pristine(&self) -> bool {
+        self.readers.is_empty() && self.counts.events == 0 && self.watermark == Timestamp::MIN
     }
 
     pub(crate) fn watermark(&self) -> Timestamp {

@@ -154,16 +154,21 @@ impl Timeline {
     /// Takes a query in; its windows and leaves exist already (see [`TimelineHost`]).
     pub(crate) fn add_query(&mut self, query: RunningQuery, workshop: &mut Workshop<'_>) -> usize {
         let at = self.queries.iter().position(Option::is_none).unwrap_or(self.queries.len());
+        self.seat_query(at, query);
+        self.settle(at, Timestamp::EPOCH, workshop);
+        at
+    }
+
+    /// Puts a query into its place and lets it read its leaves.
+    pub(super) fn seat_query(&mut self, at: usize, query: RunningQuery) {
         for (node, role, leaf) in query.leaves_of() {
             let reader = Reader { query: at as u32, node: node as u32, role: role as u32 };
             self.leaves[leaf].readers.push(reader);
         }
-        if at == self.queries.len() {
+        while self.queries.len() <= at {
             self.queries.push(None);
         }
         self.queries[at] = Some(query);
-        self.settle(at, Timestamp::EPOCH, workshop);
-        at
     }
 
     /// Lets a query go, and what only it needed.

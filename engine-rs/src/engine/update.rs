@@ -15,7 +15,7 @@ use crate::store::{GraphId, Transaction};
 use oxiri::Iri;
 use oxrdf::{BlankNode, NamedNode, NamedOrBlankNode, Term, Triple, Variable};
 use spargebra::GraphUpdateOperation as Step;
-use spargebra::algebra::GraphTarget;
+use spargebra::algebra::{GraphTarget, QueryDataset};
 use spargebra::term::{
     GraphName, GraphNamePattern, GroundQuad, GroundQuadPattern, GroundTermPattern, NamedNodePattern, Quad, QuadPattern,
     TermPattern, TriplePattern,
@@ -42,7 +42,24 @@ impl Engine {
     /// When the text does not parse, asks another server (LOAD, SERVICE), or names a graph that does
     /// not exist (for CREATE: that does) without SILENT.
     pub fn update(&mut self, text: &str, base: Option<&str>) -> Result<UpdateReport, EngineError> {
-        let operations = parse_update(text, base)?;
+        self.update_using(text, base, None)
+    }
+
+    /// As [`Engine::update`]; `using` is the dataset of every WHERE, in the place of USING clauses.
+    ///
+    /// # Errors
+    /// As [`Engine::update`], and when the text has USING or WITH of its own.
+    pub fn update_using(
+        &mut self,
+        text: &str,
+        base: Option<&str>,
+        using: Option<&QueryDataset>,
+    ) -> Result<UpdateReport, EngineError> {
+        let mut operations = parse_update(text, base)?;
+        if let Some(using) = using {
+            let steps = operations.iter_mut().flat_map(|operation| &mut operation.steps);
+            steps.map(|step| set_using(step, using)).collect::<Result<(), _>>()?;
+        }
         let report = self.perform(&operations);
         self.release_static_terms();
         report
@@ -53,6 +70,17 @@ impl Engine {
         operations.iter().try_for_each(|operation| update.perform(operation))?;
         Ok(update.graphs.commit().into())
     }
+}
+
+fn set_using(step: &mut Step, dataset: &QueryDataset) -> Result<(), EngineError> {
+    if let Step::DeleteInsert { using, .. } = step {
+        if using.is_some() {
+            let reason = "it has USING or WITH, and the request names graphs too".to_owned();
+            return Err(EngineError::UpdateFailed { reason });
+        }
+        *using = Some(dataset.clone());
+    }
+    Ok(())
 }
 
 struct Update<'a> {

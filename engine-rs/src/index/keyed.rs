@@ -131,6 +131,12 @@ impl KeyedIndex {
         number
     }
 
+    /// Makes room for so many mappings.
+    pub(super) fn reserve(&mut self, mappings: usize) {
+        let Self { table, entries, .. } = self;
+        table.reserve(mappings, |other| hash_word(entries[*other as usize].word));
+    }
+
     /// One live mapping fewer under this entry.
     pub(super) fn unlink(&mut self, entry: u32) {
         let count = &mut self.entries[entry as usize].count;

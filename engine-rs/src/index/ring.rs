@@ -14,6 +14,7 @@
 
 use super::keyed::{IndexId, KeyedIndex, Probe, Rows};
 use super::ordered::{OrderedIndex, RangeBound};
+use crate::codec::{Decoded, Reader, Writer, ensure};
 use crate::model::TermId;
 use std::collections::BTreeSet;
 
@@ -286,7 +287,7 @@ impl RingStore {
             if key >= bound {
                 return None;
             }
-            if self.is_present(slot) && self.array.expiry_key(slot) == key {
+            if self.is_straggler(key, slot) {
                 return Some(slot);
             }
             self.stragglers.pop_first();
@@ -344,6 +345,70 @@ impl RingStore {
             slot = SlotId(slot.0.wrapping_sub(distance));
         }
         Some(slot)
+    }
+
+    /// The mappings and the gaps between them: slots keep their numbers, which others know them by.
+    pub(crate) fn save(&self, to: &mut Writer) {
+        to.u32(self.front);
+        to.u32(self.head);
+        to.i64(self.greatest_key);
+        for i in 0..self.head.wrapping_sub(self.front) {
+            let slot = SlotId(self.front.wrapping_add(i));
+            to.i64(self.array.expiry_key(slot));
+            if self.is_live(slot) {
+                to.i64(self.array.words[self.array.at(slot) + self.array.width + 1] as i64);
+                to.ids(self.row(slot));
+            }
+        }
+        let waiting = self.stragglers.iter().filter(|(key, slot)| self.is_straggler(*key, *slot));
+        to.list(waiting.collect::<Vec<_>>().into_iter(), |to, (key, slot)| {
+            to.i64(*key);
+            to.u32(slot.0);
+        });
+    }
+
+    /// Fills a store that is empty but for its indexes.
+    pub(crate) fn restore(&mut self, from: &mut Reader<'_>) -> Decoded<()> {
+        (self.front, self.head) = (from.u32()?, from.u32()?);
+        self.greatest_key = from.i64()?;
+        let used = self.head.wrapping_sub(self.front) as usize;
+        ensure(used <= from.rest().len() / 8, "a store is longer than what is there")?;
+        let capacity = used.next_power_of_two().max(CAPACITY_MIN);
+        self.array = self.array.relaid(capacity, self.indexes.len(), 0, 0);
+        self.indexes.iter_mut().flatten().for_each(|index| index.reserve(used));
+        for i in 0..used as u32 {
+            self.restore_slot(SlotId(self.front.wrapping_add(i)), from)?;
+        }
+        let slots: Vec<(i64, SlotId)> = from.list(12, |from| Ok((from.i64()?, SlotId(from.u32()?))))?;
+        ensure(slots.iter().all(|(key, slot)| self.is_straggler(*key, *slot)), "a straggler is not there")?;
+        self.stragglers = slots.into_iter().collect();
+        Ok(())
+    }
+
+    fn restore_slot(&mut self, slot: SlotId, from: &mut Reader<'_>) -> Decoded<()> {
+        let expiry_key = from.i64()?;
+        self.array.set_expiry_key(slot, expiry_key);
+        if expiry_key == DEAD {
+            return Ok(());
+        }
+        *self.array.renewal(slot) = from.i64()? as u64;
+        let at = self.array.at(slot);
+        for column in 0..self.array.width {
+            self.array.words[at + column] = from.id()?.to_bits();
+        }
+        for index in 0..self.indexes.len() {
+            self.link(index, slot);
+        }
+        if let Some(ordered) = &mut self.ordered {
+            ordered.insert(&self.array, slot);
+        }
+        self.live += 1;
+        Ok(())
+    }
+
+    /// Whether the mapping of this key is there still.
+    fn is_straggler(&self, key: i64, slot: SlotId) -> bool {
+        self.is_present(slot) && self.array.expiry_key(slot) == key
     }
 
     /// Keeps the mappings in the order of one column's numbers as well; one column per store.

@@ -8,6 +8,7 @@ use super::orders::{OrderCounts, Probing};
 use super::probe::{Found, Scratch, Search};
 use super::shape::{Buffer, BufferSet, BufferSource, BufferSpec, JoinShape, VarSet};
 use super::trees::Trees;
+use crate::codec::{Decoded, Reader, Writer, ensure};
 use crate::expr::{EvalContext, Expr};
 use crate::flow::{Flow, HeldTerms, Operator};
 use crate::index::{IndexId, RingStore, SlotId};
@@ -248,6 +249,22 @@ impl Operator for JoinNode {
                 self.remove(port, row, out, flow);
             }
         }
+    }
+
+    fn save(&self, to: &mut Writer) {
+        self.inputs.iter().for_each(|input| input.save(to));
+        to.option(self.trees.as_ref(), |to, trees| trees.save(to));
+        self.orders.save(to);
+        to.u64(self.early_stops);
+    }
+
+    fn restore(&mut self, from: &mut Reader<'_>, _eval: &mut EvalContext<'_>) -> Decoded<()> {
+        self.inputs.iter_mut().try_for_each(|input| input.restore(from))?;
+        ensure(from.bool()? == self.trees.is_some(), "a join takes its results back in another way")?;
+        self.trees.iter_mut().try_for_each(|trees| trees.restore(from))?;
+        self.orders = OrderCounts::restored(from)?;
+        self.early_stops = from.u64()?;
+        Ok(())
     }
 
     fn state_size(&self) -> usize {

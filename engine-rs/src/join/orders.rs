@@ -1,5 +1,7 @@
 //! The order in which buffers are probed: how it is chosen, and how often each was taken.
 
+use crate::codec::{Decoded, Reader, Writer};
+
 /// How the next buffer is chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Probing {
@@ -36,6 +38,17 @@ impl OrderCounts {
         } else if self.counts.len() < 1000 {
             self.counts.push((order, 1));
         }
+    }
+
+    pub(super) fn save(&self, to: &mut Writer) {
+        to.list(self.counts.iter(), |to, (order, count)| {
+            to.u64(*order);
+            to.u64(*count);
+        });
+    }
+
+    pub(super) fn restored(from: &mut Reader<'_>) -> Decoded<Self> {
+        Ok(Self { counts: from.list(16, |from| Ok((from.u64()?, from.u64()?)))? })
     }
 
     /// Orders as lists of buffer numbers, most frequent first.

@@ -5,6 +5,7 @@
 //! (the papers' invalidation). A node leaves all its lists at once, so a long-lived mapping does
 //! not collect the remains of its short-lived partners.
 
+use crate::codec::{Decoded, Reader, Writer, ensure};
 use crate::index::{RingStore, SlotId};
 
 const NONE: u32 = u32::MAX;
@@ -117,5 +118,33 @@ impl Trees {
             node = *self.word(node, buffer, 1);
         }
         *self.head(buffer, to) = first;
+    }
+
+    /// Nodes keep their numbers, so that results hang in the order they came in.
+    pub(super) fn save(&self, to: &mut Writer) {
+        to.count(self.live);
+        to.list(self.heads.iter(), |to, heads| to.list(heads.first.iter(), |to, node| to.u32(*node)));
+        to.list(self.words.iter(), |to, word| to.u32(*word));
+        to.list(self.free.iter(), |to, node| to.u32(*node));
+    }
+
+    pub(super) fn restore(&mut self, from: &mut Reader<'_>) -> Decoded<()> {
+        self.live = from.number()?;
+        let heads: Vec<Heads> = from.list(8, |from| {
+            let first: Vec<u32> = from.list(4, Reader::u32)?;
+            ensure(first.len().is_power_of_two(), "a tree has no roots")?;
+            Ok(Heads { mask: (first.len() - 1) as u32, first })
+        })?;
+        self.words = from.list(4, Reader::u32)?;
+        self.free = from.list(4, Reader::u32)?;
+        let width = 3 * self.n_buffers;
+        let n_nodes = self.words.len() / width;
+        ensure(heads.len() == self.n_buffers && self.words.len().is_multiple_of(width), "a tree has another shape")?;
+        let is_node = |node: &u32| *node == NONE || (*node as usize) < n_nodes;
+        let links = self.words.chunks_exact(3).all(|link| is_node(&link[1]) && is_node(&link[2]));
+        let roots = heads.iter().all(|heads| heads.first.iter().all(is_node));
+        ensure(links && roots && self.free.iter().all(is_node), "a tree has a node that is not there")?;
+        self.heads = heads;
+        Ok(())
     }
 }

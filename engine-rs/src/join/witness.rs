@@ -5,7 +5,8 @@
 //! row with a flag. Both sides are indexed on the variables they surely share; other shared
 //! variables are compared pair by pair. Cost per delta: the rows of the other side with its key.
 
-use crate::expr::Expr;
+use crate::codec::{Decoded, Reader, Writer, ensure};
+use crate::expr::{EvalContext, Expr};
 use crate::flow::{Flow, HeldTerms, Operator, terms_of};
 use crate::model::{Batch, Row, RowMap, Schema, TermId, Weight};
 use std::collections::BTreeMap;
@@ -54,6 +55,26 @@ impl<T: Default> Side<T> {
 
     fn rows(&self) -> impl Iterator<Item = &Row> {
         self.groups.values().flat_map(BTreeMap::keys)
+    }
+
+    fn save(&self, to: &mut Writer, write: impl Fn(&mut Writer, &T)) {
+        let rows = self.groups.values().flatten();
+        to.by_row(rows, |to, (weight, note)| {
+            to.i64(*weight);
+            write(to, note);
+        });
+    }
+
+    /// Keys are parts of the rows.
+    fn restored(key: &[usize], from: &mut Reader<'_>, read: impl Fn(&mut Reader<'_>) -> Decoded<T>) -> Decoded<Self> {
+        let mut side = Self::new();
+        let width = key.iter().max().map_or(0, |column| column + 1);
+        for _ in 0..from.count(16)? {
+            let (row, weight, note) = (from.row()?, from.i64()?, read(from)?);
+            ensure(row.len() >= width, "a row is too short for its key")?;
+            side.add(pick(&row, key), &row, weight, note);
+        }
+        Ok(side)
     }
 
     fn add(&mut self, key: Row, row: &[TermId], weight: Weight, note: T) {
@@ -182,6 +203,17 @@ impl Operator for Witness {
                 }
             }
         }
+    }
+
+    fn save(&self, to: &mut Writer) {
+        self.left.save(to, |to, witnesses| to.i64(*witnesses));
+        self.right.save(to, |_, ()| {});
+    }
+
+    fn restore(&mut self, from: &mut Reader<'_>, _eval: &mut EvalContext<'_>) -> Decoded<()> {
+        self.left = Side::restored(&self.columns.left_key, from, |from| from.i64())?;
+        self.right = Side::restored(&self.columns.right_key, from, |_| Ok(()))?;
+        Ok(())
     }
 
     fn state_size(&self) -> usize {

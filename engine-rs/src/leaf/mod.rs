@@ -12,6 +12,7 @@ mod routes;
 pub(crate) use pattern::{LeafPattern, OriginPattern, PatternSlot};
 pub(crate) use routes::Routes;
 
+use crate::codec::{Decoded, Reader as ByteReader, Writer};
 use crate::expr::{EvalContext, Expr};
 use crate::index::{IndexId, RingStore, SlotId};
 use crate::model::{EncodedTriple, TermId};
@@ -148,5 +149,15 @@ impl Leaf {
     pub(crate) fn clear_incoming(&mut self) {
         self.incoming.clear();
         self.incoming_keys.clear();
+    }
+
+    pub(crate) fn save(&self, to: &mut Writer) {
+        to.u64(self.matched);
+        self.store.save(to);
+    }
+
+    pub(crate) fn restore(&mut self, from: &mut ByteReader<'_>) -> Decoded<()> {
+        self.matched = from.u64()?;
+        self.store.restore(from)
     }
 }

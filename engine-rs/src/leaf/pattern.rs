@@ -1,5 +1,6 @@
 //! A triple pattern on ids.
 
+use crate::codec::Writer;
 use crate::model::{EncodedTriple, TermId};
 use crate::window::Element;
 
@@ -57,6 +58,13 @@ impl LeafPattern {
         self.constants()[1]
     }
 
+    /// The pattern as bytes: by them a snapshot finds its leaf again.
+    pub(crate) fn save(&self, to: &mut Writer) {
+        self.slots.iter().for_each(|slot| slot.save(to));
+        to.option(self.origin.graph, |to, slot| slot.save(to));
+        to.option(self.origin.time, Writer::u8);
+    }
+
     /// Appends the mapping of a triple that matches; what was appended is void otherwise.
     #[inline]
     pub(crate) fn matches(&self, triple: &EncodedTriple, event: &Element, mapping: &mut Vec<TermId>) -> bool {
@@ -67,6 +75,19 @@ impl LeafPattern {
 }
 
 impl PatternSlot {
+    fn save(self, to: &mut Writer) {
+        match self {
+            Self::Constant(term) => {
+                to.bool(true);
+                to.id(term);
+            }
+            Self::Column(column) => {
+                to.bool(false);
+                to.u8(column);
+            }
+        }
+    }
+
     /// Compares a term with the slot, or puts it into its column of the mapping that begins at `start`.
     #[inline]
     fn takes(self, term: TermId, start: usize, mapping: &mut Vec<TermId>) -> bool {

@@ -4,6 +4,7 @@
 //! since the last report, as bag differences; `changes` gives both. Deltas of instants that are
 //! not reported add up until one is. Rows are compared by what is shown of them.
 
+use crate::codec::{Decoded, Reader, Writer};
 use crate::model::{Batch, Row, RowMap, TermId, Weight, count_row};
 use crate::parse::R2s;
 
@@ -73,5 +74,26 @@ impl RelationToStream {
 
     pub(crate) fn state_size(&self) -> usize {
         self.answer.len() + self.pending.len()
+    }
+
+    pub(crate) fn save(&self, to: &mut Writer) {
+        to.by_row(self.answer.iter(), |to, weight| to.i64(*weight));
+        to.list(
+            (0..self.pending.len()).map(|at| (self.pending.row(at), self.pending.weight(at))),
+            |to, (row, weight)| {
+                to.row(row);
+                to.i64(weight);
+            },
+        );
+    }
+
+    pub(crate) fn restore(&mut self, from: &mut Reader<'_>) -> Decoded<()> {
+        self.answer = from.list(16, |from| Ok((from.row()?, from.i64()?)))?;
+        self.pending.clear();
+        for _ in 0..from.count(16)? {
+            let (row, weight) = (from.row_of(self.visible.len())?, from.i64()?);
+            self.pending.push(&row, weight);
+        }
+        Ok(())
     }
 }

@@ -2,7 +2,9 @@
 
 use super::dataset::View;
 use crate::aggregate::register_custom_aggregates;
+use crate::codec::{Decoded, Reader, Writer};
 use crate::encode::Dictionary;
+use crate::expr::EvalContext;
 use crate::flow::{Flow, HeldTerms, Operator, terms_of};
 use crate::model::{Batch, RowMap, TermId, Weight};
 use crate::store::{StaticGraphs, TripleSet};
@@ -146,9 +148,10 @@ fn emit_difference(before: &RowMap<Weight>, after: &RowMap<Weight>, out: &mut Ba
             out.push(row, change);
         }
     }
-    for (row, weight) in before.iter().filter(|(row, _)| !after.contains_key(*row)) {
-        out.push(row, -weight);
-    }
+    // The table of before may be a restored one, whose own order differs.
+    let mut gone: Vec<_> = before.iter().filter(|(row, _)| !after.contains_key(*row)).collect();
+    gone.sort_unstable();
+    gone.into_iter().for_each(|(row, weight)| out.push(row, -weight));
 }
 
 /// A part of a query that is asked anew when what it reads has changed: windows, or static graphs alone.
@@ -184,6 +187,18 @@ impl Operator for Reevaluated {
         });
         emit_difference(&self.shown, &rows, out);
         self.shown = rows;
+    }
+
+    fn save(&self, to: &mut Writer) {
+        to.list(self.seen.iter(), |to, version| to.u64(*version));
+        to.by_row(self.shown.iter(), |to, weight| to.i64(*weight));
+    }
+
+    fn restore(&mut self, from: &mut Reader<'_>, _eval: &mut EvalContext<'_>) -> Decoded<()> {
+        self.seen = from.list(8, Reader::u64)?;
+        let width = self.question.variables.len();
+        self.shown = from.list(16, |from| Ok((from.row_of(width)?, from.i64()?)))?;
+        Ok(())
     }
 
     fn state_size(&self) -> usize {

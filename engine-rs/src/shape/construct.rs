@@ -3,6 +3,8 @@
 //! A blank node of the template is a fresh one for each solution, and the same one again when the
 //! solution is taken back. Triples with an unbound or impossible term are left out.
 
+use crate::codec::{Decoded, Reader, Writer, ensure};
+use crate::expr::EvalContext;
 use crate::flow::{Flow, HeldTerms, Operator, terms_of};
 use crate::model::{Batch, RowMap, TermId, Weight};
 
@@ -90,6 +92,16 @@ impl Operator for Construct {
                 }
             }
         }
+    }
+
+    fn save(&self, to: &mut Writer) {
+        to.by_row(self.given.iter(), |to, sets| to.list(sets.iter(), |to, blanks| to.row(blanks)));
+    }
+
+    fn restore(&mut self, from: &mut Reader<'_>, _eval: &mut EvalContext<'_>) -> Decoded<()> {
+        self.given = from.list(16, |from| Ok((from.row()?, from.list(8, |from| from.row().map(Vec::from))?)))?;
+        let mut sets = self.given.values().flatten();
+        ensure(sets.all(|blanks| blanks.len() == self.n_blanks), "a template has other blank nodes")
     }
 
     fn state_size(&self) -> usize {

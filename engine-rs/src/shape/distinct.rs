@@ -1,5 +1,7 @@
 //! Distinct: each row once, for as long as it is there at all (the papers' Algorithm 7).
 
+use crate::codec::{Decoded, Reader, Writer};
+use crate::expr::EvalContext;
 use crate::flow::{Flow, HeldTerms, Operator, terms_of};
 use crate::model::{Batch, RowMap, Weight, count_row};
 
@@ -18,6 +20,15 @@ impl Operator for Distinct {
                 _ => {}
             }
         }
+    }
+
+    fn save(&self, to: &mut Writer) {
+        to.by_row(self.counts.iter(), |to, count| to.i64(*count));
+    }
+
+    fn restore(&mut self, from: &mut Reader<'_>, _eval: &mut EvalContext<'_>) -> Decoded<()> {
+        self.counts = from.list(16, |from| Ok((from.row()?, from.i64()?)))?;
+        Ok(())
     }
 
     fn state_size(&self) -> usize {

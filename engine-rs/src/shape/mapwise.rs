@@ -1,6 +1,7 @@
 //! Filter, extend, and the rearranging of columns that projection and union need. Stateless.
 
-use crate::expr::Expr;
+use crate::codec::{Decoded, Reader, Writer};
+use crate::expr::{EvalContext, Expr};
 use crate::flow::{Flow, Operator};
 use crate::model::{Batch, TermId};
 
@@ -17,6 +18,12 @@ impl Operator for Filter {
                 out.push(row, weight);
             }
         }
+    }
+
+    fn save(&self, _to: &mut Writer) {}
+
+    fn restore(&mut self, _from: &mut Reader<'_>, _eval: &mut EvalContext<'_>) -> Decoded<()> {
+        Ok(())
     }
 
     fn state_size(&self) -> usize {
@@ -43,6 +50,12 @@ impl Operator for Extend {
         true
     }
 
+    fn save(&self, _to: &mut Writer) {}
+
+    fn restore(&mut self, _from: &mut Reader<'_>, _eval: &mut EvalContext<'_>) -> Decoded<()> {
+        Ok(())
+    }
+
     fn state_size(&self) -> usize {
         0
     }
@@ -61,6 +74,12 @@ impl Operator for Rearrange {
         for (row, weight) in deltas.iter() {
             out.push_with(weight, columns.iter().map(|column| column.map_or(TermId::UNBOUND, |c| row[c])));
         }
+    }
+
+    fn save(&self, _to: &mut Writer) {}
+
+    fn restore(&mut self, _from: &mut Reader<'_>, _eval: &mut EvalContext<'_>) -> Decoded<()> {
+        Ok(())
     }
 
     fn state_size(&self) -> usize {

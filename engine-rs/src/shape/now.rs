@@ -1,6 +1,7 @@
 //! NOW(): the one mapping that changes with every instant.
 
-use crate::expr::instant;
+use crate::codec::{Decoded, Reader, Writer};
+use crate::expr::{EvalContext, instant};
 use crate::flow::{Flow, HeldTerms, Operator};
 use crate::model::{Batch, TermId};
 
@@ -23,6 +24,15 @@ impl Operator for Now {
         if let Some(before) = before {
             out.push(&[before], -1);
         }
+    }
+
+    fn save(&self, to: &mut Writer) {
+        to.option(self.shown, Writer::id);
+    }
+
+    fn restore(&mut self, from: &mut Reader<'_>, _eval: &mut EvalContext<'_>) -> Decoded<()> {
+        self.shown = from.option(Reader::id)?;
+        Ok(())
     }
 
     fn makes_lasting_rows(&self) -> bool {

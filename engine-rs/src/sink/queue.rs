@@ -1,5 +1,6 @@
 //! The results of one query until they are taken; the oldest go when the queue is full.
 
+use crate::codec::{Damaged, Decoded, Reader, Writer, ensure};
 use crate::model::TermId;
 use crate::parse::R2s;
 use crate::time::Timestamp;
@@ -49,6 +50,19 @@ impl Rows {
         Self { width, terms: SmallVec::new(), len: 0 }
     }
 
+    fn save(&self, to: &mut Writer) {
+        to.count(self.width);
+        to.count(self.len);
+        to.list(self.terms.iter(), |to, id| to.id(*id));
+    }
+
+    fn restored(from: &mut Reader<'_>) -> Decoded<Self> {
+        let (width, len) = (from.number()?, from.number()?);
+        let terms: SmallVec<[TermId; 8]> = from.list(8, Reader::id)?;
+        ensure(width.checked_mul(len) == Some(terms.len()), "a result has half a row")?;
+        Ok(Self { width, terms, len })
+    }
+
     pub(crate) fn push(&mut self, row: impl Iterator<Item = TermId>) {
         self.terms.extend(row);
         self.len += 1;
@@ -70,6 +84,37 @@ impl Rows {
 }
 
 impl QueryResult {
+    fn save(&self, to: &mut Writer) {
+        to.u64(self.seq);
+        to.at(self.at);
+        to.list(self.windows.iter(), |to, window| {
+            to.at(window.open);
+            to.at(window.close);
+        });
+        let mut parts = |tag: u8, parts: [&Rows; 2]| {
+            to.u8(tag);
+            parts.into_iter().for_each(|rows| rows.save(to));
+        };
+        match &self.answer {
+            Answered::Bindings { inserted, deleted } => parts(0, [inserted, deleted]),
+            Answered::Graph { inserted, deleted } => parts(1, [inserted, deleted]),
+            Answered::Boolean(value) => to.u8(2 + u8::from(*value)),
+        }
+    }
+
+    fn restored(r2s: R2s, from: &mut Reader<'_>) -> Decoded<Self> {
+        let (seq, at) = (from.u64()?, from.at()?);
+        let windows = from.list(16, |from| Ok(WindowBounds { open: from.at()?, close: from.at()? }))?;
+        let answer = match from.u8()? {
+            0 => Answered::Bindings { inserted: Rows::restored(from)?, deleted: Rows::restored(from)? },
+            1 => Answered::Graph { inserted: Rows::restored(from)?, deleted: Rows::restored(from)? },
+            2 => Answered::Boolean(false),
+            3 => Answered::Boolean(true),
+            _ => return Err(Damaged { what: "a result is of no known kind" }),
+        };
+        Ok(Self { seq, at, windows, r2s, answer })
+    }
+
     fn n_rows(&self) -> usize {
         match &self.answer {
             Answered::Bindings { inserted, deleted } | Answered::Graph { inserted, deleted } => {
@@ -92,6 +137,10 @@ pub(crate) struct ResultQueue {
 impl ResultQueue {
     pub(crate) fn new(rows_max: usize) -> Self {
         Self { results: VecDeque::new(), rows: 0, rows_max, next_seq: 1, dropped: 0 }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.results.is_empty()
     }
 
     pub(crate) fn next_seq(&self) -> u64 {
@@ -123,6 +172,20 @@ impl ResultQueue {
             Answered::Boolean(_) => vec![],
         });
         rows.flat_map(|rows| rows.terms.iter().copied())
+    }
+
+    pub(crate) fn save(&self, to: &mut Writer) {
+        to.u64(self.next_seq);
+        to.u64(self.dropped);
+        to.list(self.results.iter(), |to, result| result.save(to));
+    }
+
+    pub(crate) fn restore(&mut self, r2s: R2s, from: &mut Reader<'_>) -> Decoded<()> {
+        self.next_seq = from.u64()?;
+        self.dropped = from.u64()?;
+        self.results = from.list(25, |from| QueryResult::restored(r2s, from))?;
+        self.rows = self.results.iter().map(QueryResult::n_rows).sum();
+        Ok(())
     }
 
     pub(crate) fn dropped(&self) -> u64 {

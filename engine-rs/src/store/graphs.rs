@@ -4,6 +4,7 @@
 //! empty. All changes go through a [`Transaction`]: it is committed as a whole, or undone as a whole.
 
 use super::{Transaction, TripleSet};
+use crate::codec::{Decoded, Reader, Writer};
 use crate::model::TermId;
 use std::collections::BTreeMap;
 
@@ -54,6 +55,23 @@ impl StaticGraphs {
         let sets = std::iter::once(&self.default).chain(self.named.values());
         let in_triples = sets.flat_map(|set| set.matching(None, None, None)).flatten();
         in_triples.chain(self.named.keys().copied())
+    }
+
+    pub(crate) fn save(&self, to: &mut Writer) {
+        to.u64(self.version);
+        to.count(self.removed);
+        self.default.save(to);
+        to.list(self.named.iter(), |to, (name, graph)| {
+            to.id(*name);
+            graph.save(to);
+        });
+    }
+
+    pub(crate) fn restored(from: &mut Reader<'_>) -> Decoded<Self> {
+        let (version, removed) = (from.u64()?, from.number()?);
+        let default = TripleSet::restored(from)?;
+        let named = from.list(16, |from| Ok((from.id()?, TripleSet::restored(from)?)))?;
+        Ok(Self { default, named, version, removed })
     }
 
     /// Whether so much has been taken away that a walk over what is left pays; says so once.

@@ -1,5 +1,6 @@
 //! A set of encoded triples in three orders, so that any pattern is one range.
 
+use crate::codec::{Decoded, Reader, Writer};
 use crate::model::{EncodedTriple, TermId};
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -35,6 +36,15 @@ impl TripleSet {
         self.spo.len()
     }
 
+    pub(crate) fn save(&self, to: &mut Writer) {
+        to.list(self.spo.iter(), |to, triple| to.ids(triple.iter().copied()));
+    }
+
+    pub(crate) fn restored(from: &mut Reader<'_>) -> Decoded<Self> {
+        let triples: Vec<EncodedTriple> = from.list(24, |from| Ok([from.id()?, from.id()?, from.id()?]))?;
+        Ok(triples.into_iter().collect())
+    }
+
     /// The triples that match, as subject, predicate, object.
     pub(crate) fn matching(
         &self,
@@ -50,6 +60,16 @@ impl TripleSet {
             _ => (&self.spo, prefix([s, p, o]), |triple| *triple),
         };
         set.range(range).map(order)
+    }
+}
+
+/// Many at once: a tree is made faster of all its triples than of one after the other.
+impl FromIterator<EncodedTriple> for TripleSet {
+    fn from_iter<I: IntoIterator<Item = EncodedTriple>>(triples: I) -> Self {
+        let spo: BTreeSet<EncodedTriple> = triples.into_iter().collect();
+        let pos = spo.iter().map(|[s, p, o]| [*p, *o, *s]).collect();
+        let osp = spo.iter().map(|[s, p, o]| [*o, *s, *p]).collect();
+        Self { spo, pos, osp }
     }
 }
 

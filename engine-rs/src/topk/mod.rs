@@ -4,6 +4,7 @@
 //! before. Ties in the order are broken by the terms themselves, so the answer does not depend on
 //! the order of arrival. Cost per delta: one search in a tree; per instant: offset + limit rows.
 
+use crate::codec::{Decoded, Reader, Writer};
 use crate::expr::order::{SortKey, sort_key};
 use crate::expr::{EvalContext, Expr};
 use crate::flow::{Flow, HeldTerms, Operator, terms_of};
@@ -113,6 +114,24 @@ impl Operator for TopK {
             out.consolidate();
             self.shown = view;
         }
+    }
+
+    fn save(&self, to: &mut Writer) {
+        let counted = |to: &mut Writer, (row, weight): (&Row, &Weight)| {
+            to.row(row);
+            to.i64(*weight);
+        };
+        to.list(self.ranked.iter().map(|(rank, weight)| (&rank.row, weight)), counted);
+        to.list(self.shown.iter().map(|(row, weight)| (row, weight)), counted);
+    }
+
+    /// Where a row stands follows from the row.
+    fn restore(&mut self, from: &mut Reader<'_>, eval: &mut EvalContext<'_>) -> Decoded<()> {
+        let ranked: Vec<(Row, Weight)> = from.list(16, |from| Ok((from.row()?, from.i64()?)))?;
+        let comparators = &self.comparators;
+        self.ranked = ranked.iter().map(|(row, weight)| (rank(row, comparators, eval), *weight)).collect();
+        self.shown = from.list(16, |from| Ok((from.row()?, from.i64()?)))?;
+        Ok(())
     }
 
     fn state_size(&self) -> usize {

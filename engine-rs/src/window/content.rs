@@ -2,6 +2,7 @@
 //! the report asks whether the content, as a set, has changed.
 
 use super::element::Arrival;
+use crate::codec::{Decoded, Reader, Writer};
 use crate::model::EncodedTriple;
 use crate::store::TripleSet;
 use std::collections::VecDeque;
@@ -56,5 +57,22 @@ impl Content {
                 }
             }
         }
+    }
+
+    /// Copies and the set follow from the arrivals.
+    pub(super) fn save(&self, to: &mut Writer) {
+        to.u64(self.version);
+        to.list(self.arrivals.iter(), |to, arrival| arrival.save(to));
+    }
+
+    pub(super) fn restored(from: &mut Reader<'_>) -> Decoded<Self> {
+        let version = from.u64()?;
+        let arrivals: VecDeque<Arrival> = from.list(56, Arrival::restored)?;
+        let mut copies = HashMap::new();
+        for triple in arrivals.iter().flat_map(Arrival::triples) {
+            *copies.entry(*triple).or_insert(0) += 1;
+        }
+        let triples = copies.keys().copied().collect();
+        Ok(Self { arrivals, copies, triples, version })
     }
 }

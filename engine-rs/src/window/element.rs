@@ -1,5 +1,6 @@
 //! Elements of a stream: what a window counts, orders and lets go.
 
+use crate::codec::{Decoded, Reader, Writer, ensure};
 use crate::model::{EncodedTriple, TermId};
 use crate::time::Timestamp;
 use std::ops::Range;
@@ -14,6 +15,21 @@ pub(crate) struct Element {
     /// The name of the event's graph; unbound when it has none.
     pub graph: TermId,
     pub triples: EventTriples,
+}
+
+impl Element {
+    pub(crate) fn save(&self, to: &mut Writer) {
+        to.at(self.at);
+        to.u64(self.seq);
+        to.id(self.graph);
+        to.list(self.triples.as_slice().iter(), |to, triple| to.ids(triple.iter().copied()));
+    }
+
+    pub(crate) fn restored(from: &mut Reader<'_>) -> Decoded<Self> {
+        let (at, seq, graph) = (from.at()?, from.u64()?, from.id()?);
+        let triples: Vec<EncodedTriple> = from.list(24, |from| Ok([from.id()?, from.id()?, from.id()?]))?;
+        Ok(Self { at, seq, graph, triples: EventTriples::from(triples.as_slice()) })
+    }
 }
 
 /// The triples of an event, shared by the windows it is in; one alone is cheaper to copy.
@@ -63,5 +79,19 @@ impl Arrival {
 
     pub(crate) fn triples(&self) -> &[EncodedTriple] {
         &self.element.triples.as_slice()[self.part.clone()]
+    }
+
+    pub(crate) fn save(&self, to: &mut Writer) {
+        self.element.save(to);
+        to.i64(self.expiry_key);
+        to.count(self.part.start);
+        to.count(self.part.end);
+    }
+
+    pub(crate) fn restored(from: &mut Reader<'_>) -> Decoded<Self> {
+        let (element, expiry_key) = (Element::restored(from)?, from.i64()?);
+        let part = from.number()?..from.number()?;
+        ensure(part.start <= part.end && part.end <= element.triples.len(), "an element is not whole")?;
+        Ok(Self { element, expiry_key, part })
     }
 }

@@ -6,6 +6,7 @@ use super::bounds::{StepRule, WindowBounds};
 use super::content::Content;
 use super::element::{Arrival, Element};
 use super::rule::{Reading, Rule};
+use crate::codec::{Decoded, Reader, Writer};
 use crate::model::EncodedTriple;
 use crate::store::TripleSet;
 use crate::time::{Span, Timestamp};
@@ -346,5 +347,32 @@ impl Window {
             }
         }
         Taken { bound, arrived: !self.arrivals.is_empty(), expired }
+    }
+
+    /// What waits, what is in view, and how far the window has come; rule and reading are the plan's.
+    pub(crate) fn save(&self, to: &mut Writer) {
+        to.list(self.pending.iter(), |to, element| element.save(to));
+        to.list(self.staged.iter(), |to, arrival| arrival.save(to));
+        to.list(self.in_view.iter(), |to, in_view| {
+            to.i64(in_view.expiry_key);
+            to.u64(in_view.seq);
+        });
+        to.i64(self.next_k);
+        to.bool(self.started);
+        to.i64(self.counted);
+        to.option(self.content.as_ref(), |to, content| content.save(to));
+    }
+
+    pub(crate) fn restore(&mut self, from: &mut Reader<'_>) -> Decoded<()> {
+        self.pending = from.list(32, Element::restored)?;
+        self.staged = from.list(56, Arrival::restored)?;
+        self.in_view = from.list(16, |from| Ok(InView { expiry_key: from.i64()?, seq: from.u64()? }))?;
+        self.next_k = from.i64()?;
+        self.started = from.bool()?;
+        self.counted = from.i64()?;
+        if let Some(content) = from.option(Content::restored)? {
+            self.content = Some(content);
+        }
+        Ok(())
     }
 }

@@ -14,6 +14,7 @@ mod coverage;
 mod delivery;
 mod naming;
 mod neighbours;
+mod restart;
 mod run;
 mod shifts;
 mod signs;

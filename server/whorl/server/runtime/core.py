@@ -1,7 +1,8 @@
 """The state of the server: the engine, and the catalogue of streams, queries and producers.
 
-Commands come in, one at a time and in the order of the log; replies and results go out. There is no clock, no thread, no
-file and no chance in here: the same commands give the same state, replies and envelopes, which is what recovery rests on.
+Commands come in, one at a time and in the order of the log; replies and results go out. There is no clock, no thread,
+no file and no chance in here: the same commands give the same state, replies and envelopes, which is what recovery
+rests on.
 """
 
 from __future__ import annotations
@@ -283,23 +284,24 @@ class Core:
     # ---- results ----
 
     def drain(self) -> list[Drained]:
-        """What queries have given since the last call, each query once; failed ones are taken out of the engine."""
-        drained = []
-        for number in self.engine.waiting():
-            entry = self.queries[self._names[number]]
-            envelopes: list[Envelope] = []
-            problem = None
-            try:
-                envelopes = self.engine.drain_envelopes(number, entry.name, entry.incarnation)
-            except QueryFailedError as error:
-                problem = problem_of(error)
-                self._stop(entry, "failed")
-                entry.problem = problem.document()
-            if envelopes:
-                entry.last_seq, entry.last_result_at = envelopes[-1][0], envelopes[-1][1]
-                entry.results += len(envelopes)
-            drained.append(Drained(entry.name, entry.incarnation, envelopes, problem))
+        """What queries have given since the last call; failed ones are taken out of the engine."""
+        drained: list[Drained] = []
+        # A query that has failed gives what it had before, then its failure.
+        while numbers := self.engine.waiting():
+            drained.extend(self._drain_one(self.queries[self._names[number]], number) for number in numbers)
         return drained
+
+    def _drain_one(self, entry: QueryEntry, number: int) -> Drained:
+        try:
+            envelopes = self.engine.drain_envelopes(number, entry.name, entry.incarnation)
+        except QueryFailedError as error:
+            problem = problem_of(error)
+            self._stop(entry, "failed")
+            entry.problem = problem.document()
+            return Drained(entry.name, entry.incarnation, [], problem)
+        entry.last_seq, entry.last_result_at = envelopes[-1][0], envelopes[-1][1]
+        entry.results += len(envelopes)
+        return Drained(entry.name, entry.incarnation, envelopes)
 
     # ---- look-ups ----
 
@@ -333,10 +335,8 @@ class Core:
 
     def outputs(self) -> dict[str, str]:
         """Streams that queries write, and which query does."""
-        written = (
-            (entry.facts.get("output"), name) for name, entry in self.queries.items() if entry.number is not None
-        )
-        return {iri: name for iri, name in written if iri is not None}
+        running = [entry for entry in self.queries.values() if entry.number is not None]
+        return {entry.facts["output"]: entry.name for entry in running if entry.facts.get("output") is not None}
 
     def engine_keywords(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Options of a query as the engine's keywords."""

@@ -162,6 +162,11 @@ class Runtime:
         answer: T = await self._submit(question, 512, "synced")
         return answer
 
+    def stream_options(self, iri: str) -> c.StreamOptions | None:
+        """The settings of a stream as the worker last left them: one look-up, which waits for nobody."""
+        entry = self._core.streams.get(iri)
+        return None if entry is None else entry.options
+
     async def stage(self, iri: str, body: bytes, form: str) -> str:
         """Keep a body until a commit names its token."""
         await self.read(lambda core: core.stream(iri))

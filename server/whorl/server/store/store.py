@@ -1,4 +1,4 @@
-"""The store: an ordered log of commands, the newest snapshot, and bodies that wait for their commit, in one SQLite file.
+"""The store: an ordered log of commands, the newest snapshot, and bodies that wait for a commit, in one SQLite file.
 
 What comes in: records, as bytes. What stays true: a record is there whole or not at all, and is on the disk when
 `append` returns; records and snapshots carry checksums; a file of another version or a damaged one is refused by name
@@ -40,7 +40,7 @@ CREATE TABLE stage (
 PRAGMA application_id = {APPLICATION_ID};
 PRAGMA user_version = {FORMAT_VERSION};
 COMMIT;
-"""  # noqa: S608 - two integers of this module
+"""
 
 
 class StoreError(Exception):
@@ -57,6 +57,11 @@ class Record:
     body: bytes
     stream: str | None = None
     logged_at: int = 0
+
+    def checksum(self) -> int:
+        """Over everything in the record."""
+        head = f"{self.offset} {self.kind} {self.stream} {self.logged_at} ".encode()
+        return zlib.crc32(self.body, zlib.crc32(self.members, zlib.crc32(head)))
 
 
 class Store:
@@ -119,20 +124,10 @@ class Store:
 
     def append(self, records: Sequence[Record], spent_stages: Sequence[str] = ()) -> None:
         """Write records, and forget the staged bodies that became part of them: one commit, on the disk on return."""
-        rows = [
-            (r.offset, r.kind, r.stream, r.members, r.body, _checksum(r.members, r.body), r.logged_at) for r in records
-        ]
+        rows = [(r.offset, r.kind, r.stream, r.members, r.body, r.checksum(), r.logged_at) for r in records]
         with self._transaction() as db:
             db.executemany("INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
             db.executemany("DELETE FROM stage WHERE token = ?", [(token,) for token in spent_stages])
-
-    def last_offset(self) -> int:
-        """The offset of the newest record, in the log or behind the snapshot."""
-        with self._lock:
-            (offset,) = self._db.execute(
-                "SELECT max(coalesce((SELECT max(offset) FROM log), 0), coalesce((SELECT max(offset) FROM snapshot), 0))"
-            ).fetchone()
-        return int(offset)
 
     def log_bytes(self, after: int) -> int:
         """How much the log holds after an offset."""
@@ -154,9 +149,10 @@ class Store:
             if not rows:
                 return
             for offset, kind, stream, members, body, checksum, logged_at in rows:
-                if offset != expected or checksum != _checksum(members, body):
+                record = Record(offset, kind, members, body, stream, logged_at)
+                if offset != expected or checksum != record.checksum():
                     raise StoreError(f"{self.path}: record {expected} of the log is damaged; restore it from a backup")
-                yield Record(offset, kind, members, body, stream, logged_at)
+                yield record
                 expected += 1
 
     def snapshot(self) -> tuple[int, bytes] | None:
@@ -190,7 +186,7 @@ class Store:
 
     def stage(self, token: str, stream: str, form: str, body: bytes, staged_at: int) -> None:
         """Keep a body until its commit."""
-        row = (token, stream, form, body, _checksum(b"", body), staged_at)
+        row = (token, stream, form, body, zlib.crc32(body), staged_at)
         with self._transaction() as db:
             db.execute("INSERT INTO stage VALUES (?, ?, ?, ?, ?, ?)", row)
 
@@ -200,7 +196,7 @@ class Store:
         if not rows:
             return None
         form, body, checksum = rows[0]
-        if checksum != _checksum(b"", body):
+        if checksum != zlib.crc32(body):
             raise StoreError(f"{self.path}: the staged body {token} is damaged")
         return form, body
 
@@ -220,7 +216,3 @@ class Store:
                 return self._db.execute(sql, values).fetchall()
         except sqlite3.DatabaseError as error:
             raise StoreError(f"{self.path}: is damaged ({error}); restore it from a backup") from error
-
-
-def _checksum(members: bytes, body: bytes) -> int:
-    return zlib.crc32(body, zlib.crc32(members))

@@ -1,0 +1,47 @@
+//! What a server asks of the engine between two batches: cheap questions, and streams that end.
+
+use super::Engine;
+use super::registry::QueryId;
+use super::stream::Stream;
+use crate::error::EngineError;
+use crate::time::Timestamp;
+
+impl Engine {
+    /// The watermark of a stream; `None` before its first event.
+    ///
+    /// # Errors
+    /// When the stream is not known.
+    pub fn watermark(&self, stream: &str) -> Result<Option<Timestamp>, EngineError> {
+        let watermark = self.streams[self.known_stream(stream)?].watermark();
+        Ok((watermark != Timestamp::MIN).then_some(watermark))
+    }
+
+    /// The queries whose results wait to be taken, and those that have failed.
+    #[must_use]
+    pub fn waiting(&self) -> Vec<QueryId> {
+        let waits = |(timeline, place): (usize, usize)| {
+            let query = self.timelines[timeline].query(place);
+            query.failed.is_some() || !query.results.is_empty()
+        };
+        self.registry.places().filter(|(_, place)| waits(*place)).map(|(id, _)| id).collect()
+    }
+
+    /// Forgets a stream that no query reads or writes: what it has seen, and how it was declared.
+    ///
+    /// # Errors
+    /// When the stream is not known, or in use.
+    pub fn drop_stream(&mut self, stream: &str) -> Result<(), EngineError> {
+        let number = self.writable_stream(stream)?;
+        let readings: Vec<_> = self.readings_of(number).collect();
+        if readings.iter().any(|reading| !self.streams[*reading].readers.is_empty()) {
+            return Err(EngineError::StreamInUse { stream: stream.to_owned() });
+        }
+        // Streams keep their number, because timelines and chains find them by it.
+        for reading in readings {
+            let Stream { iri, by_predicate, .. } = &self.streams[reading];
+            self.streams[reading] = Stream::new(iri.clone(), by_predicate.clone(), Default::default());
+        }
+        self.sweep();
+        Ok(())
+    }
+}

@@ -1,0 +1,215 @@
+//! A query in a snapshot: how it was registered, then what it has counted, queued and kept.
+
+use super::super::Engine;
+use super::super::query::{Registration, RunningQuery};
+use super::super::registry::{QueryId, families_of, timeline_key};
+use super::super::timeline::Timeline;
+use crate::codec::{Damaged, Decoded, Reader, Writer, ensure};
+use crate::encode::Dictionary;
+use crate::error::EngineError;
+use crate::expr::EvalContext;
+use crate::flow::Operator;
+use crate::parse::{
+    Bounds, ContentSemantics, ContinuousQuery, Dialect, ParseOptions, R2s, Report, StreamName, Tick, parse_query,
+};
+use crate::plan::{NodeKind, PlanNode, Retraction, rename_invented};
+use crate::time::Timestamp;
+
+/// What it takes to register a query once more.
+pub(super) struct QueryRecord {
+    pub id: QueryId,
+    /// Its timeline, and where there.
+    pub place: (usize, usize),
+    text: String,
+    registration: Registration,
+}
+
+impl QueryRecord {
+    pub(super) fn of(id: QueryId, place: (usize, usize), query: &RunningQuery) -> Self {
+        Self { id, place, text: query.definition.text.clone(), registration: query.registration.clone() }
+    }
+
+    pub(super) fn save(&self, to: &mut Writer) {
+        to.u64(self.id.0);
+        to.count(self.place.0);
+        to.count(self.place.1);
+        to.text(&self.text);
+        save_options(&self.registration.options, to);
+        save_choice(&RETRACTIONS, self.registration.retraction, to);
+        to.list(self.registration.named_streams.iter(), |to, streams| {
+            to.list(streams.iter(), |to, stream| to.text(stream.as_str()));
+        });
+    }
+
+    pub(super) fn restored(from: &mut Reader<'_>) -> Decoded<Self> {
+        let (id, place, text) = (QueryId(from.u64()?), (from.number()?, from.number()?), from.text()?);
+        let (options, retraction) = (restored_options(from)?, restored_choice(&RETRACTIONS, from)?);
+        let named_streams = from.list(8, |from| from.list(8, Reader::iri))?;
+        Ok(Self { id, place, text, registration: Registration { options, retraction, named_streams } })
+    }
+
+    fn definition(&self) -> Result<ContinuousQuery, EngineError> {
+        let mut definition =
+            parse_query(&self.text, &self.registration.options).map_err(|error| self.refused(error))?;
+        rename_invented(&mut definition);
+        let by_variable = definition.windows.iter().filter(|w| matches!(w.stream, StreamName::Variable(_))).count();
+        let named = &self.registration.named_streams;
+        ensure(
+            named.len() == by_variable && named.iter().all(|streams| !streams.is_empty()),
+            "a window has no stream",
+        )?;
+        Ok(definition)
+    }
+
+    fn refused(&self, error: impl std::fmt::Display) -> EngineError {
+        EngineError::SnapshotVersion { reason: format!("query {} is refused: {error}", self.id.0) }
+    }
+}
+
+impl Engine {
+    /// Plans a query anew, on the timeline and in the place it had; nothing is evaluated.
+    pub(super) fn reregister(&mut self, record: QueryRecord) -> Result<(), EngineError> {
+        let mut definition = record.definition()?;
+        let families = families_of(&mut definition, &record.registration);
+        let key = timeline_key(&definition, &self.windows_of(&definition)?);
+        let (timeline, place) = record.place;
+        let on = &mut self.timelines[timeline];
+        if on.is_unused() {
+            let places = on.queries.len();
+            *on = Timeline::new(key);
+            on.queries.resize_with(places, || None);
+        } else if *on.key() != key {
+            return Err(EngineError::SnapshotVersion { reason: "its queries have other windows".to_owned() });
+        }
+        let registration = record.registration.clone();
+        let query = self.build_on(timeline, definition, registration, &families);
+        self.timelines[timeline].seat_query(place, query.map_err(|error| record.refused(error))?);
+        Ok(())
+    }
+}
+
+impl RunningQuery {
+    /// A query that has failed works no more: of it, what it had to say is kept.
+    pub(super) fn save_state(&self, to: &mut Writer) {
+        to.option(self.failed.as_deref(), Writer::text);
+        to.bool(self.is_broken);
+        to.u64(self.evaluations);
+        self.results.save(to);
+        if self.failed.is_some() {
+            return;
+        }
+        to.option(self.settled_version, Writer::u64);
+        to.option(self.last_boolean.filter(|_| false), Writer::bool);
+        self.r2s.save(to);
+        to.list(self.nodes.iter(), |to, node| {
+            save_shape(node, to);
+            operator(&node.kind).save(to);
+        });
+    }
+
+    pub(super) fn restore_state(
+        &mut self,
+        dictionary: &mut Dictionary,
+        from: &mut Reader<'_>,
+    ) -> Result<(), EngineError> {
+        self.failed = from.option(Reader::text)?;
+        self.is_broken = from.bool()?;
+        self.evaluations = from.u64()?;
+        self.results.restore(self.definition.r2s, from)?;
+        if self.failed.is_some() {
+            return Ok(());
+        }
+        self.settled_version = from.option(Reader::u64)?;
+        self.last_boolean = from.option(Reader::bool)?;
+        self.r2s.restore(from)?;
+        let n_nodes = from.count(16)?;
+        self.check_plan(n_nodes == self.nodes.len())?;
+        for at in 0..n_nodes {
+            let mut shape = Writer::default();
+            save_shape(&self.nodes[at], &mut shape);
+            let is_same = from.skip_if(&shape.into_bytes());
+            self.check_plan(is_same)?;
+            let eval = &mut EvalContext { dictionary, now: Timestamp::EPOCH, scratch: &mut self.scratch };
+            operator_mut(&mut self.nodes[at].kind).restore(from, eval)?;
+        }
+        Ok(())
+    }
+
+    fn check_plan(&self, is_same: bool) -> Result<(), EngineError> {
+        let reason = || "a query is planned in another way".to_owned();
+        if is_same { Ok(()) } else { Err(EngineError::SnapshotVersion { reason: reason() }) }
+    }
+}
+
+/// What a node is, so that no other one takes its state.
+fn save_shape(node: &PlanNode, to: &mut Writer) {
+    to.text(node.description.operator);
+    to.count(node.schema.width());
+    to.list(node.inputs.iter(), |to, input| to.count(*input));
+}
+
+fn operator(kind: &NodeKind) -> &dyn Operator {
+    match kind {
+        NodeKind::Join(join) => join.as_ref(),
+        NodeKind::Operator(operator) => operator.as_ref(),
+    }
+}
+
+fn operator_mut(kind: &mut NodeKind) -> &mut dyn Operator {
+    match kind {
+        NodeKind::Join(join) => join.as_mut(),
+        NodeKind::Operator(operator) => operator.as_mut(),
+    }
+}
+
+fn save_options(options: &ParseOptions, to: &mut Writer) {
+    to.option(options.dialect, |to, value| save_choice(&DIALECTS, value, to));
+    to.option(options.report, |to, report| {
+        [report.close, report.change, report.nonempty].into_iter().for_each(|flag| to.bool(flag));
+        to.option(report.periodic, Writer::span);
+    });
+    to.option(options.tick, |to, value| save_choice(&TICKS, value, to));
+    to.option(options.t0, Writer::at);
+    to.option(options.bounds, |to, value| save_choice(&BOUNDS, value, to));
+    to.option(options.partial, Writer::bool);
+    to.option(options.semantics, |to, value| save_choice(&SEMANTICS, value, to));
+    to.option(options.r2s, |to, value| save_choice(&R2S, value, to));
+    to.option(options.base_iri.as_deref(), Writer::text);
+    to.option(options.default_graph.as_deref(), Writer::text);
+}
+
+fn restored_options(from: &mut Reader<'_>) -> Decoded<ParseOptions> {
+    Ok(ParseOptions {
+        dialect: from.option(|from| restored_choice(&DIALECTS, from))?,
+        report: from.option(|from| {
+            let (close, change, nonempty) = (from.bool()?, from.bool()?, from.bool()?);
+            Ok(Report { close, change, nonempty, periodic: from.option(Reader::span)? })
+        })?,
+        tick: from.option(|from| restored_choice(&TICKS, from))?,
+        t0: from.option(Reader::at)?,
+        bounds: from.option(|from| restored_choice(&BOUNDS, from))?,
+        partial: from.option(Reader::bool)?,
+        semantics: from.option(|from| restored_choice(&SEMANTICS, from))?,
+        r2s: from.option(|from| restored_choice(&R2S, from))?,
+        base_iri: from.option(Reader::text)?,
+        default_graph: from.option(Reader::text)?,
+    })
+}
+
+/// Choices are written as their places in these lists.
+const DIALECTS: [Dialect; 3] = [Dialect::RspQl, Dialect::CSparql, Dialect::CqelsQl];
+const TICKS: [Tick; 2] = [Tick::Time, Tick::Tuple];
+const BOUNDS: [Bounds; 2] = [Bounds::ClosedOpen, Bounds::OpenClosed];
+const SEMANTICS: [ContentSemantics; 2] = [ContentSemantics::Set, ContentSemantics::Bag];
+const RETRACTIONS: [Retraction; 3] = [Retraction::Auto, Retraction::Tree, Retraction::Probe];
+const R2S: [R2s; 4] = [R2s::Rstream, R2s::Istream, R2s::Dstream, R2s::Changes];
+
+fn save_choice<T: PartialEq>(choices: &[T], value: T, to: &mut Writer) {
+    let place = choices.iter().position(|choice| *choice == value);
+    to.u8(place.expect("the list has every choice") as u8);
+}
+
+fn restored_choice<T: Copy>(choices: &[T], from: &mut Reader<'_>) -> Decoded<T> {
+    let place = from.u8()? as usize;
+    choices.get(place).copied().ok_or(Damaged { what: "an option has no known value" })
+}

@@ -1,0 +1,37 @@
+//! A stream in a snapshot: its settings, its clock, what waits. Who reads it follows from the queries.
+
+use super::super::stream::{Stream, StreamCounts, StreamOptions};
+use crate::codec::{Decoded, Reader, Writer};
+use crate::time::Timestamp;
+use crate::window::Element;
+
+impl Stream {
+    pub(super) fn save(&self, to: &mut Writer) {
+        to.text(self.iri.as_str());
+        to.option(self.by_predicate.as_ref(), |to, predicate| to.text(predicate.as_str()));
+        to.option(self.options.lateness, Writer::span);
+        to.option(self.options.idle_timeout, Writer::span);
+        to.option(self.options.timestamp_predicate.as_ref(), |to, predicate| to.text(predicate.as_str()));
+        to.at(self.greatest);
+        to.at(self.watermark);
+        to.bool(self.idle);
+        to.list(self.waiting.values(), |to, element| element.save(to));
+        let StreamCounts { events, triples, late } = self.counts;
+        [events, triples, late].into_iter().for_each(|count| to.u64(count));
+    }
+
+    pub(super) fn restored(from: &mut Reader<'_>) -> Decoded<Self> {
+        let (iri, by_predicate) = (from.iri()?, from.option(Reader::iri)?);
+        let options = StreamOptions {
+            lateness: from.option(Reader::span)?,
+            idle_timeout: from.option(Reader::span)?,
+            timestamp_predicate: from.option(Reader::iri)?,
+        };
+        let mut stream = Self::new(iri, by_predicate, options);
+        (stream.greatest, stream.watermark, stream.idle) = (from.at()?, from.at()?, from.bool()?);
+        let keyed = |element: Element| -> ((Timestamp, u64), Element) { ((element.at, element.seq), element) };
+        stream.waiting = from.list(32, |from| Element::restored(from).map(keyed))?;
+        stream.counts = StreamCounts { events: from.u64()?, triples: from.u64()?, late: from.u64()? };
+        Ok(stream)
+    }
+}

@@ -1,0 +1,78 @@
+//! A timeline in a snapshot: how far its time has come, its windows, its leaves, and the state of its queries.
+//!
+//! Leaves are found again by what they match, since their numbers tell of queries that have gone. The order in which
+//! a window hands triples to its leaves is kept: what is made at an instant is made in that order.
+
+use super::super::timeline::{Timeline, TimelineKey, WindowPlace};
+use crate::codec::{Reader, Writer, ensure};
+use crate::encode::Dictionary;
+use crate::error::EngineError;
+use crate::leaf::{Leaf, LeafId, Routes};
+use crate::parse::{Bounds, ContentSemantics, Report, Tick};
+
+impl Timeline {
+    /// A timeline that nobody uses yet, with room for so many queries.
+    pub(super) fn unused(places: usize) -> Self {
+        let mut timeline = Self::new(TimelineKey {
+            windows: Vec::new(),
+            report: Report::default(),
+            tick: Tick::Time,
+            bounds: Bounds::ClosedOpen,
+            semantics: ContentSemantics::Set,
+        });
+        timeline.queries.resize_with(places, || None);
+        timeline
+    }
+
+    pub(super) fn save(&self, to: &mut Writer) {
+        [self.clock, self.read_before, self.begins_at, self.last_period].into_iter().for_each(|at| to.at(at));
+        [self.started, self.pristine, self.changed, self.unreported].into_iter().for_each(|flag| to.bool(flag));
+        self.windows.iter().for_each(|window| window.save(to));
+        for place in &self.places {
+            to.list(place.leaves.iter().map(|leaf| &self.leaves[*leaf]), |to, leaf| {
+                to.blob(&leaf_key(leaf));
+                leaf.save(to);
+            });
+        }
+        self.queries.iter().flatten().for_each(|query| query.save_state(to));
+    }
+
+    /// Its queries are there already, with nothing in them.
+    pub(super) fn restore(&mut self, dictionary: &mut Dictionary, from: &mut Reader<'_>) -> Result<(), EngineError> {
+        (self.clock, self.read_before, self.begins_at, self.last_period) =
+            (from.at()?, from.at()?, from.at()?, from.at()?);
+        (self.started, self.pristine, self.changed, self.unreported) =
+            (from.bool()?, from.bool()?, from.bool()?, from.bool()?);
+        self.windows.iter_mut().try_for_each(|window| window.restore(from))?;
+        self.places.iter_mut().try_for_each(|place| restore_leaves(place, &mut self.leaves, from))?;
+        self.queries.iter_mut().flatten().try_for_each(|query| query.restore_state(dictionary, from))
+    }
+}
+
+fn restore_leaves(place: &mut WindowPlace, leaves: &mut [Leaf], from: &mut Reader<'_>) -> Result<(), EngineError> {
+    let other_plan = || EngineError::SnapshotVersion { reason: "its queries read other patterns".to_owned() };
+    let mut ordered = Vec::new();
+    for _ in 0..from.count(24)? {
+        let key = from.blob()?;
+        let is_it = |leaf: &usize| leaf_key(&leaves[*leaf]) == key;
+        let number = place.leaves.iter().copied().find(is_it).ok_or_else(other_plan)?;
+        ensure(!ordered.contains(&number), "a pattern is there twice")?;
+        leaves[number].restore(from)?;
+        ordered.push(number);
+    }
+    if ordered.len() != place.leaves.len() {
+        return Err(other_plan());
+    }
+    place.routes = Routes::default();
+    ordered.iter().for_each(|leaf| place.routes.add(leaves[*leaf].pattern.predicate(), LeafId(*leaf as u32)));
+    place.leaves = ordered;
+    Ok(())
+}
+
+/// What tells the leaves of a window apart: the pattern and the condition.
+fn leaf_key(leaf: &Leaf) -> Vec<u8> {
+    let mut key = Writer::default();
+    leaf.pattern.save(&mut key);
+    key.option(leaf.condition.as_ref(), |to, condition| to.text(&condition.text));
+    key.into_bytes()
+}
