@@ -140,7 +140,7 @@ class QueryOptions(_Shape):
     bounds: str | None = None
     partial: bool | None = None
     semantics: str | None = None
-    r2s: str | None = None
+    r2s: str | None = Field(None, alias="r2s")
     base_iri: str | None = None
     default_graph: str | None = None
     allow_cartesian: bool | None = Field(None, description="accept a product of parts that share nothing")
@@ -166,7 +166,7 @@ class QueryDocument(_Shape):
     dialect: str | None = None
     form: str | None = None
     variables: list[str] = Field(default_factory=list)
-    r2s: str | None = None
+    r2s: str | None = Field(None, alias="r2s")
     status: str
     windows: list[Any] = Field(default_factory=list)
     output: str | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, Self
 
 from starlette.responses import Response
 
@@ -34,7 +34,7 @@ class Feed:
         """The ring has news, or the server stops."""
         self._news.set()
 
-    def __enter__(self) -> Feed:
+    def __enter__(self) -> Self:
         """Begin to read."""
         self._rings.connect(self)
         self.cursor.attach(self)
@@ -131,8 +131,8 @@ class ServerSentEvents:
 class FeedResponse(Response):
     """A response that goes on until the query ends, the reader goes or the server stops.
 
-    Whatever waits is written at once. A reader that takes nothing for too long is let go: its connection breaks off, and
-    it resumes by the last token it has.
+    Whatever waits is written at once. A reader that takes nothing for too long is let go: its connection breaks off,
+    and it resumes by the last token it has.
     """
 
     def __init__(self, feed: Feed, encoding: Encoding, settings: Settings) -> None:
