@@ -42,12 +42,25 @@ pub enum EngineError {
         "the value {value} of the timestamp predicate is not a dateTime with a zone nor an integer in milliseconds"
     )]
     BadTimestamp { value: String },
+    #[error(
+        "the value {value} of {name} is not a time (hint: write integer milliseconds, or a dateTime with a zone such as 2024-05-01T12:00:00Z)"
+    )]
+    BadTime { name: String, value: String, position: Option<Position> },
     #[error("the watermark of stream <{stream}> is {watermark} and cannot go back to {at}")]
     WatermarkRegression { stream: String, watermark: Timestamp, at: Timestamp },
     #[error(
         "the event at {at} would close {windows} windows that report although empty (hint: report nonempty, or check the time)"
     )]
     TooFarAhead { at: Timestamp, windows: u64 },
+    #[error("column {column} of the mapping is not in the data (hint: {hint})")]
+    UnknownColumn { column: String, hint: String },
+    #[error("the columns cannot be read: {reason}")]
+    BadColumns { reason: String },
+    #[error("row {row}: {reason}")]
+    BadRow { row: u64, reason: String },
+    /// Any of the others, with the event of a body it is about.
+    #[error("{error}")]
+    InBody { error: Box<EngineError>, index: Option<u64>, position: Option<Position> },
     #[error("graph {graph} does not exist")]
     UnknownGraph { graph: String },
     #[error("graph {graph} exists already")]
@@ -60,6 +73,16 @@ pub enum EngineError {
     SnapshotDamaged { reason: &'static str },
     #[error("the snapshot is not of this release: {reason} (hint: restore it with the release that made it)")]
     SnapshotVersion { reason: String },
+    #[error("the query could not be evaluated: {reason}")]
+    AskFailed { reason: String },
+    #[error("query {query} does not keep its answer (hint: register it with keep_answer, or as RSTREAM)")]
+    AnswerNotKept { query: u64 },
+    #[error("the content of the window <{window}> is not kept (hint: register its query with keep_windows)")]
+    WindowNotKept { window: String },
+    #[error("{answer} cannot be written as {format} (hint: choose one of {formats})")]
+    FormatMismatch { answer: &'static str, format: &'static str, formats: &'static str },
+    #[error("the answer cannot be written as {format}: {reason} (hint: choose another format)")]
+    Unwritable { format: &'static str, reason: String },
 }
 
 impl From<Damaged> for EngineError {
@@ -73,6 +96,29 @@ impl EngineError {
     pub(crate) fn located(self, text: &str) -> Self {
         match self {
             Self::Plan(error) => Self::Plan(error.located(text)),
+            other => other,
+        }
+    }
+
+    /// Says which event of a body is meant, and where it stands.
+    pub(crate) fn in_body(self, index: Option<u64>, position: Option<Position>) -> Self {
+        Self::InBody { error: Box::new(self), index, position }
+    }
+
+    /// Which event of a body, counted from zero, where that makes sense.
+    #[must_use]
+    pub fn index(&self) -> Option<u64> {
+        match self {
+            Self::InBody { index, .. } => *index,
+            _ => None,
+        }
+    }
+
+    /// The error itself, without the place in a body.
+    #[must_use]
+    pub fn kind(&self) -> &Self {
+        match self {
+            Self::InBody { error, .. } => error.kind(),
             other => other,
         }
     }
@@ -94,7 +140,11 @@ impl EngineError {
             Self::UnknownQuery { .. } => "query.unknown",
             Self::QueryFailed { .. } => "query.failed",
             Self::TimestampMissing => "timestamp.missing",
-            Self::BadTimestamp { .. } => "timestamp.invalid",
+            Self::BadTimestamp { .. } | Self::BadTime { .. } => "timestamp.invalid",
+            Self::UnknownColumn { .. } => "mapping.unknown_column",
+            Self::BadColumns { .. } => "arrow.unreadable",
+            Self::BadRow { .. } => "arrow.row",
+            Self::InBody { error, .. } => error.code(),
             Self::WatermarkRegression { .. } => "watermark.regression",
             Self::TooFarAhead { .. } => "timestamp.too_far_ahead",
             Self::UnknownGraph { .. } => "graph.unknown",
@@ -103,6 +153,11 @@ impl EngineError {
             Self::UpdateFailed { .. } => "update.failed",
             Self::SnapshotDamaged { .. } => "snapshot.damaged",
             Self::SnapshotVersion { .. } => "snapshot.version",
+            Self::AskFailed { .. } => "ask.failed",
+            Self::AnswerNotKept { .. } => "query.answer_not_kept",
+            Self::WindowNotKept { .. } => "window.not_kept",
+            Self::FormatMismatch { .. } => "format.mismatch",
+            Self::Unwritable { .. } => "format.unwritable",
         }
     }
 
@@ -113,6 +168,8 @@ impl EngineError {
             Self::Parse(error) => error.position(),
             Self::Plan(error) => error.position(),
             Self::Rdf(error) => error.position(),
+            Self::BadTime { position, .. } => *position,
+            Self::InBody { error, position, .. } => error.position().or(*position),
             _ => None,
         }
     }
@@ -123,7 +180,8 @@ impl EngineError {
         match self {
             Self::Parse(error) => error.hint(),
             Self::Plan(error) => Some(error.hint()),
-            Self::UnknownStream { hint, .. } => Some(hint),
+            Self::UnknownStream { hint, .. } | Self::UnknownColumn { hint, .. } => Some(hint),
+            Self::InBody { error, .. } => error.hint(),
             _ => None,
         }
     }

@@ -14,6 +14,7 @@ mod expr;
 mod flow;
 mod group;
 mod index;
+mod intake;
 mod join;
 mod leaf;
 mod model;
@@ -30,10 +31,11 @@ mod window;
 
 pub use encode::Dictionary;
 pub use engine::{
-    Engine, EngineOptions, EngineStats, IngestReport, QueryId, QueryStats, StreamCounts, StreamId, StreamOptions,
-    StreamStats, UpdateReport,
+    AskOptions, Engine, EngineOptions, EngineStats, Envelope, IngestReport, QueryForm, QueryId, QueryStats,
+    StreamCounts, StreamId, StreamOptions, StreamStats, UpdateReport, query_form,
 };
 pub use error::EngineError;
+pub use intake::{BodyFormat, EventBatch, PushOptions, Refused, RowMapper, RowMapping, read_time};
 pub use join::Probing;
 pub use model::TermId;
 pub use parse::{
@@ -41,7 +43,7 @@ pub use parse::{
     RdfError, RdfFormat, Report, StreamName, Tick, WindowClause, WindowKind, parse_query, parse_rdf,
 };
 pub use plan::{PlanError, Retraction};
-pub use sink::{Answered, QueryResult, Rows, bindings_json, envelope_json, graph_ntriples};
+pub use sink::{AnswerFormat, Answered, QueryResult, Rows, Sender, bindings_json, envelope_json, graph_ntriples};
 pub use spargebra::algebra::QueryDataset;
 pub use time::{Span, Timestamp};
 pub use window::WindowBounds;

@@ -17,7 +17,7 @@
 """
 
 from whorl._engine import __version__
-from whorl.engine import Engine, IngestReport, Query, Result, UpdateReport, WindowBounds
+from whorl.engine import Engine, Envelope, IngestReport, Query, Refusal, Result, UpdateReport, WindowBounds, map_rows
 from whorl.errors import (
     EnginePanicError,
     GraphError,
@@ -39,6 +39,7 @@ __all__ = [
     "BlankNode",
     "Engine",
     "EnginePanicError",
+    "Envelope",
     "GraphError",
     "IngestError",
     "IngestReport",
@@ -49,6 +50,7 @@ __all__ = [
     "QueryFailedError",
     "QuerySyntaxError",
     "RdfSyntaxError",
+    "Refusal",
     "Result",
     "StreamExistsError",
     "Term",
@@ -61,4 +63,5 @@ __all__ = [
     "WhorlError",
     "WindowBounds",
     "__version__",
+    "map_rows",
 ]

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 Time: TypeAlias = int | datetime
 Duration: TypeAlias = int | timedelta
 Terms: TypeAlias = Literal["python", "rdflib", "pyoxigraph"]
-Format: TypeAlias = Literal["turtle", "ntriples", "nquads", "trig"]
+Format: TypeAlias = Literal["turtle", "ntriples", "nquads", "trig", "jsonld"]
+AnswerFormat: TypeAlias = Literal["json", "xml", "csv", "tsv", "turtle", "ntriples", "nquads", "trig", "jsonld"]
+QueryForm: TypeAlias = Literal["select", "ask", "construct", "describe"]
 Row: TypeAlias = dict[str, Any]
 # As `_engine.Engine.drain` gives it: seq, at, windows, kind, variables, inserted, deleted, boolean.
 _RawResult: TypeAlias = tuple[
@@ -63,11 +65,34 @@ class ArrowArray(Protocol):
 ArrowData: TypeAlias = ArrowStream | ArrowArray
 
 
+class Refusal(NamedTuple):
+    """A part of a body that was not taken: which event, if it belongs to one, why, and where it stands."""
+
+    index: int | None
+    code: str
+    message: str
+    line: int | None = None
+    column: int | None = None
+
+
 class IngestReport(NamedTuple):
-    """What became of pushed events."""
+    """What became of pushed events: taken, too late, after `latest`.
+
+    `events` are all of the body, `triples` those of the events taken; `refused` is empty unless `atomic` was false.
+    """
 
     accepted: int
     late: int
+    ahead: int = 0
+    events: int = 0
+    triples: int = 0
+    refused: tuple[Refusal, ...] = ()
+
+    def __repr__(self) -> str:
+        """What was taken, and what else there is to know."""
+        rest = {"ahead": self.ahead, "refused": self.refused}
+        more = "".join(f", {name}={value!r}" for name, value in rest.items() if value)
+        return f"IngestReport(accepted={self.accepted}, late={self.late}{more})"
 
 
 class UpdateReport(NamedTuple):
@@ -107,6 +132,14 @@ class Result:
         return _EPOCH + timedelta(milliseconds=self.at)
 
 
+class Envelope(NamedTuple):
+    """One answer as bytes, ready to be sent."""
+
+    seq: int
+    at: int
+    json: bytes
+
+
 class Query:
     """A registered query. Reading answers takes them out of its queue: each is handed out once."""
 
@@ -127,6 +160,40 @@ class Query:
     def results(self) -> list[bytes]:
         """The waiting answers as JSON envelopes around SPARQL 1.1 results."""
         return self._engine.drain_json(self.number, self.name)
+
+    def envelopes(self, incarnation: str) -> list[Envelope]:
+        """The waiting answers as JSON envelopes that also have `incarnation`, and `token`: `incarnation:seq`.
+
+        `incarnation` tells this query from others that have had its name before.
+        """
+        name = str(self.number) if self.name is None else self.name
+        return [Envelope(*raw) for raw in self._engine.drain_envelopes(self.number, name, incarnation)]
+
+    def answer(self, format: AnswerFormat | None = None) -> bytes:  # noqa: A002
+        """The whole answer at the last instant that was read, as a document; nothing is taken from the queue.
+
+        RSTREAM and ASK queries have it, others when they were registered with `keep_answer=True`. The format is one of
+        `json` (the default), `xml`, `csv`, `tsv` for SELECT and ASK; `turtle` (the default), `ntriples`, `nquads`,
+        `trig`, `jsonld` for CONSTRUCT and DESCRIBE.
+
+        >>> engine = Engine()
+        >>> query = engine.register(
+        ...     "PREFIX : <http://ex/> SELECT ?t FROM NAMED WINDOW :w ON :s [RANGE 10s] WHERE { WINDOW :w { :a :t ?t } }",
+        ...     r2s="ISTREAM", keep_answer=True,
+        ... )
+        >>> _ = engine.push("http://ex/s", 1_000, "<http://ex/a> <http://ex/t> 20 .")
+        >>> engine.advance_to(10_000)
+        >>> query.answer("csv")
+        b't\\r\\n20\\r\\n'
+        """
+        if format is None:
+            format = "turtle" if self.describe()["form"] in ("CONSTRUCT", "DESCRIBE") else "json"  # noqa: A001
+        return self._engine.answer(self.number, format)
+
+    def describe(self) -> dict[str, Any]:
+        """What the query is: dialect, form, variables, windows, streams, and how and when it reports."""
+        facts: dict[str, Any] = json.loads(self._engine.describe(self.number))
+        return facts
 
     def answers(self, terms: Terms = "python") -> list[Result]:
         """The waiting answers as objects."""
@@ -291,18 +358,20 @@ class Engine:
         r2s: Literal["RSTREAM", "ISTREAM", "DSTREAM", "CHANGES"] | None = None,
         base_iri: str | None = None,
         default_graph: str | None = None,
+        keep_answer: bool = False,
+        keep_windows: bool = False,
     ) -> Query:
         """Start a query. Options win over what the text and its dialect say.
 
         `report` is a list of `close`, `change`, `nonempty` and `periodic(500)` (milliseconds), all of which must hold.
         `default_graph` is a stream and a window, such as `<http://example.org/s> [RANGE 10s STEP 5s]`: what stands
-        outside WINDOW and GRAPH reads it, and no static data.
+        outside WINDOW and GRAPH reads it, and no static data. `keep_answer` keeps the whole answer for `Query.answer`,
+        `keep_windows` keeps the triples in its windows for `Engine.ask`.
         """
-        parts = report.split(",") if isinstance(report, str) else report
         number = self._engine.register(
             text,
             dialect=dialect,
-            report=None if parts is None else [part.strip() for part in parts],
+            report=_report_words(report),
             tick=tick,
             t0=None if t0 is None else _time_ms(t0),
             bounds=bounds,
@@ -311,34 +380,157 @@ class Engine:
             r2s=r2s,
             base_iri=base_iri,
             default_graph=default_graph,
+            keep_answer=keep_answer,
+            keep_windows=keep_windows,
         )
         return Query(self, number, name, text)
+
+    def validate(
+        self,
+        text: str,
+        *,
+        dialect: Literal["rspql", "csparql", "cqels"] | None = None,
+        report: str | Iterable[str] | None = None,
+        tick: Literal["time", "tuple"] | None = None,
+        t0: Time | None = None,
+        bounds: Literal["[)", "(]"] | None = None,
+        partial: bool | None = None,
+        semantics: Literal["set", "bag"] | None = None,
+        r2s: Literal["RSTREAM", "ISTREAM", "DSTREAM", "CHANGES"] | None = None,
+        base_iri: str | None = None,
+        default_graph: str | None = None,
+        keep_answer: bool = False,
+        keep_windows: bool = False,
+    ) -> dict[str, Any]:
+        """What a query would be, its plan, and warnings; nothing is registered and the engine is left as it was.
+
+        The options and the errors are those of `register`.
+
+        >>> facts = Engine().validate(
+        ...     "PREFIX : <http://ex/> SELECT ?t FROM NAMED WINDOW :w ON :s [RANGE 10s] WHERE { WINDOW :w { :a :t ?t } }"
+        ... )
+        >>> facts["streams"], [warning["code"] for warning in facts["warnings"]]
+        (['http://ex/s'], ['stream.undeclared'])
+        """
+        facts: dict[str, Any] = json.loads(
+            self._engine.validate(
+                text,
+                dialect=dialect,
+                report=_report_words(report),
+                tick=tick,
+                t0=None if t0 is None else _time_ms(t0),
+                bounds=bounds,
+                partial=partial,
+                semantics=semantics,
+                r2s=r2s,
+                base_iri=base_iri,
+                default_graph=default_graph,
+                keep_answer=keep_answer,
+                keep_windows=keep_windows,
+            )
+        )
+        return facts
+
+    def ask(
+        self,
+        text: str,
+        format: AnswerFormat | None = None,  # noqa: A002
+        *,
+        base_iri: str | None = None,
+        default_graphs: Iterable[str] | None = None,
+        named_graphs: Iterable[str] | None = None,
+    ) -> bytes:
+        """Answer a SPARQL query once, over the static graphs and what is in windows now.
+
+        A window of a query that was registered with `keep_windows=True` is a graph under its name. With
+        `default_graphs` or `named_graphs` the dataset is exactly what they name, whatever FROM says. Formats as for
+        `Query.answer`.
+
+        >>> engine = Engine()
+        >>> _ = engine.load(None, "<http://ex/a> <http://ex/limit> 20 .")
+        >>> engine.ask("SELECT ?limit { ?room <http://ex/limit> ?limit }", "csv")
+        b'limit\\r\\n20\\r\\n'
+        """
+        if format is None:
+            form = self.query_form(text, base_iri=base_iri)
+            format = "turtle" if form in ("construct", "describe") else "json"  # noqa: A001
+        return self._engine.ask(
+            text,
+            format,
+            base_iri=base_iri,
+            default_graphs=None if default_graphs is None else list(default_graphs),
+            named_graphs=None if named_graphs is None else list(named_graphs),
+        )
+
+    @staticmethod
+    def query_form(text: str, *, base_iri: str | None = None) -> QueryForm:
+        """The form of a query for `ask`, so that a format can be chosen before it is answered.
+
+        >>> Engine.query_form("DESCRIBE <http://ex/a>")
+        'describe'
+        """
+        return _engine.Engine.query_form(text, base_iri)
 
     def push(
         self,
         stream: str,
         t: Time | None,
         rdf: bytes | str | Iterable[Triple] | ArrowData,
-        format: Format = "turtle",  # noqa: A002
+        format: BodyFormat = "turtle",  # noqa: A002
+        *,
+        latest: Time | None = None,
+        atomic: bool = True,
     ) -> IngestReport:
-        """Offer one event: RDF text, triples, or anything Arrow.
+        """Offer events: RDF text, lines of JSON, triples, or anything Arrow.
 
         Triples are tuples of terms (see `whorl.terms`). Arrow data has the columns `s`, `p`, `o` and may have
         `datatype` and `lang`; with a column `t` (and `t=None`) every row is an event of its own, unless a column
-        `event` says which rows belong together.
+        `event` says which rows belong together. On a stream with a mapping (`set_mapping`), other columns are rows
+        of it. A body of bytes with the format `arrow` is an Arrow IPC stream.
+
+        Nothing is taken when a part is wrong, unless `atomic` is false: then the rest is taken, and the report says
+        what was refused. Events after `latest` are not taken and counted as `ahead`.
+
+        >>> engine = Engine()
+        >>> engine.declare_stream("http://ex/s")
+        >>> lines = [b'{"t": 1000, "data": "<http://ex/a> <http://ex/p> 1 ."}', b'{"t": "soon", "data": ""}']
+        >>> report = engine.push("http://ex/s", None, bytes([10]).join(lines), "ndjson", atomic=False)
+        >>> report.accepted, [(refusal.index, refusal.code) for refusal in report.refused]
+        (1, [(1, 'timestamp.invalid')])
         """
         at = None if t is None else _time_ms(t)
+        latest_ms = None if latest is None else _time_ms(latest)
         if isinstance(rdf, str):
             rdf = rdf.encode()
         if isinstance(rdf, bytes | bytearray | memoryview):
-            return IngestReport(*self._engine.push(stream, at, bytes(rdf), format))
+            return _report(self._engine.push(stream, at, bytes(rdf), format, latest=latest_ms, atomic=atomic))
         if hasattr(rdf, "__arrow_c_stream__") or hasattr(rdf, "__arrow_c_array__"):
-            return IngestReport(*self._engine.push_arrow(stream, at, rdf))
+            return _report(self._engine.push_arrow(stream, at, rdf, latest=latest_ms, atomic=atomic))
         if at is None:
             raise TimestampError("triples need a time", code="timestamp.missing")
         if not isinstance(rdf, Iterable):
             raise TypeError(f"an event is RDF text, triples or Arrow data, not {type(rdf).__name__}")
-        return IngestReport(*self._engine.push_triples(stream, at, list(rdf)))
+        return _report(self._engine.push_triples(stream, at, list(rdf), latest=latest_ms, atomic=atomic))
+
+    def set_mapping(self, stream: str, construct: str | None, *, time_column: str = "t") -> None:
+        """Say how rows of Arrow data become triples on this stream: a CONSTRUCT whose variables are column names.
+
+        WHERE may have BIND, FILTER and VALUES over the columns of one row. Each row is an event, timed by
+        `time_column`. None takes the mapping away.
+
+        >>> engine = Engine()
+        >>> engine.declare_stream("http://ex/s")
+        >>> engine.set_mapping(
+        ...     "http://ex/s",
+        ...     "CONSTRUCT { ?room <http://ex/temperature> ?celsius }"
+        ...     ' WHERE { BIND(IRI(CONCAT("http://ex/room/", ?name)) AS ?room) }',
+        ... )
+        """
+        self._engine.set_mapping(stream, construct, time_column=time_column)
+
+    def mapping(self, stream: str) -> str | None:
+        """The text of the stream's mapping, if it has one."""
+        return self._engine.mapping(stream)
 
     def advance_to(self, t: Time, stream: str | None = None) -> None:
         """Say that no event before `t` is to come: on one stream, or on all."""
@@ -422,6 +614,16 @@ class Engine:
         """
         return self._engine.graph(graph, terms)
 
+    def graph_text(self, graph: str | None, format: Format = "turtle") -> bytes:  # noqa: A002
+        """The triples of a static graph as a document; None is the default graph. N-Quads and TriG name the graph.
+
+        >>> engine = Engine()
+        >>> _ = engine.load("http://ex/rooms", "<http://ex/a> <http://ex/limit> 20 .")
+        >>> engine.graph_text("http://ex/rooms")
+        b'<http://ex/a> <http://ex/limit> 20 .\\n'
+        """
+        return self._engine.graph_text(graph, format)
+
     def stats(self) -> dict[str, Any]:
         """Counts of streams, queries and state."""
         return self._engine.stats()
@@ -429,6 +631,26 @@ class Engine:
     def state_size(self) -> int:
         """How many mappings are kept; zero when all windows are empty."""
         return self._engine.state_size()
+
+
+def map_rows(construct: str, data: ArrowData | bytes, *, time_column: str = "t", t: Time | None = None) -> bytes:
+    """Map rows to triples without a stream: the events as N-Quads, each a named graph with its time.
+
+    `data` is anything Arrow, or the bytes of an Arrow IPC stream; `t` is the time of rows where `time_column` is
+    missing.
+    """
+    at = None if t is None else _time_ms(t)
+    return _engine.map_rows(construct, data, time_column=time_column, at=at)
+
+
+def _report(raw: dict[str, Any]) -> IngestReport:
+    refused = tuple(Refusal(**refusal) for refusal in raw.pop("refused"))
+    return IngestReport(**raw, refused=refused)
+
+
+def _report_words(report: str | Iterable[str] | None) -> list[str] | None:
+    parts = report.split(",") if isinstance(report, str) else report
+    return None if parts is None else [part.strip() for part in parts]
 
 
 def _result(raw: _RawResult) -> Result:

@@ -24,7 +24,8 @@ class WhorlError(Exception):
     """The root of all exceptions of this package.
 
     `code` names the kind of fault for programs; `hint` says what could be done instead, where that is known;
-    `line` and `column` start at 1 and are None where a position makes no sense.
+    `line` and `column` start at 1 and are None where a position makes no sense. `index` is the number of the event in
+    a body of many, from 0, where one of them is wrong.
     """
 
     def __init__(
@@ -35,6 +36,7 @@ class WhorlError(Exception):
         hint: str | None = None,
         line: int | None = None,
         column: int | None = None,
+        index: int | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -42,6 +44,7 @@ class WhorlError(Exception):
         self.hint = hint
         self.line = line
         self.column = column
+        self.index = index
 
     def __str__(self) -> str:
         """The message, where, and what to do about it."""

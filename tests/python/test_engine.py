@@ -172,8 +172,8 @@ def test_times_are_milliseconds_or_aware_datetimes(engine: Engine) -> None:
 
 def test_late_events_are_counted(engine: Engine) -> None:
     engine.register(EVERYTHING)
-    assert engine.push(S, 25_000, [(EX + "a", EX + "p", 1)]) == (1, 0)
-    assert engine.push(S, 3_000, [(EX + "a", EX + "p", 2)]) == (0, 1)
+    assert engine.push(S, 25_000, [(EX + "a", EX + "p", 1)])[:2] == (1, 0)
+    assert engine.push(S, 3_000, [(EX + "a", EX + "p", 2)])[:2] == (0, 1)
     (stream,) = engine.stats()["streams"]
     assert (stream["late"], stream["watermark"]) == (1, 25_000)
 
@@ -314,7 +314,7 @@ def test_a_plan_is_text_or_json(engine: Engine) -> None:
 def test_arrow_rows_with_times_are_events(engine: Engine) -> None:
     query = engine.register(EVERYTHING)
     table = pa.table({"s": [EX + "a", EX + "b"], "p": [EX + "p"] * 2, "o": [1, 2], "t": [1_000, 12_000]})
-    assert engine.push(S, None, table) == (2, 0)
+    assert engine.push(S, None, table)[:2] == (2, 0)
     engine.close()
     assert [(result.at, len(result.inserted)) for result in query][:2] == [(10_000, 1), (20_000, 1)]
 

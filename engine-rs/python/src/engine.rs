@@ -5,31 +5,34 @@
 
 use std::sync::Mutex;
 
+use arrow_array::RecordBatch;
 use oxrdf::{GraphName, NamedNode, Triple};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use pyo3_arrow::PyTable;
 use pyo3_arrow::input::AnyRecordBatch;
 use whorl_engine::{
-    EngineError, EngineOptions, IngestReport, ParseOptions, Probing, QueryDataset, QueryId, Span, StreamOptions,
-    Timestamp, UpdateReport,
+    AskOptions, BodyFormat, EngineError, EngineOptions, EventBatch, IngestReport, ParseOptions, Probing, PushOptions,
+    QueryDataset, QueryForm, QueryId, Span, StreamOptions, Timestamp, UpdateReport, query_form,
 };
 
-use crate::arrow::{ArrowEvent, read_batch, write_batch};
+use crate::arrow::write_batch;
 use crate::enter::enter;
 use crate::error::{Failure, raise};
+use crate::events::{RowReader, TripleReader, has_triples};
+use crate::options::Body;
+use crate::report::ingested;
 use crate::result::Drained;
 use crate::terms::{Factory, named_node, read_triple};
-use crate::{options, stats};
+use crate::{ipc, options, stats};
 
 /// Events of an Arrow table go in by so many, then signals are looked at.
 const EVENTS_PER_PART: usize = 4096;
 /// So many Python triples are read, then signals are looked at.
 const TRIPLES_PER_PART: usize = 16_384;
 
-/// `(accepted, late)`
-type Ingested = (u64, u64);
 /// `(inserted, deleted)`
 type Updated = (usize, usize);
 
@@ -108,7 +111,7 @@ impl Engine {
         enter(py, &self.inner, |engine| engine.declare_stream(iri, chosen))
     }
 
-    #[pyo3(signature = (text, *, dialect=None, report=None, tick=None, t0=None, bounds=None, partial=None, semantics=None, r2s=None, base_iri=None, default_graph=None))]
+    #[pyo3(signature = (text, *, dialect=None, report=None, tick=None, t0=None, bounds=None, partial=None, semantics=None, r2s=None, base_iri=None, default_graph=None, keep_answer=false, keep_windows=false))]
     #[expect(clippy::too_many_arguments, reason = "each is a keyword of the Python method")]
     fn register(
         &self,
@@ -124,6 +127,8 @@ impl Engine {
         r2s: Option<&str>,
         base_iri: Option<String>,
         default_graph: Option<String>,
+        keep_answer: bool,
+        keep_windows: bool,
     ) -> PyResult<u64> {
         let chosen = ParseOptions {
             dialect: dialect.map(options::dialect).transpose()?,
@@ -136,23 +141,124 @@ impl Engine {
             r2s: r2s.map(options::r2s).transpose()?,
             base_iri,
             default_graph,
+            keep_answer,
+            keep_windows,
         };
         enter(py, &self.inner, |engine| engine.register(text, &chosen)).map(|id| id.0)
+    }
+
+    /// What the query would be, as JSON; nothing is registered.
+    #[pyo3(signature = (text, *, dialect=None, report=None, tick=None, t0=None, bounds=None, partial=None, semantics=None, r2s=None, base_iri=None, default_graph=None, keep_answer=false, keep_windows=false))]
+    #[expect(clippy::too_many_arguments, reason = "each is a keyword of the Python method")]
+    fn validate(
+        &self,
+        py: Python<'_>,
+        text: &str,
+        dialect: Option<&str>,
+        report: Option<Vec<String>>,
+        tick: Option<&str>,
+        t0: Option<i64>,
+        bounds: Option<&str>,
+        partial: Option<bool>,
+        semantics: Option<&str>,
+        r2s: Option<&str>,
+        base_iri: Option<String>,
+        default_graph: Option<String>,
+        keep_answer: bool,
+        keep_windows: bool,
+    ) -> PyResult<String> {
+        let chosen = ParseOptions {
+            dialect: dialect.map(options::dialect).transpose()?,
+            report: report.as_deref().map(options::report).transpose()?,
+            tick: tick.map(options::tick).transpose()?,
+            t0: t0.map(Timestamp::from_millis),
+            bounds: bounds.map(options::bounds).transpose()?,
+            partial,
+            semantics: semantics.map(options::semantics).transpose()?,
+            r2s: r2s.map(options::r2s).transpose()?,
+            base_iri,
+            default_graph,
+            keep_answer,
+            keep_windows,
+        };
+        enter(py, &self.inner, |engine| engine.validate(text, &chosen))
     }
 
     fn unregister(&self, py: Python<'_>, query: u64) -> PyResult<()> {
         enter(py, &self.inner, |engine| engine.unregister(QueryId(query)))
     }
 
-    /// One body of RDF text. It is parsed and evaluated without the GIL.
-    fn push(&self, py: Python<'_>, stream: &str, at: Option<i64>, rdf: &[u8], format: &str) -> PyResult<Ingested> {
-        let format = options::format(format)?;
-        let at = at.map(Timestamp::from_millis);
-        enter(py, &self.inner, |engine| engine.push(stream, at, rdf, format)).map(ingested)
+    /// One body of events. It is parsed and evaluated without the GIL.
+    #[pyo3(signature = (stream, at, body, format, *, latest=None, atomic=true))]
+    #[expect(clippy::too_many_arguments, reason = "each is an argument of the Python method")]
+    fn push<'py>(
+        &self,
+        py: Python<'py>,
+        stream: &str,
+        at: Option<i64>,
+        body: &[u8],
+        format: &str,
+        latest: Option<i64>,
+        atomic: bool,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let (at, chosen) = (at.map(Timestamp::from_millis), push_options(latest, atomic));
+        let report = match options::body(format)? {
+            Body::Text(format) => enter(py, &self.inner, |engine| engine.push_body(stream, at, body, format, &chosen))?,
+            Body::Arrow => enter(py, &self.inner, |engine| {
+                let mut reader = ArrowReader::new(engine, stream, at)?;
+                reader.add_body(body)?;
+                let batch = reader.finish();
+                engine.push_batch(stream, &batch, 0..batch.len(), &chosen)
+            })?,
+        };
+        ingested(py, &report)
+    }
+
+    /// Several bodies as one, in the order of their times; all are Arrow, or none is.
+    #[pyo3(signature = (stream, bodies, *, latest=None))]
+    fn push_bodies<'py>(
+        &self,
+        py: Python<'py>,
+        stream: &str,
+        bodies: Vec<(PyBackedBytes, String)>,
+        latest: Option<i64>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let chosen = push_options(latest, true);
+        let mut texts: Vec<(&[u8], BodyFormat)> = Vec::new();
+        let mut arrows: Vec<&[u8]> = Vec::new();
+        for (body, format) in &bodies {
+            match options::body(format)? {
+                Body::Text(format) => texts.push((body, format)),
+                Body::Arrow => arrows.push(body),
+            }
+        }
+        if !texts.is_empty() && !arrows.is_empty() {
+            return Err(PyValueError::new_err("the bodies of one commit are all Arrow, or none is"));
+        }
+        let report = enter(py, &self.inner, |engine| match arrows.is_empty() {
+            true => engine.push_bodies(stream, &texts, &chosen),
+            false => {
+                let mut reader = ArrowReader::new(engine, stream, None)?;
+                arrows.iter().try_for_each(|body| reader.add_body(body))?;
+                let mut batch = reader.finish();
+                batch.sort_by_time();
+                engine.push_batch(stream, &batch, 0..batch.len(), &chosen)
+            }
+        })?;
+        ingested(py, &report)
     }
 
     /// One event of Python triples.
-    fn push_triples(&self, py: Python<'_>, stream: &str, at: i64, triples: &Bound<'_, PyList>) -> PyResult<Ingested> {
+    #[pyo3(signature = (stream, at, triples, *, latest=None, atomic=true))]
+    fn push_triples<'py>(
+        &self,
+        py: Python<'py>,
+        stream: &str,
+        at: i64,
+        triples: &Bound<'_, PyList>,
+        latest: Option<i64>,
+        atomic: bool,
+    ) -> PyResult<Bound<'py, PyDict>> {
         let mut read: Vec<Triple> = Vec::with_capacity(triples.len());
         for (index, triple) in triples.iter().enumerate() {
             if index % TRIPLES_PER_PART == 0 {
@@ -160,26 +266,53 @@ impl Engine {
             }
             read.push(read_triple(&triple)?);
         }
-        let at = Timestamp::from_millis(at);
-        enter(py, &self.inner, |engine| engine.push_triples(stream, at, &read)).map(ingested)
+        let (at, chosen) = (Timestamp::from_millis(at), push_options(latest, atomic));
+        let report = enter(py, &self.inner, |engine| engine.push_event(stream, at, read, &chosen))?;
+        ingested(py, &report)
     }
 
-    /// Events of Arrow data: one when `at` is given, else as its column `t` says.
-    fn push_arrow(&self, py: Python<'_>, stream: &str, at: Option<i64>, data: AnyRecordBatch) -> PyResult<Ingested> {
-        let mut total = (0, 0);
-        let mut whole = Vec::new();
-        for batch in data.into_reader()? {
-            let batch = batch.map_err(|error| raise(py, Failure::Arrow(error.to_string())))?;
-            let events = py.detach(|| read_batch(&batch)).map_err(|refusal| raise(py, Failure::Arrow(refusal)))?;
-            match at {
-                Some(_) => whole.extend(events.into_iter().flat_map(|event| event.triples)),
-                None => self.push_events(py, stream, &events, &mut total)?,
+    /// Events of Arrow data. All of it is read and checked before the first event goes in.
+    #[pyo3(signature = (stream, at, data, *, latest=None, atomic=true))]
+    fn push_arrow<'py>(
+        &self,
+        py: Python<'py>,
+        stream: &str,
+        at: Option<i64>,
+        data: AnyRecordBatch,
+        latest: Option<i64>,
+        atomic: bool,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let (at, chosen) = (at.map(Timestamp::from_millis), push_options(latest, atomic));
+        let batches = batches_of(py, data)?;
+        let batch = enter(py, &self.inner, |engine| {
+            let mut reader = ArrowReader::new(engine, stream, at)?;
+            batches.iter().try_for_each(|data| reader.add(data))?;
+            let batch = reader.finish();
+            engine.check_batch(stream, &batch, &chosen)?;
+            Ok::<_, EngineError>(batch)
+        })?;
+        let mut report = IngestReport::default();
+        let mut start = 0;
+        loop {
+            let end = (start + EVENTS_PER_PART).min(batch.len());
+            let part = enter(py, &self.inner, |engine| engine.push_batch(stream, &batch, start..end, &chosen))?;
+            add(&mut report, part);
+            start = end;
+            if start >= batch.len() {
+                return ingested(py, &report);
             }
+            py.check_signals()?;
         }
-        if let Some(at) = at {
-            self.push_events(py, stream, &[ArrowEvent { at: Some(at), triples: whole }], &mut total)?;
-        }
-        Ok(total)
+    }
+
+    /// How rows of a stream become triples; None takes the mapping away.
+    #[pyo3(signature = (stream, construct, *, time_column="t"))]
+    fn set_mapping(&self, py: Python<'_>, stream: &str, construct: Option<&str>, time_column: &str) -> PyResult<()> {
+        enter(py, &self.inner, |engine| engine.set_mapping(stream, construct, time_column))
+    }
+
+    fn mapping(&self, py: Python<'_>, stream: &str) -> PyResult<Option<String>> {
+        enter(py, &self.inner, |engine| Ok::<_, EngineError>(engine.mapping(stream)?.map(|(text, _)| text.to_owned())))
     }
 
     #[pyo3(signature = (at, stream=None))]
@@ -275,12 +408,65 @@ impl Engine {
         Ok(list)
     }
 
+    /// The triples of a graph as a document.
+    #[pyo3(signature = (graph, format))]
+    fn graph_text<'py>(&self, py: Python<'py>, graph: Option<&str>, format: &str) -> PyResult<Bound<'py, PyBytes>> {
+        let format = options::format(format)?;
+        let document = enter(py, &self.inner, |engine| engine.graph_text(graph, format))?;
+        Ok(PyBytes::new(py, &document))
+    }
+
     /// The waiting answers as JSON envelopes.
     #[pyo3(signature = (query, name=None))]
     fn drain_json<'py>(&self, py: Python<'py>, query: u64, name: Option<&str>) -> PyResult<Bound<'py, PyList>> {
         let name = name.map_or_else(|| query.to_string(), str::to_owned);
         let envelopes = enter(py, &self.inner, |engine| engine.drain_json(QueryId(query), &name))?;
         PyList::new(py, envelopes.iter().map(|envelope| PyBytes::new(py, envelope)))
+    }
+
+    /// The waiting answers as `(seq, at, envelope)`.
+    fn drain_envelopes<'py>(
+        &self,
+        py: Python<'py>,
+        query: u64,
+        name: &str,
+        incarnation: &str,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let envelopes = enter(py, &self.inner, |engine| engine.drain_envelopes(QueryId(query), name, incarnation))?;
+        let rows = envelopes.iter().map(|e| (e.seq, e.at.as_millis(), PyBytes::new(py, &e.json)));
+        PyList::new(py, rows.collect::<Vec<_>>())
+    }
+
+    /// The answer as it is now; nothing is taken.
+    fn answer<'py>(&self, py: Python<'py>, query: u64, format: &str) -> PyResult<Bound<'py, PyBytes>> {
+        let format = options::answer_format(format)?;
+        let document = enter(py, &self.inner, |engine| engine.answer(QueryId(query), format))?;
+        Ok(PyBytes::new(py, &document))
+    }
+
+    /// One query over static graphs and the windows that are kept.
+    #[pyo3(signature = (text, format, *, base_iri=None, default_graphs=None, named_graphs=None))]
+    fn ask<'py>(
+        &self,
+        py: Python<'py>,
+        text: &str,
+        format: &str,
+        base_iri: Option<String>,
+        default_graphs: Option<Vec<String>>,
+        named_graphs: Option<Vec<String>>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let format = options::answer_format(format)?;
+        let chosen = AskOptions { base_iri, default_graphs, named_graphs };
+        let document = enter(py, &self.inner, |engine| engine.ask(text, format, &chosen))?;
+        Ok(PyBytes::new(py, &document))
+    }
+
+    /// `select`, `ask`, `construct` or `describe`.
+    #[staticmethod]
+    #[pyo3(signature = (text, base_iri=None))]
+    fn query_form(py: Python<'_>, text: &str, base_iri: Option<&str>) -> PyResult<&'static str> {
+        let form = py.detach(|| query_form(text, base_iri));
+        form.map(QueryForm::name).map_err(|error| raise(py, error.into()))
     }
 
     /// The waiting answers as tuples of Python terms.
@@ -309,6 +495,11 @@ impl Engine {
         enter(py, &self.inner, |engine| engine.explain_json(QueryId(query)))
     }
 
+    /// What the query is, as JSON.
+    fn describe(&self, py: Python<'_>, query: u64) -> PyResult<String> {
+        enter(py, &self.inner, |engine| engine.describe(QueryId(query)))
+    }
+
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let found = enter(py, &self.inner, |engine| Ok::<_, EngineError>(engine.stats()))?;
         stats::to_python(py, &found)
@@ -319,17 +510,8 @@ impl Engine {
     }
 }
 
-impl Engine {
-    fn push_events(&self, py: Python<'_>, stream: &str, events: &[ArrowEvent], total: &mut Ingested) -> PyResult<()> {
-        for part in events.chunks(EVENTS_PER_PART) {
-            py.check_signals()?;
-            let reports = enter(py, &self.inner, |engine| push_part(engine, stream, part))?;
-            for (accepted, late) in reports {
-                *total = (total.0 + accepted, total.1 + late);
-            }
-        }
-        Ok(())
-    }
+fn push_options(latest: Option<i64>, atomic: bool) -> PushOptions {
+    PushOptions { latest: latest.map(Timestamp::from_millis), atomic }
 }
 
 fn engine_options(
@@ -349,14 +531,62 @@ fn engine_options(
     })
 }
 
-fn push_part(engine: &mut whorl_engine::Engine, stream: &str, events: &[ArrowEvent]) -> Result<Vec<Ingested>, Failure> {
-    let push = |event: &ArrowEvent| {
-        let at = event
-            .at
-            .ok_or_else(|| Failure::Arrow(String::from("Arrow data needs a column 't', or a time for the whole")))?;
-        Ok(ingested(engine.push_triples(stream, Timestamp::from_millis(at), &event.triples)?))
-    };
-    events.iter().map(push).collect()
+/// All batches of some Arrow data, with a look at the signals after each.
+pub fn batches_of(py: Python<'_>, data: AnyRecordBatch) -> PyResult<Vec<RecordBatch>> {
+    let mut batches = Vec::new();
+    for batch in data.into_reader()? {
+        batches.push(batch.map_err(|error| raise(py, Failure::Arrow(error.to_string())))?);
+        py.check_signals()?;
+    }
+    Ok(batches)
+}
+
+/// Reads Arrow data: triples where its columns are `s`, `p` and `o`, else rows of the stream's mapping.
+struct ArrowReader {
+    rows: Option<RowReader>,
+    triples: TripleReader,
+    as_triples: bool,
+}
+
+impl ArrowReader {
+    fn new(engine: &whorl_engine::Engine, stream: &str, at: Option<Timestamp>) -> Result<Self, EngineError> {
+        let time_column = engine.mapping(stream)?.map(|(_, column)| column.to_owned()).unwrap_or_default();
+        let mapper = engine.row_mapper(stream)?;
+        let rows = mapper.map(|(mapping, mapper)| RowReader::new(mapping, mapper, time_column, at));
+        Ok(Self { rows, triples: TripleReader::new(at), as_triples: false })
+    }
+
+    fn add(&mut self, data: &RecordBatch) -> Result<(), EngineError> {
+        match &mut self.rows {
+            Some(rows) if !has_triples(data.schema_ref()) => rows.add(data),
+            _ => {
+                self.as_triples = true;
+                self.triples.add(data)
+            }
+        }
+    }
+
+    fn add_body(&mut self, body: &[u8]) -> Result<(), EngineError> {
+        self.triples.begin_body();
+        self.rows.iter_mut().for_each(RowReader::begin_body);
+        ipc::each_batch(body, |data| self.add(data))
+    }
+
+    fn finish(self) -> EventBatch {
+        match self.rows {
+            Some(rows) if !self.as_triples => rows.finish(),
+            _ => self.triples.finish(),
+        }
+    }
+}
+
+fn add(report: &mut IngestReport, part: IngestReport) {
+    report.accepted += part.accepted;
+    report.late += part.late;
+    report.ahead += part.ahead;
+    report.events += part.events;
+    report.triples += part.triples;
+    report.refused.extend(part.refused);
 }
 
 fn updated(report: UpdateReport) -> Updated {
@@ -370,8 +600,4 @@ fn graph_name(name: GraphName) -> Option<String> {
         GraphName::NamedNode(node) => Some(node.into_string()),
         GraphName::BlankNode(node) => Some(node.to_string()),
     }
-}
-
-fn ingested(report: IngestReport) -> Ingested {
-    (report.accepted, report.late)
 }

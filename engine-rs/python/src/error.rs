@@ -19,6 +19,7 @@ struct Report {
     code: &'static str,
     hint: Option<String>,
     position: Option<Position>,
+    index: Option<u64>,
 }
 
 impl From<EngineError> for Failure {
@@ -41,7 +42,7 @@ fn report(failure: Failure) -> Report {
 }
 
 fn engine_report(error: EngineError) -> Report {
-    let class = match &error {
+    let class = match error.kind() {
         EngineError::Parse(_) => "QuerySyntaxError",
         EngineError::Plan(_) => "UnsupportedQueryError",
         EngineError::Rdf(_) => "RdfSyntaxError",
@@ -51,20 +52,25 @@ fn engine_report(error: EngineError) -> Report {
         EngineError::QueryFailed { .. } => "QueryFailedError",
         EngineError::TimestampMissing
         | EngineError::BadTimestamp { .. }
+        | EngineError::BadTime { .. }
         | EngineError::WatermarkRegression { .. }
         | EngineError::TooFarAhead { .. } => "TimestampError",
-        EngineError::UnknownGraph { .. } | EngineError::GraphExists { .. } | EngineError::DocumentOfGraphs => {
-            "GraphError"
+        EngineError::WindowNotKept { .. }
+        | EngineError::UnknownGraph { .. }
+        | EngineError::GraphExists { .. }
+        | EngineError::DocumentOfGraphs => "GraphError",
+        EngineError::UnknownColumn { .. } | EngineError::BadColumns { .. } | EngineError::BadRow { .. } => {
+            "IngestError"
         }
         _ => "WhorlError",
     };
-    let (code, position) = (error.code(), error.position());
+    let (code, position, index) = (error.code(), error.position(), error.index());
     let (message, hint) = split(&error.to_string(), position);
-    Report { class, message, code, hint, position }
+    Report { class, message, code, hint, position, index }
 }
 
 /// Messages end in a position and a hint, which the exception carries on their own.
-fn split(text: &str, position: Option<Position>) -> (String, Option<String>) {
+pub fn split(text: &str, position: Option<Position>) -> (String, Option<String>) {
     let (message, hint) = match text.strip_suffix(')').and_then(|text| text.rsplit_once(" (hint: ")) {
         Some((message, hint)) => (message, Some(hint.to_owned())),
         None => (text, None),
@@ -74,7 +80,7 @@ fn split(text: &str, position: Option<Position>) -> (String, Option<String>) {
 }
 
 fn plain(class: &'static str, code: &'static str, message: String) -> Report {
-    Report { class, message, code, hint: None, position: None }
+    Report { class, message, code, hint: None, position: None, index: None }
 }
 
 fn build(py: Python<'_>, report: Report) -> PyResult<PyErr> {
@@ -83,6 +89,9 @@ fn build(py: Python<'_>, report: Report) -> PyResult<PyErr> {
     details.set_item("hint", report.hint)?;
     details.set_item("line", report.position.map(|position| position.line))?;
     details.set_item("column", report.position.map(|position| position.column))?;
+    if report.index.is_some() {
+        details.set_item("index", report.index)?;
+    }
     let class = py.import("whorl.errors")?.getattr(report.class)?;
     Ok(PyErr::from_value(class.call((report.message,), Some(&details))?))
 }

@@ -1,15 +1,20 @@
 //! The Python module `whorl._engine`: a thin skin over the engine, and the only code that knows Python.
 //!
 //! `engine.rs` holds the one class; it checks arguments and calls through `enter.rs`, which gives up the GIL and
-//! catches panics. `error.rs` turns errors into the exceptions of `whorl.errors`; `terms.rs` and `arrow.rs` carry
-//! values across. What users see is the Python class in `whorl/engine.py`.
+//! catches panics. `error.rs` turns errors into the exceptions of `whorl.errors`; `terms.rs` carries values across,
+//! `arrow.rs` and `columns.rs` do so for columns, `events.rs` and `ipc.rs` for bodies of them. What users see is the Python class in `whorl/engine.py`.
 
 mod arrow;
+mod columns;
 mod engine;
 mod enter;
 mod error;
+mod events;
+mod ipc;
 mod options;
+mod report;
 mod result;
+mod rows;
 mod stats;
 mod terms;
 
@@ -21,6 +26,8 @@ mod _engine {
 
     #[pymodule_export]
     use crate::engine::Engine;
+    #[pymodule_export]
+    use crate::rows::map_rows;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -2,7 +2,9 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use whorl_engine::{Bounds, ContentSemantics, Dialect, R2s, RdfFormat, Report, Retraction, Span, Tick};
+use whorl_engine::{
+    AnswerFormat, BodyFormat, Bounds, ContentSemantics, Dialect, R2s, RdfFormat, Report, Retraction, Span, Tick,
+};
 
 /// The value that belongs to a word; an unknown word names the known ones.
 fn choose<T: Copy>(what: &str, word: &str, choices: &[(&str, T)]) -> PyResult<T> {
@@ -22,9 +24,44 @@ pub fn format(word: &str) -> PyResult<RdfFormat> {
             ("ntriples", RdfFormat::NTriples),
             ("nquads", RdfFormat::NQuads),
             ("trig", RdfFormat::TriG),
+            ("jsonld", RdfFormat::JsonLd),
             ("ttl", RdfFormat::Turtle),
             ("nt", RdfFormat::NTriples),
             ("nq", RdfFormat::NQuads),
+        ],
+    )
+}
+
+/// How a body of events is read.
+pub enum Body {
+    Text(BodyFormat),
+    /// An Arrow IPC stream.
+    Arrow,
+}
+
+pub fn body(word: &str) -> PyResult<Body> {
+    match word.to_ascii_lowercase().as_str() {
+        "ndjson" => Ok(Body::Text(BodyFormat::NdJson)),
+        "arrow" => Ok(Body::Arrow),
+        other => Ok(Body::Text(format(other)?.into())),
+    }
+}
+
+/// A format of results, or one of RDF for graphs.
+pub fn answer_format(word: &str) -> PyResult<AnswerFormat> {
+    choose(
+        "format",
+        word,
+        &[
+            ("json", AnswerFormat::Json),
+            ("xml", AnswerFormat::Xml),
+            ("csv", AnswerFormat::Csv),
+            ("tsv", AnswerFormat::Tsv),
+            ("turtle", AnswerFormat::Rdf(RdfFormat::Turtle)),
+            ("ntriples", AnswerFormat::Rdf(RdfFormat::NTriples)),
+            ("nquads", AnswerFormat::Rdf(RdfFormat::NQuads)),
+            ("trig", AnswerFormat::Rdf(RdfFormat::TriG)),
+            ("jsonld", AnswerFormat::Rdf(RdfFormat::JsonLd)),
         ],
     )
 }

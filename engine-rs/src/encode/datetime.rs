@@ -16,6 +16,11 @@ pub(crate) struct WallTime {
 }
 
 impl WallTime {
+    /// An instant as it is written in UTC.
+    pub(crate) fn utc(epoch_ms: i64) -> Self {
+        Self { local_ms: epoch_ms, zone: Zone::Utc }
+    }
+
     /// Milliseconds since the epoch, when the zone says where that is.
     pub(crate) fn epoch_ms(self) -> Option<i64> {
         match self.zone {

@@ -54,6 +54,12 @@ pub(crate) enum IntegerType {
     UnsignedByte,
 }
 
+impl IntegerType {
+    pub(crate) fn datatype(self) -> NamedNodeRef<'static> {
+        INTEGER_TYPES[self as usize].1
+    }
+}
+
 /// A string of at most seven bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ShortString {
@@ -209,7 +215,7 @@ pub(super) fn to_term(value: Inline) -> Term {
     match value {
         Inline::Blank(number) => BlankNode::new_unchecked(format!("b{number}")).into(),
         Inline::Boolean(value) => Literal::from(value).into(),
-        Inline::Integer(kind, value) => typed(value.to_string(), INTEGER_TYPES[kind as usize].1),
+        Inline::Integer(kind, value) => typed(value.to_string(), kind.datatype()),
         Inline::Decimal(value) => typed(value.to_string(), xsd::DECIMAL),
         Inline::Double(value) => typed(Double::from(value).to_string(), xsd::DOUBLE),
         Inline::Float(value) => typed(Float::from(value).to_string(), xsd::FLOAT),

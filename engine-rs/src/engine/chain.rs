@@ -6,10 +6,10 @@
 //! when the query that would close it is registered.
 
 use super::Engine;
-use super::encode_event::time_of;
 use super::registry::QueryId;
 use super::stream::StreamOptions;
 use crate::error::EngineError;
+use crate::intake::time_of;
 use crate::model::{EncodedTriple, TermId};
 use crate::parse::{ContinuousQuery, StreamName};
 use crate::time::Timestamp;

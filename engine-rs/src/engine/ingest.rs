@@ -1,21 +1,30 @@
 //! Events in, and time forward.
 
 use super::Engine;
-use super::encode_event::{Encoder, RawEvent, cut, time_under};
 use super::stream::{Stream, StreamOptions};
 use super::timeline::Workshop;
 use crate::error::EngineError;
+use crate::intake::Refused;
 use crate::model::{EncodedTriple, TermId};
-use crate::parse::{RdfFormat, parse_rdf};
 use crate::time::Timestamp;
-use crate::window::{Element, EventTriples};
-use oxrdf::{NamedNode, Term, Triple};
+use crate::window::Element;
+use oxrdf::{NamedNode, Term};
 
 /// What became of what was pushed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct IngestReport {
+    /// Events that were taken.
     pub accepted: u64,
+    /// Events that came too late for every window.
     pub late: u64,
+    /// Events after the latest time the caller allows; they were not taken.
+    pub ahead: u64,
+    /// All events of the body, whatever became of them.
+    pub events: u64,
+    /// The triples of the accepted events.
+    pub triples: u64,
+    /// What was wrong; empty unless the caller let the rest go in.
+    pub refused: Vec<Refused>,
 }
 
 /// A declared stream.
@@ -75,46 +84,6 @@ impl Engine {
         self.check_not_output(stream).map(|()| stream)
     }
 
-    /// Pushes a document: one event, or one per named graph. Nothing is taken when a part is wrong.
-    ///
-    /// # Errors
-    /// When the stream is not known, the document does not parse, or an event has no time.
-    pub fn push(
-        &mut self,
-        stream: &str,
-        at: Option<Timestamp>,
-        rdf: &[u8],
-        format: RdfFormat,
-    ) -> Result<IngestReport, EngineError> {
-        let stream = self.writable_stream(stream)?;
-        let mut events = cut(parse_rdf(rdf, format, None)?, at)?;
-        let predicate = self.streams[stream].options.timestamp_predicate.clone();
-        for event in &mut events {
-            event.at = match (event.at, &predicate) {
-                (None, Some(predicate)) => time_under(&event.triples, predicate)?,
-                (at, _) => at,
-            };
-            if event.at.is_none() {
-                return Err(EngineError::TimestampMissing);
-            }
-        }
-        self.push_events(stream, &events)
-    }
-
-    /// Pushes one event of parsed triples.
-    ///
-    /// # Errors
-    /// When the stream is not known.
-    pub fn push_triples(
-        &mut self,
-        stream: &str,
-        at: Timestamp,
-        triples: &[Triple],
-    ) -> Result<IngestReport, EngineError> {
-        let stream = self.writable_stream(stream)?;
-        self.push_events(stream, &[RawEvent { at: Some(at), graph: None, triples: triples.to_vec() }])
-    }
-
     /// The id of a term that stays for ever, for [`Engine::push_encoded`].
     pub fn pin(&mut self, term: &Term) -> TermId {
         self.dictionary.intern_pinned(term.as_ref())
@@ -140,11 +109,13 @@ impl Engine {
         counts.triples += triples.len() as u64;
         counts.late += u64::from(!taken);
         self.sweep_if_due();
-        IngestReport { accepted: u64::from(taken), late: u64::from(!taken) }
+        let (accepted, late) = (u64::from(taken), u64::from(!taken));
+        let triples = if taken { triples.len() as u64 } else { 0 };
+        IngestReport { accepted, late, events: 1, triples, ..IngestReport::default() }
     }
 
     /// One wild timestamp must not ask for a million empty reports.
-    fn check_ahead(&self, stream: usize, at: Timestamp) -> Result<(), EngineError> {
+    pub(super) fn check_ahead(&self, stream: usize, at: Timestamp) -> Result<(), EngineError> {
         const REPORTS_MAX: u64 = 1_000_000;
         let readers = self.streams[stream].readers.iter();
         let windows = readers.map(|timeline| self.timelines[*timeline].reports_until(at)).max().unwrap_or(0);
@@ -152,53 +123,6 @@ impl Engine {
             return Err(EngineError::TooFarAhead { at, windows });
         }
         Ok(())
-    }
-
-    fn push_events(&mut self, stream: usize, events: &[RawEvent]) -> Result<IngestReport, EngineError> {
-        // A time in the data that cannot be read must not leave half a document behind.
-        let readings: Vec<_> = self.readings_of(stream).collect();
-        let mut times = Vec::new();
-        for event in events {
-            for reading in &readings {
-                let at = match &self.streams[*reading].by_predicate {
-                    Some(predicate) => time_under(&event.triples, predicate)?,
-                    None => event.at,
-                };
-                at.map_or(Ok(()), |at| self.check_ahead(*reading, at))?;
-                times.push(at);
-            }
-        }
-        let mut report = IngestReport::default();
-        let mut blanks = std::collections::HashMap::new();
-        for (event, times) in events.iter().zip(times.chunks(readings.len())) {
-            self.events += 1;
-            self.dictionary.set_epoch(self.events);
-            let wanted = event.triples.iter().filter(|triple| self.wants(&readings, triple));
-            let wanted: Vec<&Triple> = wanted.collect();
-            let mut encoder = Encoder { dictionary: &mut self.dictionary, blanks };
-            let triples = EventTriples::from(encoder.event(wanted, false).as_slice());
-            let graph = encoder.graph(event.graph.as_ref());
-            blanks = encoder.blanks;
-            // Late is what came too late for every reading of the stream that somebody reads.
-            let (mut taken, mut offered) = (false, false);
-            for (reading, at) in readings.iter().zip(times) {
-                let Some(at) = *at else { continue };
-                let element = Element { at, seq: self.events, graph, triples: triples.clone() };
-                let accepted = self.ingest(*reading, element);
-                if readings.len() == 1 || !self.streams[*reading].readers.is_empty() {
-                    (taken, offered) = (taken | accepted, true);
-                }
-            }
-            let is_late = offered && !taken;
-            report.accepted += u64::from(!is_late);
-            report.late += u64::from(is_late);
-            let counts = &mut self.streams[stream].counts;
-            counts.events += 1;
-            counts.triples += event.triples.len() as u64;
-            counts.late += u64::from(is_late);
-            self.sweep_if_due();
-        }
-        Ok(report)
     }
 
     /// The stream and its readings by times in the data.
@@ -209,7 +133,7 @@ impl Engine {
     }
 
     /// Takes an encoded event and hands on what it brings about; false when it is late.
-    fn ingest(&mut self, stream: usize, element: Element) -> bool {
+    pub(super) fn ingest(&mut self, stream: usize, element: Element) -> bool {
         let taken = self.take_in(stream, element);
         self.relay();
         taken
@@ -307,6 +231,14 @@ impl Engine {
             self.offer(stream, &element);
         }
         self.advance_timelines(stream, false);
+    }
+
+    /// The stream has ended, and so have its readings.
+    pub(super) fn end_stream(&mut self, stream: usize) {
+        let readings: Vec<_> = self.readings_of(stream).collect();
+        readings.into_iter().for_each(|reading| self.advance(reading, Timestamp::MAX));
+        self.relay();
+        self.sweep();
     }
 
     /// The stream does not hold others back until it speaks again.

@@ -6,7 +6,6 @@
 
 use super::Engine;
 use super::timeline::Timeline;
-use crate::encode::Dictionary;
 use crate::leaf::LeafPattern;
 use crate::model::TermId;
 use crate::window::{Rule, Window};
@@ -21,14 +20,12 @@ pub(super) struct Interest {
 }
 
 impl Interest {
-    /// Whether a leaf may match. Constants of queries are in the dictionary: what is not there is no constant.
-    pub(super) fn covers(&self, triple: &Triple, dictionary: &Dictionary) -> bool {
-        let predicate = dictionary.lookup(triple.predicate.as_ref().into());
+    /// Whether a leaf may match. `end` looks up the subject (0) or the object (2); constants of queries are in the
+    /// dictionary, so what is not there is no constant.
+    fn covers(&self, predicate: Option<TermId>, end: impl Fn(usize) -> Option<TermId>) -> bool {
         let Some(ends) = predicate.and_then(|predicate| self.ends.get(&predicate)) else { return false };
-        let is = |constant: Option<TermId>, term: TermRef<'_>| {
-            constant.is_none_or(|constant| dictionary.lookup(term) == Some(constant))
-        };
-        ends.iter().any(|[s, o]| is(*s, subject(triple)) && is(*o, triple.object.as_ref()))
+        let is = |constant: Option<TermId>, place: usize| constant.is_none_or(|constant| end(place) == Some(constant));
+        ends.iter().any(|[s, o]| is(*s, 0) && is(*o, 2))
     }
 
     /// False when the leaf may match any predicate.
@@ -43,14 +40,21 @@ impl Interest {
     }
 }
 
-fn subject(triple: &Triple) -> TermRef<'_> {
-    match &triple.subject {
+/// The three terms of a triple.
+pub(super) fn terms(triple: &Triple) -> [TermRef<'_>; 3] {
+    let subject = match &triple.subject {
         NamedOrBlankNode::NamedNode(node) => node.as_ref().into(),
         NamedOrBlankNode::BlankNode(node) => node.as_ref().into(),
-    }
+    };
+    [subject, triple.predicate.as_ref().into(), triple.object.as_ref()]
 }
 
 impl Engine {
+    /// Whether somebody reads every triple, so that asking for each is not needed.
+    pub(super) fn wants_all(&self, readings: &[usize]) -> bool {
+        readings.iter().any(|reading| self.streams[*reading].interest.is_none())
+    }
+
     /// What is read of each stream, after queries came or went.
     pub(super) fn find_interests(&mut self) {
         for stream in 0..self.streams.len() {
@@ -71,11 +75,17 @@ impl Engine {
         Some(interest)
     }
 
-    /// Whether some reading of the stream wants the triple.
-    pub(super) fn wants(&self, readings: &[usize], triple: &Triple) -> bool {
+    /// Whether some reading of the stream wants the triple with this predicate and these ends.
+    pub(super) fn wants(
+        &self,
+        readings: &[usize],
+        predicate: TermRef<'_>,
+        end: impl Fn(usize) -> Option<TermId>,
+    ) -> bool {
+        let predicate = self.dictionary.lookup(predicate);
         readings.iter().any(|reading| {
             let interest = self.streams[*reading].interest.as_ref();
-            interest.is_none_or(|interest| interest.covers(triple, &self.dictionary))
+            interest.is_none_or(|interest| interest.covers(predicate, &end))
         })
     }
 }

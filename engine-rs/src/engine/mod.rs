@@ -1,11 +1,14 @@
 //! The engine: streams, queries, static data, and the one thread of time that connects them.
 
+mod answers;
+mod asking;
 mod chain;
-mod encode_event;
 mod families;
 mod ingest;
 mod instants;
 mod interest;
+mod mapping;
+mod push;
 mod query;
 mod reading;
 mod registry;
@@ -16,7 +19,10 @@ mod stats;
 mod stream;
 mod timeline;
 mod update;
+mod validation;
 
+pub use answers::Envelope;
+pub use asking::{AskOptions, QueryForm, query_form};
 pub use ingest::{IngestReport, StreamId};
 pub use registry::QueryId;
 pub use static_data::UpdateReport;
@@ -88,6 +94,8 @@ pub struct Engine {
     events: u64,
     /// Stream terms after the last sweep.
     terms_after_sweep: usize,
+    /// Sweeps so far: ids that somebody noted before one may be gone.
+    sweeps: u64,
 }
 
 impl Engine {
@@ -103,6 +111,7 @@ impl Engine {
             chains: Vec::new(),
             events: 0,
             terms_after_sweep: 0,
+            sweeps: 0,
         }
     }
 
@@ -137,5 +146,6 @@ impl Engine {
         let held = self.timelines.iter().flat_map(Timeline::held_terms);
         self.dictionary.sweep(oldest, held);
         self.terms_after_sweep = self.dictionary.stream_terms();
+        self.sweeps += 1;
     }
 }

@@ -43,7 +43,7 @@ pub(crate) struct RunningQuery {
     pub vars: VarTable,
     pub meanings: Meanings,
     pub variables: Vec<Variable>,
-    answer: Answer,
+    pub answer: Answer,
     order: Vec<Comparator>,
     shows_once: bool,
     pub(super) r2s: RelationToStream,
@@ -86,7 +86,7 @@ impl RunningQuery {
         let seed = text_seed(&definition.text);
         let operator = if matches!(built.answer, Answer::Boolean) { R2s::Rstream } else { definition.r2s };
         Self {
-            r2s: RelationToStream::new(operator, built.visible),
+            r2s: RelationToStream::new(operator, built.visible, definition.keep_answer),
             definition,
             registration,
             nodes: built.nodes,
@@ -269,7 +269,7 @@ impl RunningQuery {
 
     /// The whole answer: by ORDER BY where there is one, by the terms otherwise, so that neither ids
     /// nor hash tables show.
-    fn whole_answer(&mut self, dictionary: &mut Dictionary) -> Rows {
+    pub(super) fn whole_answer(&mut self, dictionary: &mut Dictionary) -> Rows {
         let mut shown: Vec<(Row, Weight)> = if self.order.is_empty() {
             let rows = self.r2s.answer().iter().map(|(row, weight)| (self.r2s.shown(row), *weight));
             let mut shown: Vec<_> = rows.collect();
@@ -295,6 +295,10 @@ impl RunningQuery {
             (0..weight).for_each(|_| answer.push(row.iter().copied()));
         }
         answer
+    }
+
+    pub(super) fn keeps_answer(&self) -> bool {
+        self.r2s.keeps_answer()
     }
 
     pub(crate) fn has_unreported_rows(&self) -> bool {

@@ -4,11 +4,14 @@ use super::families::{stream_families, window_families};
 use super::query::{Registration, RunningQuery};
 use super::timeline::{Timeline, TimelineHost, TimelineKey, Workshop};
 use super::{Engine, StreamOptions};
+use crate::encode::Dictionary;
 use crate::error::EngineError;
 use crate::model::VarTable;
 use crate::parse::{ContinuousQuery, ParseOptions, StreamName, WindowClause, parse_query};
-use crate::plan::{Builder, Explained, Meanings, PlanError, PlanOptions, PlanView, WindowFamily, rename_invented};
-use crate::sink::{QueryResult, ResultQueue, envelope_json, plan_json};
+use crate::plan::{
+    Builder, BuiltQuery, Explained, Host, Meanings, PlanError, PlanOptions, PlanView, WindowFamily, rename_invented,
+};
+use crate::sink::{QueryResult, ResultQueue, plan_json};
 use crate::window::Rule;
 use oxrdf::{NamedNode, Variable};
 use std::collections::BTreeMap;
@@ -35,6 +38,10 @@ impl Registry {
 }
 
 impl Engine {
+    pub(super) fn place(&self, id: QueryId) -> Result<(usize, usize), EngineError> {
+        self.registry.place(id)
+    }
+
     /// Registers a query; from now on every event counts for it. Streams it names are declared.
     ///
     /// # Errors
@@ -56,11 +63,11 @@ impl Engine {
         let named_streams = self.named_streams(&definition)?;
         let retraction = self.options.retraction;
         let registration = Registration { options: options.clone(), retraction, named_streams };
-        let families = families_of(&mut definition, &registration);
+        let families = families_of(&mut definition, &registration.named_streams);
         let output = self.check_output(&definition)?;
         let windows = self.windows_of(&definition)?;
         let timeline = self.timeline_for(timeline_key(&definition, &windows));
-        let query = match self.build_on(timeline, definition, registration, &families) {
+        let query = match self.build_on(timeline, definition, registration, &families, &windows) {
             Ok(query) => query,
             Err(error) => {
                 self.empty_unused_timelines();
@@ -113,17 +120,6 @@ impl Engine {
             Some(reason) if results.is_empty() => Err(EngineError::QueryFailed { query: id.0, reason: reason.clone() }),
             _ => Ok(results),
         }
-    }
-
-    /// Takes the results as envelopes in JSON.
-    ///
-    /// # Errors
-    /// As [`Engine::drain`].
-    pub fn drain_json(&mut self, id: QueryId, name: &str) -> Result<Vec<Vec<u8>>, EngineError> {
-        let results = self.drain(id)?;
-        let variables = self.variables(id)?;
-        let windows = self.window_names(id)?;
-        Ok(results.iter().map(|result| envelope_json(name, &windows, &variables, result, &self.dictionary)).collect())
     }
 
     /// The registered queries, in the order of their registration.
@@ -184,7 +180,7 @@ impl Engine {
         Ok(plan_json(&self.plan_view(id)?))
     }
 
-    fn plan_view(&self, id: QueryId) -> Result<PlanView, EngineError> {
+    pub(super) fn plan_view(&self, id: QueryId) -> Result<PlanView, EngineError> {
         let (timeline, place) = self.registry.place(id)?;
         let timeline = &self.timelines[timeline];
         let query = timeline.query(place);
@@ -242,24 +238,11 @@ impl Engine {
         definition: ContinuousQuery,
         registration: Registration,
         families: &[WindowFamily],
+        windows: &[(usize, Rule)],
     ) -> Result<RunningQuery, EngineError> {
-        let windows = self.windows_of(&definition)?;
+        let options = PlanOptions { probing: self.options.probing, retraction: registration.retraction };
         let on = &mut self.timelines[timeline];
-        let windows: Vec<usize> = windows.iter().map(|(stream, rule)| on.window_of(*stream, rule)).collect();
-        let mut host = TimelineHost { timeline: on, windows: &windows };
-        let builder = Builder {
-            query: &definition,
-            families,
-            options: PlanOptions { probing: self.options.probing, retraction: registration.retraction },
-            dictionary: &mut self.dictionary,
-            host: &mut host,
-            vars: VarTable::default(),
-            meanings: Meanings::default(),
-            nodes: Vec::new(),
-            reevaluates: false,
-            expressions: 0,
-        };
-        let built = builder.build_query()?;
+        let (built, windows) = build(&definition, families, windows, on, &mut self.dictionary, options)?;
         let results = ResultQueue::new(self.options.result_rows_max);
         Ok(RunningQuery::new(definition, registration, built, windows, results))
     }
@@ -284,13 +267,13 @@ impl Engine {
 }
 
 /// Several windows under one name; those of variable streams become windows of the streams they name.
-pub(super) fn families_of(definition: &mut ContinuousQuery, registration: &Registration) -> Vec<WindowFamily> {
-    let mut families = stream_families(definition, &registration.named_streams);
+pub(super) fn families_of(definition: &mut ContinuousQuery, named_streams: &[Vec<NamedNode>]) -> Vec<WindowFamily> {
+    let mut families = stream_families(definition, named_streams);
     families.extend(window_families(definition));
     families
 }
 
-/// What the timeline of a query with these windows must be.
+/// What a query needs of a timeline.
 pub(super) fn timeline_key(definition: &ContinuousQuery, windows: &[(usize, Rule)]) -> TimelineKey {
     let mut distinct: Vec<(usize, Rule)> = Vec::new();
     for window in windows {
@@ -305,4 +288,35 @@ pub(super) fn timeline_key(definition: &ContinuousQuery, windows: &[(usize, Rule
         bounds: definition.bounds,
         semantics: definition.semantics,
     }
+}
+
+/// Makes the operators of a query, and the leaves they need on the timeline; gives, for each clause, its window there.
+pub(super) fn build(
+    definition: &ContinuousQuery,
+    families: &[WindowFamily],
+    windows: &[(usize, Rule)],
+    on: &mut Timeline,
+    dictionary: &mut Dictionary,
+    options: PlanOptions,
+) -> Result<(BuiltQuery, Vec<usize>), PlanError> {
+    let windows: Vec<usize> = windows.iter().map(|(stream, rule)| on.window_of(*stream, rule)).collect();
+    let mut host = TimelineHost { timeline: on, windows: &windows };
+    if definition.keep_windows {
+        (0..windows.len()).for_each(|clause| {
+            host.window_with_content(clause);
+        });
+    }
+    let builder = Builder {
+        query: definition,
+        families,
+        options,
+        dictionary,
+        host: &mut host,
+        vars: VarTable::default(),
+        meanings: Meanings::default(),
+        nodes: Vec::new(),
+        reevaluates: false,
+        expressions: 0,
+    };
+    Ok((builder.build_query()?, windows))
 }

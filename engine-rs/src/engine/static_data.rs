@@ -3,12 +3,13 @@
 //! Running queries follow at their next evaluation, when the version of the graphs has changed.
 
 use super::Engine;
-use super::encode_event::Encoder;
 use super::timeline::Timeline;
 use crate::error::EngineError;
 use crate::expr::compare_terms;
+use crate::intake::Encoder;
 use crate::model::EncodedTriple;
 use crate::parse::{RdfFormat, parse_rdf};
+use crate::sink::{AnswerFormat, write_graph};
 use crate::store::{Changes, GraphId};
 use oxrdf::{BlankNode, GraphName, NamedNode, NamedOrBlankNode, Term, TermRef, Triple};
 use std::cmp::Ordering;
@@ -114,6 +115,24 @@ impl Engine {
         Ok(triples.iter().filter_map(|triple| self.decode(triple)).collect())
     }
 
+    /// The triples of a graph as a document, in the order of their terms. N-Quads and TriG name the graph.
+    ///
+    /// # Errors
+    /// As [`Engine::graph_triples`], and when the format has no way to write some term.
+    pub fn graph_text(&self, graph: Option<&str>, format: RdfFormat) -> Result<Vec<u8>, EngineError> {
+        let triples = self.graph_triples(graph)?;
+        let names_graph = matches!(format, RdfFormat::NQuads | RdfFormat::TriG);
+        let name = match graph.filter(|_| names_graph) {
+            None => GraphName::DefaultGraph,
+            Some(name) => match name.strip_prefix("_:").map(BlankNode::new) {
+                Some(Ok(node)) => node.into(),
+                _ => named_node(name)?.into(),
+            },
+        };
+        let quads = triples.into_iter().map(|triple| triple.in_graph(name.clone()));
+        write_graph(AnswerFormat::Rdf(format), quads)
+    }
+
     /// When much static data has gone, lets go of the terms that only it had.
     pub(super) fn release_static_terms(&mut self) {
         if self.graphs.release_is_due() {
@@ -145,7 +164,7 @@ impl Engine {
         orders.fold(Ordering::Equal, Ordering::then)
     }
 
-    fn decode(&self, [s, p, o]: &EncodedTriple) -> Option<Triple> {
+    pub(super) fn decode(&self, [s, p, o]: &EncodedTriple) -> Option<Triple> {
         let subject: NamedOrBlankNode = match self.dictionary.term(*s) {
             Term::NamedNode(node) => node.into(),
             Term::BlankNode(node) => node.into(),

@@ -1,6 +1,7 @@
 //! Streams: their clocks, and the order into which disorder within the lateness is put.
 
 use super::interest::Interest;
+use crate::intake::RowMapping;
 use crate::time::{Span, Timestamp};
 use crate::window::Element;
 use oxrdf::NamedNode;
@@ -31,10 +32,19 @@ pub(crate) struct Stream {
     /// Within the lateness: waiting to be put in order.
     pub(super) waiting: BTreeMap<(Timestamp, u64), Element>,
     pub counts: StreamCounts,
+    /// How rows of columns become triples.
+    pub mapping: Option<StreamMapping>,
     /// The timelines that read the stream.
     pub readers: Vec<usize>,
     /// What they read of it; `None`: everything.
     pub interest: Option<Interest>,
+}
+
+/// A row mapping of a stream. What it was made of is its text and the name of the column with the times.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct StreamMapping {
+    pub mapping: RowMapping,
+    pub time_column: String,
 }
 
 /// What came through a stream.
@@ -56,6 +66,7 @@ impl Stream {
             idle: false,
             waiting: BTreeMap::new(),
             counts: StreamCounts::default(),
+            mapping: None,
             readers: Vec::new(),
             interest: None,
         }

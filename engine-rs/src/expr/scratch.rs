@@ -37,6 +37,11 @@ impl Scratch {
         Self { seed, ..Self::default() }
     }
 
+    /// From now on values belong to another row of data.
+    pub(crate) fn reseed(&mut self, seed: u64) {
+        self.seed = seed;
+    }
+
     /// The bits of a call: the same for the same solution.
     pub(super) fn draw(&self, site: CallSite, solution: &[TermId], dictionary: &Dictionary) -> Drawn {
         let mut digest = Sha256::new();

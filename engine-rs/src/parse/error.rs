@@ -121,7 +121,7 @@ pub(super) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a s
 }
 
 /// `did you mean A or B?`
-pub(super) fn suggestion<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
+pub(crate) fn suggestion<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let near = nearest(name, candidates);
     (!near.is_empty()).then(|| format!("did you mean {}?", list(&near)))
 }

@@ -23,10 +23,13 @@ mod diagnose;
 mod duration;
 mod error;
 mod extension;
+mod json_ld;
 mod limits;
 mod locate;
+mod mapping;
 mod meaning;
 mod names;
+mod plain;
 mod query;
 mod rdf;
 mod rewrite;
@@ -37,10 +40,13 @@ mod window;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use error::suggestion;
 pub use error::{ParseError, Position};
 pub use extension::AGGREGATE_PREFIX;
 pub(crate) use locate::position_of_mention;
+pub(crate) use mapping::parse_mapping;
 pub(crate) use names::{BARE_NAMES, declared_prefixes};
+pub(crate) use plain::{PlainQuery, parse_plain};
 pub use query::{
     Bounds, ContentSemantics, ContinuousQuery, DefaultGraph, Dialect, ParseOptions, R2s, Report, StreamName, Tick,
     WindowClause, WindowKind, parse_query,

@@ -36,6 +36,10 @@ pub struct ParseOptions {
     /// A stream and a window, such as `<http://example.org/s> [RANGE 10s STEP 5s]`: what stands outside WINDOW, STREAM
     /// and GRAPH reads this window and no static data. `[RANGE 10s]` alone is tumbling, in every dialect.
     pub default_graph: Option<String>,
+    /// Whether the whole answer is kept, so that it can be read at any time. RSTREAM and ASK keep theirs anyway.
+    pub keep_answer: bool,
+    /// Whether the triples in the query's windows are kept, so that they can be asked about.
+    pub keep_windows: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -161,6 +165,8 @@ pub struct ContinuousQuery {
     /// over the declared windows, which those do not.
     pub window_variables: Vec<Variable>,
     pub default_graph: DefaultGraph,
+    pub keep_answer: bool,
+    pub keep_windows: bool,
     pub query: spargebra::Query,
     /// As the user wrote it.
     pub text: String,
@@ -191,9 +197,7 @@ pub fn parse_query(text: &str, options: &ParseOptions) -> Result<ContinuousQuery
         Some(window) => default_window(window, options, &mut clauses)?,
         None => clauses.default_graph(),
     };
-    if text.starts_with(BYTE_ORDER_MARK) {
-        clauses.edits.blank(text, 0, BYTE_ORDER_MARK.len_utf8());
-    }
+    blank_mark(text, &mut clauses);
     calls::check_aggregates(text, &tokens)?;
     let percentiles = extension::rewrite(text, &tokens, &mut clauses.edits)?;
     let parser = sparql_parser(options, percentiles)?;
@@ -205,7 +209,13 @@ pub fn parse_query(text: &str, options: &ParseOptions) -> Result<ContinuousQuery
     Ok(assemble(text, options, clauses, default_graph, query))
 }
 
-fn sparql_parser(options: &ParseOptions, percentiles: Vec<NamedNode>) -> Result<SparqlParser, ParseError> {
+pub(super) fn blank_mark(text: &str, clauses: &mut Clauses) {
+    if text.starts_with(BYTE_ORDER_MARK) {
+        clauses.edits.blank(text, 0, BYTE_ORDER_MARK.len_utf8());
+    }
+}
+
+pub(super) fn sparql_parser(options: &ParseOptions, percentiles: Vec<NamedNode>) -> Result<SparqlParser, ParseError> {
     let aggregates = extension::aggregates().chain(percentiles);
     let parser = aggregates.fold(SparqlParser::new(), SparqlParser::with_custom_aggregate_function);
     match &options.base_iri {
@@ -286,6 +296,8 @@ fn assemble(
         windows: found.windows,
         window_variables: found.window_variables,
         default_graph,
+        keep_answer: options.keep_answer,
+        keep_windows: options.keep_windows,
         query,
         text: text.to_owned(),
     }

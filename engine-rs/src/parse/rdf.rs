@@ -1,6 +1,6 @@
 //! RDF text → quads.
 //!
-//! In: bytes in one of four formats. Out: all quads in the order of the text, or the first fault with its place.
+//! In: bytes in one of five formats. Out: all quads in the order of the text, or the first fault with its place.
 //! What stays true: nesting is bounded before the parser runs, so no triple term is too deep to be walked or dropped.
 //! Linear in the bytes.
 
@@ -8,8 +8,9 @@ use oxrdf::{GraphName, Quad};
 use oxttl::{NQuadsParser, NTriplesParser, TriGParser, TurtleParser, TurtleSyntaxError};
 
 use super::error::Position;
+use super::json_ld;
 
-const MAX_DEPTH: usize = 128;
+pub(super) const MAX_DEPTH: usize = 128;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum RdfFormat {
@@ -17,6 +18,20 @@ pub enum RdfFormat {
     NQuads,
     Turtle,
     TriG,
+    JsonLd,
+}
+
+impl RdfFormat {
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NTriples => "ntriples",
+            Self::NQuads => "nquads",
+            Self::Turtle => "turtle",
+            Self::TriG => "trig",
+            Self::JsonLd => "jsonld",
+        }
+    }
 }
 
 /// A refused RDF text.
@@ -31,6 +46,13 @@ pub enum RdfError {
     Depth { position: Position },
     #[error("the base '{base}' is not an absolute IRI")]
     Base { base: String },
+    /// JSON that is well formed, and no JSON-LD.
+    #[error("{message}")]
+    JsonLd { message: String },
+    #[error("{message} (hint: write the context into the document; nothing is fetched)")]
+    RemoteContext { message: String },
+    #[error("the contexts would take too much work: {message} (hint: use fewer and smaller contexts)")]
+    Contexts { message: String },
 }
 
 impl RdfError {
@@ -38,10 +60,23 @@ impl RdfError {
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
-            Self::Syntax { .. } => "rdf.syntax",
+            Self::Syntax { .. } | Self::JsonLd { .. } => "rdf.syntax",
+            Self::RemoteContext { .. } => "rdf.remote_context",
+            Self::Contexts { .. } => "limit.contexts",
             Self::Encoding { .. } => "rdf.encoding",
             Self::Depth { .. } => "limit.depth",
             Self::Base { .. } => "iri.invalid",
+        }
+    }
+
+    /// The same fault at the place where the text stands in a larger one.
+    #[must_use]
+    pub(crate) fn moved_to(self, position: Position) -> Self {
+        match self {
+            Self::Syntax { message, .. } => Self::Syntax { message, position },
+            Self::Encoding { .. } => Self::Encoding { position },
+            Self::Depth { .. } => Self::Depth { position },
+            other => other,
         }
     }
 
@@ -49,15 +84,18 @@ impl RdfError {
     pub fn position(&self) -> Option<Position> {
         match self {
             Self::Syntax { position, .. } | Self::Encoding { position } | Self::Depth { position } => Some(*position),
-            Self::Base { .. } => None,
+            _ => None,
         }
     }
 }
 
-/// Parses a whole text. `base` resolves relative IRIs and matters to Turtle and TriG only.
+/// Parses a whole text. `base` resolves relative IRIs and does not matter to N-Triples and N-Quads.
 pub fn parse_rdf(bytes: &[u8], format: RdfFormat, base: Option<&str>) -> Result<Vec<Quad>, RdfError> {
     let text = decode(bytes)?;
-    check_depth(text)?;
+    match format {
+        RdfFormat::JsonLd => json_ld::check_depth(text)?,
+        _ => check_depth(text)?,
+    }
     match format {
         RdfFormat::NTriples => collect(NTriplesParser::new().for_slice(text).map(|t| t.map(in_default_graph))),
         RdfFormat::NQuads => collect(NQuadsParser::new().for_slice(text)),
@@ -77,6 +115,7 @@ pub fn parse_rdf(bytes: &[u8], format: RdfFormat, base: Option<&str>) -> Result<
             };
             collect(parser.for_slice(text))
         }
+        RdfFormat::JsonLd => json_ld::parse(text, base),
     }
 }
 
@@ -90,15 +129,21 @@ fn collect(quads: impl Iterator<Item = Result<Quad, TurtleSyntaxError>>) -> Resu
 
 fn syntax(error: &TurtleSyntaxError) -> RdfError {
     let start = error.location().start;
-    let one_based = |n: u64| u32::try_from(n + 1).unwrap_or(u32::MAX);
-    let position = Position { line: one_based(start.line), column: one_based(start.column) };
-    let message = error.message();
-    let mut chars = message.chars();
-    let lower = chars.next().map(|c| c.to_lowercase().chain(chars).collect()).unwrap_or_default();
-    RdfError::Syntax { message: lower, position }
+    RdfError::Syntax { message: lower_first(error.message()), position: one_based(start.line, start.column) }
 }
 
-fn bad_base(base: &str) -> RdfError {
+/// The parsers count from 0, people from 1.
+pub(super) fn one_based(line: u64, column: u64) -> Position {
+    let number = |n: u64| u32::try_from(n + 1).unwrap_or(u32::MAX);
+    Position { line: number(line), column: number(column) }
+}
+
+pub(super) fn lower_first(message: &str) -> String {
+    let mut chars = message.chars();
+    chars.next().map(|c| c.to_lowercase().chain(chars).collect()).unwrap_or_default()
+}
+
+pub(super) fn bad_base(base: &str) -> RdfError {
     RdfError::Base { base: base.to_owned() }
 }
 

@@ -115,7 +115,7 @@ impl<H: Host> Builder<'_, H> {
         let shown = self.shown_variables(&top.answer);
         // A produced graph is a set: it must be told when the last solution that makes a triple goes.
         let makes_graph = matches!(top.answer, Answer::Graph(_));
-        let only_comes = self.query.r2s == R2s::Istream && !makes_graph;
+        let only_comes = self.query.r2s == R2s::Istream && !self.query.keep_answer && !makes_graph;
         let retracts = !(only_comes && is_plain(&plan) && hides_nothing(&plan, &shown));
         let root = self.build(&plan, retracts)?;
         let schema = self.nodes[root].schema.clone();

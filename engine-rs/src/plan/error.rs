@@ -18,6 +18,9 @@ pub enum PlanError {
     Unsupported { what: String },
     #[error("{what} over a bag window is not supported")]
     NeedsSet { what: String },
+    /// A mapping of rows to triples has no data to ask.
+    #[error("{what} is not possible")]
+    Mapping { what: String },
     #[error(transparent)]
     Expression(#[from] CompileError),
     /// Any of the others, with the place in the text of what it names.
@@ -77,6 +80,9 @@ impl PlanError {
             Self::NoStream { .. } => "load the data that names the streams before the query is registered",
             Self::Unsupported { what } => unsupported_hint(what),
             Self::NeedsSet { .. } => "register the query with set semantics",
+            Self::Mapping { .. } => {
+                "a mapping turns one row into triples: write BIND, FILTER and VALUES over the columns in one group"
+            }
             Self::Expression(error) => expression_hint(error),
             Self::At { error, .. } => error.hint(),
         }
@@ -90,6 +96,7 @@ impl PlanError {
             Self::NoStream { .. } => "plan.no_stream",
             Self::Unsupported { .. } => "plan.unsupported",
             Self::NeedsSet { .. } => "plan.needs_set",
+            Self::Mapping { .. } => "mapping.unsupported",
             Self::Expression(error) => error.code(),
             Self::At { error, .. } => error.code(),
         }

@@ -11,7 +11,7 @@ use crate::join::{BufferSource, JoinNode, RetractionMode};
 use crate::leaf::Leaf;
 use crate::model::{VarId, VarTable};
 use crate::parse::{
-    ContentSemantics, ContinuousQuery, Position, R2s, Report, StreamName, Tick, WindowClause, WindowKind,
+    Bounds, ContentSemantics, ContinuousQuery, Position, R2s, Report, StreamName, Tick, WindowClause, WindowKind,
 };
 use crate::time::Span;
 use oxrdf::Variable;
@@ -90,11 +90,15 @@ pub(crate) struct PlanView {
 pub(crate) struct QueryView {
     pub dialect: String,
     pub form: &'static str,
+    /// As they are spelled in the query.
     pub variables: Vec<String>,
+    /// As they are in results, without their marks.
+    pub names: Vec<String>,
     pub r2s: &'static str,
     pub report: Vec<String>,
     pub tick: &'static str,
     pub semantics: &'static str,
+    pub bounds: &'static str,
     pub output: Option<String>,
 }
 
@@ -104,6 +108,9 @@ pub(crate) struct WindowView {
     pub kind: &'static str,
     /// What could stand in the brackets of the clause.
     pub text: String,
+    /// How long it is and how often it moves, for windows by time.
+    pub range_ms: Option<i64>,
+    pub step_ms: Option<i64>,
     pub position: Position,
 }
 
@@ -169,7 +176,7 @@ impl Explained<'_> {
     }
 
     fn query(&self, spelling: &Spelling<'_>) -> QueryView {
-        let ContinuousQuery { dialect, query, r2s, report, tick, semantics, .. } = self.definition;
+        let ContinuousQuery { dialect, query, r2s, report, tick, semantics, bounds, .. } = self.definition;
         QueryView {
             dialect: dialect.to_string(),
             form: match query {
@@ -179,6 +186,7 @@ impl Explained<'_> {
                 Query::Ask { .. } => "ASK",
             },
             variables: self.variables.iter().map(|variable| spelling.variable(variable)).collect(),
+            names: self.variables.iter().map(|variable| variable.as_str().to_owned()).collect(),
             r2s: match r2s {
                 R2s::Rstream => "RSTREAM",
                 R2s::Istream => "ISTREAM",
@@ -193,6 +201,10 @@ impl Explained<'_> {
             semantics: match semantics {
                 ContentSemantics::Set => "set",
                 ContentSemantics::Bag => "bag",
+            },
+            bounds: match bounds {
+                Bounds::ClosedOpen => "[)",
+                Bounds::OpenClosed => "(]",
             },
             output: self.output.map(str::to_owned),
         }
@@ -287,7 +299,18 @@ fn window(clause: &WindowClause, spelling: &Spelling<'_>) -> WindowView {
         text = format!("{text} @ {}", spelling.iri(predicate));
     }
     let name = Name { iri: clause.name.as_str().to_owned(), short: spelling.iri(&clause.name) };
-    WindowView { name, stream, kind, text: format!("[{text}]"), position: clause.position }
+    let (range, step) = extent(&clause.kind);
+    let [range_ms, step_ms] = [range, step].map(|span| span.map(Span::as_millis));
+    WindowView { name, stream, kind, text: format!("[{text}]"), range_ms, step_ms, position: clause.position }
+}
+
+fn extent(kind: &WindowKind) -> (Option<Span>, Option<Span>) {
+    match kind {
+        WindowKind::Step { width, slide } => (Some(*width), Some(*slide)),
+        WindowKind::Sliding { width } => (Some(*width), None),
+        WindowKind::Past { from, slide, .. } => (Some(*from), Some(*slide)),
+        _ => (None, None),
+    }
 }
 
 fn kind_text(kind: &WindowKind) -> (&'static str, String) {

@@ -5,7 +5,7 @@
 //! expression needs beyond its mapping; `scope.rs` and `exists.rs` answer questions about variables
 //! and EXISTS; `rename.rs` gives what the parser invents stable names; `build.rs` and `build_join.rs` make the
 //! operators. `explain.rs` gathers what there is to say of them, in the words of `wording.rs` and `spelling.rs`, and
-//! `explain_text.rs` prints it.
+//! `explain_text.rs` prints it; `warnings.rs` says what a user may want to know before.
 
 mod build;
 mod build_join;
@@ -13,6 +13,7 @@ mod error;
 mod exists;
 mod explain;
 mod explain_text;
+mod graph_names;
 mod help;
 mod logical;
 mod modifiers;
@@ -23,14 +24,17 @@ mod scope;
 mod spelling;
 mod streams;
 mod translate;
+mod warnings;
 mod wording;
 
 pub(crate) use build::{Builder, BuiltQuery, Host, NodeKind, PlanNode};
 pub use build::{PlanOptions, Retraction};
 pub use error::PlanError;
 pub(crate) use explain::{BufferView, Explained, Mode, NodeView, PlanView, QueryView, SourceView, WindowView};
+pub(crate) use graph_names::graph_names;
 pub(crate) use logical::WindowFamily;
 pub(crate) use modifiers::Answer;
 pub(crate) use rename::rename_invented;
 pub(crate) use spelling::Meanings;
 pub(crate) use streams::streams_of;
+pub(crate) use warnings::{Warning, warnings};

@@ -2,7 +2,7 @@
 //!
 //! RSTREAM keeps the answer and gives it whole; ISTREAM and DSTREAM give what came and what went
 //! since the last report, as bag differences; `changes` gives both. Deltas of instants that are
-//! not reported add up until one is. Rows are compared by what is shown of them.
+//! not reported add up until one is. Where the answer is to be read at any time, the others keep it too. Rows are compared by what is shown of them.
 
 use crate::codec::{Decoded, Reader, Writer};
 use crate::model::{Batch, Row, RowMap, TermId, Weight, count_row};
@@ -12,23 +12,27 @@ use crate::parse::R2s;
 pub(crate) struct RelationToStream {
     operator: R2s,
     visible: Vec<Option<usize>>,
-    /// RSTREAM: the answer as it is now, with the hidden columns its order needs.
+    keeps_answer: bool,
+    /// Where it is kept: the answer as it is now, with the hidden columns its order needs.
     answer: RowMap<Weight>,
     /// The others: what has changed since the last report.
     pending: Batch,
 }
 
 impl RelationToStream {
-    pub(crate) fn new(operator: R2s, visible: Vec<Option<usize>>) -> Self {
+    pub(crate) fn new(operator: R2s, visible: Vec<Option<usize>>, keeps_answer: bool) -> Self {
         let pending = Batch::new(visible.len());
-        Self { operator, visible, answer: RowMap::default(), pending }
+        let keeps_answer = keeps_answer || operator == R2s::Rstream;
+        Self { operator, visible, keeps_answer, answer: RowMap::default(), pending }
     }
 
     pub(crate) fn absorb(&mut self, deltas: &Batch) {
-        if self.operator == R2s::Rstream {
+        if self.keeps_answer {
             for (row, weight) in deltas.iter() {
                 count_row(&mut self.answer, row, weight);
             }
+        }
+        if self.operator == R2s::Rstream {
             return;
         }
         for (row, weight) in deltas.iter() {
@@ -37,7 +41,11 @@ impl RelationToStream {
         }
     }
 
-    /// The answer as it is, with hidden columns: what RSTREAM reports.
+    pub(crate) fn keeps_answer(&self) -> bool {
+        self.keeps_answer
+    }
+
+    /// The answer as it is, with hidden columns: what RSTREAM reports. Empty where it is not kept.
     pub(crate) fn answer(&self) -> &RowMap<Weight> {
         &self.answer
     }

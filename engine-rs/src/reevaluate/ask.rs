@@ -1,13 +1,17 @@
-//! One question about the static graphs, for WHERE of an update.
+//! One question: about the static graphs, for WHERE of an update; or a whole query, also about windows.
 
-use super::dataset::View;
+use super::dataset::{InternalTerm, NamedSets, View};
+use crate::aggregate::register_custom_aggregates;
 use crate::encode::Dictionary;
-use crate::store::StaticGraphs;
+use crate::parse::PlainQuery;
+use crate::store::{StaticGraphs, TripleSet};
 use oxiri::Iri;
-use oxrdf::{Term, Variable};
+use oxrdf::{NamedNode, Term, Triple, Variable};
 use spareval::{QueryEvaluationError, QueryEvaluator, QueryResults};
 use spargebra::Query;
 use spargebra::algebra::{GraphPattern, QueryDataset};
+use std::collections::HashSet;
+use std::sync::Arc;
 
 /// The terms of a solution, in the order of the variables asked for.
 pub(crate) type Solution = Vec<Option<Term>>;
@@ -30,9 +34,70 @@ pub(crate) fn ask_static(
     let pattern = GraphPattern::Project { inner: Box::new(pattern.clone()), variables: variables.to_vec() };
     let query = Query::Select { dataset: using.cloned(), pattern, base_iri: base_iri.cloned() };
     let evaluator = QueryEvaluator::new();
-    let named: Vec<_> = graphs.named().iter().map(|(name, graph)| (*name, graph)).collect();
+    let named: Vec<_> = graphs.named().iter().map(|(name, graph)| NamedSets::new(*name, graph)).collect();
     let view = View { dictionary, default: &[graphs.default_graph()], named: &named, windows: &[] };
     let QueryResults::Solutions(solutions) = evaluator.prepare(&query).execute(view)? else { return Ok(Vec::new()) };
     let terms = |solution: spareval::QuerySolution| variables.iter().map(|v| solution.get(v).cloned()).collect();
     solutions.map(|solution| solution.map(terms)).collect()
+}
+
+/// The content of a window under a name.
+pub(crate) struct ReadableWindow<'a> {
+    pub name: NamedNode,
+    pub content: &'a TripleSet,
+    /// Whether `GRAPH ?g` comes upon it, or its name alone.
+    pub is_listed: bool,
+}
+
+/// What a query that is asked once has found.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Found {
+    Solutions { variables: Vec<Variable>, rows: Vec<Solution> },
+    Boolean(bool),
+    Graph(Vec<Triple>),
+}
+
+/// Asks a whole query once, over the static graphs and these windows. Windows of one name are one graph, the union of
+/// their contents.
+pub(crate) fn ask_once(
+    asked: &PlainQuery,
+    graphs: &StaticGraphs,
+    windows: &[ReadableWindow<'_>],
+    dictionary: &Dictionary,
+) -> Result<Found, QueryEvaluationError> {
+    let mut listed: Vec<_> = graphs.named().iter().map(|(name, graph)| NamedSets::new(*name, graph)).collect();
+    let mut unlisted = Vec::new();
+    for window in windows {
+        let term = Term::from(window.name.clone());
+        let name =
+            dictionary.lookup(term.as_ref()).map_or_else(|| InternalTerm::Made(Arc::new(term)), InternalTerm::Id);
+        let sets = if window.is_listed { &mut listed } else { &mut unlisted };
+        match sets.iter_mut().find(|sets| sets.name == name) {
+            Some(known) => known.parts.push(window.content),
+            None => sets.push(NamedSets { name, parts: vec![window.content] }),
+        }
+    }
+    let view = View { dictionary, default: &[graphs.default_graph()], named: &listed, windows: &unlisted };
+    let evaluator = register_custom_aggregates(QueryEvaluator::new(), &asked.aggregates);
+    match evaluator.prepare(&asked.query).execute(view)? {
+        QueryResults::Boolean(value) => Ok(Found::Boolean(value)),
+        QueryResults::Solutions(solutions) => {
+            let variables = solutions.variables().to_vec();
+            let terms = |solution: spareval::QuerySolution| solution.values().to_vec();
+            let rows = solutions.map(|solution| solution.map(terms)).collect::<Result<_, _>>()?;
+            Ok(Found::Solutions { variables, rows })
+        }
+        QueryResults::Graph(triples) => {
+            // A graph is a set, and the evaluator gives a triple once for each solution.
+            let mut seen = HashSet::new();
+            let mut graph = Vec::new();
+            for triple in triples {
+                let triple = triple?;
+                if seen.insert(triple.clone()) {
+                    graph.push(triple);
+                }
+            }
+            Ok(Found::Graph(graph))
+        }
+    }
 }

@@ -1,7 +1,8 @@
 //! Windows and static graphs as a dataset on our ids.
 //!
 //! A window is a named graph that only `GRAPH <window>` reaches: `GRAPH ?g` ranges over static
-//! graphs alone. Terms an expression makes are not interned: they live beside the ids until the
+//! graphs alone, unless the caller says otherwise. A graph may have several parts, of which it is the union. Terms an
+//! expression makes are not interned: they live beside the ids until the
 //! results are read.
 
 use crate::encode::Dictionary;
@@ -19,6 +20,19 @@ pub(super) enum InternalTerm {
     Made(Arc<Term>),
 }
 
+/// A graph by its name: the union of its parts.
+#[derive(Clone, Debug)]
+pub(super) struct NamedSets<'a> {
+    pub name: InternalTerm,
+    pub parts: Vec<&'a TripleSet>,
+}
+
+impl<'a> NamedSets<'a> {
+    pub(super) fn new(name: TermId, set: &'a TripleSet) -> Self {
+        Self { name: InternalTerm::Id(name), parts: vec![set] }
+    }
+}
+
 /// What a pattern is evaluated over.
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
@@ -26,14 +40,14 @@ pub(super) struct View<'a> {
     /// The default graph is the union of these.
     pub default: &'a [&'a TripleSet],
     /// The graphs `GRAPH ?g` ranges over.
-    pub named: &'a [(TermId, &'a TripleSet)],
+    pub named: &'a [NamedSets<'a>],
     /// Graphs only their own names reach.
-    pub windows: &'a [(TermId, &'a TripleSet)],
+    pub windows: &'a [NamedSets<'a>],
 }
 
 impl<'a> View<'a> {
-    fn graph(&self, name: TermId) -> Option<&'a TripleSet> {
-        self.windows.iter().chain(self.named).find(|(known, _)| *known == name).map(|(_, triples)| *triples)
+    fn graph(&self, name: &InternalTerm) -> Option<&'a NamedSets<'a>> {
+        self.windows.iter().chain(self.named).find(|graph| graph.name == *name)
     }
 }
 
@@ -56,13 +70,12 @@ impl<'a> QueryableDataset<'a> for View<'a> {
         object: Option<&InternalTerm>,
         graph_name: Option<Option<&InternalTerm>>,
     ) -> impl Iterator<Item = Result<InternalQuad<InternalTerm>, Infallible>> + use<'a> {
-        let graphs: Vec<(Option<TermId>, &'a TripleSet)> = match graph_name {
-            None => self.named.iter().map(|(name, set)| (Some(*name), *set)).collect(),
-            Some(None) => self.default.iter().map(|set| (None, *set)).collect(),
-            Some(Some(InternalTerm::Id(name))) => self.graph(*name).map(|set| (Some(*name), set)).into_iter().collect(),
-            Some(Some(InternalTerm::Made(_))) => Vec::new(),
+        let whole = |graph: &'a NamedSets<'a>| (Some(graph.name.clone()), graph.parts.as_slice());
+        let graphs: Vec<(Option<InternalTerm>, &'a [&'a TripleSet])> = match graph_name {
+            None => self.named.iter().map(whole).collect(),
+            Some(None) => vec![(None, self.default)],
+            Some(Some(name)) => self.graph(name).map(whole).into_iter().collect(),
         };
-        let merged: &'a [&'a TripleSet] = if graph_name == Some(None) { self.default } else { &[] };
         let pattern = (id(subject), id(predicate), id(object));
         let matches = match pattern {
             (Ok(s), Ok(p), Ok(o)) => Some((s, p, o)),
@@ -70,21 +83,23 @@ impl<'a> QueryableDataset<'a> for View<'a> {
         };
         matches.into_iter().flat_map(move |(s, p, o)| {
             let graphs = graphs.clone();
-            graphs.into_iter().enumerate().flat_map(move |(number, (name, set))| {
-                // A triple that several parts of the default graph have is there once.
-                let earlier = &merged[..number.min(merged.len())];
-                let first = move |triple: &EncodedTriple| !earlier.iter().any(|other| other.contains(triple));
-                set.matching(s, p, o).filter(first).map(move |triple| Ok(quad(triple, name)))
+            graphs.into_iter().flat_map(move |(name, parts)| {
+                parts.iter().enumerate().flat_map(move |(number, set)| {
+                    // A triple that several parts of a graph have is there once.
+                    let (name, earlier) = (name.clone(), &parts[..number]);
+                    let first = move |triple: &EncodedTriple| !earlier.iter().any(|other| other.contains(triple));
+                    set.matching(s, p, o).filter(first).map(move |triple| Ok(quad(triple, name.clone())))
+                })
             })
         })
     }
 
     fn internal_named_graphs(&self) -> impl Iterator<Item = Result<InternalTerm, Infallible>> + use<'a> {
-        self.named.iter().map(|(name, _)| Ok(InternalTerm::Id(*name)))
+        self.named.iter().map(|graph| Ok(graph.name.clone()))
     }
 
     fn contains_internal_graph_name(&self, name: &InternalTerm) -> Result<bool, Infallible> {
-        Ok(matches!(name, InternalTerm::Id(id) if self.graph(*id).is_some()))
+        Ok(self.graph(name).is_some())
     }
 
     fn internalize_term(&self, term: Term) -> Result<InternalTerm, Infallible> {
@@ -102,11 +117,11 @@ impl<'a> QueryableDataset<'a> for View<'a> {
     }
 }
 
-fn quad([s, p, o]: [TermId; 3], name: Option<TermId>) -> InternalQuad<InternalTerm> {
+fn quad([s, p, o]: [TermId; 3], name: Option<InternalTerm>) -> InternalQuad<InternalTerm> {
     InternalQuad {
         subject: InternalTerm::Id(s),
         predicate: InternalTerm::Id(p),
         object: InternalTerm::Id(o),
-        graph_name: name.map(InternalTerm::Id),
+        graph_name: name,
     }
 }

@@ -6,5 +6,5 @@ mod ask;
 mod dataset;
 mod operator;
 
-pub(crate) use ask::{Solution, Where, ask_static};
+pub(crate) use ask::{Found, ReadableWindow, Solution, Where, ask_once, ask_static};
 pub(crate) use operator::{Question, Reevaluated, Source, Sources};

@@ -1,6 +1,6 @@
 //! Operators that ask spareval: over windows at every instant, over static graphs when they change.
 
-use super::dataset::View;
+use super::dataset::{NamedSets, View};
 use crate::aggregate::register_custom_aggregates;
 use crate::codec::{Decoded, Reader, Writer};
 use crate::encode::Dictionary;
@@ -95,8 +95,10 @@ impl Question {
             None => graphs.named().iter().map(|(name, set)| (*name, set)).collect(),
             Some(names) => names.iter().filter_map(|name| Some((*name, graphs.named().get(name)?))).collect(),
         };
-        let windows: Vec<_> = self.sources.windows.iter().map(|(name, window)| (*name, content(*window))).collect();
-        let view = View { dictionary, default: &default, named: &named, windows: &windows };
+        let windows = self.sources.windows.iter().map(|(name, window)| NamedSets::new(*name, content(*window)));
+        let (graphs, windows): (Vec<_>, Vec<_>) =
+            (named.iter().map(|(name, set)| NamedSets::new(*name, set)).collect(), windows.collect());
+        let view = View { dictionary, default: &default, named: &graphs, windows: &windows };
         let Some(variable) = &self.each_graph else { return self.asked(view) };
         let in_graph = |(name, graph): &(TermId, &TripleSet)| {
             let (name, default) = (dictionary.term(*name), [*graph]);

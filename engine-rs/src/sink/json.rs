@@ -1,93 +1,107 @@
 //! Results as bytes: SPARQL 1.1 Results JSON inside the envelope, N-Triples for graphs.
 
+use super::json_text::push_string;
 use super::queue::{Answered, QueryResult, Rows};
+use super::term_json::push_bindings;
 use crate::encode::Dictionary;
 use crate::parse::R2s;
 use crate::time::Timestamp;
-use oxrdf::{NamedNode, Term, TermRef, Variable};
-use sparesults::{QueryResultsFormat, QueryResultsSerializer};
+use crate::window::WindowBounds;
+use oxrdf::{NamedNode, Variable};
 use std::fmt::Write;
 
-/// One report as a JSON object: where and when, and the untouched standard format inside.
-#[must_use]
-pub fn envelope_json(
-    query: &str,
-    windows: &[NamedNode],
-    variables: &[Variable],
-    result: &QueryResult,
-    dictionary: &Dictionary,
-) -> Vec<u8> {
-    let mut text = String::from("{\"query\":");
-    push_string(&mut text, query);
-    let _ = write!(text, ",\"seq\":{},\"t\":{},\"windows\":[", result.seq, result.at);
-    for (i, (name, window)) in windows.iter().zip(&result.windows).enumerate() {
-        text.push_str(if i > 0 { ",{\"name\":" } else { "{\"name\":" });
-        push_string(&mut text, name.as_str());
-        let open = if window.open == Timestamp::MIN { "null".to_owned() } else { window.open.to_string() };
-        let _ = write!(text, ",\"open\":{open},\"close\":{}}}", window.close);
-    }
-    let _ = write!(text, "],\"r2s\":\"{}\",\"type\":", r2s_name(result.r2s));
-    let mut bytes = text.into_bytes();
-    push_answer(&mut bytes, variables, result, dictionary);
-    bytes.push(b'}');
-    bytes
+/// What the envelopes of one query have in common.
+#[derive(Clone, Copy, Debug)]
+pub struct Sender<'a> {
+    /// The name of the query.
+    pub query: &'a str,
+    /// Which registration of that name it is; with it, every envelope has a token `incarnation:seq`.
+    pub incarnation: Option<&'a str>,
+    pub windows: &'a [NamedNode],
+    pub variables: &'a [Variable],
 }
 
-fn push_answer(bytes: &mut Vec<u8>, variables: &[Variable], result: &QueryResult, dictionary: &Dictionary) {
+/// One report as a JSON object: from whom, where and when, and the untouched standard format inside.
+#[must_use]
+pub fn envelope_json(sender: &Sender<'_>, result: &QueryResult, dictionary: &Dictionary) -> Vec<u8> {
+    let mut text = String::with_capacity(256 + 128 * result.n_rows() * sender.variables.len().max(1));
+    text.push_str("{\"query\":");
+    push_string(&mut text, sender.query);
+    if let Some(incarnation) = sender.incarnation {
+        text.push_str(",\"incarnation\":");
+        push_string(&mut text, incarnation);
+    }
+    let _ = write!(text, ",\"seq\":{}", result.seq);
+    if let Some(incarnation) = sender.incarnation {
+        text.push_str(",\"token\":");
+        push_string(&mut text, &format!("{incarnation}:{}", result.seq));
+    }
+    let _ = write!(text, ",\"t\":{},\"windows\":[", result.at);
+    for (number, (name, bounds)) in sender.windows.iter().zip(&result.windows).enumerate() {
+        if number > 0 {
+            text.push(',');
+        }
+        push_window(&mut text, name, *bounds);
+    }
+    let _ = write!(text, "],\"r2s\":\"{}\",\"type\":", r2s_name(result.r2s));
+    push_answer(&mut text, sender.variables, result, dictionary);
+    text.push('}');
+    text.into_bytes()
+}
+
+fn push_window(text: &mut String, name: &NamedNode, bounds: WindowBounds) {
+    text.push_str("{\"name\":");
+    push_string(text, name.as_str());
+    for (key, at, unbounded) in [("open", bounds.open, Timestamp::MIN), ("close", bounds.close, Timestamp::MAX)] {
+        let _ = match at == unbounded {
+            true => write!(text, ",\"{key}\":null"),
+            false => write!(text, ",\"{key}\":{at}"),
+        };
+    }
+    text.push('}');
+}
+
+fn push_answer(text: &mut String, variables: &[Variable], result: &QueryResult, dictionary: &Dictionary) {
     match &result.answer {
         Answered::Boolean(value) => {
-            bytes
-                .extend_from_slice(format!("\"boolean\",\"results\":{{\"head\":{{}},\"boolean\":{value}}}").as_bytes());
+            let _ = write!(text, "\"boolean\",\"results\":{{\"head\":{{}},\"boolean\":{value}}}");
         }
         Answered::Bindings { inserted, deleted } => {
-            let rows = |rows: &Rows| bindings_json(variables, rows, dictionary);
-            push_sides(bytes, "bindings", result.r2s, inserted, deleted, rows);
+            let rows = |text: &mut String, rows: &Rows| push_bindings(text, variables, rows, dictionary);
+            push_sides(text, "bindings", result.r2s, inserted, deleted, rows);
         }
         Answered::Graph { inserted, deleted } => {
-            let rows = |rows: &Rows| {
-                let mut text = String::new();
-                push_string(&mut text, &graph_ntriples(rows, dictionary));
-                text.into_bytes()
-            };
-            push_sides(bytes, "graph", result.r2s, inserted, deleted, rows);
+            let rows = |text: &mut String, rows: &Rows| push_string(text, &graph_ntriples(rows, dictionary));
+            push_sides(text, "graph", result.r2s, inserted, deleted, rows);
         }
     }
 }
 
 fn push_sides(
-    bytes: &mut Vec<u8>,
+    text: &mut String,
     kind: &str,
     r2s: R2s,
     inserted: &Rows,
     deleted: &Rows,
-    render: impl Fn(&Rows) -> Vec<u8>,
+    push: impl Fn(&mut String, &Rows),
 ) {
     if r2s == R2s::Changes {
-        bytes.extend_from_slice(b"\"changes\",\"insert\":");
-        bytes.extend(render(inserted));
-        bytes.extend_from_slice(b",\"delete\":");
-        bytes.extend(render(deleted));
+        text.push_str("\"changes\",\"insert\":");
+        push(text, inserted);
+        text.push_str(",\"delete\":");
+        push(text, deleted);
         return;
     }
-    bytes.extend_from_slice(format!("\"{kind}\",\"results\":").as_bytes());
-    bytes.extend(render(if r2s == R2s::Dstream { deleted } else { inserted }));
+    let _ = write!(text, "\"{kind}\",\"results\":");
+    push(text, if r2s == R2s::Dstream { deleted } else { inserted });
 }
 
 /// Rows in the standard JSON format.
 #[must_use]
 pub fn bindings_json(variables: &[Variable], rows: &Rows, dictionary: &Dictionary) -> Vec<u8> {
-    let serializer = QueryResultsSerializer::from_format(QueryResultsFormat::Json);
-    let write = || -> std::io::Result<Vec<u8>> {
-        let mut writer = serializer.serialize_solutions_to_writer(Vec::new(), variables.to_vec())?;
-        for row in rows.iter() {
-            let terms: Vec<Option<Term>> = row.iter().map(|id| id.is_bound().then(|| dictionary.term(*id))).collect();
-            let bound =
-                variables.iter().zip(&terms).filter_map(|(v, t)| t.as_ref().map(|t| (v.as_ref(), TermRef::from(t))));
-            writer.serialize(bound)?;
-        }
-        writer.finish()
-    };
-    write().expect("writing to memory does not fail")
+    let mut text = String::new();
+    push_bindings(&mut text, variables, rows, dictionary);
+    text.into_bytes()
 }
 
 /// Triples as N-Triples, one a line.
@@ -95,9 +109,13 @@ pub fn bindings_json(variables: &[Variable], rows: &Rows, dictionary: &Dictionar
 pub fn graph_ntriples(rows: &Rows, dictionary: &Dictionary) -> String {
     let mut text = String::new();
     for row in rows.iter() {
-        let terms: Vec<String> = row.iter().map(|id| dictionary.term(*id).to_string()).collect();
-        text.push_str(&terms.join(" "));
-        text.push_str(" .\n");
+        for id in row {
+            let _ = match id.slot() {
+                Some(_) => write!(text, "{} ", dictionary.stored(*id)),
+                None => write!(text, "{} ", dictionary.term(*id)),
+            };
+        }
+        text.push_str(".\n");
     }
     text
 }
@@ -109,20 +127,4 @@ fn r2s_name(r2s: R2s) -> &'static str {
         R2s::Dstream => "DSTREAM",
         R2s::Changes => "CHANGES",
     }
-}
-
-pub(super) fn push_string(text: &mut String, value: &str) {
-    text.push('"');
-    for c in value.chars() {
-        match c {
-            '"' => text.push_str("\\\""),
-            '\\' => text.push_str("\\\\"),
-            '\n' => text.push_str("\\n"),
-            c if (c as u32) < 0x20 => {
-                let _ = write!(text, "\\u{:04x}", c as u32);
-            }
-            c => text.push(c),
-        }
-    }
-    text.push('"');
 }

@@ -1,10 +1,17 @@
 //! Results leave here: a bounded queue per query, and the standard formats.
 
+mod document;
+mod facts_json;
 mod json;
+mod json_text;
 mod plan_json;
 mod queue;
+mod term_json;
 
-pub use json::{bindings_json, envelope_json, graph_ntriples};
+pub use document::AnswerFormat;
+pub(crate) use document::{write_boolean, write_graph, write_solutions};
+pub(crate) use facts_json::{facts_json, validation_json};
+pub use json::{Sender, bindings_json, envelope_json, graph_ntriples};
 pub(crate) use plan_json::plan_json;
 pub(crate) use queue::ResultQueue;
 pub use queue::{Answered, QueryResult, Rows};

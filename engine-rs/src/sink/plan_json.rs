@@ -1,8 +1,8 @@
 //! A plan as JSON, for programs: every name whole, nothing cut. The shape stands in `docs/reference/queries.md`.
 
-use super::json::push_string;
+use super::json_text::{Object, push_list};
 use crate::plan::{BufferView, Mode, NodeView, PlanView, QueryView, SourceView, WindowView};
-use std::fmt::{Display, Write};
+use std::fmt::Write;
 
 /// The plan as one JSON object.
 pub(crate) fn plan_json(plan: &PlanView) -> String {
@@ -14,57 +14,6 @@ pub(crate) fn plan_json(plan: &PlanView) -> String {
     push_node(object.key("root"), &plan.root, &plan.windows);
     object.close();
     text
-}
-
-/// An object that is being written.
-struct Object<'a> {
-    text: &'a mut String,
-    is_empty: bool,
-}
-
-impl<'a> Object<'a> {
-    fn open(text: &'a mut String) -> Self {
-        text.push('{');
-        Self { text, is_empty: true }
-    }
-
-    /// Writes a key; the value is to follow.
-    fn key(&mut self, key: &str) -> &mut String {
-        if !std::mem::take(&mut self.is_empty) {
-            self.text.push(',');
-        }
-        push_string(self.text, key);
-        self.text.push(':');
-        self.text
-    }
-
-    fn string(&mut self, key: &str, value: &str) {
-        push_string(self.key(key), value);
-    }
-
-    fn strings(&mut self, key: &str, values: &[String]) {
-        push_list(self.key(key), values, |text, value| push_string(text, value));
-    }
-
-    /// A number or a truth value.
-    fn value(&mut self, key: &str, value: impl Display) {
-        let _ = write!(self.key(key), "{value}");
-    }
-
-    fn close(self) {
-        self.text.push('}');
-    }
-}
-
-fn push_list<T>(text: &mut String, items: &[T], push: impl Fn(&mut String, &T)) {
-    text.push('[');
-    for (number, item) in items.iter().enumerate() {
-        if number > 0 {
-            text.push(',');
-        }
-        push(text, item);
-    }
-    text.push(']');
 }
 
 fn push_query(text: &mut String, query: &QueryView) {
@@ -93,7 +42,7 @@ fn push_window(text: &mut String, window: &WindowView) {
     object.close();
 }
 
-fn push_node(text: &mut String, node: &NodeView, windows: &[WindowView]) {
+pub(super) fn push_node(text: &mut String, node: &NodeView, windows: &[WindowView]) {
     let mut object = Object::open(text);
     object.string("operator", node.operator);
     object.string("detail", &node.detail);

@@ -115,7 +115,7 @@ impl QueryResult {
         Ok(Self { seq, at, windows, r2s, answer })
     }
 
-    fn n_rows(&self) -> usize {
+    pub(super) fn n_rows(&self) -> usize {
         match &self.answer {
             Answered::Bindings { inserted, deleted } | Answered::Graph { inserted, deleted } => {
                 inserted.len() + deleted.len()

@@ -10,6 +10,7 @@ mod random;
 #[path = "../oracle/scenario.rs"]
 mod scenario;
 
+mod answers;
 mod coverage;
 mod delivery;
 mod naming;

@@ -211,7 +211,7 @@ def _tell(engine: Engine, action: Push | Advance | Close) -> None:
     match action:
         case Push(stream, at, triples):
             report = engine.push(stream, at, ntriples(triples), "ntriples")
-            assert report == (1, 0), (action, report)
+            assert report[:2] == (1, 0), (action, report)
         case Advance(at, stream):
             engine.advance_to(at, stream)
         case Close():

@@ -70,8 +70,9 @@ impl Engine {
     /// Plans a query anew, on the timeline and in the place it had; nothing is evaluated.
     pub(super) fn reregister(&mut self, record: QueryRecord) -> Result<(), EngineError> {
         let mut definition = record.definition()?;
-        let families = families_of(&mut definition, &record.registration);
-        let key = timeline_key(&definition, &self.windows_of(&definition)?);
+        let families = families_of(&mut definition, &record.registration.named_streams);
+        let windows = self.windows_of(&definition)?;
+        let key = timeline_key(&definition, &windows);
         let (timeline, place) = record.place;
         let on = &mut self.timelines[timeline];
         if on.is_unused() {
@@ -82,7 +83,7 @@ impl Engine {
             return Err(EngineError::SnapshotVersion { reason: "its queries have other windows".to_owned() });
         }
         let registration = record.registration.clone();
-        let query = self.build_on(timeline, definition, registration, &families);
+        let query = self.build_on(timeline, definition, registration, &families, &windows);
         self.timelines[timeline].seat_query(place, query.map_err(|error| record.refused(error))?);
         Ok(())
     }
@@ -176,6 +177,8 @@ fn save_options(options: &ParseOptions, to: &mut Writer) {
     to.option(options.r2s, |to, value| save_choice(&R2S, value, to));
     to.option(options.base_iri.as_deref(), Writer::text);
     to.option(options.default_graph.as_deref(), Writer::text);
+    to.bool(options.keep_answer);
+    to.bool(options.keep_windows);
 }
 
 fn restored_options(from: &mut Reader<'_>) -> Decoded<ParseOptions> {
@@ -193,6 +196,8 @@ fn restored_options(from: &mut Reader<'_>) -> Decoded<ParseOptions> {
         r2s: from.option(|from| restored_choice(&R2S, from))?,
         base_iri: from.option(Reader::text)?,
         default_graph: from.option(Reader::text)?,
+        keep_answer: from.bool()?,
+        keep_windows: from.bool()?,
     })
 }
 

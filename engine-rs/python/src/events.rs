@@ -1,0 +1,201 @@
+//! Record batches → events: triples in the columns `s`, `p`, `o`, or rows of a mapping.
+//!
+//! All of a body is read before any of it is pushed. Which rows are one event: with a mapping, each is one; with
+//! triples, each row that has a time is one, unless the column `event` says that neighbours belong together; without a
+//! column of times all rows are one.
+
+use arrow_array::RecordBatch;
+use arrow_schema::Schema;
+use whorl_engine::{EngineError, EventBatch, RowMapper, RowMapping, TermId, Timestamp};
+
+use crate::columns::{Column, Refusal, Times, names, objects, text_at, text_column, values};
+
+/// Whether the data holds triples as they are.
+pub fn has_triples(schema: &Schema) -> bool {
+    ["s", "p", "o"].iter().all(|name| schema.column_with_name(name).is_some())
+}
+
+/// Collects the events of triples.
+pub struct TripleReader {
+    batch: EventBatch,
+    /// The time of the data as a whole, which is one event then.
+    at: Option<Timestamp>,
+    /// The event being read: its number, its time and its name.
+    current: Option<(u64, Option<Timestamp>, Option<String>)>,
+    is_new_body: bool,
+}
+
+impl TripleReader {
+    pub fn new(at: Option<Timestamp>) -> Self {
+        Self { batch: EventBatch::new(), at, current: None, is_new_body: false }
+    }
+
+    pub fn add(&mut self, data: &RecordBatch) -> Result<(), EngineError> {
+        let columns = Columns::of(data, self.at.is_some(), &mut self.batch).map_err(unreadable)?;
+        for row in 0..data.num_rows() {
+            self.add_row(&columns, row);
+        }
+        Ok(())
+    }
+
+    /// Another body follows: its first row begins an event.
+    pub fn begin_body(&mut self) {
+        self.batch.begin_body();
+        self.is_new_body = true;
+    }
+
+    pub fn finish(self) -> EventBatch {
+        self.batch
+    }
+
+    fn add_row(&mut self, columns: &Columns, row: usize) {
+        let at = columns.times.as_ref().map(|times| times.get(row)).transpose();
+        let event = columns.events.as_ref().and_then(|column| text_at(column, row));
+        let (time, begins) = match &at {
+            Ok(time) => (*time, std::mem::take(&mut self.is_new_body) || self.begins(*time, event)),
+            Err(_) => (None, true),
+        };
+        let index = match &self.current {
+            Some((index, ..)) => index + u64::from(begins),
+            None => 0,
+        };
+        let first = begins || self.current.is_none();
+        if first {
+            self.current = Some((index, time, event.map(str::to_owned)));
+        }
+        if self.batch.is_refused(index) {
+            return;
+        }
+        match at.and_then(|_| columns.triple(row, &self.batch)) {
+            Ok(triple) => {
+                if first {
+                    self.batch.begin(time.or(self.at), index);
+                }
+                self.batch.push(triple);
+            }
+            Err(reason) => self.batch.refuse(index, EngineError::BadRow { row: row as u64, reason }),
+        }
+    }
+
+    /// Rows without a time are one event; rows with one are, where a column says so.
+    fn begins(&self, time: Option<Timestamp>, event: Option<&str>) -> bool {
+        let Some((_, last_time, last_event)) = &self.current else { return true };
+        let same = time == *last_time && event == last_event.as_deref();
+        !(same && (time.is_none() || event.is_some()))
+    }
+}
+
+struct Columns {
+    subjects: Column,
+    predicates: Column,
+    objects: Column,
+    times: Option<Times>,
+    events: Option<arrow_array::ArrayRef>,
+}
+
+impl Columns {
+    fn of(data: &RecordBatch, whole: bool, batch: &mut EventBatch) -> Result<Self, Refusal> {
+        let needed = |name: &str| {
+            let column = data.column_by_name(name);
+            column.ok_or_else(|| format!("Arrow data needs the columns s, p and o; '{name}' is missing"))
+        };
+        needed("o")?;
+        let times = data.column_by_name("t").filter(|_| !whole).map(|column| Times::of("t", column)).transpose()?;
+        Ok(Self {
+            subjects: names(needed("s")?, batch)?,
+            predicates: names(needed("p")?, batch)?,
+            objects: objects(data, batch)?,
+            times,
+            events: if whole { None } else { text_column(data, "event")? },
+        })
+    }
+
+    fn triple(&self, row: usize, batch: &EventBatch) -> Result<[TermId; 3], Refusal> {
+        let present = |column: &Column, name: &str| column.get(row)?.ok_or_else(|| format!("column '{name}' is empty"));
+        let subject = present(&self.subjects, "s")?;
+        if !batch.is_subject(subject) {
+            return Err(format!("a subject is an IRI or a blank node, not {}", batch.written(subject)));
+        }
+        let predicate = present(&self.predicates, "p")?;
+        if !batch.is_predicate(predicate) {
+            return Err(String::from("a predicate is an IRI"));
+        }
+        Ok([subject, predicate, present(&self.objects, "o")?])
+    }
+}
+
+/// Collects the events of mapped rows.
+pub struct RowReader {
+    mapping: RowMapping,
+    mapper: RowMapper,
+    time_column: String,
+    /// The time of rows where there is no such column.
+    at: Option<Timestamp>,
+    rows: u64,
+}
+
+impl RowReader {
+    pub fn new(mapping: RowMapping, mapper: RowMapper, time_column: String, at: Option<Timestamp>) -> Self {
+        Self { mapping, mapper, time_column, at, rows: 0 }
+    }
+
+    pub fn add(&mut self, data: &RecordBatch) -> Result<(), EngineError> {
+        let schema = data.schema();
+        let given: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+        self.mapping.check_columns(&given)?;
+        let times = data.column_by_name(&self.time_column);
+        let times = times.map(|column| Times::of(&self.time_column, column)).transpose().map_err(unreadable)?;
+        let columns = self.columns(data).map_err(unreadable)?;
+        let mut ids = vec![TermId::UNBOUND; columns.len()];
+        for row in 0..data.num_rows() {
+            self.add_row(row, &columns, times.as_ref(), &mut ids);
+            self.rows += 1;
+        }
+        Ok(())
+    }
+
+    /// Another body follows.
+    pub fn begin_body(&mut self) {
+        self.mapper.batch_mut().begin_body();
+    }
+
+    pub fn finish(self) -> EventBatch {
+        self.mapper.into_batch()
+    }
+
+    /// Columns that only VALUES speaks of may be missing.
+    fn columns(&mut self, data: &RecordBatch) -> Result<Vec<Option<Column>>, Refusal> {
+        let batch = self.mapper.batch_mut();
+        let read = |name: &str| match data.column_by_name(name) {
+            Some(column) => values(column, batch).map(Some).map_err(|reason| format!("column '{name}': {reason}")),
+            None => Ok(None),
+        };
+        self.mapping.columns().map(read).collect()
+    }
+
+    fn add_row(&mut self, row: usize, columns: &[Option<Column>], times: Option<&Times>, ids: &mut [TermId]) {
+        match fill(row, columns, times, ids) {
+            Ok(at) => self.mapper.add_row(self.rows, at.or(self.at), ids),
+            Err(reason) => {
+                let error = EngineError::BadRow { row: self.rows, reason };
+                self.mapper.batch_mut().refuse(self.rows, error);
+            }
+        }
+    }
+}
+
+fn fill(
+    row: usize,
+    columns: &[Option<Column>],
+    times: Option<&Times>,
+    ids: &mut [TermId],
+) -> Result<Option<Timestamp>, Refusal> {
+    for (id, column) in ids.iter_mut().zip(columns) {
+        *id = column.as_ref().map_or(Ok(None), |column| column.get(row))?.unwrap_or(TermId::UNBOUND);
+    }
+    times.map(|times| times.get(row)).transpose()
+}
+
+fn unreadable(reason: Refusal) -> EngineError {
+    EngineError::BadColumns { reason }
+}

@@ -1,0 +1,112 @@
+//! Arrow IPC stream bytes → record batches.
+//!
+//! The bytes come from outside: before the reader of the library sees them, all lengths they state are compared with
+//! what is there, so that a damaged or hostile body asks for no memory that it does not pay for. What the library still
+//! stumbles over is an error and not the end of the process.
+
+use std::io::Cursor;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use arrow_array::RecordBatch;
+use arrow_ipc::reader::StreamReader;
+use arrow_ipc::{MessageHeader, root_as_message};
+use arrow_schema::ArrowError;
+use whorl_engine::EngineError;
+
+/// What compressed buffers may unfold to in one body.
+const EXPANDED_BYTES_MAX: u64 = 512 << 20;
+const CONTINUATION: [u8; 4] = [0xFF; 4];
+const FILE_MAGIC: &[u8] = b"ARROW1";
+
+/// Reads all batches, and hands each on.
+pub fn each_batch(
+    body: &[u8],
+    mut take: impl FnMut(&RecordBatch) -> Result<(), EngineError>,
+) -> Result<(), EngineError> {
+    check(body).map_err(unreadable)?;
+    let read = AssertUnwindSafe(|| -> Result<Result<(), EngineError>, ArrowError> {
+        for batch in StreamReader::try_new(Cursor::new(body), None)? {
+            if let Err(error) = take(&batch?) {
+                return Ok(Err(error));
+            }
+        }
+        Ok(Ok(()))
+    });
+    match catch_unwind(read) {
+        Ok(Ok(taken)) => taken,
+        Ok(Err(error)) => Err(unreadable(error.to_string())),
+        Err(_) => Err(unreadable(String::from("the reader of Arrow data failed on it"))),
+    }
+}
+
+fn unreadable(reason: String) -> EngineError {
+    EngineError::BadColumns { reason: format!("the body is not an Arrow IPC stream: {reason}") }
+}
+
+/// Walks over the messages of a stream up to its end marker.
+fn check(body: &[u8]) -> Result<(), String> {
+    if body.starts_with(FILE_MAGIC) {
+        return Err(String::from("it is an Arrow file; write the stream format (pyarrow.ipc.new_stream)"));
+    }
+    let (mut rest, mut expanded) = (body, 0);
+    while let Some((message, content, after)) = next_message(rest)? {
+        check_message(message, content, &mut expanded)?;
+        rest = after;
+    }
+    Ok(())
+}
+
+type Parts<'a> = (&'a [u8], &'a [u8], &'a [u8]);
+
+/// The metadata and the body of the next message, and what follows; `None` at the end marker.
+fn next_message(bytes: &[u8]) -> Result<Option<Parts<'_>>, String> {
+    let short = || String::from("it ends too early, or a length in it is wrong");
+    let bytes = bytes.strip_prefix(&CONTINUATION).unwrap_or(bytes);
+    let (length, rest) = bytes.split_first_chunk::<4>().ok_or_else(short)?;
+    let length = u32::from_le_bytes(*length) as usize;
+    if length == 0 {
+        return Ok(None);
+    }
+    let (metadata, rest) = rest.split_at_checked(length).ok_or_else(short)?;
+    let message = root_as_message(metadata).map_err(|error| format!("its metadata cannot be read ({error})"))?;
+    let body_length = usize::try_from(message.bodyLength()).map_err(|_| short())?;
+    let (content, rest) = rest.split_at_checked(body_length).ok_or_else(short)?;
+    Ok(Some((metadata, content, rest)))
+}
+
+fn check_message(metadata: &[u8], content: &[u8], expanded: &mut u64) -> Result<(), String> {
+    let message = root_as_message(metadata).map_err(|error| error.to_string())?;
+    let batch = match message.header_type() {
+        MessageHeader::RecordBatch => message.header_as_record_batch(),
+        MessageHeader::DictionaryBatch => message.header_as_dictionary_batch().and_then(|batch| batch.data()),
+        MessageHeader::Schema => return Ok(()),
+        _ => return Err(String::from("it has a message that is neither schema nor data")),
+    };
+    let Some(batch) = batch else { return Err(String::from("a message has no content")) };
+    let mut unfolded = content.len() as u64;
+    for buffer in batch.buffers().into_iter().flatten() {
+        let start = usize::try_from(buffer.offset()).ok();
+        let end = usize::try_from(buffer.length()).ok().and_then(|length| start?.checked_add(length));
+        let bytes = start.zip(end).and_then(|(start, end)| content.get(start..end));
+        let bytes = bytes.ok_or_else(|| String::from("a buffer lies outside of its message"))?;
+        if batch.compression().is_some() {
+            unfolded = unfolded.saturating_add(stated_length(bytes));
+        }
+    }
+    *expanded += unfolded;
+    if *expanded > EXPANDED_BYTES_MAX {
+        return Err(format!("it unfolds to more than {} MiB; send smaller bodies", EXPANDED_BYTES_MAX >> 20));
+    }
+    // A column of nothing has no bytes; a row of data has at least a bit.
+    let rows = u64::try_from(batch.length()).unwrap_or(u64::MAX);
+    if rows > unfolded.saturating_mul(8) {
+        return Err(String::from("it claims more rows than it has data"));
+    }
+    Ok(())
+}
+
+/// A compressed buffer begins with the length of what is in it; −1 says that it is not compressed.
+fn stated_length(bytes: &[u8]) -> u64 {
+    let stated = bytes.first_chunk::<8>().map_or(0, |length| i64::from_le_bytes(*length));
+    u64::try_from(stated).unwrap_or(if stated == -1 { 0 } else { u64::MAX })
+}

@@ -1,0 +1,93 @@
+//! Results on their way out: what waits, as envelopes; and the answer as it is now, as a document.
+
+use super::Engine;
+use super::registry::QueryId;
+use crate::error::EngineError;
+use crate::plan::Answer;
+use crate::sink::{AnswerFormat, Sender, envelope_json, write_boolean, write_graph, write_solutions};
+use crate::time::Timestamp;
+use oxrdf::GraphName;
+
+/// One result as bytes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Envelope {
+    pub seq: u64,
+    pub at: Timestamp,
+    pub json: Vec<u8>,
+}
+
+impl Engine {
+    /// Takes the results as envelopes in JSON.
+    ///
+    /// # Errors
+    /// As [`Engine::drain`].
+    pub fn drain_json(&mut self, id: QueryId, name: &str) -> Result<Vec<Vec<u8>>, EngineError> {
+        let envelopes = self.take_envelopes(id, name, None)?;
+        Ok(envelopes.into_iter().map(|envelope| envelope.json).collect())
+    }
+
+    /// Takes the results as envelopes in JSON that also say which registration of the name they come from, and have a
+    /// token by which a reader can go on behind them.
+    ///
+    /// # Errors
+    /// As [`Engine::drain`].
+    pub fn drain_envelopes(
+        &mut self,
+        id: QueryId,
+        name: &str,
+        incarnation: &str,
+    ) -> Result<Vec<Envelope>, EngineError> {
+        self.take_envelopes(id, name, Some(incarnation))
+    }
+
+    fn take_envelopes(
+        &mut self,
+        id: QueryId,
+        name: &str,
+        incarnation: Option<&str>,
+    ) -> Result<Vec<Envelope>, EngineError> {
+        let results = self.drain(id)?;
+        if results.is_empty() {
+            return Ok(vec![]);
+        }
+        let (variables, windows) = (self.variables(id)?, self.window_names(id)?);
+        let sender = Sender { query: name, incarnation, windows: &windows, variables: &variables };
+        let envelopes = results.iter().map(|result| Envelope {
+            seq: result.seq,
+            at: result.at,
+            json: envelope_json(&sender, result, &self.dictionary),
+        });
+        Ok(envelopes.collect())
+    }
+
+    /// The whole answer as it was at the last instant that was read, whatever of it the query reports. Nothing is taken
+    /// out of the queue.
+    ///
+    /// # Errors
+    /// When there is no such query, it has failed, it does not keep its answer
+    /// ([`crate::ParseOptions::keep_answer`]), or the format is not one for its form.
+    pub fn answer(&mut self, id: QueryId, format: AnswerFormat) -> Result<Vec<u8>, EngineError> {
+        let (timeline, place) = self.place(id)?;
+        let query = self.timelines[timeline].query_mut(place);
+        if let Some(reason) = &query.failed {
+            return Err(EngineError::QueryFailed { query: id.0, reason: reason.clone() });
+        }
+        if !query.keeps_answer() {
+            return Err(EngineError::AnswerNotKept { query: id.0 });
+        }
+        let rows = query.whole_answer(&mut self.dictionary);
+        let (answer, variables) = (&query.answer, &query.variables);
+        let written = match answer {
+            Answer::Boolean => write_boolean(format, !rows.is_empty()),
+            Answer::Bindings(_) => {
+                let term = |id: &crate::model::TermId| id.is_bound().then(|| self.dictionary.term(*id));
+                write_solutions(format, variables, rows.iter().map(|row| row.iter().map(term).collect()))
+            }
+            Answer::Graph(_) => {
+                let triples = rows.iter().filter_map(|row| self.decode(&[row[0], row[1], row[2]]));
+                write_graph(format, triples.map(|triple| triple.in_graph(GraphName::DefaultGraph)))
+            }
+        };
+        written
+    }
+}

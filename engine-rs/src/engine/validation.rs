@@ -1,0 +1,85 @@
+//! What a query is and how it would run, before it is registered and after.
+
+use super::Engine;
+use super::registry::{QueryId, build, families_of, timeline_key};
+use super::timeline::Timeline;
+use crate::encode::Dictionary;
+use crate::error::EngineError;
+use crate::parse::{ContinuousQuery, ParseOptions, WindowClause, parse_query};
+use crate::plan::{Answer, Explained, PlanError, PlanOptions, PlanView, Warning, rename_invented, warnings};
+use crate::sink::{facts_json, validation_json};
+use crate::window::Rule;
+use oxrdf::NamedNode;
+
+impl Engine {
+    /// Plans a query without registering it: what it is, its plan, and warnings, as JSON. The engine is left as it was.
+    ///
+    /// # Errors
+    /// As [`Engine::register`].
+    pub fn validate(&self, text: &str, options: &ParseOptions) -> Result<String, EngineError> {
+        let mut definition = parse_query(text, options)?;
+        rename_invented(&mut definition);
+        let plan = self.rehearse(&mut definition).map_err(|error| error.located(text))?;
+        let mut found = warnings(&definition, &plan);
+        found.extend(self.undeclared_streams(&plan));
+        Ok(validation_json(&plan, &found))
+    }
+
+    /// What a registered query is, as JSON.
+    ///
+    /// # Errors
+    /// When there is no such query.
+    pub fn describe(&self, id: QueryId) -> Result<String, EngineError> {
+        let plan = self.plan_view(id)?;
+        let graphs: Vec<_> = (0..plan.windows.len()).map(|clause| self.window_graph(id, clause)).collect();
+        Ok(facts_json(&plan, &graphs))
+    }
+
+    /// Builds the query on a timeline and with a dictionary of its own, which are dropped.
+    fn rehearse(&self, definition: &mut ContinuousQuery) -> Result<PlanView, EngineError> {
+        if definition.windows.is_empty() {
+            return Err(PlanError::NoWindow.into());
+        }
+        let families = families_of(definition, &self.named_streams(definition)?);
+        let output = self.check_output(definition)?;
+        let windows = numbered_windows(definition);
+        let mut timeline = Timeline::new(timeline_key(definition, &windows));
+        let mut dictionary = Dictionary::new(self.options.hash_seed);
+        let options = PlanOptions { probing: self.options.probing, retraction: self.options.retraction };
+        let (built, _) = build(definition, &families, &windows, &mut timeline, &mut dictionary, options)?;
+        let variables = match &built.answer {
+            Answer::Bindings(variables) => variables.as_slice(),
+            _ => &[],
+        };
+        let explained = Explained {
+            definition,
+            nodes: &built.nodes,
+            vars: &built.vars,
+            meanings: &built.meanings,
+            leaves: timeline.leaves(),
+            variables,
+            output: output.as_ref().map(NamedNode::as_str),
+        };
+        Ok(explained.view())
+    }
+
+    fn undeclared_streams(&self, plan: &PlanView) -> Vec<Warning> {
+        let mut streams: Vec<&str> = plan.windows.iter().map(|window| window.stream.iri.as_str()).collect();
+        streams.sort_unstable();
+        streams.dedup();
+        let warning = |stream: &str| Warning {
+            code: "stream.undeclared",
+            message: format!("nobody has declared the stream <{stream}> yet"),
+            hint: "check its IRI; registering the query declares it with default settings".to_owned(),
+        };
+        streams.into_iter().filter(|stream| self.stream_at(stream).is_none()).map(warning).collect()
+    }
+}
+
+/// Each clause with its rule and a number for its stream: equal streams, equal numbers.
+fn numbered_windows(definition: &ContinuousQuery) -> Vec<(usize, Rule)> {
+    let same = |a: &WindowClause, b: &WindowClause| a.stream == b.stream && a.time_predicate == b.time_predicate;
+    let first = |clause: &WindowClause| definition.windows.iter().position(|other| same(other, clause));
+    let clauses = definition.windows.iter();
+    clauses.map(|clause| (first(clause).unwrap_or_default(), Rule::new(&clause.kind, definition))).collect()
+}

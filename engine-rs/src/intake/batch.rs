@@ -1,0 +1,206 @@
+//! Events that are encoded already, with a dictionary of their own.
+//!
+//! In: terms, each at first sight, and triples of their ids. Out: the same events, for the engine to translate. A
+//! term that comes a million times is read and checked once; the engine's dictionary learns it once per push, and only
+//! if somebody reads it.
+
+use super::body::Refused;
+use super::encoder::Encoder;
+use crate::encode::{Dictionary, WallTime};
+use crate::error::EngineError;
+use crate::model::{EncodedTriple, TermId};
+use crate::time::Timestamp;
+use oxrdf::vocab::xsd;
+use oxrdf::{LiteralRef, NamedNodeRef, Term, TermRef};
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::ops::Range;
+
+/// Events in the order they are to be taken, and the rows that are none.
+#[derive(Debug)]
+pub struct EventBatch {
+    pub(super) dictionary: Dictionary,
+    /// A label of a blank node is one node within the batch.
+    blanks: HashMap<String, TermId>,
+    events: Vec<EncodedEvent>,
+    triples: Vec<EncodedTriple>,
+    refused: Vec<Refused>,
+}
+
+/// An event of a batch: where its triples are.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct EncodedEvent {
+    pub at: Option<Timestamp>,
+    pub index: u64,
+    pub triples: Range<usize>,
+}
+
+impl Default for EventBatch {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl EventBatch {
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            dictionary: Dictionary::new(0x5748_4F52_4C01),
+            blanks: HashMap::new(),
+            events: Vec::new(),
+            triples: Vec::new(),
+            refused: Vec::new(),
+        }
+    }
+
+    /// Begins an event; the triples that follow are its own. `index` is its number in the body.
+    pub fn begin(&mut self, at: Option<Timestamp>, index: u64) {
+        let start = self.triples.len();
+        self.events.push(EncodedEvent { at, index, triples: start..start });
+    }
+
+    /// Adds a triple to the event begun last; subject and predicate are for the caller to check.
+    ///
+    /// # Panics
+    /// When no event was begun.
+    pub fn push(&mut self, triple: EncodedTriple) {
+        self.triples.push(triple);
+        self.events.last_mut().expect("an event was begun").triples.end = self.triples.len();
+    }
+
+    /// Notes that the event begun last, or the body at this number, makes no sense.
+    pub fn refuse(&mut self, index: u64, error: EngineError) {
+        if self.events.last().is_some_and(|event| event.index == index)
+            && let Some(event) = self.events.pop()
+        {
+            self.triples.truncate(event.triples.start);
+        }
+        if self.refused.last().and_then(|refused| refused.index) != Some(index) {
+            self.refused.push(Refused { index: Some(index), error });
+        }
+    }
+
+    /// Whether a row of this event was refused: its other rows go with it.
+    #[must_use]
+    pub fn is_refused(&self, index: u64) -> bool {
+        self.refused.last().is_some_and(|refused| refused.index == Some(index))
+    }
+
+    /// Another body follows: its labels of blank nodes mean nodes of its own.
+    pub fn begin_body(&mut self) {
+        self.blanks.clear();
+    }
+
+    /// Puts the events in the order of their times; those at one instant stay as they came.
+    pub fn sort_by_time(&mut self) {
+        self.events.sort_by_key(|event| event.at);
+    }
+
+    /// How many events there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.events.len()
+    }
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.events.is_empty()
+    }
+
+    #[must_use]
+    pub fn refused(&self) -> &[Refused] {
+        &self.refused
+    }
+
+    /// The events as N-Quads, one named graph each, with their times under `prov:generatedAtTime`.
+    #[must_use]
+    pub fn to_nquads(&self) -> Vec<u8> {
+        let mut text = String::new();
+        for (number, event) in self.events.iter().enumerate() {
+            let graph = format!("<urn:whorl:event:{number}>");
+            if let Some(at) = event.at {
+                let time = format!("\"{at}\"^^<{}>", xsd::INTEGER.as_str());
+                // Writing to a string does not fail.
+                let _ = writeln!(text, "{graph} <{}> {time} .", super::event::GENERATED_AT);
+            }
+            for triple in &self.triples[event.triples.clone()] {
+                let [s, p, o] = triple.map(|id| self.dictionary.term(id));
+                let _ = writeln!(text, "{s} {p} {o} {graph} .");
+            }
+        }
+        text.into_bytes()
+    }
+
+    pub(crate) fn events(&self) -> &[EncodedEvent] {
+        &self.events
+    }
+
+    pub(crate) fn triples_of(&self, event: &EncodedEvent) -> &[EncodedTriple] {
+        &self.triples[event.triples.clone()]
+    }
+
+    pub(crate) fn dictionary(&self) -> &Dictionary {
+        &self.dictionary
+    }
+}
+
+/// Ids of terms in this batch.
+impl EventBatch {
+    /// Any term; a blank node's label has a meaning in this batch alone.
+    pub fn term(&mut self, term: &Term) -> TermId {
+        let mut encoder = Encoder { dictionary: &mut self.dictionary, blanks: std::mem::take(&mut self.blanks) };
+        let id = encoder.term(term, true);
+        self.blanks = encoder.blanks;
+        id
+    }
+
+    pub fn integer(&mut self, value: i64) -> TermId {
+        TermId::integer(value).unwrap_or_else(|| self.literal(&value.to_string(), xsd::INTEGER))
+    }
+
+    pub fn double(&mut self, value: f64) -> TermId {
+        TermId::double(value)
+            .unwrap_or_else(|| self.literal(&oxsdatatypes::Double::from(value).to_string(), xsd::DOUBLE))
+    }
+
+    #[must_use]
+    pub fn boolean(&self, value: bool) -> TermId {
+        TermId::boolean(value)
+    }
+
+    pub fn string(&mut self, value: &str) -> TermId {
+        let short = TermId::short_string(value);
+        short.unwrap_or_else(|| self.intern(LiteralRef::new_simple_literal(value).into()))
+    }
+
+    /// A dateTime in UTC.
+    pub fn instant(&mut self, ms: i64) -> TermId {
+        self.literal(&WallTime::utc(ms).render(), xsd::DATE_TIME)
+    }
+
+    pub fn literal(&mut self, text: &str, datatype: NamedNodeRef<'_>) -> TermId {
+        self.intern(LiteralRef::new_typed_literal(text, datatype).into())
+    }
+
+    fn intern(&mut self, term: TermRef<'_>) -> TermId {
+        self.dictionary.intern_static(term)
+    }
+
+    /// A term that is not an IRI cannot be a predicate.
+    #[must_use]
+    pub fn is_predicate(&self, id: TermId) -> bool {
+        self.dictionary.is_iri(id)
+    }
+
+    /// IRIs and blank nodes can be subjects.
+    #[must_use]
+    pub fn is_subject(&self, id: TermId) -> bool {
+        self.dictionary.is_iri(id) || self.dictionary.is_blank(id)
+    }
+
+    /// The term as a person would write it.
+    #[must_use]
+    pub fn written(&self, id: TermId) -> String {
+        self.dictionary.term(id).to_string()
+    }
+}

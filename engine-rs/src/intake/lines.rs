@@ -1,0 +1,216 @@
+//! Bodies made of lines: NDJSON, and N-Triples and N-Quads of which some lines are wrong.
+//!
+//! A line of NDJSON is an event (`{"t": …, "event": JSON-LD}`, `{"t": …, "data": "Turtle"}`, or JSON-LD as it is), or
+//! says something about time (`{"watermark": …}`, `{"end": true}`). A blank node's label has a meaning in its line
+//! alone. Nesting is bounded by a flat scan before a parser sees the line.
+
+use super::body::{Content, Refused};
+use super::event::{cut, time_of};
+use crate::error::EngineError;
+use crate::parse::{Position, RdfError, RdfFormat, parse_rdf};
+use crate::time::Timestamp;
+use oxrdf::vocab::xsd;
+use oxrdf::{Literal, Quad};
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+
+const MAX_DEPTH: usize = 128;
+
+/// A line that is not blank.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Line<'a> {
+    bytes: &'a [u8],
+    /// Its number among the lines that are not blank.
+    pub index: u64,
+    /// Its number among all lines, from 1.
+    number: u32,
+}
+
+impl Line<'_> {
+    pub(super) fn start(&self) -> Position {
+        Position { line: self.number, column: 1 }
+    }
+
+    /// A place in this line, by the column inside a part of it.
+    fn place(&self, column: usize) -> Position {
+        Position { line: self.number, column: u32::try_from(column).unwrap_or(u32::MAX) }
+    }
+}
+
+/// The lines of a body; blank ones are passed over.
+pub(super) fn of(body: &[u8]) -> impl Iterator<Item = Line<'_>> {
+    let lines = body.split(|byte| *byte == b'\n').enumerate();
+    let numbered = lines.map(|(at, bytes)| (u32::try_from(at + 1).unwrap_or(u32::MAX), bytes));
+    let filled = numbered.filter(|(_, bytes)| !bytes.trim_ascii().is_empty()).enumerate();
+    filled.map(|(index, (number, bytes))| Line { bytes, index: index as u64, number })
+}
+
+/// Whether a fault spoils one line and not the document.
+pub(super) fn has_lines(format: RdfFormat) -> bool {
+    matches!(format, RdfFormat::NTriples | RdfFormat::NQuads)
+}
+
+/// The quads of the lines that can be read; the others are refused, each with its place.
+pub(super) fn good_quads(body: &[u8], format: RdfFormat, refused: &mut Vec<Refused>) -> Vec<Quad> {
+    let mut quads = Vec::new();
+    for line in of(body) {
+        match parse_rdf(line.bytes, format, None) {
+            Ok(found) => quads.extend(found),
+            Err(error) => {
+                let column = error.position().map_or(1, |position| position.column);
+                let error = error.moved_to(line.place(column as usize)).into();
+                refused.push(Refused { index: None, error });
+            }
+        }
+    }
+    quads
+}
+
+/// What a line of NDJSON asks for: mostly one thing; JSON-LD with named graphs is several events.
+pub(super) fn read(line: &Line<'_>, at: Option<Timestamp>) -> Result<Vec<Result<Content, EngineError>>, EngineError> {
+    let text = std::str::from_utf8(line.bytes).map_err(|error| {
+        let good = String::from_utf8_lossy(&line.bytes[..error.valid_up_to()]);
+        RdfError::Encoding { position: line.place(good.chars().count() + 1) }
+    })?;
+    check_depth(text, line)?;
+    if text.trim_start().starts_with('[') {
+        return events(text, 0, line, RdfFormat::JsonLd, at);
+    }
+    let fields: Fields<'_> = serde_json::from_str(text).map_err(|error| {
+        let message = error.to_string();
+        let reason = message.split(" at line ").next().unwrap_or_default();
+        let hint = "a line is a JSON object, such as {\"t\": 1000, \"event\": {…}}";
+        syntax(format!("the line is not a JSON object: {reason} ({hint})"), line.place(error.column()))
+    })?;
+    interpret(text, &fields, line, at)
+}
+
+type Fields<'a> = BTreeMap<String, &'a RawValue>;
+
+fn interpret(
+    text: &str,
+    fields: &Fields<'_>,
+    line: &Line<'_>,
+    at: Option<Timestamp>,
+) -> Result<Vec<Result<Content, EngineError>>, EngineError> {
+    let only = |names: &[&str]| fields.keys().all(|key| names.contains(&key.as_str()));
+    let field = |name: &str| fields.get(name).copied();
+    if only(&["t", "event", "data"]) {
+        let at = field("t").map_or(Ok(at), |value| time(value, "t", line, at))?;
+        return match (field("event"), field("data")) {
+            (Some(event), None) => events(event.get(), offset(text, event), line, RdfFormat::JsonLd, at),
+            (None, Some(data)) => turtle(data, offset(text, data), line, at),
+            (Some(_), Some(_)) => Err(shape("the line has both \"event\" and \"data\"", line)),
+            (None, None) => Err(shape("the line has neither \"event\" nor \"data\"", line)),
+        };
+    }
+    match (field("watermark"), field("end")) {
+        (Some(value), None) if fields.len() == 1 => {
+            let at = time(value, "watermark", line, None)?.ok_or_else(|| shape("the watermark has no time", line))?;
+            Ok(vec![Ok(Content::Watermark(at))])
+        }
+        (None, Some(value)) if fields.len() == 1 => match value.get() {
+            "true" => Ok(vec![Ok(Content::End)]),
+            other => Err(shape(&format!("\"end\" is true, not {other}"), line)),
+        },
+        _ if fields.keys().any(|key| key.starts_with('@') || key.contains(':')) => {
+            events(text, 0, line, RdfFormat::JsonLd, at)
+        }
+        _ => Err(shape("the line is no event: it has no \"event\", no \"data\" and no keyword of JSON-LD", line)),
+    }
+}
+
+fn events(
+    text: &str,
+    offset: usize,
+    line: &Line<'_>,
+    format: RdfFormat,
+    at: Option<Timestamp>,
+) -> Result<Vec<Result<Content, EngineError>>, EngineError> {
+    let quads = parse_rdf(text.as_bytes(), format, None).map_err(|error| {
+        let column = error.position().map_or(1, |position| position.column as usize);
+        error.moved_to(line.place(offset + column))
+    })?;
+    Ok(contents(quads, at))
+}
+
+fn contents(quads: Vec<Quad>, at: Option<Timestamp>) -> Vec<Result<Content, EngineError>> {
+    cut(quads, at).into_iter().map(|(_, event)| event.map(Content::Event)).collect()
+}
+
+/// The text inside has lines of its own: the message says where in it, the place is that of the text.
+fn turtle(
+    data: &RawValue,
+    offset: usize,
+    line: &Line<'_>,
+    at: Option<Timestamp>,
+) -> Result<Vec<Result<Content, EngineError>>, EngineError> {
+    let text: String = serde_json::from_str(data.get()).map_err(|_| shape("\"data\" is a string of Turtle", line))?;
+    let quads = parse_rdf(text.as_bytes(), RdfFormat::Turtle, None)
+        .map_err(|error| syntax(format!("in \"data\": {error}"), line.place(offset + 1)))?;
+    Ok(contents(quads, at))
+}
+
+/// Integer milliseconds, or a dateTime with a zone; null is no time.
+fn time(
+    value: &RawValue,
+    name: &str,
+    line: &Line<'_>,
+    default: Option<Timestamp>,
+) -> Result<Option<Timestamp>, EngineError> {
+    let raw = value.get();
+    if raw == "null" {
+        return Ok(default);
+    }
+    if let Ok(ms) = raw.parse::<i64>() {
+        return Ok(Some(Timestamp::from_millis(ms)));
+    }
+    let text: Option<String> = serde_json::from_str(raw).ok();
+    let text = text.filter(|text| text.contains('T'));
+    let literal = text.map(|text| Literal::new_typed_literal(text, xsd::DATE_TIME));
+    let read = literal.and_then(|literal| time_of(&literal.into()).ok());
+    read.map(Some).ok_or_else(|| EngineError::BadTime {
+        name: name.to_owned(),
+        value: shorten(raw),
+        position: Some(line.start()),
+    })
+}
+
+fn shorten(text: &str) -> String {
+    if text.chars().count() <= 60 { text.to_owned() } else { text.chars().take(59).chain(['…']).collect() }
+}
+
+/// Where a part of the line begins, in characters.
+fn offset(text: &str, part: &RawValue) -> usize {
+    let start = (part.get().as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
+    text.get(..start).map_or(0, |before| before.chars().count())
+}
+
+fn shape(message: &str, line: &Line<'_>) -> EngineError {
+    let hint =
+        "write {\"t\": 1000, \"event\": {…}}, {\"t\": 1000, \"data\": \"…\"}, {\"watermark\": 1000} or {\"end\": true}";
+    syntax(format!("{message}; {hint}"), line.start()).into()
+}
+
+fn syntax(message: String, position: Position) -> RdfError {
+    RdfError::Syntax { message, position }
+}
+
+fn check_depth(text: &str, line: &Line<'_>) -> Result<(), RdfError> {
+    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'{' | b'[' if !in_string => depth += 1,
+            b'}' | b']' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > MAX_DEPTH {
+            let column = text.get(..at).map_or(1, |before| before.chars().count() + 1);
+            return Err(RdfError::Depth { position: line.place(column) });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,218 @@
+//! Row mappings: a SPARQL CONSTRUCT whose variables are names of columns.
+//!
+//! In: the text. Out: the steps that turn one row into triples. The row is the solution the WHERE group begins
+//! with; BIND, FILTER and VALUES go on from there. There is no data to match patterns against, so everything else is
+//! refused, with its place.
+
+use crate::error::EngineError;
+use crate::parse::{parse_mapping, suggestion};
+use crate::plan::PlanError;
+use oxiri::Iri;
+use oxrdf::Variable;
+use spargebra::Query;
+use spargebra::algebra::{Expression, GraphPattern};
+use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern};
+
+/// A mapping that has been read and checked.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RowMapping {
+    text: String,
+    pub(super) base: Option<Iri<String>>,
+    pub(super) template: Vec<TriplePattern>,
+    pub(super) steps: Vec<Step>,
+    /// The variables that columns bind, in the order of the text.
+    columns: Vec<Variable>,
+    /// The variables of VALUES that are columns where the data has them.
+    tables: Vec<Variable>,
+}
+
+/// What happens to the solutions of a row, one after the other.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Step {
+    Bind(Variable, Expression),
+    Filter(Expression),
+    Values(Vec<Variable>, Vec<Vec<Option<GroundTerm>>>),
+}
+
+impl RowMapping {
+    /// Reads a mapping.
+    ///
+    /// # Errors
+    /// When the text is not a CONSTRUCT query, or does more than BIND, FILTER and VALUES.
+    pub fn parse(text: &str) -> Result<Self, EngineError> {
+        let query = parse_mapping(text)?;
+        let Query::Construct { template, dataset, pattern, base_iri } = query else {
+            return Err(unsupported("a mapping that is not CONSTRUCT", text));
+        };
+        if dataset.is_some() {
+            return Err(unsupported("FROM in a mapping, which reads the columns of a row and nothing else,", text));
+        }
+        // Every CONSTRUCT is projected to all variables once.
+        let group = match pattern {
+            GraphPattern::Project { inner, .. } => *inner,
+            other => other,
+        };
+        let mut steps = Vec::new();
+        flatten(&group, &mut steps).map_err(|what| unsupported(&what, text))?;
+        check_template(&template).map_err(|what| unsupported(&what, text))?;
+        let (columns, tables) = find_columns(&steps, &template).map_err(|what| unsupported(&what, text))?;
+        let mapping = Self { text: text.to_owned(), base: base_iri, template, steps, columns, tables };
+        // What cannot be compiled is found now and not with the first row.
+        super::rows::RowMapper::new(&mapping).map_err(|error| EngineError::from(error).located(text))?;
+        Ok(mapping)
+    }
+
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The columns the mapping reads; those that only VALUES speaks of come last and may be missing.
+    pub fn columns(&self) -> impl Iterator<Item = &str> {
+        self.columns.iter().chain(&self.tables).map(Variable::as_str)
+    }
+
+    /// Checks that the data has all columns the mapping reads.
+    ///
+    /// # Errors
+    /// When one is missing.
+    pub fn check_columns(&self, given: &[&str]) -> Result<(), EngineError> {
+        let mut needed = self.columns.iter().map(Variable::as_str);
+        let Some(column) = needed.find(|column| !given.contains(column)) else { return Ok(()) };
+        let near = suggestion(column, given.iter().copied()).map(|near| format!("{near} ")).unwrap_or_default();
+        let hint = format!("{near}the columns are {}", given.join(", "));
+        Err(EngineError::UnknownColumn { column: format!("?{column}"), hint })
+    }
+}
+
+/// Variables that no step binds come with the row; those of VALUES may.
+fn find_columns(steps: &[Step], template: &[TriplePattern]) -> Result<(Vec<Variable>, Vec<Variable>), String> {
+    let (mut columns, mut bound, mut tables) = (Vec::new(), Vec::new(), Vec::new());
+    let read = |variable: &Variable, columns: &mut Vec<Variable>, bound: &[Variable]| {
+        if !bound.contains(variable) && !columns.contains(variable) {
+            columns.push(variable.clone());
+        }
+    };
+    for step in steps {
+        match step {
+            Step::Bind(variable, expression) => {
+                variables_of(expression, &mut |used| read(used, &mut columns, &bound));
+                if columns.contains(variable) {
+                    return Err(format!("BIND of {variable}, which is a column,"));
+                }
+                bound.push(variable.clone());
+            }
+            Step::Filter(expression) => variables_of(expression, &mut |used| read(used, &mut columns, &bound)),
+            Step::Values(variables, _) => {
+                let new = variables.iter().filter(|variable| !bound.contains(variable) && !columns.contains(variable));
+                tables.extend(new.cloned().collect::<Vec<_>>());
+                bound.extend(variables.iter().cloned());
+            }
+        }
+    }
+    for pattern in template {
+        template_variables(pattern).for_each(|variable| read(variable, &mut columns, &bound));
+    }
+    Ok((columns, tables))
+}
+
+fn unsupported(what: &str, text: &str) -> EngineError {
+    EngineError::from(PlanError::Mapping { what: what.to_owned() }).located(text)
+}
+
+fn flatten(pattern: &GraphPattern, steps: &mut Vec<Step>) -> Result<(), String> {
+    match pattern {
+        GraphPattern::Bgp { patterns } if patterns.is_empty() => Ok(()),
+        GraphPattern::Extend { inner, variable, expression } => {
+            flatten(inner, steps)?;
+            steps.push(Step::Bind(variable.clone(), expression.clone()));
+            Ok(())
+        }
+        GraphPattern::Filter { expr, inner } => {
+            flatten(inner, steps)?;
+            steps.push(Step::Filter(expr.clone()));
+            Ok(())
+        }
+        GraphPattern::Values { variables, bindings } => {
+            steps.push(Step::Values(variables.clone(), bindings.clone()));
+            Ok(())
+        }
+        GraphPattern::Join { left, right } if matches!(**right, GraphPattern::Values { .. }) => {
+            flatten(left, steps)?;
+            flatten(right, steps)
+        }
+        other => Err(format!("{} in a mapping", name_of(other))),
+    }
+}
+
+/// How a person would call what a mapping cannot do.
+fn name_of(pattern: &GraphPattern) -> &'static str {
+    match pattern {
+        GraphPattern::Bgp { .. } => "a triple pattern in WHERE",
+        GraphPattern::Path { .. } => "a path in WHERE",
+        GraphPattern::Join { .. } => "a group or a triple pattern inside WHERE",
+        GraphPattern::LeftJoin { .. } => "OPTIONAL",
+        GraphPattern::Union { .. } => "UNION",
+        GraphPattern::Graph { .. } => "GRAPH",
+        GraphPattern::Minus { .. } => "MINUS",
+        GraphPattern::OrderBy { .. } => "ORDER BY",
+        GraphPattern::Distinct { .. } | GraphPattern::Reduced { .. } | GraphPattern::Project { .. } => "SELECT",
+        GraphPattern::Slice { .. } => "LIMIT",
+        GraphPattern::Group { .. } => "GROUP BY",
+        GraphPattern::Service { .. } => "SERVICE",
+        _ => "this pattern",
+    }
+}
+
+fn check_template(template: &[TriplePattern]) -> Result<(), String> {
+    let is_triple = |term: &TermPattern| matches!(term, TermPattern::Triple(_));
+    match template.iter().any(|pattern| is_triple(&pattern.subject) || is_triple(&pattern.object)) {
+        true => Err("a triple term in the template of a mapping".to_owned()),
+        false => Ok(()),
+    }
+}
+
+fn template_variables(pattern: &TriplePattern) -> impl Iterator<Item = &Variable> {
+    let predicate = match &pattern.predicate {
+        NamedNodePattern::Variable(variable) => Some(variable),
+        NamedNodePattern::NamedNode(_) => None,
+    };
+    as_variable(&pattern.subject).into_iter().chain(predicate).chain(as_variable(&pattern.object))
+}
+
+fn as_variable(term: &TermPattern) -> Option<&Variable> {
+    match term {
+        TermPattern::Variable(variable) => Some(variable),
+        _ => None,
+    }
+}
+
+fn variables_of(expression: &Expression, visit: &mut impl FnMut(&Variable)) {
+    use Expression as E;
+    match expression {
+        E::NamedNode(_) | E::Literal(_) | E::Exists(_) => {}
+        E::Variable(variable) | E::Bound(variable) => visit(variable),
+        E::Or(a, b)
+        | E::And(a, b)
+        | E::Equal(a, b)
+        | E::SameTerm(a, b)
+        | E::Greater(a, b)
+        | E::GreaterOrEqual(a, b)
+        | E::Less(a, b)
+        | E::LessOrEqual(a, b)
+        | E::Add(a, b)
+        | E::Subtract(a, b)
+        | E::Multiply(a, b)
+        | E::Divide(a, b) => {
+            variables_of(a, visit);
+            variables_of(b, visit);
+        }
+        E::Not(a) | E::UnaryPlus(a) | E::UnaryMinus(a) => variables_of(a, visit),
+        E::If(a, b, c) => [a, b, c].into_iter().for_each(|part| variables_of(part, visit)),
+        E::In(a, list) => {
+            variables_of(a, visit);
+            list.iter().for_each(|part| variables_of(part, visit));
+        }
+        E::Coalesce(list) | E::FunctionCall(_, list) => list.iter().for_each(|part| variables_of(part, visit)),
+    }
+}

@@ -1,0 +1,27 @@
+//! The graphs that a query names.
+
+use super::scope::children_and_exists;
+use oxrdf::NamedNode;
+use spargebra::Query;
+use spargebra::algebra::GraphPattern;
+use spargebra::term::NamedNodePattern;
+
+/// Every graph named by FROM, FROM NAMED or GRAPH, in the order of the query; some may come twice.
+pub(crate) fn graph_names(query: &Query) -> Vec<&NamedNode> {
+    let mut names = Vec::new();
+    if let Some(dataset) = query.dataset() {
+        names.extend(dataset.default.iter().chain(dataset.named.iter().flatten()));
+    }
+    let (Query::Select { pattern, .. }
+    | Query::Construct { pattern, .. }
+    | Query::Describe { pattern, .. }
+    | Query::Ask { pattern, .. }) = query;
+    let mut waiting = vec![pattern];
+    while let Some(pattern) = waiting.pop() {
+        if let GraphPattern::Graph { name: NamedNodePattern::NamedNode(name), .. } = pattern {
+            names.push(name);
+        }
+        waiting.extend(children_and_exists(pattern).into_iter().rev());
+    }
+    names
+}

@@ -1,0 +1,89 @@
+//! What a user may want to know about a query before it runs.
+
+use super::explain::{Mode, NodeView, PlanView, SourceView};
+use crate::parse::{ContinuousQuery, R2s, WindowKind};
+use spargebra::Query;
+use spargebra::algebra::GraphPattern;
+
+/// Something that is allowed, and may not be what was meant.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Warning {
+    pub code: &'static str,
+    pub message: String,
+    pub hint: String,
+}
+
+/// What there is to say about a plan.
+pub(crate) fn warnings(definition: &ContinuousQuery, plan: &PlanView) -> Vec<Warning> {
+    let mut found = Vec::new();
+    reevaluated(&plan.root, &mut found);
+    found.extend(unread_windows(plan));
+    found.extend(windows_with_gaps(definition, plan));
+    found.extend(open_order(definition));
+    found
+}
+
+fn reevaluated(node: &NodeView, found: &mut Vec<Warning>) {
+    if let Mode::Reevaluated { reason } = node.mode {
+        let message = format!("{} is computed anew whenever its window has changed: {reason}", node.detail);
+        let hint = "keep its window small, or write the pattern without it".to_owned();
+        found.push(Warning { code: "plan.reevaluated", message, hint });
+    }
+    node.inputs.iter().for_each(|input| reevaluated(input, found));
+}
+
+/// A plan that re-evaluates may read any window; what it reads of each does not show.
+fn unread_windows(plan: &PlanView) -> Vec<Warning> {
+    if !plan.is_incremental {
+        return vec![];
+    }
+    let mut read = vec![false; plan.windows.len()];
+    mark_read(&plan.root, &mut read);
+    let unread = plan.windows.iter().zip(read).filter(|(_, is_read)| !is_read).map(|(window, _)| window);
+    let warning = |name: &str| Warning {
+        code: "window.unread",
+        message: format!("no pattern reads the window {name}"),
+        hint: "remove its clause, or read it in WHERE".to_owned(),
+    };
+    unread.map(|window| warning(&window.name.short)).collect()
+}
+
+fn mark_read(node: &NodeView, read: &mut [bool]) {
+    for buffer in &node.buffers {
+        if let SourceView::Leaf { window, .. } = &buffer.source {
+            read[*window] = true;
+        }
+    }
+    node.inputs.iter().for_each(|input| mark_read(input, read));
+}
+
+fn windows_with_gaps(definition: &ContinuousQuery, plan: &PlanView) -> Vec<Warning> {
+    let has_gaps = |kind: &WindowKind| matches!(kind, WindowKind::Step { width, slide } if slide > width);
+    let gaps = definition.windows.iter().zip(&plan.windows).filter(|(clause, _)| has_gaps(&clause.kind));
+    let warning = |name: &str, text: &str| Warning {
+        code: "window.gaps",
+        message: format!("events between two windows of {name} {text} are never seen"),
+        hint: "make the step no longer than the range".to_owned(),
+    };
+    gaps.map(|(_, window)| warning(&window.name.short, &window.text)).collect()
+}
+
+fn open_order(definition: &ContinuousQuery) -> Option<Warning> {
+    let Query::Select { pattern, .. } = &definition.query else { return None };
+    let (message, hint) = match definition.r2s {
+        R2s::Rstream => ("ORDER BY without LIMIT sorts the whole answer at every report", "add LIMIT"),
+        _ => ("ORDER BY without LIMIT changes nothing: what came and went has no order", "add LIMIT, or use RSTREAM"),
+    };
+    let warning = Warning { code: "order.unlimited", message: message.to_owned(), hint: hint.to_owned() };
+    is_ordered(pattern).then_some(warning)
+}
+
+fn is_ordered(pattern: &GraphPattern) -> bool {
+    match pattern {
+        GraphPattern::OrderBy { .. } => true,
+        GraphPattern::Project { inner, .. } | GraphPattern::Distinct { inner } | GraphPattern::Reduced { inner } => {
+            is_ordered(inner)
+        }
+        _ => false,
+    }
+}
