@@ -1,7 +1,7 @@
 """A server for the core of the client, without sockets: a ring of results, the messages of `rsp.v1.json`, and bad luck.
 
-`Server.drive` does what a subscription's flow asks for and answers as a server would; `luck` says at every point where a
-connection can break whether it does.
+`RingServer.drive` does what a subscription's flow asks for and answers as a server would; `luck` says at every point
+where a connection can break whether it does.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The subscription without sockets: each result once, whatever breaks and wherever; losses are said.
 
-Sees faults in positions, de-duplication, gaps, credit and back-off. Cannot see faults of the sockets themselves: those are
-for `test_shells` and `test_real_server`.
+Sees faults in positions, de-duplication, gaps, credit and back-off. Cannot see faults of the sockets themselves: those
+are for `test_shells` and `test_real_server`.
 """
 
 from __future__ import annotations

@@ -198,7 +198,10 @@ def test_a_result_knows_its_place() -> None:
     assert repr(result) == "<Result 'q' seq=4 t=4000 +1 -0>"
 
 
-GRAPH = '<http://a> <http://p> "1"^^<http://www.w3.org/2001/XMLSchema#integer> .\n_:b <http://p> "x\\"\\u00e9"@en <http://g> .\n'
+GRAPH = (
+    '<http://a> <http://p> "1"^^<http://www.w3.org/2001/XMLSchema#integer> .\n'
+    '_:b <http://p> "x\\"\\u00e9"@en <http://g> .\n'
+)
 
 
 def test_a_construct_is_triples_and_quads() -> None:

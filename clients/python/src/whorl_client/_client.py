@@ -580,7 +580,7 @@ class Subscription:
 
     def _connect(self, wanted: Connect) -> Lost | None:
         try:
-            self._socket = connect(
+            connecting = connect(
                 wanted.url,
                 ssl=self._ssl,
                 additional_headers=wanted.headers,
@@ -588,6 +588,8 @@ class Subscription:
                 open_timeout=self._timeout_s,
                 **socket_options(),
             )
+            # Newer versions connect when the context is entered, older ones before; it is left by `close`.
+            self._socket = connecting.__enter__()
         except SOCKET_ERRORS as error:
             return lost_of(error)
         return None

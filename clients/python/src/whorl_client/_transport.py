@@ -56,7 +56,7 @@ def lost_of(error: Exception) -> Lost:
         )
     if isinstance(error, ConnectionClosed):
         closed = error.rcvd
-        return Lost("" if closed is None else closed.reason, None if closed is None else closed.code)
+        return Lost("the connection broke") if closed is None else Lost(closed.reason, closed.code)
     return Lost(str(error) or type(error).__name__)
 
 
