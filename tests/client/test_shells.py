@@ -279,12 +279,14 @@ def nobody() -> Any:
         yield f"http://127.0.0.1:{taken.getsockname()[1]}"
 
 
-def test_a_server_that_is_not_there_is_told_soon(call: Run, follow: Run) -> None:
-    with nobody() as url:
-        with pytest.raises(ConnectionFailedError, match="no connection to http://127"):
-            call(url, lambda client: client.status(), patience_s=0.2)
-        with pytest.raises(ConnectionFailedError, match="no connection to http://127"):
-            follow(url)
+def test_a_server_that_is_not_there_is_told_soon(call: Run) -> None:
+    with nobody() as url, pytest.raises(ConnectionFailedError, match="no connection to http://127"):
+        call(url, lambda client: client.status(), patience_s=0.2)
+
+
+def test_a_subscription_to_nobody_is_told_soon(follow: Run) -> None:
+    with nobody() as url, pytest.raises(ConnectionFailedError, match="no connection to http://127"):
+        follow(url)
 
 
 def test_an_event_is_sent_with_its_time(call: Run) -> None:
