@@ -29,6 +29,7 @@ Time: TypeAlias = int | datetime
 Duration: TypeAlias = int | timedelta
 Terms: TypeAlias = Literal["python", "rdflib", "pyoxigraph"]
 Format: TypeAlias = Literal["turtle", "ntriples", "nquads", "trig", "jsonld"]
+BodyFormat: TypeAlias = Literal["turtle", "ntriples", "nquads", "trig", "jsonld", "ndjson", "arrow"]
 AnswerFormat: TypeAlias = Literal["json", "xml", "csv", "tsv", "turtle", "ntriples", "nquads", "trig", "jsonld"]
 QueryForm: TypeAlias = Literal["select", "ask", "construct", "describe"]
 Row: TypeAlias = dict[str, Any]
@@ -65,7 +66,8 @@ class ArrowArray(Protocol):
 ArrowData: TypeAlias = ArrowStream | ArrowArray
 
 
-class Refusal(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Refusal:
     """A part of a body that was not taken: which event, if it belongs to one, why, and where it stands."""
 
     index: int | None

@@ -128,7 +128,7 @@ mod tests {
         let typed = |text: &str, datatype: NamedNodeRef<'_>| Term::from(Literal::new_typed_literal(text, datatype));
         let mut terms: Vec<Term> = vec![
             iri.clone().into(),
-            NamedNode::new_unchecked("http://ex/ünï?a=\"b\"&c=\\d").into(),
+            NamedNode::new_unchecked("http://ex/ünï?a=b&c=d").into(),
             BlankNode::new_unchecked("b17").into(),
             BlankNode::new_unchecked("node").into(),
             Literal::new_simple_literal("").into(),

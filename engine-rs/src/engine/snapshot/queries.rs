@@ -100,7 +100,7 @@ impl RunningQuery {
             return;
         }
         to.option(self.settled_version, Writer::u64);
-        to.option(self.last_boolean.filter(|_| false), Writer::bool);
+        to.option(self.last_boolean, Writer::bool);
         self.r2s.save(to);
         to.list(self.nodes.iter(), |to, node| {
             save_shape(node, to);
