@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from whorl.server.services.rings import Rings
 
 EXTENSION = "whorl.socket"
+_SHUTDOWN_SECONDS = 1.0
 _TEXT = 0x81  # One whole frame, text.
 
 
@@ -42,7 +43,12 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         if self.disconnected or self.close_sent or self.transport.is_closing():
             raise ClientDisconnected
         # Written past the protocol's own state machine: whole unmasked text frames change nothing in it.
-        self.transport.write(b"".join([frame(text.encode()) for text in texts]))
+        self.transport.write(frames(texts))
+
+    def shutdown(self) -> None:
+        """The server stops; a reader that takes nothing does not hold it up."""
+        super().shutdown()
+        self.loop.call_later(_SHUTDOWN_SECONDS, self.transport.abort)
 
     def abort(self) -> None:
         """End the connection now, whatever is still buffered."""
@@ -61,11 +67,19 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def frame(payload: bytes) -> bytes:
-    """A text frame of a server: no mask, one piece."""
-    size = len(payload)
+def frames(texts: Iterable[str]) -> bytes:
+    """Texts as the frames of a server: no mask, one piece each."""
+    parts: list[bytes] = []
+    for text in texts:
+        payload = text.encode()
+        parts.append(_header(len(payload)))
+        parts.append(payload)
+    return b"".join(parts)
+
+
+def _header(size: int) -> bytes:
     if size < 126:
-        return bytes((_TEXT, size)) + payload
+        return bytes((_TEXT, size))
     if size < 65536:
-        return struct.pack("!BBH", _TEXT, 126, size) + payload
-    return struct.pack("!BBQ", _TEXT, 127, size) + payload
+        return struct.pack("!BBH", _TEXT, 126, size)
+    return struct.pack("!BBQ", _TEXT, 127, size)

@@ -1,7 +1,7 @@
 """Streams: declaring them, feeding them, telling them the time."""
 
 from collections.abc import AsyncIterator
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import quote
 
 import orjson
@@ -31,6 +31,9 @@ from whorl.server.runtime.core import Core
 from whorl.server.services import descriptors
 from whorl.server.services.ingest import Ingest, Tally
 from whorl.server.services.lines import BATCH_BYTES_MAX, LineCutter
+
+if TYPE_CHECKING:
+    from whorl.server.settings import Settings
 
 router = APIRouter(tags=["streams"])
 
@@ -171,10 +174,10 @@ async def push(
     form = media.format_of(request.headers.get("content-type"), media.INGEST_FORMATS)
     options: dict[str, Any] = {"at": at, "atomic": atomic, "ack": ack if ack != "batch" else None}
     if form == "ndjson" and ack == "batch" and producer is None:
-        lines = _acknowledged(request, iri, ingest, settings.body_bytes_max, options)
+        lines = _acknowledged(request, iri, ingest, options)
         return DuplexResponse(lines, 202, media_type=media.NDJSON)
     if form == "ndjson" and producer is None and not _is_short(request):
-        tally = await _pushed_in_batches(request, iri, ingest, settings.body_bytes_max, options)
+        tally = await _pushed_in_batches(request, iri, ingest, options)
         return JsonResponse(tally.sums, 202)
     body = await read_body(request, settings.body_bytes_max)
     reply = await ingest.push(iri, body, form, producer=producer, **options)
@@ -315,8 +318,10 @@ def _is_short(request: Request) -> bool:
     return announced.isdecimal() and int(announced) <= BATCH_BYTES_MAX and "content-encoding" not in request.headers
 
 
-async def _batches(request: Request, line_bytes_max: int) -> AsyncIterator[bytes]:
-    cutter = LineCutter(line_bytes_max)
+async def _batches(request: Request) -> AsyncIterator[bytes]:
+    settings: Settings = request.app.state.settings
+    # Several batches must fit into the queue, or a streaming body would stand in its own way.
+    cutter = LineCutter(settings.body_bytes_max, min(BATCH_BYTES_MAX, settings.queue_bytes_max // 4))
     async for piece in stream_body(request):
         for batch in cutter.feed(piece):
             yield batch
@@ -325,24 +330,20 @@ async def _batches(request: Request, line_bytes_max: int) -> AsyncIterator[bytes
         yield rest
 
 
-async def _pushed_in_batches(
-    request: Request, iri: str, ingest: Ingest, line_bytes_max: int, options: dict[str, Any]
-) -> Tally:
+async def _pushed_in_batches(request: Request, iri: str, ingest: Ingest, options: dict[str, Any]) -> Tally:
     tally = Tally()
     try:
-        async for batch in _batches(request, line_bytes_max):
+        async for batch in _batches(request):
             tally.add(await ingest.push_patiently(iri, batch, "ndjson", **options), batch)
     except Problem as problem:
         raise tally.problem(problem) from problem
     return tally
 
 
-async def _acknowledged(
-    request: Request, iri: str, ingest: Ingest, line_bytes_max: int, options: dict[str, Any]
-) -> AsyncIterator[bytes]:
+async def _acknowledged(request: Request, iri: str, ingest: Ingest, options: dict[str, Any]) -> AsyncIterator[bytes]:
     tally = Tally()
     try:
-        async for batch in _batches(request, line_bytes_max):
+        async for batch in _batches(request):
             reply = await ingest.push_patiently(iri, batch, "ndjson", **options)
             tally.add(reply, batch)
             yield orjson.dumps({**reply, "lines": tally.lines}) + b"\n"

@@ -71,6 +71,9 @@ class Ingest:
             atomic=atomic,
             producer=producer,
         )
+        if command.size_bytes > self._settings.queue_bytes_max:
+            limit = self._settings.queue_bytes_max
+            raise Problem("body-too-large", 413, f"more than the {limit} bytes that may wait at all", limit=limit)
         reply: dict[str, Any] = await self._runtime.run(command, ack or self._settings.ack)
         self._rates.setdefault(iri, _Rate()).add(reply["accepted"], time.monotonic())
         return reply

@@ -15,11 +15,12 @@ BATCH_BYTES_MAX = 256 * 1024
 class LineCutter:
     """Takes pieces of any size, gives batches of whole lines; keeps at most one unfinished line and one batch.
 
-    A batch is at most `BATCH_BYTES_MAX` long, unless a single line is longer.
+    A batch is at most `batch_bytes_max` long, unless a single line is longer.
     """
 
-    def __init__(self, line_bytes_max: int) -> None:
+    def __init__(self, line_bytes_max: int, batch_bytes_max: int = BATCH_BYTES_MAX) -> None:
         self._line_bytes_max = line_bytes_max
+        self._batch_bytes_max = batch_bytes_max
         self._held = bytearray()
 
     def feed(self, piece: bytes) -> Iterator[bytes]:
@@ -41,5 +42,5 @@ class LineCutter:
 
     def _cut_at(self) -> int:
         """Where the next batch ends: at the last line that fits, else at the first line; 0 when no line is complete."""
-        fitting = self._held.rfind(b"\n", 0, BATCH_BYTES_MAX) + 1
+        fitting = self._held.rfind(b"\n", 0, self._batch_bytes_max) + 1
         return fitting or self._held.find(b"\n") + 1

@@ -196,6 +196,18 @@ class Cursor:
             return self._follow(ring.successor)
         return None
 
+    def read_run(self, n_max: int | None, bytes_max: int) -> list[str]:
+        """The texts of the results that follow, up to a number and about a size of them, and up to the next gap."""
+        texts: list[str] = []
+        get, seq = self.ring.get, self.next_seq
+        end = self.ring.next_seq if n_max is None else min(self.ring.next_seq, seq + n_max)
+        while seq < end and bytes_max > 0 and (envelope := get(seq)) is not None:
+            texts.append(envelope.text)
+            bytes_max -= envelope.bytes
+            seq += 1
+        self.next_seq = seq
+        return texts
+
     def skip_to_newest(self) -> Gap | None:
         """Leave out all but the newest result."""
         newest = self.ring.next_seq - 1

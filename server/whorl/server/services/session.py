@@ -133,12 +133,23 @@ class _Connection:
 
     def take(self, bytes_max: int) -> list[str]:
         """Frames to send now, about `bytes_max` of them; none when there is nothing to say."""
-        frames: list[str] = []
-        size = 0
-        while size < bytes_max and (frame := self._take_one()) is not None:
-            frames.append(frame)
-            size += len(frame)
-        return frames
+        if self._outbox:
+            frames, self._outbox = list(self._outbox), deque()
+            return frames
+        while self._ready and self.close is None:
+            subscription = next(iter(self._ready))
+            del self._ready[subscription]
+            said = subscription.take(self._clock(), self._settings.ring_behind_s, bytes_max)
+            if isinstance(said, Close):
+                self._end(said)
+                return []
+            if subscription.is_spent:
+                self._forget(subscription)
+            if said:
+                # To the end of the row, so that one subscription does not silence the others.
+                self._ready[subscription] = None
+                return said
+        return []
 
     @property
     def caller_id(self) -> str:
@@ -153,24 +164,6 @@ class _Connection:
     def is_clogged(self) -> bool:
         """Whether replies wait that the reader does not take."""
         return len(self._outbox) >= _OUTBOX_MAX
-
-    def _take_one(self) -> str | None:
-        if self._outbox:
-            return self._outbox.popleft()
-        while self._ready and self.close is None:
-            subscription = next(iter(self._ready))
-            del self._ready[subscription]
-            said = subscription.take(self._clock(), self._settings.ring_behind_s)
-            if isinstance(said, Close):
-                self._end(said)
-                return None
-            if subscription.is_spent:
-                self._forget(subscription)
-            if said is not None:
-                # To the end of the row, so that one subscription does not silence the others.
-                self._ready[subscription] = None
-                return said
-        return None
 
     def _check_readers(self, now: float, sending_since: float | None) -> float:
         """Let go of a reader that has not taken a result for too long; the answer is when the next one is due."""
@@ -293,7 +286,6 @@ class Session(_Connection):
         except Problem as problem:
             self._end(close_of(problem))
             return
-        self._heartbeat_at = self._clock()
         self._say(messages.message("connection_ack", payload=self._greeting()))
 
     def _greeting(self) -> dict[str, Any]:
@@ -416,13 +408,8 @@ class Session(_Connection):
 
     def check(self, now: float, *, sending_since: float | None) -> float:
         """Apply the rules of time; the answer is when to check again."""
-        init_at = self._began_at + self._settings.init_timeout_s
-        if self._principal is None:
-            if now >= init_at:
-                self._end(Close(4408, "no connection_init came"))
-            return init_at
-        due_at = self._check_readers(now, sending_since)
-        return min(due_at, self._beat(now))
+        due_at = min(self._check_readers(now, sending_since), self._beat(now))
+        return due_at if self._principal is not None else min(due_at, self._check_init(now))
 
     def leave(self) -> list[Effect]:
         """The connection is gone; unnamed queries go with it."""
@@ -432,10 +419,16 @@ class Session(_Connection):
         self._pending.clear()
         return [DropQuery(name) for name in names] + self.drops()
 
+    def _check_init(self, now: float) -> float:
+        init_at = self._began_at + self._settings.init_timeout_s
+        if now >= init_at:
+            self._end(Close(4408, "no connection_init came"))
+        return init_at
+
     def _beat(self, now: float) -> float:
         if now >= self._heartbeat_at + self._settings.heartbeat_s:
             self._heartbeat_at = now
-            if not self._outbox:
+            if self._principal is not None and not self._outbox:
                 self._say(messages.message("ping"))
         return self._heartbeat_at + self._settings.heartbeat_s
 
