@@ -9,9 +9,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEPS_STAMP := $(VENV)/.stamp-deps
 ENGINE_STAMP := $(VENV)/.stamp-engine-$(ENGINE_PROFILE)
+CLIENT_STAMP := $(VENV)/.stamp-client
 
 RUST_SOURCES := $(shell find engine-rs -name '*.rs' -not -path '*/target/*') $(shell find . -name Cargo.toml -not -path './target/*') Cargo.lock
-PYTHON_DIRS := server/whorl tests examples
+PYTHON_DIRS := server/whorl clients tests examples
 
 # One value for maturin, cargo and clippy: a change of it makes cargo rebuild the binding.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
@@ -31,7 +32,7 @@ help:
 	@echo "make lock          renew the exact versions of the development requirements"
 	@echo "make clean         remove what the targets above made"
 
-setup: $(ENGINE_STAMP)
+setup: $(ENGINE_STAMP) $(CLIENT_STAMP)
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; set PYTHON=…" >&2; exit 1; }
@@ -45,6 +46,11 @@ $(DEPS_STAMP): requirements-dev.lock | $(BIN)/python
 $(ENGINE_STAMP): $(DEPS_STAMP) $(RUST_SOURCES) pyproject.toml
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --quiet --profile $(ENGINE_PROFILE)
 	rm -f $(VENV)/.stamp-engine-*
+	touch $@
+
+# The client is pure Python and read from its sources; only its manifest is worth another installation.
+$(CLIENT_STAMP): $(DEPS_STAMP) clients/python/pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-virtualenv --no-deps -e clients/python
 	touch $@
 
 test: lint test-rust test-python
@@ -98,5 +104,6 @@ lock: $(BIN)/python
 
 clean:
 	rm -rf $(VENV) target dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find server tests examples -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf clients/python/build clients/python/src/*.egg-info
+	find server clients tests examples -name __pycache__ -type d -prune -exec rm -rf {} +
 	rm -f server/whorl/_engine*.so
