@@ -1,0 +1,90 @@
+"""Pieces put together for sending: as large as allowed, and no earlier than a replay wants them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from whorl.cli.events.piece import Piece
+from whorl.cli.faults import Fault
+
+BATCH_BYTES = 256 * 1024
+BATCH_EVENTS = 1_000
+
+# Formats in which bodies can be written one after the other.
+_JOINED = ("nquads", "ndjson")
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One request."""
+
+    body: bytes
+    format: str
+    at: int | None
+    n_events: int
+    # The time of its last event, where it has one.
+    t: int | None
+
+
+def batches(pieces: Iterable[Piece]) -> Iterator[Batch]:
+    """Neighbours that can share a request do, up to a size."""
+    waiting: list[Piece] = []
+    size = 0
+    for piece in pieces:
+        full = size + len(piece.body) > BATCH_BYTES or len(waiting) >= BATCH_EVENTS
+        if waiting and (full or not _fits(waiting[-1], piece)):
+            yield _batch(waiting)
+            waiting, size = [], 0
+        waiting.append(piece)
+        size += len(piece.body)
+    if waiting:
+        yield _batch(waiting)
+
+
+def paced(
+    pieces: Iterable[Piece], speed: float, clock: Callable[[], float], wait: Callable[[float], None]
+) -> Iterator[Batch]:
+    """The pieces by their own times, `speed` times as fast as they happened; what is due together goes together.
+
+    `clock` gives seconds, `wait` lets some pass. A piece that is older than the one before it (it was late) is due at
+    once.
+    """
+    if math.isinf(speed):
+        yield from batches(pieces)
+        return
+    begun: tuple[float, int] | None = None
+    due_together: list[Piece] = []
+    for piece in pieces:
+        t = _needed_time(piece)
+        begun = (clock(), t) if begun is None else begun
+        due_at = begun[0] + (t - begun[1]) / 1_000 / speed
+        if due_at > clock():
+            yield from batches(due_together)
+            due_together = []
+            wait(max(0.0, due_at - clock()))
+        due_together.append(piece)
+        if len(due_together) >= BATCH_EVENTS:
+            yield from batches(due_together)
+            due_together = []
+    yield from batches(due_together)
+
+
+def _needed_time(piece: Piece) -> int:
+    if piece.t is None:
+        raise Fault(
+            f"an event in {piece.format} has no time to replay it by",
+            hint="use --speed max, or give times: prov:generatedAtTime of each graph, or t of each line or row",
+        )
+    return piece.t
+
+
+def _fits(before: Piece, piece: Piece) -> bool:
+    return piece.format in _JOINED and piece.format == before.format and piece.at is None and before.at is None
+
+
+def _batch(pieces: list[Piece]) -> Batch:
+    body = b"".join(piece.body for piece in pieces)
+    last = next((piece.t for piece in reversed(pieces) if piece.t is not None), None)
+    return Batch(body, pieces[0].format, pieces[0].at, sum(piece.n_events for piece in pieces), last)

@@ -1,0 +1,62 @@
+"""`whorl explain`: how a query is, or would be, evaluated."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+from whorl.cli.faults import UsageFault, fault_of
+from whorl.cli.options import Token
+from whorl.cli.run import Static, load_static
+from whorl.cli.texts import QueryText, query_text
+
+QueryArgument = Annotated[
+    str, typer.Argument(metavar="QUERY", help="A file, the text itself, - for stdin, or the name of a running query.")
+]
+ServerUrl = Annotated[
+    str | None,
+    typer.Option("--url", envvar="WHORL_URL", metavar="URL", help="The server of a running query."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="The plan for programs.")]
+
+
+def command(
+    query: QueryArgument,
+    static: Static = None,
+    url: ServerUrl = None,
+    token: Token = None,
+    as_json: AsJson = False,  # noqa: FBT002 - an option
+) -> None:
+    """Show the plan of a query: its windows, its operators, what each keeps.
+
+    A file or a text is planned by the engine in this process. A name is a query that runs on a server, and its plan
+    comes with what each operator has in hand and how often each probing order was taken.
+
+    \b
+    Examples:
+      whorl explain hot.rspql
+      whorl explain join.rspql --static http://ex/rooms=rooms.ttl --json
+      whorl explain average-temperature --url http://127.0.0.1:8080
+    """
+    text = query_text(query)
+    if text is not None:
+        typer.echo(_planned(text, static or [], as_json=as_json), nl=as_json)
+        return
+    if static:
+        raise UsageFault("--static is for plans without a server", hint=f"there is no file {query!r}")
+    _show_live(query, url, token, as_json=as_json)
+
+
+def _planned(text: QueryText, static: list[str], *, as_json: bool) -> str:
+    from whorl import Engine, WhorlError
+
+    engine = Engine()
+    for document in static:
+        load_static(engine, document)
+    try:
+        query = engine.register(text.text)
+    except WhorlError as error:
+        raise fault_of(error, text.source, text.text) from None
+    return json.dumps(query.explain("json"), indent=2, ensure_ascii=False) if as_json else query.explain()
