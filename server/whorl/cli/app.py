@@ -7,6 +7,9 @@ asked for.
 from __future__ import annotations
 
 import importlib
+import inspect
+import re
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -17,16 +20,6 @@ from whorl.cli.faults import reports_faults
 
 # In the order of `whorl --help`: from the first minute to the rare.
 COMMANDS = ("serve", "push", "query", "queries", "streams", "explain", "run", "status", "version")
-
-EXIT_CODES = """
-Exit codes:
-
- 0  done
- 1  refused: a wrong query, wrong data, a problem the server told
- 2  wrong use of the command
- 3  no connection to the server
- 130  interrupted
-"""
 
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
 
@@ -47,8 +40,40 @@ def load(name: str) -> Any:  # noqa: ANN401 - as above
     """The command of that name."""
     function = importlib.import_module(f"whorl.cli.{name}").command
     single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    single.command(name, context_settings=_SETTINGS)(reports_faults(function))
+    single.command(name, help=_help(function), context_settings=_SETTINGS)(reports_faults(function))
     return typer.main.get_command(single)
+
+
+def _help(function: Callable[..., Any]) -> str:
+    """The docstring; examples and tables are shown line by line, which typer is told by a backspace before them."""
+    return re.sub(r"\n\n(?=\w[^\n]*:\n)", "\n\n\b\n", inspect.getdoc(function) or "")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        importlib.import_module("whorl.cli.version").command()
+        raise typer.Exit
+
+
+def whorl(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and leave.")
+    ] = False,
+) -> None:
+    """Continuous SPARQL over RDF streams.
+
+    First steps:
+      whorl serve --demo
+      whorl query average-temperature --follow
+      whorl run query.rspql --input events.nq
+
+    Exit codes:
+      0    done
+      1    refused: a wrong query, wrong data, a problem the server told
+      2    wrong use of the command
+      3    no connection to the server
+      130  interrupted
+    """
 
 
 app = typer.Typer(
@@ -57,30 +82,5 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings=_SETTINGS,
-    epilog=EXIT_CODES,
 )
-
-
-def _show_version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it
-    if wanted:
-        importlib.import_module("whorl.cli.version").command()
-        raise typer.Exit
-
-
-@app.callback()
-def whorl(
-    version: Annotated[  # noqa: ARG001 - the callback has done the work
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and leave.")
-    ] = False,  # noqa: FBT002
-) -> None:
-    """Continuous SPARQL over RDF streams.
-
-    \b
-    Start a server with a demo, and follow one of its queries:
-      whorl serve --demo
-      whorl query average-temperature --follow
-
-    \b
-    Or without any server:
-      whorl run query.rspql --input events.nq
-    """
+app.callback(help=_help(whorl))(whorl)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from whorl.cli.faults import UsageFault, fault_of
+from whorl.cli.faults import UsageError, fault_of
 from whorl.cli.options import Token
 from whorl.cli.run import Static, load_static
 from whorl.cli.texts import QueryText, query_text
@@ -27,14 +27,13 @@ def command(
     static: Static = None,
     url: ServerUrl = None,
     token: Token = None,
-    as_json: AsJson = False,  # noqa: FBT002 - an option
+    as_json: AsJson = False,
 ) -> None:
     """Show the plan of a query: its windows, its operators, what each keeps.
 
     A file or a text is planned by the engine in this process. A name is a query that runs on a server, and its plan
     comes with what each operator has in hand and how often each probing order was taken.
 
-    \b
     Examples:
       whorl explain hot.rspql
       whorl explain join.rspql --static http://ex/rooms=rooms.ttl --json
@@ -45,7 +44,7 @@ def command(
         typer.echo(_planned(text, static or [], as_json=as_json), nl=as_json)
         return
     if static:
-        raise UsageFault("--static is for plans without a server", hint=f"there is no file {query!r}")
+        raise UsageError("--static is for plans without a server", hint=f"there is no file {query!r}")
     _show_live(query, url, token, as_json=as_json)
 
 

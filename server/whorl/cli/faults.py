@@ -33,7 +33,7 @@ class Place:
     column: int | None = None
 
 
-class Fault(Exception):
+class CommandError(Exception):
     """A command cannot do what it was told."""
 
     def __init__(
@@ -46,14 +46,14 @@ class Fault(Exception):
         self.exit_code = exit_code
 
 
-class UsageFault(Fault):
+class UsageError(CommandError):
     """Options that do not go together, or values that mean nothing."""
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message, hint=hint, exit_code=USAGE)
 
 
-def fault_of(error: Any, source: str | None = None, text: str | None = None) -> Fault:  # noqa: ANN401
+def fault_of(error: Any, source: str | None = None, text: str | None = None) -> CommandError:  # noqa: ANN401
     """The fault that an error with `message`, `hint`, `line` and `column` is: of the engine, or told by a server."""
     line: int | None = getattr(error, "line", None)
     known = source is not None and text is not None and line is not None
@@ -61,10 +61,10 @@ def fault_of(error: Any, source: str | None = None, text: str | None = None) -> 
     message = getattr(error, "message", None) or str(error)
     if place is None and line is not None:
         message = f"{message} at line {line}, column {getattr(error, 'column', None)}"
-    return Fault(message, hint=getattr(error, "hint", None), place=place)
+    return CommandError(message, hint=getattr(error, "hint", None), place=place)
 
 
-def describe(fault: Fault) -> str:
+def describe(fault: CommandError) -> str:
     """The lines that are shown; the caret stands under the column."""
     lines = [f"error: {fault.message}"]
     if fault.place is not None:
@@ -96,7 +96,7 @@ def reports_faults(command: Command) -> Command:
     def guarded(*args: Any, **options: Any) -> Any:  # noqa: ANN401
         try:
             return command(*args, **options)
-        except Fault as fault:
+        except CommandError as fault:
             typer.echo(describe(fault), err=True)
             raise typer.Exit(fault.exit_code) from None
         except KeyboardInterrupt:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _PREFIX = re.compile(r"(?:@prefix|PREFIX)\s+([^\s:]*):\s*<([^>]*)>", re.IGNORECASE)
 _LOCAL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")

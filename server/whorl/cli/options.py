@@ -16,7 +16,10 @@ Url: TypeAlias = Annotated[
 Token: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        "--token", envvar="WHORL_TOKEN", metavar="TOKEN", help="Default: the token file of a local server.",
+        "--token",
+        envvar="WHORL_TOKEN",
+        metavar="TOKEN",
+        help="Default: the token file of a local server.",
         show_envvar=True,
     ),
 ]
@@ -24,17 +27,22 @@ OutputFormat: TypeAlias = Annotated[Format, typer.Option("--format", "-f", help=
 InputFormat: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        "--input-format", metavar="FORMAT",
+        "--input-format",
+        metavar="FORMAT",
         help="turtle, ntriples, nquads, trig, jsonld, ndjson, arrow, csv or json; default: by the name of the file.",
     ),
 ]
 Mapping: TypeAlias = Annotated[
     str | None, typer.Option("--mapping", metavar="FILE.rq", help="CONSTRUCT that makes triples of rows.")
 ]
-TimeColumn: TypeAlias = Annotated[str, typer.Option("--time", metavar="COLUMN", help="The column with the time of rows.")]
+TimeColumn: TypeAlias = Annotated[
+    str, typer.Option("--time", metavar="COLUMN", help="The column with the time of rows.")
+]
 EventTime: TypeAlias = Annotated[
     str | None,
-    typer.Option("--t", metavar="TIME", help="Time of events that carry none: milliseconds, 2026-01-01T12:00:00Z, now."),
+    typer.Option(
+        "--t", metavar="TIME", help="Time of events that carry none: milliseconds, 2026-01-01T12:00:00Z, now."
+    ),
 ]
 Limit: TypeAlias = Annotated[int | None, typer.Option("--limit", min=1, metavar="N", help="Stop after N answers.")]
 Until: TypeAlias = Annotated[

@@ -10,15 +10,17 @@ import csv
 import io
 import json
 import sys
-from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TextIO, TypeAlias
 
-from whorl.cli.names import Names
 from whorl.cli.times import show_time
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from rich.table import Table
+
+    from whorl.cli.names import Names
 
 Envelope: TypeAlias = dict[str, Any]
 
@@ -54,7 +56,9 @@ def writer_of(form: Format, names: Names, out: TextIO | None = None) -> Writer:
     stream = sys.stdout if out is None else out
     if form is Format.TABLE:
         return TableWriter(names, stream)
-    return {Format.JSON: JsonWriter, Format.NDJSON: NdjsonWriter, Format.CSV: CsvWriter}[form](stream)
+    if form is Format.JSON:
+        return JsonWriter(stream)
+    return CsvWriter(stream) if form is Format.CSV else NdjsonWriter(stream)
 
 
 class NdjsonWriter:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import heapq
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +12,7 @@ import typer
 
 from whorl.cli.events import Batch, Piece, Reading, batches, read_pieces
 from whorl.cli.events.files import format_of, opened
-from whorl.cli.faults import Fault, UsageFault, fault_of
+from whorl.cli.faults import CommandError, UsageError, fault_of
 from whorl.cli.names import Names
 from whorl.cli.options import EventTime, InputFormat, Limit, Mapping, OutputFormat, TimeColumn, Until
 from whorl.cli.results import Envelope, Format, Writer, writer_of
@@ -21,6 +20,8 @@ from whorl.cli.texts import QueryText, needed_text, read_text
 from whorl.cli.times import duration_ms, time_ms
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from whorl import Engine, Query
 
 QueryArgument = Annotated[str, typer.Argument(metavar="QUERY", help="A file, the text itself, or - for stdin.")]
@@ -62,7 +63,6 @@ def command(
     Several inputs are read together in the order of event time. After the last event the streams are closed, and what
     is still open is reported.
 
-    \b
     Examples:
       whorl run hot.rspql --input readings.nq
       whorl run hot.rspql --input readings.nq.gz --format csv > answers.csv
@@ -127,7 +127,7 @@ def _input(argument: str, stream: str | None, query: Query) -> Input:
     streams = list(dict.fromkeys(window["stream"] for window in query.explain("json")["windows"]))
     if len(streams) > 1:
         hint = "give --input STREAM=FILE; the streams are " + ", ".join(streams)
-        raise UsageFault(f"the query reads {len(streams)} streams, and {file!r} could be any of them", hint=hint)
+        raise UsageError(f"the query reads {len(streams)} streams, and {file!r} could be any of them", hint=hint)
     return Input(streams[0], file)
 
 
@@ -198,7 +198,8 @@ def _write(query: Query, writer: Writer, stop: _Stop) -> bool:
 def _together(sources: list[Input], reading: Reading) -> Iterator[tuple[Input, Batch]]:
     """All inputs in the order of time. One input is read as it stands, in larger batches."""
     if len(sources) == 1:
-        yield from ((sources[0], batch) for batch in batches(read_pieces(sources[0].file, reading)))
+        pieces = read_pieces(sources[0].file, replace(reading, rows_cut="order"))
+        yield from ((sources[0], batch) for batch in batches(pieces, in_order=True))
         return
     merged = heapq.merge(*(_timed(source, reading) for source in sources), key=lambda item: item[0])
     for _, source, piece in merged:
@@ -208,8 +209,7 @@ def _together(sources: list[Input], reading: Reading) -> Iterator[tuple[Input, B
 def _timed(source: Input, reading: Reading) -> Iterator[tuple[int, Input, Piece]]:
     """Pieces with a time that never goes back, so that a late event keeps its place in its own file."""
     reached = -(2**63)
-    by_instant = Reading(reading.format, reading.at, reading.has_mapping, reading.time_column, by_instant=True)
-    for piece in read_pieces(source.file, by_instant):
+    for piece in read_pieces(source.file, replace(reading, rows_cut="instant")):
         reached = reached if piece.t is None else max(reached, piece.t)
         yield reached, source, piece
 
@@ -229,7 +229,7 @@ def _push(engine: Engine, source: Input, batch: Batch) -> tuple[int, int]:
     return report.accepted, report.late
 
 
-def _event_fault(error: Any, source: Input, batch: Batch) -> Fault:  # noqa: ANN401 - any error of the engine
+def _event_fault(error: Any, source: Input, batch: Batch) -> CommandError:  # noqa: ANN401 - any error of the engine
     """Lines of a batch are not lines of the file: the line is shown, without a number that would mislead."""
     fault = fault_of(error, f"in {source.file}", batch.body.decode("utf-8", "replace"))
     if fault.hint is None and getattr(error, "code", "") == "timestamp.missing":

@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from whorl.cli.faults import Fault, UsageFault
+from whorl.cli.faults import CommandError, UsageError
 
 _NAME = re.compile(r"[A-Za-z0-9_.:/#~-]+")
 _EXTENSIONS = (".rspql", ".rq", ".sparql", ".csparql", ".cqels", ".txt")
@@ -31,7 +31,7 @@ def query_text(argument: str) -> QueryText | None:
     if path.is_file():
         return QueryText(read_text(path), argument)
     if argument.endswith(_EXTENSIONS) or not _NAME.fullmatch(argument):
-        raise Fault(f"there is no file {argument!r}")
+        raise CommandError(f"there is no file {argument!r}")
     return None
 
 
@@ -39,7 +39,7 @@ def needed_text(argument: str) -> QueryText:
     """The text, where a name is of no use."""
     found = query_text(argument)
     if found is None:
-        raise UsageFault(f"there is no file {argument!r}", hint="give a file, the text of a query, or - for stdin")
+        raise UsageError(f"there is no file {argument!r}", hint="give a file, the text of a query, or - for stdin")
     return found
 
 
@@ -48,6 +48,6 @@ def read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
-        raise Fault(f"cannot read {str(path)!r}: {error.strerror}") from None
+        raise CommandError(f"cannot read {str(path)!r}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise Fault(f"{str(path)!r} is not UTF-8 text") from None
+        raise CommandError(f"{str(path)!r} is not UTF-8 text") from None

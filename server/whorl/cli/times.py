@@ -7,7 +7,7 @@ import re
 import time
 from datetime import UTC, datetime, timedelta
 
-from whorl.cli.faults import UsageFault
+from whorl.cli.faults import UsageError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
@@ -22,7 +22,7 @@ def time_ms(text: str) -> int:
         return int(text)
     instant = date_time_ms(text)
     if instant is None:
-        raise UsageFault(
+        raise UsageError(
             f"{text!r} is not an instant", hint="write milliseconds, now, or a time with a zone: 2026-01-01T12:00:00Z"
         )
     return instant
@@ -41,7 +41,7 @@ def duration_ms(text: str) -> int:
     """A duration: `500ms`, `10s`, `5m`, `2h`, `1d`, or a bare number of milliseconds."""
     match = re.fullmatch(r"(\d+)(ms|s|m|h|d)?", text.strip())
     if match is None:
-        raise UsageFault(f"{text!r} is not a duration", hint="write 500ms, 10s, 5m, 2h or 1d")
+        raise UsageError(f"{text!r} is not a duration", hint="write 500ms, 10s, 5m, 2h or 1d")
     return int(match[1]) * _UNITS_MS[match[2] or "ms"]
 
 
@@ -52,7 +52,7 @@ def speed_factor(text: str) -> float:
         return named[text]
     match = re.fullmatch(r"[x×]?(\d+(?:\.\d+)?)[x×]?", text)
     if match is None or float(match[1]) == 0:
-        raise UsageFault(f"{text!r} is not a speed", hint="write real, max, or a factor: x10, x0.5")
+        raise UsageError(f"{text!r} is not a speed", hint="write real, max, or a factor: x10, x0.5")
     return float(match[1])
 
 

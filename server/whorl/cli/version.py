@@ -8,7 +8,6 @@ import typer
 def command() -> None:
     """Show the version.
 
-    \b
     Example:
       whorl version
     """

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from whorl.cli.events.piece import Piece
-from whorl.cli.faults import Fault
+from whorl.cli.faults import CommandError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from whorl.cli.events.piece import Piece
 
 BATCH_BYTES = 256 * 1024
 BATCH_EVENTS = 1_000
@@ -28,13 +32,17 @@ class Batch:
     t: int | None
 
 
-def batches(pieces: Iterable[Piece]) -> Iterator[Batch]:
-    """Neighbours that can share a request do, up to a size."""
+def batches(pieces: Iterable[Piece], *, in_order: bool = False) -> Iterator[Batch]:
+    """Neighbours that can share a request do, up to a size.
+
+    Events of one request are taken in by their times. With `in_order` a batch ends where time goes back, so that
+    disorder in a file means the same as if its events had come one by one.
+    """
     waiting: list[Piece] = []
     size = 0
     for piece in pieces:
         full = size + len(piece.body) > BATCH_BYTES or len(waiting) >= BATCH_EVENTS
-        if waiting and (full or not _fits(waiting[-1], piece)):
+        if waiting and (full or not _fits(waiting[-1], piece) or (in_order and _goes_back(waiting[-1], piece))):
             yield _batch(waiting)
             waiting, size = [], 0
         waiting.append(piece)
@@ -73,7 +81,7 @@ def paced(
 
 def _needed_time(piece: Piece) -> int:
     if piece.t is None:
-        raise Fault(
+        raise CommandError(
             f"an event in {piece.format} has no time to replay it by",
             hint="use --speed max, or give times: prov:generatedAtTime of each graph, or t of each line or row",
         )
@@ -82,6 +90,10 @@ def _needed_time(piece: Piece) -> int:
 
 def _fits(before: Piece, piece: Piece) -> bool:
     return piece.format in _JOINED and piece.format == before.format and piece.at is None and before.at is None
+
+
+def _goes_back(before: Piece, piece: Piece) -> bool:
+    return before.t is not None and piece.t is not None and piece.t < before.t
 
 
 def _batch(pieces: list[Piece]) -> Batch:

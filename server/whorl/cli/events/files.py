@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import gzip
 import sys
-from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from whorl.cli.events import ndjson, nquads, trig
-from whorl.cli.events.piece import Piece
-from whorl.cli.faults import Fault, UsageFault
+from whorl.cli.events.piece import Cut, Piece
+from whorl.cli.faults import CommandError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 FORMATS = {
     ".ttl": "turtle",
@@ -39,21 +41,20 @@ class Reading:
     at: int | None = None
     has_mapping: bool = False
     time_column: str = "t"
-    # Each instant by itself, for a replay; otherwise pieces are as large as they come.
-    by_instant: bool = False
+    rows_cut: Cut = "size"
 
 
 def format_of(name: str, reading: Reading) -> str:
     """The format: the one that was asked for, or the one its name says."""
     if reading.format is not None:
         if reading.format not in FORMATS.values():
-            raise UsageFault(f"unknown format {reading.format!r}", hint=f"formats: {', '.join(_names())}")
+            raise UsageError(f"unknown format {reading.format!r}", hint=f"formats: {', '.join(_names())}")
         return reading.format
     if name == "-":
-        raise UsageFault("standard input has no name to tell its format by", hint="add --input-format, such as nquads")
+        raise UsageError("standard input has no name to tell its format by", hint="add --input-format, such as nquads")
     suffix = Path(name.removesuffix(".gz")).suffix.lower()
     if suffix not in FORMATS:
-        raise UsageFault(
+        raise UsageError(
             f"cannot tell the format of {name!r} by its name",
             hint=f"add --input-format (one of {', '.join(_names())}), or rename it",
         )
@@ -76,14 +77,14 @@ def opened(name: str) -> Iterator[BinaryIO]:
     except (OSError, EOFError) as error:
         if isinstance(error, BrokenPipeError | ConnectionError):
             raise
-        raise Fault(f"cannot read {name!r}: {getattr(error, 'strerror', None) or error}") from None
+        raise CommandError(f"cannot read {name!r}: {getattr(error, 'strerror', None) or error}") from None
 
 
 def read_pieces(name: str, reading: Reading) -> Iterator[Piece]:
     """The events of one file, in its order."""
     form = format_of(name, reading)
     if form in ROWS and not reading.has_mapping:
-        raise UsageFault(f"{name!r} holds rows, and rows need a mapping", hint="add --mapping FILE.rq (a CONSTRUCT)")
+        raise UsageError(f"{name!r} holds rows, and rows need a mapping", hint="add --mapping FILE.rq (a CONSTRUCT)")
     with opened(name) as file:
         yield from _pieces(name, form, file, reading)
 
@@ -98,5 +99,5 @@ def _pieces(name: str, form: str, file: BinaryIO, reading: Reading) -> Iterator[
     if form in ("csv", "json", "arrow", "ndjson"):
         from whorl.cli.events import rows
 
-        return rows.read(name, form, file, time_column=reading.time_column, by_instant=reading.by_instant)
+        return rows.read(name, form, file, time_column=reading.time_column, cut=reading.rows_cut)
     return iter([Piece(file.read(), form, t=reading.at, at=reading.at)])

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from whorl.cli.events.piece import Piece
-from whorl.cli.faults import Fault, Place
+from whorl.cli.faults import CommandError, Place
 from whorl.cli.times import date_time_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 
 def read(name: str, lines: Iterable[bytes]) -> Iterator[Piece]:
@@ -25,10 +28,10 @@ def _object(name: str, number: int, line: bytes) -> dict[str, object]:
         event = json.loads(text)
     except ValueError as error:
         place = Place(name, "\n" * (number - 1) + text, number, getattr(error, "colno", None))
-        raise Fault(f"this line is not JSON: {getattr(error, 'msg', error)}", place=place) from None
+        raise CommandError(f"this line is not JSON: {getattr(error, 'msg', error)}", place=place) from None
     if not isinstance(event, dict):
         place = Place(name, "\n" * (number - 1) + text, number)
-        raise Fault("a line of NDJSON is an object", place=place, hint='such as {"t": 1000, "event": {…}}')
+        raise CommandError("a line of NDJSON is an object", place=place, hint='such as {"t": 1000, "event": {…}}')
     return event
 
 

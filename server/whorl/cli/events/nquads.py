@@ -8,12 +8,15 @@ goes on after it was sent would be two events where the file has one: that is re
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from whorl.cli.events.piece import Piece
-from whorl.cli.faults import Fault, Place
+from whorl.cli.faults import CommandError, Place
 from whorl.cli.times import date_time_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 GENERATED_AT = "<http://www.w3.org/ns/prov#generatedAtTime>"
 
@@ -65,7 +68,7 @@ class _Splitter:
         text = line.decode("utf-8", "replace")
         if _BLANK.match(text) is None:
             place = Place(self.name, "\n" * (number - 1) + text, number)
-            raise Fault("this line is not a quad", place=place, hint="<s> <p> <o> <graph> . on one line")
+            raise CommandError("this line is not a quad", place=place, hint="<s> <p> <o> <graph> . on one line")
         yield from ()
 
     def _stamp(self, number: int, line: bytes, graph: str, value: str) -> None:
@@ -79,7 +82,7 @@ class _Splitter:
         if hash(graph) in self.sent:
             place = Place(self.name, "", number)
             hint = "sort the file so that quads of one graph stand together"
-            raise Fault(f"graph {graph} goes on after its event was sent", place=place, hint=hint)
+            raise CommandError(f"graph {graph} goes on after its event was sent", place=place, hint=hint)
         return self.waiting.setdefault(graph, _Event(graph))
 
     def _quad(self, number: int, line: bytes, graph: str) -> Iterator[Piece]:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+# Where rows are cut: as they come; also where time goes back; or at each instant, as a replay needs it.
+Cut: TypeAlias = Literal["size", "order", "instant"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,33 +1,34 @@
-"""Rows (CSV, JSON, NDJSON with a mapping, Arrow) as Arrow streams; a mapping makes triples of them where they arrive."""
+"""Rows (CSV, JSON, NDJSON with a mapping, Arrow) as Arrow streams; a mapping makes triples of them on arrival."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from whorl.cli.events.piece import Piece
-from whorl.cli.faults import Fault
+from whorl.cli.events.piece import Cut, Piece
+from whorl.cli.faults import CommandError
 from whorl.cli.times import date_time_ms
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     import pyarrow as pa
 
 ROWS_PER_PIECE = 4096
 
 
-def read(name: str, form: str, file: BinaryIO, *, time_column: str, by_instant: bool) -> Iterator[Piece]:
+def read(name: str, form: str, file: BinaryIO, *, time_column: str, cut: Cut) -> Iterator[Piece]:
     """Rows in the order of the file: a piece for each instant, or as many rows as fit."""
     try:
         import pyarrow as pa
     except ImportError:
-        raise Fault(f"reading {form} needs pyarrow", hint="pip install 'whorl[arrow]'") from None
+        raise CommandError(f"reading {form} needs pyarrow", hint="pip install 'whorl[arrow]'") from None
     try:
         for batch in _tables(form, file):
-            for part in _cut(batch, time_column, by_instant=by_instant):
+            for part in _cut(batch, time_column, cut):
                 yield _piece(part, time_column)
     except pa.ArrowException as error:
-        raise Fault(f"cannot read {name!r} as {form}: {error}") from None
+        raise CommandError(f"cannot read {name!r} as {form}: {error}") from None
 
 
 def _tables(form: str, file: BinaryIO) -> Iterable[pa.RecordBatch]:
@@ -55,23 +56,26 @@ def _objects(form: str, file: BinaryIO) -> list[dict[str, Any]]:
     try:
         rows = [json.loads(line) for line in file if line.strip()] if form == "ndjson" else json.load(file)
     except ValueError as error:
-        raise Fault(f"the rows are not JSON: {error}") from None
+        raise CommandError(f"the rows are not JSON: {error}") from None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise Fault("rows in JSON are a list of objects", hint='such as [{"t": 1000, "room": "kitchen"}]')
+        raise CommandError("rows in JSON are a list of objects", hint='such as [{"t": 1000, "room": "kitchen"}]')
     return rows
 
 
-def _cut(batch: pa.RecordBatch, time_column: str, *, by_instant: bool) -> Iterator[pa.RecordBatch]:
-    if not by_instant or time_column not in batch.schema.names:
-        for start in range(0, batch.num_rows, ROWS_PER_PIECE):
-            yield batch.slice(start, ROWS_PER_PIECE)
-        return
-    times = batch.column(time_column).to_pylist()
+def _cut(batch: pa.RecordBatch, time_column: str, cut: Cut) -> Iterator[pa.RecordBatch]:
+    times = batch.column(time_column).to_pylist() if cut != "size" and time_column in batch.schema.names else None
     start = 0
-    for end in range(1, len(times) + 1):
-        if end == len(times) or times[end] != times[start]:
+    for end in range(1, batch.num_rows + 1):
+        if end == batch.num_rows or end - start == ROWS_PER_PIECE or _parts(times, end, cut):
             yield batch.slice(start, end - start)
             start = end
+
+
+def _parts(times: list[Any] | None, row: int, cut: Cut) -> bool:
+    """Whether a row cannot stay with the one before it. What has no time to compare stays."""
+    if times is None or times[row] is None or times[row - 1] is None:
+        return False
+    return bool(times[row] != times[row - 1] if cut == "instant" else times[row] < times[row - 1])
 
 
 def _piece(part: pa.RecordBatch, time_column: str) -> Piece:

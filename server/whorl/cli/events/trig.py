@@ -6,12 +6,14 @@ events cannot be told apart for a replay.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from whorl.cli.events import nquads
 from whorl.cli.events.piece import Piece
-from whorl.cli.faults import Fault
+from whorl.cli.faults import CommandError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def read(name: str, file: BinaryIO, at: int | None) -> Iterator[Piece]:
@@ -25,4 +27,4 @@ def read(name: str, file: BinaryIO, at: int | None) -> Iterator[Piece]:
         quads = pyoxigraph.parse(file, format=pyoxigraph.RdfFormat.TRIG)
         yield from nquads.read(f"{name} (as N-Quads)", (f"{quad} .\n".encode() for quad in quads), at)
     except SyntaxError as error:
-        raise Fault(f"{name}: {error}") from None
+        raise CommandError(f"{name}: {error}") from None
