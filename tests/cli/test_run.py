@@ -141,7 +141,9 @@ def test_wrong_events_say_so(whorl: Whorl, query: str, tmp_path: Path) -> None:
     result = whorl("run", query, "-i", str(timeless))
     assert result.exit_code == 1
     assert "hint: " in result.stderr
-    assert whorl("run", query, "-i", str(timeless), "--t", "5000", "-f", "csv").stdout.endswith("10000,+,http://ex/a,1\n")
+    assert whorl("run", query, "-i", str(timeless), "--t", "5000", "-f", "csv").stdout.endswith(
+        "10000,+,http://ex/a,1\n"
+    )
     broken = tmp_path / "broken.ttl"
     broken.write_text("<http://ex/a> <http://ex/temperature>")
     assert whorl("run", query, "-i", str(broken), "--t", "0").exit_code == 1

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from whorl.cli.faults import UsageError, fault_of
-from whorl.cli.options import Token
+from whorl.cli.options import DEFAULT_URL, Token
 from whorl.cli.run import Static, load_static
 from whorl.cli.texts import QueryText, query_text
 
@@ -38,6 +38,7 @@ def command(
       whorl explain hot.rspql
       whorl explain join.rspql --static http://ex/rooms=rooms.ttl --json
       whorl explain average-temperature --url http://127.0.0.1:8080
+
     """
     text = query_text(query)
     if text is not None:
@@ -59,3 +60,18 @@ def _planned(text: QueryText, static: list[str], *, as_json: bool) -> str:
     except WhorlError as error:
         raise fault_of(error, text.source, text.text) from None
     return json.dumps(query.explain("json"), indent=2, ensure_ascii=False) if as_json else query.explain()
+
+
+def _show_live(name: str, url: str | None, token: str | None, *, as_json: bool) -> None:
+    import sys
+
+    from whorl.cli.plans import plan_tree
+    from whorl.cli.remote import connected
+    from whorl.cli.terminal import console
+
+    with connected(url or DEFAULT_URL, token) as client:
+        plan = client.queries.explain(name).document
+    if as_json:
+        typer.echo(json.dumps(plan, indent=2, ensure_ascii=False))
+    else:
+        console(sys.stdout).print(plan_tree(name, plan))

@@ -139,6 +139,24 @@ class TableWriter:
         """Nothing is left."""
 
 
+def write_document(document: dict[str, Any] | str, names: Names, form: Format, out: TextIO) -> None:
+    """An answer that belongs to no instant: SPARQL 1.1 Results JSON, or triples, by itself."""
+    envelope = {"type": "bindings", "results": document, "t": 0}
+    found = list(rows(envelope))
+    if form is Format.TABLE:
+        from whorl.cli.terminal import console
+
+        console(out).print(table(envelope, found, names))
+    elif form is Format.CSV:
+        writer = csv.writer(out, lineterminator="\n")
+        columns = variables(envelope)
+        writer.writerows([columns, *([_plain(row.terms.get(column)) for column in columns] for row in found)])
+    elif isinstance(document, str):
+        out.write(document)
+    else:
+        out.write(json.dumps(document, ensure_ascii=False, indent=2 if form is Format.JSON else None) + "\n")
+
+
 def headline(envelope: Envelope, n_rows: int) -> str:
     """When, over which windows, how many."""
     windows = ", ".join(_bounds(window) for window in envelope.get("windows", []))

@@ -69,6 +69,7 @@ def command(
       whorl run join.rspql -i http://ex/a=a.trig -i http://ex/b=b.ndjson --static rooms.ttl
       whorl run hot.rspql --input rows.csv --mapping rows.rq --time measured_at
       zcat readings.nq.gz | whorl run hot.rspql --input - --input-format nquads --limit 10
+
     """
     from whorl import WhorlError
 

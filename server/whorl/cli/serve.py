@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 import typer
 
-from whorl.cli.faults import UsageError
+from whorl.cli.faults import CommandError, UsageError
 from whorl.server.settings import Settings
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
     from pydantic.fields import FieldInfo
+
+_FIRST_QUERY = "average-temperature"
 
 
 def command(*, demo: bool, **options: Any) -> None:  # noqa: ANN401 - one per field of Settings
@@ -27,11 +29,34 @@ def command(*, demo: bool, **options: Any) -> None:  # noqa: ANN401 - one per fi
       whorl serve --data-dir /var/lib/whorl --port 9000
       whorl serve --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem --allowed-hosts streams.example.org
       WHORL_TOKEN=secret whorl serve --behind-proxy --host 0.0.0.0 --log-format json
+
     """
     settings = settings_of(options)
-    from whorl.server.serve import run
+    from whorl.server.serve import StartError, serve
 
-    raise typer.Exit(run(settings, demo=demo))
+    try:
+        serve(settings, on_ready=lambda address: _say_ready(address, settings, demo=demo))
+    except StartError as error:
+        raise CommandError(f"the server cannot start: {error}") from None
+
+
+def _say_ready(address: str, settings: Settings, *, demo: bool) -> None:
+    """The one line that is printed, when everything answers; then the demo may begin."""
+    typer.echo(f"whorl is ready: {address}")
+    if demo:
+        from whorl.demo.player import start
+
+        typer.echo(f"the demo plays; follow it with: whorl query {_FIRST_QUERY} --follow", err=True)
+        start(address, _token(settings))
+
+
+def _token(settings: Settings) -> str | None:
+    """The admin token of the server that has just started, which has made one if it had none."""
+    if settings.anonymous:
+        return None
+    if settings.token is not None:
+        return settings.token.get_secret_value()
+    return (settings.data_dir / "token").read_text(encoding="utf-8").strip()
 
 
 def settings_of(options: dict[str, Any]) -> Settings:

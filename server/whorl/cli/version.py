@@ -10,6 +10,7 @@ def command() -> None:
 
     Example:
       whorl version
+
     """
     from whorl import __version__
 

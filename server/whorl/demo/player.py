@@ -1,72 +1,84 @@
-"""The demo, played into a running server: through the same commands that requests become."""
+"""The demo, played into a server by its own REST interface, as any other producer would."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
-import secrets
+import threading
 import time
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit, urlunsplit
 
 from whorl.demo import BUILDING, LATENESS_MS, PEOPLE, SENSORS
 from whorl.demo.queries import building, gallery
 from whorl.demo.world import STEP_MS, Event, World
-from whorl.server.errors import Problem
-from whorl.server.runtime.commands import Command, DeclareStream, Push, Register, ReplaceGraph, StreamOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from whorl_client import Client
 
 _log = logging.getLogger("whorl.demo")
+# Addresses that a server listens on and nobody can connect to.
+_ANY = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104 - compared with, not listened on
 
 
-class Runtime(Protocol):
-    """What takes commands."""
+def start(address: str, token: str | None) -> threading.Thread:
+    """Play into the server at an address, beside whatever this process does; it ends with the process."""
+    thread = threading.Thread(target=_play_at, args=(address, token), name="whorl-demo", daemon=True)
+    thread.start()
+    return thread
 
-    async def run(self, command: Command, ack: str = "synced") -> Any:  # noqa: ANN401 - the reply of any command
-        """Do it, and answer when it is done."""
 
-
-async def play(
-    runtime: Runtime,
+def play(
+    client: Client,
     *,
     clock: Callable[[], float] = time.time,
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Set the demo up and send its events by the clock, until cancelled.
+    """Set the demo up and send its events by the clock, for ever.
 
-    What is there from an earlier start stays: streams, queries and graph are the same. A problem with one of them (a
-    stream of that name with other options, say) is logged, and the rest goes on.
+    What is there from an earlier start stays: streams, queries and the graph of the building are the same.
     """
-    await _set_up(runtime)
+    set_up(client)
     start_ms = int(clock() * 1_000)
     for second, events in enumerate(World().events(start_ms)):
         due_s = (start_ms + second * STEP_MS) / 1_000
-        await sleep(max(0.0, due_s - clock()))
-        await _send(runtime, events)
+        sleep(max(0.0, due_s - clock()))
+        send(client, events)
 
 
-async def _set_up(runtime: Runtime) -> None:
-    options = StreamOptions(lateness_ms=LATENESS_MS)
+def set_up(client: Client) -> None:
+    """The streams, the building, and the gallery."""
     for stream in (SENSORS, PEOPLE):
-        await _try(runtime, DeclareStream(stream, options))
-    await _try(runtime, ReplaceGraph(BUILDING, building(), "turtle"))
+        client.streams.create(stream, lateness=LATENESS_MS)
+    client.graphs.put(building(), BUILDING, format="turtle")
     for query in gallery():
-        await _try(runtime, Register(query.name, query.text, {}, secrets.token_hex(8)))
+        client.register(query.text, query.name)
 
 
-async def _send(runtime: Runtime, events: Iterable[Event]) -> None:
-    """The events of one second: one body for each stream, in the order in which they are sent."""
+def send(client: Client, events: Iterable[Event]) -> None:
+    """Some events: one body for each stream, in the order in which they are sent."""
     lines: dict[str, list[str]] = {}
     for event in events:
         lines.setdefault(event.stream, []).append(json.dumps({"t": event.t, "data": event.turtle}))
     for stream, body in lines.items():
-        await _try(runtime, Push(stream, "\n".join(body).encode(), "ndjson"))
+        client.stream(stream).send("\n".join(body) + "\n", format="ndjson")
 
 
-async def _try(runtime: Runtime, command: Command) -> None:
+def _play_at(address: str, token: str | None) -> None:
+    import whorl_client as wc
+
     try:
-        await runtime.run(command)
-    except Problem as problem:
-        _log.warning("demo: %s refused: %s", command.kind, problem.detail)
+        with wc.Client(_reachable(address), token, patience_s=5.0) as client:
+            play(client)
+    except wc.ConnectionFailedError:
+        # The server is gone, and this process with it.
+        _log.info("the demo has ended")
+    except wc.WhorlError as error:
+        _log.warning("the demo cannot go on: %s", error)
+
+
+def _reachable(address: str) -> str:
+    parts = urlsplit(address)
+    host, _, port = parts.netloc.rpartition(":")
+    return urlunsplit((parts.scheme, f"{_ANY.get(host, host)}:{port}", parts.path, "", ""))
