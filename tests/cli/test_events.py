@@ -5,11 +5,13 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from whorl.cli.events import Piece, Reading, batches, paced, read_pieces
+from whorl.cli.events import Piece, Reading, batches, paced, read_pieces, with_pauses
 from whorl.cli.events.batches import BATCH_EVENTS
 from whorl.cli.faults import CommandError, UsageError
 from whorl.cli.times import duration_ms, show_time, speed_factor, time_ms
@@ -265,3 +267,29 @@ def test_standard_input_is_read_when_its_format_is_given(monkeypatch: pytest.Mon
     assert [piece.t for piece in read_pieces("-", Reading(format="nquads"))] == [1_000]
     with pytest.raises(UsageError, match="standard input"):
         list(read_pieces("-", Reading()))
+
+
+def test_what_a_pipe_has_given_does_not_wait_for_what_comes_next() -> None:
+    go_on = threading.Event()
+
+    def source() -> Iterator[Piece]:
+        yield from (line(1), line(2))
+        assert go_on.wait(60)
+        yield line(3)
+
+    found = batches(with_pauses(source()))
+    n_first = next(found).n_events
+    # The first two may come as two batches; the third is not there yet, and they are not kept for it.
+    if n_first == 1:
+        assert next(found).n_events == 1
+    go_on.set()
+    assert [batch.n_events for batch in found] == [1]
+
+
+def test_a_fault_of_the_source_is_told_to_the_one_who_reads() -> None:
+    def source() -> Iterator[Piece]:
+        yield line(1)
+        raise CommandError("this is not a quad")
+
+    with pytest.raises(CommandError, match="not a quad"):
+        list(with_pauses(source()))

@@ -94,6 +94,49 @@ def test_two_streams_and_static_data_are_read_together(whorl: Whorl, tmp_path: P
     assert result.stdout.splitlines()[1:] == ["10000,+,http://ex/a,20,http://ex/ada"]
 
 
+MAPPING = """PREFIX : <http://ex/>
+CONSTRUCT { ?iri :temperature ?temp } WHERE { BIND(IRI(CONCAT("http://ex/", ?room)) AS ?iri) }
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("rows.csv", "room,temp,when\na,20,1970-01-01T00:00:01Z\nb,18,1970-01-01T00:00:12Z\n"),
+        ("rows.json", '[{"room": "a", "temp": 20, "when": 1000}, {"room": "b", "temp": 18, "when": 12000}]'),
+        ("rows.jsonl", '{"room": "a", "temp": 20, "when": 1000}\n{"room": "b", "temp": 18, "when": 12000}\n'),
+    ],
+)
+def test_rows_become_triples_by_a_mapping(whorl: Whorl, query: str, tmp_path: Path, name: str, text: str) -> None:
+    mapping, rows = tmp_path / "rows.rq", tmp_path / name
+    mapping.write_text(MAPPING)
+    rows.write_text(text)
+    result = whorl("run", query, "-i", str(rows), "--mapping", str(mapping), "--time", "when", "-f", "csv")
+    assert result.stdout.splitlines()[1:] == ["10000,+,http://ex/a,20", "20000,+,http://ex/b,18"]
+
+
+def test_a_wrong_mapping_is_shown_with_its_place(whorl: Whorl, query: str, tmp_path: Path) -> None:
+    mapping, rows = tmp_path / "rows.rq", tmp_path / "rows.csv"
+    mapping.write_text("CONSTRUCT { ?room ?temp } WHERE { }")
+    rows.write_text("t,room\n")
+    result = whorl("run", query, "-i", str(rows), "--mapping", str(mapping))
+    assert result.exit_code == 1
+    assert f"--> {mapping}:1:" in result.stderr
+
+
+def test_lines_of_ndjson_are_events(whorl: Whorl, query: str, tmp_path: Path) -> None:
+    path = tmp_path / "events.ndjson"
+    path.write_text(
+        '{"t": 1000, "data": "<http://ex/a> <http://ex/temperature> 20 ."}\n'
+        '{"t": 4000, "event": {"@id": "http://ex/a", "http://ex/temperature": 21}}\n'
+        '{"watermark": 10000}\n'
+        '{"t": 5000, "data": "<http://ex/a> <http://ex/temperature> 99 ."}\n'
+    )
+    result = whorl("run", query, "-i", str(path), "-f", "csv")
+    assert "1 late" in result.stderr
+    assert result.stdout.splitlines()[1] == "10000,+,http://ex/a,21"
+
+
 def test_an_input_that_could_be_any_of_two_streams_is_refused(whorl: Whorl, events: str) -> None:
     result = whorl("run", JOIN, "-i", events)
     assert result.exit_code == 2

@@ -29,10 +29,11 @@ def command(
     token: Token = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the plan of a query: its windows, its operators, what each keeps.
+    """Show how a query is evaluated.
 
-    A file or a text is planned by the engine in this process. A name is a query that runs on a server, and its plan
-    comes with what each operator has in hand and how often each probing order was taken.
+    The plan shows windows and operators, and what each keeps. A file or a text is planned by the engine in this process.
+    A name is a query that runs on a server, and its plan comes with live counts: what each operator has in hand, and how
+    often each probing order was taken.
 
     Examples:
       whorl explain hot.rspql

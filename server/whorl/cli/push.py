@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 
 import typer
 
-from whorl.cli.events import Batch, Cut, Piece, Reading, paced, read_pieces
+from whorl.cli.events import Batch, Cut, Piece, Reading, paced, read_pieces, with_pauses
 from whorl.cli.faults import CommandError, Place
 from whorl.cli.options import DEFAULT_URL, EventTime, InputFormat, Mapping, TimeColumn, Token, Url
 from whorl.cli.remote import Sender, connected, ensure_stream
@@ -23,7 +23,7 @@ from whorl.cli.times import duration_ms, show_time, speed_factor, time_ms
 if TYPE_CHECKING:
     from whorl_client import Ack
 
-Files = Annotated[list[str], typer.Argument(metavar="FILE...", help="Files of events; - is standard input.")]
+Files = Annotated[list[str], typer.Argument(metavar="FILE", help="Files of events; - is standard input.")]
 Stream = Annotated[str, typer.Option("--stream", "-s", metavar="IRI", help="The stream; it is declared if need be.")]
 Speed = Annotated[
     str, typer.Option("--speed", metavar="real|xN|max", help="Replay by event time, N times as fast, or at once.")
@@ -116,9 +116,11 @@ def _push_all(files: list[str], reading: Reading, factor: float, sender: Sender,
             progress.show(batch, total)
 
 
-def _pieces(files: list[str], reading: Reading) -> Iterator[Piece]:
+def _pieces(files: list[str], reading: Reading) -> Iterator[Piece | None]:
+    """All events; a pipe may pause, and what has come by then is not to wait for what comes next."""
     for file in files:
-        yield from read_pieces(file, reading)
+        pieces = read_pieces(file, reading)
+        yield from with_pauses(pieces) if file == "-" else pieces
 
 
 def _refusal(error: object, batch: Batch) -> CommandError:

@@ -12,7 +12,9 @@ from whorl.cli.remote import connected
 
 
 def command(as_json: AsJson = False, url: Url = DEFAULT_URL, token: Token = None) -> None:
-    """Say whether a server is there and what it does; exit code 3 if there is none.
+    """Show whether a server is there.
+
+    The exit code is 3 if there is none.
 
     Examples:
       whorl status

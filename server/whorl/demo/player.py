@@ -6,7 +6,6 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
@@ -15,6 +14,8 @@ from whorl.demo.queries import building, gallery
 from whorl.demo.world import STEP_MS, Event, World
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from whorl_client import Client
 
 _log = logging.getLogger("whorl.demo")

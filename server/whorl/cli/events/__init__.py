@@ -6,6 +6,7 @@ puts them together again as large as the speed of a replay allows.
 
 from whorl.cli.events.batches import Batch, batches, paced
 from whorl.cli.events.files import Reading, read_pieces
+from whorl.cli.events.pauses import with_pauses
 from whorl.cli.events.piece import Cut, Piece
 
-__all__ = ["Batch", "Cut", "Piece", "Reading", "batches", "paced", "read_pieces"]
+__all__ = ["Batch", "Cut", "Piece", "Reading", "batches", "paced", "read_pieces", "with_pauses"]

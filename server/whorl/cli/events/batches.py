@@ -32,27 +32,30 @@ class Batch:
     t: int | None
 
 
-def batches(pieces: Iterable[Piece], *, in_order: bool = False) -> Iterator[Batch]:
+def batches(pieces: Iterable[Piece | None], *, in_order: bool = False) -> Iterator[Batch]:
     """Neighbours that can share a request do, up to a size.
 
-    Events of one request are taken in by their times. With `in_order` a batch ends where time goes back, so that
-    disorder in a file means the same as if its events had come one by one.
+    None stands for a pause: what has come goes now. Events of one request are taken in by their times; with `in_order`
+    a batch ends where time goes back, so that disorder in a file means the same as if its events had come one by one.
     """
     waiting: list[Piece] = []
     size = 0
     for piece in pieces:
+        if piece is None:
+            yield from _batch(waiting)
+            waiting, size = [], 0
+            continue
         full = size + len(piece.body) > BATCH_BYTES or len(waiting) >= BATCH_EVENTS
         if waiting and (full or not _fits(waiting[-1], piece) or (in_order and _goes_back(waiting[-1], piece))):
-            yield _batch(waiting)
+            yield from _batch(waiting)
             waiting, size = [], 0
         waiting.append(piece)
         size += len(piece.body)
-    if waiting:
-        yield _batch(waiting)
+    yield from _batch(waiting)
 
 
 def paced(
-    pieces: Iterable[Piece], speed: float, clock: Callable[[], float], wait: Callable[[float], None]
+    pieces: Iterable[Piece | None], speed: float, clock: Callable[[], float], wait: Callable[[float], None]
 ) -> Iterator[Batch]:
     """The pieces by their own times, `speed` times as fast as they happened; what is due together goes together.
 
@@ -62,21 +65,23 @@ def paced(
     if math.isinf(speed):
         yield from batches(pieces)
         return
+    yield from batches(_when_due(pieces, speed, clock, wait))
+
+
+def _when_due(
+    pieces: Iterable[Piece | None], speed: float, clock: Callable[[], float], wait: Callable[[float], None]
+) -> Iterator[Piece | None]:
+    """The pieces, each not before it is due; before a wait there is a pause, so that nothing is held back by it."""
     begun: tuple[float, int] | None = None
-    due_together: list[Piece] = []
     for piece in pieces:
-        t = _needed_time(piece)
-        begun = (clock(), t) if begun is None else begun
-        due_at = begun[0] + (t - begun[1]) / 1_000 / speed
-        if due_at > clock():
-            yield from batches(due_together)
-            due_together = []
-            wait(max(0.0, due_at - clock()))
-        due_together.append(piece)
-        if len(due_together) >= BATCH_EVENTS:
-            yield from batches(due_together)
-            due_together = []
-    yield from batches(due_together)
+        if piece is not None:
+            t = _needed_time(piece)
+            begun = (clock(), t) if begun is None else begun
+            due_at = begun[0] + (t - begun[1]) / 1_000 / speed
+            if due_at > clock():
+                yield None
+                wait(max(0.0, due_at - clock()))
+        yield piece
 
 
 def _needed_time(piece: Piece) -> int:
@@ -96,7 +101,9 @@ def _goes_back(before: Piece, piece: Piece) -> bool:
     return before.t is not None and piece.t is not None and piece.t < before.t
 
 
-def _batch(pieces: list[Piece]) -> Batch:
+def _batch(pieces: list[Piece]) -> Iterator[Batch]:
+    if not pieces:
+        return
     body = b"".join(piece.body for piece in pieces)
     last = next((piece.t for piece in reversed(pieces) if piece.t is not None), None)
-    return Batch(body, pieces[0].format, pieces[0].at, sum(piece.n_events for piece in pieces), last)
+    yield Batch(body, pieces[0].format, pieces[0].at, sum(piece.n_events for piece in pieces), last)
