@@ -31,9 +31,9 @@ def command(
 ) -> None:
     """Show how a query is evaluated.
 
-    The plan shows windows and operators, and what each keeps. A file or a text is planned by the engine in this process.
-    A name is a query that runs on a server, and its plan comes with live counts: what each operator has in hand, and how
-    often each probing order was taken.
+    The plan shows windows and operators, and what each keeps. A file or a text is planned by the engine in this
+    process. A name is a query that runs on a server; its plan comes with live counts: what each operator has in hand,
+    and how often each probing order was taken.
 
     Examples:
       whorl explain hot.rspql

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from whorl.cli.results import Envelope, cells, rows, variables
 from whorl.cli.terminal import console
@@ -23,12 +22,12 @@ _ROWS_MIN = 5
 class LiveTable:
     """Answers in place of each other; at the end the last state stays on the screen."""
 
-    def __init__(self, name: str, names: Names) -> None:
+    def __init__(self, name: str, names: Names, out: TextIO) -> None:
         from rich.live import Live
 
         self._name = name
         self._names = names
-        self._console = console(sys.stdout)
+        self._console = console(out)
         self._rows: deque[list[Any]] = deque(maxlen=max(_ROWS_MIN, self._console.height - _FRAME_ROWS))
         self._columns: list[str] = []
         self._n_answers = 0

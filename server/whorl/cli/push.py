@@ -21,6 +21,7 @@ from whorl.cli.texts import QueryText, read_text
 from whorl.cli.times import duration_ms, show_time, speed_factor, time_ms
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
     from whorl_client import Ack
 
 Files = Annotated[list[str], typer.Argument(metavar="FILE", help="Files of events; - is standard input.")]
@@ -162,10 +163,7 @@ def _progress(*, quiet: bool) -> Iterator[_Progress]:
 class _Bar:
     """How far the replay is, in events and in event time; the end of a stream is not known, so the bar only moves."""
 
-    def __init__(self, progress: object) -> None:
-        from rich.progress import Progress
-
-        assert isinstance(progress, Progress)  # noqa: S101 - the type is imported late
+    def __init__(self, progress: Progress) -> None:
         self._progress = progress
         self._task = progress.add_task("…", total=None)
         self._began = time.monotonic()

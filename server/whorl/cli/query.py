@@ -116,7 +116,7 @@ def _follow(client: Client, name: str, output: Format, limit: int | None, until:
     writer: Writer
     live = None
     if output is Format.TABLE and is_terminal(sys.stdout):
-        writer = live = LiveTable(name, names)
+        writer = live = LiveTable(name, names, sys.stdout)
     else:
         writer = writer_of(output, names)
     seen = None if live is None else live.progress
