@@ -10,6 +10,7 @@ from whorl.cli.terminal import console
 from whorl.cli.times import show_time
 
 if TYPE_CHECKING:
+    from rich.console import Group
     from rich.table import Table
 
     from whorl.cli.names import Names
@@ -33,7 +34,7 @@ class LiveTable:
         self._n_answers = 0
         self._n_rows = 0
         self._watermark: int | None = None
-        self._live = Live(self._table(), console=self._console, auto_refresh=False)
+        self._live = Live(self._view(), console=self._console, auto_refresh=False)
         self._live.start()
 
     def write(self, envelope: Envelope) -> None:
@@ -47,24 +48,30 @@ class LiveTable:
         self._rows.extendleft(reversed(found))
         self._n_answers += 1
         self._n_rows += len(found)
-        self._live.update(self._table(), refresh=True)
+        self._live.update(self._view(), refresh=True)
 
     def progress(self, progress: Any) -> None:  # noqa: ANN401 - whorl_client is imported late
         """Nothing happened up to here: silence and standstill look different."""
         self._watermark = progress.watermark
-        self._live.update(self._table(), refresh=True)
+        self._live.update(self._view(), refresh=True)
 
     def close(self) -> None:
         """Let the terminal go."""
         self._live.stop()
 
+    def _view(self) -> Group:
+        from rich.console import Group
+        from rich.text import Text
+
+        reached = "" if self._watermark is None else f" · watermark {show_time(self._watermark)}"
+        caption = f"{self._n_answers} answers · {self._n_rows} rows{reached} · Ctrl-C ends"
+        return Group(Text(self._name, style="bold"), self._table(), Text(caption, style="dim"))
+
     def _table(self) -> Table:
         from rich import box
         from rich.table import Table
 
-        reached = "" if self._watermark is None else f" · watermark {show_time(self._watermark)}"
-        caption = f"{self._n_answers} answers · {self._n_rows} rows{reached} · Ctrl-C ends"
-        table = Table(title=self._name, caption=caption, box=box.SIMPLE_HEAD, title_justify="left", expand=False)
+        table = Table(box=box.SIMPLE_HEAD)
         for column in ["t", *self._columns]:
             table.add_column(column, overflow="ellipsis", no_wrap=True)
         for row in self._rows:
