@@ -219,12 +219,7 @@ def _push(engine: Engine, source: Input, batch: Batch) -> tuple[int, int]:
     from whorl import WhorlError
 
     try:
-        if batch.format == "arrow":
-            import pyarrow as pa
-
-            report = engine.push(source.stream, batch.at, pa.ipc.open_stream(batch.body))
-        else:
-            report = engine.push(source.stream, batch.at, batch.body, batch.format)  # type: ignore[arg-type]
+        report = engine.push(source.stream, batch.at, batch.body, batch.format)
     except WhorlError as error:
         raise _event_fault(error, source, batch) from None
     return report.accepted, report.late
