@@ -22,7 +22,7 @@ export PYTHONDONTWRITEBYTECODE := 1
 .PHONY: help setup test test-all test-rust test-python bench run fmt lint lint-rust lint-python docs lock cases-update clean
 
 help:
-	@echo "make run           set up and start the demo"
+	@echo "make run           set up, start a server with the demo, print its address"
 	@echo "make test          set up, lint, all tests of the everyday size"
 	@echo "make test-all      the same, and the long campaigns"
 	@echo "make bench         benchmarks"
@@ -87,8 +87,9 @@ fmt: $(DEPS_STAMP)
 bench:
 	cargo bench --locked -p whorl-engine
 
+# Prints a ready URL. What the demo keeps is in whorl-data; PORT=… takes another port.
 run: setup
-	$(BIN)/python examples/quickstart.py
+	$(BIN)/whorl serve --demo $(if $(PORT),--port $(PORT))
 
 docs:
 	cargo doc --locked --no-deps -p whorl-engine
