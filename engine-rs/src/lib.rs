@@ -15,6 +15,7 @@ mod group;
 mod index;
 mod join;
 mod leaf;
+mod limits;
 mod model;
 mod parse;
 mod plan;
@@ -34,6 +35,7 @@ pub use engine::{
 };
 pub use error::EngineError;
 pub use join::Probing;
+pub use limits::Limits;
 pub use model::TermId;
 pub use parse::{
     Bounds, ContentSemantics, ContinuousQuery, DefaultGraph, Dialect, ParseError, ParseOptions, Position, R2s,

@@ -21,6 +21,7 @@ pub use custom::{custom_aggregate, register_custom_aggregates};
 
 use crate::encode::Dictionary;
 use crate::expr::{Number, Value};
+use crate::limits::Budget;
 use crate::model::{TermId, Weight};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -111,7 +112,7 @@ impl Accumulator {
     }
 
     /// The aggregate of the values present; `None` is "no value".
-    pub fn value(&self, dictionary: &mut Dictionary) -> Option<TermId> {
+    pub fn value(&self, dictionary: &mut Dictionary, budget: &mut Budget) -> Option<TermId> {
         let forgiving = matches!(self.kind, AggregateKind::CountAll | AggregateKind::Count | AggregateKind::Sample);
         if !forgiving && (self.errors != 0 || self.misfits != 0) {
             return None;
@@ -122,7 +123,7 @@ impl Accumulator {
                 let number = if self.kind == AggregateKind::Avg { sum.mean() } else { sum.total() };
                 number.map(|number| Value::Number(number).into_made().intern(dictionary))
             }
-            State::Bag(bag) => self.value_of_bag(bag, dictionary),
+            State::Bag(bag) => self.value_of_bag(bag, dictionary, budget),
         }
     }
 
@@ -145,6 +146,12 @@ impl Accumulator {
         };
         let in_bag = bag.into_iter().flat_map(|bag| bag.iter().map(|(id, _)| id));
         in_bag.chain(self.seen.iter().flat_map(|seen| seen.keys().copied()))
+    }
+
+    /// Whether reading the value walks all that is there.
+    fn is_walked(&self) -> bool {
+        use AggregateKind as Kind;
+        matches!(self.kind, Kind::GroupConcat { .. } | Kind::StdDev { .. } | Kind::Variance { .. })
     }
 
     fn count(&mut self, weight: Weight) {
@@ -179,11 +186,14 @@ impl Accumulator {
         }
     }
 
-    fn value_of_bag(&self, bag: &OrderedBag, dictionary: &mut Dictionary) -> Option<TermId> {
+    fn value_of_bag(&self, bag: &OrderedBag, dictionary: &mut Dictionary, budget: &mut Budget) -> Option<TermId> {
+        if self.is_walked() {
+            budget.spend(bag.distinct() as u64);
+        }
         let made = match &self.kind {
             AggregateKind::Min | AggregateKind::Sample => return bag.first(),
             AggregateKind::Max => return bag.last(),
-            AggregateKind::GroupConcat { separator } => concat::joined(bag, separator, dictionary)?.into_made(),
+            AggregateKind::GroupConcat { separator } => concat::joined(bag, separator, dictionary, budget)?.into_made(),
             kind => Value::Number(statistic(kind, bag, dictionary)?).into_made(),
         };
         Some(made.intern(dictionary))

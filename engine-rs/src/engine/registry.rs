@@ -1,7 +1,7 @@
 //! Queries by number: registered, drained, explained, let go.
 
 use super::families::window_families;
-use super::query::RunningQuery;
+use super::query::{Failure, RunningQuery};
 use super::timeline::{Timeline, TimelineHost, TimelineKey, Workshop};
 use super::{Engine, StreamOptions};
 use crate::error::EngineError;
@@ -102,7 +102,7 @@ impl Engine {
         let query = self.timelines[timeline].query_mut(place);
         let results = query.results.drain();
         match &query.failed {
-            Some(reason) if results.is_empty() => Err(EngineError::QueryFailed { query: id.0, reason: reason.clone() }),
+            Some(failure) if results.is_empty() => Err(failed(id, failure)),
             _ => Ok(results),
         }
     }
@@ -158,7 +158,7 @@ impl Engine {
     /// The plan as text, with live counts and the probing orders taken.
     ///
     /// # Errors
-    /// When there is no such query.
+    /// When there is no such query, or it has failed.
     pub fn explain(&self, id: QueryId) -> Result<String, EngineError> {
         Ok(self.plan_view(id)?.to_text())
     }
@@ -166,7 +166,7 @@ impl Engine {
     /// The plan as a JSON object, for programs.
     ///
     /// # Errors
-    /// When there is no such query.
+    /// When there is no such query, or it has failed.
     pub fn explain_json(&self, id: QueryId) -> Result<String, EngineError> {
         Ok(plan_json(&self.plan_view(id)?))
     }
@@ -175,6 +175,9 @@ impl Engine {
         let (timeline, place) = self.registry.place(id)?;
         let timeline = &self.timelines[timeline];
         let query = timeline.query(place);
+        if let Some(failure) = &query.failed {
+            return Err(failed(id, failure));
+        }
         let explained = Explained {
             definition: &query.definition,
             nodes: &query.nodes,
@@ -259,7 +262,7 @@ impl Engine {
         };
         let built = builder.build_query()?;
         let results = ResultQueue::new(self.options.result_rows_max);
-        let query = RunningQuery::new(definition, built, windows, results);
+        let query = RunningQuery::new(definition, built, windows, results, self.options.limits);
         let mut workshop = Workshop { dictionary: &mut self.dictionary, graphs: &self.graphs };
         Ok(self.timelines[timeline].add_query(query, &mut workshop))
     }
@@ -281,4 +284,8 @@ impl Engine {
             *timeline = Timeline::new(timeline.key().clone());
         }
     }
+}
+
+fn failed(id: QueryId, failure: &Failure) -> EngineError {
+    EngineError::QueryFailed { query: id.0, code: failure.code, reason: failure.reason.clone() }
 }

@@ -36,6 +36,8 @@ pub struct ParseOptions {
     /// A stream and a window, such as `<http://example.org/s> [RANGE 10s STEP 5s]`: what stands outside WINDOW, STREAM
     /// and GRAPH reads this window and no static data. `[RANGE 10s]` alone is tumbling, in every dialect.
     pub default_graph: Option<String>,
+    /// Whether products and open closures are allowed where the engine refuses costly queries.
+    pub allow_cartesian: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -161,6 +163,7 @@ pub struct ContinuousQuery {
     /// over the declared windows, which those do not.
     pub window_variables: Vec<Variable>,
     pub default_graph: DefaultGraph,
+    pub allow_cartesian: bool,
     pub query: spargebra::Query,
     /// As the user wrote it.
     pub text: String,
@@ -286,6 +289,7 @@ fn assemble(
         windows: found.windows,
         window_variables: found.window_variables,
         default_graph,
+        allow_cartesian: options.allow_cartesian,
         query,
         text: text.to_owned(),
     }

@@ -1,7 +1,9 @@
 //! One question about the static graphs, for WHERE of an update.
 
 use super::dataset::View;
+use super::meter::Meter;
 use crate::encode::Dictionary;
+use crate::limits::Budget;
 use crate::store::StaticGraphs;
 use oxiri::Iri;
 use oxrdf::{Term, Variable};
@@ -26,13 +28,18 @@ pub(crate) fn ask_static(
     variables: &[Variable],
     graphs: &StaticGraphs,
     dictionary: &Dictionary,
+    budget: &mut Budget,
 ) -> Result<Vec<Solution>, QueryEvaluationError> {
     let pattern = GraphPattern::Project { inner: Box::new(pattern.clone()), variables: variables.to_vec() };
     let query = Query::Select { dataset: using.cloned(), pattern, base_iri: base_iri.cloned() };
     let evaluator = QueryEvaluator::new();
     let named: Vec<_> = graphs.named().iter().map(|(name, graph)| (*name, graph)).collect();
-    let view = View { dictionary, default: &[graphs.default_graph()], named: &named, windows: &[] };
-    let QueryResults::Solutions(solutions) = evaluator.prepare(&query).execute(view)? else { return Ok(Vec::new()) };
     let terms = |solution: spareval::QuerySolution| variables.iter().map(|v| solution.get(v).cloned()).collect();
-    solutions.map(|solution| solution.map(terms)).collect()
+    Meter::of(budget, |meter| {
+        let view = View { dictionary, default: &[graphs.default_graph()], named: &named, windows: &[], meter };
+        match evaluator.prepare(&query).execute(view)? {
+            QueryResults::Solutions(solutions) => solutions.map(|solution| solution.map(terms)).collect(),
+            _ => Ok(Vec::new()),
+        }
+    })
 }

@@ -4,6 +4,7 @@
 
 mod ask;
 mod dataset;
+mod meter;
 mod operator;
 
 pub(crate) use ask::{Solution, Where, ask_static};
