@@ -14,14 +14,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 const LITERAL_BYTES: usize = 1 << 20;
 /// Longest GROUP_CONCAT when no limit says otherwise; beyond it the aggregate has no value.
 const CONCAT_BYTES: usize = 8 << 20;
-/// So many bytes of text cost one unit of work.
-const BYTES_PER_UNIT: u64 = 64;
+/// So many bytes of text can be read for one unit of work.
+const BYTES_READ: u64 = 64;
+/// So many bytes of text can be made, and kept, for one unit of work: as many as a term in a row takes.
+const BYTES_MADE: u64 = 8;
 
 /// What one query may cost; `None` is no limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Limits {
     /// Units of work in one evaluation: mappings visited, terms of rows handed on, expressions evaluated, quads read
-    /// and terms copied by re-evaluation, 64 bytes of text read or made.
+    /// and terms copied by re-evaluation, 64 bytes of text read, 8 bytes of text made.
     pub work: Option<u64>,
     /// Rows in one report.
     pub result_rows: Option<usize>,
@@ -121,10 +123,16 @@ impl Budget {
         self.spend((rows as u64).saturating_mul(width.max(1) as u64));
     }
 
-    /// As [`Budget::spend`], for text that is read or made.
+    /// As [`Budget::spend`], for text that is read.
     #[inline]
-    pub(crate) fn spend_text(&mut self, bytes: usize) {
-        self.spend(bytes as u64 / BYTES_PER_UNIT);
+    pub(crate) fn read_text(&mut self, bytes: usize) {
+        self.spend(bytes as u64 / BYTES_READ);
+    }
+
+    /// As [`Budget::spend`], for text that is made.
+    #[inline]
+    pub(crate) fn make_text(&mut self, bytes: usize) {
+        self.spend(bytes as u64 / BYTES_MADE);
     }
 
     #[cold]

@@ -14,7 +14,7 @@ const NEIGHBOUR: &str = "SELECT ?a (COUNT(?b) AS ?n) FROM NAMED WINDOW :w ON :s 
                          WHERE { WINDOW :w { ?a :p ?b . ?a :v ?v } FILTER(?v > 3) } GROUP BY ?a";
 
 fn limits() -> Limits {
-    Limits { work: Some(300_000), result_rows: Some(2_000), ..Limits::guarded() }
+    Limits { work: Some(1_000_000), result_rows: Some(2_000), ..Limits::guarded() }
 }
 
 fn engine(limits: Limits) -> Engine {
@@ -98,7 +98,7 @@ fn product(n: usize) -> String {
 
 fn doublings(n: usize, step: &str) -> String {
     let bind = |i: usize| format!("BIND({} AS ?x{}) ", step.replace('@', &format!("?x{i}")), i + 1);
-    format!("?s :t ?x0 . {}", (0..n).map(bind).collect::<String>())
+    format!(":n1 :t ?x0 . {}", (0..n).map(bind).collect::<String>())
 }
 
 #[test]
@@ -140,6 +140,7 @@ fn parts_that_an_expression_brings_together_are_no_product() {
         "?a :v ?b OPTIONAL { ?c :v ?d FILTER(?d = ?b + 1) }",
         "?a :p _:x . _:x :q ?c",
         ":n1 :p :n2 . ?a :p ?b",
+        "?a :p :n1 ; :v ?b . ?c :p ?d",
         "GRAPH ?g { ?a :p ?b . ?c :q ?d }",
     ] {
         let mut engine = engine(limits());
@@ -166,24 +167,31 @@ fn closures_with_an_end_are_answered() {
     }
     let mut engine = engine(limits());
     assert!(register(&mut engine, &select("*", "VALUES ?a { :n1 } ?a :p* ?b"), false).is_ok());
-    assert!(register(&mut engine, &format!("SELECT * {FROM} WHERE {{ WINDOW :w {{ ?a :p ?b }} ?b :sub* ?c }}"), false).is_ok());
+    assert!(
+        register(&mut engine, &format!("SELECT * {FROM} WHERE {{ WINDOW :w {{ ?a :p ?b }} ?b :sub* ?c }}"), false)
+            .is_ok()
+    );
 }
 
 #[test]
 fn strings_that_double_stop_the_query() {
-    breaks(&select("*", &doublings(30, "CONCAT(@, @)")), "literal_bytes");
-    breaks(&select("*", &doublings(30, "REPLACE(@, '.', '$0$0')")), "literal_bytes");
-    breaks(&select("*", &doublings(30, "ENCODE_FOR_URI(CONCAT(@, '%%%', @))")), "literal_bytes");
-    breaks(&select("*", &format!("?s :t ?x0 FILTER(STRLEN({}) > 3)", nested_doubling(25))), "literal_bytes");
+    for step in ["CONCAT(@, @)", "REPLACE(@, '.', '$0$0')", "ENCODE_FOR_URI(CONCAT(@, '%%%', @))"] {
+        breaks(&select("*", &doublings(30, step)), "literal_bytes");
+        breaks(&select("*", &doublings(30, step).replace(":n1", "?s")), "work");
+    }
+    breaks(&select("*", &format!(":n1 :t ?x0 FILTER(STRLEN({}) > 3)", nested_growth(5))), "literal_bytes");
     let group = "SELECT (GROUP_CONCAT(?y; separator='') AS ?all)";
     let long = Limits { concat_bytes: Some(10_000), ..limits() };
-    let text = format!("{group} {FROM} WHERE {{ WINDOW :w {{ {} }} BIND(?x8 AS ?y) }}", doublings(8, "CONCAT(@, @)"));
+    let text = format!(
+        "{group} {FROM} WHERE {{ WINDOW :w {{ {} }} BIND(?x8 AS ?y) }}",
+        doublings(8, "CONCAT(@, @)").replace(":n1", "?s")
+    );
     assert!(matches!(fate(&text, false, long), Fate::Failed(message) if message.contains("limit concat_bytes")));
 }
 
 /// One expression, whose condition is checked in a leaf.
-fn nested_doubling(n: usize) -> String {
-    (0..n).fold("?x0".to_owned(), |inner, _| format!("REPLACE({inner}, '.', '$0$0')"))
+fn nested_growth(n: usize) -> String {
+    (0..n).fold("?x0".to_owned(), |inner, _| format!("REPLACE({inner}, '.', '{}')", "$0".repeat(16)))
 }
 
 #[test]
@@ -204,7 +212,9 @@ fn texts_that_grow_are_refused_where_they_would_be_evaluated_anew() {
 
 #[test]
 fn wide_answers_and_deep_queries_are_bounded() {
-    let unique = format!("SELECT ?k (COUNT(*) AS ?n) {FROM} WHERE {{ WINDOW :w {{ ?a ?x ?b . ?b ?y ?c }} BIND(CONCAT(STR(?a), STR(?x), STR(?b), STR(?y), STR(?c)) AS ?k) }} GROUP BY ?k");
+    let unique = format!(
+        "SELECT ?k (COUNT(*) AS ?n) {FROM} WHERE {{ WINDOW :w {{ ?a ?x ?b . ?b ?y ?c }} BIND(CONCAT(STR(?a), STR(?x), STR(?b), STR(?y), STR(?c)) AS ?k) }} GROUP BY ?k"
+    );
     assert!(matches!(fate(&unique, false, limits()), Fate::Failed(_)));
     let keys: String = (0..64).map(|i| format!("(?v + {i}) ")).collect();
     let ordered = format!("SELECT ?a ?v {FROM} WHERE {{ WINDOW :w {{ ?a ?x ?v . ?b ?y ?a }} }} ORDER BY {keys}");
@@ -214,14 +224,17 @@ fn wide_answers_and_deep_queries_are_bounded() {
     let in_list: String = (0..4000).map(|i| format!("{i},")).collect();
     assert_eq!(fate(&select("?a", &format!("?a :v ?v VALUES ?v {{ {values} }}")), false, limits()), Fate::Answered);
     breaks(&select("?a", &format!("?a :p ?b . ?b :v ?v FILTER(?v + 1 IN ({}0))", in_list)), "work");
-    let deep = (0..40).fold("?a :p ?b".to_owned(), |inner, _| format!("{{ SELECT * {{ {inner} }} }}"));
+    let deep = (0..20).fold("?a :p ?b".to_owned(), |inner, _| format!("{{ SELECT * {{ {inner} }} }}"));
     assert_eq!(fate(&select("*", &deep), false, limits()), Fate::Answered);
 }
 
 #[test]
 fn patterns_of_regular_expressions_take_linear_time() {
     for pattern in ["(a+)+$", "(a|a)*b", "(.*)*x", "a{1,50}{1,50}{1,50}", "(x+x+)+y"] {
-        let text = select("?a", &format!("?a :t ?t FILTER(REGEX(CONCAT(?t, 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!'), '{pattern}'))"));
+        let text = select(
+            "?a",
+            &format!("?a :t ?t FILTER(REGEX(CONCAT(?t, 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!'), '{pattern}'))"),
+        );
         assert_eq!(fate(&text, false, limits()), Fate::Answered, "{pattern}");
     }
 }
@@ -242,7 +255,10 @@ fn large_queries_are_refused_by_their_size() {
     let clauses: String = (0..17).map(|i| format!("FROM NAMED WINDOW :w{i} ON :s [RANGE 1s] ")).collect();
     let blocks: String = (0..17).map(|i| format!("WINDOW :w{i} {{ ?a :p ?b }} ")).collect();
     is_refused(&format!("SELECT * {clauses} WHERE {{ {blocks} }}"), "query.too_costly");
-    is_refused("SELECT * FROM NAMED WINDOW :w ON :s [RANGE P2D STEP P1D] WHERE { WINDOW :w { ?a :p ?b } }", "query.too_costly");
+    is_refused(
+        "SELECT * FROM NAMED WINDOW :w ON :s [RANGE P2D STEP P1D] WHERE { WINDOW :w { ?a :p ?b } }",
+        "query.too_costly",
+    );
 }
 
 #[test]
@@ -280,41 +296,24 @@ fn updates_have_a_budget_too() {
     assert_eq!(engine.graph_names()[0].1, 400, "nothing has changed");
 }
 
-#[test]
-fn memory_stays_within_bounds() {
-    let peak = || {
-        let status = std::fs::read_to_string("/proc/self/status").ok()?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?.trim_end_matches("kB").trim().to_owned();
-        line.parse::<u64>().ok()
-    };
-    let Some(before) = peak() else { return };
-    for text in [
-        select("*", &product(4)),
-        select("*", &doublings(30, "CONCAT(@, @)")),
-        select("?a ?b", "?a (:p|:q)* ?b"),
-    ] {
-        assert!(matches!(fate(&text, true, Limits { work: Some(10_000_000), ..limits() }), Fate::Failed(_)), "{text}");
-    }
-    let grown = peak().expect("as before").saturating_sub(before);
-    assert!(grown < 700_000, "{grown} kB more than before");
-}
-
 /// The queries of the benchmarks are what people write: none of them is refused.
 #[test]
 fn every_example_is_registered() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
-    let mut seen = 0;
+    let (mut seen, mut refused) = (0, Vec::new());
     for folder in std::fs::read_dir(root).expect("the examples").map(|entry| entry.expect("a folder").path()) {
         for file in std::fs::read_dir(folder).into_iter().flatten().map(|entry| entry.expect("a file").path()) {
-            let is_query = file.extension().is_some_and(|kind| ["rspql", "csparql", "cqels"].iter().any(|k| kind == *k));
+            let is_query =
+                file.extension().is_some_and(|kind| ["rspql", "csparql", "cqels"].iter().any(|k| kind == *k));
             if !is_query {
                 continue;
             }
             let text = std::fs::read_to_string(&file).expect("a text");
             let registered = engine(Limits::guarded()).register(&text, &ParseOptions::default());
-            assert!(registered.is_ok(), "{}: {}", file.display(), registered.expect_err("refused"));
+            refused.extend(registered.err().map(|error| format!("{}: {error}", file.display())));
             seen += 1;
         }
     }
+    assert!(refused.is_empty(), "{refused:#?}");
     assert!(seen >= 60, "{seen} queries");
 }

@@ -17,7 +17,7 @@
 """
 
 from whorl._engine import __version__
-from whorl.engine import Engine, IngestReport, Query, Result, UpdateReport, WindowBounds
+from whorl.engine import GUARDED_LIMITS, Engine, IngestReport, Limits, Query, Result, UpdateReport, WindowBounds
 from whorl.errors import (
     EnginePanicError,
     GraphError,
@@ -36,6 +36,7 @@ from whorl.errors import (
 from whorl.terms import BlankNode, Iri, Literal, Term, Triple
 
 __all__ = [
+    "GUARDED_LIMITS",
     "BlankNode",
     "Engine",
     "EnginePanicError",
@@ -43,6 +44,7 @@ __all__ = [
     "IngestError",
     "IngestReport",
     "Iri",
+    "Limits",
     "Literal",
     "Query",
     "QueryError",

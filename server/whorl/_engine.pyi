@@ -1,5 +1,6 @@
 """The compiled engine; `whorl.Engine` is the class to use."""
 
+from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias, final
 
 from whorl.terms import Triple
@@ -34,6 +35,7 @@ class Engine:
         retraction: str | None = None,
         sharing: bool = True,
         result_rows_max: int | None = None,
+        limits: Mapping[str, int | bool | None] | None = None,
     ) -> Engine: ...
     def declare_stream(
         self,
@@ -57,6 +59,7 @@ class Engine:
         r2s: str | None = None,
         base_iri: str | None = None,
         default_graph: str | None = None,
+        allow_cartesian: bool = False,
     ) -> int: ...
     def unregister(self, query: int) -> None: ...
     def push(self, stream: str, at: int | None, rdf: bytes, format: str) -> _Ingested: ...

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, TypedDict, overload
 
 from whorl import _engine
 from whorl.errors import TimestampError
@@ -61,6 +61,34 @@ class ArrowArray(Protocol):
 
 
 ArrowData: TypeAlias = ArrowStream | ArrowArray
+
+
+class Limits(TypedDict, total=False):
+    """What one query may cost; None, or a name left out, is no limit."""
+
+    work: int | None
+    result_rows: int | None
+    state_rows: int | None
+    literal_bytes: int | None
+    concat_bytes: int | None
+    windows: int | None
+    window_width_ms: int | None
+    triple_patterns: int | None
+    refuse_costly: bool
+
+
+GUARDED_LIMITS: Limits = {
+    "work": 10_000_000,
+    "result_rows": 100_000,
+    "state_rows": 1_000_000,
+    "literal_bytes": 1 << 20,
+    "concat_bytes": 8 << 20,
+    "windows": 16,
+    "window_width_ms": 24 * 60 * 60 * 1000,
+    "triple_patterns": 64,
+    "refuse_costly": True,
+}
+"""For queries of people one does not know."""
 
 
 class IngestReport(NamedTuple):
@@ -194,11 +222,13 @@ class Engine:
         retraction: Literal["auto", "tree", "probe"] | None = None,
         sharing: bool = True,
         result_rows_max: int | None = None,
+        limits: Limits | None = None,
     ) -> None:
         """Options choose how answers are computed, never what they are.
 
         `result_rows_max` bounds the rows that wait in a query to be read; beyond it the oldest answers are dropped,
-        which shows as a gap in `seq`.
+        which shows as a gap in `seq`. `limits` says what one query may cost: what is left out is not limited, and
+        `GUARDED_LIMITS` are for queries of people one does not know.
         """
         self._engine = _engine.Engine(
             hash_seed=hash_seed,
@@ -206,6 +236,7 @@ class Engine:
             retraction=retraction,
             sharing=sharing,
             result_rows_max=result_rows_max,
+            limits=None if limits is None else dict[str, Any](limits),
         )
 
     def __enter__(self) -> Self:
@@ -250,12 +281,14 @@ class Engine:
         r2s: Literal["RSTREAM", "ISTREAM", "DSTREAM", "CHANGES"] | None = None,
         base_iri: str | None = None,
         default_graph: str | None = None,
+        allow_cartesian: bool = False,
     ) -> Query:
         """Start a query. Options win over what the text and its dialect say.
 
         `report` is a list of `close`, `change`, `nonempty` and `periodic(500)` (milliseconds), all of which must hold.
         `default_graph` is a stream and a window, such as `<http://example.org/s> [RANGE 10s STEP 5s]`: what stands
-        outside WINDOW and GRAPH reads it, and no static data.
+        outside WINDOW and GRAPH reads it, and no static data. `allow_cartesian` lets products and open closures pass
+        where the engine's limits refuse them.
         """
         parts = report.split(",") if isinstance(report, str) else report
         number = self._engine.register(
@@ -270,6 +303,7 @@ class Engine:
             r2s=r2s,
             base_iri=base_iri,
             default_graph=default_graph,
+            allow_cartesian=allow_cartesian,
         )
         return Query(self, number, name, text)
 

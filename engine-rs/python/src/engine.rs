@@ -41,13 +41,14 @@ pub struct Engine {
 #[pymethods]
 impl Engine {
     #[new]
-    #[pyo3(signature = (*, hash_seed=None, probing_order=None, retraction=None, sharing=true, result_rows_max=None))]
+    #[pyo3(signature = (*, hash_seed=None, probing_order=None, retraction=None, sharing=true, result_rows_max=None, limits=None))]
     fn new(
         hash_seed: Option<u64>,
         probing_order: Option<u64>,
         retraction: Option<&str>,
         sharing: bool,
         result_rows_max: Option<usize>,
+        limits: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         let defaults = EngineOptions::default();
         let chosen = EngineOptions {
@@ -56,6 +57,7 @@ impl Engine {
             retraction: retraction.map(options::retraction).transpose()?.unwrap_or(defaults.retraction),
             sharing,
             result_rows_max: result_rows_max.unwrap_or(defaults.result_rows_max),
+            limits: limits.map(options::limits).transpose()?.unwrap_or_default(),
         };
         Ok(Self { inner: Mutex::new(whorl_engine::Engine::new(chosen)) })
     }
@@ -80,7 +82,7 @@ impl Engine {
         enter(py, &self.inner, |engine| engine.declare_stream(iri, chosen))
     }
 
-    #[pyo3(signature = (text, *, dialect=None, report=None, tick=None, t0=None, bounds=None, partial=None, semantics=None, r2s=None, base_iri=None, default_graph=None))]
+    #[pyo3(signature = (text, *, dialect=None, report=None, tick=None, t0=None, bounds=None, partial=None, semantics=None, r2s=None, base_iri=None, default_graph=None, allow_cartesian=false))]
     #[expect(clippy::too_many_arguments, reason = "each is a keyword of the Python method")]
     fn register(
         &self,
@@ -96,6 +98,7 @@ impl Engine {
         r2s: Option<&str>,
         base_iri: Option<String>,
         default_graph: Option<String>,
+        allow_cartesian: bool,
     ) -> PyResult<u64> {
         let chosen = ParseOptions {
             dialect: dialect.map(options::dialect).transpose()?,
@@ -108,6 +111,7 @@ impl Engine {
             r2s: r2s.map(options::r2s).transpose()?,
             base_iri,
             default_graph,
+            allow_cartesian,
         };
         enter(py, &self.inner, |engine| engine.register(text, &chosen)).map(|id| id.0)
     }

@@ -22,7 +22,7 @@ pub(super) fn joined(
             }
             separate = true;
             result.push_str(text.as_str());
-            budget.spend_text(separator.len() + text.as_str().len());
+            budget.make_text(separator.len() + text.as_str().len());
             if !budget.admits_concat(result.len()) {
                 return None;
             }

@@ -120,7 +120,11 @@ fn walk(spec: &AggregateSpec, pool: &[Option<Term>], seed: u64, n_steps: usize) 
         accumulator.update(value, -1, &dictionary);
     }
     assert_eq!(accumulator.state_size(), 0, "{spec:?}");
-    assert_eq!(accumulator.value(&mut dictionary, &mut Budget::default()), Accumulator::new(spec).value(&mut dictionary, &mut Budget::default()), "{spec:?}");
+    assert_eq!(
+        accumulator.value(&mut dictionary, &mut Budget::default()),
+        Accumulator::new(spec).value(&mut dictionary, &mut Budget::default()),
+        "{spec:?}"
+    );
 }
 
 #[test]

@@ -67,7 +67,8 @@ impl Engine {
         | Query::Describe { pattern, .. }
         | Query::Ask { pattern, .. }) = &definition.query;
         let streams = within(|| streams_of(variable, pattern, windows, &mut ask));
-        let too_costly = |breach: Breach| PlanError::too_costly(format!("to find the streams of {variable} is {breach}"));
+        let too_costly =
+            |breach: Breach| PlanError::too_costly(format!("to find the streams of {variable} is {breach}"));
         let streams = streams.map_err(too_costly)?.unwrap_or_default();
         match streams.len() {
             0 => Err(PlanError::NoStream { variable: variable.clone() }),

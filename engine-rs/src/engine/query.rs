@@ -18,8 +18,8 @@ use crate::topk::{self, Comparator};
 use crate::window::{Window, WindowBounds};
 use oxrdf::Variable;
 use smallvec::SmallVec;
-use std::cmp::Ordering;
 use std::any::Any;
+use std::cmp::Ordering;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The bounds of a query's windows at a report.

@@ -130,10 +130,8 @@ impl Update<'_> {
         let mut variables = Vec::new();
         delete.iter().chain(&insert).for_each(|template| template.variables(&mut variables));
         let solutions = within(|| ask_static(asked, &variables, &self.graphs, self.dictionary, &mut self.budget));
-        let solutions = solutions.map_err(|breach| EngineError::TooCostly {
-            what: "the update".to_owned(),
-            reason: breach.to_string(),
-        })?;
+        let solutions = solutions
+            .map_err(|breach| EngineError::TooCostly { what: "the update".to_owned(), reason: breach.to_string() })?;
         let solutions = solutions.map_err(|error| EngineError::UpdateFailed { reason: error.to_string() })?;
         let mut terms = Terms { dictionary: self.dictionary, blanks: HashMap::new() };
         let mut deletions = Vec::new();

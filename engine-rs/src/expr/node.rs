@@ -301,12 +301,13 @@ fn call<'v>(builtin: Builtin, arguments: &'v [Node], row: &[TermId], scope: &mut
 /// What a function reads: text costs by its length.
 fn argument<'v>(node: &'v Node, row: &[TermId], scope: &mut Scope<'v, '_>) -> Option<Value<'v>> {
     let value = node.value(row, scope)?;
-    scope.scratch.budget.spend_text(value.text_bytes());
+    scope.scratch.budget.read_text(value.text_bytes());
     Some(value)
 }
 
 /// What a function gives, unless it is too long.
-fn admitted<'v>(value: Value<'v>, scope: &Scope<'_, '_>) -> Option<Value<'v>> {
+fn admitted<'v>(value: Value<'v>, scope: &mut Scope<'_, '_>) -> Option<Value<'v>> {
+    scope.scratch.budget.make_text(value.made_bytes());
     scope.scratch.budget.admits_literal(value.made_bytes()).then_some(value)
 }
 

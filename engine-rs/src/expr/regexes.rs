@@ -59,7 +59,7 @@ pub(super) fn compile(pattern: &str, flags: &str) -> Option<Regex> {
 
 pub(super) fn matches<'d>(text: Value<'d>, regex: &Regex, budget: &mut Budget) -> Option<Value<'d>> {
     let (text, _) = text.into_text()?;
-    budget.spend_text(text.as_str().len());
+    budget.read_text(text.as_str().len());
     Some(Value::Boolean(regex.is_match(text.as_str())))
 }
 
@@ -70,10 +70,10 @@ pub(super) fn replace<'d>(
     budget: &mut Budget,
 ) -> Option<Value<'d>> {
     let (text, language) = text.into_text()?;
-    budget.spend_text(text.as_str().len());
+    budget.read_text(text.as_str().len());
     let replacement = replacement.into_string()?;
     let replaced = replace_all(text.as_str(), regex, replacement.as_str(), budget)?;
-    budget.spend_text(replaced.as_ref().map_or(0, String::len));
+    budget.make_text(replaced.as_ref().map_or(0, String::len));
     Some(Value::plain(replaced.map_or(text, Text::Owned), language))
 }
 

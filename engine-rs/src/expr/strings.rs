@@ -43,7 +43,7 @@ impl<'d> Concat<'d> {
             None => language,
             Some(shared) => shared.filter(|shared| language.as_ref() == Some(shared)),
         });
-        budget.spend_text(text.as_str().len());
+        budget.make_text(text.as_str().len());
         budget.admits_literal(self.text.len() + text.as_str().len()).then(|| self.text.push_str(text.as_str()))
     }
 

@@ -191,14 +191,7 @@ impl JoinNode {
     }
 
     /// Emits −1 for every result under the mapping, reading it through its links.
-    fn fell(
-        &mut self,
-        role: usize,
-        slot: SlotId,
-        out: &mut Batch,
-        leaves: &[Leaf],
-        eval: &mut EvalContext<'_>,
-    ) {
+    fn fell(&mut self, role: usize, slot: SlotId, out: &mut Batch, leaves: &[Leaf], eval: &mut EvalContext<'_>) {
         let Some(trees) = &mut self.trees else { return };
         let mut row = vec![TermId::UNBOUND; self.shape.n_vars];
         while trees.fell(role, slot, &mut self.slots) {

@@ -170,7 +170,11 @@ impl<H: Host> Builder<'_, H> {
         });
         // A text to compare by, in a form that keeps brackets. IRI() depends on the base of its query.
         let base = self.query.query.base_iri().map_or("", |base| base.as_str());
-        Ok(LeafCondition { text: format!("{by_column:?} base {base}"), expression, budget: Budget::new(self.options.limits) })
+        Ok(LeafCondition {
+            text: format!("{by_column:?} base {base}"),
+            expression,
+            budget: Budget::new(self.options.limits),
+        })
     }
 
     fn slot(&mut self, place: &Place, schema: &mut Schema) -> PatternSlot {

@@ -6,7 +6,9 @@
 //! A *group* is what is joined with each other: triple patterns, paths, and whatever stands beside them as a whole
 //! (sub-queries, alternatives, optional parts). Parts hang together when they share a variable, or when a FILTER,
 //! a BIND or the condition of an OPTIONAL anywhere in the query mentions variables of both: the author has thought of
-//! the pairs. A group that falls apart is a product.
+//! the pairs. A part is *narrow* when a term picks its triples (as subject, or as object of anything but rdf:type), when
+//! it has one row, or when the query writes its rows out. A group that falls into two parts or more that are not narrow
+//! is a product.
 
 use super::error::PlanError;
 use super::logical::{Place, WindowFamily};
@@ -16,11 +18,12 @@ use crate::limits::Limits;
 use crate::parse::{ContinuousQuery, WindowKind};
 use crate::time::Span;
 use oxrdf::Variable;
+use oxrdf::vocab::rdf;
 use spargebra::Query;
 use spargebra::algebra::{
     AggregateExpression, AggregateFunction, Expression, Function, GraphPattern, PropertyPathExpression,
 };
-use spargebra::term::{NamedNodePattern, TermPattern};
+use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern};
 
 type Checked = Result<(), PlanError>;
 
@@ -60,11 +63,9 @@ fn check_windows(query: &ContinuousQuery, limits: &Limits) -> Checked {
     let is_wide = |kind: &WindowKind| width(kind).is_some_and(|width| width > limit);
     match query.windows.iter().find(|window| is_wide(&window.kind)) {
         None => Ok(()),
-        Some(window) => Err(PlanError::too_costly(format!(
-            "the window {} is more than {} ms wide",
-            window.name,
-            limit.as_millis()
-        ))),
+        Some(window) => {
+            Err(PlanError::too_costly(format!("the window {} is more than {} ms wide", window.name, limit.as_millis())))
+        }
     }
 }
 
@@ -86,13 +87,15 @@ fn triple_patterns(pattern: &GraphPattern) -> usize {
     own + children_and_exists(pattern).into_iter().map(triple_patterns).sum::<usize>()
 }
 
-/// Sets of variables that expressions bring together.
+/// Sets of variables that expressions bring together; what only EXISTS binds is not outside it.
 fn gather_links(pattern: &GraphPattern, links: &mut Vec<Vars>) {
     match pattern {
-        GraphPattern::Filter { expr, .. } => links.push(scope::mentioned(expr)),
-        GraphPattern::LeftJoin { expression: Some(expression), .. } => links.push(scope::mentioned(expression)),
-        GraphPattern::Extend { variable, expression, .. } => {
-            let mut link = scope::mentioned(expression);
+        GraphPattern::Filter { expr, inner } => links.push(&scope::mentioned(expr) & &in_scope(inner)),
+        GraphPattern::LeftJoin { expression: Some(expression), left, right } => {
+            links.push(&scope::mentioned(expression) & &(&in_scope(left) | &in_scope(right)));
+        }
+        GraphPattern::Extend { variable, expression, inner } => {
+            let mut link = &scope::mentioned(expression) & &in_scope(inner);
             link.insert(variable.clone());
             links.push(link);
         }
@@ -102,13 +105,11 @@ fn gather_links(pattern: &GraphPattern, links: &mut Vec<Vars>) {
 }
 
 /// One of the things that are joined in a group.
-#[derive(Default)]
 struct Part {
     vars: Vars,
     /// A closure path over a window: its ends.
     closure: Option<[TermPattern; 2]>,
-    /// Has one row, or as many as the query writes out: no product is large because of it.
-    is_small: bool,
+    is_narrow: bool,
 }
 
 struct Form<'a> {
@@ -141,14 +142,15 @@ impl Form<'_> {
                         Place::Variable(variable) => Some(variable),
                         Place::Term(_) => None,
                     });
-                    parts.push(Part { vars: placed.chain(graph.cloned()).collect(), ..Part::default() });
+                    let vars = placed.chain(graph.cloned()).collect();
+                    parts.push(Part { vars, closure: None, is_narrow: is_picked(triple) });
                 }
             }
             GraphPattern::Path { subject, path, object } => {
                 let ends = [subject.clone(), object.clone()];
                 let vars = ends.iter().filter_map(end_variable).chain(graph.cloned()).collect();
                 let closure = (in_window && is_closure(path)).then_some(ends);
-                parts.push(Part { vars, closure, is_small: false });
+                parts.push(Part { vars, closure, is_narrow: is_narrow(pattern) });
             }
             GraphPattern::Join { left, right } => {
                 self.take_apart(left, in_window, graph, parts)?;
@@ -202,7 +204,7 @@ impl Form<'_> {
             scope::children(pattern).into_iter().try_for_each(|child| self.check(child, in_window))?;
         }
         let vars: Vars = in_scope(pattern).into_iter().chain(graph.cloned()).collect();
-        parts.push(Part { vars, closure: None, is_small: is_small(pattern) });
+        parts.push(Part { vars, closure: None, is_narrow: is_narrow(pattern) });
         Ok(())
     }
 
@@ -251,13 +253,9 @@ impl Form<'_> {
     }
 
     fn check_product(&self, parts: Vec<Part>) -> Checked {
-        let mut islands: Vec<Vars> = Vec::new();
-        let parts = parts.into_iter().filter(|part| !part.is_small && !part.vars.is_empty());
-        for vars in parts.map(|part| part.vars) {
-            islands.push(vars);
-        }
-        merge(&mut islands, &self.links);
-        let [first, second, ..] = islands.as_slice() else { return Ok(()) };
+        let islands = islands(parts, &self.links);
+        let mut wide = islands.iter().filter(|island| !island.is_narrow).map(|island| &island.vars);
+        let (Some(first), Some(second)) = (wide.next(), wide.next()) else { return Ok(()) };
         Err(PlanError::too_costly(format!(
             "the parts with {} and with {} share no variable, so each solution of one is combined with every solution \
              of the other",
@@ -267,21 +265,25 @@ impl Form<'_> {
     }
 }
 
-/// Puts sets together that share a variable, or two of whose variables are in one link.
-fn merge(islands: &mut Vec<Vars>, links: &[Vars]) {
+/// Parts that hang together, put together: by variables they share, or by links between them.
+fn islands(parts: Vec<Part>, links: &[Vars]) -> Vec<Part> {
     // A link may reach a part through what other links compute, so links are islands too, until the end.
-    let mut all: Vec<(Vars, bool)> = Vec::new();
-    let linking = links.iter().map(|link| (link.clone(), false));
-    for (vars, is_part) in islands.drain(..).map(|vars| (vars, true)).chain(linking) {
-        let (touching, apart): (Vec<_>, Vec<_>) = all.into_iter().partition(|(other, _)| !other.is_disjoint(&vars));
+    let mut all: Vec<(Part, bool)> = Vec::new();
+    let link = |vars: &Vars| Part { vars: vars.clone(), closure: None, is_narrow: false };
+    let linking = links.iter().map(|vars| (link(vars), false));
+    let parts = parts.into_iter().filter(|part| !part.vars.is_empty()).map(|part| (part, true));
+    for (mut part, mut is_part) in parts.chain(linking) {
+        let (touching, apart): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|(other, _)| !other.vars.is_disjoint(&part.vars));
         all = apart;
-        let merged = touching.into_iter().fold((vars, is_part), |(mut vars, is_part), (more, theirs)| {
-            vars.extend(more);
-            (vars, is_part || theirs)
-        });
-        all.push(merged);
+        for (other, theirs) in touching {
+            part.vars.extend(other.vars);
+            part.is_narrow |= other.is_narrow;
+            is_part |= theirs;
+        }
+        all.push((part, is_part));
     }
-    islands.extend(all.into_iter().filter(|(_, is_part)| *is_part).map(|(vars, _)| vars));
+    all.into_iter().filter(|(_, is_part)| *is_part).map(|(part, _)| part).collect()
 }
 
 /// A variable of the set as the user wrote it.
@@ -309,19 +311,26 @@ fn is_closure(path: &PropertyPathExpression) -> bool {
     }
 }
 
-/// One row, or rows that the query itself writes out.
-fn is_small(pattern: &GraphPattern) -> bool {
+/// Whether a term picks the triples.
+fn is_picked(triple: &TriplePattern) -> bool {
+    let [subject, predicate, object] = places(triple);
+    let is_type = predicate == Place::Term(rdf::TYPE.into_owned().into());
+    matches!(subject, Place::Term(_)) || (!is_type && matches!(object, Place::Term(_)))
+}
+
+/// One row, rows that the query itself writes out, or rows that a term picks.
+fn is_narrow(pattern: &GraphPattern) -> bool {
     match pattern {
         GraphPattern::Values { .. } => true,
-        GraphPattern::Group { variables, .. } => variables.is_empty(),
-        GraphPattern::Slice { length: Some(length), .. } => *length <= 1,
-        GraphPattern::Project { inner, .. }
-        | GraphPattern::Filter { inner, .. }
-        | GraphPattern::Extend { inner, .. }
-        | GraphPattern::Distinct { inner }
-        | GraphPattern::Reduced { inner }
-        | GraphPattern::OrderBy { inner, .. } => is_small(inner),
-        _ => false,
+        GraphPattern::Bgp { patterns } => patterns.iter().any(is_picked),
+        GraphPattern::Path { subject, object, .. } => {
+            [subject, object].into_iter().any(|end| end_variable(end).is_none())
+        }
+        GraphPattern::Group { variables, .. } if variables.is_empty() => true,
+        GraphPattern::Slice { length: Some(0 | 1), .. } => true,
+        GraphPattern::Union { left, right } => is_narrow(left) && is_narrow(right),
+        GraphPattern::LeftJoin { left, .. } | GraphPattern::Minus { left, .. } => is_narrow(left),
+        other => scope::children(other).into_iter().any(is_narrow),
     }
 }
 

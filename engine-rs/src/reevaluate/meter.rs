@@ -28,7 +28,7 @@ impl Meter {
     pub(super) fn pass(&self, term: &Term) {
         let mut budget = self.0.borrow_mut();
         budget.spend(1);
-        budget.spend_text(text_bytes(term));
+        budget.make_text(text_bytes(term));
     }
 
     /// A term that an expression may have made.

@@ -232,6 +232,7 @@ fn options_win_over_text_and_dialect() {
         r2s: Some(R2s::Changes),
         base_iri: None,
         default_graph: None,
+        allow_cartesian: false,
     };
     let query = parse_query(&rsp("RANGE 10s"), &options).expect("well formed");
     assert_eq!(query.windows[0].kind, WindowKind::Sliding { width: ms(10_000) });
