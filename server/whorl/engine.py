@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, TypedDict, overload
 
 from whorl import _engine
 from whorl.errors import TimestampError
@@ -75,6 +75,34 @@ class Refusal:
     message: str
     line: int | None = None
     column: int | None = None
+
+
+class Limits(TypedDict, total=False):
+    """What one query may cost; None, or a name left out, is no limit."""
+
+    work: int | None
+    result_rows: int | None
+    state_rows: int | None
+    literal_bytes: int | None
+    concat_bytes: int | None
+    windows: int | None
+    window_width_ms: int | None
+    triple_patterns: int | None
+    refuse_costly: bool
+
+
+GUARDED_LIMITS: Limits = {
+    "work": 10_000_000,
+    "result_rows": 100_000,
+    "state_rows": 1_000_000,
+    "literal_bytes": 1 << 20,
+    "concat_bytes": 8 << 20,
+    "windows": 16,
+    "window_width_ms": 24 * 60 * 60 * 1000,
+    "triple_patterns": 64,
+    "refuse_costly": True,
+}
+"""For queries of people one does not know."""
 
 
 class IngestReport(NamedTuple):
@@ -263,11 +291,13 @@ class Engine:
         retraction: Literal["auto", "tree", "probe"] | None = None,
         sharing: bool = True,
         result_rows_max: int | None = None,
+        limits: Limits | None = None,
     ) -> None:
         """Options choose how answers are computed, never what they are.
 
         `result_rows_max` bounds the rows that wait in a query to be read; beyond it the oldest answers are dropped,
-        which shows as a gap in `seq`.
+        which shows as a gap in `seq`. `limits` says what one query may cost: what is left out is not limited, and
+        `GUARDED_LIMITS` are for queries of people one does not know.
         """
         self._engine = _engine.Engine(
             hash_seed=hash_seed,
@@ -275,6 +305,7 @@ class Engine:
             retraction=retraction,
             sharing=sharing,
             result_rows_max=result_rows_max,
+            limits=None if limits is None else dict[str, Any](limits),
         )
 
     def snapshot(self) -> bytes:
@@ -362,13 +393,15 @@ class Engine:
         default_graph: str | None = None,
         keep_answer: bool = False,
         keep_windows: bool = False,
+        allow_cartesian: bool = False,
     ) -> Query:
         """Start a query. Options win over what the text and its dialect say.
 
         `report` is a list of `close`, `change`, `nonempty` and `periodic(500)` (milliseconds), all of which must hold.
         `default_graph` is a stream and a window, such as `<http://example.org/s> [RANGE 10s STEP 5s]`: what stands
         outside WINDOW and GRAPH reads it, and no static data. `keep_answer` keeps the whole answer for `Query.answer`,
-        `keep_windows` keeps the triples in its windows for `Engine.ask`.
+        `keep_windows` keeps the triples in its windows for `Engine.ask`. `allow_cartesian` lets
+        products and open closures pass where the engine's limits refuse them.
         """
         number = self._engine.register(
             text,
@@ -384,6 +417,7 @@ class Engine:
             default_graph=default_graph,
             keep_answer=keep_answer,
             keep_windows=keep_windows,
+            allow_cartesian=allow_cartesian,
         )
         return Query(self, number, name, text)
 

@@ -1,7 +1,7 @@
 //! Results on their way out: what waits, as envelopes; and the answer as it is now, as a document.
 
 use super::Engine;
-use super::registry::QueryId;
+use super::registry::{QueryId, failed};
 use crate::error::EngineError;
 use crate::plan::Answer;
 use crate::sink::{AnswerFormat, Sender, envelope_json, write_boolean, write_graph, write_solutions};
@@ -69,8 +69,8 @@ impl Engine {
     pub fn answer(&mut self, id: QueryId, format: AnswerFormat) -> Result<Vec<u8>, EngineError> {
         let (timeline, place) = self.place(id)?;
         let query = self.timelines[timeline].query_mut(place);
-        if let Some(reason) = &query.failed {
-            return Err(EngineError::QueryFailed { query: id.0, reason: reason.clone() });
+        if let Some(failure) = &query.failed {
+            return Err(failed(id, failure));
         }
         if !query.keeps_answer() {
             return Err(EngineError::AnswerNotKept { query: id.0 });
