@@ -33,7 +33,7 @@ from whorl.server.services.rings import Rings
 from whorl.server.settings import Settings
 from whorl.server.sockets import Server, SocketProtocol
 
-TOKEN = "the-token"  # noqa: S105 - of this test
+TOKEN = "the-token"
 HEADERS = {"Authorization": f"Bearer {TOKEN}"}
 PROTOCOL = "rsp.v1.json"
 ANSWER = b'{"head":{"vars":["s"]},"results":{"bindings":[]}}'

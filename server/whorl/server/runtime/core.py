@@ -397,7 +397,8 @@ class Core:
     def _start(self, entry: QueryEntry) -> None:
         keywords = self.engine_keywords(entry.options)
         self.check_streams(orjson.loads(self.engine.validate(entry.text, **keywords)))
-        number = self.engine.register(entry.text, **keywords)
+        # The current answer and the contents of windows are asked for over HTTP at any time.
+        number = self.engine.register(entry.text, keep_answer=True, keep_windows=True, **keywords)
         entry.number = number
         entry.facts = orjson.loads(self.engine.describe(number))
         self._names[number] = entry.name

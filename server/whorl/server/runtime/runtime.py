@@ -404,9 +404,9 @@ class Runtime:
 def engine_options(settings: Settings) -> dict[str, Any]:
     """The engine as the server runs it."""
     limits = {
-        "work_max": settings.work_max,
-        "result_rows_max": settings.result_rows_max,
-        "windows_max": settings.windows_max,
+        "work": settings.work_max,
+        "result_rows": settings.result_rows_max,
+        "windows": settings.windows_max,
         "refuse_costly": not settings.allow_cartesian,
     }
     # Answers do not depend on the seed; crafted input must not know it.
