@@ -75,7 +75,9 @@ def test_another_format_is_another_version() -> None:
 
 def test_one_stream_ends_by_itself() -> None:
     engine = Engine()
-    text = "PREFIX : <http://ex/> SELECT ?s FROM NAMED WINDOW :w ON :{} [RANGE 10s] WHERE {{ WINDOW :w {{ ?s :p ?o }} }}"
+    text = (
+        "PREFIX : <http://ex/> SELECT ?s FROM NAMED WINDOW :w ON :{} [RANGE 10s] WHERE {{ WINDOW :w {{ ?s :p ?o }} }}"
+    )
     ended, going = (engine.register(text.format(name)) for name in ("s", "s2"))
     for stream in (S, "http://ex/s2"):
         engine.push(stream, 1_000, [("http://ex/a", "http://ex/p", 1)])

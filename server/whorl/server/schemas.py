@@ -150,6 +150,8 @@ class QueryOptions(_Shape):
     base_iri: str | None = None
     default_graph: str | None = None
     allow_cartesian: bool | None = Field(None, description="accept a product of parts that share nothing")
+    keep_answer: bool | None = Field(None, description="false: its current answer cannot be read, which is cheaper")
+    keep_windows: bool | None = Field(None, description="false: /sparql cannot read its windows, which is cheaper")
 
 
 class QueryRequest(QueryOptions):

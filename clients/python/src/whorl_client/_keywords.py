@@ -22,6 +22,11 @@ class QueryKeywords(TypedDict, total=False):
     partial: bool | None
     semantics: Literal["set", "bag"] | None
     r2s: Literal["RSTREAM", "ISTREAM", "DSTREAM", "CHANGES"] | None
+    base_iri: str | None
+    default_graph: str | None
+    allow_cartesian: bool | None
+    keep_answer: bool | None
+    keep_windows: bool | None
 
 
 class SubscribeKeywords(TypedDict, total=False):

@@ -304,6 +304,11 @@ class QueryOptions:
     partial: bool | None = None
     semantics: Literal["set", "bag"] | None = None
     r2s: Literal["RSTREAM", "ISTREAM", "DSTREAM", "CHANGES"] | None = None
+    base_iri: str | None = None
+    default_graph: str | None = None
+    allow_cartesian: bool | None = None
+    keep_answer: bool | None = None
+    keep_windows: bool | None = None
 
     def document(self, text: str) -> dict[str, Any]:
         """As the server reads it."""
@@ -317,6 +322,11 @@ class QueryOptions:
             "partial": self.partial,
             "semantics": self.semantics,
             "r2s": self.r2s,
+            "baseIri": self.base_iri,
+            "defaultGraph": self.default_graph,
+            "allowCartesian": self.allow_cartesian,
+            "keepAnswer": self.keep_answer,
+            "keepWindows": self.keep_windows,
         }
 
 

@@ -19,6 +19,7 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
+from whorl.engine import GUARDED_LIMITS
 from whorl.server.errors import Problem
 from whorl.server.runtime import commands as c
 from whorl.server.runtime.core import Core, Drained, Envelope
@@ -404,9 +405,12 @@ class Runtime:
 def engine_options(settings: Settings) -> dict[str, Any]:
     """The engine as the server runs it."""
     limits = {
+        **GUARDED_LIMITS,
         "work": settings.work_max,
         "result_rows": settings.result_rows_max,
+        "state_rows": settings.state_rows_max,
         "windows": settings.windows_max,
+        "window_width_ms": settings.window_width_s_max * 1000,
         "refuse_costly": not settings.allow_cartesian,
     }
     # Answers do not depend on the seed; crafted input must not know it.
