@@ -121,7 +121,7 @@ class RingServer:
     def take(self, said: dict[str, Any]) -> None:
         match said["type"]:
             case "connection_init":
-                self._frames.append(message("connection_ack", {"session": "s", "heartbeat": 20}))
+                self._frames.append(message("connection_ack", {"session": "s", "heartbeat": 20_000}))
             case "subscribe":
                 self._subscribe(said["id"], said["payload"])
             case "credit":

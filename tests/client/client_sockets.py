@@ -42,7 +42,7 @@ class Player:
     def greet(self, start_seq: int = 1, incarnation: str = "a1") -> dict[str, Any]:
         """Init and subscribe; what was asked for."""
         self.hear("connection_init")
-        self.say("connection_ack", {"session": "s", "heartbeat": 20})
+        self.say("connection_ack", {"session": "s", "heartbeat": 20_000})
         asked = self.hear("subscribe")
         self.say("subscribed", {"incarnation": incarnation, "vars": ["n"], "startSeq": start_seq})
         return asked

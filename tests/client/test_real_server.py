@@ -92,6 +92,7 @@ def test_a_server_killed_three_times_loses_and_doubles_nothing(start_server: Sta
     server = start_server()
     killer = Killer(server)
     with Client(server.url, server.token) as client:
+        client.streams.create(iri)
         client.register(counting(iri), name="count")
         subscription = client.subscribe("count", limit=EVENTS, timeout_s=60)
         results: list[Result] = []
@@ -114,6 +115,7 @@ async def test_a_server_killed_three_times_loses_and_doubles_nothing_in_asyncio(
     server = await asyncio.to_thread(start_server)
     killer = Killer(server)
     async with AsyncClient(server.url, server.token) as client:
+        await client.streams.create(iri)
         await client.register(counting(iri), name="count")
         async with client.subscribe("count", limit=EVENTS, timeout_s=60) as subscription:
 
@@ -137,6 +139,7 @@ def test_a_token_of_before_a_kill_goes_on_after_it(start_server: StartServer, ir
     server = start_server()
     killer = Killer(server)
     with Client(server.url, server.token) as client:
+        client.streams.create(iri)
         client.register(counting(iri), name="count")
         client.stream(iri).send([Event(turtle(number), number * 1000) for number in range(5)])
         [first, second] = list(client.subscribe("count", from_="earliest", limit=2, timeout_s=30))
@@ -149,7 +152,7 @@ def test_a_token_of_before_a_kill_goes_on_after_it(start_server: StartServer, ir
 # --- every call -------------------------------------------------------------------------------------------------------
 
 
-def test_the_first_five_lines_of_the_readme_run(
+def test_the_first_example_of_the_readme_runs(
     server: ServerProcess, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     blocks = re.findall(r"```(\w*)\n(.*?)```", README.read_text(), re.DOTALL)

@@ -236,7 +236,7 @@ def test_a_gap_is_raised_and_the_socket_closed(follow: Run) -> None:
 def test_an_unknown_query_is_told_at_once(follow: Run) -> None:
     def script(player: Player, _: ScriptedSockets) -> None:
         player.hear("connection_init")
-        player.say("connection_ack", {"heartbeat": 20})
+        player.say("connection_ack", {"heartbeat": 20_000})
         player.hear("subscribe")
         player.say("error", {"type": "urn:whorl:problem:unknown-query", "status": 404, "detail": "no 'q'"})
         player.socket.recv(10)

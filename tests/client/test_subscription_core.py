@@ -55,7 +55,7 @@ def talk(core: Subscription, *frames: str | Lost | None) -> tuple[list[Effect], 
         return asked, error
 
 
-ACK = message("connection_ack", {"session": "s", "heartbeat": 20})
+ACK = message("connection_ack", {"session": "s", "heartbeat": 20_000})
 
 
 def subscribed(start: int, incarnation: str = INCARNATION, number: str = "1") -> str:
@@ -386,6 +386,11 @@ def test_a_pong_is_a_sign_of_life() -> None:
     asked, _ = talk(subscription(), ACK, subscribed(1), None, message("pong"), None)
     assert sum(isinstance(wanted, Connect) for wanted in asked) == 1
     assert len(sent(asked, "ping")) == 2
+
+
+def test_the_server_says_in_milliseconds_how_often_it_gives_a_sign_of_life() -> None:
+    asked, _ = talk(subscription(), message("connection_ack", {"session": "s", "heartbeat": 5_000}), subscribed(1))
+    assert asked[-1] == Receive(5.0)
 
 
 def test_a_ping_is_answered() -> None:

@@ -243,7 +243,7 @@ class Subscription:
         payload: dict[str, Any] = message.get("payload") or {}
         match message["type"]:
             case "connection_ack":
-                self._heartbeat_s = float(payload.get("heartbeat") or _HEARTBEAT_S)
+                self._heartbeat_s = float(payload.get("heartbeat") or _HEARTBEAT_S * 1000) / 1000
                 yield SendText(self._subscribe_message())
             case "ping":
                 self._is_alive()
