@@ -200,7 +200,7 @@ class Query:
         return [Envelope(*raw) for raw in self._engine.drain_envelopes(self.number, name, incarnation)]
 
     def answer(self, format: AnswerFormat | None = None) -> bytes:  # noqa: A002
-        """The whole answer at the last instant that was read, as a document; nothing is taken from the queue.
+        r"""The whole answer at the last instant that was read, as a document; nothing is taken from the queue.
 
         RSTREAM and ASK queries have it, others when they were registered with `keep_answer=True`. The format is one of
         `json` (the default), `xml`, `csv`, `tsv` for SELECT and ASK; `turtle` (the default), `ntriples`, `nquads`,
@@ -208,13 +208,14 @@ class Query:
 
         >>> engine = Engine()
         >>> query = engine.register(
-        ...     "PREFIX : <http://ex/> SELECT ?t FROM NAMED WINDOW :w ON :s [RANGE 10s] WHERE { WINDOW :w { :a :t ?t } }",
+        ...     "PREFIX : <http://ex/> SELECT ?t FROM NAMED WINDOW :w ON :s [RANGE 10s]"
+        ...     " WHERE { WINDOW :w { :a :t ?t } }",
         ...     r2s="ISTREAM", keep_answer=True,
         ... )
         >>> _ = engine.push("http://ex/s", 1_000, "<http://ex/a> <http://ex/t> 20 .")
         >>> engine.advance_to(10_000)
         >>> query.answer("csv")
-        b't\\r\\n20\\r\\n'
+        b't\r\n20\r\n'
         """
         if format is None:
             format = "turtle" if self.describe()["form"] in ("CONSTRUCT", "DESCRIBE") else "json"  # noqa: A001
@@ -443,7 +444,8 @@ class Engine:
         The options and the errors are those of `register`.
 
         >>> facts = Engine().validate(
-        ...     "PREFIX : <http://ex/> SELECT ?t FROM NAMED WINDOW :w ON :s [RANGE 10s] WHERE { WINDOW :w { :a :t ?t } }"
+        ...     "PREFIX : <http://ex/> SELECT ?t FROM NAMED WINDOW :w ON :s [RANGE 10s]"
+        ...     " WHERE { WINDOW :w { :a :t ?t } }"
         ... )
         >>> facts["streams"], [warning["code"] for warning in facts["warnings"]]
         (['http://ex/s'], ['stream.undeclared'])
@@ -476,7 +478,7 @@ class Engine:
         default_graphs: Iterable[str] | None = None,
         named_graphs: Iterable[str] | None = None,
     ) -> bytes:
-        """Answer a SPARQL query once, over the static graphs and what is in windows now.
+        r"""Answer a SPARQL query once, over the static graphs and what is in windows now.
 
         A window of a query that was registered with `keep_windows=True` is a graph under its name. With
         `default_graphs` or `named_graphs` the dataset is exactly what they name, whatever FROM says. Formats as for
@@ -485,7 +487,7 @@ class Engine:
         >>> engine = Engine()
         >>> _ = engine.load(None, "<http://ex/a> <http://ex/limit> 20 .")
         >>> engine.ask("SELECT ?limit { ?room <http://ex/limit> ?limit }", "csv")
-        b'limit\\r\\n20\\r\\n'
+        b'limit\r\n20\r\n'
         """
         if format is None:
             form = self.query_form(text, base_iri=base_iri)
@@ -651,12 +653,12 @@ class Engine:
         return self._engine.graph(graph, terms)
 
     def graph_text(self, graph: str | None, format: Format = "turtle") -> bytes:  # noqa: A002
-        """The triples of a static graph as a document; None is the default graph. N-Quads and TriG name the graph.
+        r"""The triples of a static graph as a document; None is the default graph. N-Quads and TriG name the graph.
 
         >>> engine = Engine()
         >>> _ = engine.load("http://ex/rooms", "<http://ex/a> <http://ex/limit> 20 .")
         >>> engine.graph_text("http://ex/rooms")
-        b'<http://ex/a> <http://ex/limit> 20 .\\n'
+        b'<http://ex/a> <http://ex/limit> 20 .\n'
         """
         return self._engine.graph_text(graph, format)
 

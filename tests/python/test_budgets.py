@@ -47,5 +47,5 @@ def test_without_limits_nothing_is_refused() -> None:
 
 
 def test_an_unknown_limit_is_refused_and_the_known_ones_are_named() -> None:
-    with pytest.raises(ValueError, match="result_rows.*not 'worc'"):
+    with pytest.raises(ValueError, match=r"result_rows.*not 'worc'"):
         Engine(limits={"worc": 1})  # type: ignore[typeddict-unknown-key]

@@ -216,7 +216,7 @@ class Runtime:
                 if jobs:
                     self._batches.put(self._applied(jobs))
                 jobs = []
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, callers must not wait for ever
             # A fault outside any command: the state cannot be trusted, the log can.
             _log.exception("the engine's thread has failed")
             self._loop.call_soon_threadsafe(self._fail, _Batch(jobs), f"{type(error).__name__}: {error}")
@@ -363,7 +363,7 @@ class Runtime:
         self._store.close()
         try:
             await self._loop.run_in_executor(None, self._recover)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, readiness tells it
             _log.exception("the state could not be rebuilt")
             self.failure = str(error)
             self.state = "failed"
