@@ -18,7 +18,6 @@ from whorl.demo.queries import gallery
 
 Whorl = Callable[..., Result]
 SCRIPT = "from whorl.cli import main; main()"
-STREAM = "http://ex/s"
 QUERY = """PREFIX : <http://ex/>
 SELECT ?room (MAX(?t) AS ?max) FROM NAMED WINDOW :w ON :s [RANGE 10s STEP 10s]
 WHERE { WINDOW :w { ?room :temperature ?t } } GROUP BY ?room
@@ -27,6 +26,10 @@ EVENTS = "".join(
     json.dumps({"t": 1_000 * second, "data": f"<http://ex/a> <http://ex/temperature> {second} ."}) + "\n"
     for second in range(1, 41)
 )
+
+
+def query_on(stream: str) -> str:
+    return QUERY.replace("ON :s", f"ON :{stream}")
 
 
 @dataclass(frozen=True)
@@ -89,17 +92,25 @@ def told(whorl: Whorl, server: Server, monkeypatch: pytest.MonkeyPatch) -> Whorl
 
 
 @pytest.fixture
+def stream(told: Whorl, request: pytest.FixtureRequest) -> str:
+    """The local name of a stream that this test has for itself."""
+    name = request.node.name.partition("[")[0]
+    assert told("streams", f"http://ex/{name}", "--create").exit_code == 0
+    return str(name)
+
+
+@pytest.fixture
 def events(tmp_path: Path) -> str:
     path = tmp_path / "events.ndjson"
     path.write_text(EVENTS)
     return str(path)
 
 
-def test_events_go_in_and_answers_come_out(told: Whorl, events: str, tmp_path: Path) -> None:
+def test_events_go_in_and_answers_come_out(told: Whorl, stream: str, events: str, tmp_path: Path) -> None:
     query = tmp_path / "hot.rspql"
-    query.write_text(QUERY)
+    query.write_text(query_on(stream))
     assert told("query", str(query), "--name", "hot").stdout == "hot\n"
-    pushed = told("push", events, "--stream", STREAM)
+    pushed = told("push", events, "--stream", f"http://ex/{stream}")
     assert pushed.exit_code == 0
     assert pushed.stderr == "40 accepted, 0 late, 0 duplicates\n"
     shown = told("query", "hot", "--follow", "--from", "earliest", "--limit", "3", "--format", "csv")
@@ -113,9 +124,9 @@ def test_events_go_in_and_answers_come_out(told: Whorl, events: str, tmp_path: P
     assert [json.loads(line)["t"] for line in until.splitlines()][-1] == 20_000
 
 
-def test_a_token_of_an_answer_goes_on_after_it(told: Whorl, events: str) -> None:
-    told("query", QUERY, "--name", "resumed")
-    told("push", events, "--stream", STREAM, "--quiet")
+def test_a_token_of_an_answer_goes_on_after_it(told: Whorl, stream: str, events: str) -> None:
+    told("query", query_on(stream), "--name", "resumed")
+    told("push", events, "--stream", f"http://ex/{stream}", "--quiet")
     everything = told(
         "query", "resumed", "-F", "--from", "earliest", "--limit", "2", "-f", "ndjson"
     ).stdout.splitlines()
@@ -124,15 +135,29 @@ def test_a_token_of_an_answer_goes_on_after_it(told: Whorl, events: str) -> None
     assert json.loads(again)["seq"] == second["seq"]
 
 
-def test_the_current_answer_and_one_question(told: Whorl) -> None:
+def test_the_current_answer_and_one_question(told: Whorl, stream: str, events: str) -> None:
     assert told("query", "ASK {}", "--format", "csv").stdout == "boolean\ntrue\n"
-    told("query", QUERY, "--name", "current")
+    told("query", query_on(stream), "--name", "current")
+    told("push", events, "--stream", f"http://ex/{stream}", "-q")
     document = json.loads(told("query", "current", "--format", "json").stdout)
     assert document["head"]["vars"] == ["room", "max"]
+    # The last window that closed is the one that ends at 40 s.
+    assert told("query", "current", "--format", "csv").stdout == "room,max\nhttp://ex/a,39\n"
 
 
-def test_a_query_without_a_name_goes_with_its_command(server: Server) -> None:
-    command = [sys.executable, "-c", SCRIPT, "query", QUERY, "--follow", "--format", "ndjson", "--from", "earliest"]
+def test_a_query_without_a_name_goes_with_its_command(server: Server, stream: str) -> None:
+    command = [
+        sys.executable,
+        "-c",
+        SCRIPT,
+        "query",
+        query_on(stream),
+        "--follow",
+        "--format",
+        "ndjson",
+        "--from",
+        "earliest",
+    ]
     environ = {**environment(), "WHORL_URL": server.url}
     before = names(server)
     with subprocess.Popen(command, cwd=server.directory, env=environ, stdout=subprocess.PIPE, text=True) as process:
@@ -154,13 +179,14 @@ def names(server: Server) -> set[str]:
     return {query["id"] for query in json.loads(done.stdout)}
 
 
-def test_lists_status_and_plans(told: Whorl, events: str) -> None:
-    told("query", QUERY, "--name", "listed")
-    told("push", events, "--stream", STREAM, "-q")
+def test_lists_status_and_plans(told: Whorl, stream: str, events: str) -> None:
+    iri = f"http://ex/{stream}"
+    told("query", query_on(stream), "--name", "listed")
+    told("push", events, "--stream", iri, "-q")
     assert any(line.split()[:2] == ["listed", "running"] for line in told("queries").stdout.splitlines())
-    assert told("queries", "listed", "--text").stdout.strip() == QUERY.strip()
-    assert STREAM in told("streams").stdout
-    assert json.loads(told("streams", STREAM, "--json").stdout)[0]["events"] >= 40
+    assert told("queries", "listed", "--text").stdout.strip() == query_on(stream).strip()
+    assert iri in told("streams").stdout
+    assert json.loads(told("streams", iri, "--json").stdout)[0]["events"] == 40
     assert "queries" in told("status").stdout
     plan = told("explain", "listed").stdout
     assert "leaf" in plan
@@ -170,7 +196,7 @@ def test_lists_status_and_plans(told: Whorl, events: str) -> None:
 
 def test_queries_and_streams_are_paused_restarted_and_deleted(told: Whorl) -> None:
     assert told("streams", "http://ex/other", "--create", "--lateness", "10s").exit_code == 0
-    told("query", QUERY.replace("ON :s", "ON :other"), "--name", "brief")
+    told("query", query_on("other"), "--name", "brief")
     assert "paused" in told("queries", "brief", "--pause").stdout
     assert "running" in told("queries", "brief", "--restart").stdout
     in_use = told("streams", "http://ex/other", "--delete")
@@ -181,7 +207,7 @@ def test_queries_and_streams_are_paused_restarted_and_deleted(told: Whorl) -> No
     assert told("queries", "--delete").exit_code == 2
 
 
-def test_a_wrong_query_has_its_place_and_wrong_data_its_line(told: Whorl, tmp_path: Path) -> None:
+def test_a_wrong_query_has_its_place_and_wrong_data_its_line(told: Whorl, stream: str, tmp_path: Path) -> None:
     path = tmp_path / "wrong.rspql"
     path.write_text("PREFIX : <http://ex/>\nSELECT ?r WHER { }\n")
     refused = told("query", str(path), "--follow")
@@ -189,25 +215,32 @@ def test_a_wrong_query_has_its_place_and_wrong_data_its_line(told: Whorl, tmp_pa
     assert refused.stderr.splitlines()[1:4] == [f"  --> {path}:2:11", "2 | SELECT ?r WHER { }", "  |           ^"]
     data = tmp_path / "wrong.ttl"
     data.write_text("<http://ex/a> <http://ex/p> .")
-    wrong = told("push", str(data), "--stream", STREAM, "--t", "1")
+    wrong = told("push", str(data), "--stream", f"http://ex/{stream}", "--t", "1")
     assert wrong.exit_code == 1
     assert "<http://ex/a> <http://ex/p> ." in wrong.stderr
     timeless = tmp_path / "timeless.ttl"
     timeless.write_text("<http://ex/a> <http://ex/p> 1 .")
-    assert "--t" in told("push", str(timeless), "--stream", STREAM).stderr
+    assert "--t" in told("push", str(timeless), "--stream", f"http://ex/{stream}").stderr
 
 
-def test_rows_are_pushed_by_a_mapping(told: Whorl, tmp_path: Path) -> None:
-    stream = "http://ex/rows"
+def test_a_stream_that_is_not_there_is_told_with_what_to_do(told: Whorl) -> None:
+    refused = told("query", query_on("nowhere"), "--name", "nowhere")
+    assert refused.exit_code == 1
+    assert "http://ex/nowhere" in refused.stderr
+    assert "hint: " in refused.stderr
+
+
+def test_rows_are_pushed_by_a_mapping(told: Whorl, stream: str, tmp_path: Path) -> None:
     mapping, rows = tmp_path / "rows.rq", tmp_path / "rows.csv"
     mapping.write_text(
         "PREFIX : <http://ex/>\n"
         'CONSTRUCT { ?iri :temperature ?temp } WHERE { BIND(IRI(CONCAT("http://ex/", ?room)) AS ?iri) }'
     )
     rows.write_text("room,temp,when\na,20,1000\nb,18,12000\n")
-    assert told("streams", stream, "--create").exit_code == 0
-    told("query", QUERY.replace("ON :s", "ON :rows"), "--name", "rows")
-    pushed = told("push", str(rows), "--stream", stream, "--mapping", str(mapping), "--time", "when", "--end")
+    told("query", query_on(stream), "--name", "rows")
+    pushed = told(
+        "push", str(rows), "--stream", f"http://ex/{stream}", "--mapping", str(mapping), "--time", "when", "--end"
+    )
     assert pushed.stderr == "2 accepted, 0 late, 0 duplicates\n"
     shown = told("query", "rows", "-F", "--from", "earliest", "--limit", "2", "-f", "csv").stdout
     assert shown.splitlines()[1:] == ["10000,+,http://ex/a,20", "20000,+,http://ex/b,18"]

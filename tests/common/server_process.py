@@ -40,6 +40,7 @@ class ServerProcess:
             self.kill()
             raise TimeoutError("the server did not become ready:\n" + self.log)
         if not self.url:
+            self.kill()
             raise RuntimeError("the server did not start:\n" + self.log)
         self.token = self.token or self.settings.get("token") or (self.data_dir / "token").read_text().strip()
         self._wait_until_ready()

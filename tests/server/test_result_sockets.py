@@ -33,7 +33,7 @@ from whorl.server.services.rings import Rings
 from whorl.server.settings import Settings
 from whorl.server.sockets import Server, SocketProtocol
 
-TOKEN = "the-token"  # noqa: S105 - of this test
+TOKEN = "the-token"
 HEADERS = {"Authorization": f"Bearer {TOKEN}"}
 PROTOCOL = "rsp.v1.json"
 ANSWER = b'{"head":{"vars":["s"]},"results":{"bindings":[]}}'
@@ -50,7 +50,7 @@ class Desk:
 
     def _query(self, name: str) -> Any:
         ring = self.rings.ring(name)
-        facts = {"form": "construct" if name == "graph" else "select", "r2s": "RSTREAM"}
+        facts = {"form": "CONSTRUCT" if name == "graph" else "SELECT", "r2s": "RSTREAM"}
         return SimpleNamespace(facts=facts, incarnation=ring.incarnation, last_seq=ring.next_seq - 1, last_result_at=5)
 
     def answer(self, number: int, form: str) -> bytes:

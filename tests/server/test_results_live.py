@@ -19,6 +19,7 @@ NDJSON = {"Content-Type": "application/x-ndjson"}
 WINDOW = "FROM NAMED WINDOW <http://ex.org/w> ON <{stream}> [RANGE 1s STEP 1s] "
 WHERE = "WHERE {{ WINDOW <http://ex.org/w> {{ ?s <http://ex.org/p> ?o }} }}"
 SELECT = "SELECT ?s ?o " + WINDOW + WHERE
+ASK = "ASK " + WINDOW + WHERE
 CONSTRUCT = "CONSTRUCT {{ ?s <http://ex.org/q> ?o }} " + WINDOW + WHERE
 
 
@@ -109,7 +110,7 @@ async def test_an_event_published_over_the_socket_comes_back_as_a_result(
             heard[message["type"]] = message["payload"]
     assert heard["published"]["accepted"] == 2
     assert values(heard["next"]) in ([], [1])
-    assert heard["progress"]["watermark"] == 2500
+    assert heard["progress"]["watermark"] == 2499
 
 
 async def test_a_query_by_text_lives_as_long_as_its_subscription(
@@ -180,6 +181,7 @@ async def test_a_restart_is_told_and_an_old_token_is_gone(
         (SELECT, "application/sparql-results+json", b"{"),
         (SELECT, "application/sparql-results+xml", b"<"),
         (SELECT, "text/csv", b"s,o"),
+        (ASK, "application/sparql-results+json", b"{"),
         (SELECT, "text/tab-separated-values", b"?s\t?o"),
         (CONSTRUCT, "application/n-triples", b"<http://ex.org/a>"),
         (CONSTRUCT, "text/turtle", b"<http://ex.org/a>"),
@@ -197,7 +199,7 @@ def test_the_current_answer_of_a_real_query(
     assert answer.status_code == 200, answer.text
     assert answer.headers["content-type"].startswith(accept)
     assert answer.content.lstrip().startswith(begins)
-    wrong = "text/turtle" if text is SELECT else "text/csv"
+    wrong = "text/csv" if text is CONSTRUCT else "text/turtle"
     assert client.get(f"/queries/{name}/results", headers={"Accept": wrong}).status_code == 406
 
 
@@ -220,6 +222,19 @@ async def test_after_a_kill_a_subscriber_resumes_without_gap_or_double(
         heard = [(await hear(socket))["payload"] for _ in range(len(before) - 4 + 3)]
     assert heard[: len(before) - 4] == before[4:]
     assert [one["seq"] for one in heard] == list(range(before[4]["seq"], before[4]["seq"] + len(heard)))
+
+
+async def test_a_query_by_text_does_not_outlive_a_kill(start_server: Callable[..., ServerProcess]) -> None:
+    first = start_server()
+    with first.client() as client:
+        client.put("/streams/http://ex.org/s")
+        async with session(first) as socket:
+            await say(socket, "subscribe", "1", rspql=SELECT.format(stream="http://ex.org/s"), credit=10)
+            assert (await hear(socket))["type"] == "subscribed"
+            assert len(client.get("/queries").json()["queries"]) == 1
+            first.kill()
+    with start_server().client() as client:
+        assert client.get("/queries").json()["queries"] == []
 
 
 async def test_a_server_that_is_told_to_stop_says_goodbye(start_server: Callable[..., ServerProcess]) -> None:

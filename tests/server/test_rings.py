@@ -86,7 +86,7 @@ def test_a_restart_is_told_after_the_old_results_and_before_the_new_ones() -> No
     rings.open("q", "b2", 1, {})
     rings.publish("q", envelopes(1, 1))
     assert read_all(cursor) == [1, 2, (3, None, "restart"), 1]
-    assert cursor.token == "b2:1"  # noqa: S105 - a place, not a secret
+    assert cursor.token == "b2:1"
 
 
 def test_a_token_of_an_old_incarnation_has_a_gap_of_unknown_size() -> None:

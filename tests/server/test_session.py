@@ -48,7 +48,7 @@ class Bench:
             assert [one["type"] for one in self.hear()] == ["connection_ack"]
 
     def _authorize(self, token: str | None) -> Principal:
-        if token == "wrong":  # noqa: S105 - of this test
+        if token == "wrong":
             raise unauthenticated("the token is not known")
         return require(Principal("p", frozenset(self.scopes)), "subscribe", "ingest")
 

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from pyoxigraph import CanonicalizationAlgorithm, Dataset, RdfFormat, parse
 from server_process import ServerProcess
-from w3c_scripts import Exchange, Script, scripts
+from w3c_protocol_scripts import Exchange, Script, scripts
 
 pytestmark = pytest.mark.skipif(not scripts("protocol/manifest.ttl"), reason="the W3C archive is not there")
 

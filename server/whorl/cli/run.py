@@ -219,7 +219,7 @@ def _push(engine: Engine, source: Input, batch: Batch) -> tuple[int, int]:
     from whorl import WhorlError
 
     try:
-        report = engine.push(source.stream, batch.at, batch.body, batch.format)
+        report = engine.push(source.stream, batch.at, batch.body, batch.format)  # type: ignore[arg-type]
     except WhorlError as error:
         raise _event_fault(error, source, batch) from None
     return report.accepted, report.late

@@ -23,6 +23,7 @@ from whorl.server.security import Tokens, check_exposure
 from whorl.server.services.buckets import Buckets
 from whorl.server.services.ingest import Ingest
 from whorl.server.services.rings import Rings
+from whorl.server.services.unnamed import drop_orphans
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -85,6 +86,7 @@ async def _life(app: FastAPI) -> AsyncIterator[None]:
     runtime: Runtime = app.state.runtime
     clock = Clock(runtime)
     await runtime.start()
+    await drop_orphans(runtime)
     clock.start()
     try:
         yield

@@ -37,9 +37,10 @@ def _parameter(name: str, description: str, *, many: bool = True) -> dict[str, A
 
 @dataclass(frozen=True, slots=True)
 class _Operation:
-    """One operation of the protocol: a query or an update, with the dataset that the protocol gives it."""
+    """One operation of the protocol: a query or an update, with the base and the dataset that the protocol gives it."""
 
     text: str
+    base_iri: str
     default_graphs: tuple[str, ...]
     named_graphs: tuple[str, ...]
 
@@ -58,7 +59,7 @@ class _Operation:
 )
 async def get_query(request: Request, _: Reader, runtime: TheRuntime, settings: TheSettings) -> Response:
     """A query in the address. `GRAPH <window>` reads the current content of a window."""
-    operation = _operation("query", None, request.query_params.multi_items())
+    operation = _operation(request, "query", None, request.query_params.multi_items())
     _check_length(operation.text, settings.query_bytes_max)
     return await _answer(request, operation, runtime)
 
@@ -82,11 +83,11 @@ async def post_operation(request: Request, caller: Anybody, runtime: TheRuntime,
     if media_type == media.SPARQL_QUERY:
         require(caller, "subscribe")
         text = await read_text(request, settings.query_bytes_max)
-        return await _answer(request, _operation("query", text, addressed), runtime)
+        return await _answer(request, _operation(request, "query", text, addressed), runtime)
     if media_type == media.SPARQL_UPDATE:
         require(caller, "register")
         text = await read_text(request, settings.body_bytes_max)
-        return await _update(request, _operation("update", text, addressed), runtime)
+        return await _update(request, _operation(request, "update", text, addressed), runtime)
     if media_type != media.FORM:
         said = f"an operation is not '{media_type[:80]}'" if media_type else "the body has no Content-Type"
         hint = f"send {media.SPARQL_QUERY}, {media.SPARQL_UPDATE} or {media.FORM}"
@@ -94,9 +95,9 @@ async def post_operation(request: Request, caller: Anybody, runtime: TheRuntime,
     fields = addressed + _fields(await read_text(request, settings.body_bytes_max))
     if any(name == "update" for name, _ in fields):
         require(caller, "register")
-        return await _update(request, _operation("update", None, fields), runtime)
+        return await _update(request, _operation(request, "update", None, fields), runtime)
     require(caller, "subscribe")
-    operation = _operation("query", None, fields)
+    operation = _operation(request, "query", None, fields)
     _check_length(operation.text, settings.query_bytes_max)
     return await _answer(request, operation, runtime)
 
@@ -108,7 +109,7 @@ def _fields(form: str) -> list[tuple[str, str]]:
         raise Problem("form-broken", 400, "the form cannot be read", hint="encode it as UTF-8") from error
 
 
-def _operation(kind: str, text: str | None, fields: list[tuple[str, str]]) -> _Operation:
+def _operation(request: Request, kind: str, text: str | None, fields: list[tuple[str, str]]) -> _Operation:
     """The operation of these fields; its text is in them, or was the body."""
     texts = [value for name, value in fields if name in {"query", "update"}]
     texts += [] if text is None else [text]
@@ -119,7 +120,8 @@ def _operation(kind: str, text: str | None, fields: list[tuple[str, str]]) -> _O
         tuple(checked_iri(value, "graph") for name, value in fields if name == parameter)
         for parameter in _DATASET[kind]
     )
-    return _Operation(texts[0], default, named)
+    # Relative IRIs resolve against the address of the endpoint, as those of any document do.
+    return _Operation(texts[0], str(request.url.replace(query="", fragment="")), default, named)
 
 
 def _check_length(text: str, bytes_max: int) -> None:
@@ -135,12 +137,13 @@ async def _answer(request: Request, operation: _Operation, runtime: Runtime) -> 
 def _asked(core: Core, operation: _Operation, accept: str | None) -> tuple[str, bytes]:
     """The answer in the format that the caller likes best, which depends on the form of the query."""
     try:
-        form = core.engine.query_form(operation.text)
+        form = core.engine.query_form(operation.text, operation.base_iri)
         offers = media.TABLE_ANSWERS if form in _FORMS_OF_TABLES else media.GRAPH_ANSWERS
         media_type = media.negotiate(accept, tuple(offers))
         return media_type, core.engine.ask(
             operation.text,
             offers[media_type],
+            base_iri=operation.base_iri,
             default_graphs=list(operation.default_graphs) or None,
             named_graphs=list(operation.named_graphs) or None,
         )
@@ -149,6 +152,8 @@ def _asked(core: Core, operation: _Operation, accept: str | None) -> tuple[str, 
 
 
 async def _update(request: Request, operation: _Operation, runtime: Runtime) -> Response:
-    reply = await runtime.run(c.Update(operation.text, None, operation.default_graphs, operation.named_graphs))
+    reply = await runtime.run(
+        c.Update(operation.text, operation.base_iri, operation.default_graphs, operation.named_graphs)
+    )
     wants_json = media.JSON in request.headers.get("accept", "")
     return JsonResponse(reply) if wants_json else Response(status_code=204)

@@ -22,7 +22,7 @@ from whorl.server import schemas
 from whorl.server.bodies import invalid_members
 from whorl.server.deps import checked_iri
 from whorl.server.errors import Problem
-from whorl.server.runtime.commands import Register, Unregister
+from whorl.server.runtime.commands import Unregister
 from whorl.server.security import Principal, Scope, authorize, authorize_token, require
 from whorl.server.services.answers import snapshot_envelope
 from whorl.server.services.session import (
@@ -38,6 +38,7 @@ from whorl.server.services.session import (
     close_of,
 )
 from whorl.server.services.subscriptions import Close, Wish
+from whorl.server.services.unnamed import registration
 from whorl.server.sockets import EXTENSION, SocketProtocol
 
 if TYPE_CHECKING:
@@ -263,16 +264,14 @@ class _Socket:
             self._publishing.release()
 
     async def _register(self, effect: RegisterQuery) -> None:
-        name = f"ws-{secrets.token_hex(8)}"
         try:
-            options = _options_of(effect)
+            command = registration(effect.text, _options_of(effect), self._session.caller_id)
             self._state.registrations.take(self._session.caller_id)
-            command = Register(name, effect.text, options, secrets.token_hex(8), f"session:{name}")
             await self._runtime.run(command)
         except Problem as problem:
             self._session.refused(effect.id, problem)
             return
-        for following in self._session.registered(effect.id, name):
+        for following in self._session.registered(effect.id, command.name):
             await self._do(following)
 
     async def _drop(self, name: str) -> None:

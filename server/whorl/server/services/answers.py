@@ -12,7 +12,7 @@ from whorl.server.services.messages import compact
 if TYPE_CHECKING:
     from whorl.server.runtime.core import Core
 
-_TYPES = {"select": "bindings", "ask": "boolean", "construct": "graph", "describe": "graph"}
+_TYPES = {"SELECT": "bindings", "ASK": "boolean", "CONSTRUCT": "graph", "DESCRIBE": "graph"}
 
 
 def is_graph(core: Core, name: str) -> bool:

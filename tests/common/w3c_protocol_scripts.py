@@ -10,7 +10,7 @@ import tarfile
 from dataclasses import dataclass
 from functools import cache
 
-from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat, Store, Triple, parse
+from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat, Store, Triple
 from reference_data import reference_path
 
 MF = "http://www.w3.org/2001/sw/DataAccess/tests/test-manifest#"
@@ -53,7 +53,8 @@ def scripts(manifest: str) -> tuple[Script, ...]:
     with tarfile.open(archive) as files:
         member = files.extractfile(f"rdf-tests/sparql/sparql11/{manifest}")
         assert member is not None
-        store = Store(quad for quad in parse(member.read(), format=RdfFormat.TURTLE, base_iri=base))
+        store = Store()
+        store.load(member.read(), format=RdfFormat.TURTLE, base_iri=base)
     reader = _Reader(store)
     return tuple(reader.script(entry) for entry in reader.list(reader.one(NamedNode(base), MF + "entries")))
 
