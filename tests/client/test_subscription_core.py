@@ -211,10 +211,17 @@ def test_a_gap_can_go_to_a_function() -> None:
     assert gaps == [Gap(1, 5, "overflow", "a1:5")]
 
 
-def test_a_jump_that_was_not_announced_is_a_gap() -> None:
-    _, error = talk(subscription(), ACK, subscribed(1), next_(1), next_(4))
+@pytest.mark.parametrize("seq", [3, 4])
+def test_a_jump_that_was_not_announced_is_a_gap(seq: int) -> None:
+    _, error = talk(subscription(), ACK, subscribed(1), next_(1), next_(seq))
     assert isinstance(error, GapError)
-    assert (error.from_seq, error.to_seq) == (2, 3)
+    assert (error.from_seq, error.to_seq) == (2, seq - 1)
+
+
+def test_a_first_result_beyond_the_promised_place_is_a_gap() -> None:
+    _, error = talk(subscription(), ACK, subscribed(5), next_(6))
+    assert isinstance(error, GapError)
+    assert (error.from_seq, error.to_seq) == (5, 5)
 
 
 def test_a_gap_that_was_said_is_not_said_again_by_the_next_connection() -> None:
