@@ -377,7 +377,7 @@ impl Engine {
         };
         let (default, named) = (nodes(default_graphs)?, nodes(named_graphs)?);
         let is_given = !default.is_empty() || !named.is_empty();
-        let using = is_given.then(|| QueryDataset { default, named: Some(named) });
+        let using = is_given.then_some(QueryDataset { default, named: Some(named) });
         enter(py, &self.inner, |engine| engine.update_using(text, base_iri, using.as_ref())).map(updated)
     }
 

@@ -77,7 +77,7 @@ impl Engine {
         }
         let rows = query.whole_answer(&mut self.dictionary);
         let (answer, variables) = (&query.answer, &query.variables);
-        let written = match answer {
+        match answer {
             Answer::Boolean => write_boolean(format, !rows.is_empty()),
             Answer::Bindings(_) => {
                 let term = |id: &crate::model::TermId| id.is_bound().then(|| self.dictionary.term(*id));
@@ -87,7 +87,6 @@ impl Engine {
                 let triples = rows.iter().filter_map(|row| self.decode(&[row[0], row[1], row[2]]));
                 write_graph(format, triples.map(|triple| triple.in_graph(GraphName::DefaultGraph)))
             }
-        };
-        written
+        }
     }
 }

@@ -58,8 +58,8 @@ impl Engine {
     ) -> Result<UpdateReport, EngineError> {
         let mut operations = parse_update(text, base)?;
         if let Some(using) = using {
-            let steps = operations.iter_mut().flat_map(|operation| &mut operation.steps);
-            steps.map(|step| set_using(step, using)).collect::<Result<(), _>>()?;
+            let mut steps = operations.iter_mut().flat_map(|operation| &mut operation.steps);
+            steps.try_for_each(|step| set_using(step, using))?;
         }
         let report = self.perform(&operations);
         self.release_static_terms();
