@@ -280,6 +280,20 @@ impl<'a> Reader<'a> {
         (0..n).map(|_| read(self)).collect()
     }
 
+    /// A list that is given all its room at once; for those that are long.
+    pub(crate) fn long_list<T>(
+        &mut self,
+        item_bytes: usize,
+        mut read: impl FnMut(&mut Self) -> Decoded<T>,
+    ) -> Decoded<Vec<T>> {
+        let n = self.count(item_bytes)?;
+        let mut items = Vec::with_capacity(n);
+        for _ in 0..n {
+            items.push(read(self)?);
+        }
+        Ok(items)
+    }
+
     pub(crate) fn id(&mut self) -> Decoded<TermId> {
         let id = TermId::from_bits(self.u64()?);
         let is_known = id.slot().is_none_or(|slot| self.filled.get(slot as usize).copied().unwrap_or(false));

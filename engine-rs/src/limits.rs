@@ -6,6 +6,7 @@
 //! return an error, because an expression that fails is a value; unwinding leaves nested loops at once and costs
 //! nothing while nothing is wrong. What was under work is dropped with the query's state. Cost per unit: a subtraction.
 
+use crate::codec::{Decoded, Reader, Writer};
 use crate::time::Span;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -99,6 +100,37 @@ impl Budget {
         let work_left = limits.work.unwrap_or(u64::MAX);
         let measure_at = limits.state_rows.map_or(u64::MAX, |rows| rows as u64);
         Self { limits, work_left, unmeasured: 0, measure_at }
+    }
+
+    /// How far the state is from being measured: that decides at which evaluation a query that keeps too much stops.
+    pub(crate) fn save(&self, to: &mut Writer) {
+        to.option(self.limits.state_rows, Writer::count);
+        to.u64(self.limits.work.unwrap_or(u64::MAX) - self.work_left);
+        to.u64(self.unmeasured);
+        to.u64(self.measure_at);
+    }
+
+    /// The budget that was saved, of a query that has these limits now; with another limit the state is measured as
+    /// soon as it would be in a new query.
+    pub(crate) fn restored(limits: Limits, from: &mut Reader<'_>) -> Decoded<Self> {
+        let mut budget = Self::new(limits);
+        let state_rows = from.option(Reader::number)?;
+        budget.work_left = budget.work_left.saturating_sub(from.u64()?);
+        budget.unmeasured = from.u64()?;
+        let measure_at = from.u64()?;
+        if state_rows == limits.state_rows {
+            budget.measure_at = measure_at;
+        }
+        Ok(budget)
+    }
+
+    /// For work that was paid for before: a restore does again what follows from the state.
+    pub(crate) fn paid(&self) -> Self {
+        Self::new(Limits { work: None, ..self.limits })
+    }
+
+    pub(crate) fn limits(&self) -> Limits {
+        self.limits
     }
 
     /// An evaluation is over: the next one has the whole budget again.

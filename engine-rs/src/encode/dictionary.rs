@@ -204,24 +204,29 @@ impl Dictionary {
         let mut dictionary = Self::new(seed);
         dictionary.epoch = from.u64()?;
         dictionary.next_blank = from.u64()?;
-        dictionary.slots =
-            from.list(1, |from| from.option(|from| Ok(Entry { last_use: from.u64()?, term: from.term()? })))?;
+        // A term is hashed while it is at hand.
+        let mut hashes = Vec::new();
+        dictionary.slots = from.long_list(1, |from| {
+            let entry = from.option(|from| Ok(Entry { last_use: from.u64()?, term: from.term()? }))?;
+            hashes.push(entry.as_ref().map_or(0, |entry| dictionary.hasher.hash_one(entry.term.as_ref())));
+            Ok(entry)
+        })?;
         ensure(u32::try_from(dictionary.slots.len()).is_ok(), "there are too many terms")?;
         dictionary.free = from.list(4, Reader::u32)?;
         let filled: Vec<bool> = dictionary.slots.iter().map(Option::is_some).collect();
         ensure(dictionary.free.iter().all(|slot| filled.get(*slot as usize) == Some(&false)), "a slot is not free")?;
         from.know_slots(filled);
-        dictionary.index();
+        dictionary.index(&hashes);
         Ok(dictionary)
     }
 
     /// Makes the table of the terms there are.
-    fn index(&mut self) {
-        let Self { slots, by_term, hasher, .. } = self;
-        let rehash = |slot: &u32| hash_of(hasher, slots, *slot);
+    fn index(&mut self, hashes: &[u64]) {
+        let Self { slots, by_term, .. } = self;
+        let rehash = |slot: &u32| hashes[*slot as usize];
         by_term.reserve(slots.len(), rehash);
         for slot in (0..slots.len() as u32).filter(|slot| slots[*slot as usize].is_some()) {
-            by_term.insert_unique(hash_of(hasher, slots, slot), slot, rehash);
+            by_term.insert_unique(hashes[slot as usize], slot, rehash);
         }
         self.lasting = slots.iter().flatten().filter(|entry| entry.last_use >= STATIC).count();
     }

@@ -131,11 +131,11 @@ impl Trees {
     pub(super) fn restore(&mut self, from: &mut Reader<'_>) -> Decoded<()> {
         self.live = from.number()?;
         let heads: Vec<Heads> = from.list(8, |from| {
-            let first: Vec<u32> = from.list(4, Reader::u32)?;
+            let first = from.long_list(4, Reader::u32)?;
             ensure(first.len().is_power_of_two(), "a tree has no roots")?;
             Ok(Heads { mask: (first.len() - 1) as u32, first })
         })?;
-        self.words = from.list(4, Reader::u32)?;
+        self.words = from.long_list(4, Reader::u32)?;
         self.free = from.list(4, Reader::u32)?;
         let width = 3 * self.n_buffers;
         let n_nodes = self.words.len() / width;

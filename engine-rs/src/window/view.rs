@@ -370,9 +370,7 @@ impl Window {
         self.next_k = from.i64()?;
         self.started = from.bool()?;
         self.counted = from.i64()?;
-        if let Some(content) = from.option(Content::restored)? {
-            self.content = Some(content);
-        }
+        self.content = from.option(Content::restored)?;
         Ok(())
     }
 }

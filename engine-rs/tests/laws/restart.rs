@@ -9,10 +9,13 @@ use crate::random::Random;
 use crate::run::{hold, prepared, text};
 use crate::scenario::{PREFIXES, Scenario, Step};
 use whorl_engine::{
-    Engine, EngineOptions, ParseOptions, Probing, QueryId, R2s, RdfFormat, Retraction, StreamOptions, Timestamp,
+    Engine, EngineOptions, Limits, ParseOptions, Probing, QueryId, R2s, RdfFormat, Retraction, StreamOptions, Timestamp,
 };
 
 const FEEDS: &str = ":feed1 :stream :s . :feed2 :stream :s2 . :feed1 :limit 2 .";
+
+const MAPPING: &str =
+    "PREFIX : <http://ex/> CONSTRUCT { ?row :p ?value } WHERE { BIND(IRI(CONCAT(\"http://ex/\", ?name)) AS ?row) }";
 
 /// What is done to an engine.
 #[derive(Debug)]
@@ -28,6 +31,7 @@ enum Action {
     CloseStream,
     /// A stream that no query may ever read, and an event of it.
     Declare(i64),
+    Map(Option<&'static str>),
 }
 
 /// Bodies beyond the generator's: what keeps more than its windows, or names things.
@@ -110,6 +114,7 @@ fn script(scenario: &Scenario, random: &mut Random) -> Vec<Action> {
             15 | 16 => script.push(Action::Release),
             17 if random.chance(30) => script.push(Action::CloseStream),
             18 => script.push(Action::Declare(random.range(0, 9))),
+            19 => script.push(Action::Map(random.chance(80).then_some(MAPPING))),
             _ => {}
         }
     }
@@ -137,6 +142,10 @@ fn act(engine: &mut Engine, action: &Action) -> String {
             String::new()
         }
         Action::CloseStream => format!("{:?}", engine.close_stream("http://ex/s2")),
+        Action::Map(mapping) => {
+            let before = format!("{:?}", engine.mapping("http://ex/s"));
+            format!("{before} {:?}", engine.set_mapping("http://ex/s", *mapping, "when"))
+        }
         Action::Declare(at) => {
             let declared = engine.declare_stream("http://ex/late", StreamOptions::default());
             let rdf = format!("{PREFIXES} :a-name-of-its-own-{at} :p {at} .");
@@ -176,12 +185,9 @@ fn play(scenario: &Scenario, script: &[Action], options: EngineOptions, restarts
         }
     }
     said.push(drained(&mut engine));
-    let has_failed = script.iter().any(|action| matches!(action, Action::Break(_)));
-    if !has_failed {
-        let stats = engine.stats();
-        said.extend(stats.queries.iter().map(|query| engine.explain(query.id).expect("a plan")));
-        said.push(format!("{stats:?}"));
-    }
+    let stats = engine.stats();
+    said.extend(stats.queries.iter().map(|query| format!("{:?}", engine.explain(query.id))));
+    said.push(format!("{stats:?}"));
     said
 }
 
@@ -191,7 +197,18 @@ fn options(variant: usize, random: &mut Random) -> EngineOptions {
         retraction: [Retraction::Auto, Retraction::Auto, Retraction::Tree, Retraction::Probe][variant],
         probing: if variant == 3 { Probing::Fixed(random.next()) } else { Probing::Adaptive },
         result_rows_max: if random.chance(20) { 3 } else { 1_000_000 },
+        limits: if random.chance(30) { limits(random) } else { Limits::default() },
         ..EngineOptions::default()
+    }
+}
+
+/// Tight enough that some queries stop for what they cost, at an evaluation that their history decides.
+fn limits(random: &mut Random) -> Limits {
+    Limits {
+        work: random.chance(50).then(|| random.range(100, 3_000) as u64),
+        state_rows: random.chance(70).then(|| random.range(2, 40) as usize),
+        result_rows: random.chance(20).then(|| random.range(2, 10) as usize),
+        ..Limits::default()
     }
 }
 

@@ -9,6 +9,7 @@ use crate::encode::Dictionary;
 use crate::error::EngineError;
 use crate::expr::EvalContext;
 use crate::flow::Operator;
+use crate::limits::Budget;
 use crate::parse::{
     Bounds, ContentSemantics, ContinuousQuery, Dialect, ParseOptions, R2s, Report, StreamName, Tick, parse_query,
 };
@@ -123,6 +124,7 @@ impl RunningQuery {
             save_shape(node, to);
             operator(&node.kind).save(to);
         });
+        self.scratch.budget.save(to);
     }
 
     pub(super) fn restore_state(
@@ -142,6 +144,8 @@ impl RunningQuery {
         self.r2s.restore(from)?;
         let n_nodes = from.count(16)?;
         self.check_plan(n_nodes == self.nodes.len())?;
+        let limits = self.scratch.budget.limits();
+        self.scratch.budget = self.scratch.budget.paid();
         for at in 0..n_nodes {
             let mut shape = Writer::default();
             save_shape(&self.nodes[at], &mut shape);
@@ -150,6 +154,7 @@ impl RunningQuery {
             let eval = &mut EvalContext { dictionary, now: Timestamp::EPOCH, scratch: &mut self.scratch };
             operator_mut(&mut self.nodes[at].kind).restore(from, eval)?;
         }
+        self.scratch.budget = Budget::restored(limits, from)?;
         Ok(())
     }
 

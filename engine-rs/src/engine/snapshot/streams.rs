@@ -1,8 +1,9 @@
 //! A stream in a snapshot: its settings, its clock, what waits. Who reads it follows from the queries.
 
 use super::super::interest::Interest;
-use super::super::stream::{Stream, StreamCounts, StreamOptions};
-use crate::codec::{Decoded, Reader, Writer};
+use super::super::stream::{Stream, StreamCounts, StreamMapping, StreamOptions};
+use crate::codec::{Damaged, Decoded, Reader, Writer};
+use crate::intake::RowMapping;
 use crate::time::Timestamp;
 use crate::window::Element;
 
@@ -20,6 +21,10 @@ impl Stream {
         let StreamCounts { events, triples, late } = self.counts;
         [events, triples, late].into_iter().for_each(|count| to.u64(count));
         to.bool(self.interest.is_some());
+        to.option(self.mapping.as_ref(), |to, found| {
+            to.text(found.mapping.text());
+            to.text(&found.time_column);
+        });
     }
 
     pub(super) fn restored(from: &mut Reader<'_>) -> Decoded<Self> {
@@ -35,6 +40,14 @@ impl Stream {
         stream.waiting = from.list(32, |from| Element::restored(from).map(keyed))?;
         stream.counts = StreamCounts { events: from.u64()?, triples: from.u64()?, late: from.u64()? };
         stream.interest = from.bool()?.then(Interest::default);
+        stream.mapping = from.option(restored_mapping)?;
         Ok(stream)
     }
+}
+
+/// A mapping of rows is made anew of its text.
+fn restored_mapping(from: &mut Reader<'_>) -> Decoded<StreamMapping> {
+    let mapping = RowMapping::parse(&from.text()?);
+    let mapping = mapping.map_err(|_| Damaged { what: "a mapping of rows cannot be read" })?;
+    Ok(StreamMapping { mapping, time_column: from.text()? })
 }

@@ -26,7 +26,8 @@ impl Timeline {
 
     pub(super) fn save(&self, to: &mut Writer) {
         [self.clock, self.read_before, self.begins_at, self.last_period].into_iter().for_each(|at| to.at(at));
-        [self.started, self.pristine, self.changed, self.unreported].into_iter().for_each(|flag| to.bool(flag));
+        let flags = [self.started, self.pristine, self.changed, self.unreported, self.is_over];
+        flags.into_iter().for_each(|flag| to.bool(flag));
         self.windows.iter().for_each(|window| window.save(to));
         for place in &self.places {
             to.list(place.leaves.iter().map(|leaf| &self.leaves[*leaf]), |to, leaf| {
@@ -43,6 +44,7 @@ impl Timeline {
             (from.at()?, from.at()?, from.at()?, from.at()?);
         (self.started, self.pristine, self.changed, self.unreported) =
             (from.bool()?, from.bool()?, from.bool()?, from.bool()?);
+        self.is_over = from.bool()?;
         self.windows.iter_mut().try_for_each(|window| window.restore(from))?;
         self.places.iter_mut().try_for_each(|place| restore_leaves(place, &mut self.leaves, from))?;
         self.queries.iter_mut().flatten().try_for_each(|query| query.restore_state(dictionary, from))
