@@ -2,7 +2,7 @@
 //!
 //! Most of the bytes a server sends are written here. A term of the dictionary is copied once, from where it is stored
 //! into the text; a value inside an id is printed without becoming a term first. Against the general serializer, which
-//! makes a term and a list of events of every cell, see `docs/decisions/0021-results-as-bytes.md`.
+//! makes a term and a list of events of every cell, this saves the allocations.
 
 use super::json_text::push_string;
 use super::queue::Rows;
