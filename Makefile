@@ -9,9 +9,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEPS_STAMP := $(VENV)/.stamp-deps
 ENGINE_STAMP := $(VENV)/.stamp-engine-$(ENGINE_PROFILE)
+CLIENT_STAMP := $(VENV)/.stamp-client
 
 RUST_SOURCES := $(shell find engine-rs -name '*.rs' -not -path '*/target/*') $(shell find . -name Cargo.toml -not -path './target/*') Cargo.lock
-PYTHON_DIRS := server/whorl tests examples
+PYTHON_DIRS := server/whorl clients tests examples
 
 # One value for maturin, cargo and clippy: a change of it makes cargo rebuild the binding.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
@@ -21,7 +22,7 @@ export PYTHONDONTWRITEBYTECODE := 1
 .PHONY: help setup test test-all test-rust test-python bench run fmt lint lint-rust lint-python docs lock cases-update clean
 
 help:
-	@echo "make run           set up and start the demo"
+	@echo "make run           set up, start a server with the demo, print its address"
 	@echo "make test          set up, lint, all tests of the everyday size"
 	@echo "make test-all      the same, and the long campaigns"
 	@echo "make bench         benchmarks"
@@ -31,7 +32,7 @@ help:
 	@echo "make lock          renew the exact versions of the development requirements"
 	@echo "make clean         remove what the targets above made"
 
-setup: $(ENGINE_STAMP)
+setup: $(ENGINE_STAMP) $(CLIENT_STAMP)
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; set PYTHON=…" >&2; exit 1; }
@@ -45,6 +46,11 @@ $(DEPS_STAMP): requirements-dev.lock | $(BIN)/python
 $(ENGINE_STAMP): $(DEPS_STAMP) $(RUST_SOURCES) pyproject.toml
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --quiet --profile $(ENGINE_PROFILE)
 	rm -f $(VENV)/.stamp-engine-*
+	touch $@
+
+# The client is pure Python and read from its sources; only its manifest is worth another installation.
+$(CLIENT_STAMP): $(DEPS_STAMP) clients/python/pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-virtualenv --no-deps -e clients/python
 	touch $@
 
 test: lint test-rust test-python
@@ -81,8 +87,9 @@ fmt: $(DEPS_STAMP)
 bench:
 	cargo bench --locked -p whorl-engine
 
+# Prints a ready URL. What the demo keeps is in whorl-data; PORT=… takes another port.
 run: setup
-	$(BIN)/python examples/quickstart.py
+	$(BIN)/whorl serve --demo $(if $(PORT),--port $(PORT))
 
 docs:
 	cargo doc --locked --no-deps -p whorl-engine
@@ -98,5 +105,6 @@ lock: $(BIN)/python
 
 clean:
 	rm -rf $(VENV) target dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find server tests examples -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf clients/python/build clients/python/src/*.egg-info
+	find server clients tests examples -name __pycache__ -type d -prune -exec rm -rf {} +
 	rm -f server/whorl/_engine*.so

@@ -34,8 +34,11 @@ pub enum EngineError {
     BadIri { iri: String },
     #[error("query {query} is not known")]
     UnknownQuery { query: u64 },
+    /// The code says whether it was a fault or a limit.
     #[error("query {query} has failed: {reason}")]
-    QueryFailed { query: u64, reason: String },
+    QueryFailed { query: u64, code: &'static str, reason: String },
+    #[error("{what} is {reason}")]
+    TooCostly { what: String, reason: String },
     #[error("the event has no time (hint: give a time with the push, or set the stream's timestamp predicate)")]
     TimestampMissing,
     #[error(
@@ -138,7 +141,8 @@ impl EngineError {
             Self::Cycle { .. } => "query.cycle",
             Self::BadIri { .. } => "iri.invalid",
             Self::UnknownQuery { .. } => "query.unknown",
-            Self::QueryFailed { .. } => "query.failed",
+            Self::QueryFailed { code, .. } => code,
+            Self::TooCostly { .. } => "query.too_costly",
             Self::TimestampMissing => "timestamp.missing",
             Self::BadTimestamp { .. } | Self::BadTime { .. } => "timestamp.invalid",
             Self::UnknownColumn { .. } => "mapping.unknown_column",

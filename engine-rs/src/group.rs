@@ -116,7 +116,7 @@ impl Members {
         let values = self.states.iter().map(|state| match state {
             State::Rows => TermId::integer(self.count),
             State::DistinctRows(rows) => TermId::integer(rows.len() as i64),
-            State::Of(accumulator) => accumulator.value(flow.eval.dictionary),
+            State::Of(accumulator) => accumulator.value(flow.eval.dictionary, &mut flow.eval.scratch.budget),
         });
         key.iter().copied().chain(values.map(|value| value.unwrap_or(TermId::UNBOUND))).collect()
     }

@@ -17,6 +17,7 @@ mod index;
 mod intake;
 mod join;
 mod leaf;
+mod limits;
 mod model;
 mod parse;
 mod plan;
@@ -37,6 +38,7 @@ pub use engine::{
 pub use error::EngineError;
 pub use intake::{BodyFormat, EventBatch, PushOptions, Refused, RowMapper, RowMapping, read_time};
 pub use join::Probing;
+pub use limits::Limits;
 pub use model::TermId;
 pub use parse::{
     Bounds, ContentSemantics, ContinuousQuery, DefaultGraph, Dialect, ParseError, ParseOptions, Position, R2s,

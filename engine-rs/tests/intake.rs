@@ -119,7 +119,8 @@ fn an_end_ends_one_stream() {
     let report = lines(&mut engine, text, &PushOptions::default()).expect("a body");
     assert_eq!((report.accepted, report.late), (1, 1));
     let ended = engine.drain_json(query, "q").expect("results");
-    assert_eq!(engine.state_size(), 0);
+    engine.close();
+    assert_eq!((engine.state_size(), engine.drain(query).expect("nothing more").len()), (0, 0));
     let (mut closed, query) = self::engine();
     closed.push(STREAM, Some(at(1)), b"<http://ex/a> <http://ex/p> 1 .", RdfFormat::Turtle).expect("an event");
     assert_eq!(ended, results(closed, query));

@@ -17,7 +17,19 @@
 """
 
 from whorl._engine import __version__
-from whorl.engine import Engine, Envelope, IngestReport, Query, Refusal, Result, UpdateReport, WindowBounds, map_rows
+from whorl.engine import (
+    GUARDED_LIMITS,
+    Engine,
+    Envelope,
+    IngestReport,
+    Limits,
+    Query,
+    Refusal,
+    Result,
+    UpdateReport,
+    WindowBounds,
+    map_rows,
+)
 from whorl.errors import (
     EnginePanicError,
     GraphError,
@@ -36,6 +48,7 @@ from whorl.errors import (
 from whorl.terms import BlankNode, Iri, Literal, Term, Triple
 
 __all__ = [
+    "GUARDED_LIMITS",
     "BlankNode",
     "Engine",
     "EnginePanicError",
@@ -44,6 +57,7 @@ __all__ = [
     "IngestError",
     "IngestReport",
     "Iri",
+    "Limits",
     "Literal",
     "Query",
     "QueryError",

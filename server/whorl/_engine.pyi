@@ -1,5 +1,6 @@
 """The compiled engine; `whorl.Engine` is the class to use."""
 
+from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias, final
 
 from whorl.terms import Triple
@@ -34,6 +35,7 @@ class Engine:
         retraction: str | None = None,
         sharing: bool = True,
         result_rows_max: int | None = None,
+        limits: Mapping[str, int | bool | None] | None = None,
     ) -> Engine: ...
     def snapshot(self) -> bytes: ...
     @staticmethod
@@ -45,6 +47,7 @@ class Engine:
         retraction: str | None = None,
         sharing: bool = True,
         result_rows_max: int | None = None,
+        limits: Mapping[str, int | bool | None] | None = None,
     ) -> Engine: ...
     def queries(self) -> list[tuple[int, str]]: ...
     def declare_stream(
@@ -71,6 +74,7 @@ class Engine:
         default_graph: str | None = None,
         keep_answer: bool = False,
         keep_windows: bool = False,
+        allow_cartesian: bool = False,
     ) -> int: ...
     def validate(
         self,
@@ -88,6 +92,7 @@ class Engine:
         default_graph: str | None = None,
         keep_answer: bool = False,
         keep_windows: bool = False,
+        allow_cartesian: bool = False,
     ) -> str: ...
     def unregister(self, query: int) -> None: ...
     def push(

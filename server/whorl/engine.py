@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, TypedDict, overload
 
 from whorl import _engine
 from whorl.errors import TimestampError
@@ -29,6 +29,7 @@ Time: TypeAlias = int | datetime
 Duration: TypeAlias = int | timedelta
 Terms: TypeAlias = Literal["python", "rdflib", "pyoxigraph"]
 Format: TypeAlias = Literal["turtle", "ntriples", "nquads", "trig", "jsonld"]
+BodyFormat: TypeAlias = Literal["turtle", "ntriples", "nquads", "trig", "jsonld", "ndjson", "arrow"]
 AnswerFormat: TypeAlias = Literal["json", "xml", "csv", "tsv", "turtle", "ntriples", "nquads", "trig", "jsonld"]
 QueryForm: TypeAlias = Literal["select", "ask", "construct", "describe"]
 Row: TypeAlias = dict[str, Any]
@@ -65,7 +66,8 @@ class ArrowArray(Protocol):
 ArrowData: TypeAlias = ArrowStream | ArrowArray
 
 
-class Refusal(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Refusal:
     """A part of a body that was not taken: which event, if it belongs to one, why, and where it stands."""
 
     index: int | None
@@ -73,6 +75,34 @@ class Refusal(NamedTuple):
     message: str
     line: int | None = None
     column: int | None = None
+
+
+class Limits(TypedDict, total=False):
+    """What one query may cost; None, or a name left out, is no limit."""
+
+    work: int | None
+    result_rows: int | None
+    state_rows: int | None
+    literal_bytes: int | None
+    concat_bytes: int | None
+    windows: int | None
+    window_width_ms: int | None
+    triple_patterns: int | None
+    refuse_costly: bool
+
+
+GUARDED_LIMITS: Limits = {
+    "work": 10_000_000,
+    "result_rows": 100_000,
+    "state_rows": 1_000_000,
+    "literal_bytes": 1 << 20,
+    "concat_bytes": 8 << 20,
+    "windows": 16,
+    "window_width_ms": 24 * 60 * 60 * 1000,
+    "triple_patterns": 64,
+    "refuse_costly": True,
+}
+"""For queries of people one does not know."""
 
 
 class IngestReport(NamedTuple):
@@ -170,7 +200,7 @@ class Query:
         return [Envelope(*raw) for raw in self._engine.drain_envelopes(self.number, name, incarnation)]
 
     def answer(self, format: AnswerFormat | None = None) -> bytes:  # noqa: A002
-        """The whole answer at the last instant that was read, as a document; nothing is taken from the queue.
+        r"""The whole answer at the last instant that was read, as a document; nothing is taken from the queue.
 
         RSTREAM and ASK queries have it, others when they were registered with `keep_answer=True`. The format is one of
         `json` (the default), `xml`, `csv`, `tsv` for SELECT and ASK; `turtle` (the default), `ntriples`, `nquads`,
@@ -178,13 +208,14 @@ class Query:
 
         >>> engine = Engine()
         >>> query = engine.register(
-        ...     "PREFIX : <http://ex/> SELECT ?t FROM NAMED WINDOW :w ON :s [RANGE 10s] WHERE { WINDOW :w { :a :t ?t } }",
+        ...     "PREFIX : <http://ex/> SELECT ?t FROM NAMED WINDOW :w ON :s [RANGE 10s]"
+        ...     " WHERE { WINDOW :w { :a :t ?t } }",
         ...     r2s="ISTREAM", keep_answer=True,
         ... )
         >>> _ = engine.push("http://ex/s", 1_000, "<http://ex/a> <http://ex/t> 20 .")
         >>> engine.advance_to(10_000)
         >>> query.answer("csv")
-        b't\\r\\n20\\r\\n'
+        b't\r\n20\r\n'
         """
         if format is None:
             format = "turtle" if self.describe()["form"] in ("CONSTRUCT", "DESCRIBE") else "json"  # noqa: A001
@@ -261,11 +292,13 @@ class Engine:
         retraction: Literal["auto", "tree", "probe"] | None = None,
         sharing: bool = True,
         result_rows_max: int | None = None,
+        limits: Limits | None = None,
     ) -> None:
         """Options choose how answers are computed, never what they are.
 
         `result_rows_max` bounds the rows that wait in a query to be read; beyond it the oldest answers are dropped,
-        which shows as a gap in `seq`.
+        which shows as a gap in `seq`. `limits` says what one query may cost: what is left out is not limited, and
+        `GUARDED_LIMITS` are for queries of people one does not know.
         """
         self._engine = _engine.Engine(
             hash_seed=hash_seed,
@@ -273,6 +306,7 @@ class Engine:
             retraction=retraction,
             sharing=sharing,
             result_rows_max=result_rows_max,
+            limits=None if limits is None else dict[str, Any](limits),
         )
 
     def snapshot(self) -> bytes:
@@ -360,13 +394,15 @@ class Engine:
         default_graph: str | None = None,
         keep_answer: bool = False,
         keep_windows: bool = False,
+        allow_cartesian: bool = False,
     ) -> Query:
         """Start a query. Options win over what the text and its dialect say.
 
         `report` is a list of `close`, `change`, `nonempty` and `periodic(500)` (milliseconds), all of which must hold.
         `default_graph` is a stream and a window, such as `<http://example.org/s> [RANGE 10s STEP 5s]`: what stands
         outside WINDOW and GRAPH reads it, and no static data. `keep_answer` keeps the whole answer for `Query.answer`,
-        `keep_windows` keeps the triples in its windows for `Engine.ask`.
+        `keep_windows` keeps the triples in its windows for `Engine.ask`. `allow_cartesian` lets
+        products and open closures pass where the engine's limits refuse them.
         """
         number = self._engine.register(
             text,
@@ -382,6 +418,7 @@ class Engine:
             default_graph=default_graph,
             keep_answer=keep_answer,
             keep_windows=keep_windows,
+            allow_cartesian=allow_cartesian,
         )
         return Query(self, number, name, text)
 
@@ -407,7 +444,8 @@ class Engine:
         The options and the errors are those of `register`.
 
         >>> facts = Engine().validate(
-        ...     "PREFIX : <http://ex/> SELECT ?t FROM NAMED WINDOW :w ON :s [RANGE 10s] WHERE { WINDOW :w { :a :t ?t } }"
+        ...     "PREFIX : <http://ex/> SELECT ?t FROM NAMED WINDOW :w ON :s [RANGE 10s]"
+        ...     " WHERE { WINDOW :w { :a :t ?t } }"
         ... )
         >>> facts["streams"], [warning["code"] for warning in facts["warnings"]]
         (['http://ex/s'], ['stream.undeclared'])
@@ -440,7 +478,7 @@ class Engine:
         default_graphs: Iterable[str] | None = None,
         named_graphs: Iterable[str] | None = None,
     ) -> bytes:
-        """Answer a SPARQL query once, over the static graphs and what is in windows now.
+        r"""Answer a SPARQL query once, over the static graphs and what is in windows now.
 
         A window of a query that was registered with `keep_windows=True` is a graph under its name. With
         `default_graphs` or `named_graphs` the dataset is exactly what they name, whatever FROM says. Formats as for
@@ -449,7 +487,7 @@ class Engine:
         >>> engine = Engine()
         >>> _ = engine.load(None, "<http://ex/a> <http://ex/limit> 20 .")
         >>> engine.ask("SELECT ?limit { ?room <http://ex/limit> ?limit }", "csv")
-        b'limit\\r\\n20\\r\\n'
+        b'limit\r\n20\r\n'
         """
         if format is None:
             form = self.query_form(text, base_iri=base_iri)
@@ -615,12 +653,12 @@ class Engine:
         return self._engine.graph(graph, terms)
 
     def graph_text(self, graph: str | None, format: Format = "turtle") -> bytes:  # noqa: A002
-        """The triples of a static graph as a document; None is the default graph. N-Quads and TriG name the graph.
+        r"""The triples of a static graph as a document; None is the default graph. N-Quads and TriG name the graph.
 
         >>> engine = Engine()
         >>> _ = engine.load("http://ex/rooms", "<http://ex/a> <http://ex/limit> 20 .")
         >>> engine.graph_text("http://ex/rooms")
-        b'<http://ex/a> <http://ex/limit> 20 .\\n'
+        b'<http://ex/a> <http://ex/limit> 20 .\n'
         """
         return self._engine.graph_text(graph, format)
 

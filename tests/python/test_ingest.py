@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import whorl
-from whorl import Engine, IngestError, QuerySyntaxError, RdfSyntaxError, TimestampError, UnsupportedQueryError
+from whorl import Engine, IngestError, QueryError, RdfSyntaxError, TimestampError
 
 EX = "http://ex/"
 S = EX + "s"
@@ -18,7 +18,7 @@ QUERY = """
 PREFIX : <http://ex/>
 SELECT ?s ?p ?o FROM NAMED WINDOW :w ON :s [RANGE 10s STEP 5s] WHERE { WINDOW :w { ?s ?p ?o } }
 """
-# (t, sensor, value, note)
+# Time, sensor, value and note of each.
 READINGS = [(number * 700, f"sensor{number % 3}", number * 1.5, None if number % 4 else "ok") for number in range(40)]
 MAPPING = """
 PREFIX : <http://ex/>
@@ -146,7 +146,9 @@ def test_every_format_gives_the_same_results(body: Any, format: str) -> None:
     assert results(whole, body, format) == expected
 
 
-@pytest.mark.parametrize("body", [ipc(row_table()), ipc(row_table(), "zstd"), row_table()], ids=["ipc", "zstd", "table"])
+@pytest.mark.parametrize(
+    "body", [ipc(row_table()), ipc(row_table(), "zstd"), row_table()], ids=["ipc", "zstd", "table"]
+)
 def test_mapped_rows_give_the_same_results_as_triples(body: Any) -> None:
     assert results(whole, body, "arrow", MAPPING) == results(whole, as_nquads(), "nquads")
 
@@ -278,7 +280,7 @@ def test_damaged_arrow_is_an_error_or_other_data_and_never_a_crash(engine: Engin
         try:
             engine.push(S, 1, damaged, "arrow")
         except whorl.WhorlError as error:
-            assert error.code != "engine.panic", at
+            assert error.code != "engine.panic", at  # noqa: PT017 - refusing is one of two right outcomes
 
 
 def test_an_arrow_body_cannot_ask_for_memory_it_does_not_pay_for(engine: Engine) -> None:
@@ -367,7 +369,9 @@ def test_columns_are_literals_of_their_type(column: pa.Array, term: str) -> None
 
 def test_empty_values_leave_their_triples_out() -> None:
     construct = "CONSTRUCT { <http://ex/a> <http://ex/p> ?v ; <http://ex/q> ?w } WHERE {}"
-    assert mapped(construct, v=[1, None], w=pa.array([None, None], pa.int64())) == {f'<{EX}a> <{EX}p> "1"^^<{XSD}integer>'}
+    assert mapped(construct, v=[1, None], w=pa.array([None, None], pa.int64())) == {
+        f'<{EX}a> <{EX}p> "1"^^<{XSD}integer>'
+    }
 
 
 def test_filters_conditions_and_tables_work_on_a_row() -> None:
@@ -392,25 +396,26 @@ def test_blank_nodes_of_the_template_are_fresh_for_each_row() -> None:
 
 
 @pytest.mark.parametrize(
-    ("construct", "error", "code", "place"),
+    ("construct", "code", "place"),
     [
-        ("CONSTRUCT { ?s ?p }", QuerySyntaxError, "parse.unexpected_token", (1, 19)),
-        ("CONSTRUCT { ?s :p ?o }", QuerySyntaxError, "prefix.unknown", (1, 16)),
-        ("SELECT * WHERE {}", QuerySyntaxError, "mapping.form", (1, 1)),
-        ("CONSTRUCT { ?s ?p ?o }\nWHERE { ?s ?p ?o }", UnsupportedQueryError, "mapping.unsupported", (2, 1)),
-        ("CONSTRUCT WHERE { ?s ?p ?o }", UnsupportedQueryError, "mapping.unsupported", (1, 11)),
-        ("CONSTRUCT { ?s ?p ?o } WHERE { OPTIONAL { ?s ?p ?o } }", UnsupportedQueryError, "mapping.unsupported", (1, 32)),
-        ("CONSTRUCT { ?s ?p ?o } WHERE { { BIND(1 AS ?s) } UNION {} }", UnsupportedQueryError, "mapping.unsupported", (1, 50)),
-        ("CONSTRUCT { ?s ?p ?o } WHERE { BIND(<urn:f>(1) AS ?s) }", UnsupportedQueryError, "expr.unknown_function", (1, 37)),
-        ("CONSTRUCT { ?s ?p ?o } WHERE {} LIMIT 1", UnsupportedQueryError, "mapping.unsupported", (1, 33)),
-        ("CONSTRUCT { ?s ?p ?o } WHERE { FILTER EXISTS { ?s ?p ?o } }", UnsupportedQueryError, "expr.exists_not_allowed", (1, 39)),
+        ("CONSTRUCT { ?s ?p }", "parse.unexpected_token", (1, 19)),
+        ("CONSTRUCT { ?s :p ?o }", "prefix.unknown", (1, 16)),
+        ("SELECT * WHERE {}", "mapping.form", (1, 1)),
+        ("CONSTRUCT { ?s ?p ?o }\nWHERE { ?s ?p ?o }", "mapping.unsupported", (2, 1)),
+        ("CONSTRUCT WHERE { ?s ?p ?o }", "mapping.unsupported", (1, 11)),
+        ("CONSTRUCT { ?s ?p ?o } WHERE { OPTIONAL { ?s ?p ?o } }", "mapping.unsupported", (1, 32)),
+        ("CONSTRUCT { ?s ?p ?o } WHERE { { BIND(1 AS ?s) } UNION {} }", "mapping.unsupported", (1, 50)),
+        ("CONSTRUCT { ?s ?p ?o } WHERE { BIND(?s + 1 AS ?s) }", "mapping.unsupported", (1, 32)),
+        ("CONSTRUCT { ?s ?p ?o } WHERE { BIND(<urn:f>(1) AS ?s) }", "expr.unknown_function", (1, 37)),
+        ("CONSTRUCT { ?s ?p ?o } WHERE {} LIMIT 1", "mapping.unsupported", (1, 33)),
+        ("CONSTRUCT { ?s ?p ?o } WHERE { FILTER EXISTS { ?s ?p ?o } }", "expr.exists_not_allowed", (1, 39)),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_mapping_is_refused_at_once_with_its_place(
-    engine: Engine, construct: str, error: type[whorl.WhorlError], code: str, place: tuple[int, int]
+    engine: Engine, construct: str, code: str, place: tuple[int, int]
 ) -> None:
     engine.set_mapping(S, MAPPING)
-    with pytest.raises(error) as caught:
+    with pytest.raises(QueryError) as caught:
         engine.set_mapping(S, construct)
     assert (caught.value.code, (caught.value.line, caught.value.column)) == (code, place)
     assert caught.value.hint

@@ -50,7 +50,7 @@ def test_queries_keep_their_numbers_and_texts() -> None:
 
 def test_options_of_a_new_engine_are_options_of_a_restored_one() -> None:
     restored = Engine.restore(running().snapshot(), result_rows_max=1, sharing=False, retraction="tree", hash_seed=5)
-    assert [b'"seq":2' in answer for answer in finished(restored)][0] is False
+    assert next(b'"seq":2' in answer for answer in finished(restored)) is False
     with pytest.raises(ValueError, match="retraction is one of"):
         Engine.restore(running().snapshot(), retraction="wood")  # type: ignore[arg-type]
 
@@ -75,7 +75,9 @@ def test_another_format_is_another_version() -> None:
 
 def test_one_stream_ends_by_itself() -> None:
     engine = Engine()
-    text = "PREFIX : <http://ex/> SELECT ?s FROM NAMED WINDOW :w ON :{} [RANGE 10s] WHERE {{ WINDOW :w {{ ?s :p ?o }} }}"
+    text = (
+        "PREFIX : <http://ex/> SELECT ?s FROM NAMED WINDOW :w ON :{} [RANGE 10s] WHERE {{ WINDOW :w {{ ?s :p ?o }} }}"
+    )
     ended, going = (engine.register(text.format(name)) for name in ("s", "s2"))
     for stream in (S, "http://ex/s2"):
         engine.push(stream, 1_000, [("http://ex/a", "http://ex/p", 1)])

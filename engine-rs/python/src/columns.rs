@@ -103,6 +103,9 @@ pub fn values(column: &ArrayRef, batch: &mut EventBatch) -> Result<Column, Refus
     }
 }
 
+/// A literal as three columns write it: text, datatype, language.
+type Written<'a> = (&'a str, Option<&'a str>, Option<&'a str>);
+
 /// Objects: names where the column is text, literals where it is typed or where a datatype or language is given.
 pub fn objects(data: &RecordBatch, batch: &mut EventBatch) -> Result<Column, Refusal> {
     let column = data.column_by_name("o").ok_or_else(|| String::from("column 'o' is missing"))?;
@@ -113,7 +116,7 @@ pub fn objects(data: &RecordBatch, batch: &mut EventBatch) -> Result<Column, Ref
     }
     let lexical = as_type(column, &DataType::Utf8)?;
     let mut found = Column::of(Vec::with_capacity(column.len()));
-    let mut seen: HashMap<(&str, Option<&str>, Option<&str>), Result<TermId, Refusal>> = HashMap::new();
+    let mut seen: HashMap<Written<'_>, Result<TermId, Refusal>> = HashMap::new();
     for row in 0..column.len() {
         let (datatype, language) = (
             datatypes.as_ref().and_then(|column| text_at(column, row)),

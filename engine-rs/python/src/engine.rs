@@ -44,15 +44,16 @@ pub struct Engine {
 #[pymethods]
 impl Engine {
     #[new]
-    #[pyo3(signature = (*, hash_seed=None, probing_order=None, retraction=None, sharing=true, result_rows_max=None))]
+    #[pyo3(signature = (*, hash_seed=None, probing_order=None, retraction=None, sharing=true, result_rows_max=None, limits=None))]
     fn new(
         hash_seed: Option<u64>,
         probing_order: Option<u64>,
         retraction: Option<&str>,
         sharing: bool,
         result_rows_max: Option<usize>,
+        limits: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        let chosen = engine_options(hash_seed, probing_order, retraction, sharing, result_rows_max)?;
+        let chosen = engine_options(hash_seed, probing_order, retraction, sharing, result_rows_max, limits)?;
         Ok(Self { inner: Mutex::new(whorl_engine::Engine::new(chosen)) })
     }
 
@@ -64,7 +65,8 @@ impl Engine {
 
     /// The engine that a snapshot was taken of.
     #[staticmethod]
-    #[pyo3(signature = (data, *, hash_seed=None, probing_order=None, retraction=None, sharing=true, result_rows_max=None))]
+    #[pyo3(signature = (data, *, hash_seed=None, probing_order=None, retraction=None, sharing=true, result_rows_max=None, limits=None))]
+    #[expect(clippy::too_many_arguments, reason = "each is a keyword of the Python method")]
     fn restore(
         py: Python<'_>,
         data: &[u8],
@@ -73,8 +75,9 @@ impl Engine {
         retraction: Option<&str>,
         sharing: bool,
         result_rows_max: Option<usize>,
+        limits: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        let chosen = engine_options(hash_seed, probing_order, retraction, sharing, result_rows_max)?;
+        let chosen = engine_options(hash_seed, probing_order, retraction, sharing, result_rows_max, limits)?;
         let inner = Mutex::new(whorl_engine::Engine::new(chosen));
         enter(py, &inner, |engine| {
             *engine = whorl_engine::Engine::restore(data, chosen)?;
@@ -111,7 +114,7 @@ impl Engine {
         enter(py, &self.inner, |engine| engine.declare_stream(iri, chosen))
     }
 
-    #[pyo3(signature = (text, *, dialect=None, report=None, tick=None, t0=None, bounds=None, partial=None, semantics=None, r2s=None, base_iri=None, default_graph=None, keep_answer=false, keep_windows=false))]
+    #[pyo3(signature = (text, *, dialect=None, report=None, tick=None, t0=None, bounds=None, partial=None, semantics=None, r2s=None, base_iri=None, default_graph=None, keep_answer=false, keep_windows=false, allow_cartesian=false))]
     #[expect(clippy::too_many_arguments, reason = "each is a keyword of the Python method")]
     fn register(
         &self,
@@ -129,6 +132,7 @@ impl Engine {
         default_graph: Option<String>,
         keep_answer: bool,
         keep_windows: bool,
+        allow_cartesian: bool,
     ) -> PyResult<u64> {
         let chosen = ParseOptions {
             dialect: dialect.map(options::dialect).transpose()?,
@@ -143,12 +147,13 @@ impl Engine {
             default_graph,
             keep_answer,
             keep_windows,
+            allow_cartesian,
         };
         enter(py, &self.inner, |engine| engine.register(text, &chosen)).map(|id| id.0)
     }
 
     /// What the query would be, as JSON; nothing is registered.
-    #[pyo3(signature = (text, *, dialect=None, report=None, tick=None, t0=None, bounds=None, partial=None, semantics=None, r2s=None, base_iri=None, default_graph=None, keep_answer=false, keep_windows=false))]
+    #[pyo3(signature = (text, *, dialect=None, report=None, tick=None, t0=None, bounds=None, partial=None, semantics=None, r2s=None, base_iri=None, default_graph=None, keep_answer=false, keep_windows=false, allow_cartesian=false))]
     #[expect(clippy::too_many_arguments, reason = "each is a keyword of the Python method")]
     fn validate(
         &self,
@@ -166,6 +171,7 @@ impl Engine {
         default_graph: Option<String>,
         keep_answer: bool,
         keep_windows: bool,
+        allow_cartesian: bool,
     ) -> PyResult<String> {
         let chosen = ParseOptions {
             dialect: dialect.map(options::dialect).transpose()?,
@@ -180,6 +186,7 @@ impl Engine {
             default_graph,
             keep_answer,
             keep_windows,
+            allow_cartesian,
         };
         enter(py, &self.inner, |engine| engine.validate(text, &chosen))
     }
@@ -370,7 +377,7 @@ impl Engine {
         };
         let (default, named) = (nodes(default_graphs)?, nodes(named_graphs)?);
         let is_given = !default.is_empty() || !named.is_empty();
-        let using = is_given.then(|| QueryDataset { default, named: Some(named) });
+        let using = is_given.then_some(QueryDataset { default, named: Some(named) });
         enter(py, &self.inner, |engine| engine.update_using(text, base_iri, using.as_ref())).map(updated)
     }
 
@@ -520,6 +527,7 @@ fn engine_options(
     retraction: Option<&str>,
     sharing: bool,
     result_rows_max: Option<usize>,
+    limits: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<EngineOptions> {
     let defaults = EngineOptions::default();
     Ok(EngineOptions {
@@ -528,6 +536,7 @@ fn engine_options(
         retraction: retraction.map(options::retraction).transpose()?.unwrap_or(defaults.retraction),
         sharing,
         result_rows_max: result_rows_max.unwrap_or(defaults.result_rows_max),
+        limits: limits.map(options::limits).transpose()?.unwrap_or_default(),
     })
 }
 

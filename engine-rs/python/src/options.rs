@@ -2,8 +2,9 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use whorl_engine::{
-    AnswerFormat, BodyFormat, Bounds, ContentSemantics, Dialect, R2s, RdfFormat, Report, Retraction, Span, Tick,
+    AnswerFormat, BodyFormat, Bounds, ContentSemantics, Dialect, Limits, R2s, RdfFormat, Report, Retraction, Span, Tick,
 };
 
 /// The value that belongs to a word; an unknown word names the known ones.
@@ -116,4 +117,29 @@ fn period(word: &str) -> PyResult<Span> {
             "report is made of close, change, nonempty and periodic(milliseconds), not '{word}'"
         ))
     })
+}
+
+/// What a query may cost, by name; `None` and a name left out are no limit, an unknown name is refused.
+pub fn limits(chosen: &Bound<'_, PyDict>) -> PyResult<Limits> {
+    let mut limits = Limits::default();
+    for (name, value) in chosen {
+        let name: String = name.extract()?;
+        let value = &value;
+        match name.as_str() {
+            "work" => limits.work = value.extract()?,
+            "result_rows" => limits.result_rows = value.extract()?,
+            "state_rows" => limits.state_rows = value.extract()?,
+            "literal_bytes" => limits.literal_bytes = value.extract()?,
+            "concat_bytes" => limits.concat_bytes = value.extract()?,
+            "windows" => limits.windows = value.extract()?,
+            "window_width_ms" => limits.window_width = value.extract::<Option<i64>>()?.map(Span::from_millis),
+            "triple_patterns" => limits.triple_patterns = value.extract()?,
+            "refuse_costly" => limits.refuse_costly = value.extract()?,
+            other => {
+                let known = "work, result_rows, state_rows, literal_bytes, concat_bytes, windows, window_width_ms, triple_patterns and refuse_costly";
+                return Err(PyValueError::new_err(format!("limits are {known}, not '{other}'")));
+            }
+        }
+    }
+    Ok(limits)
 }

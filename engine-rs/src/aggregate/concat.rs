@@ -3,12 +3,15 @@
 use super::ordered_bag::OrderedBag;
 use crate::encode::Dictionary;
 use crate::expr::{Text, Value};
-
-/// Longest result; beyond it the aggregate has no value.
-const CONCAT_BYTES_MAX: usize = 8 << 20;
+use crate::limits::Budget;
 
 /// The texts joined by the separator: a plain string, whatever languages they had.
-pub(super) fn joined(bag: &OrderedBag, separator: &str, dictionary: &Dictionary) -> Option<Value<'static>> {
+pub(super) fn joined(
+    bag: &OrderedBag,
+    separator: &str,
+    dictionary: &Dictionary,
+    budget: &mut Budget,
+) -> Option<Value<'static>> {
     let mut result = String::new();
     let mut separate = false;
     for (id, count) in bag.iter() {
@@ -19,7 +22,8 @@ pub(super) fn joined(bag: &OrderedBag, separator: &str, dictionary: &Dictionary)
             }
             separate = true;
             result.push_str(text.as_str());
-            if result.len() > CONCAT_BYTES_MAX {
+            budget.make_text(separator.len() + text.as_str().len());
+            if !budget.admits_concat(result.len()) {
                 return None;
             }
         }

@@ -6,6 +6,7 @@ use crate::expr::{Number, Value, compare_terms};
 use crate::parse::AGGREGATE_PREFIX;
 use oxrdf::{NamedNode, NamedNodeRef, Term};
 use spareval::{AggregateFunctionAccumulator, QueryEvaluator};
+use std::collections::HashSet;
 
 /// The aggregate behind an IRI, and whether it is over distinct terms: `urn:whorl:agg:` and `median`,
 /// `percentile:<fraction>`, `stddev` (or `stddev_samp`), `stddev_pop`, `variance` (`var_samp`) or
@@ -34,7 +35,7 @@ pub fn register_custom_aggregates(mut evaluator: QueryEvaluator, names: &[NamedN
     for name in names {
         if let Some(AggregateSpec { kind, distinct }) = custom_aggregate(name.as_ref()) {
             evaluator = evaluator.with_custom_aggregate_function(name.clone(), move || {
-                Box::new(Naive { kind: kind.clone(), distinct, terms: Vec::new() })
+                Box::new(Naive { kind: kind.clone(), seen: distinct.then(HashSet::new), terms: Vec::new() })
             });
         }
     }
@@ -44,13 +45,14 @@ pub fn register_custom_aggregates(mut evaluator: QueryEvaluator, names: &[NamedN
 /// Collects all values and computes at the end.
 struct Naive {
     kind: AggregateKind,
-    distinct: bool,
+    /// With DISTINCT, the terms so far.
+    seen: Option<HashSet<Term>>,
     terms: Vec<Term>,
 }
 
 impl AggregateFunctionAccumulator for Naive {
     fn accumulate(&mut self, element: Term) {
-        if !self.distinct || !self.terms.contains(&element) {
+        if self.seen.as_mut().is_none_or(|seen| seen.insert(element.clone())) {
             self.terms.push(element);
         }
     }

@@ -22,6 +22,7 @@ pub use custom::{custom_aggregate, register_custom_aggregates};
 use crate::codec::{Damaged, Decoded, Reader, Writer};
 use crate::encode::Dictionary;
 use crate::expr::{Number, Value};
+use crate::limits::Budget;
 use crate::model::{TermId, Weight};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -112,7 +113,7 @@ impl Accumulator {
     }
 
     /// The aggregate of the values present; `None` is "no value".
-    pub fn value(&self, dictionary: &mut Dictionary) -> Option<TermId> {
+    pub fn value(&self, dictionary: &mut Dictionary, budget: &mut Budget) -> Option<TermId> {
         let forgiving = matches!(self.kind, AggregateKind::CountAll | AggregateKind::Count | AggregateKind::Sample);
         if !forgiving && (self.errors != 0 || self.misfits != 0) {
             return None;
@@ -123,7 +124,7 @@ impl Accumulator {
                 let number = if self.kind == AggregateKind::Avg { sum.mean() } else { sum.total() };
                 number.map(|number| Value::Number(number).into_made().intern(dictionary))
             }
-            State::Bag(bag) => self.value_of_bag(bag, dictionary),
+            State::Bag(bag) => self.value_of_bag(bag, dictionary, budget),
         }
     }
 
@@ -183,6 +184,12 @@ impl Accumulator {
         Ok(())
     }
 
+    /// Whether reading the value walks all that is there.
+    fn is_walked(&self) -> bool {
+        use AggregateKind as Kind;
+        matches!(self.kind, Kind::GroupConcat { .. } | Kind::StdDev { .. } | Kind::Variance { .. })
+    }
+
     fn count(&mut self, weight: Weight) {
         if let State::Count(n) = &mut self.state {
             *n += weight;
@@ -215,11 +222,14 @@ impl Accumulator {
         }
     }
 
-    fn value_of_bag(&self, bag: &OrderedBag, dictionary: &mut Dictionary) -> Option<TermId> {
+    fn value_of_bag(&self, bag: &OrderedBag, dictionary: &mut Dictionary, budget: &mut Budget) -> Option<TermId> {
+        if self.is_walked() {
+            budget.spend(bag.distinct() as u64);
+        }
         let made = match &self.kind {
             AggregateKind::Min | AggregateKind::Sample => return bag.first(),
             AggregateKind::Max => return bag.last(),
-            AggregateKind::GroupConcat { separator } => concat::joined(bag, separator, dictionary)?.into_made(),
+            AggregateKind::GroupConcat { separator } => concat::joined(bag, separator, dictionary, budget)?.into_made(),
             kind => Value::Number(statistic(kind, bag, dictionary)?).into_made(),
         };
         Some(made.intern(dictionary))

@@ -1,7 +1,7 @@
 //! Results on their way out: what waits, as envelopes; and the answer as it is now, as a document.
 
 use super::Engine;
-use super::registry::QueryId;
+use super::registry::{QueryId, failed};
 use crate::error::EngineError;
 use crate::plan::Answer;
 use crate::sink::{AnswerFormat, Sender, envelope_json, write_boolean, write_graph, write_solutions};
@@ -69,15 +69,15 @@ impl Engine {
     pub fn answer(&mut self, id: QueryId, format: AnswerFormat) -> Result<Vec<u8>, EngineError> {
         let (timeline, place) = self.place(id)?;
         let query = self.timelines[timeline].query_mut(place);
-        if let Some(reason) = &query.failed {
-            return Err(EngineError::QueryFailed { query: id.0, reason: reason.clone() });
+        if let Some(failure) = &query.failed {
+            return Err(failed(id, failure));
         }
         if !query.keeps_answer() {
             return Err(EngineError::AnswerNotKept { query: id.0 });
         }
         let rows = query.whole_answer(&mut self.dictionary);
         let (answer, variables) = (&query.answer, &query.variables);
-        let written = match answer {
+        match answer {
             Answer::Boolean => write_boolean(format, !rows.is_empty()),
             Answer::Bindings(_) => {
                 let term = |id: &crate::model::TermId| id.is_bound().then(|| self.dictionary.term(*id));
@@ -87,7 +87,6 @@ impl Engine {
                 let triples = rows.iter().filter_map(|row| self.decode(&[row[0], row[1], row[2]]));
                 write_graph(format, triples.map(|triple| triple.in_graph(GraphName::DefaultGraph)))
             }
-        };
-        written
+        }
     }
 }

@@ -8,6 +8,7 @@
 use super::Engine;
 use super::registry::QueryId;
 use crate::error::EngineError;
+use crate::limits::{Budget, within};
 use crate::parse::{PlainQuery, parse_plain};
 use crate::plan::graph_names;
 use crate::reevaluate::{Found, ReadableWindow, ask_once};
@@ -82,7 +83,10 @@ impl Engine {
         override_dataset(&mut asked, options)?;
         let windows = self.readable_windows();
         self.check_windows_kept(&asked, &windows)?;
-        let found = ask_once(&asked, &self.graphs, &windows, &self.dictionary);
+        let mut budget = Budget::new(self.options.limits);
+        let found = within(|| ask_once(&asked, &self.graphs, &windows, &self.dictionary, &mut budget));
+        let found = found
+            .map_err(|breach| EngineError::TooCostly { what: "the query".to_owned(), reason: breach.to_string() })?;
         let found = found.map_err(|error| EngineError::AskFailed { reason: error.to_string() })?;
         match found {
             Found::Boolean(value) => write_boolean(format, value),

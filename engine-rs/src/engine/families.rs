@@ -2,6 +2,7 @@
 
 use super::Engine;
 use crate::error::EngineError;
+use crate::limits::{Breach, Budget, within};
 use crate::parse::{ContinuousQuery, StreamName};
 use crate::plan::{PlanError, WindowFamily, streams_of};
 use crate::reevaluate::{Question, Source, Sources};
@@ -38,17 +39,22 @@ impl Engine {
         let named = dataset.and_then(|dataset| dataset.named.as_ref());
         let named = named.map(|names| names.iter().filter_map(id).collect());
         let sources = Sources { default, named, windows: vec![] };
+        let mut budget = Budget::new(self.options.limits);
         let mut ask = |pattern: &GraphPattern| {
             let base = definition.query.base_iri().cloned();
             let question = Question::new(pattern.clone(), vec![variable.clone()], sources.clone(), base, &[]);
-            let solutions = question.solutions(&self.dictionary, &self.graphs, &[]).into_iter().flatten().flatten();
+            let solutions = question.solutions(&self.dictionary, &self.graphs, &[], &mut budget);
+            let solutions = solutions.into_iter().flatten().flatten();
             solutions.filter_map(|term| if let Term::NamedNode(node) = term { Some(node) } else { None }).collect()
         };
         let (Query::Select { pattern, .. }
         | Query::Construct { pattern, .. }
         | Query::Describe { pattern, .. }
         | Query::Ask { pattern, .. }) = &definition.query;
-        let streams = streams_of(variable, pattern, windows, &mut ask).unwrap_or_default();
+        let streams = within(|| streams_of(variable, pattern, windows, &mut ask));
+        let too_costly =
+            |breach: Breach| PlanError::too_costly(format!("to find the streams of {variable} is {breach}"));
+        let streams = streams.map_err(too_costly)?.unwrap_or_default();
         match streams.len() {
             0 => Err(PlanError::NoStream { variable: variable.clone() }),
             1..=STREAMS_MAX => Ok(streams.into_iter().collect()),

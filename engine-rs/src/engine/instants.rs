@@ -12,6 +12,9 @@ use crate::window::{Accepted, Element, Phase, Rule, Window};
 impl Timeline {
     /// Offers an event to the windows of its stream; true when some window takes it.
     pub(crate) fn accept(&mut self, stream: usize, element: &Element, workshop: &mut Workshop<'_>) -> bool {
+        if self.is_over {
+            return true;
+        }
         self.pristine = false;
         self.begins_at = self.begins_at.min(element.at);
         let by_tuple = self.key.tick == Tick::Tuple;
@@ -19,6 +22,9 @@ impl Timeline {
             self.start(element.at);
             self.run_before(element.at, workshop);
             self.expire_at(element.at, workshop);
+            if self.is_over {
+                return true;
+            }
         }
         let clock = self.clock;
         let mut taken = false;
@@ -41,6 +47,10 @@ impl Timeline {
         if watermark == Timestamp::MIN {
             return;
         }
+        if self.is_over {
+            self.clock = self.clock.max(watermark.previous());
+            return;
+        }
         self.pristine = false;
         // Before the first event there is nothing to read; where a watermark stands by then is chance.
         if !self.started && watermark < self.begins_at {
@@ -52,7 +62,7 @@ impl Timeline {
 
     /// How many reports of empty windows moving to this instant would ask for.
     pub(crate) fn reports_until(&self, at: Timestamp) -> u64 {
-        if !self.started || at == Timestamp::MAX || self.key.report.nonempty || self.key.report.change {
+        if !self.started || self.is_over || at == Timestamp::MAX || self.key.report.nonempty || self.key.report.change {
             return 0;
         }
         let ahead = |slide: Span| {

@@ -31,14 +31,15 @@ pub use stream::{StreamCounts, StreamOptions};
 
 use crate::encode::Dictionary;
 use crate::join::Probing;
-use crate::plan::Retraction;
+use crate::limits::Limits;
+use crate::plan::{PlanOptions, Retraction};
 use crate::store::StaticGraphs;
 use chain::Chain;
 use registry::Registry;
 use stream::Stream;
 use timeline::Timeline;
 
-/// Choices of the engine; none of them changes an answer.
+/// Choices of the engine; none of them changes an answer that is given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EngineOptions {
     /// Protects the hash tables against crafted input.
@@ -49,6 +50,8 @@ pub struct EngineOptions {
     pub sharing: bool,
     /// Rows a query keeps until they are drained; beyond, the oldest results are dropped.
     pub result_rows_max: usize,
+    /// What one query may cost: the only choice by which a query can fail that would not otherwise.
+    pub limits: Limits,
 }
 
 impl Default for EngineOptions {
@@ -59,7 +62,14 @@ impl Default for EngineOptions {
             retraction: Retraction::Auto,
             sharing: true,
             result_rows_max: 1_000_000,
+            limits: Limits::default(),
         }
+    }
+}
+
+impl EngineOptions {
+    pub(crate) fn plan(&self) -> PlanOptions {
+        PlanOptions { probing: self.probing, retraction: self.retraction, limits: self.limits }
     }
 }
 

@@ -6,17 +6,19 @@ use crate::expr::{EvalContext, Scratch, compare_terms};
 use crate::flow::{Flow, Operator};
 use crate::index::SlotId;
 use crate::leaf::Leaf;
+use crate::limits::{Breach, Limits};
 use crate::model::{Batch, EncodedTriple, Row, TermId, VarTable, Weight};
 use crate::parse::{ContinuousQuery, ParseOptions, R2s};
 use crate::plan::{Answer, BuiltQuery, Meanings, NodeKind, PlanNode, Retraction};
 use crate::r2s::RelationToStream;
 use crate::sink::{Answered, QueryResult, ResultQueue, Rows};
-use crate::store::StaticGraphs;
+use crate::store::{StaticGraphs, TripleSet};
 use crate::time::Timestamp;
 use crate::topk::{self, Comparator};
 use crate::window::{Window, WindowBounds};
 use oxrdf::{NamedNode, Variable};
 use smallvec::SmallVec;
+use std::any::Any;
 use std::cmp::Ordering;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -31,6 +33,39 @@ pub(crate) struct Registration {
     pub retraction: Retraction,
     /// For each window of a variable stream: the streams static data named by then.
     pub named_streams: Vec<Vec<NamedNode>>,
+}
+
+const TOO_COSTLY: &str = "query.too_costly";
+const FAILED: &str = "query.failed";
+
+/// Why a query has stopped, with a code for programs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Failure {
+    pub code: &'static str,
+    pub reason: String,
+}
+
+impl From<Breach> for Failure {
+    fn from(breach: Breach) -> Self {
+        let hint = "narrow the windows, join by more variables or filter earlier";
+        Self { code: TOO_COSTLY, reason: format!("it is {breach} (hint: {hint})") }
+    }
+}
+
+impl Failure {
+    /// As a snapshot has it.
+    pub(super) fn restored(code: &str, reason: String) -> Self {
+        Self { code: if code == TOO_COSTLY { TOO_COSTLY } else { FAILED }, reason }
+    }
+
+    /// What unwinding brought: a limit that was passed, or a fault.
+    fn of(panic: &(dyn Any + Send)) -> Self {
+        if let Some(breach) = panic.downcast_ref::<Breach>() {
+            return (*breach).into();
+        }
+        let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+        Self { code: FAILED, reason: text.unwrap_or("an operator panicked").to_owned() }
+    }
 }
 
 pub(crate) struct RunningQuery {
@@ -56,7 +91,7 @@ pub(crate) struct RunningQuery {
     pub(super) settled_version: Option<u64>,
     pub reevaluates: bool,
     pub evaluations: u64,
-    pub failed: Option<String>,
+    pub failed: Option<Failure>,
     /// Fails at the next instant: for tests of what a failure leaves unharmed.
     pub is_broken: bool,
 }
@@ -77,6 +112,7 @@ impl RunningQuery {
         built: BuiltQuery,
         windows: Vec<usize>,
         results: ResultQueue,
+        limits: Limits,
     ) -> Self {
         let outs = built.nodes.iter().map(|node| Batch::new(node.schema.width())).collect();
         let variables = match &built.answer {
@@ -101,7 +137,7 @@ impl RunningQuery {
             last_boolean: None,
             results,
             output: None,
-            scratch: Scratch::new(seed),
+            scratch: Scratch::new(seed).within(limits),
             settled_version: None,
             reevaluates: built.reevaluates,
             evaluations: 0,
@@ -116,9 +152,36 @@ impl RunningQuery {
             return;
         }
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| work(self))) {
-            let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
-            self.failed = Some(text.unwrap_or("an operator panicked").to_owned());
-            self.outs.iter_mut().for_each(Batch::clear);
+            self.fail(Failure::of(panic.as_ref()));
+        }
+    }
+
+    /// Stops the query for good; what it held is let go when the instant is over.
+    pub(super) fn fail(&mut self, failure: Failure) {
+        self.failed.get_or_insert(failure);
+        self.outs = Vec::new();
+    }
+
+    /// Whether it has failed and still holds what it had.
+    pub(super) fn holds_remains(&self) -> bool {
+        self.failed.is_some() && !self.nodes.is_empty()
+    }
+
+    /// Hands over the operators; nothing that was computed is left but results that wait to be taken.
+    pub(super) fn take_nodes(&mut self) -> Vec<PlanNode> {
+        self.r2s.forget();
+        self.outs = Vec::new();
+        std::mem::take(&mut self.nodes)
+    }
+
+    /// An evaluation is over: measures the state when it may have grown too large, and fills the budget.
+    pub(super) fn close_evaluation(&mut self, leaves: &[Leaf], windows: &[Window]) {
+        self.scratch.budget.refill();
+        if self.scratch.budget.must_measure() {
+            let in_leaves: usize = self.leaves_of().map(|(_, _, leaf)| leaves[leaf].store.live()).sum();
+            let contents = self.windows.iter().filter_map(|window| windows[*window].content());
+            let in_windows = if self.reevaluates { contents.map(TripleSet::len).sum() } else { 0 };
+            self.scratch.budget.measured(self.state_size() + in_leaves + in_windows);
         }
     }
 
@@ -168,13 +231,15 @@ impl RunningQuery {
         let mut flow = Flow { eval, leaves: around.leaves, windows: around.windows, graphs: around.graphs };
         for at in 0..self.nodes.len() {
             let (inputs, out) = self.outs.split_at_mut(at);
-            let PlanNode { kind, inputs: ports, .. } = &mut self.nodes[at];
+            let PlanNode { kind, inputs: ports, schema, .. } = &mut self.nodes[at];
+            let width = schema.width();
             let operator: &mut dyn Operator = match kind {
                 NodeKind::Join(join) => join.as_mut(),
                 NodeKind::Operator(operator) => operator.as_mut(),
             };
             for (port, input) in ports.iter().enumerate() {
                 if !inputs[*input].is_empty() {
+                    flow.eval.scratch.budget.spend_rows(inputs[*input].len(), width);
                     operator.absorb(port, &inputs[*input], &mut out[0], &mut flow);
                 }
             }
@@ -198,6 +263,9 @@ impl RunningQuery {
         if operator != R2s::Rstream && self.r2s.pending().is_empty() {
             return;
         }
+        let keys = 1 + self.order.len() + self.r2s.width();
+        self.scratch.budget.spend_rows(self.r2s.state_size(), keys);
+        self.scratch.budget.admit_result(self.r2s.rows_due());
         let (inserted, deleted) = match operator {
             R2s::Rstream => (self.whole_answer(dictionary), Rows::new(self.r2s.width())),
             _ => self.changes(dictionary),

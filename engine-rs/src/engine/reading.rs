@@ -1,11 +1,12 @@
 //! One instant: windows, then leaves, then queries; every change is joined with the exact state of
 //! everything else, and what must be reported is reported before time moves on.
 
-use super::query::Surroundings;
+use super::query::{RunningQuery, Surroundings};
 use super::timeline::{Timeline, Workshop};
 use crate::expr::EvalContext;
 use crate::index::SlotId;
 use crate::leaf::Leaf;
+use crate::limits::Breach;
 use crate::parse::{Bounds, ContentSemantics};
 use crate::time::{Span, Timestamp};
 use crate::window::{Phase, Taken, Window};
@@ -41,6 +42,7 @@ impl Timeline {
             if reporting {
                 self.report(number, at, phase, workshop);
             }
+            self.close_evaluation(number);
         }
         self.changed &= !reporting;
         let closed =
@@ -89,7 +91,9 @@ impl Timeline {
                     for leaf in self.places[*window].routes.leaves(triple[1]) {
                         let leaf = &mut self.leaves[leaf.0 as usize];
                         let before = leaf.n_incoming();
-                        leaf.offer(triple, &arrival.element, arrival.expiry_key, eval);
+                        if let Err(breach) = leaf.offer(triple, &arrival.element, arrival.expiry_key, eval) {
+                            fail_readers(leaf, breach, &mut self.queries);
+                        }
                         self.leaves_incoming += usize::from(before == 0 && leaf.n_incoming() > 0);
                     }
                 }
@@ -172,6 +176,17 @@ impl Timeline {
         }
     }
 
+    /// The evaluation is over: the query's budget is filled again, unless it has failed; then what it held is let go.
+    pub(super) fn close_evaluation(&mut self, number: usize) {
+        let Self { queries, leaves, windows, .. } = self;
+        let Some(query) = &mut queries[number] else { return };
+        query.guarded(|query| query.close_evaluation(leaves, windows));
+        if query.holds_remains() {
+            self.release(number);
+            self.end_if_all_failed();
+        }
+    }
+
     fn report(&mut self, number: usize, at: Timestamp, phase: Phase, workshop: &mut Workshop<'_>) {
         let label = self.label(at, phase);
         let Self { windows, queries, .. } = self;
@@ -184,6 +199,15 @@ impl Timeline {
 /// Whether the content differs: in a set, a copy of a triple changes nothing.
 fn has_changed(window: &Window, taken: Taken, is_set: bool) -> bool {
     if is_set { window.set_changed() } else { taken.arrived || taken.expired }
+}
+
+/// A condition costs each of its readers the same.
+fn fail_readers(leaf: &Leaf, breach: Breach, queries: &mut [Option<RunningQuery>]) {
+    for reader in &leaf.readers {
+        if let Some(query) = &mut queries[reader.query as usize] {
+            query.fail(breach.into());
+        }
+    }
 }
 
 fn surroundings<'a>(

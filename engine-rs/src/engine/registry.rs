@@ -1,7 +1,7 @@
 //! Queries by number: registered, drained, explained, let go.
 
 use super::families::{stream_families, window_families};
-use super::query::{Registration, RunningQuery};
+use super::query::{Failure, Registration, RunningQuery};
 use super::timeline::{Timeline, TimelineHost, TimelineKey, Workshop};
 use super::{Engine, StreamOptions};
 use crate::encode::Dictionary;
@@ -117,7 +117,7 @@ impl Engine {
         let query = self.timelines[timeline].query_mut(place);
         let results = query.results.drain();
         match &query.failed {
-            Some(reason) if results.is_empty() => Err(EngineError::QueryFailed { query: id.0, reason: reason.clone() }),
+            Some(failure) if results.is_empty() => Err(failed(id, failure)),
             _ => Ok(results),
         }
     }
@@ -167,7 +167,7 @@ impl Engine {
     /// The plan as text, with live counts and the probing orders taken.
     ///
     /// # Errors
-    /// When there is no such query.
+    /// When there is no such query, or it has failed.
     pub fn explain(&self, id: QueryId) -> Result<String, EngineError> {
         Ok(self.plan_view(id)?.to_text())
     }
@@ -175,7 +175,7 @@ impl Engine {
     /// The plan as a JSON object, for programs.
     ///
     /// # Errors
-    /// When there is no such query.
+    /// When there is no such query, or it has failed.
     pub fn explain_json(&self, id: QueryId) -> Result<String, EngineError> {
         Ok(plan_json(&self.plan_view(id)?))
     }
@@ -184,6 +184,9 @@ impl Engine {
         let (timeline, place) = self.registry.place(id)?;
         let timeline = &self.timelines[timeline];
         let query = timeline.query(place);
+        if let Some(failure) = &query.failed {
+            return Err(failed(id, failure));
+        }
         let explained = Explained {
             definition: &query.definition,
             nodes: &query.nodes,
@@ -240,11 +243,11 @@ impl Engine {
         families: &[WindowFamily],
         windows: &[(usize, Rule)],
     ) -> Result<RunningQuery, EngineError> {
-        let options = PlanOptions { probing: self.options.probing, retraction: registration.retraction };
+        let options = PlanOptions { retraction: registration.retraction, ..self.options.plan() };
         let on = &mut self.timelines[timeline];
         let (built, windows) = build(&definition, families, windows, on, &mut self.dictionary, options)?;
         let results = ResultQueue::new(self.options.result_rows_max);
-        Ok(RunningQuery::new(definition, registration, built, windows, results))
+        Ok(RunningQuery::new(definition, registration, built, windows, results, self.options.limits))
     }
 
     /// Tells each stream which timelines read it.
@@ -319,4 +322,8 @@ pub(super) fn build(
         expressions: 0,
     };
     Ok((builder.build_query()?, windows))
+}
+
+pub(super) fn failed(id: QueryId, failure: &Failure) -> EngineError {
+    EngineError::QueryFailed { query: id.0, code: failure.code, reason: failure.reason.clone() }
 }

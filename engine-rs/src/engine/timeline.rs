@@ -48,6 +48,8 @@ pub(crate) struct Timeline {
     pub(super) started: bool,
     /// Nothing has happened yet: queries may still join.
     pub(super) pristine: bool,
+    /// Every query here has failed: nothing is kept and nothing is read any more.
+    pub(super) is_over: bool,
     /// The windows that moved at the instant being read, and how.
     pub(super) taken: Vec<(usize, Taken)>,
     /// Leaves with mappings that arrive at the instant being read.
@@ -98,6 +100,7 @@ impl Timeline {
             last_period: Timestamp::MIN,
             started: false,
             pristine: true,
+            is_over: false,
             changed: false,
             unreported: false,
         }
@@ -156,6 +159,7 @@ impl Timeline {
         let at = self.queries.iter().position(Option::is_none).unwrap_or(self.queries.len());
         self.seat_query(at, query);
         self.settle(at, Timestamp::EPOCH, workshop);
+        self.close_evaluation(at);
         at
     }
 
@@ -173,8 +177,15 @@ impl Timeline {
 
     /// Lets a query go, and what only it needed.
     pub(crate) fn remove_query(&mut self, at: usize) {
-        let Some(query) = self.queries[at].take() else { return };
-        for node in &query.nodes {
+        self.release(at);
+        self.queries[at] = None;
+        self.end_if_all_failed();
+    }
+
+    /// Lets go of what a query holds, and of the leaves only it read.
+    pub(super) fn release(&mut self, at: usize) {
+        let Some(query) = &mut self.queries[at] else { return };
+        for node in query.take_nodes() {
             if let NodeKind::Join(join) = &node.kind {
                 join.release(&mut self.leaves);
             }
@@ -187,6 +198,21 @@ impl Timeline {
                 self.places[leaf.window].leaves.retain(|other| *other != number);
             }
         }
+    }
+
+    /// Once every query has failed, the windows are for nobody: they are emptied, and time only passes.
+    pub(super) fn end_if_all_failed(&mut self) {
+        if self.is_unused() || self.queries.iter().flatten().any(|query| query.failed.is_none()) {
+            return;
+        }
+        *self = Self {
+            queries: std::mem::take(&mut self.queries),
+            clock: self.clock,
+            started: self.started,
+            pristine: false,
+            is_over: true,
+            ..Self::new(self.key.clone())
+        };
     }
 
     /// The oldest event that a window may still show.

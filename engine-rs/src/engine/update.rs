@@ -8,6 +8,7 @@ use super::Engine;
 use super::static_data::{UpdateReport, unknown_graph};
 use crate::encode::Dictionary;
 use crate::error::EngineError;
+use crate::limits::{Budget, within};
 use crate::model::{EncodedTriple, TermId};
 use crate::parse::{Source, UpdateOperation, parse_update};
 use crate::reevaluate::{Solution, Where, ask_static};
@@ -57,8 +58,8 @@ impl Engine {
     ) -> Result<UpdateReport, EngineError> {
         let mut operations = parse_update(text, base)?;
         if let Some(using) = using {
-            let steps = operations.iter_mut().flat_map(|operation| &mut operation.steps);
-            steps.map(|step| set_using(step, using)).collect::<Result<(), _>>()?;
+            let mut steps = operations.iter_mut().flat_map(|operation| &mut operation.steps);
+            steps.try_for_each(|step| set_using(step, using))?;
         }
         let report = self.perform(&operations);
         self.release_static_terms();
@@ -66,7 +67,8 @@ impl Engine {
     }
 
     fn perform(&mut self, operations: &[UpdateOperation]) -> Result<UpdateReport, EngineError> {
-        let mut update = Update { graphs: self.graphs.begin(), dictionary: &mut self.dictionary };
+        let budget = Budget::new(self.options.limits);
+        let mut update = Update { graphs: self.graphs.begin(), dictionary: &mut self.dictionary, budget };
         operations.iter().try_for_each(|operation| update.perform(operation))?;
         Ok(update.graphs.commit().into())
     }
@@ -86,6 +88,8 @@ fn set_using(step: &mut Step, dataset: &QueryDataset) -> Result<(), EngineError>
 struct Update<'a> {
     graphs: Transaction<'a>,
     dictionary: &'a mut Dictionary,
+    /// For all operations together.
+    budget: Budget,
 }
 
 impl Update<'_> {
@@ -153,7 +157,9 @@ impl Update<'_> {
         let insert: Vec<Template> = insert.iter().map(Template::from_pattern).collect();
         let mut variables = Vec::new();
         delete.iter().chain(&insert).for_each(|template| template.variables(&mut variables));
-        let solutions = ask_static(asked, &variables, &self.graphs, self.dictionary);
+        let solutions = within(|| ask_static(asked, &variables, &self.graphs, self.dictionary, &mut self.budget));
+        let solutions = solutions
+            .map_err(|breach| EngineError::TooCostly { what: "the update".to_owned(), reason: breach.to_string() })?;
         let solutions = solutions.map_err(|error| EngineError::UpdateFailed { reason: error.to_string() })?;
         let mut terms = Terms { dictionary: self.dictionary, blanks: HashMap::new() };
         let mut deletions = Vec::new();

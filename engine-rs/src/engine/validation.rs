@@ -6,7 +6,7 @@ use super::timeline::Timeline;
 use crate::encode::Dictionary;
 use crate::error::EngineError;
 use crate::parse::{ContinuousQuery, ParseOptions, WindowClause, parse_query};
-use crate::plan::{Answer, Explained, PlanError, PlanOptions, PlanView, Warning, rename_invented, warnings};
+use crate::plan::{Answer, Explained, PlanError, PlanView, Warning, rename_invented, warnings};
 use crate::sink::{facts_json, validation_json};
 use crate::window::Rule;
 use oxrdf::NamedNode;
@@ -45,8 +45,7 @@ impl Engine {
         let windows = numbered_windows(definition);
         let mut timeline = Timeline::new(timeline_key(definition, &windows));
         let mut dictionary = Dictionary::new(self.options.hash_seed);
-        let options = PlanOptions { probing: self.options.probing, retraction: self.options.retraction };
-        let (built, _) = build(definition, &families, &windows, &mut timeline, &mut dictionary, options)?;
+        let (built, _) = build(definition, &families, &windows, &mut timeline, &mut dictionary, self.options.plan())?;
         let variables = match &built.answer {
             Answer::Bindings(variables) => variables.as_slice(),
             _ => &[],

@@ -6,7 +6,7 @@
 //! over variables and constants) is kept as it is, and `STR` and `DATATYPE` ask for that term.
 //!
 //! What stays true: evaluation reads no clock and draws no random number, it interns nothing but
-//! its result, and no string it makes is longer than 1 MiB. Inlined numbers, booleans and
+//! its result, and no string it makes is longer than the budget allows (1 MiB). Inlined numbers, booleans and
 //! dateTimes are compared and computed without touching strings or the heap.
 
 mod arithmetic;
@@ -116,6 +116,7 @@ impl Expr {
     }
 
     fn scope<'v>(&self, ctx: &'v mut EvalContext<'_>) -> Scope<'v, 'v> {
+        ctx.scratch.budget.spend(1);
         Scope {
             dictionary: &*ctx.dictionary,
             now: ctx.now,

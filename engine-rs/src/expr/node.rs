@@ -134,12 +134,14 @@ impl Node {
                 branch.value(row, scope)
             }
             Self::Coalesce(choices) => choices.iter().find_map(|choice| choice.value(row, scope)),
-            Self::Call(builtin, arguments) => call(*builtin, arguments, row, scope),
-            Self::SubStrFrom(arguments) => sub_str_from(arguments.0.value(row, scope)?, arguments.1.value(row, scope)?),
+            Self::Call(builtin, arguments) => admitted(call(*builtin, arguments, row, scope)?, scope),
+            Self::SubStrFrom(arguments) => {
+                sub_str_from(argument(&arguments.0, row, scope)?, argument(&arguments.1, row, scope)?)
+            }
             Self::Concat(arguments) => concat(arguments, row, scope),
             Self::StrOfTerm(argument) => terms::str_of(argument.term(row, scope)?, scope.dictionary),
             Self::DatatypeOfTerm(argument) => terms::datatype_of(argument.term(row, scope)?, scope.dictionary),
-            Self::Iri(argument, base) => terms::iri(argument.value(row, scope)?, base.as_ref()),
+            Self::Iri(inner, base) => admitted(terms::iri(argument(inner, row, scope)?, base.as_ref())?, scope),
             Self::LabelledBlank(label) => {
                 let label = label.value(row, scope)?.into_string()?;
                 Some(blank(scope.scratch.draw_label(label.as_str(), scope.solution(row), scope.dictionary)))
@@ -147,11 +149,12 @@ impl Node {
             Self::Source(source, call) => Some(draw(*source, *call, row, scope)),
             Self::Regex { text, pattern } => {
                 let regex = pattern.regex(row, scope)?;
-                regexes::matches(text.value(row, scope)?, &regex)
+                regexes::matches(text.value(row, scope)?, &regex, &mut scope.scratch.budget)
             }
             Self::Replace { text, pattern, replacement } => {
                 let regex = pattern.regex(row, scope)?;
-                regexes::replace(text.value(row, scope)?, &regex, replacement.value(row, scope)?)
+                let (text, replacement) = (text.value(row, scope)?, replacement.value(row, scope)?);
+                regexes::replace(text, &regex, replacement, &mut scope.scratch.budget)
             }
             _ => self.truth(row, scope).map(Value::Boolean),
         }
@@ -273,6 +276,7 @@ fn same_term<'v>(a: &'v Node, b: &'v Node, row: &[TermId], scope: &mut Scope<'v,
 fn is_in<'v>(needle: &'v Node, list: &'v [Node], row: &[TermId], scope: &mut Scope<'v, '_>) -> Option<bool> {
     let needle = needle.value(row, scope)?;
     let mut failed = false;
+    scope.scratch.budget.spend(list.len() as u64);
     for node in list {
         match node.value(row, scope).and_then(|value| equals(&needle, &value)) {
             Some(true) => return Some(true),
@@ -285,19 +289,33 @@ fn is_in<'v>(needle: &'v Node, list: &'v [Node], row: &[TermId], scope: &mut Sco
 
 fn call<'v>(builtin: Builtin, arguments: &'v [Node], row: &[TermId], scope: &mut Scope<'v, '_>) -> Option<Value<'v>> {
     match (builtin, arguments) {
-        (Builtin::Unary(function), [a]) => function(a.value(row, scope)?),
-        (Builtin::Binary(function), [a, b]) => function(a.value(row, scope)?, b.value(row, scope)?),
+        (Builtin::Unary(function), [a]) => function(argument(a, row, scope)?),
+        (Builtin::Binary(function), [a, b]) => function(argument(a, row, scope)?, argument(b, row, scope)?),
         (Builtin::Ternary(function), [a, b, c]) => {
-            function(a.value(row, scope)?, b.value(row, scope)?, c.value(row, scope)?)
+            function(argument(a, row, scope)?, argument(b, row, scope)?, argument(c, row, scope)?)
         }
         _ => unreachable!("the compiler checks the number of arguments"),
     }
 }
 
+/// What a function reads: text costs by its length.
+fn argument<'v>(node: &'v Node, row: &[TermId], scope: &mut Scope<'v, '_>) -> Option<Value<'v>> {
+    let value = node.value(row, scope)?;
+    scope.scratch.budget.read_text(value.text_bytes());
+    Some(value)
+}
+
+/// What a function gives, unless it is too long.
+fn admitted<'v>(value: Value<'v>, scope: &mut Scope<'_, '_>) -> Option<Value<'v>> {
+    scope.scratch.budget.make_text(value.made_bytes());
+    scope.scratch.budget.admits_literal(value.made_bytes()).then_some(value)
+}
+
 fn concat<'v>(arguments: &'v [Node], row: &[TermId], scope: &mut Scope<'v, '_>) -> Option<Value<'v>> {
     let mut result = Concat::default();
     for argument in arguments {
-        result.push(argument.value(row, scope)?)?;
+        let value = argument.value(row, scope)?;
+        result.push(value, &mut scope.scratch.budget)?;
     }
     Some(result.finish())
 }

@@ -1,7 +1,8 @@
 //! `REGEX` and `REPLACE`, with patterns that match in linear time.
 
-use super::text::{MADE_BYTES_MAX, Text};
+use super::text::Text;
 use super::value::Value;
+use crate::limits::Budget;
 use regex::{Regex, RegexBuilder};
 
 const COMPILED_BYTES_MAX: usize = 1_000_000;
@@ -56,21 +57,29 @@ pub(super) fn compile(pattern: &str, flags: &str) -> Option<Regex> {
     builder.build().ok()
 }
 
-pub(super) fn matches<'d>(text: Value<'d>, regex: &Regex) -> Option<Value<'d>> {
+pub(super) fn matches<'d>(text: Value<'d>, regex: &Regex, budget: &mut Budget) -> Option<Value<'d>> {
     let (text, _) = text.into_text()?;
+    budget.read_text(text.as_str().len());
     Some(Value::Boolean(regex.is_match(text.as_str())))
 }
 
-pub(super) fn replace<'d>(text: Value<'d>, regex: &Regex, replacement: Value<'d>) -> Option<Value<'d>> {
+pub(super) fn replace<'d>(
+    text: Value<'d>,
+    regex: &Regex,
+    replacement: Value<'d>,
+    budget: &mut Budget,
+) -> Option<Value<'d>> {
     let (text, language) = text.into_text()?;
+    budget.read_text(text.as_str().len());
     let replacement = replacement.into_string()?;
-    let replaced = replace_all(text.as_str(), regex, replacement.as_str())?;
+    let replaced = replace_all(text.as_str(), regex, replacement.as_str(), budget)?;
+    budget.make_text(replaced.as_ref().map_or(0, String::len));
     Some(Value::plain(replaced.map_or(text, Text::Owned), language))
 }
 
 /// Replaces every match, giving up as soon as the result is too long. The inner `None` says that
 /// nothing matched.
-fn replace_all(text: &str, regex: &Regex, replacement: &str) -> Option<Option<String>> {
+fn replace_all(text: &str, regex: &Regex, replacement: &str, budget: &Budget) -> Option<Option<String>> {
     let references = replacement.bytes().filter(|byte| *byte == b'$').count();
     let mut result = String::new();
     let mut copied_to = 0;
@@ -82,7 +91,7 @@ fn replace_all(text: &str, regex: &Regex, replacement: &str) -> Option<Option<St
         copied_to = matched.end();
         // A group is at most as long as the match: an upper bound before memory is spent.
         let expanded_max = references.saturating_mul(matched.len()).saturating_add(replacement.len());
-        if result.len() > MADE_BYTES_MAX || expanded_max > 16 * MADE_BYTES_MAX {
+        if !budget.admits_literal(result.len().max(expanded_max / 16)) {
             return None;
         }
         captures.expand(replacement, &mut result);
@@ -91,5 +100,5 @@ fn replace_all(text: &str, regex: &Regex, replacement: &str) -> Option<Option<St
         return Some(None);
     }
     result.push_str(&text[copied_to..]);
-    (result.len() <= MADE_BYTES_MAX).then_some(Some(result))
+    budget.admits_literal(result.len()).then_some(Some(result))
 }

@@ -1,4 +1,4 @@
-//! What evaluation needs besides terms: numbers that look random, and compiled patterns.
+//! What evaluation needs besides terms: numbers that look random, compiled patterns, and a budget.
 //!
 //! The engine draws no random numbers. What `RAND`, `UUID`, `STRUUID` and `BNODE` give is a digest
 //! of the query, of the place of the call in it, and of the solution. So the same solution has the same
@@ -8,14 +8,16 @@
 use super::hashes::hex;
 use super::regexes::RegexCache;
 use crate::encode::Dictionary;
+use crate::limits::{Budget, Limits};
 use crate::model::TermId;
 use sha2::{Digest, Sha256};
 
-/// One per query: its seed and its compiled dynamic patterns.
+/// One per query: its seed, its compiled dynamic patterns, and what it may still cost.
 #[derive(Debug, Default)]
 pub struct Scratch {
     seed: u64,
     pub(super) regexes: RegexCache,
+    pub(crate) budget: Budget,
 }
 
 /// Which of the calls in a query.
@@ -40,6 +42,10 @@ impl Scratch {
     /// From now on values belong to another row of data.
     pub(crate) fn reseed(&mut self, seed: u64) {
         self.seed = seed;
+    }
+
+    pub(crate) fn within(self, limits: Limits) -> Self {
+        Self { budget: Budget::new(limits), ..self }
     }
 
     /// The bits of a call: the same for the same solution.

@@ -1,8 +1,9 @@
-//! Functions on strings. Positions count characters, lengths of results are bounded.
+//! Functions on strings. Positions count characters; whoever calls bounds the lengths of results.
 
 use super::builtin::Builtin;
-use super::text::{Language, MADE_BYTES_MAX, Text};
+use super::text::{Language, Text};
 use super::value::Value;
+use crate::limits::Budget;
 use spargebra::algebra::Function;
 
 pub(super) fn builtin(function: &Function) -> Option<Builtin> {
@@ -36,17 +37,14 @@ pub(super) struct Concat<'d> {
 }
 
 impl<'d> Concat<'d> {
-    pub(super) fn push(&mut self, value: Value<'d>) -> Option<()> {
+    pub(super) fn push(&mut self, value: Value<'d>, budget: &mut Budget) -> Option<()> {
         let (text, language) = value.into_text()?;
         self.language = Some(match self.language.take() {
             None => language,
             Some(shared) => shared.filter(|shared| language.as_ref() == Some(shared)),
         });
-        if self.text.len() + text.as_str().len() > MADE_BYTES_MAX {
-            return None;
-        }
-        self.text.push_str(text.as_str());
-        Some(())
+        budget.make_text(text.as_str().len());
+        budget.admits_literal(self.text.len() + text.as_str().len()).then(|| self.text.push_str(text.as_str()))
     }
 
     pub(super) fn finish(self) -> Value<'d> {
@@ -61,7 +59,7 @@ fn str_len(value: Value<'_>) -> Option<Value<'_>> {
 
 fn map_text<'d>(value: Value<'d>, map: fn(&str) -> String) -> Option<Value<'d>> {
     let (text, language) = value.into_text()?;
-    Some(Value::plain(Text::made(map(text.as_str()))?, language))
+    Some(Value::plain(Text::Owned(map(text.as_str())), language))
 }
 
 fn encode_for_uri(value: Value<'_>) -> Option<Value<'_>> {
@@ -77,7 +75,7 @@ fn encode_for_uri(value: Value<'_>) -> Option<Value<'_>> {
             encoded.push(char::from(HEX[usize::from(byte & 15)]));
         }
     }
-    Value::made_string(encoded)
+    Some(Value::String(Text::Owned(encoded)))
 }
 
 /// Two string arguments: the second is plain, or both have the same language.

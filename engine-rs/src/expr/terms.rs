@@ -86,7 +86,7 @@ pub(super) fn iri<'d>(value: Value<'d>, base: Option<&Iri<String>>) -> Option<Va
         Some(base) => base.resolve(text.as_str()),
         None => Iri::parse(text.into_string()),
     };
-    Text::made(resolved.ok()?.into_inner()).map(Value::Iri)
+    Some(Value::Iri(Text::Owned(resolved.ok()?.into_inner())))
 }
 
 fn is_literal(value: &Value<'_>) -> bool {

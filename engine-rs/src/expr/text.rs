@@ -1,12 +1,9 @@
-//! Text inside expressions: borrowed from the dictionary where it can be, never longer than 1 MiB
-//! when an expression made it.
+//! Text inside expressions: borrowed from the dictionary where it can be. How long it may be when an expression made
+//! it, the budget says.
 
 use crate::encode::{Dictionary, ShortString};
 use crate::model::TermId;
 use oxrdf::{BaseDirection, Literal, Term};
-
-/// Longest string an expression may make; beyond it the expression has no value.
-pub(crate) const MADE_BYTES_MAX: usize = 1 << 20;
 
 #[derive(Clone, Debug)]
 pub(crate) enum Text<'d> {
@@ -42,11 +39,6 @@ impl<'d> Text<'d> {
             Self::Owned(text) => text,
             other => other.as_str().to_owned(),
         }
-    }
-
-    /// A string an expression made, unless it is too long.
-    pub(crate) fn made(text: String) -> Option<Self> {
-        (text.len() <= MADE_BYTES_MAX).then_some(Self::Owned(text))
     }
 
     /// The part of the text between two byte positions.

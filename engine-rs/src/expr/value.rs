@@ -109,10 +109,6 @@ impl<'d> Value<'d> {
         }
     }
 
-    pub(crate) fn made_string(text: String) -> Option<Self> {
-        Text::made(text).map(Self::String)
-    }
-
     pub(crate) fn integer(value: i64) -> Self {
         Self::Number(Number::Integer(value.into()))
     }
@@ -131,6 +127,26 @@ impl<'d> Value<'d> {
             Self::String(text) => Some(!text.as_str().is_empty()),
             Self::Number(number) => Some(number.is_truthy()),
             _ => None,
+        }
+    }
+
+    /// The length of its text, where it is made of text.
+    pub(crate) fn text_bytes(&self) -> usize {
+        match self {
+            Self::Iri(text) | Self::String(text) | Self::LangString(text, _) | Self::Other { text, .. } => {
+                text.as_str().len()
+            }
+            _ => 0,
+        }
+    }
+
+    /// The length of its text, where an expression made that.
+    pub(crate) fn made_bytes(&self) -> usize {
+        match self {
+            Self::Iri(Text::Owned(text)) | Self::String(Text::Owned(text)) | Self::LangString(Text::Owned(text), _) => {
+                text.len()
+            }
+            _ => 0,
         }
     }
 

@@ -118,6 +118,7 @@ impl JoinNode {
         leaves: &[Leaf],
         eval: &mut EvalContext<'_>,
     ) {
+        eval.scratch.budget.spend(1);
         self.open_slot(role, slot, leaves);
         let blind = self.shape.buffers[role].later;
         self.join(role, slot, 1, blind, out, leaves, eval);
@@ -136,7 +137,7 @@ impl JoinNode {
     ) {
         match self.retraction {
             RetractionMode::Unneeded if !needed => {}
-            RetractionMode::Tree => self.fell(role, slot, out, leaves),
+            RetractionMode::Tree => self.fell(role, slot, out, leaves, eval),
             _ => {
                 let blind = self.shape.buffers[role].earlier;
                 self.join(role, slot, -1, blind, out, leaves, eval);
@@ -191,7 +192,7 @@ impl JoinNode {
     }
 
     /// Emits −1 for every result under the mapping, reading it through its links.
-    fn fell(&mut self, role: usize, slot: SlotId, out: &mut Batch, leaves: &[Leaf]) {
+    fn fell(&mut self, role: usize, slot: SlotId, out: &mut Batch, leaves: &[Leaf], eval: &mut EvalContext<'_>) {
         let Some(trees) = &mut self.trees else { return };
         let mut row = vec![TermId::UNBOUND; self.shape.n_vars];
         while trees.fell(role, slot, &mut self.slots) {
@@ -207,6 +208,7 @@ impl JoinNode {
                     }
                 }
             }
+            eval.scratch.budget.spend_rows(1, row.len());
             out.push(&row, -1);
         }
     }
@@ -218,6 +220,7 @@ impl JoinNode {
 
     fn insert(&mut self, port: usize, row: &[TermId], out: &mut Batch, flow: &mut Flow<'_>) {
         let role = self.role_of_input(port);
+        flow.eval.scratch.budget.spend_rows(1, row.len());
         let slot = self.inputs[port].append(row.iter().copied(), 0);
         self.open_slot(role, slot, flow.leaves);
         self.join(role, slot, 1, 0, out, flow.leaves, &mut flow.eval);
@@ -289,6 +292,11 @@ struct Emit<'a, 'b, 'c> {
 
 impl Found for Emit<'_, '_, '_> {
     #[inline]
+    fn visit(&mut self) {
+        self.eval.scratch.budget.spend(1);
+    }
+
+    #[inline]
     fn passes(&mut self, row: &[TermId], before: VarSet, after: VarSet) -> bool {
         if self.filters.is_empty() {
             return true;
@@ -301,6 +309,7 @@ impl Found for Emit<'_, '_, '_> {
     fn found(&mut self, row: &[TermId], slots: &[SlotId]) {
         let mut last = self.filters.iter().filter(|filter| filter.needs.is_none());
         if last.all(|filter| filter.condition.holds(row, self.eval)) {
+            self.eval.scratch.budget.spend_rows(1, row.len());
             if let Some(trees) = &mut self.trees {
                 trees.plant(slots);
             }

@@ -51,6 +51,8 @@ pub(super) struct Scratch {
 
 /// A complete combination: the joined row and the slot taken from each buffer.
 pub(super) trait Found {
+    /// A mapping is looked at: one unit of work.
+    fn visit(&mut self);
     /// Whether the filters hold that became decidable when `before` grew to `after`.
     fn passes(&mut self, row: &[TermId], before: VarSet, after: VarSet) -> bool;
     fn found(&mut self, row: &[TermId], slots: &[SlotId]);
@@ -105,6 +107,7 @@ impl Search<'_> {
             if Some(slot) == hidden {
                 return;
             }
+            found.visit();
             let mark = scratch.undo.len();
             if self.merge(next, slot, step.bound, scratch) && found.passes(&scratch.row, step.bound, deeper.bound) {
                 scratch.slots[next] = slot;

@@ -121,6 +121,7 @@ impl Witness {
 
     /// Whether the right row is a witness for the left one; leaves the joined row in `self.pair`.
     fn is_witness(&mut self, left: &[TermId], right: &[TermId], flow: &mut Flow<'_>) -> bool {
+        flow.eval.scratch.budget.spend_rows(1, left.len());
         self.pair.clear();
         self.pair.extend_from_slice(left);
         let mut shares = false;

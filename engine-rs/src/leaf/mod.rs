@@ -15,6 +15,7 @@ pub(crate) use routes::Routes;
 use crate::codec::{Decoded, Reader as ByteReader, Writer};
 use crate::expr::{EvalContext, Expr};
 use crate::index::{IndexId, RingStore, SlotId};
+use crate::limits::{Breach, Budget, within};
 use crate::model::{EncodedTriple, TermId};
 use crate::parse::ContentSemantics;
 use crate::window::Element;
@@ -37,6 +38,17 @@ pub(crate) struct LeafCondition {
     /// The expression over columns: leaves with equal texts can be shared.
     pub text: String,
     pub expression: Expr,
+    /// What it may cost at one instant, for each of the queries that read the leaf.
+    pub budget: Budget,
+}
+
+impl LeafCondition {
+    fn holds(&mut self, row: &[TermId], eval: &mut EvalContext<'_>) -> Result<bool, Breach> {
+        std::mem::swap(&mut self.budget, &mut eval.scratch.budget);
+        let holds = within(|| self.expression.holds(row, eval));
+        std::mem::swap(&mut self.budget, &mut eval.scratch.budget);
+        holds
+    }
 }
 
 #[derive(Debug)]
@@ -83,30 +95,33 @@ impl Leaf {
 
     /// Matches a triple that enters the window. A copy of a mapping that is there renews it, before
     /// anything expires, so that a triple that leaves and returns at one instant makes no deltas.
+    ///
+    /// # Errors
+    /// When the condition has become too costly: for every query that has it.
     pub(crate) fn offer(
         &mut self,
         triple: &EncodedTriple,
         event: &Element,
         expiry_key: i64,
         eval: &mut EvalContext<'_>,
-    ) {
+    ) -> Result<(), Breach> {
         let start = self.incoming.len();
-        if !self.pattern.matches(triple, event, &mut self.incoming)
-            || self
-                .condition
-                .as_ref()
-                .is_some_and(|condition| !condition.expression.holds(&self.incoming[start..], eval))
-        {
+        let mut holds = Ok(self.pattern.matches(triple, event, &mut self.incoming));
+        if let (Ok(true), Some(condition)) = (&holds, &mut self.condition) {
+            holds = condition.holds(&self.incoming[start..], eval);
+        }
+        if holds != Ok(true) {
             self.incoming.truncate(start);
-            return;
+            return holds.map(|_| ());
         }
         self.matched += 1;
         if let Some(present) = self.present(start) {
             self.store.renew(present, expiry_key);
             self.incoming.truncate(start);
-            return;
+            return Ok(());
         }
         self.incoming_keys.push(expiry_key);
+        Ok(())
     }
 
     fn present(&self, start: usize) -> Option<SlotId> {
@@ -146,7 +161,11 @@ impl Leaf {
         Some(store.append(incoming[start..end].iter().copied(), expiry_key))
     }
 
+    /// The instant's arrivals are over.
     pub(crate) fn clear_incoming(&mut self) {
+        if let Some(condition) = &mut self.condition {
+            condition.budget.refill();
+        }
         self.incoming.clear();
         self.incoming_keys.clear();
     }

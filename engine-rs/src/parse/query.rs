@@ -40,6 +40,8 @@ pub struct ParseOptions {
     pub keep_answer: bool,
     /// Whether the triples in the query's windows are kept, so that they can be asked about.
     pub keep_windows: bool,
+    /// Whether products and open closures are allowed where the engine refuses costly queries.
+    pub allow_cartesian: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -167,6 +169,7 @@ pub struct ContinuousQuery {
     pub default_graph: DefaultGraph,
     pub keep_answer: bool,
     pub keep_windows: bool,
+    pub allow_cartesian: bool,
     pub query: spargebra::Query,
     /// As the user wrote it.
     pub text: String,
@@ -298,6 +301,7 @@ fn assemble(
         default_graph,
         keep_answer: options.keep_answer,
         keep_windows: options.keep_windows,
+        allow_cartesian: options.allow_cartesian,
         query,
         text: text.to_owned(),
     }

@@ -1,5 +1,6 @@
 //! Logical plan → operators, with the leaves and indexes they need.
 
+use super::costly;
 use super::error::PlanError;
 use super::explain::{Description, Mode};
 use super::logical::{Dataset, Place, Plan, WindowFamily};
@@ -17,6 +18,7 @@ use crate::flow::Operator;
 use crate::group::{Aggregate, Group};
 use crate::join::{JoinNode, Probing, Witness, WitnessKind};
 use crate::leaf::{Leaf, LeafCondition, LeafPattern};
+use crate::limits::Limits;
 use crate::model::{Schema, TermId, VarId, VarTable};
 use crate::parse::{ContentSemantics, ContinuousQuery, DefaultGraph, Dialect, R2s};
 use crate::reevaluate::{Question, Reevaluated, Source, Sources};
@@ -35,11 +37,12 @@ pub enum Retraction {
     Probe,
 }
 
-/// Choices that change the work but never the answer.
+/// Choices that change the work but never an answer that is given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PlanOptions {
     pub probing: Probing,
     pub retraction: Retraction,
+    pub limits: Limits,
 }
 
 /// Where a query's leaves and windows live.
@@ -103,6 +106,7 @@ pub(super) type Built = Result<usize, PlanError>;
 
 impl<H: Host> Builder<'_, H> {
     pub(crate) fn build_query(mut self) -> Result<BuiltQuery, PlanError> {
+        costly::check(self.query, self.families, &self.options.limits)?;
         let top = take_apart(self.query);
         let mut translator =
             Translator { query: self.query, families: self.families, fresh: FreshVariables::default() };
@@ -419,7 +423,7 @@ impl<H: Host> Builder<'_, H> {
 
     pub(super) fn static_relation(&mut self, pattern: &GraphPattern, each_graph: Option<&Variable>) -> Built {
         let default = self.static_default();
-        let (mut schema, mut question) = self.question(pattern, default, vec![]);
+        let (mut schema, mut question) = self.question(pattern, default, vec![])?;
         let text = pattern_text(pattern);
         let detail = each_graph.map_or(text.clone(), |variable| format!("in each graph {variable} {text}"));
         let description = Description::new("static", Mode::Static, detail);
@@ -456,7 +460,7 @@ impl<H: Host> Builder<'_, H> {
             let name = self.dictionary.intern_pinned(window.name.as_ref().into());
             windows.push((name, self.host.window_with_content(clause)));
         }
-        let (schema, question) = self.question(pattern, default, windows);
+        let (schema, question) = self.question(pattern, default, windows)?;
         let mut detail = pattern_text(pattern);
         if let Some(clause) = window {
             detail = format!("{detail} in {}", self.query.windows[clause].name);
@@ -492,7 +496,8 @@ impl<H: Host> Builder<'_, H> {
         pattern: &GraphPattern,
         default: Vec<Source>,
         windows: Vec<(TermId, usize)>,
-    ) -> (Schema, Question) {
+    ) -> Result<(Schema, Question), PlanError> {
+        costly::check_texts(pattern, &self.options.limits)?;
         let variables: Vec<Variable> = scope::in_scope(pattern).into_iter().collect();
         let certain = scope::certain(pattern);
         let schema = variables.iter().map(|v| (self.vars.id(v), certain.contains(v))).collect();
@@ -503,7 +508,7 @@ impl<H: Host> Builder<'_, H> {
             named.map(|names| names.iter().map(|name| self.dictionary.intern_pinned(name.as_ref().into())).collect());
         let base = self.query.query.base_iri().cloned();
         let sources = Sources { default, named, windows };
-        (schema, Question::new(pattern.clone(), variables, sources, base, &aggregates))
+        Ok((schema, Question::new(pattern.clone(), variables, sources, base, &aggregates)))
     }
 }
 

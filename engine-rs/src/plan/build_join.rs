@@ -8,6 +8,7 @@ use super::scope;
 use super::wording::{expression_text, leaf_text};
 use crate::join::{BufferSource, BufferSpec, JoinFilter, JoinNode, RetractionMode};
 use crate::leaf::{LeafCondition, LeafPattern, OriginPattern, PatternSlot};
+use crate::limits::Budget;
 use crate::model::{Schema, VarId};
 use oxrdf::Variable;
 use spargebra::algebra::{Expression, GraphPattern};
@@ -169,7 +170,11 @@ impl<H: Host> Builder<'_, H> {
         });
         // A text to compare by, in a form that keeps brackets. IRI() depends on the base of its query.
         let base = self.query.query.base_iri().map_or("", |base| base.as_str());
-        Ok(LeafCondition { text: format!("{by_column:?} base {base}"), expression })
+        Ok(LeafCondition {
+            text: format!("{by_column:?} base {base}"),
+            expression,
+            budget: Budget::new(self.options.limits),
+        })
     }
 
     fn slot(&mut self, place: &Place, schema: &mut Schema) -> PatternSlot {

@@ -21,6 +21,9 @@ pub enum PlanError {
     /// A mapping of rows to triples has no data to ask.
     #[error("{what} is not possible")]
     Mapping { what: String },
+    /// What costs too much whatever the data, or more than a limit allows.
+    #[error("{what}")]
+    TooCostly { what: String },
     #[error(transparent)]
     Expression(#[from] CompileError),
     /// Any of the others, with the place in the text of what it names.
@@ -44,6 +47,10 @@ impl PlanError {
         Self::Unsupported { what: what.into() }
     }
 
+    pub(crate) fn too_costly(what: impl Into<String>) -> Self {
+        Self::TooCostly { what: what.into() }
+    }
+
     /// Finds the construct that the message names.
     #[must_use]
     pub(crate) fn located(self, text: &str) -> Self {
@@ -57,6 +64,7 @@ impl PlanError {
     fn spelled(self, text: &str) -> Self {
         match self {
             Self::Unsupported { what } => Self::Unsupported { what: Spelling::of(text, None, None).text(&what) },
+            Self::TooCostly { what } => Self::TooCostly { what: Spelling::of(text, None, None).text(&what) },
             other => other,
         }
     }
@@ -83,6 +91,7 @@ impl PlanError {
             Self::Mapping { .. } => {
                 "a mapping turns one row into triples: write BIND, FILTER and VALUES over the columns in one group"
             }
+            Self::TooCostly { what } => too_costly_hint(what),
             Self::Expression(error) => expression_hint(error),
             Self::At { error, .. } => error.hint(),
         }
@@ -97,6 +106,7 @@ impl PlanError {
             Self::Unsupported { .. } => "plan.unsupported",
             Self::NeedsSet { .. } => "plan.needs_set",
             Self::Mapping { .. } => "mapping.unsupported",
+            Self::TooCostly { .. } => "query.too_costly",
             Self::Expression(error) => error.code(),
             Self::At { error, .. } => error.code(),
         }
@@ -117,6 +127,22 @@ const ADVICE: [(&str, &str); 7] = [
 fn unsupported_hint(what: &str) -> &'static str {
     let known = ADVICE.iter().find(|(words, _)| what.contains(words));
     known.map_or("leave it out; the reference of queries says what is supported", |(_, advice)| *advice)
+}
+
+/// As [`ADVICE`], for what costs too much.
+const SAVINGS: [(&str, &str); 7] = [
+    ("no variable", "join them by a variable, compare them in a FILTER, or register the query with allow_cartesian"),
+    ("closure path", "bind one of its ends by a pattern or VALUES, or register the query with allow_cartesian"),
+    ("re-evaluated", "compute it outside this part, and use its variable"),
+    ("wide", "use a shorter window; the limit is window_width_ms"),
+    ("triple patterns", "split the query in two, the first of which writes a stream; the limit is triple_patterns"),
+    ("windows", "split the query in two, the first of which writes a stream; the limit is windows"),
+    ("streams of", "bind the variable of STREAM by fewer patterns"),
+];
+
+fn too_costly_hint(what: &str) -> &'static str {
+    let known = SAVINGS.iter().find(|(words, _)| what.contains(words));
+    known.map_or("ask for less", |(_, advice)| *advice)
 }
 
 fn expression_hint(error: &CompileError) -> &'static str {

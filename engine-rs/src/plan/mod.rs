@@ -3,12 +3,13 @@
 //! `translate.rs` turns SPARQL algebra into a logical plan whose leaves are triple patterns over
 //! windows, whose joins are n-ary, and whose static parts stand apart; `help.rs` provides what an
 //! expression needs beyond its mapping; `scope.rs` and `exists.rs` answer questions about variables
-//! and EXISTS; `rename.rs` gives what the parser invents stable names; `build.rs` and `build_join.rs` make the
+//! and EXISTS; `costly.rs` refuses what costs too much whatever the data; `rename.rs` gives what the parser invents stable names; `build.rs` and `build_join.rs` make the
 //! operators. `explain.rs` gathers what there is to say of them, in the words of `wording.rs` and `spelling.rs`, and
 //! `explain_text.rs` prints it; `warnings.rs` says what a user may want to know before.
 
 mod build;
 mod build_join;
+mod costly;
 mod error;
 mod exists;
 mod explain;

@@ -528,7 +528,7 @@ fn place(term: &TermPattern) -> Place {
 }
 
 /// A blank node of a query is a variable nobody can ask for.
-fn blank_variable(node: &oxrdf::BlankNode) -> Variable {
+pub(super) fn blank_variable(node: &oxrdf::BlankNode) -> Variable {
     Variable::new_unchecked(format!("{BLANK_PREFIX}{}", node.as_str()))
 }
 

@@ -57,6 +57,20 @@ impl RelationToStream {
         &self.pending
     }
 
+    /// Rows a report would have now.
+    pub(crate) fn rows_due(&mut self) -> u64 {
+        match self.operator {
+            R2s::Rstream => self.answer.values().map(|weight| weight.unsigned_abs()).sum(),
+            _ => self.consolidated().iter().map(|(_, weight)| weight.unsigned_abs()).sum(),
+        }
+    }
+
+    /// Nothing will be reported any more.
+    pub(crate) fn forget(&mut self) {
+        self.answer = RowMap::default();
+        self.pending = Batch::new(self.visible.len());
+    }
+
     pub(crate) fn forget_pending(&mut self) {
         self.pending.clear();
     }

@@ -1,8 +1,10 @@
 //! One question: about the static graphs, for WHERE of an update; or a whole query, also about windows.
 
-use super::dataset::{InternalTerm, NamedSets, View};
+use super::dataset::{Kind, NamedSets, View};
+use super::meter::Meter;
 use crate::aggregate::register_custom_aggregates;
 use crate::encode::Dictionary;
+use crate::limits::Budget;
 use crate::parse::PlainQuery;
 use crate::store::{StaticGraphs, TripleSet};
 use oxiri::Iri;
@@ -30,15 +32,20 @@ pub(crate) fn ask_static(
     variables: &[Variable],
     graphs: &StaticGraphs,
     dictionary: &Dictionary,
+    budget: &mut Budget,
 ) -> Result<Vec<Solution>, QueryEvaluationError> {
     let pattern = GraphPattern::Project { inner: Box::new(pattern.clone()), variables: variables.to_vec() };
     let query = Query::Select { dataset: using.cloned(), pattern, base_iri: base_iri.cloned() };
     let evaluator = QueryEvaluator::new();
     let named: Vec<_> = graphs.named().iter().map(|(name, graph)| NamedSets::new(*name, graph)).collect();
-    let view = View { dictionary, default: &[graphs.default_graph()], named: &named, windows: &[] };
-    let QueryResults::Solutions(solutions) = evaluator.prepare(&query).execute(view)? else { return Ok(Vec::new()) };
     let terms = |solution: spareval::QuerySolution| variables.iter().map(|v| solution.get(v).cloned()).collect();
-    solutions.map(|solution| solution.map(terms)).collect()
+    Meter::of(budget, |meter| {
+        let view = View { dictionary, default: &[graphs.default_graph()], named: &named, windows: &[], meter };
+        match evaluator.prepare(&query).execute(view)? {
+            QueryResults::Solutions(solutions) => solutions.map(|solution| solution.map(terms)).collect(),
+            _ => Ok(Vec::new()),
+        }
+    })
 }
 
 /// The content of a window under a name.
@@ -64,22 +71,28 @@ pub(crate) fn ask_once(
     graphs: &StaticGraphs,
     windows: &[ReadableWindow<'_>],
     dictionary: &Dictionary,
+    budget: &mut Budget,
 ) -> Result<Found, QueryEvaluationError> {
     let mut listed: Vec<_> = graphs.named().iter().map(|(name, graph)| NamedSets::new(*name, graph)).collect();
     let mut unlisted = Vec::new();
     for window in windows {
         let term = Term::from(window.name.clone());
-        let name =
-            dictionary.lookup(term.as_ref()).map_or_else(|| InternalTerm::Made(Arc::new(term)), InternalTerm::Id);
+        let name = dictionary.lookup(term.as_ref()).map_or_else(|| Kind::Made(Arc::new(term)), Kind::Id);
         let sets = if window.is_listed { &mut listed } else { &mut unlisted };
         match sets.iter_mut().find(|sets| sets.name == name) {
             Some(known) => known.parts.push(window.content),
             None => sets.push(NamedSets { name, parts: vec![window.content] }),
         }
     }
-    let view = View { dictionary, default: &[graphs.default_graph()], named: &listed, windows: &unlisted };
     let evaluator = register_custom_aggregates(QueryEvaluator::new(), &asked.aggregates);
-    match evaluator.prepare(&asked.query).execute(view)? {
+    Meter::of(budget, |meter| {
+        let view = View { dictionary, default: &[graphs.default_graph()], named: &listed, windows: &unlisted, meter };
+        found(evaluator.prepare(&asked.query).execute(view)?)
+    })
+}
+
+fn found(results: QueryResults<'_>) -> Result<Found, QueryEvaluationError> {
+    match results {
         QueryResults::Boolean(value) => Ok(Found::Boolean(value)),
         QueryResults::Solutions(solutions) => {
             let variables = solutions.variables().to_vec();

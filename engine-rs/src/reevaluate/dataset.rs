@@ -5,31 +5,61 @@
 //! expression makes are not interned: they live beside the ids until the
 //! results are read.
 
+use super::meter::Meter;
 use crate::encode::Dictionary;
 use crate::model::{EncodedTriple, TermId};
 use crate::store::TripleSet;
 use oxrdf::Term;
 use spareval::{InternalQuad, QueryableDataset};
 use std::convert::Infallible;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+/// A term as the evaluator holds it. A copy of it costs a unit of work: rows are made of copies.
+pub(super) struct InternalTerm<'a> {
+    kind: Kind,
+    meter: &'a Meter,
+}
+
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(super) enum InternalTerm {
+pub(super) enum Kind {
     Id(TermId),
     /// A term that has no id: never equal to one that has.
     Made(Arc<Term>),
 }
 
+impl Clone for InternalTerm<'_> {
+    #[inline]
+    fn clone(&self) -> Self {
+        self.meter.spend(1);
+        Self { kind: self.kind.clone(), meter: self.meter }
+    }
+}
+
+impl PartialEq for InternalTerm<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.kind == other.kind
+    }
+}
+
+impl Eq for InternalTerm<'_> {}
+
+impl Hash for InternalTerm<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.kind.hash(state);
+    }
+}
+
 /// A graph by its name: the union of its parts.
 #[derive(Clone, Debug)]
 pub(super) struct NamedSets<'a> {
-    pub name: InternalTerm,
+    pub name: Kind,
     pub parts: Vec<&'a TripleSet>,
 }
 
 impl<'a> NamedSets<'a> {
     pub(super) fn new(name: TermId, set: &'a TripleSet) -> Self {
-        Self { name: InternalTerm::Id(name), parts: vec![set] }
+        Self { name: Kind::Id(name), parts: vec![set] }
     }
 }
 
@@ -43,38 +73,52 @@ pub(super) struct View<'a> {
     pub named: &'a [NamedSets<'a>],
     /// Graphs only their own names reach.
     pub windows: &'a [NamedSets<'a>],
+    /// What the evaluation may still cost.
+    pub meter: &'a Meter,
 }
 
 impl<'a> View<'a> {
-    fn graph(&self, name: &InternalTerm) -> Option<&'a NamedSets<'a>> {
+    fn term(&self, kind: Kind) -> InternalTerm<'a> {
+        InternalTerm { kind, meter: self.meter }
+    }
+
+    fn quad(&self, [s, p, o]: EncodedTriple, name: Option<Kind>) -> InternalQuad<InternalTerm<'a>> {
+        self.meter.spend(1);
+        let [subject, predicate, object] = [s, p, o].map(|id| self.term(Kind::Id(id)));
+        InternalQuad { subject, predicate, object, graph_name: name.map(|name| self.term(name)) }
+    }
+
+    fn graph(&self, name: &Kind) -> Option<&'a NamedSets<'a>> {
         self.windows.iter().chain(self.named).find(|graph| graph.name == *name)
     }
 }
 
-fn id(term: Option<&InternalTerm>) -> Result<Option<TermId>, ()> {
-    match term {
+fn id(term: Option<&InternalTerm<'_>>) -> Result<Option<TermId>, ()> {
+    match term.map(|term| &term.kind) {
         None => Ok(None),
-        Some(InternalTerm::Id(id)) => Ok(Some(*id)),
-        Some(InternalTerm::Made(_)) => Err(()),
+        Some(Kind::Id(id)) => Ok(Some(*id)),
+        Some(Kind::Made(_)) => Err(()),
     }
 }
 
 impl<'a> QueryableDataset<'a> for View<'a> {
-    type InternalTerm = InternalTerm;
+    type InternalTerm = InternalTerm<'a>;
     type Error = Infallible;
 
     fn internal_quads_for_pattern(
         &self,
-        subject: Option<&InternalTerm>,
-        predicate: Option<&InternalTerm>,
-        object: Option<&InternalTerm>,
-        graph_name: Option<Option<&InternalTerm>>,
-    ) -> impl Iterator<Item = Result<InternalQuad<InternalTerm>, Infallible>> + use<'a> {
+        subject: Option<&InternalTerm<'a>>,
+        predicate: Option<&InternalTerm<'a>>,
+        object: Option<&InternalTerm<'a>>,
+        graph_name: Option<Option<&InternalTerm<'a>>>,
+    ) -> impl Iterator<Item = Result<InternalQuad<InternalTerm<'a>>, Infallible>> + use<'a> {
+        let view = *self;
+        view.meter.spend(1);
         let whole = |graph: &'a NamedSets<'a>| (Some(graph.name.clone()), graph.parts.as_slice());
-        let graphs: Vec<(Option<InternalTerm>, &'a [&'a TripleSet])> = match graph_name {
+        let graphs: Vec<(Option<Kind>, &'a [&'a TripleSet])> = match graph_name {
             None => self.named.iter().map(whole).collect(),
             Some(None) => vec![(None, self.default)],
-            Some(Some(name)) => self.graph(name).map(whole).into_iter().collect(),
+            Some(Some(name)) => self.graph(&name.kind).map(whole).into_iter().collect(),
         };
         let pattern = (id(subject), id(predicate), id(object));
         let matches = match pattern {
@@ -88,40 +132,35 @@ impl<'a> QueryableDataset<'a> for View<'a> {
                     // A triple that several parts of a graph have is there once.
                     let (name, earlier) = (name.clone(), &parts[..number]);
                     let first = move |triple: &EncodedTriple| !earlier.iter().any(|other| other.contains(triple));
-                    set.matching(s, p, o).filter(first).map(move |triple| Ok(quad(triple, name.clone())))
+                    set.matching(s, p, o).filter(first).map(move |triple| Ok(view.quad(triple, name.clone())))
                 })
             })
         })
     }
 
-    fn internal_named_graphs(&self) -> impl Iterator<Item = Result<InternalTerm, Infallible>> + use<'a> {
-        self.named.iter().map(|graph| Ok(graph.name.clone()))
+    fn internal_named_graphs(&self) -> impl Iterator<Item = Result<InternalTerm<'a>, Infallible>> + use<'a> {
+        let view = *self;
+        view.named.iter().map(move |graph| Ok(view.term(graph.name.clone())))
     }
 
-    fn contains_internal_graph_name(&self, name: &InternalTerm) -> Result<bool, Infallible> {
-        Ok(self.graph(name).is_some())
+    fn contains_internal_graph_name(&self, name: &InternalTerm<'a>) -> Result<bool, Infallible> {
+        Ok(self.graph(&name.kind).is_some())
     }
 
-    fn internalize_term(&self, term: Term) -> Result<InternalTerm, Infallible> {
+    fn internalize_term(&self, term: Term) -> Result<InternalTerm<'a>, Infallible> {
+        self.meter.admit(&term);
         Ok(match self.dictionary.lookup(term.as_ref()) {
-            Some(id) => InternalTerm::Id(id),
-            None => InternalTerm::Made(Arc::new(term)),
+            Some(id) => self.term(Kind::Id(id)),
+            None => InternalTerm { kind: Kind::Made(Arc::new(term)), meter: self.meter },
         })
     }
 
-    fn externalize_term(&self, term: InternalTerm) -> Result<Term, Infallible> {
-        Ok(match term {
-            InternalTerm::Id(id) => self.dictionary.term(id),
-            InternalTerm::Made(term) => Term::clone(&term),
-        })
-    }
-}
-
-fn quad([s, p, o]: [TermId; 3], name: Option<InternalTerm>) -> InternalQuad<InternalTerm> {
-    InternalQuad {
-        subject: InternalTerm::Id(s),
-        predicate: InternalTerm::Id(p),
-        object: InternalTerm::Id(o),
-        graph_name: name,
+    fn externalize_term(&self, term: InternalTerm<'a>) -> Result<Term, Infallible> {
+        let term = match term.kind {
+            Kind::Id(id) => self.dictionary.term(id),
+            Kind::Made(term) => Arc::unwrap_or_clone(term),
+        };
+        self.meter.pass(&term);
+        Ok(term)
     }
 }

@@ -4,6 +4,7 @@
 
 mod ask;
 mod dataset;
+mod meter;
 mod operator;
 
 pub(crate) use ask::{Found, ReadableWindow, Solution, Where, ask_once, ask_static};

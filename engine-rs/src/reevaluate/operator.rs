@@ -1,11 +1,13 @@
 //! Operators that ask spareval: over windows at every instant, over static graphs when they change.
 
 use super::dataset::{NamedSets, View};
+use super::meter::Meter;
 use crate::aggregate::register_custom_aggregates;
 use crate::codec::{Decoded, Reader, Writer};
 use crate::encode::Dictionary;
 use crate::expr::EvalContext;
 use crate::flow::{Flow, HeldTerms, Operator, terms_of};
+use crate::limits::Budget;
 use crate::model::{Batch, RowMap, TermId, Weight};
 use crate::store::{StaticGraphs, TripleSet};
 use crate::window::Window;
@@ -83,6 +85,17 @@ impl Question {
         dictionary: &Dictionary,
         graphs: &StaticGraphs,
         windows: &[Window],
+        budget: &mut Budget,
+    ) -> Vec<Vec<Option<oxrdf::Term>>> {
+        Meter::of(budget, |meter| self.metered(dictionary, graphs, windows, meter))
+    }
+
+    fn metered(
+        &self,
+        dictionary: &Dictionary,
+        graphs: &StaticGraphs,
+        windows: &[Window],
+        meter: &Meter,
     ) -> Vec<Vec<Option<oxrdf::Term>>> {
         let content = |window: usize| windows[window].content().expect("the planner has the content kept");
         let parts = self.sources.default.iter().filter_map(|source| match source {
@@ -98,7 +111,7 @@ impl Question {
         let windows = self.sources.windows.iter().map(|(name, window)| NamedSets::new(*name, content(*window)));
         let (graphs, windows): (Vec<_>, Vec<_>) =
             (named.iter().map(|(name, set)| NamedSets::new(*name, set)).collect(), windows.collect());
-        let view = View { dictionary, default: &default, named: &graphs, windows: &windows };
+        let view = View { dictionary, default: &default, named: &graphs, windows: &windows, meter };
         let Some(variable) = &self.each_graph else { return self.asked(view) };
         let in_graph = |(name, graph): &(TermId, &TripleSet)| {
             let (name, default) = (dictionary.term(*name), [*graph]);
@@ -181,7 +194,8 @@ impl Operator for Reevaluated {
             return;
         }
         self.seen = versions;
-        let solutions = self.question.solutions(flow.eval.dictionary, flow.graphs, flow.windows);
+        let budget = &mut flow.eval.scratch.budget;
+        let solutions = self.question.solutions(flow.eval.dictionary, flow.graphs, flow.windows, budget);
         let dictionary = &mut *flow.eval.dictionary;
         let rows = bag(solutions, |term| match self.is_static {
             true => dictionary.intern_static(term.as_ref()),

@@ -35,7 +35,8 @@ impl Construct {
         Self { n_blanks: blanks.max().unwrap_or(0), template, given: RowMap::default() }
     }
 
-    fn emit(&self, row: &[TermId], blanks: &[TermId], weight: Weight, out: &mut Batch, flow: &Flow<'_>) {
+    fn emit(&self, row: &[TermId], blanks: &[TermId], weight: Weight, out: &mut Batch, flow: &mut Flow<'_>) {
+        flow.eval.scratch.budget.spend_rows(self.template.len(), 3);
         for slots in &self.template {
             let triple = slots.map(|slot| match slot {
                 TemplateSlot::Constant(term) => term,

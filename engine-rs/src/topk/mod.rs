@@ -104,8 +104,9 @@ impl Operator for TopK {
         }
     }
 
-    fn finish(&mut self, out: &mut Batch, _flow: &mut Flow<'_>) {
+    fn finish(&mut self, out: &mut Batch, flow: &mut Flow<'_>) {
         let view = self.in_view();
+        flow.eval.scratch.budget.spend(view.len() as u64);
         if view != self.shown {
             let start = out.len();
             self.shown.iter().for_each(|(row, weight)| out.push(row, -weight));

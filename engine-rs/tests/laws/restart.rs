@@ -8,7 +8,9 @@
 use crate::random::Random;
 use crate::run::{hold, prepared, text};
 use crate::scenario::{PREFIXES, Scenario, Step};
-use whorl_engine::{Engine, EngineOptions, ParseOptions, Probing, QueryId, R2s, RdfFormat, Retraction, Timestamp};
+use whorl_engine::{
+    Engine, EngineOptions, ParseOptions, Probing, QueryId, R2s, RdfFormat, Retraction, StreamOptions, Timestamp,
+};
 
 const FEEDS: &str = ":feed1 :stream :s . :feed2 :stream :s2 . :feed1 :limit 2 .";
 
@@ -24,6 +26,8 @@ enum Action {
     Drain,
     Release,
     CloseStream,
+    /// A stream that no query may ever read, and an event of it.
+    Declare(i64),
 }
 
 /// Bodies beyond the generator's: what keeps more than its windows, or names things.
@@ -105,6 +109,7 @@ fn script(scenario: &Scenario, random: &mut Random) -> Vec<Action> {
             14 if random.chance(30) => script.push(Action::Break(1 + random.below(6) as u64)),
             15 | 16 => script.push(Action::Release),
             17 if random.chance(30) => script.push(Action::CloseStream),
+            18 => script.push(Action::Declare(random.range(0, 9))),
             _ => {}
         }
     }
@@ -132,6 +137,13 @@ fn act(engine: &mut Engine, action: &Action) -> String {
             String::new()
         }
         Action::CloseStream => format!("{:?}", engine.close_stream("http://ex/s2")),
+        Action::Declare(at) => {
+            let declared = engine.declare_stream("http://ex/late", StreamOptions::default());
+            let rdf = format!("{PREFIXES} :a-name-of-its-own-{at} :p {at} .");
+            let at = Some(Timestamp::from_millis(*at));
+            let pushed = engine.push("http://ex/late", at, rdf.as_bytes(), RdfFormat::Turtle);
+            format!("{declared:?} {pushed:?} {}", engine.stats().stream_terms)
+        }
         Action::Drain => drained(engine),
     }
 }

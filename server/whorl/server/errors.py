@@ -77,7 +77,7 @@ _BY_CLASS: tuple[tuple[type[errors.WhorlError], str, int], ...] = (
 
 def problem_of(error: errors.WhorlError, text: str | None = None) -> Problem:
     """The problem that an exception of the engine is; `text` gives the snippet its position points into."""
-    slug, status = _BY_CODE.get(error.code) or _by_class(error)
+    slug, status = _BY_CODE.get(error.code) or _by_family(error.code) or _by_class(error)
     return Problem(
         slug,
         status,
@@ -89,6 +89,11 @@ def problem_of(error: errors.WhorlError, text: str | None = None) -> Problem:
         index=getattr(error, "index", None),
         snippet=None if text is None or error.line is None else _line(text, error.line),
     )
+
+
+def _by_family(code: str) -> tuple[str, int] | None:
+    # The engine finds some of these while it reads the text; they are no mistakes in it.
+    return ("unsupported-feature", 422) if code.startswith("unsupported.") else None
 
 
 def _by_class(error: errors.WhorlError) -> tuple[str, int]:

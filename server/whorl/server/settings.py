@@ -55,5 +55,7 @@ class Settings(BaseSettings):
 
     work_max: int = Field(10_000_000, gt=0, description="work units of one evaluation of a query")
     result_rows_max: int = Field(100_000, gt=0, description="rows of one report")
+    state_rows_max: int = Field(10_000_000, gt=0, description="mappings, rows and groups one query may keep")
+    window_width_s_max: int = Field(86_400, gt=0, description="width of a window by time")
     windows_max: int = Field(16, gt=0, description="windows of one query")
     allow_cartesian: bool = Field(default=False, description="accept products of parts that share nothing")

@@ -90,7 +90,7 @@ impl Engine {
         engine.events = from.u64()?;
         engine.terms_after_sweep = from.number()?;
         from.end()?;
-        engine.connect_streams();
+        engine.reconnect_streams();
         engine.settle_dictionary(n_terms, terms)?;
         Ok(engine)
     }
@@ -121,6 +121,15 @@ impl Engine {
             self.reregister(record)?;
         }
         Ok(())
+    }
+
+    /// Connects streams and queries; what was declared after the last query came or went stays as it was.
+    fn reconnect_streams(&mut self) {
+        let is_new: Vec<bool> = self.streams.iter().map(|stream| stream.interest.is_none()).collect();
+        self.connect_streams();
+        for (stream, is_new) in self.streams.iter_mut().zip(is_new) {
+            stream.interest.take_if(|_| is_new);
+        }
     }
 
     /// The dictionary as it was saved: what was computed on the way may have brought terms that are not in it.

@@ -1,7 +1,7 @@
 //! A query in a snapshot: how it was registered, then what it has counted, queued and kept.
 
 use super::super::Engine;
-use super::super::query::{Registration, RunningQuery};
+use super::super::query::{Failure, Registration, RunningQuery};
 use super::super::registry::{QueryId, families_of, timeline_key};
 use super::super::timeline::Timeline;
 use crate::codec::{Damaged, Decoded, Reader, Writer, ensure};
@@ -22,11 +22,19 @@ pub(super) struct QueryRecord {
     pub place: (usize, usize),
     text: String,
     registration: Registration,
+    /// Then it has no operators and reads no leaves.
+    has_failed: bool,
 }
 
 impl QueryRecord {
     pub(super) fn of(id: QueryId, place: (usize, usize), query: &RunningQuery) -> Self {
-        Self { id, place, text: query.definition.text.clone(), registration: query.registration.clone() }
+        Self {
+            id,
+            place,
+            text: query.definition.text.clone(),
+            registration: query.registration.clone(),
+            has_failed: query.failed.is_some(),
+        }
     }
 
     pub(super) fn save(&self, to: &mut Writer) {
@@ -34,6 +42,7 @@ impl QueryRecord {
         to.count(self.place.0);
         to.count(self.place.1);
         to.text(&self.text);
+        to.bool(self.has_failed);
         save_options(&self.registration.options, to);
         save_choice(&RETRACTIONS, self.registration.retraction, to);
         to.list(self.registration.named_streams.iter(), |to, streams| {
@@ -43,9 +52,10 @@ impl QueryRecord {
 
     pub(super) fn restored(from: &mut Reader<'_>) -> Decoded<Self> {
         let (id, place, text) = (QueryId(from.u64()?), (from.number()?, from.number()?), from.text()?);
+        let has_failed = from.bool()?;
         let (options, retraction) = (restored_options(from)?, restored_choice(&RETRACTIONS, from)?);
         let named_streams = from.list(8, |from| from.list(8, Reader::iri))?;
-        Ok(Self { id, place, text, registration: Registration { options, retraction, named_streams } })
+        Ok(Self { id, place, text, registration: Registration { options, retraction, named_streams }, has_failed })
     }
 
     fn definition(&self) -> Result<ContinuousQuery, EngineError> {
@@ -84,7 +94,11 @@ impl Engine {
         }
         let registration = record.registration.clone();
         let query = self.build_on(timeline, definition, registration, &families, &windows);
-        self.timelines[timeline].seat_query(place, query.map_err(|error| record.refused(error))?);
+        let on = &mut self.timelines[timeline];
+        on.seat_query(place, query.map_err(|error| record.refused(error))?);
+        if record.has_failed {
+            on.release(place);
+        }
         Ok(())
     }
 }
@@ -92,7 +106,10 @@ impl Engine {
 impl RunningQuery {
     /// A query that has failed works no more: of it, what it had to say is kept.
     pub(super) fn save_state(&self, to: &mut Writer) {
-        to.option(self.failed.as_deref(), Writer::text);
+        to.option(self.failed.as_ref(), |to, failure| {
+            to.text(failure.code);
+            to.text(&failure.reason);
+        });
         to.bool(self.is_broken);
         to.u64(self.evaluations);
         self.results.save(to);
@@ -100,7 +117,7 @@ impl RunningQuery {
             return;
         }
         to.option(self.settled_version, Writer::u64);
-        to.option(self.last_boolean.filter(|_| false), Writer::bool);
+        to.option(self.last_boolean, Writer::bool);
         self.r2s.save(to);
         to.list(self.nodes.iter(), |to, node| {
             save_shape(node, to);
@@ -113,7 +130,7 @@ impl RunningQuery {
         dictionary: &mut Dictionary,
         from: &mut Reader<'_>,
     ) -> Result<(), EngineError> {
-        self.failed = from.option(Reader::text)?;
+        self.failed = from.option(|from| Ok(Failure::restored(&from.text()?, from.text()?)))?;
         self.is_broken = from.bool()?;
         self.evaluations = from.u64()?;
         self.results.restore(self.definition.r2s, from)?;
@@ -179,6 +196,7 @@ fn save_options(options: &ParseOptions, to: &mut Writer) {
     to.option(options.default_graph.as_deref(), Writer::text);
     to.bool(options.keep_answer);
     to.bool(options.keep_windows);
+    to.bool(options.allow_cartesian);
 }
 
 fn restored_options(from: &mut Reader<'_>) -> Decoded<ParseOptions> {
@@ -198,6 +216,7 @@ fn restored_options(from: &mut Reader<'_>) -> Decoded<ParseOptions> {
         default_graph: from.option(Reader::text)?,
         keep_answer: from.bool()?,
         keep_windows: from.bool()?,
+        allow_cartesian: from.bool()?,
     })
 }
 

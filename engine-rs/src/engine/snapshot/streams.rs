@@ -1,5 +1,6 @@
 //! A stream in a snapshot: its settings, its clock, what waits. Who reads it follows from the queries.
 
+use super::super::interest::Interest;
 use super::super::stream::{Stream, StreamCounts, StreamOptions};
 use crate::codec::{Decoded, Reader, Writer};
 use crate::time::Timestamp;
@@ -18,6 +19,7 @@ impl Stream {
         to.list(self.waiting.values(), |to, element| element.save(to));
         let StreamCounts { events, triples, late } = self.counts;
         [events, triples, late].into_iter().for_each(|count| to.u64(count));
+        to.bool(self.interest.is_some());
     }
 
     pub(super) fn restored(from: &mut Reader<'_>) -> Decoded<Self> {
@@ -32,6 +34,7 @@ impl Stream {
         let keyed = |element: Element| -> ((Timestamp, u64), Element) { ((element.at, element.seq), element) };
         stream.waiting = from.list(32, |from| Element::restored(from).map(keyed))?;
         stream.counts = StreamCounts { events: from.u64()?, triples: from.u64()?, late: from.u64()? };
+        stream.interest = from.bool()?.then(Interest::default);
         Ok(stream)
     }
 }

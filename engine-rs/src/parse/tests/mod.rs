@@ -234,6 +234,7 @@ fn options_win_over_text_and_dialect() {
         default_graph: None,
         keep_answer: true,
         keep_windows: true,
+        allow_cartesian: false,
     };
     let query = parse_query(&rsp("RANGE 10s"), &options).expect("well formed");
     assert_eq!(query.windows[0].kind, WindowKind::Sliding { width: ms(10_000) });

@@ -39,7 +39,11 @@ _QUERY_OPTIONS = {
     "baseIri": "base_iri",
     "defaultGraph": "default_graph",
     "allowCartesian": "allow_cartesian",
+    "keepAnswer": "keep_answer",
+    "keepWindows": "keep_windows",
 }
+# A server is asked for the current answer and for what is in the windows; a query that is never asked can say no.
+_SERVED = {"keepAnswer": True, "keepWindows": True}
 _HEADER = struct.Struct("<8sI")
 _MAGIC = b"WHORLCO1"
 
@@ -344,7 +348,8 @@ class Core:
         if unknown:
             known = ", ".join(_QUERY_OPTIONS)
             raise Problem("option-unknown", 400, f"option '{unknown[0]}' is not known", hint=f"known options: {known}")
-        return {_QUERY_OPTIONS[name]: value for name, value in options.items() if value is not None}
+        chosen = _SERVED | {name: value for name, value in options.items() if value is not None}
+        return {_QUERY_OPTIONS[name]: value for name, value in chosen.items()}
 
     def check_streams(self, facts: Mapping[str, Any]) -> None:
         """A query reads declared streams, or what other queries write."""

@@ -19,6 +19,7 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
+from whorl.engine import GUARDED_LIMITS
 from whorl.server.errors import Problem
 from whorl.server.runtime import commands as c
 from whorl.server.runtime.core import Core, Drained, Envelope
@@ -162,6 +163,11 @@ class Runtime:
         answer: T = await self._submit(question, 512, "synced")
         return answer
 
+    def stream_options(self, iri: str) -> c.StreamOptions | None:
+        """The settings of a stream as the worker last left them: one look-up, which waits for nobody."""
+        entry = self._core.streams.get(iri)
+        return None if entry is None else entry.options
+
     async def stage(self, iri: str, body: bytes, form: str) -> str:
         """Keep a body until a commit names its token."""
         await self.read(lambda core: core.stream(iri))
@@ -202,13 +208,19 @@ class Runtime:
     # ---- the worker ----
 
     def _work(self) -> None:
-        while True:
-            jobs, is_last = self._waiting_jobs()
-            if jobs:
-                self._batches.put(self._applied(jobs))
-            if is_last:
-                self._batches.put(None)
-                return
+        jobs: list[_Job] = []
+        try:
+            is_last = False
+            while not is_last:
+                jobs, is_last = self._waiting_jobs()
+                if jobs:
+                    self._batches.put(self._applied(jobs))
+                jobs = []
+        except Exception as error:  # noqa: BLE001 - whatever it is, callers must not wait for ever
+            # A fault outside any command: the state cannot be trusted, the log can.
+            _log.exception("the engine's thread has failed")
+            self._loop.call_soon_threadsafe(self._fail, _Batch(jobs), f"{type(error).__name__}: {error}")
+        self._batches.put(None)
 
     def _waiting_jobs(self) -> tuple[list[_Job], bool]:
         """All jobs that wait, at least one; and whether the runtime stops after them."""
@@ -317,21 +329,22 @@ class Runtime:
 
     def _fail(self, batch: _Batch, reason: str) -> None:
         """The log refused a batch: nobody has seen it; the state goes back to what the log says."""
-        _log.error("the log could not be written: %s", reason)
-        self.state = "starting"
-        problem = Problem("store-failed", 503, "the log could not be written; nothing was taken", retry_after_s=5)
-        self._refuse(batch.jobs, problem)
-        self._refuse_waiting(problem)
-        self._loop.create_task(self._rebuild())
+        _log.error("the state is rebuilt from the log: %s", reason)
+        self._refuse(batch.jobs)
+        if self.state in {"ready", "stopping"}:
+            self.state = "starting"
+            self._rebuilding = self._loop.create_task(self._rebuild())
 
-    def _refuse(self, jobs: list[_Job], problem: Problem) -> None:
+    def _refuse(self, jobs: list[_Job]) -> None:
         for job in jobs:
             self.queue_bytes -= job.size_bytes
-            job.problem = problem
+            job.problem = Problem(
+                "store-failed", 503, "it could not be written down and was not taken", retry_after_s=5
+            )
             _answer(job)
 
-    def _refuse_waiting(self, problem: Problem) -> None:
-        # The committer is gone: what the worker has made since must not block it.
+    def _refuse_waiting(self) -> None:
+        # Nobody takes batches any more: what the worker has made since must not block it.
         for waiting in (self._queue, self._batches):
             while True:
                 try:
@@ -339,19 +352,19 @@ class Runtime:
                 except queue.Empty:
                     break
                 if found is not None:
-                    self._refuse(found.jobs if isinstance(found, _Batch) else [found], problem)
+                    self._refuse(found.jobs if isinstance(found, _Batch) else [found])
 
     async def _rebuild(self) -> None:
         self._queue.put(None)
-        worker = self._threads[0]
-        while worker.is_alive():
-            self._refuse_waiting(Problem("store-failed", 503, "the log could not be written", retry_after_s=5))
+        while any(thread.is_alive() for thread in self._threads):
+            self._refuse_waiting()
             await asyncio.sleep(0.01)
-        self._refuse_waiting(Problem("store-failed", 503, "the log could not be written", retry_after_s=5))
+        self._refuse_waiting()
         self._store.close()
         try:
             await self._loop.run_in_executor(None, self._recover)
-        except (StoreError, Problem) as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, readiness tells it
+            _log.exception("the state could not be rebuilt")
             self.failure = str(error)
             self.state = "failed"
             return
@@ -399,9 +412,12 @@ class Runtime:
 def engine_options(settings: Settings) -> dict[str, Any]:
     """The engine as the server runs it."""
     limits = {
-        "work_max": settings.work_max,
-        "result_rows_max": settings.result_rows_max,
-        "windows_max": settings.windows_max,
+        **GUARDED_LIMITS,
+        "work": settings.work_max,
+        "result_rows": settings.result_rows_max,
+        "state_rows": settings.state_rows_max,
+        "windows": settings.windows_max,
+        "window_width_ms": settings.window_width_s_max * 1000,
         "refuse_costly": not settings.allow_cartesian,
     }
     # Answers do not depend on the seed; crafted input must not know it.

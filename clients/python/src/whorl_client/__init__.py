@@ -1,0 +1,117 @@
+"""Client of a Whorl server: continuous SPARQL over RDF streams.
+
+    from whorl_client import Client
+
+    with Client("http://localhost:8080") as client:
+        query = client.register(text, name="hot")
+        for result in query.subscribe(limit=10):
+            print(result.time, result.rows)
+
+`Client` waits, `AsyncClient` is for asyncio; both have the same methods.
+"""
+
+from ._async_client import (
+    AsyncClient,
+    AsyncGraphs,
+    AsyncPublisher,
+    AsyncQueries,
+    AsyncQuery,
+    AsyncStream,
+    AsyncStreams,
+    AsyncSubscription,
+)
+from ._client import Client, Graphs, Publisher, Queries, Query, Stream, Streams, Subscription
+from ._exceptions import (
+    AnswerTimeoutError,
+    AuthenticationError,
+    ConflictError,
+    ConnectionFailedError,
+    ExpiredError,
+    ForbiddenError,
+    GapError,
+    IngestError,
+    NotFoundError,
+    OverloadedError,
+    ProblemError,
+    ProducerError,
+    ProtocolError,
+    QueryError,
+    QueryFailedError,
+    QuerySyntaxError,
+    RdfSyntaxError,
+    StreamExistsError,
+    TimestampError,
+    UnknownGraphError,
+    UnknownQueryError,
+    UnknownStreamError,
+    UnsupportedQueryError,
+    UpdateError,
+    WhorlError,
+)
+from ._models import Ack, Answer, Event, Gap, Plan, Progress, QueryInfo, Result, StreamInfo, Validation, Window
+from ._terms import BlankNode, Iri, LangString, Literal, Quad, Term, Triple
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Ack",
+    "Answer",
+    "AnswerTimeoutError",
+    "AsyncClient",
+    "AsyncGraphs",
+    "AsyncPublisher",
+    "AsyncQueries",
+    "AsyncQuery",
+    "AsyncStream",
+    "AsyncStreams",
+    "AsyncSubscription",
+    "AuthenticationError",
+    "BlankNode",
+    "Client",
+    "ConflictError",
+    "ConnectionFailedError",
+    "Event",
+    "ExpiredError",
+    "ForbiddenError",
+    "Gap",
+    "GapError",
+    "Graphs",
+    "IngestError",
+    "Iri",
+    "LangString",
+    "Literal",
+    "NotFoundError",
+    "OverloadedError",
+    "Plan",
+    "ProblemError",
+    "ProducerError",
+    "Progress",
+    "ProtocolError",
+    "Publisher",
+    "Quad",
+    "Queries",
+    "Query",
+    "QueryError",
+    "QueryFailedError",
+    "QueryInfo",
+    "QuerySyntaxError",
+    "RdfSyntaxError",
+    "Result",
+    "Stream",
+    "StreamExistsError",
+    "StreamInfo",
+    "Streams",
+    "Subscription",
+    "Term",
+    "TimestampError",
+    "Triple",
+    "UnknownGraphError",
+    "UnknownQueryError",
+    "UnknownStreamError",
+    "UnsupportedQueryError",
+    "UpdateError",
+    "Validation",
+    "WhorlError",
+    "Window",
+    "__version__",
+]

@@ -1,0 +1,611 @@
+"""The client for asyncio: HTTP by httpx, WebSockets by `websockets.asyncio`. The same as `_client`, with `await`.
+
+Everything that is decided is decided in `_protocol`, `_publishing` and `_subscription`; here is only what touches a
+socket or a clock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack
+from weakref import WeakSet
+
+import httpx
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.typing import Subprotocol
+
+from . import _protocol as protocol
+from ._payload import Format, body_of
+from ._protocol import Call, Failed, Flow, QueryOptions, Request, Response, Server, Sleep
+from ._publishing import Outbox
+from ._subscription import (
+    CREDIT,
+    Close,
+    Connect,
+    Deliver,
+    Effect,
+    Lost,
+    OnGap,
+    Ready,
+    Receive,
+    SendText,
+    SubscribeOptions,
+)
+from ._subscription import Subscription as SubscriptionCore
+from ._transport import SOCKET_ERRORS, failed_of, lost_of, socket_options, text_of
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from ssl import SSLContext
+    from types import TracebackType
+
+    from ._keywords import QueryKeywords, SubscribeKeywords
+    from ._models import Ack, Answer, Gap, Plan, Progress, QueryInfo, Result, StreamInfo, Time, Validation
+
+T = TypeVar("T")
+
+
+class AsyncClient:
+    """A Whorl server, spoken to from asyncio.
+
+    async with AsyncClient() as client:
+        query = await client.register(text, name="hot")
+        async for result in query.subscribe(limit=10):
+            print(result.time, result.rows)
+
+    `token` is the server's token (default: the fragment of `url`, or `WHORL_TOKEN`); `timeout_s` bounds each attempt
+    of a request, `patience_s` how long a server that went away is waited for. `ssl` is a context for `https`.
+    """
+
+    def __init__(
+        self,
+        url: str = "http://localhost:8080",
+        token: str | None = None,
+        *,
+        timeout_s: float = 30.0,
+        patience_s: float = 60.0,
+        ssl: SSLContext | None = None,
+    ) -> None:
+        self._server = Server(url, token, patience_s)
+        self._timeout_s = timeout_s
+        self._ssl = ssl
+        timeout = httpx.Timeout(timeout_s, connect=min(5.0, timeout_s))
+        self._http = httpx.AsyncClient(timeout=timeout, verify=True if ssl is None else ssl)
+        self._subscriptions: WeakSet[AsyncSubscription] = WeakSet()
+        self.streams = AsyncStreams(self)
+        self.queries = AsyncQueries(self)
+        self.graphs = AsyncGraphs(self)
+
+    @property
+    def url(self) -> str:
+        """Where the server is."""
+        return self._server.url
+
+    def __repr__(self) -> str:
+        """Without the token."""
+        return f"{type(self).__name__}({self.url!r})"
+
+    async def __aenter__(self) -> Self:
+        """For `async with`: everything is closed at the end."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close."""
+        await self.close()
+
+    async def close(self) -> None:
+        """Close all connections, and with them the subscriptions."""
+        for subscription in list(self._subscriptions):
+            await subscription.close()
+        await self._http.aclose()
+
+    async def status(self) -> dict[str, Any]:
+        """The service document: what the server is, and what it holds."""
+        return await self._do(protocol.read_status())
+
+    def stream(self, iri: str) -> AsyncStream:
+        """A stream by its IRI; nothing is sent yet."""
+        return AsyncStream(self, iri)
+
+    def query(self, name: str) -> AsyncQuery:
+        """A query by its name; nothing is sent yet."""
+        return AsyncQuery(self, name)
+
+    async def register(self, text: str, name: str | None = None, **options: Unpack[QueryKeywords]) -> AsyncQuery:
+        """The same as `queries.register`."""
+        return await self.queries.register(text, name, **options)
+
+    def publisher(
+        self,
+        stream: str,
+        producer: str,
+        *,
+        epoch: int | None = None,
+        seq: int = 0,
+        batch_events: int = 500,
+        batch_bytes: int = 1024 * 1024,
+    ) -> AsyncPublisher:
+        """A producer of events whose every batch is taken once, however often it has to be sent.
+
+        A new publisher takes the place of older ones of the same name: its epoch is the time of day. A program that
+        keeps `epoch` and `seq` (see `Publisher.place`) can go on after its own crash without a double.
+        """
+        life = time.time_ns() // 1_000_000 if epoch is None else epoch
+        return AsyncPublisher(self, Outbox(self._server, stream, producer, life, seq, batch_events, batch_bytes))
+
+    def subscribe(
+        self,
+        query: str | AsyncQuery,
+        from_: str = "latest",
+        *,
+        snapshot: bool = False,
+        limit: int | None = None,
+        until: Time | None = None,
+        timeout_s: float | None = None,
+        on_gap: OnGap = "raise",
+        on_progress: Callable[[Progress], None] | None = None,
+        raw: bool = False,
+        credit: int = CREDIT,
+        overflow: Literal["disconnect", "drop-oldest", "latest"] | None = None,
+    ) -> AsyncSubscription:
+        """Follow a query: each result once, across lost connections and restarts of the server.
+
+        `from_` is `latest` (what comes from now on), `earliest` (all that the server has) or the token of a result.
+        `snapshot` begins with the current answer. It ends after `limit` results, or when time has passed `until`, or
+        when the query is deleted; `timeout_s` bounds the wait for one result. Results that are lost to this subscriber
+        raise `GapError`, come as `Gap` between the results (`on_gap="yield"`), or go to a function. With `raw`, rows
+        are SPARQL JSON. At most `credit` results are on their way; `overflow` is the server's rule for a slow reader.
+
+        It begins with the first `async for`; `async with client.subscribe(…) as results` waits until the server has
+        confirmed: what is sent from then on is not missed.
+        """
+        options = SubscribeOptions(
+            query if isinstance(query, str) else query.name,
+            from_,
+            snapshot,
+            limit,
+            until,
+            timeout_s,
+            on_gap,
+            on_progress,
+            raw,
+            credit,
+            overflow,
+        )
+        subscription = AsyncSubscription(SubscriptionCore(self._server, options), self._timeout_s, self._ssl)
+        self._subscriptions.add(subscription)
+        return subscription
+
+    async def sparql(self, text: str, *, raw: bool = False) -> Answer:
+        """Ask once, over static graphs and the current windows.
+
+        for row in await client.sparql("SELECT ?room { ?room a <http://example.org/Room> }"):
+            print(row["room"])
+        """
+        return await self._do(protocol.ask_sparql(text, raw=raw))
+
+    async def update(self, text: str) -> None:
+        """Change static graphs by SPARQL Update; answers of running queries follow."""
+        await self._do(protocol.update_sparql(text))
+
+    async def _do(self, call: Call[T]) -> T:
+        return await self._run(protocol.perform(self._server, call))
+
+    async def _run(self, flow: Flow[T]) -> T:
+        """Do what a flow asks for until it has its answer."""
+        reply: Response | Failed | None = None
+        while True:
+            try:
+                wanted = flow.send(reply)
+            except StopIteration as stop:
+                answer: T = stop.value
+                return answer
+            if isinstance(wanted, Sleep):
+                await asyncio.sleep(wanted.seconds)
+                reply = None
+            else:
+                reply = await self._request(wanted)
+
+    async def _request(self, wanted: Request) -> Response | Failed:
+        try:
+            response = await self._http.request(
+                wanted.method, wanted.url, params=wanted.params, headers=wanted.headers, content=wanted.content
+            )
+        except httpx.TransportError as error:
+            return failed_of(error)
+        return Response(response.status_code, response.headers, response.content)
+
+
+class AsyncStreams:
+    """The streams of a server."""
+
+    def __init__(self, client: AsyncClient) -> None:
+        self._client = client
+
+    async def create(
+        self,
+        iri: str,
+        *,
+        timestamp_predicate: str | None = None,
+        lateness: int | str | None = None,
+        idle_timeout: int | str | None = None,
+        retention: int | str | None = None,
+        time: Literal["event", "arrival"] | None = None,
+    ) -> AsyncStream:
+        """Declare a stream; one that is there with the same settings is left as it is.
+
+        Durations are milliseconds or text such as `"10s"`. `time="arrival"` stamps events when they come.
+        """
+        await self._client._do(
+            protocol.create_stream(iri, timestamp_predicate, lateness, idle_timeout, retention, time)
+        )
+        return AsyncStream(self._client, iri)
+
+    async def list(self) -> list[StreamInfo]:
+        """All streams."""
+        return await self._client._do(protocol.list_streams())
+
+    async def get(self, iri: str) -> StreamInfo:
+        """What the server says of a stream."""
+        return await self._client._do(protocol.get_stream(iri))
+
+    async def delete(self, iri: str, *, cascade: bool = False) -> None:
+        """Delete a stream; with `cascade`, the queries that read it too."""
+        await self._client._do(protocol.delete_stream(iri, cascade=cascade))
+
+
+class AsyncStream:
+    """One stream."""
+
+    def __init__(self, client: AsyncClient, iri: str) -> None:
+        self._client = client
+        self.iri = iri
+
+    def __repr__(self) -> str:
+        """Its IRI."""
+        return f"{type(self).__name__}({self.iri!r})"
+
+    async def send(
+        self, data: object, t: Time | None = None, *, format: Format | None = None, atomic: bool = True
+    ) -> Ack:
+        """Send one event or many, and wait until they are safe.
+
+        `data`: Turtle (or text in `format`), triples, an rdflib graph, a JSON-LD dict, a data frame or Arrow table, or
+        a list of `Event`. `t` is the time of one event: milliseconds or an aware datetime. A connection that is lost
+        while the answer is awaited raises: whether the events were taken is not known then; a `publisher` knows.
+
+            await client.stream("http://example.org/s").send("<urn:a> <urn:p> 1 .", t=1000)
+        """
+        return await self._client._do(protocol.send(self.iri, body_of(data, format), t, atomic=atomic))
+
+    async def info(self) -> StreamInfo:
+        """What the server says of it."""
+        return await self._client._do(protocol.get_stream(self.iri))
+
+    async def watermark(self, t: Time) -> int | None:
+        """Say that no event before `t` is to come. The answer is the watermark."""
+        return await self._client._do(protocol.advance_stream(self.iri, t))
+
+    async def close(self) -> int | None:
+        """Say that no event is to come any more."""
+        return await self._client._do(protocol.close_stream(self.iri))
+
+    async def mapping(self, construct: str, *, time_column: str = "t") -> None:
+        """Say by a CONSTRUCT whose variables are column names how rows of data frames become triples."""
+        await self._client._do(protocol.map_stream(self.iri, construct, time_column))
+
+    async def delete(self, *, cascade: bool = False) -> None:
+        """Delete it; with `cascade`, the queries that read it too."""
+        await self._client._do(protocol.delete_stream(self.iri, cascade=cascade))
+
+
+class AsyncPublisher:
+    """Sends events in batches, each once. As a context manager it flushes at the end.
+
+    `send` returns at once until a batch is full, then waits until the server has it: a busy server slows the program
+    down, and nothing is dropped. Events that wait are sent by `flush`.
+    """
+
+    def __init__(self, client: AsyncClient, outbox: Outbox) -> None:
+        self._client = client
+        self._outbox = outbox
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Epoch and number of the next batch, for a program that wants to go on here after a crash."""
+        return self._outbox.epoch, self._outbox.next_seq
+
+    @property
+    def total(self) -> Ack:
+        """What became of all events so far."""
+        return self._outbox.total
+
+    @property
+    def waiting(self) -> int:
+        """Events that are gathered and not yet sent."""
+        return self._outbox.waiting
+
+    async def __aenter__(self) -> Self:
+        """For `async with`."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Flush, unless an exception is on its way."""
+        if kind is None:
+            await self.flush()
+
+    async def send(self, data: object, t: Time | None = None) -> None:
+        """Gather one event (text, triples, a graph, a JSON-LD dict), a list of `Event`, or a data frame."""
+        if self._outbox.add(data, t):
+            await self.flush()
+
+    async def watermark(self, t: Time) -> None:
+        """Say, in order with the events, that none before `t` is to come; and send what waits."""
+        self._outbox.add_watermark(t)
+        await self.flush()
+
+    async def flush(self) -> Ack:
+        """Send what waits, and wait until it is safe."""
+        return await self._client._run(self._outbox.flush())
+
+
+class AsyncQueries:
+    """The queries of a server."""
+
+    def __init__(self, client: AsyncClient) -> None:
+        self._client = client
+
+    async def register(self, text: str, name: str | None = None, **options: Unpack[QueryKeywords]) -> AsyncQuery:
+        """Start a continuous query; without a name the server gives one. The same query again is left as it is.
+
+        Raises `QueryError` with `line`, `column`, `message` and `hint`.
+        """
+        given = await self._client._do(protocol.register_query(text, name, QueryOptions(**options)))
+        return AsyncQuery(self._client, given)
+
+    async def validate(self, text: str, **options: Unpack[QueryKeywords]) -> Validation:
+        """What the server makes of a query, without starting it; raises `QueryError`."""
+        return await self._client._do(protocol.validate_query(text, QueryOptions(**options)))
+
+    async def list(self) -> list[QueryInfo]:
+        """All queries."""
+        return await self._client._do(protocol.list_queries())
+
+    async def get(self, name: str) -> QueryInfo:
+        """What the server says of a query."""
+        return await self._client._do(protocol.get_query(name))
+
+    async def explain(self, name: str) -> Plan:
+        """How a query is evaluated, with live counters."""
+        return await self._client._do(protocol.explain_query(name))
+
+    async def pause(self, name: str) -> None:
+        """Stop a query and keep its text."""
+        await self._client._do(protocol.act_on_query(name, "pause"))
+
+    async def restart(self, name: str) -> None:
+        """Start a query anew, with empty windows; its results count from 1 again."""
+        await self._client._do(protocol.act_on_query(name, "restart"))
+
+    async def delete(self, name: str) -> None:
+        """Stop a query and forget it."""
+        await self._client._do(protocol.delete_query(name))
+
+
+class AsyncQuery:
+    """One query."""
+
+    def __init__(self, client: AsyncClient, name: str) -> None:
+        self._client = client
+        self.name = name
+
+    def __repr__(self) -> str:
+        """Its name."""
+        return f"{type(self).__name__}({self.name!r})"
+
+    def subscribe(self, from_: str = "latest", **options: Unpack[SubscribeKeywords]) -> AsyncSubscription:
+        """Follow its results: see `AsyncClient.subscribe`."""
+        return self._client.subscribe(self.name, from_, **options)
+
+    async def answer(self, *, raw: bool = False) -> Answer:
+        """The current answer, whole, as of the last evaluation."""
+        return await self._client._do(protocol.read_answer(self.name, raw=raw))
+
+    async def info(self) -> QueryInfo:
+        """What the server says of it."""
+        return await self._client.queries.get(self.name)
+
+    async def explain(self) -> Plan:
+        """How it is evaluated, with live counters."""
+        return await self._client.queries.explain(self.name)
+
+    async def pause(self) -> None:
+        """Stop it and keep its text."""
+        await self._client.queries.pause(self.name)
+
+    async def restart(self) -> None:
+        """Start it anew, with empty windows."""
+        await self._client.queries.restart(self.name)
+
+    async def delete(self) -> None:
+        """Stop and forget it."""
+        await self._client.queries.delete(self.name)
+
+
+class AsyncGraphs:
+    """The static graphs of a server; None is the default graph."""
+
+    def __init__(self, client: AsyncClient) -> None:
+        self._client = client
+
+    async def get(self, graph: str | None = None, *, format: Format = "turtle") -> str:
+        """The text of a graph."""
+        return await self._client._do(protocol.get_graph(graph, format))
+
+    async def put(self, data: object, graph: str | None = None, *, format: Format | None = None) -> None:
+        """Make a graph hold exactly this: text, triples or an rdflib graph."""
+        await self._client._do(protocol.write_graph("PUT", graph, data, format))
+
+    async def post(self, data: object, graph: str | None = None, *, format: Format | None = None) -> None:
+        """Add to a graph."""
+        await self._client._do(protocol.write_graph("POST", graph, data, format))
+
+    async def delete(self, graph: str | None = None) -> None:
+        """Delete a graph."""
+        await self._client._do(protocol.delete_graph(graph))
+
+
+class AsyncSubscription:
+    """Results of a query, in order, each once. Single pass: the socket closes when an `async for` over it ends.
+
+    `token` is where it stands: `subscribe(query, from_=token)` goes on there, in another program too.
+    """
+
+    def __init__(self, core: SubscriptionCore, timeout_s: float, ssl: SSLContext | None) -> None:
+        self._core = core
+        self._timeout_s = timeout_s
+        self._ssl = ssl
+        self._flow = core.run()
+        self._reply: str | Lost | None = None
+        self._socket: ClientConnection | None = None
+        self._is_closed = False
+        self._is_started = False
+
+    @property
+    def token(self) -> str | None:
+        """The place after the last result handed out."""
+        return self._core.token
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables of the query."""
+        return self._core.variables
+
+    @property
+    def watermark(self) -> int | None:
+        """How far time has come, where progress is asked for (`until`, `on_progress`)."""
+        return self._core.watermark
+
+    @property
+    def reason(self) -> str | None:
+        """Why it ended, where the server said so."""
+        return self._core.reason
+
+    async def start(self) -> None:
+        """Connect, and wait until no result can be missed any more. Iterating does it, and `async with`."""
+        if self._is_started:
+            return
+        self._is_started = True
+        while not self._is_closed:
+            wanted = await self._next_wanted()
+            if wanted is None or isinstance(wanted, Ready):
+                return
+            self._reply = await self._do(wanted)
+
+    async def __aenter__(self) -> Self:
+        """For `async with`: when it is entered, no result is missed any more."""
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close."""
+        await self.close()
+
+    async def __aiter__(self) -> AsyncIterator[Any]:
+        """Results (and, when asked for, gaps), until it ends; then, or when the loop is left, the socket closes."""
+        try:
+            while (item := await self._next_item()) is not None:
+                yield item
+        finally:
+            await self.close()
+
+    async def __anext__(self) -> Any:
+        """The next result."""
+        item = await self._next_item()
+        if item is None:
+            raise StopAsyncIteration
+        return item
+
+    async def close(self) -> None:
+        """Stop following. Safe to call twice."""
+        self._is_closed = True
+        await self._close_socket()
+
+    async def _next_item(self) -> Result | Gap | None:
+        await self.start()
+        while not self._is_closed:
+            wanted = await self._next_wanted()
+            if wanted is None:
+                return None
+            if isinstance(wanted, Deliver):
+                return wanted.item
+            self._reply = await self._do(wanted)
+        return None
+
+    async def _next_wanted(self) -> Effect | None:
+        reply, self._reply = self._reply, None
+        try:
+            return self._flow.send(reply)
+        except StopIteration:
+            await self.close()
+            return None
+        except BaseException:
+            await self.close()
+            raise
+
+    async def _do(self, wanted: Effect) -> str | Lost | None:
+        match wanted:
+            case Connect():
+                return await self._connect(wanted)
+            case SendText(text):
+                await self._send(text)
+            case Receive(timeout_s):
+                return await self._receive(timeout_s)
+            case Sleep(seconds):
+                await asyncio.sleep(seconds)
+            case Close():
+                await self._close_socket()
+        return None
+
+    async def _close_socket(self) -> None:
+        socket, self._socket = self._socket, None
+        if socket is not None:
+            await socket.close()
+
+    async def _connect(self, wanted: Connect) -> Lost | None:
+        try:
+            self._socket = await connect(
+                wanted.url,
+                ssl=self._ssl,
+                additional_headers=wanted.headers,
+                subprotocols=[Subprotocol(wanted.subprotocol)],
+                open_timeout=self._timeout_s,
+                **socket_options(),
+            )
+        except SOCKET_ERRORS as error:
+            return lost_of(error)
+        return None
+
+    async def _send(self, text: str) -> None:
+        if self._socket is not None:
+            with contextlib.suppress(*SOCKET_ERRORS):
+                await self._socket.send(text)
+
+    async def _receive(self, timeout_s: float) -> str | Lost | None:
+        if self._socket is None:
+            return Lost("closed")
+        try:
+            async with asyncio.timeout(timeout_s):
+                return text_of(await self._socket.recv())
+        except TimeoutError:
+            return None
+        except SOCKET_ERRORS as error:
+            return lost_of(error)

@@ -1,0 +1,610 @@
+"""The client for programs that wait: HTTP by httpx, WebSockets by `websockets.sync`.
+
+Everything that is decided is decided in `_protocol`, `_publishing` and `_subscription`; here is only what touches a
+socket or a clock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack
+from weakref import WeakSet
+
+import httpx
+from websockets.sync.client import ClientConnection, connect
+from websockets.typing import Subprotocol
+
+from . import _display
+from . import _protocol as protocol
+from ._payload import Format, body_of
+from ._protocol import Call, Failed, Flow, QueryOptions, Request, Response, Server, Sleep
+from ._publishing import Outbox
+from ._subscription import (
+    CREDIT,
+    Close,
+    Connect,
+    Deliver,
+    Effect,
+    Lost,
+    OnGap,
+    Ready,
+    Receive,
+    SendText,
+    SubscribeOptions,
+)
+from ._subscription import Subscription as SubscriptionCore
+from ._transport import SOCKET_ERRORS, failed_of, lost_of, socket_options, text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from ssl import SSLContext
+    from types import TracebackType
+
+    from ._keywords import QueryKeywords, SubscribeKeywords
+    from ._models import Ack, Answer, Gap, Plan, Progress, QueryInfo, Result, StreamInfo, Time, Validation
+
+T = TypeVar("T")
+
+
+class Client:
+    """A Whorl server, spoken to by calls that wait.
+
+    with Client() as client:
+        query = client.register(text, name="hot")
+        for result in query.subscribe(limit=10):
+            print(result.time, result.rows)
+
+    `token` is the server's token (default: the fragment of `url`, or `WHORL_TOKEN`); `timeout_s` bounds each attempt
+    of a request, `patience_s` how long a server that went away is waited for. `ssl` is a context for `https`.
+    """
+
+    def __init__(
+        self,
+        url: str = "http://localhost:8080",
+        token: str | None = None,
+        *,
+        timeout_s: float = 30.0,
+        patience_s: float = 60.0,
+        ssl: SSLContext | None = None,
+    ) -> None:
+        self._server = Server(url, token, patience_s)
+        self._timeout_s = timeout_s
+        self._ssl = ssl
+        timeout = httpx.Timeout(timeout_s, connect=min(5.0, timeout_s))
+        self._http = httpx.Client(timeout=timeout, verify=True if ssl is None else ssl)
+        self._subscriptions: WeakSet[Subscription] = WeakSet()
+        self.streams = Streams(self)
+        self.queries = Queries(self)
+        self.graphs = Graphs(self)
+
+    @property
+    def url(self) -> str:
+        """Where the server is."""
+        return self._server.url
+
+    def __repr__(self) -> str:
+        """Without the token."""
+        return f"{type(self).__name__}({self.url!r})"
+
+    def __enter__(self) -> Self:
+        """For `with`: everything is closed at the end."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close."""
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections, and with them the subscriptions."""
+        for subscription in list(self._subscriptions):
+            subscription.close()
+        self._http.close()
+
+    def status(self) -> dict[str, Any]:
+        """The service document: what the server is, and what it holds."""
+        return self._do(protocol.read_status())
+
+    def stream(self, iri: str) -> Stream:
+        """A stream by its IRI; nothing is sent yet."""
+        return Stream(self, iri)
+
+    def query(self, name: str) -> Query:
+        """A query by its name; nothing is sent yet."""
+        return Query(self, name)
+
+    def register(self, text: str, name: str | None = None, **options: Unpack[QueryKeywords]) -> Query:
+        """The same as `queries.register`."""
+        return self.queries.register(text, name, **options)
+
+    def publisher(
+        self,
+        stream: str,
+        producer: str,
+        *,
+        epoch: int | None = None,
+        seq: int = 0,
+        batch_events: int = 500,
+        batch_bytes: int = 1024 * 1024,
+    ) -> Publisher:
+        """A producer of events whose every batch is taken once, however often it has to be sent.
+
+        A new publisher takes the place of older ones of the same name: its epoch is the time of day. A program that
+        keeps `epoch` and `seq` (see `Publisher.place`) can go on after its own crash without a double.
+        """
+        life = time.time_ns() // 1_000_000 if epoch is None else epoch
+        return Publisher(self, Outbox(self._server, stream, producer, life, seq, batch_events, batch_bytes))
+
+    def subscribe(
+        self,
+        query: str | Query,
+        from_: str = "latest",
+        *,
+        snapshot: bool = False,
+        limit: int | None = None,
+        until: Time | None = None,
+        timeout_s: float | None = None,
+        on_gap: OnGap = "raise",
+        on_progress: Callable[[Progress], None] | None = None,
+        raw: bool = False,
+        credit: int = CREDIT,
+        overflow: Literal["disconnect", "drop-oldest", "latest"] | None = None,
+    ) -> Subscription:
+        """Follow a query: each result once, across lost connections and restarts of the server.
+
+        `from_` is `latest` (what comes from now on), `earliest` (all that the server has) or the token of a result.
+        `snapshot` begins with the current answer. It ends after `limit` results, or when time has passed `until`, or
+        when the query is deleted; `timeout_s` bounds the wait for one result. Results that are lost to this subscriber
+        raise `GapError`, come as `Gap` between the results (`on_gap="yield"`), or go to a function. With `raw`, rows
+        are SPARQL JSON. At most `credit` results are on their way; `overflow` is the server's rule for a slow reader.
+
+        When this returns, the server has confirmed: what is sent from now on is not missed.
+        """
+        options = SubscribeOptions(
+            query if isinstance(query, str) else query.name,
+            from_,
+            snapshot,
+            limit,
+            until,
+            timeout_s,
+            on_gap,
+            on_progress,
+            raw,
+            credit,
+            overflow,
+        )
+        subscription = Subscription(SubscriptionCore(self._server, options), self._timeout_s, self._ssl)
+        self._subscriptions.add(subscription)
+        subscription.start()
+        return subscription
+
+    def sparql(self, text: str, *, raw: bool = False) -> Answer:
+        """Ask once, over static graphs and the current windows.
+
+        for row in client.sparql("SELECT ?room { ?room a <http://example.org/Room> }"):
+            print(row["room"])
+        """
+        return self._do(protocol.ask_sparql(text, raw=raw))
+
+    def update(self, text: str) -> None:
+        """Change static graphs by SPARQL Update; answers of running queries follow."""
+        self._do(protocol.update_sparql(text))
+
+    def _do(self, call: Call[T]) -> T:
+        return self._run(protocol.perform(self._server, call))
+
+    def _run(self, flow: Flow[T]) -> T:
+        """Do what a flow asks for until it has its answer."""
+        reply: Response | Failed | None = None
+        while True:
+            try:
+                wanted = flow.send(reply)
+            except StopIteration as stop:
+                answer: T = stop.value
+                return answer
+            if isinstance(wanted, Sleep):
+                time.sleep(wanted.seconds)
+                reply = None
+            else:
+                reply = self._request(wanted)
+
+    def _request(self, wanted: Request) -> Response | Failed:
+        try:
+            response = self._http.request(
+                wanted.method, wanted.url, params=wanted.params, headers=wanted.headers, content=wanted.content
+            )
+        except httpx.TransportError as error:
+            return failed_of(error)
+        return Response(response.status_code, response.headers, response.content)
+
+
+class Streams:
+    """The streams of a server."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def create(
+        self,
+        iri: str,
+        *,
+        timestamp_predicate: str | None = None,
+        lateness: int | str | None = None,
+        idle_timeout: int | str | None = None,
+        retention: int | str | None = None,
+        time: Literal["event", "arrival"] | None = None,
+    ) -> Stream:
+        """Declare a stream; one that is there with the same settings is left as it is.
+
+        Durations are milliseconds or text such as `"10s"`. `time="arrival"` stamps events when they come.
+        """
+        self._client._do(protocol.create_stream(iri, timestamp_predicate, lateness, idle_timeout, retention, time))
+        return Stream(self._client, iri)
+
+    def list(self) -> list[StreamInfo]:
+        """All streams."""
+        return self._client._do(protocol.list_streams())
+
+    def get(self, iri: str) -> StreamInfo:
+        """What the server says of a stream."""
+        return self._client._do(protocol.get_stream(iri))
+
+    def delete(self, iri: str, *, cascade: bool = False) -> None:
+        """Delete a stream; with `cascade`, the queries that read it too."""
+        self._client._do(protocol.delete_stream(iri, cascade=cascade))
+
+
+class Stream:
+    """One stream."""
+
+    def __init__(self, client: Client, iri: str) -> None:
+        self._client = client
+        self.iri = iri
+
+    def __repr__(self) -> str:
+        """Its IRI."""
+        return f"{type(self).__name__}({self.iri!r})"
+
+    def send(self, data: object, t: Time | None = None, *, format: Format | None = None, atomic: bool = True) -> Ack:
+        """Send one event or many, and wait until they are safe.
+
+        `data`: Turtle (or text in `format`), triples, an rdflib graph, a JSON-LD dict, a data frame or Arrow table, or
+        a list of `Event`. `t` is the time of one event: milliseconds or an aware datetime. A connection that is lost
+        while the answer is awaited raises: whether the events were taken is not known then; a `publisher` knows.
+
+            client.stream("http://example.org/s").send("<urn:a> <urn:p> 1 .", t=1000)
+            client.stream("http://example.org/s").send([Event(triples, t=1000), Event(more, t=2000)])
+        """
+        return self._client._do(protocol.send(self.iri, body_of(data, format), t, atomic=atomic))
+
+    def info(self) -> StreamInfo:
+        """What the server says of it."""
+        return self._client._do(protocol.get_stream(self.iri))
+
+    def watermark(self, t: Time) -> int | None:
+        """Say that no event before `t` is to come. The answer is the watermark."""
+        return self._client._do(protocol.advance_stream(self.iri, t))
+
+    def close(self) -> int | None:
+        """Say that no event is to come any more."""
+        return self._client._do(protocol.close_stream(self.iri))
+
+    def mapping(self, construct: str, *, time_column: str = "t") -> None:
+        """Say by a CONSTRUCT whose variables are column names how rows of data frames become triples."""
+        self._client._do(protocol.map_stream(self.iri, construct, time_column))
+
+    def delete(self, *, cascade: bool = False) -> None:
+        """Delete it; with `cascade`, the queries that read it too."""
+        self._client._do(protocol.delete_stream(self.iri, cascade=cascade))
+
+
+class Publisher:
+    """Sends events in batches, each once. As a context manager it flushes at the end.
+
+    `send` returns at once until a batch is full, then waits until the server has it: a busy server slows the program
+    down, and nothing is dropped. Events that wait are sent by `flush`.
+    """
+
+    def __init__(self, client: Client, outbox: Outbox) -> None:
+        self._client = client
+        self._outbox = outbox
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Epoch and number of the next batch, for a program that wants to go on here after a crash."""
+        return self._outbox.epoch, self._outbox.next_seq
+
+    @property
+    def total(self) -> Ack:
+        """What became of all events so far."""
+        return self._outbox.total
+
+    @property
+    def waiting(self) -> int:
+        """Events that are gathered and not yet sent."""
+        return self._outbox.waiting
+
+    def __enter__(self) -> Self:
+        """For `with`."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Flush, unless an exception is on its way."""
+        if kind is None:
+            self.flush()
+
+    def send(self, data: object, t: Time | None = None) -> None:
+        """Gather one event (text, triples, a graph, a JSON-LD dict), a list of `Event`, or a data frame."""
+        if self._outbox.add(data, t):
+            self.flush()
+
+    def watermark(self, t: Time) -> None:
+        """Say, in order with the events, that none before `t` is to come; and send what waits."""
+        self._outbox.add_watermark(t)
+        self.flush()
+
+    def flush(self) -> Ack:
+        """Send what waits, and wait until it is safe."""
+        return self._client._run(self._outbox.flush())
+
+
+class Queries:
+    """The queries of a server."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def register(self, text: str, name: str | None = None, **options: Unpack[QueryKeywords]) -> Query:
+        """Start a continuous query; without a name the server gives one. The same query again is left as it is.
+
+        Raises `QueryError` with `line`, `column`, `message` and `hint`.
+        """
+        given = self._client._do(protocol.register_query(text, name, QueryOptions(**options)))
+        return Query(self._client, given)
+
+    def validate(self, text: str, **options: Unpack[QueryKeywords]) -> Validation:
+        """What the server makes of a query, without starting it; raises `QueryError`."""
+        return self._client._do(protocol.validate_query(text, QueryOptions(**options)))
+
+    def list(self) -> list[QueryInfo]:
+        """All queries."""
+        return self._client._do(protocol.list_queries())
+
+    def get(self, name: str) -> QueryInfo:
+        """What the server says of a query."""
+        return self._client._do(protocol.get_query(name))
+
+    def explain(self, name: str) -> Plan:
+        """How a query is evaluated, with live counters."""
+        return self._client._do(protocol.explain_query(name))
+
+    def pause(self, name: str) -> None:
+        """Stop a query and keep its text."""
+        self._client._do(protocol.act_on_query(name, "pause"))
+
+    def restart(self, name: str) -> None:
+        """Start a query anew, with empty windows; its results count from 1 again."""
+        self._client._do(protocol.act_on_query(name, "restart"))
+
+    def delete(self, name: str) -> None:
+        """Stop a query and forget it."""
+        self._client._do(protocol.delete_query(name))
+
+
+class Query:
+    """One query."""
+
+    def __init__(self, client: Client, name: str) -> None:
+        self._client = client
+        self.name = name
+
+    def __repr__(self) -> str:
+        """Its name."""
+        return f"{type(self).__name__}({self.name!r})"
+
+    def subscribe(self, from_: str = "latest", **options: Unpack[SubscribeKeywords]) -> Subscription:
+        """Follow its results: see `Client.subscribe`."""
+        return self._client.subscribe(self.name, from_, **options)
+
+    def answer(self, *, raw: bool = False) -> Answer:
+        """The current answer, whole, as of the last evaluation."""
+        return self._client._do(protocol.read_answer(self.name, raw=raw))
+
+    def info(self) -> QueryInfo:
+        """What the server says of it."""
+        return self._client.queries.get(self.name)
+
+    def explain(self) -> Plan:
+        """How it is evaluated, with live counters."""
+        return self._client.queries.explain(self.name)
+
+    def pause(self) -> None:
+        """Stop it and keep its text."""
+        self._client.queries.pause(self.name)
+
+    def restart(self) -> None:
+        """Start it anew, with empty windows."""
+        self._client.queries.restart(self.name)
+
+    def delete(self) -> None:
+        """Stop and forget it."""
+        self._client.queries.delete(self.name)
+
+    def _repr_html_(self) -> str:
+        return _display.query_html(self.info())
+
+
+class Graphs:
+    """The static graphs of a server; None is the default graph."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def get(self, graph: str | None = None, *, format: Format = "turtle") -> str:
+        """The text of a graph."""
+        return self._client._do(protocol.get_graph(graph, format))
+
+    def put(self, data: object, graph: str | None = None, *, format: Format | None = None) -> None:
+        """Make a graph hold exactly this: text, triples or an rdflib graph."""
+        self._client._do(protocol.write_graph("PUT", graph, data, format))
+
+    def post(self, data: object, graph: str | None = None, *, format: Format | None = None) -> None:
+        """Add to a graph."""
+        self._client._do(protocol.write_graph("POST", graph, data, format))
+
+    def delete(self, graph: str | None = None) -> None:
+        """Delete a graph."""
+        self._client._do(protocol.delete_graph(graph))
+
+
+class Subscription:
+    """Results of a query, in order, each once. Single pass: the socket closes when a `for` over it ends, by whatever.
+
+    `token` is where it stands: `subscribe(query, from_=token)` goes on there, in another program too.
+    """
+
+    def __init__(self, core: SubscriptionCore, timeout_s: float, ssl: SSLContext | None) -> None:
+        self._core = core
+        self._timeout_s = timeout_s
+        self._ssl = ssl
+        self._flow = core.run()
+        self._reply: str | Lost | None = None
+        self._socket: ClientConnection | None = None
+        self._is_closed = threading.Event()
+
+    @property
+    def token(self) -> str | None:
+        """The place after the last result handed out."""
+        return self._core.token
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables of the query."""
+        return self._core.variables
+
+    @property
+    def watermark(self) -> int | None:
+        """How far time has come, where progress is asked for (`until`, `on_progress`)."""
+        return self._core.watermark
+
+    @property
+    def reason(self) -> str | None:
+        """Why it ended, where the server said so."""
+        return self._core.reason
+
+    def start(self) -> None:
+        """Connect, and wait until no result can be missed any more."""
+        while not self._is_closed.is_set():
+            wanted = self._next_wanted()
+            if wanted is None or isinstance(wanted, Ready):
+                return
+            self._reply = self._do(wanted)
+
+    def __enter__(self) -> Self:
+        """For `with`."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close."""
+        self.close()
+
+    def __iter__(self) -> Iterator[Any]:
+        """Results (and, when asked for, gaps), until it ends; then, or when the loop is left, the socket closes."""
+        try:
+            while (item := self._next_item()) is not None:
+                yield item
+        finally:
+            self.close()
+
+    def __next__(self) -> Any:
+        """The next result."""
+        item = self._next_item()
+        if item is None:
+            raise StopIteration
+        return item
+
+    def close(self) -> None:
+        """Stop following. Safe to call twice, and from another thread."""
+        self._is_closed.set()
+        socket, self._socket = self._socket, None
+        if socket is not None:
+            socket.close()
+
+    def __del__(self) -> None:
+        """A subscription that nobody holds is not followed."""
+        self.close()
+
+    def _next_item(self) -> Result | Gap | None:
+        while not self._is_closed.is_set():
+            wanted = self._next_wanted()
+            if wanted is None:
+                return None
+            if isinstance(wanted, Deliver):
+                return wanted.item
+            self._reply = self._do(wanted)
+        return None
+
+    def _next_wanted(self) -> Effect | None:
+        reply, self._reply = self._reply, None
+        try:
+            return self._flow.send(reply)
+        except StopIteration:
+            self.close()
+            return None
+        except BaseException:
+            self.close()
+            raise
+
+    def _do(self, wanted: Effect) -> str | Lost | None:
+        match wanted:
+            case Connect():
+                return self._connect(wanted)
+            case SendText(text):
+                self._send(text)
+            case Receive(timeout_s):
+                return self._receive(timeout_s)
+            case Sleep(seconds):
+                self._is_closed.wait(seconds)
+            case Close():
+                socket, self._socket = self._socket, None
+                if socket is not None:
+                    socket.close()
+        return None
+
+    def _connect(self, wanted: Connect) -> Lost | None:
+        try:
+            connecting = connect(
+                wanted.url,
+                ssl=self._ssl,
+                additional_headers=wanted.headers,
+                subprotocols=[Subprotocol(wanted.subprotocol)],
+                open_timeout=self._timeout_s,
+                **socket_options(),
+            )
+            # Newer versions connect when the context is entered, older ones before; it is left by `close`.
+            self._socket = connecting.__enter__()
+        except SOCKET_ERRORS as error:
+            return lost_of(error)
+        return None
+
+    def _send(self, text: str) -> None:
+        if self._socket is not None:
+            with contextlib.suppress(*SOCKET_ERRORS):
+                self._socket.send(text)
+
+    def _receive(self, timeout_s: float) -> str | Lost | None:
+        if self._socket is None:
+            return Lost("closed")
+        try:
+            return text_of(self._socket.recv(timeout_s))
+        except TimeoutError:
+            return None
+        except SOCKET_ERRORS as error:
+            return lost_of(error)

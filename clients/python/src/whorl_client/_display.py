@@ -1,0 +1,76 @@
+"""Answers, queries and plans as people read them: text in a console, HTML in a notebook."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ._models import Answer, QueryInfo
+
+ROWS_SHOWN_MAX = 50
+_COUNTERS = ("keeps", "live", "matched", "rows", "groups")
+
+
+def answer_html(answer: Answer) -> str:
+    """A table; of a long answer the first rows."""
+    caption = _caption(answer)
+    if answer.kind == "boolean":
+        return f"{caption}<p><b>{str(answer.boolean).lower()}</b></p>"
+    columns = ("subject", "predicate", "object") if answer.kind == "graph" else answer.variables
+    signed = [*(("+", row) for row in answer.inserted), *(("−", row) for row in answer.deleted)]
+    sign = [""] if answer.has_changes else []
+    head = "".join(f"<th>{escape(name)}</th>" for name in [*sign, *columns])
+    body = "".join(
+        "<tr>" + "".join(f"<td>{cell}</td>" for cell in [*([mark] if sign else []), *_cells(row, columns)]) + "</tr>"
+        for mark, row in signed[:ROWS_SHOWN_MAX]
+    )
+    more = len(signed) - ROWS_SHOWN_MAX
+    foot = f"<p>… and {more} more</p>" if more > 0 else ""
+    return f"{caption}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{foot}"
+
+
+def query_html(query: QueryInfo) -> str:
+    """Name, state and text."""
+    facts = f"{escape(query.dialect)} · {escape(query.status)} · last result {query.last_seq}"
+    return f"<p><b>{escape(query.name)}</b> {facts}</p><pre>{escape(query.text)}</pre>"
+
+
+def plan_html(document: dict[str, Any]) -> str:
+    """The tree as text in HTML."""
+    return f"<pre>{escape(plan_text(document))}</pre>"
+
+
+def plan_text(document: dict[str, Any]) -> str:
+    """An operator a line, inputs indented."""
+    lines = [_headline(document.get("query") or {})]
+    lines += [
+        f"window {w.get('name')} on {w.get('stream')} {w.get('text', '')}".rstrip() for w in document.get("windows", ())
+    ]
+    root = document.get("root")
+    if isinstance(root, dict):
+        _add_operator(lines, root, 0)
+    return "\n".join(line for line in lines if line)
+
+
+def _headline(query: dict[str, Any]) -> str:
+    variables = " ".join(query.get("variables", ()))
+    first = " ".join(str(word) for word in (query.get("dialect"), query.get("form"), variables) if word)
+    return " · ".join(str(word) for word in (first, query.get("r2s"), query.get("semantics")) if word)
+
+
+def _add_operator(lines: list[str], node: dict[str, Any], depth: int) -> None:
+    counters = [f"{name} {node[name]}" for name in _COUNTERS if name in node]
+    words = [f"{node.get('operator', '?')} {node.get('detail', '')}".rstrip(), str(node.get("mode", "")), *counters]
+    lines.append("  " * depth + " · ".join(word for word in words if word))
+    for child in node.get("inputs", ()):
+        _add_operator(lines, child, depth + 1)
+
+
+def _caption(answer: Answer) -> str:
+    return "" if not answer.meta else f"<p>seq {answer.meta['_seq']} · t {answer.meta['_t']}</p>"
+
+
+def _cells(row: Any, columns: tuple[str, ...]) -> list[str]:
+    values = [row.get(name, "") for name in columns] if isinstance(row, dict) else list(row[:3])
+    return [escape(str(value.get("value", "") if isinstance(value, dict) else value)) for value in values]

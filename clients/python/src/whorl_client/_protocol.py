@@ -1,0 +1,514 @@
+"""The protocol without I/O: requests are built here, answers decoded, and it is decided when to try again.
+
+A flow is a generator. It yields what it wants done (`Request`, `Sleep`) and is sent what came of it (`Response`,
+`Failed`, None); its return value is the answer. The shells `_client` and `_async_client` only do what a flow asks for,
+so both behave alike and everything here is tested without a socket.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
+from urllib.parse import quote, urlsplit, urlunsplit
+
+from ._exceptions import AnswerTimeoutError, ConnectionFailedError, ProblemError, ProtocolError, WhorlError, problem_of
+from ._models import Ack, Answer, Plan, QueryInfo, StreamInfo, Time, Validation, time_ms
+from ._payload import Body, Format, body_of, media_type
+
+T = TypeVar("T")
+
+_SPARQL_ACCEPT = "application/sparql-results+json, application/n-triples;q=0.9, application/n-quads;q=0.8"
+# Of a proxy that lost its server: the request may have been done.
+_LOST = frozenset({502, 504})
+
+
+# --- what flows ask for, and what they are told -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Wanted: an HTTP request."""
+
+    method: str
+    url: str
+    params: Mapping[str, str]
+    headers: Mapping[str, str]
+    content: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sleep:
+    """Wanted: time to pass."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """Told: the answer to a request. Names of headers are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+
+    @property
+    def retry_after_s(self) -> float | None:
+        """Seconds the server asks to wait for; dates are not used by this protocol."""
+        try:
+            return float(self.headers["retry-after"])
+        except (KeyError, ValueError):
+            return None
+
+    def json(self) -> dict[str, Any]:
+        """The body, which must be a JSON object."""
+        value = self.value()
+        if not isinstance(value, dict):
+            raise ProtocolError(f"the server answered {self.status} with JSON that is not an object")
+        return value
+
+    def value(self) -> Any:
+        """The body as JSON."""
+        try:
+            return json.loads(self.content) if self.content else {}
+        except ValueError as error:
+            raise ProtocolError(f"the server answered {self.status} with text that is not JSON") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Told: there is no answer. `sent` is whether the server may have seen the request."""
+
+    message: str
+    sent: bool
+    timed_out: bool = False
+
+
+Flow: TypeAlias = Generator[Request | Sleep, Response | Failed | None, T]
+
+
+# --- the other side ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Server:
+    """The server as this client knows it: where it is, the token for it, and how patient to be with it.
+
+    A server that has answered once is waited for up to `patience_s` when it goes away; any other only briefly.
+    """
+
+    url: str
+    token: str | None = None
+    patience_s: float = 60.0
+    first_patience_s: float = 2.0
+    was_met: bool = False
+    chance: random.Random = field(default_factory=random.Random)
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.url)
+        if parts.scheme not in {"http", "https"} or not parts.netloc:
+            raise ValueError(f"{self.url!r} is not the address of a server; write 'http://localhost:8080'")
+        # The ready URL that a server prints carries its token in the fragment.
+        fragment = parts.fragment.removeprefix("token=") if parts.fragment.startswith("token=") else None
+        self.token = self.token or fragment or os.environ.get("WHORL_TOKEN")
+        self.url = urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/"), "", ""))
+
+    def __repr__(self) -> str:
+        """Without the token: it must not reach a log."""
+        return f"Server({self.url!r})"
+
+    def headers(self) -> dict[str, str]:
+        """What every request carries."""
+        return {"authorization": f"Bearer {self.token}"} if self.token else {}
+
+    def address(self, path: str) -> str:
+        """A path of this server."""
+        return self.url + path
+
+    def socket_address(self) -> str:
+        """Where subscriptions go."""
+        return "ws" + self.url.removeprefix("http") + "/ws"
+
+    def backoff(self) -> Backoff:
+        """A new row of delays, as patient as the server deserves."""
+        patience_s = self.patience_s if self.was_met else min(self.first_patience_s, self.patience_s)
+        return Backoff(self.chance, patience_s)
+
+
+class Backoff:
+    """Delays that double, with chance in them so that many clients do not return at once; None when patience ends."""
+
+    FIRST_S = 0.1
+    MOST_S = 5.0
+
+    def __init__(self, chance: random.Random, patience_s: float) -> None:
+        self._chance = chance
+        self._left_s = patience_s
+        self._ceiling_s = self.FIRST_S
+
+    def next_s(self, at_least_s: float = 0.0) -> float | None:
+        """How long to wait now."""
+        delay_s = max(self._ceiling_s * self._chance.uniform(0.5, 1.0), at_least_s)
+        self._ceiling_s = min(self._ceiling_s * 2, self.MOST_S)
+        if delay_s > self._left_s:
+            return None
+        self._left_s -= delay_s
+        return delay_s
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[T]):
+    """One request of the protocol, and how its answer is read.
+
+    `is_repeatable`: doing it twice is doing it once, so a lost answer is no reason to give up.
+    """
+
+    method: str
+    path: str
+    decode: Callable[[Response], T]
+    params: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    content: bytes | None = None
+    is_repeatable: bool = True
+
+
+def perform(server: Server, call: Call[T]) -> Flow[T]:
+    """Do a call: again after a lost connection or a busy server where that is safe, until patience ends."""
+    backoff = server.backoff()
+    request = Request(
+        call.method, server.address(call.path), call.params, {**server.headers(), **call.headers}, call.content
+    )
+    while True:
+        reply = yield request
+        if isinstance(reply, Response):
+            server.was_met = True
+            if reply.status < 400:
+                return call.decode(reply)
+        error = _error_of(reply, server)
+        delay_s = backoff.next_s(_asked_s(error)) if _may_repeat(reply, call) else None
+        if delay_s is None:
+            raise error
+        yield Sleep(delay_s)
+
+
+def _error_of(reply: Response | Failed | None, server: Server) -> WhorlError:
+    match reply:
+        case Response():
+            return problem_of(_problem_document(reply), reply.status, reply.retry_after_s)
+        case Failed(message, sent=sent, timed_out=True):
+            return AnswerTimeoutError(
+                f"{server.url} did not {'answer' if sent else 'accept a connection'} in time: {message}"
+            )
+        case Failed(message):
+            return ConnectionFailedError(f"no connection to {server.url}: {message}")
+    raise ProtocolError("a request was answered with nothing")
+
+
+def _problem_document(response: Response) -> dict[str, Any]:
+    try:
+        return response.json()
+    except ProtocolError:  # a proxy that knows nothing of problem documents
+        return {"detail": response.content[:200].decode(errors="replace")}
+
+
+def _may_repeat(reply: Response | Failed | None, call: Call[Any]) -> bool:
+    if isinstance(reply, Response):
+        # Busy: surely not taken. A 429 that names no time is a quota, which waiting does not lift.
+        is_busy = reply.status == 503 or (reply.status == 429 and reply.retry_after_s is not None)
+        return is_busy or (call.is_repeatable and reply.status in _LOST)
+    return isinstance(reply, Failed) and (call.is_repeatable or not reply.sent)
+
+
+def _asked_s(error: WhorlError) -> float:
+    return (error.retry_after_s or 0.0) if isinstance(error, ProblemError) else 0.0
+
+
+# --- streams ----------------------------------------------------------------------------------------------------------
+
+
+def create_stream(
+    iri: str,
+    timestamp_predicate: str | None,
+    lateness: int | str | None,
+    idle_timeout: int | str | None,
+    retention: int | str | None,
+    time: Literal["event", "arrival"] | None,
+) -> Call[StreamInfo]:
+    """`PUT /streams/{iri}`."""
+    options = {
+        "timestampPredicate": timestamp_predicate,
+        "lateness": lateness,
+        "idleTimeout": idle_timeout,
+        "retention": retention,
+        "time": time,
+    }
+    return Call("PUT", _stream_path(iri), lambda response: _stream_info(response.json(), iri), **_json_body(options))
+
+
+def list_streams() -> Call[list[StreamInfo]]:
+    """`GET /streams`."""
+    return Call("GET", "/streams", lambda response: [_stream_info(item, "") for item in _items(response, "streams")])
+
+
+def get_stream(iri: str) -> Call[StreamInfo]:
+    """`GET /streams/{iri}`."""
+    return Call("GET", _stream_path(iri), lambda response: _stream_info(response.json(), iri))
+
+
+def delete_stream(iri: str, *, cascade: bool) -> Call[None]:
+    """`DELETE /streams/{iri}`."""
+    return Call("DELETE", _stream_path(iri), _nothing, params={"cascade": "true"} if cascade else {})
+
+
+def advance_stream(iri: str, t: Time) -> Call[int | None]:
+    """`POST /streams/{iri}/watermark`. Not repeated blindly: a second one could be behind what others have said."""
+    return Call(
+        "POST", _stream_path(iri) + "/watermark", _watermark, **_json_body({"t": time_ms(t)}), is_repeatable=False
+    )
+
+
+def close_stream(iri: str) -> Call[int | None]:
+    """`POST /streams/{iri}/close`."""
+    return Call("POST", _stream_path(iri) + "/close", _watermark)
+
+
+def map_stream(iri: str, construct: str, time_column: str) -> Call[None]:
+    """`PUT /streams/{iri}/mapping`."""
+    headers = {"content-type": "application/sparql-query"}
+    params = {} if time_column == "t" else {"timeColumn": time_column}
+    return Call("PUT", _stream_path(iri) + "/mapping", _nothing, params, headers, construct.encode())
+
+
+def send(iri: str, body: Body, t: Time | None, *, atomic: bool, producer: str | None = None) -> Call[Ack]:
+    """`POST /streams/{iri}`: with a producer's place it may be repeated, without only when it was surely not taken."""
+    params = ({} if t is None else {"t": str(time_ms(t))}) | ({} if atomic else {"atomic": "false"})
+    headers = {"content-type": body.media_type} | ({} if producer is None else {"rsp-producer": producer})
+    return Call("POST", _stream_path(iri), _ack, params, headers, body.content, is_repeatable=producer is not None)
+
+
+# --- queries ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class QueryOptions:
+    """How a query is read and evaluated, where its text does not say; None leaves it to the server."""
+
+    dialect: Literal["rspql", "csparql", "cqels"] | None = None
+    report: str | list[str] | None = None
+    tick: Literal["time", "tuple"] | None = None
+    t0: Time | None = None
+    bounds: Literal["[)", "(]"] | None = None
+    partial: bool | None = None
+    semantics: Literal["set", "bag"] | None = None
+    r2s: Literal["RSTREAM", "ISTREAM", "DSTREAM", "CHANGES"] | None = None
+    base_iri: str | None = None
+    default_graph: str | None = None
+    allow_cartesian: bool | None = None
+    keep_answer: bool | None = None
+    keep_windows: bool | None = None
+
+    def document(self, text: str) -> dict[str, Any]:
+        """As the server reads it."""
+        return {
+            "query": text,
+            "dialect": self.dialect,
+            "report": self.report,
+            "tick": self.tick,
+            "t0": None if self.t0 is None else time_ms(self.t0),
+            "bounds": self.bounds,
+            "partial": self.partial,
+            "semantics": self.semantics,
+            "r2s": self.r2s,
+            "baseIri": self.base_iri,
+            "defaultGraph": self.default_graph,
+            "allowCartesian": self.allow_cartesian,
+            "keepAnswer": self.keep_answer,
+            "keepWindows": self.keep_windows,
+        }
+
+
+def register_query(text: str, name: str | None, options: QueryOptions) -> Call[str]:
+    """`PUT /queries/{name}`, or `POST /queries` where the server gives the name. The answer is the name."""
+    body = _json_body(options.document(text))
+    if name is None:
+        return Call("POST", "/queries", _given_name, **body, is_repeatable=False)
+    return Call("PUT", _query_path(name), lambda _: name, **body)
+
+
+def validate_query(text: str, options: QueryOptions) -> Call[Validation]:
+    """`POST /queries/validate`."""
+    return Call("POST", "/queries/validate", _validation, **_json_body(options.document(text)))
+
+
+def list_queries() -> Call[list[QueryInfo]]:
+    """`GET /queries`."""
+    return Call("GET", "/queries", lambda response: [_query_info(item) for item in _items(response, "queries")])
+
+
+def get_query(name: str) -> Call[QueryInfo]:
+    """`GET /queries/{name}`."""
+    return Call("GET", _query_path(name), lambda response: _query_info(response.json()))
+
+
+def explain_query(name: str) -> Call[Plan]:
+    """`GET /queries/{name}/plan`."""
+    return Call("GET", _query_path(name) + "/plan", lambda response: Plan(response.json()))
+
+
+def act_on_query(name: str, action: Literal["pause", "restart"]) -> Call[None]:
+    """`POST /queries/{name}`. A second restart would throw away what the first one has gathered."""
+    return Call("POST", _query_path(name), _nothing, **_json_body({"action": action}), is_repeatable=action == "pause")
+
+
+def delete_query(name: str) -> Call[None]:
+    """`DELETE /queries/{name}`."""
+    return Call("DELETE", _query_path(name), _nothing)
+
+
+def read_answer(name: str, *, raw: bool) -> Call[Answer]:
+    """`GET /queries/{name}/results`: the current answer."""
+    return Call(
+        "GET",
+        _query_path(name) + "/results",
+        lambda response: _answer(response, raw=raw),
+        headers={"accept": _SPARQL_ACCEPT},
+    )
+
+
+# --- static data, SPARQL, the server itself ---------------------------------------------------------------------------
+
+
+def ask_sparql(text: str, *, raw: bool) -> Call[Answer]:
+    """`POST /sparql` with a query."""
+    headers = {"content-type": "application/sparql-query", "accept": _SPARQL_ACCEPT}
+    return Call("POST", "/sparql", lambda response: _answer(response, raw=raw), headers=headers, content=text.encode())
+
+
+def update_sparql(text: str) -> Call[None]:
+    """`POST /sparql` with an update."""
+    headers = {"content-type": "application/sparql-update"}
+    return Call("POST", "/sparql", _nothing, headers=headers, content=text.encode(), is_repeatable=False)
+
+
+def get_graph(graph: str | None, format: Format) -> Call[str]:
+    """`GET /graphs`."""
+    return Call("GET", "/graphs", _text, _graph_params(graph), {"accept": media_type(format)})
+
+
+def write_graph(method: Literal["PUT", "POST"], graph: str | None, data: object, format: Format | None) -> Call[None]:
+    """`PUT /graphs` replaces, `POST /graphs` adds. Adding twice could add blank nodes twice."""
+    body = body_of(data, format)
+    headers = {"content-type": body.media_type}
+    return Call(method, "/graphs", _nothing, _graph_params(graph), headers, body.content, is_repeatable=method == "PUT")
+
+
+def delete_graph(graph: str | None) -> Call[None]:
+    """`DELETE /graphs`."""
+    return Call("DELETE", "/graphs", _nothing, _graph_params(graph))
+
+
+def read_status() -> Call[dict[str, Any]]:
+    """`GET /`: the service document."""
+    return Call("GET", "/", lambda response: response.json(), headers={"accept": "application/json"})
+
+
+# --- decoding ---------------------------------------------------------------------------------------------------------
+
+
+def _stream_path(iri: str) -> str:
+    return "/streams/" + quote(iri, safe="")
+
+
+def _query_path(name: str) -> str:
+    return "/queries/" + quote(name, safe="")
+
+
+def _graph_params(graph: str | None) -> dict[str, str]:
+    return {"default": ""} if graph is None else {"graph": graph}
+
+
+def _json_body(members: dict[str, Any]) -> dict[str, Any]:
+    """Content and its header, for `Call`; members that are None are left out."""
+    content = json.dumps({name: value for name, value in members.items() if value is not None})
+    return {"content": content.encode(), "headers": {"content-type": "application/json"}}
+
+
+def _nothing(_: Response) -> None:
+    return None
+
+
+def _text(response: Response) -> str:
+    return response.content.decode()
+
+
+def _items(response: Response, name: str) -> list[dict[str, Any]]:
+    value = response.value()
+    found = value.get(name, []) if isinstance(value, dict) else value
+    if not isinstance(found, list):
+        raise ProtocolError(f"the server answered with no list of {name}")
+    return found
+
+
+def _stream_info(document: dict[str, Any], iri: str) -> StreamInfo:
+    return StreamInfo(
+        iri=document.get("streamIRI") or iri,
+        status=document.get("status", ""),
+        watermark=document.get("watermark"),
+        document=document,
+    )
+
+
+def _query_info(document: dict[str, Any]) -> QueryInfo:
+    return QueryInfo(
+        name=str(document["id"]),
+        text=document.get("body", ""),
+        dialect=document.get("dialect") or "",
+        status=document.get("status", ""),
+        watermark=document.get("watermark"),
+        last_seq=document.get("lastSeq") or 0,
+        document=document,
+    )
+
+
+def _validation(response: Response) -> Validation:
+    document = response.json()
+    plan = document.get("plan")
+    return Validation(
+        dialect=document.get("dialect", ""),
+        variables=tuple(str(name).lstrip("?") for name in document.get("variables", ())),
+        warnings=tuple(str(warning) for warning in document.get("warnings", ())),
+        plan=Plan(plan if isinstance(plan, dict) else {}),
+        document=document,
+    )
+
+
+def _given_name(response: Response) -> str:
+    return str(response.json()["id"])
+
+
+def _watermark(response: Response) -> int | None:
+    watermark: int | None = response.json().get("watermark")
+    return watermark
+
+
+def _ack(response: Response) -> Ack:
+    document = response.json()
+    return Ack(
+        accepted=document.get("accepted", 0),
+        late=document.get("late", 0),
+        duplicates=document.get("duplicates", 0),
+        ahead=document.get("ahead", 0),
+        offset=document.get("offset"),
+        watermark=document.get("watermark"),
+        refused=tuple(document.get("refused", ())),
+    )
+
+
+def _answer(response: Response, *, raw: bool) -> Answer:
+    kind = response.headers.get("content-type", "").partition(";")[0].strip()
+    if kind in {"application/n-triples", "application/n-quads", "text/plain"}:
+        return Answer(response.content.decode(), raw=raw)
+    return Answer(response.json(), raw=raw)

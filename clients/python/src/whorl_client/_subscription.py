@@ -1,0 +1,451 @@
+"""A subscription without I/O: it follows one query across connections, and hands out each result once.
+
+`Subscription.run` is a flow (see `_protocol`): it yields `Connect`, `SendText`, `Receive`, `Close` and `Sleep` for the
+shell to do, and `Ready` and `Deliver` for the shell to hand on. What stays true:
+
+- The position is the token of the last result handed out, or the place where the server said the first one will be. A
+  new connection resumes after it, so nothing between is missed.
+- A result whose (incarnation, seq) is not beyond the last one handed out is dropped, so nothing comes twice.
+- A jump in seq that the server did not announce is a gap as well: results are never missing in silence.
+- One credit is given back for each result taken, so that at most `credit` results are on their way.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from ._exceptions import (
+    TYPE_BASE,
+    AnswerTimeoutError,
+    ConnectionFailedError,
+    ExpiredError,
+    GapError,
+    OverloadedError,
+    ProtocolError,
+    WhorlError,
+    problem_of,
+)
+from ._models import Gap, Progress, Result, Time, time_ms
+from ._protocol import Backoff, Server, Sleep
+
+SUBPROTOCOL = "rsp.v1.json"
+CREDIT = 256
+# Until the server has said how often it gives a sign of life.
+_HEARTBEAT_S = 20.0
+_NORMAL_CLOSURE = 1000
+
+OnGap: TypeAlias = Literal["raise", "yield"] | Callable[[Gap], None]
+
+# Close codes after which a new connection would end the same way. All others are worth another try.
+_FATAL_CLOSES: dict[int, tuple[str, int, str]] = {
+    1002: ("", 0, "the server found a fault in the protocol"),
+    1003: ("", 0, "the server does not take this kind of message"),
+    1007: ("", 0, "the server could not read a message"),
+    1009: ("", 0, "a message was too big"),
+    4400: ("bad-message", 400, "the server does not know a message of this client"),
+    4401: ("unauthenticated", 401, "the token is missing or wrong; pass token= or set WHORL_TOKEN"),
+    4403: ("forbidden", 403, "the token does not allow to subscribe"),
+    4406: ("", 0, f"the server does not speak {SUBPROTOCOL}"),
+    4409: ("", 0, "a subscription of this name is open on the same socket"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Connect:
+    """Wanted: a WebSocket. Told: None when it is open, else `Lost`."""
+
+    url: str
+    headers: dict[str, str]
+    subprotocol: str
+
+
+@dataclass(frozen=True, slots=True)
+class SendText:
+    """Wanted: a text frame sent. A connection that is gone shows at the next `Receive`."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Receive:
+    """Wanted: the next text frame. Told: the text, None after that many seconds without one, or `Lost`."""
+
+    timeout_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """Wanted: the socket closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The server has confirmed the subscription: no result from here on is missed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deliver:
+    """To be handed to the program."""
+
+    item: Result | Gap
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Told: there is no connection. `status` and `body` are of a handshake that was refused."""
+
+    reason: str
+    code: int | None = None
+    status: int | None = None
+    body: bytes = b""
+    retry_after_s: float | None = None
+
+
+Effect: TypeAlias = Connect | SendText | Receive | Close | Ready | Deliver | Sleep
+SubscriptionFlow: TypeAlias = Generator[Effect, str | Lost | None, None]
+_Steps: TypeAlias = Generator[Effect, str | Lost | None, Lost | None]
+
+
+@dataclass(frozen=True, slots=True)
+class SubscribeOptions:
+    """What a program asks for."""
+
+    query: str
+    from_: str = "latest"
+    snapshot: bool = False
+    limit: int | None = None
+    until: Time | None = None
+    timeout_s: float | None = None
+    on_gap: OnGap = "raise"
+    on_progress: Callable[[Progress], None] | None = None
+    raw: bool = False
+    credit: int = CREDIT
+    overflow: Literal["disconnect", "drop-oldest", "latest"] | None = None
+
+    def __post_init__(self) -> None:
+        if self.limit is not None and self.limit < 1:
+            raise ValueError("limit counts results: it is at least 1")
+        if self.credit < 1:
+            raise ValueError("credit counts results on their way: it is at least 1")
+        if not callable(self.on_gap) and self.on_gap not in {"raise", "yield"}:
+            raise ValueError(f"on_gap is 'raise', 'yield' or a function, not {self.on_gap!r}")
+
+
+@dataclass(slots=True)
+class Subscription:
+    """The state of one subscription. `token` is where it stands: give it as `from_` to go on later."""
+
+    server: Server
+    options: SubscribeOptions
+    clock: Callable[[], float] = time.monotonic
+    token: str | None = None
+    variables: tuple[str, ...] = ()
+    watermark: int | None = None
+    reason: str | None = None
+    _last: tuple[str, int] | None = None
+    _expected: tuple[str, int] | None = None
+    _start: tuple[str, int] | None = None
+    _is_over: bool = False
+    _was_ready: bool = False
+    _is_subscribed: bool = False
+    _from: str | None = None
+    _id: int = 0
+    _handed_out: int = 0
+    _owed: int = 0
+    _heartbeat_s: float = _HEARTBEAT_S
+    _backoff: Backoff = field(init=False)
+    _deadline: float | None = None
+    _until_ms: int | None = None
+
+    def __post_init__(self) -> None:
+        self._backoff = self.server.backoff()
+        if self.options.from_ in {"latest", "earliest"}:
+            self._from = self.options.from_
+        else:
+            self.token = self.options.from_
+        self._until_ms = None if self.options.until is None else time_ms(self.options.until)
+
+    def run(self) -> SubscriptionFlow:
+        """Follow the query until it completes, the program has enough, or patience ends."""
+        self._expect_result()
+        while True:
+            lost = yield from self._connection()
+            if lost is None:
+                return
+            delay_s = self._backoff.next_s(lost.retry_after_s or 0.0)
+            if delay_s is None:
+                raise _error_of(lost, self.server)
+            yield Sleep(delay_s)
+
+    # --- one connection ---------------------------------------------------------------------------------------------
+
+    def _connection(self) -> _Steps:
+        """Live through one connection; None when the subscription is over, else how the connection was lost."""
+        lost = yield Connect(self.server.socket_address(), self.server.headers(), SUBPROTOCOL)
+        if not isinstance(lost, Lost):
+            if not self.server.was_met:
+                self.server.was_met = True
+                self._backoff = self.server.backoff()
+            yield SendText(
+                _message("connection_init", payload={"token": self.server.token} if self.server.token else {})
+            )
+            lost = yield from self._listen()
+        if lost is None:
+            yield Close()
+        elif not _is_passing(lost):
+            raise _error_of(lost, self.server)
+        return lost
+
+    def _listen(self) -> _Steps:
+        was_pinged = self._is_subscribed = False
+        while not self._is_over:
+            reply = yield Receive(self._wait_s())
+            if isinstance(reply, Lost):
+                return reply
+            if reply is not None:
+                was_pinged = False
+                lost = yield from self._take(reply)
+                if lost is not None:
+                    yield Close()
+                    return lost
+            elif self._is_late():
+                yield Close()
+                raise AnswerTimeoutError(f"no result of '{self.options.query}' within {self.options.timeout_s} s")
+            elif was_pinged or not self._is_subscribed:
+                yield Close()
+                return Lost("no sign of life")
+            elif self.options.timeout_s is None or self._wait_s() >= self._heartbeat_s:
+                was_pinged = True
+                yield SendText(_message("ping"))
+        return None
+
+    def _wait_s(self) -> float:
+        if self._deadline is None:
+            return self._heartbeat_s
+        return min(self._heartbeat_s, max(0.0, self._deadline - self.clock()))
+
+    def _is_late(self) -> bool:
+        return self._deadline is not None and self.clock() >= self._deadline
+
+    def _expect_result(self) -> None:
+        if self.options.timeout_s is not None:
+            self._deadline = self.clock() + self.options.timeout_s
+
+    # --- messages ---------------------------------------------------------------------------------------------------
+
+    def _take(self, text: str) -> _Steps:
+        """Handle one message; a `Lost` says that this connection is of no more use."""
+        message = _parsed(text)
+        payload: dict[str, Any] = message.get("payload") or {}
+        match message["type"]:
+            case "connection_ack":
+                self._heartbeat_s = float(payload.get("heartbeat") or _HEARTBEAT_S * 1000) / 1000
+                yield SendText(self._subscribe_message())
+            case "ping":
+                self._is_alive()
+                yield SendText(_message("pong"))
+            case "pong":
+                self._is_alive()
+            case kind if message.get("id") == str(self._id):
+                return (yield from self._take_own(kind, payload))
+        return None
+
+    def _take_own(self, kind: str, payload: dict[str, Any]) -> _Steps:
+        match kind:
+            case "subscribed":
+                yield from self._begin(payload)
+            case "next":
+                yield from self._hand_out(payload)
+            case "progress":
+                self._progress(payload)
+            case "gap":
+                yield from self._told_gap(payload)
+            case "complete":
+                self.reason = payload.get("reason")
+                self._is_over = True
+            case "error":
+                return (yield from self._refused(payload))
+        return None
+
+    def _subscribe_message(self) -> str:
+        self._id += 1
+        self._owed = 0
+        place = {"after": self.token} if self.token is not None else {"from": self._from}
+        asks = {
+            "query": self.options.query,
+            **place,
+            # A snapshot is for the beginning; a resumed subscription has seen it.
+            "snapshot": True if self.options.snapshot and self._last is None else None,
+            "progress": True if self._until_ms is not None or self.options.on_progress is not None else None,
+            "credit": self.options.credit,
+            "overflow": self.options.overflow,
+        }
+        payload = {name: value for name, value in asks.items() if value is not None}
+        return _message("subscribe", str(self._id), payload)
+
+    def _begin(self, payload: dict[str, Any]) -> SubscriptionFlow:
+        incarnation, start_seq = str(payload["incarnation"]), int(payload["startSeq"])
+        self.variables = tuple(str(name).lstrip("?") for name in payload.get("vars") or ())
+        self._start = (incarnation, start_seq)
+        self._is_subscribed = True
+        if not self.options.snapshot:
+            # Lost before the first result, the subscription resumes here and not at what is the latest then.
+            self.token = self.token or f"{incarnation}:{start_seq - 1}"
+            self._expected = self._expected or self._start
+        if not self._was_ready:
+            self._was_ready = True
+            yield Ready()
+
+    def _is_alive(self) -> None:
+        """The connection does its work, so the next loss is a new one: delays begin anew."""
+        self._backoff = self.server.backoff()
+
+    def _hand_out(self, envelope: dict[str, Any]) -> SubscriptionFlow:
+        self._is_alive()
+        if envelope["t"] is None:
+            # The snapshot of a query that was never evaluated: there is no answer yet, only a place.
+            self.token = envelope["token"]
+            return
+        result = Result(envelope, raw=self.options.raw)
+        self._owed += 1
+        if not self._is_duplicate(result):
+            yield from self._missing_before(result)
+            if self._until_ms is not None and result.t > self._until_ms:
+                self._is_over = True
+                return
+            self._move_to(result)
+            yield from self._deliver(result)
+        if self._owed * 2 >= self.options.credit and not self._is_over:
+            credit, self._owed = self._owed, 0
+            yield SendText(_message("credit", str(self._id), {"n": credit}))
+
+    def _deliver(self, result: Result) -> SubscriptionFlow:
+        self._handed_out += 1
+        if self._handed_out == self.options.limit:
+            # The socket goes before the last result is seen: a program that stops there leaves nothing open.
+            self._is_over = True
+            yield Close()
+        yield Deliver(result)
+        self._expect_result()
+
+    def _is_duplicate(self, result: Result) -> bool:
+        return self._last is not None and self._last[0] == result.incarnation and result.seq <= self._last[1]
+
+    def _missing_before(self, result: Result) -> SubscriptionFlow:
+        """Say a jump in seq that the server did not announce."""
+        if self._expected is None or result.is_snapshot:
+            return
+        incarnation, seq = self._expected
+        if incarnation != result.incarnation:
+            # The query was started anew; its results count from 1.
+            incarnation, seq = result.incarnation, 1
+        if result.seq > seq:
+            yield from self._gap(Gap(seq, result.seq - 1, "not announced", f"{incarnation}:{result.seq - 1}"))
+
+    def _move_to(self, result: Result) -> None:
+        self.token = result.token
+        self._last = (result.incarnation, result.seq)
+        self._expected = (result.incarnation, result.seq + 1)
+
+    def _progress(self, payload: dict[str, Any]) -> None:
+        self._is_alive()
+        progress = Progress(payload.get("watermark"), int(payload.get("seq") or 0))
+        self.watermark = progress.watermark
+        if self.options.on_progress is not None:
+            self.options.on_progress(progress)
+        # A result at `until` itself is computed when the watermark has passed it.
+        if self._until_ms is not None and progress.watermark is not None and progress.watermark > self._until_ms:
+            self._is_over = True
+
+    # --- gaps and errors --------------------------------------------------------------------------------------------
+
+    def _told_gap(self, payload: dict[str, Any]) -> SubscriptionFlow:
+        from_seq, to_seq = payload.get("fromSeq"), payload.get("toSeq")
+        incarnation = payload.get("incarnation") or (self._expected or self._start or ("", 0))[0]
+        token = f"{incarnation}:{self._first_seq(incarnation) - 1 if to_seq is None else to_seq}"
+        # After a restart nobody knows which result is the first; after any other gap it is the next one.
+        self._expected = None if to_seq is None else (incarnation, to_seq + 1)
+        yield from self._gap(Gap(from_seq, to_seq, str(payload.get("reason") or "not said"), token))
+
+    def _first_seq(self, incarnation: str) -> int:
+        """Where results of an incarnation begin for this connection."""
+        return self._start[1] if self._start is not None and self._start[0] == incarnation else 1
+
+    def _gap(self, gap: Gap) -> SubscriptionFlow:
+        """Say a gap; the position moves behind it first, so that a new connection does not say it again."""
+        self.token = gap.token or self.token
+        if callable(self.options.on_gap):
+            self.options.on_gap(gap)
+        elif self.options.on_gap == "yield":
+            yield Deliver(gap)
+        else:
+            yield Close()
+            raise GapError(gap.from_seq, gap.to_seq, gap.reason, gap.token)
+
+    def _refused(self, payload: dict[str, Any]) -> _Steps:
+        """An error ends this attempt; an expired place is a gap, a busy server is worth another try."""
+        error = problem_of(_problem_document(payload))
+        if isinstance(error, ExpiredError):
+            self.token, self._from = None, "earliest"
+            first = None if self._expected is None else self._expected[1]
+            self._expected = None
+            yield from self._gap(Gap(first, None, error.message, None))
+            yield SendText(self._subscribe_message())
+            return None
+        if isinstance(error, OverloadedError):
+            return Lost(error.message, retry_after_s=error.document.get("retryAfter"))
+        yield Close()
+        raise error
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    try:
+        message = json.loads(text)
+    except ValueError as error:
+        raise ProtocolError(f"the server sent a message that is not JSON: {text[:80]!r}") from error
+    if not isinstance(message, dict) or not isinstance(message.get("type"), str):
+        raise ProtocolError(f"the server sent a message without a type: {text[:80]!r}")
+    return message
+
+
+def _message(kind: str, number: str | None = None, payload: dict[str, Any] | None = None) -> str:
+    message: dict[str, Any] = {"type": kind}
+    if number is not None:
+        message["id"] = number
+    if payload is not None:
+        message["payload"] = payload
+    return json.dumps(message)
+
+
+def _problem_document(payload: dict[str, Any]) -> dict[str, Any]:
+    inner = payload.get("problem")
+    return inner if isinstance(inner, dict) else payload
+
+
+def _is_passing(lost: Lost) -> bool:
+    """Whether a new connection may go better."""
+    if lost.status is not None:
+        return lost.status in {429, 502, 503, 504}
+    return lost.code not in _FATAL_CLOSES
+
+
+def _error_of(lost: Lost, server: Server) -> WhorlError:
+    if lost.status is not None:
+        return problem_of(_json_or_text(lost.body), lost.status, lost.retry_after_s)
+    if lost.code in _FATAL_CLOSES:
+        slug, status, meaning = _FATAL_CLOSES[lost.code]
+        said = f"{meaning} (closed with {lost.code}{f': {lost.reason}' if lost.reason else ''})"
+        return problem_of({"type": TYPE_BASE + slug, "detail": said}, status) if status > 400 else ProtocolError(said)
+    return ConnectionFailedError(f"no connection to {server.url}: {lost.reason}")
+
+
+def _json_or_text(body: bytes) -> dict[str, Any]:
+    try:
+        document = json.loads(body)
+    except ValueError:
+        document = None
+    return document if isinstance(document, dict) else {"detail": body[:200].decode(errors="replace")}

@@ -1,0 +1,166 @@
+"""Answers as tables and as terms of other libraries. Those are imported when they are asked for, never before."""
+
+from __future__ import annotations
+
+import importlib
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, cast
+
+from ._terms import term_of
+
+if TYPE_CHECKING:
+    import polars as pl
+    import pyarrow as pa
+
+    from ._models import Answer
+
+XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
+# An Arrow decimal holds 38 digits; a column with longer ones is text.
+_DIGITS_MAX = 38
+
+
+def arrow_of(answer: Answer, *, meta: bool) -> pa.Table:
+    """A column per variable, typed after its values."""
+    arrow = _library("pyarrow", "arrow")
+    signed = [*((1, row) for row in _rows(answer)), *((-1, row) for row in _rows(answer, gone=True))]
+    columns: dict[str, Any] = {}
+    if meta:
+        columns |= {name: arrow.array([value] * len(signed), arrow.int64()) for name, value in answer.meta.items()}
+    if meta or answer.has_changes:
+        columns["_sign"] = arrow.array([sign for sign, _ in signed], arrow.int8())
+    for name in _names(answer):
+        columns[name] = _column(arrow, [row.get(name) for _, row in signed])
+    return arrow.table(columns)
+
+
+def polars_of(table: pa.Table) -> pl.DataFrame:
+    """The same table in polars."""
+    return cast("pl.DataFrame", _library("polars", "polars").from_arrow(table))
+
+
+def rdflib_of(answer: Answer) -> Any:
+    """A graph, or rows of terms."""
+    rdflib = _library("rdflib", "rdflib")
+    if answer.kind == "bindings":
+        rows = answer.bindings() + answer.bindings(gone=True)
+        return [{name: _rdflib_term(rdflib, member) for name, member in row.items()} for row in rows]
+    named = any(len(statement) == 4 for statement in answer.inserted)
+    graph = rdflib.Dataset() if named else rdflib.Graph()
+    return graph.parse(data=answer.text, format="nquads" if named else "nt")
+
+
+def pyoxigraph_of(answer: Answer) -> Any:
+    """Quads, or rows of terms."""
+    oxigraph = _library("pyoxigraph", "pyoxigraph")
+    if answer.kind == "bindings":
+        rows = answer.bindings() + answer.bindings(gone=True)
+        return [{name: _oxigraph_term(oxigraph, member) for name, member in row.items()} for row in rows]
+    return list(oxigraph.parse(answer.text, oxigraph.RdfFormat.N_QUADS))
+
+
+def ipc_bytes(data: Any) -> bytes:
+    """An Arrow IPC stream of a table, a data frame, a reader or a batch."""
+    arrow = _library("pyarrow", "arrow")
+    table = arrow.table(data)
+    sink = arrow.BufferOutputStream()
+    with arrow.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def _library(name: str, extra: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ImportError(f"{name} is not installed; pip install 'whorl-client[{extra}]'") from error
+
+
+def _rows(answer: Answer, *, gone: bool = False) -> list[dict[str, Any]]:
+    if answer.kind == "graph":
+        statements = answer.deleted if gone else answer.inserted
+        return [
+            dict(zip(("subject", "predicate", "object", "graph"), statement, strict=False)) for statement in statements
+        ]
+    return [{name: term_of(member) for name, member in row.items()} for row in answer.bindings(gone=gone)]
+
+
+def _names(answer: Answer) -> tuple[str, ...]:
+    if answer.kind == "bindings":
+        return answer.variables
+    if answer.kind == "graph":
+        return ("subject", "predicate", "object")
+    raise TypeError("the answer of an ASK is no table; read boolean")
+
+
+def _column(arrow: Any, values: list[Any]) -> Any:
+    """A column of the one type that all values have; else text."""
+    kinds = {_kind(value) for value in values if value is not None}
+    if kinds <= {"integer"} and kinds and all(-(2**63) <= v < 2**63 for v in values if v is not None):
+        return arrow.array(values, arrow.int64())
+    if kinds == {"decimal"} and _decimal_fits(values):
+        return arrow.array(values)
+    if kinds and kinds <= {"integer", "decimal", "double"}:
+        return arrow.array([None if value is None else float(value) for value in values], arrow.float64())
+    if kinds == {"boolean"}:
+        return arrow.array(values, arrow.bool_())
+    if kinds == {"instant"}:
+        return arrow.array([None if v is None else v.astimezone(UTC) for v in values], arrow.timestamp("us", tz="UTC"))
+    if kinds in ({"local"}, {"date"}):
+        return arrow.array(values)
+    return arrow.array([None if value is None else _text(value) for value in values], arrow.string())
+
+
+def _kind(value: object) -> str:
+    match value:
+        case bool():
+            return "boolean"
+        case int():
+            return "integer"
+        case Decimal():
+            return "decimal"
+        case float():
+            return "double"
+        case datetime():
+            return "local" if value.tzinfo is None else "instant"
+        case date():
+            return "date"
+    return "text"
+
+
+def _decimal_fits(values: list[Any]) -> bool:
+    parts = [value.as_tuple() for value in values if value is not None]
+    scale = max(max(0, -part.exponent) for part in parts)
+    whole = max(len(part.digits) + part.exponent for part in parts)
+    return bool(scale + max(whole, 1) <= _DIGITS_MAX)
+
+
+def _text(value: object) -> str:
+    return value.isoformat() if isinstance(value, date) else str(value)
+
+
+def _rdflib_term(rdflib: Any, member: dict[str, Any]) -> Any:
+    match member["type"]:
+        case "uri":
+            return rdflib.URIRef(member["value"])
+        case "bnode":
+            return rdflib.BNode(member["value"])
+        case "literal" | "typed-literal":
+            return rdflib.Literal(member["value"], datatype=member.get("datatype"), lang=member.get("xml:lang"))
+    raise TypeError("rdflib has no triple terms; read rows or to_pyoxigraph()")
+
+
+def _oxigraph_term(oxigraph: Any, member: dict[str, Any]) -> Any:
+    value = member["value"]
+    match member["type"]:
+        case "uri":
+            return oxigraph.NamedNode(value)
+        case "bnode":
+            return oxigraph.BlankNode(value)
+        case "triple":
+            return oxigraph.Triple(
+                *(_oxigraph_term(oxigraph, value[part]) for part in ("subject", "predicate", "object"))
+            )
+    if "xml:lang" in member:
+        return oxigraph.Literal(value, language=member["xml:lang"])
+    return oxigraph.Literal(value, datatype=oxigraph.NamedNode(member.get("datatype", XSD_STRING)))

@@ -1,0 +1,260 @@
+//! Budgets: how much one query may cost, counted in work and never in time, so that a replay stops at the same place.
+//!
+//! Limits are chosen for the engine and hold for each query by itself. At registration they refuse; while a query runs,
+//! its [`Budget`] is filled anew for every evaluation, and a breach stops the query wherever it is: it unwinds, as a
+//! panic would, to the border that keeps failures from spreading (`RunningQuery::guarded`). Operators have no way to
+//! return an error, because an expression that fails is a value; unwinding leaves nested loops at once and costs
+//! nothing while nothing is wrong. What was under work is dropped with the query's state. Cost per unit: a subtraction.
+
+use crate::time::Span;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+/// Longest string an expression may make when no limit says otherwise; beyond it the expression has no value.
+const LITERAL_BYTES: usize = 1 << 20;
+/// Longest GROUP_CONCAT when no limit says otherwise; beyond it the aggregate has no value.
+const CONCAT_BYTES: usize = 8 << 20;
+/// So many bytes of text can be read for one unit of work.
+const BYTES_READ: u64 = 64;
+/// So many bytes of text can be made, and kept, for one unit of work: as many as a term in a row takes.
+const BYTES_MADE: u64 = 8;
+
+/// What one query may cost; `None` is no limit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Limits {
+    /// Units of work in one evaluation: mappings visited, terms of rows handed on, expressions evaluated, quads read
+    /// and terms copied by re-evaluation, 64 bytes of text read, 8 bytes of text made.
+    pub work: Option<u64>,
+    /// Rows in one report.
+    pub result_rows: Option<usize>,
+    /// Mappings, rows and groups a query keeps, its share of leaves included. Measured whenever an eighth of the limit
+    /// may have come.
+    pub state_rows: Option<usize>,
+    /// Bytes of a string that an expression makes.
+    pub literal_bytes: Option<usize>,
+    /// Bytes of a GROUP_CONCAT.
+    pub concat_bytes: Option<usize>,
+    /// Windows of a query.
+    pub windows: Option<usize>,
+    /// From the oldest to the newest event that a window by time can show.
+    pub window_width: Option<Span>,
+    /// Triple patterns of a query.
+    pub triple_patterns: Option<usize>,
+    /// Whether products and open closures are refused at registration, unless the registration allows them.
+    pub refuse_costly: bool,
+}
+
+impl Limits {
+    /// For queries of people one does not know.
+    #[must_use]
+    pub const fn guarded() -> Self {
+        Self {
+            work: Some(10_000_000),
+            result_rows: Some(100_000),
+            state_rows: Some(1_000_000),
+            literal_bytes: Some(LITERAL_BYTES),
+            concat_bytes: Some(CONCAT_BYTES),
+            windows: Some(16),
+            window_width: Some(Span::from_millis(24 * 60 * 60 * 1000)),
+            triple_patterns: Some(64),
+            refuse_costly: true,
+        }
+    }
+}
+
+/// A limit that was passed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Breach {
+    what: &'static str,
+    limit: &'static str,
+    value: u64,
+}
+
+impl fmt::Display for Breach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, limit, value } = self;
+        write!(f, "too costly: more than {value} {what} (limit {limit})")
+    }
+}
+
+/// What is left of a query's limits at the instant being evaluated.
+#[derive(Clone, Debug)]
+pub(crate) struct Budget {
+    limits: Limits,
+    work_left: u64,
+    /// Work since the state was measured: nothing is kept without any.
+    unmeasured: u64,
+    /// How much of it makes a new measure due.
+    measure_at: u64,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self::new(Limits::default())
+    }
+}
+
+impl Budget {
+    pub(crate) fn new(limits: Limits) -> Self {
+        let work_left = limits.work.unwrap_or(u64::MAX);
+        let measure_at = limits.state_rows.map_or(u64::MAX, |rows| rows as u64);
+        Self { limits, work_left, unmeasured: 0, measure_at }
+    }
+
+    /// An evaluation is over: the next one has the whole budget again.
+    pub(crate) fn refill(&mut self) {
+        let full = self.limits.work.unwrap_or(u64::MAX);
+        self.unmeasured = self.unmeasured.saturating_add(full - self.work_left);
+        self.work_left = full;
+    }
+
+    /// Takes units of work out of the budget; unwinds when there are not enough.
+    #[inline]
+    pub(crate) fn spend(&mut self, units: u64) {
+        match self.work_left.checked_sub(units) {
+            Some(left) => self.work_left = left,
+            None => self.stop_working(),
+        }
+    }
+
+    /// As [`Budget::spend`], for so many rows of so many columns.
+    #[inline]
+    pub(crate) fn spend_rows(&mut self, rows: usize, width: usize) {
+        self.spend((rows as u64).saturating_mul(width.max(1) as u64));
+    }
+
+    /// As [`Budget::spend`], for text that is read.
+    #[inline]
+    pub(crate) fn read_text(&mut self, bytes: usize) {
+        self.spend(bytes as u64 / BYTES_READ);
+    }
+
+    /// As [`Budget::spend`], for text that is made.
+    #[inline]
+    pub(crate) fn make_text(&mut self, bytes: usize) {
+        self.spend(bytes as u64 / BYTES_MADE);
+    }
+
+    #[cold]
+    fn stop_working(&self) -> ! {
+        stop("units of work in one evaluation", "work", self.limits.work.unwrap_or(u64::MAX))
+    }
+
+    /// Whether an expression may make a string so long. Without a limit there is one all the same, beyond which the
+    /// expression has no value; with one, the query stops, because "no value" would hide it.
+    pub(crate) fn admits_literal(&self, bytes: usize) -> bool {
+        admits(bytes, self.limits.literal_bytes, LITERAL_BYTES, "bytes in a computed literal", "literal_bytes")
+    }
+
+    /// As [`Budget::admits_literal`], for a GROUP_CONCAT.
+    pub(crate) fn admits_concat(&self, bytes: usize) -> bool {
+        admits(bytes, self.limits.concat_bytes, CONCAT_BYTES, "bytes in a GROUP_CONCAT", "concat_bytes")
+    }
+
+    /// Unwinds when a report would have more rows than are allowed.
+    pub(crate) fn admit_result(&self, rows: u64) {
+        if let Some(limit) = self.limits.result_rows.filter(|limit| rows > *limit as u64) {
+            stop("rows in one report", "result_rows", limit as u64);
+        }
+    }
+
+    /// Whether enough work was done since the last measure for the state to have grown beyond its limit, or by an
+    /// eighth of it.
+    #[inline]
+    pub(crate) fn must_measure(&self) -> bool {
+        self.unmeasured >= self.measure_at
+    }
+
+    /// The state has this size; unwinds when that is too much.
+    pub(crate) fn measured(&mut self, rows: usize) {
+        let Some(limit) = self.limits.state_rows else { return };
+        if rows > limit {
+            stop("mappings kept", "state_rows", limit as u64);
+        }
+        self.unmeasured = 0;
+        self.measure_at = ((limit - rows) as u64).max(limit as u64 / 8).max(1);
+    }
+}
+
+fn admits(bytes: usize, limit: Option<usize>, usual: usize, what: &'static str, name: &'static str) -> bool {
+    match limit {
+        Some(limit) if bytes > limit => stop(what, name, limit as u64),
+        Some(_) => true,
+        None => bytes <= usual,
+    }
+}
+
+#[cold]
+fn stop(what: &'static str, limit: &'static str, value: u64) -> ! {
+    resume_unwind(Box::new(Breach { what, limit, value }))
+}
+
+/// Does work that spends a budget, and says when a limit was passed. A panic goes on.
+pub(crate) fn within<T>(work: impl FnOnce() -> T) -> Result<T, Breach> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| match panic.downcast::<Breach>() {
+        Ok(breach) => *breach,
+        Err(panic) => resume_unwind(panic),
+    })
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use super::*;
+
+    fn budget() -> Budget {
+        Budget::new(Limits { work: Some(10), state_rows: Some(100), literal_bytes: Some(5), ..Limits::default() })
+    }
+
+    #[test]
+    fn the_last_unit_can_be_spent_and_the_next_stops() {
+        let mut budget = budget();
+        budget.spend(10);
+        let breach = within(|| budget.spend(1)).unwrap_err();
+        assert_eq!(breach.to_string(), "too costly: more than 10 units of work in one evaluation (limit work)");
+        budget.refill();
+        assert!(within(|| budget.spend(10)).is_ok());
+    }
+
+    #[test]
+    fn without_limits_long_text_has_no_value_and_nothing_stops() {
+        let mut budget = Budget::default();
+        budget.spend(u64::MAX / 2);
+        assert!(budget.admits_literal(LITERAL_BYTES) && !budget.admits_literal(LITERAL_BYTES + 1));
+        budget.admit_result(u64::MAX);
+        budget.refill();
+        assert!(!budget.must_measure());
+    }
+
+    #[test]
+    fn with_a_limit_long_text_stops_the_query() {
+        let budget = budget();
+        assert!(budget.admits_literal(5));
+        assert!(within(|| budget.admits_literal(6)).is_err());
+    }
+
+    #[test]
+    fn state_is_measured_before_it_can_have_passed_its_limit_by_an_eighth() {
+        let mut budget = budget();
+        for _ in 0..10 {
+            assert!(!budget.must_measure());
+            budget.spend(10);
+            budget.refill();
+        }
+        assert!(budget.must_measure());
+        budget.measured(95);
+        assert!(!budget.must_measure());
+        budget.spend(10);
+        budget.refill();
+        budget.spend(2);
+        budget.refill();
+        assert!(budget.must_measure());
+        assert!(within(|| budget.measured(101)).is_err());
+    }
+
+    #[test]
+    fn a_panic_is_no_breach() {
+        let outcome = catch_unwind(|| within(|| resume_unwind(Box::new("a fault"))).is_err());
+        assert!(outcome.is_err());
+    }
+}

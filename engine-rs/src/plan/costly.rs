@@ -1,0 +1,358 @@
+//! What costs too much whatever the data: refused when the query is registered.
+//!
+//! In: the algebra of a query, and the engine's limits. Out: nothing, or what is refused and why. Looks at the text of
+//! the query alone; what only the data makes costly is stopped while it runs, by the budget (`limits.rs`).
+//!
+//! A *group* is what is joined with each other: triple patterns, paths, and whatever stands beside them as a whole
+//! (sub-queries, alternatives, optional parts). Parts hang together when they share a variable, or when a FILTER,
+//! a BIND or the condition of an OPTIONAL anywhere in the query mentions variables of both: the author has thought of
+//! the pairs. A part is *narrow* when a term picks its triples (as subject, or as object of anything but rdf:type), when
+//! it has one row, or when the query writes its rows out. A group that falls into two parts or more that are not narrow
+//! is a product.
+
+use super::error::PlanError;
+use super::logical::{Place, WindowFamily};
+use super::scope::{self, Vars, children_and_exists, expressions, graph_variable, in_scope};
+use super::translate::{blank_variable, is_hidden, places};
+use crate::limits::Limits;
+use crate::parse::{ContinuousQuery, WindowKind};
+use crate::time::Span;
+use oxrdf::Variable;
+use oxrdf::vocab::rdf;
+use spargebra::Query;
+use spargebra::algebra::{
+    AggregateExpression, AggregateFunction, Expression, Function, GraphPattern, PropertyPathExpression,
+};
+use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern};
+
+type Checked = Result<(), PlanError>;
+
+/// Refuses a query that passes a limit on its size or, where that is asked for, is costly by its form.
+pub(super) fn check(query: &ContinuousQuery, families: &[WindowFamily], limits: &Limits) -> Checked {
+    let (Query::Select { pattern, .. }
+    | Query::Construct { pattern, .. }
+    | Query::Describe { pattern, .. }
+    | Query::Ask { pattern, .. }) = &query.query;
+    check_windows(query, limits)?;
+    let n_patterns = triple_patterns(pattern);
+    if let Some(limit) = limits.triple_patterns.filter(|limit| n_patterns > *limit) {
+        return Err(PlanError::too_costly(format!("the query has {n_patterns} triple patterns, more than {limit}")));
+    }
+    if !limits.refuse_costly || query.allow_cartesian {
+        return Ok(());
+    }
+    let mut links = Vec::new();
+    gather_links(pattern, &mut links);
+    Form { query, families, links }.check(pattern, !query.default_graph.windows.is_empty())
+}
+
+/// Refuses what makes long texts in a part that is left to an evaluator which would make them.
+pub(super) fn check_texts(pattern: &GraphPattern, limits: &Limits) -> Checked {
+    let function = limits.literal_bytes.and_then(|_| growing_function(pattern));
+    function.map_or(Ok(()), |function| {
+        Err(PlanError::too_costly(format!("{function} is not bounded in a part that is re-evaluated")))
+    })
+}
+
+fn check_windows(query: &ContinuousQuery, limits: &Limits) -> Checked {
+    let n_windows = query.windows.len();
+    if let Some(limit) = limits.windows.filter(|limit| n_windows > *limit) {
+        return Err(PlanError::too_costly(format!("the query has {n_windows} windows, more than {limit}")));
+    }
+    let Some(limit) = limits.window_width else { return Ok(()) };
+    let is_wide = |kind: &WindowKind| width(kind).is_some_and(|width| width > limit);
+    match query.windows.iter().find(|window| is_wide(&window.kind)) {
+        None => Ok(()),
+        Some(window) => {
+            Err(PlanError::too_costly(format!("the window {} is more than {} ms wide", window.name, limit.as_millis())))
+        }
+    }
+}
+
+/// How long events stay, where time says it.
+fn width(kind: &WindowKind) -> Option<Span> {
+    match kind {
+        WindowKind::Step { width, .. } | WindowKind::Sliding { width } => Some(*width),
+        WindowKind::Past { from, .. } => Some(*from),
+        WindowKind::Elements { .. } | WindowKind::Triples { .. } | WindowKind::Now | WindowKind::All => None,
+    }
+}
+
+fn triple_patterns(pattern: &GraphPattern) -> usize {
+    let own = match pattern {
+        GraphPattern::Bgp { patterns } => patterns.len(),
+        GraphPattern::Path { .. } => 1,
+        _ => 0,
+    };
+    own + children_and_exists(pattern).into_iter().map(triple_patterns).sum::<usize>()
+}
+
+/// Sets of variables that expressions bring together; what only EXISTS binds is not outside it.
+fn gather_links(pattern: &GraphPattern, links: &mut Vec<Vars>) {
+    match pattern {
+        GraphPattern::Filter { expr, inner } => links.push(&scope::mentioned(expr) & &in_scope(inner)),
+        GraphPattern::LeftJoin { expression: Some(expression), left, right } => {
+            links.push(&scope::mentioned(expression) & &(&in_scope(left) | &in_scope(right)));
+        }
+        GraphPattern::Extend { variable, expression, inner } => {
+            let mut link = &scope::mentioned(expression) & &in_scope(inner);
+            link.insert(variable.clone());
+            links.push(link);
+        }
+        _ => {}
+    }
+    children_and_exists(pattern).into_iter().for_each(|part| gather_links(part, links));
+}
+
+/// One of the things that are joined in a group.
+struct Part {
+    vars: Vars,
+    /// A closure path over a window: its ends.
+    closure: Option<[TermPattern; 2]>,
+    is_narrow: bool,
+}
+
+struct Form<'a> {
+    query: &'a ContinuousQuery,
+    families: &'a [WindowFamily],
+    links: Vec<Vars>,
+}
+
+impl Form<'_> {
+    /// Checks the group that this pattern is, and those inside it.
+    fn check(&self, pattern: &GraphPattern, in_window: bool) -> Checked {
+        let mut parts = Vec::new();
+        self.take_apart(pattern, in_window, None, &mut parts)?;
+        self.check_closures(&parts)?;
+        self.check_product(parts)
+    }
+
+    /// Adds the parts of the group; groups of their own are checked on the way.
+    fn take_apart(
+        &self,
+        pattern: &GraphPattern,
+        in_window: bool,
+        graph: Option<&Variable>,
+        parts: &mut Vec<Part>,
+    ) -> Checked {
+        match pattern {
+            GraphPattern::Bgp { patterns } => {
+                for triple in patterns {
+                    let placed = places(triple).into_iter().filter_map(|place| match place {
+                        Place::Variable(variable) => Some(variable),
+                        Place::Term(_) => None,
+                    });
+                    let vars = placed.chain(graph.cloned()).collect();
+                    parts.push(Part { vars, closure: None, is_narrow: is_picked(triple) });
+                }
+            }
+            GraphPattern::Path { subject, path, object } => {
+                let ends = [subject.clone(), object.clone()];
+                let vars = ends.iter().filter_map(end_variable).chain(graph.cloned()).collect();
+                let closure = (in_window && is_closure(path)).then_some(ends);
+                parts.push(Part { vars, closure, is_narrow: is_narrow(pattern) });
+            }
+            GraphPattern::Join { left, right } => {
+                self.take_apart(left, in_window, graph, parts)?;
+                self.take_apart(right, in_window, graph, parts)?;
+            }
+            GraphPattern::LeftJoin { left, right, .. } => {
+                self.take_apart(left, in_window, graph, parts)?;
+                self.whole(right, in_window, graph, parts)?;
+            }
+            // What is taken away adds no rows.
+            GraphPattern::Minus { left, right } => {
+                self.take_apart(left, in_window, graph, parts)?;
+                self.check(right, in_window)?;
+            }
+            GraphPattern::Filter { inner, .. } | GraphPattern::Extend { inner, .. } => {
+                self.check_exists(pattern, in_window)?;
+                self.take_apart(inner, in_window, graph, parts)?;
+            }
+            GraphPattern::Graph { name, inner } => {
+                let in_window = in_window || self.is_window(name);
+                self.take_apart(inner, in_window, graph_variable(name).or(graph), parts)?;
+            }
+            other => self.whole(other, in_window, graph, parts)?,
+        }
+        Ok(())
+    }
+
+    /// Adds a pattern as one part, and checks the groups inside it.
+    fn whole(
+        &self,
+        pattern: &GraphPattern,
+        in_window: bool,
+        graph: Option<&Variable>,
+        parts: &mut Vec<Part>,
+    ) -> Checked {
+        let is_group = matches!(
+            pattern,
+            GraphPattern::Bgp { .. }
+                | GraphPattern::Path { .. }
+                | GraphPattern::Join { .. }
+                | GraphPattern::LeftJoin { .. }
+                | GraphPattern::Minus { .. }
+                | GraphPattern::Filter { .. }
+                | GraphPattern::Extend { .. }
+                | GraphPattern::Graph { .. }
+        );
+        if is_group {
+            self.check(pattern, in_window)?;
+        } else {
+            self.check_exists(pattern, in_window)?;
+            scope::children(pattern).into_iter().try_for_each(|child| self.check(child, in_window))?;
+        }
+        let vars: Vars = in_scope(pattern).into_iter().chain(graph.cloned()).collect();
+        parts.push(Part { vars, closure: None, is_narrow: is_narrow(pattern) });
+        Ok(())
+    }
+
+    fn check_exists(&self, pattern: &GraphPattern, in_window: bool) -> Checked {
+        let mut checked = Ok(());
+        for expression in expressions(pattern) {
+            scope::visit_expression(expression, &mut |e| {
+                if let (Expression::Exists(inner), Ok(())) = (e, &checked) {
+                    // Where the variables of the outside are put in, is not known here: only products are.
+                    checked = self.check_inside(inner, in_window);
+                }
+            });
+        }
+        checked
+    }
+
+    fn check_inside(&self, pattern: &GraphPattern, in_window: bool) -> Checked {
+        let mut parts = Vec::new();
+        self.take_apart(pattern, in_window, None, &mut parts)?;
+        self.check_product(parts)
+    }
+
+    fn is_window(&self, name: &NamedNodePattern) -> bool {
+        let declared = |name: &NamedNodePattern| match name {
+            NamedNodePattern::NamedNode(name) => self.query.windows.iter().any(|window| window.name == *name),
+            NamedNodePattern::Variable(_) => false,
+        };
+        declared(name) || self.families.iter().any(|family| family.name == *name)
+    }
+
+    /// A closure must have an end that is a term, or that something else binds.
+    fn check_closures(&self, parts: &[Part]) -> Checked {
+        for (at, part) in parts.iter().enumerate() {
+            let Some(ends) = &part.closure else { continue };
+            let others = || parts.iter().enumerate().filter(|(other, part)| *other != at && part.closure.is_none());
+            let is_bound = |end: &TermPattern| match end_variable(end) {
+                None => true,
+                Some(variable) => others().any(|(_, other)| other.vars.contains(&variable)),
+            };
+            if !ends.iter().any(is_bound) {
+                let what = "a closure path (* or +) over a window with two open ends finds every pair of nodes";
+                return Err(PlanError::too_costly(what));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_product(&self, parts: Vec<Part>) -> Checked {
+        let islands = islands(parts, &self.links);
+        let mut wide = islands.iter().filter(|island| !island.is_narrow).map(|island| &island.vars);
+        let (Some(first), Some(second)) = (wide.next(), wide.next()) else { return Ok(()) };
+        Err(PlanError::too_costly(format!(
+            "the parts with {} and with {} share no variable, so each solution of one is combined with every solution \
+             of the other",
+            shown(first),
+            shown(second)
+        )))
+    }
+}
+
+/// Parts that hang together, put together: by variables they share, or by links between them.
+fn islands(parts: Vec<Part>, links: &[Vars]) -> Vec<Part> {
+    // A link may reach a part through what other links compute, so links are islands too, until the end.
+    let mut all: Vec<(Part, bool)> = Vec::new();
+    let link = |vars: &Vars| Part { vars: vars.clone(), closure: None, is_narrow: false };
+    let linking = links.iter().map(|vars| (link(vars), false));
+    let parts = parts.into_iter().filter(|part| !part.vars.is_empty()).map(|part| (part, true));
+    for (mut part, mut is_part) in parts.chain(linking) {
+        let (touching, apart): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|(other, _)| !other.vars.is_disjoint(&part.vars));
+        all = apart;
+        for (other, theirs) in touching {
+            part.vars.extend(other.vars);
+            part.is_narrow |= other.is_narrow;
+            is_part |= theirs;
+        }
+        all.push((part, is_part));
+    }
+    all.into_iter().filter(|(_, is_part)| *is_part).map(|(part, _)| part).collect()
+}
+
+/// A variable of the set as the user wrote it.
+fn shown(vars: &Vars) -> String {
+    let written = vars.iter().find(|variable| !is_hidden(variable));
+    written.map_or_else(|| "unnamed nodes".to_owned(), ToString::to_string)
+}
+
+fn end_variable(end: &TermPattern) -> Option<Variable> {
+    match end {
+        TermPattern::Variable(variable) => Some(variable.clone()),
+        TermPattern::BlankNode(node) => Some(blank_variable(node)),
+        _ => None,
+    }
+}
+
+fn is_closure(path: &PropertyPathExpression) -> bool {
+    use PropertyPathExpression as P;
+    match path {
+        P::ZeroOrMore(_) | P::OneOrMore(_) => true,
+        P::Reverse(inner) | P::ZeroOrOne(inner) => is_closure(inner),
+        P::Alternative(one, other) => is_closure(one) || is_closure(other),
+        P::Sequence(first, second) => is_closure(first) && is_closure(second),
+        P::NamedNode(_) | P::NegatedPropertySet(_) => false,
+    }
+}
+
+/// Whether a term picks the triples.
+fn is_picked(triple: &TriplePattern) -> bool {
+    let [subject, predicate, object] = places(triple);
+    let is_type = predicate == Place::Term(rdf::TYPE.into_owned().into());
+    matches!(subject, Place::Term(_)) || (!is_type && matches!(object, Place::Term(_)))
+}
+
+/// One row, rows that the query itself writes out, or rows that a term picks.
+fn is_narrow(pattern: &GraphPattern) -> bool {
+    match pattern {
+        GraphPattern::Values { .. } => true,
+        GraphPattern::Bgp { patterns } => patterns.iter().any(is_picked),
+        GraphPattern::Path { subject, object, .. } => {
+            [subject, object].into_iter().any(|end| end_variable(end).is_none())
+        }
+        GraphPattern::Group { variables, .. } if variables.is_empty() => true,
+        GraphPattern::Slice { length: Some(0 | 1), .. } => true,
+        GraphPattern::Union { left, right } => is_narrow(left) && is_narrow(right),
+        GraphPattern::LeftJoin { left, .. } | GraphPattern::Minus { left, .. } => is_narrow(left),
+        other => scope::children(other).into_iter().any(is_narrow),
+    }
+}
+
+/// A function in the pattern whose text can be much longer than what it is given.
+fn growing_function(pattern: &GraphPattern) -> Option<&'static str> {
+    if let GraphPattern::Group { aggregates, .. } = pattern {
+        let concat = |aggregate: &AggregateExpression| {
+            let AggregateExpression::FunctionCall { name, .. } = aggregate else { return false };
+            matches!(name, AggregateFunction::GroupConcat { .. })
+        };
+        if aggregates.iter().any(|(_, aggregate)| concat(aggregate)) {
+            return Some("GROUP_CONCAT");
+        }
+    }
+    let mut found = None;
+    for expression in expressions(pattern) {
+        scope::visit_expression(expression, &mut |e| match e {
+            Expression::FunctionCall(Function::Concat, _) => found = Some("CONCAT"),
+            Expression::FunctionCall(Function::Replace, _) => found = Some("REPLACE"),
+            Expression::FunctionCall(Function::EncodeForUri, _) => found = Some("ENCODE_FOR_URI"),
+            _ => {}
+        });
+    }
+    found.or_else(|| children_and_exists(pattern).into_iter().find_map(growing_function))
+}

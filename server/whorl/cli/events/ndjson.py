@@ -1,0 +1,42 @@
+"""NDJSON: one event per line, sent as it stands; its `t`, if it has one, is the time of the replay."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from whorl.cli.events.piece import Piece
+from whorl.cli.faults import CommandError, Place
+from whorl.cli.times import date_time_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+
+def read(name: str, lines: Iterable[bytes]) -> Iterator[Piece]:
+    """The lines that hold something."""
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            event = _object(name, number, line)
+            control = "watermark" in event or "end" in event
+            yield Piece(line.rstrip(b"\r\n") + b"\n", "ndjson", t=_time(event), n_events=0 if control else 1)
+
+
+def _object(name: str, number: int, line: bytes) -> dict[str, object]:
+    text = line.decode("utf-8", "replace").rstrip()
+    try:
+        event = json.loads(text)
+    except ValueError as error:
+        place = Place(name, "\n" * (number - 1) + text, number, getattr(error, "colno", None))
+        raise CommandError(f"this line is not JSON: {getattr(error, 'msg', error)}", place=place) from None
+    if not isinstance(event, dict):
+        place = Place(name, "\n" * (number - 1) + text, number)
+        raise CommandError("a line of NDJSON is an object", place=place, hint='such as {"t": 1000, "event": {…}}')
+    return event
+
+
+def _time(event: dict[str, object]) -> int | None:
+    t = event.get("t", event.get("watermark"))
+    if isinstance(t, bool):
+        return None
+    return t if isinstance(t, int) else date_time_ms(t) if isinstance(t, str) else None

@@ -1,0 +1,125 @@
+"""N-Quads: each named graph is an event; its time is `<g> prov:generatedAtTime "…"` in the default graph.
+
+The file is read once. An event is complete when its time is known and another graph has begun, so memory is bounded by
+the largest event when quads of one graph stand together, and by the file when all times stand at its end. A graph that
+goes on after it was sent would be two events where the file has one: that is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from whorl.cli.events.piece import Piece
+from whorl.cli.faults import CommandError, Place
+from whorl.cli.times import date_time_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+GENERATED_AT = "<http://www.w3.org/ns/prov#generatedAtTime>"
+
+# A term without its inner structure: the engine says what is wrong with it.
+_TERM = r"""<[^>]*>|_:[^\s<>"]+|"(?:[^"\\]|\\.)*"(?:\^\^<[^>]*>|@[A-Za-z0-9-]+)?"""
+_QUAD = re.compile(rf"\s*({_TERM})\s*({_TERM})\s*({_TERM})\s*({_TERM})?\s*\.\s*(?:#.*)?$")
+_BLANK = re.compile(r"\s*(?:#.*)?$")
+_LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
+
+
+@dataclass(slots=True)
+class _Event:
+    """An event that is being read."""
+
+    graph: str
+    t: int | None = None
+    body: list[bytes] = field(default_factory=list)
+    stamp: bytes = b""
+    n_quads: int = 0
+
+
+class _Splitter:
+    """The events that are not complete yet, in the order in which their graphs began."""
+
+    def __init__(self, name: str, at: int | None) -> None:
+        self.name = name
+        self.at = at
+        self.waiting: dict[str, _Event] = {}
+        self.current: str | None = None
+        self.sent: set[int] = set()
+        # Triples of the default graph that are no times: one event, if a time was given for it.
+        self.default: list[bytes] = []
+
+    def take(self, number: int, line: bytes) -> Iterator[Piece]:
+        """One line, and what became complete by it."""
+        quad = _QUAD.match(line.decode("utf-8", "replace"))
+        if quad is None:
+            yield from self._other(number, line)
+            return
+        subject, predicate, value, graph = quad.groups()
+        if graph is None and predicate == GENERATED_AT:
+            self._stamp(number, line, subject, value)
+        elif graph is None:
+            self.default.append(line)
+        else:
+            yield from self._quad(number, line, graph)
+
+    def _other(self, number: int, line: bytes) -> Iterator[Piece]:
+        text = line.decode("utf-8", "replace")
+        if _BLANK.match(text) is None:
+            place = Place(self.name, "\n" * (number - 1) + text, number)
+            raise CommandError("this line is not a quad", place=place, hint="<s> <p> <o> <graph> . on one line")
+        yield from ()
+
+    def _stamp(self, number: int, line: bytes, graph: str, value: str) -> None:
+        event = self._event(number, graph)
+        literal = _LITERAL.match(value)
+        text = literal[1] if literal else ""
+        event.t = int(text) if re.fullmatch(r"-?\d+", text) else date_time_ms(text)
+        event.stamp = line
+
+    def _event(self, number: int, graph: str) -> _Event:
+        if hash(graph) in self.sent:
+            place = Place(self.name, "", number)
+            hint = "sort the file so that quads of one graph stand together"
+            raise CommandError(f"graph {graph} goes on after its event was sent", place=place, hint=hint)
+        return self.waiting.setdefault(graph, _Event(graph))
+
+    def _quad(self, number: int, line: bytes, graph: str) -> Iterator[Piece]:
+        event = self._event(number, graph)
+        event.body.append(line)
+        event.n_quads += 1
+        if graph != self.current:
+            self.current = graph
+            yield from self._complete()
+
+    def _complete(self) -> Iterator[Piece]:
+        """The oldest events, as far as they are complete: file order is kept."""
+        for graph in list(self.waiting):
+            event = self.waiting[graph]
+            if graph == self.current or event.t is None or event.n_quads == 0:
+                return
+            yield self._piece(event)
+
+    def _piece(self, event: _Event) -> Piece:
+        del self.waiting[event.graph]
+        self.sent.add(hash(event.graph))
+        # A time of the file stands in the body; the one of the command line is sent beside it.
+        at = self.at if not event.stamp else None
+        return Piece(event.stamp + b"".join(event.body), "nquads", t=event.t if event.stamp else self.at, at=at)
+
+    def rest(self) -> Iterator[Piece]:
+        """What is left at the end of the file."""
+        for event in list(self.waiting.values()):
+            if event.n_quads:
+                yield self._piece(event)
+        if self.default:
+            yield Piece(b"".join(self.default), "nquads", t=self.at, at=self.at)
+
+
+def read(name: str, lines: Iterable[bytes], at: int | None) -> Iterator[Piece]:
+    """The events of N-Quads, in the order of the file."""
+    splitter = _Splitter(name, at)
+    for number, line in enumerate(lines, 1):
+        yield from splitter.take(number, line if line.endswith(b"\n") else line + b"\n")
+    yield from splitter.rest()

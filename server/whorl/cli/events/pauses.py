@@ -1,0 +1,48 @@
+"""A source that may pause, such as a pipe: reading goes on in a thread, and a pause shows."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from typing import TYPE_CHECKING
+
+from whorl.cli.events.piece import Piece
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+# A full queue holds the reader back, and by it whoever writes into the pipe.
+_PIECES_AHEAD = 2_000
+
+
+class _End:
+    """The source has ended, by itself or by an error."""
+
+    def __init__(self, error: BaseException | None = None) -> None:
+        self.error = error
+
+
+def with_pauses(pieces: Iterable[Piece]) -> Iterator[Piece | None]:
+    """The pieces, and None whenever the next one is not there yet."""
+    ready: queue.Queue[Piece | _End] = queue.Queue(_PIECES_AHEAD)
+    threading.Thread(target=_read, args=(pieces, ready), name="whorl-reader", daemon=True).start()
+    while True:
+        if ready.empty():
+            yield None
+        item = ready.get()
+        if isinstance(item, Piece):
+            yield item
+        elif item.error is not None:
+            raise item.error
+        else:
+            return
+
+
+def _read(pieces: Iterable[Piece], ready: queue.Queue[Piece | _End]) -> None:
+    try:
+        for piece in pieces:
+            ready.put(piece)
+    except BaseException as error:  # noqa: BLE001 - it is raised again where the pieces are read
+        ready.put(_End(error))
+    else:
+        ready.put(_End())

@@ -1,0 +1,30 @@
+"""TriG: the same events as N-Quads, once a parser has written them so.
+
+pyoxigraph is that parser where it is installed. Without it the document is one piece: it is sent as it is, and its
+events cannot be told apart for a replay.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, BinaryIO
+
+from whorl.cli.events import nquads
+from whorl.cli.events.piece import Piece
+from whorl.cli.faults import CommandError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def read(name: str, file: BinaryIO, at: int | None) -> Iterator[Piece]:
+    """The events of TriG, in the order of the file."""
+    try:
+        import pyoxigraph
+    except ImportError:
+        yield Piece(file.read(), "trig", t=at, at=at)
+        return
+    try:
+        quads = pyoxigraph.parse(file, format=pyoxigraph.RdfFormat.TRIG)
+        yield from nquads.read(f"{name} (as N-Quads)", (f"{quad} .\n".encode() for quad in quads), at)
+    except SyntaxError as error:
+        raise CommandError(f"{name}: {error}") from None

@@ -1,0 +1,41 @@
+"""The reference of the command, made of what each command says of itself: `python -m whorl.cli.reference`.
+
+A test compares it with docs/reference/cli.md.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from typer.testing import CliRunner
+
+from whorl.cli.app import COMMANDS, app
+
+_HEAD = """# Command line
+
+What each command says with `--help`; [how to use them](../how-to/command-line.md) is told elsewhere. This page is
+written by `python -m whorl.cli.reference > docs/reference/cli.md`.
+
+Standard output carries data only; summaries, progress and errors go to standard error. Without a terminal, or with
+`NO_COLOR`, there are no colours and nothing moves.
+
+## whorl
+"""
+
+
+def reference() -> str:
+    """The whole page."""
+    parts = [_HEAD, _help()]
+    for command in COMMANDS:
+        parts += [f"\n## whorl {command}\n", _help(command)]
+    return "".join(parts)
+
+
+def _help(*command: str) -> str:
+    # The width of the page, whatever the terminal has.
+    shown = CliRunner().invoke(app, [*command, "--help"], prog_name="whorl", terminal_width=100, max_content_width=100)
+    return f"\n```text\n{shown.stdout.rstrip()}\n```\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(reference())

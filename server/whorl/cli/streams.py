@@ -1,0 +1,66 @@
+"""`whorl streams`: what a server takes in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from whorl.cli.listing import AsJson, instant, show_json, show_table
+from whorl.cli.options import DEFAULT_URL, Token, Url
+from whorl.cli.remote import connected
+
+if TYPE_CHECKING:
+    from whorl_client import StreamInfo
+
+Iris = Annotated[list[str] | None, typer.Argument(metavar="[IRI]...", help="Only these.", show_default=False)]
+Create = Annotated[bool, typer.Option("--create", help="Declare the named streams.")]
+Delete = Annotated[bool, typer.Option("--delete", help="Delete the named streams.")]
+Cascade = Annotated[bool, typer.Option("--cascade", help="With --delete: the queries that read them too.")]
+Lateness = Annotated[
+    str | None, typer.Option("--lateness", metavar="DURATION", help="With --create: how much disorder is waited for.")
+]
+Arrival = Annotated[bool, typer.Option("--arrival-time", help="With --create: events get the time of their arrival.")]
+
+
+def command(
+    iris: Iris = None,
+    create: Create = False,
+    delete: Delete = False,
+    cascade: Cascade = False,
+    lateness: Lateness = None,
+    arrival_time: Arrival = False,
+    as_json: AsJson = False,
+    url: Url = DEFAULT_URL,
+    token: Token = None,
+) -> None:
+    """List the streams of a server, or declare and delete some.
+
+    Examples:
+      whorl streams
+      whorl streams http://ex/sensors --create --lateness 10s
+      whorl streams http://ex/sensors --delete --cascade
+
+    """
+    if (create and delete) or ((create or delete) and not iris):
+        raise typer.BadParameter("one of --create and --delete, and the streams it is for")
+    with connected(url, token) as client:
+        for iri in iris or []:
+            if create:
+                client.streams.create(iri, lateness=lateness, time="arrival" if arrival_time else None)
+            elif delete:
+                client.streams.delete(iri, cascade=cascade)
+        if delete:
+            return
+        found = [client.streams.get(iri) for iri in iris] if iris else client.streams.list()
+    if as_json:
+        show_json([stream.document for stream in found])
+    else:
+        columns = ("stream", "status", "events", "triples", "late", "events/s", "watermark", "queries")
+        show_table(columns, map(_row, found))
+
+
+def _row(stream: StreamInfo) -> tuple[object, ...]:
+    document = stream.document
+    counts = (document.get(name) for name in ("events", "triples", "late", "rate"))
+    return (stream.iri, stream.status, *counts, instant(stream.watermark), ", ".join(document.get("queries", ())))

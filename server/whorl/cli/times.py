@@ -1,0 +1,65 @@
+"""Times and speeds as people write them on a command line."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from datetime import UTC, datetime, timedelta
+
+from whorl.cli.faults import UsageError
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+_UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+def time_ms(text: str) -> int:
+    """An instant: milliseconds since the epoch, a dateTime with a zone, or `now`."""
+    if text == "now":
+        return time.time_ns() // 1_000_000
+    if re.fullmatch(r"-?\d+", text):
+        return int(text)
+    instant = date_time_ms(text)
+    if instant is None:
+        raise UsageError(
+            f"{text!r} is not an instant", hint="write milliseconds, now, or a time with a zone: 2026-01-01T12:00:00Z"
+        )
+    return instant
+
+
+def date_time_ms(text: str) -> int | None:
+    """An `xsd:dateTime` with a zone, in milliseconds; None if it is none."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return None if moment.tzinfo is None else (moment - _EPOCH) // _MILLISECOND
+
+
+def duration_ms(text: str) -> int:
+    """A duration: `500ms`, `10s`, `5m`, `2h`, `1d`, or a bare number of milliseconds."""
+    match = re.fullmatch(r"(\d+)(ms|s|m|h|d)?", text.strip())
+    if match is None:
+        raise UsageError(f"{text!r} is not a duration", hint="write 500ms, 10s, 5m, 2h or 1d")
+    return int(match[1]) * _UNITS_MS[match[2] or "ms"]
+
+
+def speed_factor(text: str) -> float:
+    """How much faster than the events themselves: `real` is 1, `x10` is 10, `max` is infinite."""
+    named = {"real": 1.0, "max": math.inf}
+    if text in named:
+        return named[text]
+    match = re.fullmatch(r"[x×]?(\d+(?:\.\d+)?)[x×]?", text)
+    if match is None or float(match[1]) == 0:
+        raise UsageError(f"{text!r} is not a speed", hint="write real, max, or a factor: x10, x0.5")
+    return float(match[1])
+
+
+def show_time(at: int) -> str:
+    """An instant for people: UTC, to the millisecond if it needs to be."""
+    try:
+        moment = _EPOCH + timedelta(milliseconds=at)
+    except OverflowError:
+        return str(at)
+    return moment.isoformat(timespec="milliseconds" if at % 1_000 else "seconds").replace("+00:00", "Z")

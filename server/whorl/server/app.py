@@ -1,0 +1,162 @@
+"""The application: wiring and life. Importing it does nothing; `create_app` opens nothing before the lifespan."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from whorl.errors import WhorlError
+from whorl.server import schemas
+from whorl.server.errors import Problem, problem_of
+from whorl.server.middleware.gate import Gate
+from whorl.server.middleware.paths import Paths
+from whorl.server.middleware.trace import Trace
+from whorl.server.responses import problem_response
+from whorl.server.routes import graphs, health, queries, results, service, sparql, streams, tokens, ws
+from whorl.server.runtime.clock import Clock
+from whorl.server.runtime.runtime import Runtime
+from whorl.server.security import Tokens, check_exposure
+from whorl.server.services.buckets import Buckets
+from whorl.server.services.ingest import Ingest
+from whorl.server.services.rings import Rings
+from whorl.server.services.unnamed import drop_orphans
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from whorl.server.settings import Settings
+
+_DESCRIPTION = """
+Continuous SPARQL over RDF streams: declare a stream, register a query, push events, follow the results.
+
+Every operation but the service document, `/healthz` and `/readyz` needs `Authorization: Bearer <token>`. Errors are
+`application/problem+json` (RFC 9457) with a stable `type`. All paths exist under `/v1` as well.
+"""
+_SLUGS = {404: "not-found", 405: "method-not-allowed", 406: "not-acceptable", 413: "body-too-large", 415: "not-read"}
+
+
+def create_app(settings: Settings, opened_tokens: Tokens | None = None) -> FastAPI:
+    """The server as an ASGI application."""
+    check_exposure(settings)
+    app = FastAPI(
+        title="Whorl",
+        summary="Continuous SPARQL over RDF streams",
+        description=_DESCRIPTION,
+        version="1",
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        root_path_in_servers=False,
+        lifespan=_life,
+    )
+    rings = Rings(settings)
+    runtime = Runtime(settings, rings)
+    app.state.settings = settings
+    app.state.rings = rings
+    app.state.runtime = runtime
+    app.state.ingest = Ingest(runtime, settings)
+    app.state.registrations = Buckets(settings.registrations_per_minute)
+    if opened_tokens is not None:
+        app.state.tokens = opened_tokens
+    # More particular paths come first: /queries/validate before /queries/{name}.
+    for part in (service, health, tokens, streams, queries, results, ws, graphs, sparql):
+        app.include_router(part.router)
+    _handle_problems(app)
+    _describe_problems(app)
+    # The last one added is the outermost.
+    app.add_middleware(Paths)
+    app.add_middleware(Gate, settings=settings)
+    app.add_middleware(Trace)
+    return app
+
+
+@contextlib.asynccontextmanager
+async def _life(app: FastAPI) -> AsyncIterator[None]:
+    settings: Settings = app.state.settings
+    if not hasattr(app.state, "tokens"):
+        app.state.tokens = Tokens.open(settings)
+    runtime: Runtime = app.state.runtime
+    clock = Clock(runtime)
+    await runtime.start()
+    await drop_orphans(runtime)
+    clock.start()
+    try:
+        yield
+    finally:
+        await clock.stop()
+        await app.state.rings.stopped()
+        await runtime.stop()
+
+
+# ---- problems ----
+
+
+def _handle_problems(app: FastAPI) -> None:
+    app.add_exception_handler(Problem, _on_problem)
+    app.add_exception_handler(WhorlError, _on_engine_error)
+    app.add_exception_handler(HTTPException, _on_http_exception)
+    app.add_exception_handler(RequestValidationError, _on_invalid_request)
+
+
+async def _on_problem(request: Request, error: Exception) -> Response:
+    del request
+    assert isinstance(error, Problem)  # noqa: S101 - registered for this class
+    return problem_response(error)
+
+
+async def _on_engine_error(request: Request, error: Exception) -> Response:
+    del request
+    assert isinstance(error, WhorlError)  # noqa: S101 - registered for this class
+    return problem_response(problem_of(error))
+
+
+async def _on_http_exception(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class
+    slug = _SLUGS.get(error.status_code, "refused")
+    detail = {404: "there is nothing at this address", 405: f"{request.method} does not work here"}
+    hint = "GET / lists what there is"
+    problem = Problem(slug, error.status_code, detail.get(error.status_code, "the request is refused"), hint=hint)
+    return problem_response(problem, dict(error.headers or {}))
+
+
+async def _on_invalid_request(request: Request, error: Exception) -> Response:
+    del request
+    assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this class
+    faults = [{"member": ".".join(str(step) for step in one["loc"]), "reason": one["msg"]} for one in error.errors()]
+    return problem_response(Problem("request-invalid", 422, "parameters of the request are wrong", errors=faults))
+
+
+def _describe_problems(app: FastAPI) -> None:
+    """Add the problem document to the description, and take out FastAPI's own shape of errors, which is not used."""
+    generate = app.openapi
+
+    def described() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            description = generate()
+            shapes = description.setdefault("components", {}).setdefault("schemas", {})
+            shapes["Problem"] = schemas.ProblemDocument.model_json_schema()
+            _replace_validation_errors(description)
+            shapes.pop("HTTPValidationError", None)
+            shapes.pop("ValidationError", None)
+            app.openapi_schema = description
+        return app.openapi_schema
+
+    app.openapi = described  # type: ignore[method-assign]
+
+
+def _replace_validation_errors(description: dict[str, Any]) -> None:
+    reference = {"$ref": "#/components/schemas/Problem"}
+    for path in description["paths"].values():
+        for operation in path.values():
+            answers = operation["responses"]
+            if "application/json" in answers.get("422", {}).get("content", {}):
+                content = {"application/problem+json": {"schema": reference}}
+                answers["422"] = {"description": "parameters of the request are wrong", "content": content}

@@ -1,0 +1,127 @@
+"""Media types: what the engine's formats are called in HTTP, and which of them an `Accept` header asks for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whorl.server.errors import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+NDJSON = "application/x-ndjson"
+ARROW = "application/vnd.apache.arrow.stream"
+JSON = "application/json"
+TURTLE = "text/turtle"
+FORM = "application/x-www-form-urlencoded"
+MULTIPART = "multipart/form-data"
+SPARQL_QUERY = "application/sparql-query"
+SPARQL_UPDATE = "application/sparql-update"
+RSP_QL = "application/rsp-ql"
+PLAIN = "text/plain"
+HTML = "text/html"
+
+# Formats of RDF that are read, as the engine names them.
+GRAPH_FORMATS: dict[str, str] = {
+    TURTLE: "turtle",
+    "application/n-triples": "ntriples",
+    "application/n-quads": "nquads",
+    "application/trig": "trig",
+    "application/ld+json": "jsonld",
+}
+INGEST_FORMATS: dict[str, str] = {
+    **GRAPH_FORMATS,
+    NDJSON: "ndjson",
+    "application/ndjson": "ndjson",
+    "application/jsonl": "ndjson",
+    ARROW: "arrow",
+}
+# Bodies whose events carry their own time can wait for a commit.
+STAGE_FORMATS: dict[str, str] = {"application/n-quads": "nquads", ARROW: "arrow", NDJSON: "ndjson"}
+
+# Formats that are written. The first is the default.
+GRAPH_ANSWERS: dict[str, str] = {
+    TURTLE: "turtle",
+    "application/n-triples": "ntriples",
+    "application/ld+json": "jsonld",
+    "application/n-quads": "nquads",
+    "application/trig": "trig",
+    PLAIN: "ntriples",
+}
+TABLE_ANSWERS: dict[str, str] = {
+    "application/sparql-results+json": "json",
+    "application/sparql-results+xml": "xml",
+    "text/csv": "csv",
+    "text/tab-separated-values": "tsv",
+    JSON: "json",
+    "application/xml": "xml",
+    "text/xml": "xml",
+}
+
+_WITH_CHARSET = frozenset({TURTLE, PLAIN, "text/csv", "text/tab-separated-values", "text/xml", HTML})
+
+
+def content_type(media_type: str) -> str:
+    """The header's value for a media type: text says its encoding."""
+    return f"{media_type}; charset=utf-8" if media_type in _WITH_CHARSET else media_type
+
+
+def media_type_of(header: str | None) -> tuple[str, dict[str, str]]:
+    """A media type and its parameters, both in lower case; empty text without a header."""
+    first, *rest = (header or "").split(";")
+    parameters = (part.partition("=") for part in rest)
+    return first.strip().lower(), {name.strip().lower(): value.strip().strip('"') for name, _, value in parameters}
+
+
+def text_type_of(header: str | None) -> str:
+    """The media type of a text body, which must be UTF-8."""
+    media_type, parameters = media_type_of(header)
+    charset = parameters.get("charset", "utf-8").lower()
+    if charset not in {"utf-8", "utf8", "us-ascii"}:
+        raise Problem("charset-not-supported", 415, f"the body is in '{charset[:40]}'", hint="send it as UTF-8")
+    return media_type
+
+
+def format_of(header: str | None, formats: Mapping[str, str]) -> str:
+    """The engine's name of the format of a body."""
+    media_type = text_type_of(header)
+    if media_type in formats:
+        return formats[media_type]
+    said = f"the media type '{media_type[:80]}' is not read here" if media_type else "the body has no Content-Type"
+    raise Problem("media-type-not-supported", 415, said, hint="use one of the listed types", supported=list(formats))
+
+
+def negotiate(accept: str | None, offers: Sequence[str]) -> str:
+    """The offer that an `Accept` header likes best; among equals, the one offered first."""
+    ranges = _ranges(accept or "*/*")
+    scored = [(_quality(offer, ranges), -place, offer) for place, offer in enumerate(offers)]
+    quality, _, best = max(scored)
+    if quality <= 0:
+        hint = "ask for one of the listed types"
+        raise Problem(
+            "not-acceptable", 406, "none of the asked media types is offered", hint=hint, offered=list(offers)
+        )
+    return best
+
+
+def _ranges(accept: str) -> list[tuple[str, float]]:
+    return [_range(part) for part in accept.split(",") if part.strip()] or [("*/*", 1.0)]
+
+
+def _range(part: str) -> tuple[str, float]:
+    media_type, parameters = media_type_of(part)
+    try:
+        quality = float(parameters.get("q", "1"))
+    except ValueError:
+        quality = 0.0
+    # A comparison that NaN fails, too.
+    return media_type, quality if 0 <= quality <= 1 else 0.0
+
+
+def _quality(offer: str, ranges: list[tuple[str, float]]) -> float:
+    """What the most specific range that covers the offer says."""
+    for pattern in (offer, offer.partition("/")[0] + "/*", "*/*"):
+        found = [quality for media_range, quality in ranges if media_range == pattern]
+        if found:
+            return max(found)
+    return 0.0

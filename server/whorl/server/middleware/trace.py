@@ -1,0 +1,103 @@
+"""Every response has an id and the headers that keep browsers careful; a fault becomes a problem, not a stack trace."""
+
+from __future__ import annotations
+
+import logging
+import re
+import secrets
+import time
+from typing import TYPE_CHECKING
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
+
+from whorl.server.errors import Problem
+from whorl.server.responses import problem_response
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+log = logging.getLogger("whorl.server")
+
+_SANE_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+# Control characters, and those that turn the direction of text: none of them may reach a terminal.
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_FIXED_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "X-Frame-Options": "DENY",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+class Trace:
+    """Gives each request its id, writes one line about it, and answers for what nobody caught."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One connection."""
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+        request_id = _request_id(Headers(scope=scope))
+        scope.setdefault("state", {})["request_id"] = request_id
+        exchange = _Exchange(send, request_id)
+        began = time.perf_counter()
+        try:
+            await self.app(scope, receive, exchange.send)
+        except ClientDisconnect:
+            exchange.status = 499
+        except Exception:
+            log.exception("request %s failed", request_id)
+            if scope["type"] != "http" or exchange.started:
+                raise
+            await problem_response(_fault(request_id))(scope, receive, exchange.send)
+        finally:
+            if scope["type"] == "http":
+                path = printable(scope["path"])
+                milliseconds = (time.perf_counter() - began) * 1000
+                log.info("%s %s %s %d %.1f ms", request_id, scope["method"], path, exchange.status, milliseconds)
+
+
+class _Exchange:
+    """The sending side of one connection: adds headers to what starts a response."""
+
+    def __init__(self, send: Send, request_id: str) -> None:
+        self._send = send
+        self._request_id = request_id
+        self.started = False
+        self.status = 0
+
+    async def send(self, message: Message) -> None:
+        if message["type"] in {"http.response.start", "websocket.http.response.start"}:
+            self.started = True
+            self.status = message["status"]
+            self._add_headers(MutableHeaders(raw=message["headers"]), message)
+        elif message["type"] == "websocket.accept":
+            headers = [*message.get("headers", []), (b"x-request-id", self._request_id.encode())]
+            message = {**message, "headers": headers}
+        await self._send(message)
+
+    def _add_headers(self, headers: MutableHeaders, message: Message) -> None:
+        headers["X-Request-Id"] = self._request_id
+        for name, value in _FIXED_HEADERS.items():
+            headers.setdefault(name, value)
+        headers.setdefault("Cache-Control", "no-store")
+        message["headers"] = headers.raw
+
+
+def printable(text: str) -> str:
+    """Text for a log: what could steer a terminal or forge a line is escaped."""
+    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+
+
+def _request_id(headers: Headers) -> str:
+    offered = headers.get("x-request-id", "")
+    return offered if _SANE_ID.fullmatch(offered) else secrets.token_hex(8)
+
+
+def _fault(request_id: str) -> Problem:
+    hint = "this is a fault of the server; its log has more under this request id"
+    return Problem("server-fault", 500, "the server failed to answer", hint=hint, requestId=request_id)

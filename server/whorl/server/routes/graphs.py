@@ -1,0 +1,151 @@
+"""Static graphs by the SPARQL 1.1 Graph Store HTTP Protocol; queries that run follow their changes.
+
+A graph is named by `?graph=IRI` or `?default`, or directly: `/graphs/people` is the graph whose IRI is that address.
+"""
+
+import secrets
+from email.message import Message
+from email.parser import BytesParser
+from email.policy import HTTP
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query
+from starlette.requests import Request
+from starlette.responses import Response
+
+from whorl.server import media
+from whorl.server.bodies import read_body
+from whorl.server.deps import Reader, Registrar, TheRuntime, TheSettings, checked_iri
+from whorl.server.errors import Problem
+from whorl.server.responses import JsonResponse
+from whorl.server.routes.openapi import bodies, problems, text_answer
+from whorl.server.runtime import commands as c
+from whorl.server.runtime.core import Core
+
+router = APIRouter(tags=["graphs"])
+
+_PATHS = ("/graphs", "/graphs/{name:path}")
+_EXAMPLES = {"text/turtle": "@prefix ex: <http://ex.org/> . ex:room1 ex:floor 3 ."}
+_NEW = "new"
+
+
+def _graph_of(
+    request: Request,
+    graph: Annotated[str | None, Query(description="IRI of the graph", examples=["http://ex.org/rooms"])] = None,
+    default: Annotated[str | None, Query(description="the default graph; its value does not matter")] = None,
+) -> str | None:
+    """The graph of a request: an IRI, None for the default graph, or a marker for one that is to be made."""
+    name = request.path_params.get("name")
+    if name:
+        return checked_iri(str(request.url.replace(query="", fragment="")), "graph")
+    if (graph is None) == (default is None):
+        if request.method == "POST" and graph is None:
+            return _NEW
+        hint = "use ?graph=IRI or ?default"
+        raise Problem("graph-not-named", 400, "exactly one graph must be named", hint=hint)
+    return None if graph is None else checked_iri(graph, "graph")
+
+
+Graph = Annotated[str | None, Depends(_graph_of)]
+
+
+@router.get(
+    "/graphs",
+    summary="Read a static graph",
+    responses={200: text_answer("the graph", *media.GRAPH_ANSWERS), **problems(400, 404, 406)},
+)
+@router.get("/graphs/{name:path}", include_in_schema=False)
+@router.head("/graphs", summary="Ask for a static graph", responses=problems(400, 404, 406))
+@router.head("/graphs/{name:path}", include_in_schema=False)
+async def read_graph(request: Request, _: Reader, graph: Graph, runtime: TheRuntime) -> Response:
+    """The triples of a graph."""
+    wanted = media.negotiate(request.headers.get("accept"), tuple(media.GRAPH_ANSWERS))
+    text = await runtime.read(lambda core: _text(core, graph, media.GRAPH_ANSWERS[wanted]))
+    return Response(text, media_type=media.content_type(wanted), headers={"Vary": "Accept"})
+
+
+@router.put(
+    "/graphs",
+    summary="Replace a static graph",
+    status_code=204,
+    responses={201: {"description": "made"}, **problems(400, 408, 409, 413, 415, 422)},
+    openapi_extra=bodies(_EXAMPLES),
+)
+@router.put("/graphs/{name:path}", include_in_schema=False)
+async def replace_graph(
+    request: Request,
+    _: Registrar,
+    graph: Graph,
+    runtime: TheRuntime,
+    settings: TheSettings,
+) -> Response:
+    """Make a graph hold exactly the triples of a document."""
+    form = media.format_of(request.headers.get("content-type"), media.GRAPH_FORMATS)
+    body = await read_body(request, settings.graphs_bytes_max)
+    reply = await runtime.run(c.ReplaceGraph(graph, body, form))
+    return Response(status_code=201 if reply["created"] else 204)
+
+
+@router.post(
+    "/graphs",
+    summary="Add to a static graph",
+    responses={
+        201: {"description": "made; `Location` names a graph that had no name"},
+        **problems(400, 408, 409, 413, 415, 422),
+    },
+    openapi_extra=bodies(_EXAMPLES),
+)
+@router.post("/graphs/{name:path}", include_in_schema=False)
+async def add_to_graph(
+    request: Request,
+    _: Registrar,
+    graph: Graph,
+    runtime: TheRuntime,
+    settings: TheSettings,
+) -> Response:
+    """Add the triples of a document to a graph; without a graph, to a new one."""
+    parts = await _parts_of(request, settings.graphs_bytes_max)
+    headers: dict[str, str] = {}
+    if graph == _NEW:
+        graph = f"{str(request.base_url).rstrip('/')}/graphs/{secrets.token_hex(8)}"
+        headers["Location"] = graph
+    reply: dict[str, Any] = {"created": False, "inserted": 0}
+    for body, form in parts:
+        one = await runtime.run(c.LoadGraph(graph, body, form))
+        reply = {"created": reply["created"] or one["created"], "inserted": reply["inserted"] + one["inserted"]}
+    return JsonResponse(reply, 201 if reply["created"] else 200, headers=headers)
+
+
+@router.delete("/graphs", summary="Delete a static graph", status_code=204, responses=problems(400, 404, 409))
+@router.delete("/graphs/{name:path}", include_in_schema=False)
+async def drop_graph(_: Registrar, graph: Graph, runtime: TheRuntime) -> Response:
+    """Take a graph away; the default graph is emptied."""
+    await runtime.run(c.DropGraph(graph))
+    return Response(status_code=204)
+
+
+def _text(core: Core, graph: str | None, form: str) -> bytes:
+    if graph is not None and not any(name == graph for name, _ in core.engine.graphs()):
+        raise Problem("unknown-graph", 404, f"graph <{graph}> is not known")
+    text: bytes = core.engine.graph_text(graph, form)
+    return text
+
+
+async def _parts_of(request: Request, bytes_max: int) -> list[tuple[bytes, str]]:
+    """The documents of a body: itself, or the parts of a form, each with its format."""
+    header = request.headers.get("content-type", "")
+    if media.media_type_of(header)[0] != media.MULTIPART:
+        form = media.format_of(header, media.GRAPH_FORMATS)
+        return [(await read_body(request, bytes_max), form)]
+    body = await read_body(request, bytes_max)
+    whole = BytesParser(policy=HTTP).parsebytes(b"Content-Type: " + header.encode("latin-1") + b"\r\n\r\n" + body)
+    parts = list(whole.iter_parts()) if whole.is_multipart() else []
+    if not parts:
+        raise Problem("multipart-broken", 400, "the body has no parts", hint="check the boundary")
+    return [_part(part) for part in parts]
+
+
+def _part(part: Message) -> tuple[bytes, str]:
+    payload = part.get_payload(decode=True)
+    form = media.format_of(part.get("content-type"), media.GRAPH_FORMATS)
+    return (payload if isinstance(payload, bytes) else b""), form

@@ -1,0 +1,51 @@
+"""How the server is: alive, ready, and in numbers."""
+
+import asyncio
+
+from fastapi import APIRouter
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from starlette.requests import Request
+from starlette.responses import Response
+
+from whorl.server import schemas
+from whorl.server.deps import Anybody, TheRings, TheRuntime
+from whorl.server.responses import JsonResponse
+from whorl.server.routes.openapi import problem, problems, text_answer
+from whorl.server.services.numbers import Numbers
+
+router = APIRouter(tags=["health"])
+
+
+@router.get("/healthz", summary="Is the server alive?", response_model=schemas.Health)
+async def healthz() -> Response:
+    """Answers as long as the event loop runs; needs no token."""
+    return JsonResponse({"status": "alive"})
+
+
+@router.get("/readyz", summary="Is the server ready?", response_model=schemas.Health, responses={503: problem(503)})
+async def readyz(runtime: TheRuntime) -> Response:
+    """200 when the state is recovered and commands are taken; needs no token."""
+    if runtime.state == "ready":
+        return JsonResponse({"status": "ready"})
+    return JsonResponse({"status": runtime.state}, 503, headers={"Retry-After": "1"})
+
+
+@router.get(
+    "/metrics",
+    summary="Numbers for Prometheus",
+    responses={200: text_answer("the numbers", "text/plain"), **problems()},
+)
+async def metrics(_: Anybody, runtime: TheRuntime, rings: TheRings) -> Response:
+    """Counters and gauges in the text format of Prometheus."""
+    stats = await runtime.read(lambda core: core.engine.stats())
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(Numbers(runtime, rings, stats))
+    return Response(generate_latest(registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+
+@router.get("/openapi.json", summary="This description", responses=problems())
+async def description(request: Request, _: Anybody) -> Response:
+    """The API as OpenAPI."""
+    # Made once; it takes long enough to be noticed by others on the event loop.
+    return JsonResponse(await asyncio.to_thread(request.app.openapi))

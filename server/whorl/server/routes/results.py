@@ -1,0 +1,109 @@
+"""Results over HTTP: the current answer as any SPARQL client reads it, long polls, NDJSON and server-sent events."""
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query
+from starlette.requests import Request
+from starlette.responses import Response
+
+from whorl.server import media
+from whorl.server.deps import QueryName, Reader, TheRuntime, TheSettings
+from whorl.server.errors import Problem
+from whorl.server.routes.openapi import problems, text_answer
+from whorl.server.runtime.runtime import Runtime
+from whorl.server.services.answers import current_answer, is_graph
+from whorl.server.services.feeds import FeedResponse, Ndjson, ServerSentEvents, lenient_feed, poll, strict_feed
+from whorl.server.services.rings import Rings, Start
+from whorl.server.services.times import parse_duration
+
+router = APIRouter(tags=["results"])
+
+EVENT_STREAM = "text/event-stream"
+_WAIT_S_MAX = 60.0
+_POLL_BYTES_MAX = 1024 * 1024
+
+After = Annotated[str | None, Query(description="token of the last result that is known", max_length=256)]
+From = Annotated[
+    Literal["earliest", "latest"] | None,
+    Query(alias="from", description="without a token: from the oldest result that is kept, or only new ones"),
+]
+Wait = Annotated[str | None, Query(description="how long to wait for a result: '30s', at most a minute")]
+
+_ANSWERS: dict[int | str, dict[str, Any]] = {
+    200: text_answer(
+        "the current answer; with `after`, `from` or `wait`, `{results, next}`; as NDJSON, envelopes without end",
+        *(name for name in (*media.TABLE_ANSWERS, *media.GRAPH_ANSWERS, media.NDJSON)),
+    ),
+    **problems(400, 404, 406, 409, 410),
+}
+
+
+@router.get("/queries/{name}/results", summary="Read the current answer, or follow", responses=_ANSWERS)
+async def get_results(
+    request: Request,
+    name: QueryName,
+    caller: Reader,
+    runtime: TheRuntime,
+    settings: TheSettings,
+    after: After = None,
+    start: From = None,
+    wait: Wait = None,
+) -> Response:
+    """Without parameters: the answer of the last evaluation, whole. With a token: the results after it."""
+    del caller
+    accept = request.headers.get("accept")
+    is_polling = not (after is None and start is None and wait is None)
+    offers = [media.JSON] if is_polling else await _answer_types(runtime, name)
+    chosen = media.negotiate(accept, [*offers, media.NDJSON])
+    if not is_polling and chosen != media.NDJSON:
+        return await _answer(runtime, name, chosen)
+    rings = _rings(request)
+    feed = strict_feed(rings, rings.ring(name), after, _start(start))
+    if chosen == media.NDJSON:
+        return FeedResponse(feed, Ndjson(), settings)
+    text = await poll(feed, request.receive, _wait_s(wait), _POLL_BYTES_MAX)
+    return Response(text, media_type=media.JSON, headers={"Cache-Control": "no-store"})
+
+
+@router.get(
+    "/queries/{name}/events",
+    summary="Follow by server-sent events",
+    responses={200: text_answer("events: `id` is the token, `data` the envelope", EVENT_STREAM), **problems(400, 404)},
+)
+async def get_events(
+    request: Request, name: QueryName, caller: Reader, settings: TheSettings, after: After = None, start: From = None
+) -> Response:
+    """An EventSource resumes by itself: it sends the last id as `Last-Event-ID`. What was lost is an event `gap`."""
+    del caller
+    rings = _rings(request)
+    last = request.headers.get("last-event-id") or after
+    return FeedResponse(lenient_feed(rings, rings.ring(name), last, _start(start)), ServerSentEvents(), settings)
+
+
+async def _answer_types(runtime: Runtime, name: str) -> list[str]:
+    graph = await runtime.read(lambda core: is_graph(core, name))
+    return list(media.GRAPH_ANSWERS if graph else media.TABLE_ANSWERS)
+
+
+async def _answer(runtime: Runtime, name: str, media_type: str) -> Response:
+    form = {**media.TABLE_ANSWERS, **media.GRAPH_ANSWERS}[media_type]
+    body = await runtime.read(lambda core: current_answer(core, name, form))
+    return Response(body, headers={"Content-Type": media.content_type(media_type), "Cache-Control": "no-store"})
+
+
+def _rings(request: Request) -> Rings:
+    rings: Rings = request.app.state.runtime.rings
+    return rings
+
+
+def _start(start: Start | None) -> Start:
+    return "latest" if start is None else start
+
+
+def _wait_s(wait: str | None) -> float:
+    if wait is None:
+        return 0.0
+    try:
+        return min(parse_duration(wait) / 1000, _WAIT_S_MAX)
+    except ValueError as error:
+        raise Problem("duration-invalid", 400, str(error)) from None

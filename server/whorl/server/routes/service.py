@@ -1,0 +1,85 @@
+"""The service document: what is here, and where. It holds no data, so nobody needs a token for it."""
+
+import base64
+import hashlib
+import re
+from importlib import resources
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from whorl.server import media
+from whorl.server.responses import JsonResponse
+from whorl.server.routes.openapi import problem, text_answer
+
+router = APIRouter(tags=["service"])
+
+_PAGE = resources.files("whorl.server").joinpath("page.html").read_text("utf-8")
+_LINKS = {
+    "streams": "/streams",
+    "queries": "/queries",
+    "sparql": "/sparql",
+    "graphs": "/graphs",
+    "webSocket": "/ws",
+    "health": "/healthz",
+    "ready": "/readyz",
+    "metrics": "/metrics",
+    "description": "/openapi.json",
+}
+
+
+@router.get(
+    "/",
+    summary="The service document",
+    responses={200: text_answer("links to everything", media.JSON, media.TURTLE, media.HTML), 406: problem(406)},
+)
+async def service_document(request: Request) -> Response:
+    """What is here, and where: JSON, Turtle (a SPARQL service description), or a page for people."""
+    wanted = media.negotiate(request.headers.get("accept"), (media.JSON, media.TURTLE, media.HTML))
+    base = str(request.base_url).rstrip("/")
+    if wanted == media.HTML:
+        headers = {"Content-Security-Policy": _POLICY, "Vary": "Accept"}
+        return Response(_PAGE, media_type=media.content_type(media.HTML), headers=headers)
+    if wanted == media.TURTLE:
+        return Response(_description(base), media_type=media.content_type(media.TURTLE), headers={"Vary": "Accept"})
+    return JsonResponse(_document(base), headers={"Vary": "Accept"})
+
+
+def _document(base: str) -> dict[str, Any]:
+    links = {name: base + path for name, path in _LINKS.items()}
+    return {
+        "service": "whorl",
+        "title": "continuous SPARQL over RDF streams",
+        "links": links,
+        "subProtocols": ["rsp.v1.json"],
+        "authentication": "Authorization: Bearer <token>",
+    }
+
+
+def _description(base: str) -> str:
+    return (
+        "@prefix sd: <http://www.w3.org/ns/sparql-service-description#> .\n"
+        "@prefix vsd: <http://w3id.org/rsp/vocals-sd#> .\n"
+        "@prefix format: <http://www.w3.org/ns/formats/> .\n\n"
+        f"<{base}/> a sd:Service, vsd:StreamingService ;\n"
+        f"    sd:endpoint <{base}/sparql> ;\n"
+        "    sd:supportedLanguage sd:SPARQL11Query, sd:SPARQL11Update ;\n"
+        "    sd:resultFormat format:SPARQL_Results_JSON, format:SPARQL_Results_XML, format:SPARQL_Results_CSV,\n"
+        "        format:SPARQL_Results_TSV, format:Turtle, format:N-Triples, format:JSON-LD ;\n"
+        "    sd:inputFormat format:Turtle, format:N-Triples, format:N-Quads, format:TriG, format:JSON-LD .\n"
+    )
+
+
+def _hash_of(element: str) -> str:
+    """What a policy calls an inline element: browsers run nothing else."""
+    found = re.search(rf"<{element}>(.*?)</{element}>", _PAGE, re.DOTALL)
+    content = found.group(1) if found is not None else ""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
+
+
+_POLICY = (
+    f"default-src 'none'; script-src {_hash_of('script')}; style-src {_hash_of('style')}; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)

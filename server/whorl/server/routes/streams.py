@@ -1,0 +1,351 @@
+"""Streams: declaring them, feeding them, telling them the time."""
+
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+from urllib.parse import quote
+
+import orjson
+from fastapi import APIRouter, Query
+from starlette.requests import Request
+from starlette.responses import Response
+
+from whorl.server import media, schemas
+from whorl.server.bodies import read_body, read_json, read_text, stream_body
+from whorl.server.deps import (
+    Anybody,
+    EventTime,
+    Ingester,
+    ProducerPlace,
+    Registrar,
+    StreamIri,
+    TheIngest,
+    TheRuntime,
+    TheSettings,
+    checked_iri,
+)
+from whorl.server.errors import Problem
+from whorl.server.responses import DuplexResponse, JsonResponse
+from whorl.server.routes.openapi import bodies, json_body, problems, text_answer
+from whorl.server.runtime import commands as c
+from whorl.server.runtime.core import Core
+from whorl.server.services import descriptors
+from whorl.server.services.ingest import Ingest, Tally
+from whorl.server.services.lines import BATCH_BYTES_MAX, LineCutter
+
+if TYPE_CHECKING:
+    from whorl.server.settings import Settings
+
+router = APIRouter(tags=["streams"])
+
+Ack = Annotated[
+    Literal["synced", "memory", "batch"] | None,
+    Query(description="`synced`: answer when durable; `memory`: when applied; `batch`: NDJSON, one line per batch"),
+]
+Atomic = Annotated[bool, Query(description="all events or none; with false, those that are right are taken")]
+
+_EXAMPLES = {
+    "text/turtle": "@prefix ex: <http://ex.org/> . ex:room1 ex:temperature 21.5 .",
+    "application/n-triples": '<http://ex.org/room1> <http://ex.org/name> "lab" .',
+    "application/ld+json": '{"@id": "http://ex.org/room1", "http://ex.org/temperature": 21.5}',
+    "application/n-quads": "<http://ex.org/e1> <http://www.w3.org/ns/prov#generatedAtTime> "
+    '"2026-01-31T12:00:00Z"^^<http://www.w3.org/2001/XMLSchema#dateTime> .\n'
+    '<http://ex.org/room1> <http://ex.org/name> "lab" <http://ex.org/e1> .',
+    "application/trig": "@prefix ex: <http://ex.org/> . ex:e1 { ex:room1 ex:temperature 21.5 }",
+    "application/x-ndjson": '{"t": 1000, "event": {"@id": "http://ex.org/room1", "http://ex.org/temperature": 21.5}}\n'
+    '{"watermark": 2000}\n',
+    "application/vnd.apache.arrow.stream": "(an Arrow IPC stream with the columns t, s, p, o, or those of the mapping)",
+}
+
+
+# ---- the catalogue ----
+
+
+@router.put(
+    "/streams/{iri}",
+    summary="Declare a stream",
+    status_code=201,
+    responses={
+        200: {"description": "it is there, with these settings", "model": schemas.StreamDocument},
+        201: {"description": "declared; `Location` is its address", "model": schemas.StreamDocument},
+        **problems(400, 408, 409, 413, 415, 422),
+    },
+    openapi_extra=json_body(schemas.StreamSettings, {"lateness": "10s", "time": "event"}, required=False),
+)
+async def declare(
+    request: Request,
+    _: Registrar,
+    iri: StreamIri,
+    runtime: TheRuntime,
+    ingest: TheIngest,
+    settings: TheSettings,
+) -> Response:
+    """Declare a stream. Saying the same again is harmless; other settings for a stream that is there are refused."""
+    wanted = await read_json(request, schemas.StreamSettings, settings.query_bytes_max, optional=True)
+    if wanted.timestamp_predicate is not None:
+        checked_iri(wanted.timestamp_predicate, "timestamp predicate")
+    await runtime.read(lambda core: _check_room(core, iri, settings.streams_max))
+    options = c.StreamOptions(
+        wanted.timestamp_predicate, wanted.lateness, wanted.idle_timeout, wanted.retention, wanted.time
+    )
+    reply = await runtime.run(c.DeclareStream(iri, options))
+    document = await runtime.read(lambda core: descriptors.stream(core, iri, ingest))
+    location = {"Location": address(request, iri)}
+    return JsonResponse(document.document(), 201 if reply["created"] else 200, headers=location)
+
+
+@router.get(
+    "/streams",
+    summary="All streams",
+    response_model=schemas.StreamList,
+    responses={200: text_answer("all streams", media.TURTLE), **problems(406)},
+)
+async def list_streams(request: Request, _: Anybody, runtime: TheRuntime, ingest: TheIngest) -> Response:
+    """All streams, in the order of their IRIs; in Turtle as VoCaLS descriptors."""
+    wanted = media.negotiate(request.headers.get("accept"), (media.JSON, media.TURTLE))
+    found = await runtime.read(lambda core: descriptors.streams(core, ingest))
+    if wanted == media.TURTLE:
+        text = "".join(descriptors.vocals(one, base_of(request)) for one in found)
+        return Response(text, media_type=media.content_type(media.TURTLE))
+    return JsonResponse(schemas.StreamList(streams=found).document())
+
+
+@router.get(
+    "/streams/{iri}",
+    summary="One stream",
+    response_model=schemas.StreamDocument,
+    responses={200: text_answer("the stream", media.TURTLE), **problems(400, 404, 406)},
+)
+async def get_stream(request: Request, _: Anybody, iri: StreamIri, runtime: TheRuntime, ingest: TheIngest) -> Response:
+    """A stream and what has happened on it; in Turtle its VoCaLS descriptor."""
+    wanted = media.negotiate(request.headers.get("accept"), (media.JSON, media.TURTLE))
+    found = await runtime.read(lambda core: descriptors.stream(core, iri, ingest))
+    if wanted == media.TURTLE:
+        return Response(descriptors.vocals(found, base_of(request)), media_type=media.content_type(media.TURTLE))
+    return JsonResponse(found.document())
+
+
+@router.delete("/streams/{iri}", summary="Delete a stream", status_code=204, responses=problems(400, 404, 409))
+async def delete(
+    _: Registrar,
+    iri: StreamIri,
+    runtime: TheRuntime,
+    ingest: TheIngest,
+    *,
+    cascade: Annotated[bool, Query(description="delete the queries that read it, too")] = False,
+) -> Response:
+    """Delete a stream that no query reads, or with `cascade=true` the queries as well."""
+    await runtime.run(c.DropStream(iri, cascade))
+    ingest.forget(iri)
+    return Response(status_code=204)
+
+
+# ---- events ----
+
+
+@router.post(
+    "/streams/{iri}",
+    summary="Push events",
+    status_code=202,
+    responses={
+        200: {"description": "a body that was taken before: `duplicates`", "model": schemas.Ingested},
+        202: {"description": "taken, and durable", "model": schemas.Ingested},
+        **problems(400, 404, 408, 409, 413, 415, 422),
+    },
+    openapi_extra=bodies(_EXAMPLES),
+)
+async def push(
+    request: Request,
+    _: Ingester,
+    iri: StreamIri,
+    at: EventTime,
+    producer: ProducerPlace,
+    ingest: TheIngest,
+    settings: TheSettings,
+    *,
+    atomic: Atomic = True,
+    ack: Ack = None,
+) -> Response:
+    """One event (Turtle, N-Triples, JSON-LD) with its time in `?t=` or the header `RSP-Event-Time`; or many.
+
+    In N-Quads and TriG each named graph is one event, its time said by `prov:generatedAtTime` in the default graph. In
+    NDJSON each line is one; the body may go on for ever, and is taken in batches as it comes. The header
+    `RSP-Producer: id;epoch;seq` makes a repetition harmless.
+    """
+    form = media.format_of(request.headers.get("content-type"), media.INGEST_FORMATS)
+    options: dict[str, Any] = {"at": at, "atomic": atomic, "ack": ack if ack != "batch" else None}
+    if form == "ndjson" and ack == "batch" and producer is None:
+        lines = _acknowledged(request, iri, ingest, options)
+        return DuplexResponse(lines, 202, media_type=media.NDJSON)
+    if form == "ndjson" and producer is None and not _is_short(request):
+        tally = await _pushed_in_batches(request, iri, ingest, options)
+        return JsonResponse(tally.sums, 202)
+    body = await read_body(request, settings.body_bytes_max)
+    reply = await ingest.push(iri, body, form, producer=producer, **options)
+    return JsonResponse(reply, 200 if reply["duplicates"] else 202)
+
+
+@router.post(
+    "/streams/{iri}/watermark",
+    summary="Tell a stream the time",
+    response_model=schemas.Watermark,
+    responses=problems(400, 404, 409, 413, 415, 422),
+    openapi_extra=json_body(schemas.WatermarkRequest, {"t": 10_000}),
+)
+async def advance(
+    request: Request,
+    _: Ingester,
+    iri: StreamIri,
+    runtime: TheRuntime,
+    settings: TheSettings,
+) -> Response:
+    """No event before `t` is to come: windows that end there report."""
+    wanted = await read_json(request, schemas.WatermarkRequest, settings.query_bytes_max)
+    return JsonResponse(await runtime.run(c.Advance(iri, wanted.t)))
+
+
+@router.post("/streams/{iri}/close", summary="End a stream", responses=problems(400, 404, 409))
+async def close(_: Ingester, iri: StreamIri, runtime: TheRuntime) -> Response:
+    """No event is to come at all: its windows report what they still hold, and it holds nobody back."""
+    return JsonResponse(await runtime.run(c.CloseStream(iri)))
+
+
+# ---- rows ----
+
+
+@router.put(
+    "/streams/{iri}/mapping",
+    summary="Say how rows become triples",
+    status_code=201,
+    responses={
+        200: {"description": "another mapping was there before"},
+        **problems(400, 404, 408, 409, 413, 415, 422),
+    },
+    openapi_extra=bodies(
+        {"application/sparql-query": "CONSTRUCT { ?room <http://ex.org/temperature> ?celsius } WHERE {}"}
+    ),
+)
+async def set_mapping(
+    request: Request,
+    _: Registrar,
+    iri: StreamIri,
+    runtime: TheRuntime,
+    settings: TheSettings,
+    time_column: Annotated[str, Query(alias="timeColumn", min_length=1, max_length=256)] = "t",
+) -> Response:
+    """A SPARQL CONSTRUCT whose variables are column names; Arrow bodies pushed to the stream are rows of it."""
+    media_type = media.text_type_of(request.headers.get("content-type"))
+    if media_type not in {media.SPARQL_QUERY, media.PLAIN, media.RSP_QL, ""}:
+        said = f"a mapping is not '{media_type[:80]}'"
+        raise Problem("media-type-not-supported", 415, said, hint=f"send it as {media.SPARQL_QUERY}")
+    text = await read_text(request, settings.query_bytes_max)
+    reply = await runtime.run(c.SetMapping(iri, text, time_column))
+    return JsonResponse({"mapping": text, "timeColumn": time_column}, 201 if reply["created"] else 200)
+
+
+@router.get(
+    "/streams/{iri}/mapping",
+    summary="The mapping of a stream",
+    response_model=schemas.MappingDocument,
+    responses=problems(400, 404),
+)
+async def get_mapping(_: Anybody, iri: StreamIri, runtime: TheRuntime) -> Response:
+    """How rows of this stream become triples."""
+    entry = await runtime.read(lambda core: core.stream(iri))
+    if entry.mapping is None:
+        raise Problem("unknown-mapping", 404, f"stream <{iri}> has no mapping")
+    return JsonResponse({"mapping": entry.mapping, "timeColumn": entry.time_column})
+
+
+@router.delete(
+    "/streams/{iri}/mapping", summary="Take the mapping away", status_code=204, responses=problems(400, 404, 409)
+)
+async def delete_mapping(_: Registrar, iri: StreamIri, runtime: TheRuntime) -> Response:
+    """Rows are no longer mapped; bodies with the columns s, p, o stay readable."""
+    await runtime.run(c.SetMapping(iri, None, "t"))
+    return Response(status_code=204)
+
+
+@router.post(
+    "/streams/{iri}/stages",
+    summary="Keep a body for a later commit",
+    status_code=201,
+    responses={201: {"description": "kept", "model": schemas.Staged}, **problems(400, 404, 408, 413, 415)},
+    openapi_extra=bodies({name: _EXAMPLES[name] for name in (media.ARROW, "application/n-quads")}),
+)
+async def stage(request: Request, _: Ingester, iri: StreamIri, runtime: TheRuntime, settings: TheSettings) -> Response:
+    """Store a body where nobody sees it, until a commit names its token or it expires."""
+    form = media.format_of(request.headers.get("content-type"), media.STAGE_FORMATS)
+    body = await read_body(request, settings.body_bytes_max)
+    return JsonResponse({"token": await runtime.stage(iri, body, form)}, 201)
+
+
+@router.post(
+    "/streams/{iri}/commits",
+    summary="Make staged bodies events",
+    response_model=schemas.Ingested,
+    responses=problems(400, 404, 408, 409, 413, 415, 422),
+    openapi_extra=json_body(schemas.CommitRequest, {"producer": "job-1", "batch": 7, "tokens": ["…"]}),
+)
+async def commit(request: Request, _: Ingester, iri: StreamIri, ingest: TheIngest, settings: TheSettings) -> Response:
+    """The staged bodies become events at once, in the order of their times; a repeated batch changes nothing."""
+    wanted = await read_json(request, schemas.CommitRequest, settings.message_bytes_max)
+    reply = await ingest.commit(iri, wanted.producer, wanted.batch, tuple(wanted.tokens), wanted.watermark)
+    return JsonResponse(reply)
+
+
+# ---- parts ----
+
+
+def base_of(request: Request) -> str:
+    """The address of the API as the caller wrote it, without a slash at its end."""
+    return str(request.base_url).rstrip("/")
+
+
+def address(request: Request, iri: str) -> str:
+    """The address of a stream."""
+    return f"{request.scope.get('root_path', '')}/streams/{quote(iri, safe='')}"
+
+
+def _check_room(core: Core, iri: str, streams_max: int) -> None:
+    if len(core.streams) >= streams_max and iri not in core.streams:
+        detail = f"there are {streams_max} streams already"
+        raise Problem("too-many-streams", 429, detail, hint="delete streams that are not in use")
+
+
+def _is_short(request: Request) -> bool:
+    """Whether a body is known to fit into one batch, which is then all or nothing."""
+    announced = request.headers.get("content-length", "")
+    return announced.isdecimal() and int(announced) <= BATCH_BYTES_MAX and "content-encoding" not in request.headers
+
+
+async def _batches(request: Request) -> AsyncIterator[bytes]:
+    settings: Settings = request.app.state.settings
+    # Several batches must fit into the queue, or a streaming body would stand in its own way.
+    cutter = LineCutter(settings.body_bytes_max, min(BATCH_BYTES_MAX, settings.queue_bytes_max // 4))
+    async for piece in stream_body(request):
+        for batch in cutter.feed(piece):
+            yield batch
+    rest = cutter.rest()
+    if rest:
+        yield rest
+
+
+async def _pushed_in_batches(request: Request, iri: str, ingest: Ingest, options: dict[str, Any]) -> Tally:
+    tally = Tally()
+    try:
+        async for batch in _batches(request):
+            tally.add(await ingest.push_patiently(iri, batch, "ndjson", **options), batch)
+    except Problem as problem:
+        raise tally.problem(problem) from problem
+    return tally
+
+
+async def _acknowledged(request: Request, iri: str, ingest: Ingest, options: dict[str, Any]) -> AsyncIterator[bytes]:
+    tally = Tally()
+    try:
+        async for batch in _batches(request):
+            reply = await ingest.push_patiently(iri, batch, "ndjson", **options)
+            tally.add(reply, batch)
+            yield orjson.dumps({**reply, "lines": tally.lines}) + b"\n"
+    except Problem as problem:
+        yield orjson.dumps({"problem": tally.problem(problem).document()}) + b"\n"

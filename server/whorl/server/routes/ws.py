@@ -1,0 +1,355 @@
+"""WebSockets: `/ws` for any queries, `/queries/{name}/ws` for one; the shell around a `Session`.
+
+Three tasks for each socket: one reads frames, one sends what may be sent, one watches the time. The first to end ends
+the connection. A reader that is stuck blocks its own sender and nothing else: what waits for it stands in the ring, and
+in the transport up to its high-water mark.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import secrets
+import time
+from typing import TYPE_CHECKING, Any, Literal
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from whorl.server import schemas
+from whorl.server.bodies import invalid_members
+from whorl.server.deps import checked_iri
+from whorl.server.errors import Problem
+from whorl.server.runtime.commands import Unregister
+from whorl.server.security import Principal, Scope, authorize, authorize_token, require
+from whorl.server.services.answers import snapshot_envelope
+from whorl.server.services.session import (
+    SUBPROTOCOL,
+    Conversation,
+    DropQuery,
+    Effect,
+    PlainSession,
+    PublishEvents,
+    RegisterQuery,
+    Session,
+    TakeSnapshot,
+    close_of,
+)
+from whorl.server.services.subscriptions import Close, Wish
+from whorl.server.services.unnamed import registration
+from whorl.server.sockets import EXTENSION, SocketProtocol
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine, MutableMapping
+
+    from whorl.server.runtime.runtime import Runtime
+    from whorl.server.security import Tokens
+    from whorl.server.services.ingest import Ingest
+    from whorl.server.services.rings import Rings
+    from whorl.server.settings import Settings
+
+router = APIRouter()
+
+_log = logging.getLogger("whorl.sockets")
+_BATCH_BYTES = 64 * 1024
+_CLOSE_SECONDS = 1.0
+_PUBLISHING_MAX = 8
+# Work that must be finished though its socket is gone: queries that begin and end.
+_afterwards: set[asyncio.Task[None]] = set()
+
+
+@router.websocket("/ws")
+async def follow_any(websocket: WebSocket) -> None:
+    """Follow any queries, and publish, over one connection."""
+    if SUBPROTOCOL in websocket.scope["subprotocols"]:
+        await _converse(websocket, None)
+    else:
+        await _accept_and_close(websocket, Close(4406, f"ask for the sub-protocol {SUBPROTOCOL}"))
+
+
+@router.websocket("/queries/{name}/ws")
+async def follow_one(websocket: WebSocket, name: str) -> None:
+    """Follow one query; without sub-protocol, frames are envelopes and nothing else."""
+    offered = websocket.scope["subprotocols"]
+    if SUBPROTOCOL in offered:
+        await _converse(websocket, name)
+    elif offered:
+        await _accept_and_close(websocket, Close(4406, f"the sub-protocol is {SUBPROTOCOL}, or none"))
+    else:
+        await _follow_plainly(websocket, name)
+
+
+async def _converse(websocket: WebSocket, query: str | None) -> None:
+    state = websocket.app.state
+    try:
+        known = _known_caller(websocket)
+    except Problem as problem:
+        await _accept_and_close(websocket, close_of(problem), SUBPROTOCOL)
+        return
+
+    def authorize_init(token: str | None) -> Principal:
+        scopes: tuple[Scope, ...] = ("subscribe", "ingest") if query is None else ("subscribe",)
+        if known is not None and token is None:
+            return require(known, *scopes)
+        return authorize_token(state.tokens, token, *scopes)
+
+    session = Session(state.runtime.rings, state.settings, authorize_init, name=secrets.token_hex(8), query=query)
+    await _Socket(websocket, session, SUBPROTOCOL).serve([])
+
+
+async def _follow_plainly(websocket: WebSocket, query: str) -> None:
+    state = websocket.app.state
+    try:
+        authorize(websocket, "subscribe")
+        wish = _wish_of(websocket)
+    except Problem as problem:
+        await _accept_and_close(websocket, close_of(problem))
+        return
+    session = PlainSession(state.runtime.rings, state.settings, query, wish)
+    await _Socket(websocket, session, None).serve(session.begin())
+
+
+class _Socket:
+    """One connection: frames between the network and its conversation, and effects done for it."""
+
+    def __init__(self, websocket: WebSocket, session: Session | PlainSession, subprotocol: str | None) -> None:
+        self._websocket = websocket
+        self._session: Conversation = session
+        self._subprotocol = subprotocol
+        self._state = websocket.app.state
+        self._runtime: Runtime = websocket.app.state.runtime
+        self._rings: Rings = websocket.app.state.runtime.rings
+        self._settings: Settings = websocket.app.state.settings
+        self._protocol: SocketProtocol | None = websocket.scope.get("extensions", {}).get(EXTENSION)
+        self._news = asyncio.Event()
+        self._sent = asyncio.Event()
+        self._closing = asyncio.Event()
+        self._publishing = asyncio.Semaphore(_PUBLISHING_MAX)
+        self._sending_since: float | None = None
+        self._is_gone = False
+        session.on_wake = self._wake
+
+    async def serve(self, effects: list[Effect]) -> None:
+        """Hold the conversation until one side ends it."""
+        try:
+            self._check_ready()
+            self._rings.connect(self._session)
+        except Problem as problem:
+            await _accept_and_close(self._websocket, close_of(problem), self._subprotocol)
+            return
+        try:
+            await self._websocket.accept(self._subprotocol)
+            await self._converse(effects)
+            if not self._is_gone:
+                await self._close(self._session.close or Close(1000))
+        finally:
+            self._rings.disconnect(self._session)
+            for effect in self._session.leave():
+                await self._do(effect)
+
+    def _check_ready(self) -> None:
+        if self._runtime.state != "ready":
+            raise Problem("not-ready", 503, f"the server is {self._runtime.state}", retry_after_s=1)
+
+    async def _converse(self, effects: list[Effect]) -> None:
+        tasks = [asyncio.create_task(work) for work in (self._read(effects), self._send(), self._watch())]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+        self._judge(outcomes)
+
+    def _judge(self, outcomes: list[BaseException | None]) -> None:
+        for outcome in outcomes:
+            if isinstance(outcome, WebSocketDisconnect):
+                self._is_gone = True
+            elif isinstance(outcome, Exception):
+                _log.error("a conversation failed", exc_info=outcome)
+                self._session.close = Close(1011, "the server has a fault; its log says which")
+
+    # ---- the three tasks ----
+
+    async def _read(self, effects: list[Effect]) -> None:
+        for effect in effects:
+            await self._do(effect)
+        while True:
+            text = self._text_of(await self._websocket.receive())
+            if text is not None:
+                for effect in self._session.receive(text):
+                    await self._do(effect)
+            while self._session.is_clogged:
+                self._sent.clear()
+                await self._sent.wait()
+            if self._session.close is not None:
+                # The sender says what is left and ends the conversation.
+                await asyncio.Event().wait()
+
+    def _text_of(self, event: MutableMapping[str, Any]) -> str | None:
+        if event["type"] == "websocket.disconnect":
+            raise WebSocketDisconnect(event.get("code", 1005))
+        text: str | None = event.get("text")
+        if text is None:
+            self._end(Close(4400, "frames are text"))
+        elif len(text) > self._settings.message_bytes_max or len(text.encode()) > self._settings.message_bytes_max:
+            self._end(Close(1009, f"a message has at most {self._settings.message_bytes_max} bytes"))
+            return None
+        return text
+
+    async def _send(self) -> None:
+        while True:
+            self._news.clear()
+            while frames := self._session.take(_BATCH_BYTES):
+                self._sending_since = time.monotonic()
+                await self._send_frames(frames)
+                self._sent.set()
+                # A transport that takes everything never waits: others must have their turn.
+                await asyncio.sleep(0)
+            self._sending_since = None
+            for effect in self._session.drops():
+                await self._do(effect)
+            if self._session.close is not None:
+                return
+            await self._news.wait()
+
+    async def _send_frames(self, frames: list[str]) -> None:
+        try:
+            if self._protocol is not None:
+                await self._protocol.send_frames(frames)
+                return
+            for frame in frames:
+                await self._websocket.send_text(frame)
+        except (OSError, RuntimeError) as error:
+            # The protocol below has closed, for a reason of its own.
+            raise WebSocketDisconnect(1006) from error
+
+    async def _watch(self) -> None:
+        while self._session.close is None:
+            now = time.monotonic()
+            due_at = self._session.check(now, sending_since=self._sending_since)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(max(0.0, due_at - now)):
+                    await self._closing.wait()
+        # What is left to say has a moment, then the connection ends all the same.
+        await asyncio.sleep(_CLOSE_SECONDS)
+
+    # ---- effects ----
+
+    async def _do(self, effect: Effect) -> None:
+        match effect:
+            case PublishEvents():
+                await self._publishing.acquire()
+                _start(self._publish(effect))
+            case RegisterQuery():
+                _start(self._register(effect))
+            case DropQuery():
+                _start(self._drop(effect.name))
+            case TakeSnapshot():
+                _start(self._take_snapshot(effect))
+
+    async def _publish(self, effect: PublishEvents) -> None:
+        try:
+            payload = effect.payload
+            body, form = payload.body()
+            iri = checked_iri(payload.stream)
+            ingest: Ingest = self._state.ingest
+            reply = await ingest.push(iri, body, form, at=payload.t, atomic=payload.atomic)
+            self._session.published(effect.id, reply)
+        except Problem as problem:
+            self._session.refused(effect.id, problem)
+        finally:
+            self._publishing.release()
+
+    async def _register(self, effect: RegisterQuery) -> None:
+        try:
+            command = registration(effect.text, _options_of(effect), self._session.caller_id)
+            self._state.registrations.take(self._session.caller_id)
+            await self._runtime.run(command)
+        except Problem as problem:
+            self._session.refused(effect.id, problem)
+            return
+        for following in self._session.registered(effect.id, command.name):
+            await self._do(following)
+
+    async def _drop(self, name: str) -> None:
+        with contextlib.suppress(Problem):
+            await self._runtime.run(Unregister(name))
+
+    async def _take_snapshot(self, effect: TakeSnapshot) -> None:
+        try:
+            seq, text = await self._runtime.read(lambda core: snapshot_envelope(core, effect.query))
+        except Problem as problem:
+            self._session.refused(effect.id, problem)
+        else:
+            self._session.snapshot_taken(effect.id, seq, text)
+
+    # ---- the end ----
+
+    def _wake(self) -> None:
+        self._news.set()
+        if self._session.close is not None:
+            self._closing.set()
+            self._sent.set()
+
+    def _end(self, close: Close) -> None:
+        self._session.close = self._session.close or close
+        self._wake()
+
+    async def _close(self, close: Close) -> None:
+        try:
+            async with asyncio.timeout(_CLOSE_SECONDS):
+                await self._websocket.close(close.code, close.reason)
+        except (TimeoutError, OSError, RuntimeError, WebSocketDisconnect):
+            # Nobody reads at the other end, so nobody can be told.
+            if self._protocol is not None:
+                self._protocol.abort()
+
+
+def _start(work: Coroutine[Any, Any, None]) -> None:
+    task = asyncio.get_running_loop().create_task(work)
+    _afterwards.add(task)
+    task.add_done_callback(_afterwards.discard)
+
+
+async def _accept_and_close(websocket: WebSocket, close: Close, subprotocol: str | None = None) -> None:
+    # Before the handshake a browser would see nothing but a failure.
+    with contextlib.suppress(OSError, RuntimeError, WebSocketDisconnect):
+        await websocket.accept(subprotocol)
+        await websocket.close(close.code, close.reason)
+
+
+def _known_caller(websocket: WebSocket) -> Principal | None:
+    """Who the handshake says it is; None when it says nothing and `connection_init` has to."""
+    tokens: Tokens = websocket.app.state.tokens
+    says = "authorization" in websocket.headers or "ticket" in websocket.query_params
+    return authorize(websocket) if says or tokens.anonymous else None
+
+
+def _wish_of(websocket: WebSocket) -> Wish:
+    said = websocket.query_params
+    try:
+        wanted = PlainWish.model_validate({name: said[name] for name in said if name != "ticket"})
+    except ValidationError as error:
+        raise invalid_members(error) from None
+    return Wish(None, wanted.overflow, wanted.after, wanted.start, wanted.snapshot)
+
+
+def _options_of(effect: RegisterQuery) -> dict[str, Any]:
+    try:
+        return schemas.QueryRequest.model_validate({**effect.options, "query": effect.text}).options()
+    except ValidationError as error:
+        raise invalid_members(error) from None
+
+
+class PlainWish(BaseModel):
+    """What the query string of a plain connection may say."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    after: str | None = None
+    start: Literal["earliest", "latest"] = Field("latest", alias="from")
+    snapshot: bool = False
+    overflow: Literal["disconnect", "drop-oldest", "latest"] = "disconnect"

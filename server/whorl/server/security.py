@@ -1,0 +1,272 @@
+"""Who may do what: tokens with scopes, and one-use tickets for browsers.
+
+The admin token comes from the settings, or is made at first start and kept in `data_dir/token` (mode 0600). Further
+tokens are kept as hashes in `data_dir/tokens.json`; their text is told once, to the caller who made them. A token is
+256 random bits, so that a plain hash of it cannot be searched; comparisons take constant time.
+
+A browser's WebSocket and EventSource cannot send headers: they carry a ticket (`?ticket=`) that is good for one use
+within thirty seconds. No token is ever part of a URL that a server sees.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+import json
+import os
+import secrets
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from whorl.server.errors import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from starlette.requests import HTTPConnection
+
+    from whorl.server.settings import Settings
+
+Scope = Literal["ingest", "subscribe", "register", "admin"]
+SCOPES: frozenset[Scope] = frozenset(get_args(Scope))
+TICKET_SECONDS = 30
+TICKETS_MAX = 10_000
+TOKENS_MAX = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Who calls: the id of a token and what it may do."""
+
+    id: str
+    scopes: frozenset[Scope]
+
+    def may(self, scope: Scope) -> bool:
+        """Whether this caller has the scope; admins have all."""
+        return scope in self.scopes or "admin" in self.scopes
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRecord:
+    """A token as it is kept: everything but the token."""
+
+    id: str
+    name: str
+    scopes: tuple[Scope, ...]
+    created_at: int
+    sha256: str
+
+
+@dataclass(slots=True)
+class _Ticket:
+    principal: Principal
+    expires_at: float
+
+
+ADMIN = Principal("admin", SCOPES)
+ANONYMOUS = Principal("anonymous", SCOPES)
+
+
+@dataclass(slots=True)
+class Tokens:
+    """All tokens and tickets of one server; used on the event loop only."""
+
+    data_dir: Path
+    admin_digest: str
+    anonymous: bool = False
+    made_admin_token: str | None = None
+    records: dict[str, TokenRecord] = field(default_factory=dict)
+    tickets: dict[str, _Ticket] = field(default_factory=dict)
+
+    @classmethod
+    def open(cls, settings: Settings) -> Tokens:
+        """Read the token files of the data directory, or make them."""
+        check_exposure(settings)
+        settings.data_dir.mkdir(parents=True, exist_ok=True)
+        admin, made = _admin_token(settings)
+        tokens = cls(settings.data_dir, _digest(admin), settings.anonymous, admin if made else None)
+        tokens.records = _read_records(tokens._path)
+        return tokens
+
+    def authenticate(self, token: str) -> Principal:
+        """Whose token this is."""
+        digest = _digest(token)
+        if hmac.compare_digest(digest, self.admin_digest):
+            return ADMIN
+        # Every record is compared, so that the time taken tells nothing.
+        found = [record for record in self.records.values() if hmac.compare_digest(digest, record.sha256)]
+        if not found:
+            raise unauthenticated("the token is not known")
+        return Principal(found[0].id, frozenset(found[0].scopes))
+
+    def create(self, name: str, scopes: Iterable[Scope]) -> tuple[TokenRecord, str]:
+        """A new token: its record, and its text, which is not kept."""
+        if len(self.records) >= TOKENS_MAX:
+            raise Problem("too-many-tokens", 429, f"there are {TOKENS_MAX} tokens already", hint="delete unused ones")
+        token = new_token()
+        ordered = tuple(sorted(set(scopes)))
+        record = TokenRecord(secrets.token_hex(8), name, ordered, int(time.time() * 1000), _digest(token))
+        self._save({**self.records, record.id: record})
+        return record, token
+
+    def delete(self, token_id: str) -> None:
+        """From now on this token is not known; its tickets go with it."""
+        if token_id not in self.records:
+            raise Problem("unknown-token", 404, f"there is no token with the id '{token_id}'")
+        self._save({key: record for key, record in self.records.items() if key != token_id})
+        self.tickets = {key: ticket for key, ticket in self.tickets.items() if ticket.principal.id != token_id}
+
+    def issue_ticket(self, principal: Principal) -> str:
+        """A word that stands for the caller, once, for a short time."""
+        now = time.monotonic()
+        self.tickets = {key: ticket for key, ticket in self.tickets.items() if ticket.expires_at > now}
+        if len(self.tickets) >= TICKETS_MAX:
+            raise Problem("too-many-tickets", 429, "too many tickets are unused", retry_after_s=TICKET_SECONDS)
+        ticket = secrets.token_urlsafe(24)
+        self.tickets[_digest(ticket)] = _Ticket(principal, now + TICKET_SECONDS)
+        return ticket
+
+    def redeem(self, ticket: str) -> Principal:
+        """Whose ticket this is; it is gone afterwards."""
+        found = self.tickets.pop(_digest(ticket), None)
+        if found is None or found.expires_at <= time.monotonic():
+            raise unauthenticated("the ticket is used, expired or not known", hint="ask for a new one: POST /tickets")
+        return found.principal
+
+    @property
+    def _path(self) -> Path:
+        return self.data_dir / "tokens.json"
+
+    def _save(self, records: dict[str, TokenRecord]) -> None:
+        rows = [
+            {"id": r.id, "name": r.name, "scopes": list(r.scopes), "createdAt": r.created_at, "sha256": r.sha256}
+            for r in records.values()
+        ]
+        _write_private(self._path, json.dumps({"version": 1, "tokens": rows}, indent=1))
+        self.records = records
+
+
+def authorize(connection: HTTPConnection, *scopes: Scope) -> Principal:
+    """The caller of a request or WebSocket, who must have one of the scopes; without scopes, be anybody known.
+
+    A connection without `Authorization` and `?ticket=` is refused; a WebSocket that sends its token in
+    `connection_init` uses `authorize_token` instead.
+    """
+    tokens: Tokens = connection.app.state.tokens
+    return require(_caller(connection, tokens), *scopes)
+
+
+def authorize_token(tokens: Tokens, token: str | None, *scopes: Scope) -> Principal:
+    """The caller who says this token, who must have one of the scopes."""
+    if tokens.anonymous:
+        return ANONYMOUS
+    if token is None:
+        raise unauthenticated("a token is needed")
+    return require(tokens.authenticate(token), *scopes)
+
+
+def require(principal: Principal, *scopes: Scope) -> Principal:
+    """The caller, if it has one of the scopes."""
+    if scopes and not any(principal.may(scope) for scope in scopes):
+        hint = "use a token with this scope; an admin makes one by POST /tokens"
+        named = " or ".join(f"'{scope}'" for scope in scopes)
+        raise Problem("forbidden", 403, f"this needs the scope {named}", hint=hint, scopes=list(scopes))
+    return principal
+
+
+def unauthenticated(detail: str, hint: str | None = None) -> Problem:
+    """The problem of a caller who is nobody."""
+    return Problem("unauthenticated", 401, detail, hint=hint or "send 'Authorization: Bearer <token>'")
+
+
+def new_token() -> str:
+    """256 random bits, safe in headers and URLs."""
+    return secrets.token_urlsafe(32)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address to listen on is reached from this machine only."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def check_exposure(settings: Settings) -> None:
+    """Refuse to start where tokens would cross a network in plain text, or where nobody would need one."""
+    if (settings.tls_cert is None) != (settings.tls_key is None):
+        raise ValueError("tls_cert and tls_key belong together: set both or none")
+    if is_loopback(settings.host):
+        return
+    if settings.anonymous:
+        raise ValueError(f"anonymous access is only for a loopback address, not for {settings.host}")
+    if settings.tls_cert is None and not settings.behind_proxy:
+        raise ValueError(
+            f"{settings.host} is not a loopback address: set tls_cert and tls_key, "
+            "or behind_proxy when a proxy in front of the server does TLS"
+        )
+
+
+def _caller(connection: HTTPConnection, tokens: Tokens) -> Principal:
+    if tokens.anonymous:
+        return ANONYMOUS
+    kind, _, token = connection.headers.get("authorization", "").partition(" ")
+    if kind.lower() == "bearer" and token.strip():
+        return tokens.authenticate(token.strip())
+    ticket = connection.query_params.get("ticket")
+    if ticket:
+        return tokens.redeem(ticket)
+    raise unauthenticated("a token is needed")
+
+
+def _admin_token(settings: Settings) -> tuple[str, bool]:
+    """The admin token, and whether it was made just now."""
+    if settings.token is not None:
+        return settings.token.get_secret_value(), False
+    path = settings.data_dir / "token"
+    if path.exists():
+        token = path.read_text("utf-8").strip()
+        if not token:
+            raise ValueError(f"the token file {path} is empty: remove it, and a new token is made at the next start")
+        return token, False
+    token = new_token()
+    _write_private(path, token + "\n")
+    return token, True
+
+
+def _read_records(path: Path) -> dict[str, TokenRecord]:
+    if not path.exists():
+        return {}
+    try:
+        document: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        if document["version"] != 1:
+            raise ValueError(f"{path} has version {document['version']}; this server reads version 1")
+        return {row["id"]: _record(row) for row in document["tokens"]}
+    except (KeyError, TypeError, json.JSONDecodeError) as error:
+        raise ValueError(f"{path} is damaged: restore it, or remove it and make the tokens again") from error
+
+
+def _record(row: dict[str, Any]) -> TokenRecord:
+    scopes = tuple(scope for scope in row["scopes"] if scope in SCOPES)
+    return TokenRecord(row["id"], row["name"], scopes, row["createdAt"], row["sha256"])
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _write_private(path: Path, text: str) -> None:
+    """Write a file that only its owner reads, whole or not at all."""
+    beside = path.with_name(path.name + ".new")
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        os.fchmod(file.fileno(), 0o600)
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(path)

@@ -1,0 +1,156 @@
+"""`serve(settings)`: the server under uvicorn, with the limits that the settings say."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import signal
+import socket
+import sys
+from typing import TYPE_CHECKING
+
+import orjson
+import uvicorn
+import uvloop
+
+from whorl.server.app import create_app
+from whorl.server.connections import BoundedHttpProtocol
+from whorl.server.security import Tokens, check_exposure
+from whorl.server.sockets import Server, SocketProtocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fastapi import FastAPI
+
+    from whorl.server.settings import Settings
+
+_GRACE_S = 10
+_WS_QUEUE = 16
+
+
+class StartError(Exception):
+    """The server cannot start; the message says why and what to do."""
+
+
+def serve(settings: Settings, on_ready: Callable[[str], None] | None = None) -> None:
+    """Serve until a signal comes. `on_ready` is told the address, with the token when it was made just now."""
+    _configure_logging(settings)
+    try:
+        check_exposure(settings)
+        tokens = Tokens.open(settings)
+    except (ValueError, OSError) as error:
+        raise StartError(str(error)) from error
+    listening = _listen(settings)
+    address = _address(settings, listening)
+    app = create_app(settings, tokens)
+    server = _Server(_config(settings, app), lambda: (on_ready or _print_ready)(_ready_text(address, tokens)))
+    server.rings = app.state.rings
+    # uvicorn takes signals while it serves, and raises them again when it has stopped: by then they have had their say.
+    for signal_number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(signal_number, lambda *_: None)
+    with listening, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(server.serve(sockets=[listening]))
+    if not server.started:
+        raise StartError("the server did not start; its log says why")
+
+
+class _Server(Server):
+    """A server that says when it is ready."""
+
+    def __init__(self, config: uvicorn.Config, on_started: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_started = on_started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._on_started()
+
+
+def _config(settings: Settings, app: FastAPI) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        # Pinned: limits on queues and sizes hold for these implementations.
+        loop="uvloop",
+        http=BoundedHttpProtocol,
+        ws=SocketProtocol,
+        ws_max_size=settings.message_bytes_max,
+        ws_max_queue=_WS_QUEUE,
+        ws_per_message_deflate=False,
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=settings.connections_max,
+        timeout_graceful_shutdown=_GRACE_S,
+        ssl_certfile=settings.tls_cert,
+        ssl_keyfile=settings.tls_key,
+    )
+
+
+def _listen(settings: Settings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((settings.host.strip("[]"), settings.port))
+    except OSError as error:
+        listening.close()
+        raise StartError(_why_not(error, settings)) from error
+    listening.set_inheritable(True)
+    return listening
+
+
+def _why_not(error: OSError, settings: Settings) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"port {settings.port} is taken: stop what listens there, or choose another port (0 takes a free one)"
+    if error.errno == errno.EACCES:
+        return f"port {settings.port} needs more rights: choose one above 1023"
+    return f"cannot listen on {settings.host} port {settings.port}: {error.strerror}"
+
+
+def _address(settings: Settings, listening: socket.socket) -> str:
+    port = listening.getsockname()[1]
+    scheme = "http" if settings.tls_cert is None else "https"
+    host = f"[{settings.host}]" if ":" in settings.host and not settings.host.startswith("[") else settings.host
+    return f"{scheme}://{host}:{port}/"
+
+
+def _ready_text(address: str, tokens: Tokens) -> str:
+    """The address to open. Its fragment, which browsers keep to themselves, carries a token that is new."""
+    return address if tokens.made_admin_token is None else f"{address}#token={tokens.made_admin_token}"
+
+
+def _print_ready(address: str) -> None:
+    sys.stdout.write(f"whorl is ready: {address}\n")
+    sys.stdout.flush()
+
+
+# ---- logging ----
+
+
+class _JsonLines(logging.Formatter):
+    """One JSON object per line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        members = {"at": record.created, "level": record.levelname.lower(), "logger": record.name}
+        members["message"] = record.getMessage()
+        if record.exc_info:
+            members["exception"] = self.formatException(record.exc_info)
+        return orjson.dumps(members).decode()
+
+
+def _configure_logging(settings: Settings) -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    human = logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s")
+    handler.setFormatter(_JsonLines() if settings.log_format == "json" else human)
+    for name in ("whorl", "uvicorn"):
+        logger = logging.getLogger(name)
+        logger.handlers = [handler]
+        logger.setLevel(logging.INFO)
+        logger.propagate = False
+    # One line per request is for those who ask for machine-readable logs.
+    logging.getLogger("whorl.server").setLevel(logging.INFO if settings.log_format == "json" else logging.WARNING)

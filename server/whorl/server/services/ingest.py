@@ -1,0 +1,146 @@
+"""Events on their way in: stamped with what depends on the clock, then handed to the runtime.
+
+An arrival time and the latest time that is believed are part of the command, so that its replay gives the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from whorl.server.errors import Problem
+from whorl.server.runtime import commands as c
+from whorl.server.runtime.runtime import now_ms
+
+if TYPE_CHECKING:
+    from whorl.server.runtime.runtime import Runtime
+    from whorl.server.settings import Settings
+
+_RATE_HORIZON_S = 10.0
+_RETRY_S = 0.05
+_ADDED = ("accepted", "late", "ahead", "duplicates")
+
+
+@dataclass(slots=True)
+class _Rate:
+    """A count that fades: of a steady rate r it holds r × horizon."""
+
+    weight: float = 0.0
+    at: float = 0.0
+
+    def add(self, n: int, now: float) -> None:
+        self.weight = self._faded(now) + n
+        self.at = now
+
+    def per_second(self, now: float) -> float:
+        return self._faded(now) / _RATE_HORIZON_S
+
+    def _faded(self, now: float) -> float:
+        return self.weight * math.exp((self.at - now) / _RATE_HORIZON_S)
+
+
+class Ingest:
+    """Takes bodies of events in; used on the event loop only."""
+
+    def __init__(self, runtime: Runtime, settings: Settings) -> None:
+        self._runtime = runtime
+        self._settings = settings
+        self._rates: dict[str, _Rate] = {}
+
+    async def push(
+        self,
+        iri: str,
+        body: bytes,
+        form: str,
+        *,
+        at: int | None = None,
+        atomic: bool = True,
+        producer: c.Producer | None = None,
+        ack: str | None = None,
+    ) -> dict[str, Any]:
+        """One body; events without a time have that of the call, or of their arrival where the stream says so."""
+        command = c.Push(
+            iri,
+            body,
+            form,
+            at=self._time_of_arrival(iri) if at is None else at,
+            latest=self._latest(),
+            atomic=atomic,
+            producer=producer,
+        )
+        if command.size_bytes > self._settings.queue_bytes_max:
+            limit = self._settings.queue_bytes_max
+            raise Problem("body-too-large", 413, f"more than the {limit} bytes that may wait at all", limit=limit)
+        reply: dict[str, Any] = await self._runtime.run(command, ack or self._settings.ack)
+        self._rates.setdefault(iri, _Rate()).add(reply["accepted"], time.monotonic())
+        return reply
+
+    async def push_patiently(self, iri: str, body: bytes, form: str, **options: Any) -> dict[str, Any]:  # noqa: ANN401
+        """The same for a body that streams in: a full queue holds its sender back instead of refusing it."""
+        while True:
+            try:
+                return await self.push(iri, body, form, **options)
+            except Problem as problem:
+                if problem.status != 429:
+                    raise
+                await asyncio.sleep(_RETRY_S)
+
+    async def commit(self, iri: str, producer: str, batch: int, tokens: tuple[str, ...], watermark: int | None) -> Any:  # noqa: ANN401
+        """Staged bodies become events."""
+        command = c.Commit(iri, producer, batch, tokens, watermark, latest=self._latest())
+        reply = await self._runtime.run(command)
+        self._rates.setdefault(iri, _Rate()).add(reply["accepted"], time.monotonic())
+        return reply
+
+    def rate(self, iri: str) -> float:
+        """Events per second of a stream, over the last seconds."""
+        found = self._rates.get(iri)
+        return 0.0 if found is None else round(found.per_second(time.monotonic()), 2)
+
+    def forget(self, iri: str) -> None:
+        """The stream is gone."""
+        self._rates.pop(iri, None)
+
+    def _time_of_arrival(self, iri: str) -> int | None:
+        options = self._runtime.stream_options(iri)
+        return now_ms() if options is not None and options.time == "arrival" else None
+
+    def _latest(self) -> int:
+        return now_ms() + 1000 * self._settings.max_ahead_s
+
+
+class Tally:
+    """The sum of the replies to the batches of one body, and how many lines they had."""
+
+    def __init__(self) -> None:
+        self.lines = 0
+        self.sums: dict[str, Any] = dict.fromkeys(_ADDED, 0)
+
+    def add(self, reply: dict[str, Any], batch: bytes) -> None:
+        """One more batch was taken."""
+        for name in _ADDED:
+            self.sums[name] += reply[name]
+        refused = [{**one, "line": self._line(one.get("line"))} for one in reply.get("refused", ())]
+        if refused:
+            self.sums.setdefault("refused", []).extend(refused)
+        self.sums["offset"], self.sums["watermark"] = reply["offset"], reply["watermark"]
+        self.lines += batch.count(b"\n")
+
+    def problem(self, problem: Problem) -> Problem:
+        """A problem of the next batch, with its line in the whole body and what was taken before it."""
+        members = {**problem.members, "line": self._line(problem.members.get("line"))}
+        taken = {"taken": self.sums} if self.lines else {}
+        return Problem(
+            problem.slug,
+            problem.status,
+            problem.detail,
+            hint=problem.hint,
+            retry_after_s=problem.retry_after_s,
+            **{**members, **taken},
+        )
+
+    def _line(self, line: int | None) -> int | None:
+        return None if line is None else line + self.lines

@@ -1,0 +1,46 @@
+"""NDJSON that is still on its way, cut into batches at the ends of lines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whorl.server.errors import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+BATCH_BYTES_MAX = 256 * 1024
+
+
+class LineCutter:
+    """Takes pieces of any size, gives batches of whole lines; keeps at most one unfinished line and one batch.
+
+    A batch is at most `batch_bytes_max` long, unless a single line is longer.
+    """
+
+    def __init__(self, line_bytes_max: int, batch_bytes_max: int = BATCH_BYTES_MAX) -> None:
+        self._line_bytes_max = line_bytes_max
+        self._batch_bytes_max = batch_bytes_max
+        self._held = bytearray()
+
+    def feed(self, piece: bytes) -> Iterator[bytes]:
+        """The batches that are complete with this piece."""
+        self._held += piece
+        while (end := self._cut_at()) > 0:
+            batch = bytes(self._held[:end])
+            del self._held[:end]
+            yield batch
+        if len(self._held) > self._line_bytes_max:
+            limit = self._line_bytes_max
+            raise Problem("body-too-large", 413, f"a line is longer than {limit} bytes", limit=limit)
+
+    def rest(self) -> bytes:
+        """What stands after the last end of a line."""
+        rest = bytes(self._held)
+        self._held.clear()
+        return rest if rest.strip() else b""
+
+    def _cut_at(self) -> int:
+        """Where the next batch ends: at the last line that fits, else at the first line; 0 when no line is complete."""
+        fitting = self._held.rfind(b"\n", 0, self._batch_bytes_max) + 1
+        return fitting or self._held.find(b"\n") + 1

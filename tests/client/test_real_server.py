@@ -1,0 +1,315 @@
+"""The clients against a real server process: every call once, and `kill -9` in the middle of everything."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pandas as pd
+import pytest
+import rdflib
+from server_process import ServerProcess
+from whorl_client import (
+    AsyncClient,
+    AuthenticationError,
+    Client,
+    ConflictError,
+    Event,
+    Gap,
+    GapError,
+    Iri,
+    QueryError,
+    RdfSyntaxError,
+    Result,
+    StreamExistsError,
+    UnknownGraphError,
+    UnknownQueryError,
+    UnknownStreamError,
+)
+
+README = Path(__file__).parents[2] / "clients" / "python" / "README.md"
+N = "http://example.org/n"
+StartServer = Callable[..., ServerProcess]
+
+
+def counting(stream: str, r2s: str = "") -> str:
+    """A query with one window for each second, whose rows are the numbers in it."""
+    return f"""PREFIX : <http://example.org/>
+    {f"REGISTER {r2s} <out> AS" if r2s else ""} SELECT ?n FROM NAMED WINDOW :w ON <{stream}> [RANGE 1s STEP 1s]
+    WHERE {{ WINDOW :w {{ ?x :n ?n }} }}"""
+
+
+def turtle(number: int) -> str:
+    return f"<urn:x> <{N}> {number} ."
+
+
+def numbers(results: list[Any]) -> list[Any]:
+    return [row["n"] for result in results for row in result.rows]
+
+
+# --- killed in the middle ---------------------------------------------------------------------------------------------
+
+EVENTS = 120
+KILLED_AFTER = (30, 65, 100)
+
+
+class Killer:
+    """Kills a server with -9 and starts it again on the same port and data, while others go on."""
+
+    def __init__(self, server: ServerProcess) -> None:
+        self.server = server
+        self.url = server.url
+        self._threads: list[threading.Thread] = []
+        server.settings["port"] = urlsplit(server.url).port
+
+    def strike(self) -> None:
+        self.join()
+        thread = threading.Thread(target=self._kill_and_start)
+        thread.start()
+        self._threads.append(thread)
+
+    def join(self) -> None:
+        for thread in self._threads:
+            thread.join()
+
+    def _kill_and_start(self) -> None:
+        self.server.kill()
+        self.server.start()
+
+
+def check_each_once(client: Client, stream: str, results: list[Any]) -> None:
+    assert numbers(results) == list(range(EVENTS))
+    assert [result.seq for result in results] == list(range(1, EVENTS + 1))
+    assert client.streams.get(stream).document["events"] == EVENTS
+
+
+def test_a_server_killed_three_times_loses_and_doubles_nothing(start_server: StartServer, iri: str) -> None:
+    server = start_server()
+    killer = Killer(server)
+    with Client(server.url, server.token) as client:
+        client.streams.create(iri)
+        client.register(counting(iri), name="count")
+        subscription = client.subscribe("count", limit=EVENTS, timeout_s=60)
+        results: list[Result] = []
+        reading = threading.Thread(target=lambda: results.extend(subscription))
+        reading.start()
+        with client.publisher(iri, "test", batch_events=5) as publisher:
+            for number in range(EVENTS):
+                publisher.send(turtle(number), t=number * 1000 + 500)
+                if number in KILLED_AFTER:
+                    killer.strike()
+            publisher.watermark(EVENTS * 1000 + 1)
+        reading.join()
+        killer.join()
+        check_each_once(client, iri, results)
+
+
+async def test_a_server_killed_three_times_loses_and_doubles_nothing_in_asyncio(
+    start_server: StartServer, iri: str
+) -> None:
+    server = await asyncio.to_thread(start_server)
+    killer = Killer(server)
+    async with AsyncClient(server.url, server.token) as client:
+        await client.streams.create(iri)
+        await client.register(counting(iri), name="count")
+        async with client.subscribe("count", limit=EVENTS, timeout_s=60) as subscription:
+
+            async def read() -> list[Any]:
+                return [result async for result in subscription]
+
+            reading = asyncio.create_task(read())
+            async with client.publisher(iri, "test", batch_events=5) as publisher:
+                for number in range(EVENTS):
+                    await publisher.send(turtle(number), t=number * 1000 + 500)
+                    if number in KILLED_AFTER:
+                        await asyncio.to_thread(killer.strike)
+                await publisher.watermark(EVENTS * 1000 + 1)
+            results = await reading
+        await asyncio.to_thread(killer.join)
+    with Client(server.url, server.token) as waiting:
+        check_each_once(waiting, iri, results)
+
+
+def test_a_token_of_before_a_kill_goes_on_after_it(start_server: StartServer, iri: str) -> None:
+    server = start_server()
+    killer = Killer(server)
+    with Client(server.url, server.token) as client:
+        client.streams.create(iri)
+        client.register(counting(iri), name="count")
+        client.stream(iri).send([Event(turtle(number), number * 1000) for number in range(5)])
+        [first, second] = list(client.subscribe("count", from_="earliest", limit=2, timeout_s=30))
+        killer.strike()
+        killer.join()
+        rest = list(client.subscribe("count", from_=second.token, limit=2, timeout_s=30))
+    assert numbers([first, second, *rest]) == [0, 1, 2, 3]
+
+
+# --- every call -------------------------------------------------------------------------------------------------------
+
+
+def test_the_first_example_of_the_readme_runs(
+    server: ServerProcess, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    blocks = re.findall(r"```(\w*)\n(.*?)```", README.read_text(), re.DOTALL)
+    code = next(text for language, text in blocks if language == "python")
+    said = next(text for language, text in blocks if language == "")
+    monkeypatch.setenv("WHORL_TOKEN", server.token)
+    exec(code.replace("http://localhost:8080", server.url), {})  # noqa: S102 - it is our own
+    assert capsys.readouterr().out == said
+
+
+def test_events_of_every_kind_arrive(client: Client, iri: str) -> None:
+    stream = client.streams.create(iri)
+    query = client.register(counting(iri), name="kinds")
+    results = query.subscribe(limit=8, timeout_s=30)
+    graph = rdflib.Graph()
+    graph.add((rdflib.URIRef("urn:x"), rdflib.URIRef(N), rdflib.Literal(3)))
+    stream.send(turtle(1), t=1000)
+    stream.send([(Iri("urn:x"), Iri(N), 2)], t=2000)
+    stream.send(graph, t=3000)
+    stream.send({"@id": "urn:x", N: 4}, t=4000)
+    stream.send([Event(turtle(5), 5000), Event({"@id": "urn:x", N: 6}, 6000)])
+    frame = pd.DataFrame({"t": [7000], "number": [7]})
+    stream.mapping(f"CONSTRUCT {{ <urn:x> <{N}> ?number }} WHERE {{ }}")
+    ack = stream.send(frame)
+    assert (ack.accepted, ack.late) == (1, 0)
+    assert stream.watermark(9001) == 9001
+    assert numbers(list(results)) == [1, 2, 3, 4, 5, 6, 7]
+    assert stream.info().document["events"] == 7
+    assert iri in [one.iri for one in client.streams.list()]
+
+
+def test_what_is_wrong_with_an_event_is_said_with_its_place(client: Client, iri: str) -> None:
+    stream = client.streams.create(iri)
+    with pytest.raises(RdfSyntaxError) as caught:
+        stream.send("<urn:a> <urn:b>\n oops .", t=1)
+    assert caught.value.line == 2
+    with client.publisher(iri, "p") as publisher:
+        publisher.send("oops", t=1)
+        with pytest.raises(RdfSyntaxError):
+            publisher.flush()
+        publisher.send(turtle(1), t=1)
+        assert publisher.flush().accepted == 1
+
+
+def test_a_wrong_query_says_where_and_what_to_do(client: Client) -> None:
+    with pytest.raises(QueryError) as caught:
+        client.register("SELECT ?s\nWHERE { ?s ?p }", name="wrong")
+    assert (caught.value.line, caught.value.status) == (2, 400)
+    assert caught.value.message
+
+
+def test_a_query_is_looked_at_from_all_sides(client: Client, iri: str) -> None:
+    stream = client.streams.create(iri)
+    validation = client.queries.validate(counting(iri))
+    assert validation.variables == ("n",)
+    query = client.queries.register(counting(iri), "sides", r2s="RSTREAM")
+    stream.send([Event(turtle(1), 500), Event(turtle(2), 1500)])
+    [result] = list(query.subscribe("earliest", limit=1, timeout_s=30))
+    assert result.rows == query.answer().rows == [{"n": 1}]
+    assert result.windows[0].close == result.t == 1000
+    assert "leaf" in str(query.explain())
+    info = query.info()
+    assert (info.name, info.status, info.last_seq) == ("sides", "running", 1)
+    assert "sides" in query._repr_html_()
+    assert "sides" in [one.name for one in client.queries.list()]
+    with pytest.raises(ConflictError):
+        client.register(counting(iri, "ISTREAM"), name="sides")
+    query.delete()
+    with pytest.raises(UnknownQueryError):
+        query.info()
+
+
+def test_a_snapshot_is_the_current_answer_and_results_go_on_after_it(client: Client, iri: str) -> None:
+    stream = client.streams.create(iri)
+    query = client.register(counting(iri), name="snapshot")
+    stream.send([Event(turtle(number), number * 1000) for number in range(4)])
+    results = query.subscribe(snapshot=True, limit=2, timeout_s=30)
+    stream.watermark(4001)
+    first, second = list(results)
+    assert (first.is_snapshot, second.is_snapshot) == (True, False)
+    assert (first.seq, second.seq) == (3, 4)
+    assert numbers([first, second]) == [2, 3]
+
+
+def test_until_ends_when_time_has_passed_it(client: Client, iri: str) -> None:
+    stream = client.streams.create(iri)
+    query = client.register(counting(iri), name="until")
+    results = query.subscribe(until=2000, timeout_s=30)
+    stream.send([Event(turtle(number), number * 1000) for number in range(4)])
+    assert [result.t for result in results] == [1000, 2000]
+
+
+def test_a_query_that_is_deleted_ends_its_subscriptions(client: Client, iri: str) -> None:
+    client.streams.create(iri)
+    query = client.register(counting(iri), name="ends")
+    results = query.subscribe(timeout_s=30)
+    query.delete()
+    assert list(results) == []
+    assert results.reason is not None
+
+
+def test_a_query_that_is_restarted_is_a_gap(client: Client, iri: str) -> None:
+    stream = client.streams.create(iri)
+    query = client.register(counting(iri), name="restarted")
+    raising, yielding = query.subscribe(timeout_s=30), query.subscribe(on_gap="yield", limit=2, timeout_s=30)
+    stream.send([Event(turtle(number), number * 1000) for number in range(2)])
+    assert next(raising).rows == [{"n": 0}]
+    query.restart()
+    with pytest.raises(GapError):
+        next(raising)
+    stream.send([Event(turtle(number), number * 1000) for number in range(3, 6)])
+    assert [type(item) for item in yielding] == [Result, Gap, Result]
+
+
+def test_a_paused_query_has_no_subscribers(client: Client, iri: str) -> None:
+    client.streams.create(iri)
+    query = client.register(counting(iri), name="paused")
+    query.pause()
+    assert query.info().status == "paused"
+    with pytest.raises(UnknownQueryError):
+        query.subscribe()
+
+
+def test_static_graphs_and_sparql(client: Client) -> None:
+    graph = "http://example.org/rooms"
+    client.graphs.put("<urn:lab> a <urn:Room> .", graph)
+    client.graphs.post(
+        [(Iri("urn:hall"), Iri("http://www.w3.org/1999/02/22-rdf-syntax-ns#type"), Iri("urn:Room"))], graph
+    )
+    client.update(f"INSERT DATA {{ GRAPH <{graph}> {{ <urn:attic> a <urn:Room> }} }}")
+    rooms = client.sparql(f"SELECT ?room {{ GRAPH <{graph}> {{ ?room a <urn:Room> }} }} ORDER BY ?room")
+    assert [row["room"] for row in rooms] == ["urn:attic", "urn:hall", "urn:lab"]
+    assert client.sparql(f"ASK {{ GRAPH <{graph}> {{ <urn:lab> ?p ?o }} }}").boolean is True
+    built = client.sparql(f"CONSTRUCT {{ ?s <urn:is> 1 }} WHERE {{ GRAPH <{graph}> {{ ?s ?p ?o }} }}")
+    assert len(built.to_rdflib()) == 3
+    assert len(rdflib.Graph().parse(data=client.graphs.get(graph), format="turtle")) == 3
+    client.graphs.delete(graph)
+    with pytest.raises(UnknownGraphError):
+        client.graphs.get(graph)
+
+
+def test_streams_are_refused_by_name(client: Client, iri: str) -> None:
+    client.streams.create(iri, lateness="5s")
+    with pytest.raises(StreamExistsError):
+        client.streams.create(iri, lateness="6s")
+    client.streams.delete(iri)
+    with pytest.raises(UnknownStreamError):
+        client.stream(iri).info()
+
+
+def test_a_wrong_token_is_refused_everywhere(server: ServerProcess) -> None:
+    with Client(server.url, "wrong") as stranger:
+        with pytest.raises(AuthenticationError):
+            stranger.queries.list()
+        with pytest.raises(AuthenticationError):
+            stranger.subscribe("q")
+
+
+def test_the_service_document_is_there(client: Client) -> None:
+    assert client.status()

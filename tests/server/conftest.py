@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from server_process import ServerProcess
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """One server for tests that leave nothing behind which others could stumble over."""
+    started = ServerProcess(
+        tmp_path_factory.mktemp("data"), {"log_format": "json", "registrations_per_minute": 100_000}
+    ).start()
+    yield started
+    assert started.stop() == 0
+    assert "Traceback" not in started.log
+
+
+@pytest.fixture
+def client(server: ServerProcess) -> Iterator[httpx.Client]:
+    with server.client() as client:
+        yield client
+
+
+@pytest.fixture
+def start_server(tmp_path: Path) -> Iterator[Callable[..., ServerProcess]]:
+    """Start further servers, with other settings, in the test's own directory."""
+    started: list[ServerProcess] = []
+
+    def start(**settings: Any) -> ServerProcess:
+        server = ServerProcess(tmp_path / "data", settings)
+        started.append(server)
+        return server.start()
+
+    yield start
+    for server in started:
+        server.kill()
+
+
+@pytest.fixture
+def stream(client: httpx.Client, request: pytest.FixtureRequest) -> Iterator[str]:
+    """The path of a stream of the test's own."""
+    path = f"/streams/http://ex.org/{re.sub(r'[^A-Za-z0-9]+', '-', request.node.name)}"
+    assert client.put(path).status_code == 201
+    yield path
+    client.delete(path, params={"cascade": "true"})
