@@ -321,7 +321,7 @@ fn validation_says_what_would_run_and_leaves_nothing() {
     assert_eq!(engine.explain(running), Ok(plan));
     assert_eq!(engine.validate("SELECT", &keeping()).expect_err("half a query").code(), "parse.unexpected_end");
     let plain = engine.validate("SELECT * { ?s ?p ?o }", &keeping()).expect_err("no window");
-    assert_eq!(plain.code(), "query.no_window");
+    assert_eq!(plain.code(), "plan.no_window");
     assert_eq!(engine.stats(), stats);
 }
 
