@@ -13,7 +13,7 @@ import sqlite3
 import threading
 import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -210,7 +210,7 @@ class Store:
         with self._transaction() as db:
             db.execute("DELETE FROM stage WHERE staged_at < ?", (before,))
 
-    def _read(self, sql: str, *values: object) -> list[tuple[object, ...]] | list[tuple]:  # type: ignore[type-arg]
+    def _read(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         try:
             with self._lock:
                 return self._db.execute(sql, values).fetchall()
