@@ -96,7 +96,10 @@ class ServerProcess:
 def run_to_exit(data_dir: Path, settings: dict[str, Any]) -> tuple[int, str]:
     """Start a server that must refuse; its exit code and what it wrote."""
     process = _spawn(data_dir, settings)
-    output, _ = process.communicate(timeout=_START_SECONDS)
+    try:
+        output, _ = process.communicate(timeout=_START_SECONDS)
+    finally:
+        process.kill()
     return process.returncode, output
 
 

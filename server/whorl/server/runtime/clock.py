@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from whorl.server.runtime.runtime import Runtime, now_ms
 if TYPE_CHECKING:
     from whorl.server.runtime.core import Core
 
+_log = logging.getLogger("whorl.runtime")
 _STATS_EVERY_S = 1.0
 _STAGES_EVERY_S = 60.0
 
@@ -50,7 +52,7 @@ class Clock:
         while True:
             await asyncio.sleep(self._runtime.settings.tick_ms / 1000)
             # The server may be recovering or overloaded; the next tick says the same again.
-            with contextlib.suppress(Problem):
+            try:
                 await self._tick()
                 now = time.monotonic()
                 if now - stats_at >= _STATS_EVERY_S:
@@ -59,6 +61,11 @@ class Clock:
                 if now - stages_at >= _STAGES_EVERY_S:
                     stages_at = now
                     await loop.run_in_executor(None, self._runtime.expire_stages)
+            except Problem:
+                continue
+            except Exception:  # noqa: BLE001 - logged
+                # A full disk, say. A clock that stands still would hold every window open.
+                _log.exception("a tick has failed")
 
     async def _tick(self) -> None:
         for iri, lateness_ms in await self._runtime.read(_arrival_streams):

@@ -9,6 +9,7 @@ logged. While the committer syncs one batch, the worker applies the next; two ba
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import queue
@@ -20,9 +21,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from whorl.engine import GUARDED_LIMITS
-from whorl.server.errors import Problem
+from whorl.errors import EnginePanicError
+from whorl.server.errors import TYPE_BASE, Problem
 from whorl.server.runtime import commands as c
-from whorl.server.runtime.core import Core, Drained, Envelope
+from whorl.server.runtime.core import Core, Drained, Envelope, QueryEntry
 from whorl.server.store.store import Record, Store, StoreError
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ _log = logging.getLogger("whorl.runtime")
 # A batch is cut here, so that a flood does not delay the first of it.
 _BATCH_BYTES = 4 * 1024 * 1024
 _BATCHES_UNDER_WAY = 2
-_REPLAY_PUBLISH_EVERY = 256
+_REPLAY_SHOW_EVERY = 256
 
 
 class Rings(Protocol):
@@ -94,8 +96,8 @@ class _Batch:
     jobs: list[_Job]
     records: list[Record] = field(default_factory=list)
     spent_stages: list[str] = field(default_factory=list)
-    effects: list[_Effect] = field(default_factory=list)
-    drained: list[Drained] = field(default_factory=list)
+    # What the rings are told, in the order in which it happened.
+    effects: list[_Effect | Drained] = field(default_factory=list)
     snapshot: tuple[int, bytes, dict[str, int]] | None = None
 
 
@@ -118,7 +120,9 @@ class Runtime:
         self._queue: queue.Queue[_Job | None] = queue.Queue()
         self._batches: queue.Queue[_Batch | None] = queue.Queue(maxsize=_BATCHES_UNDER_WAY)
         self._threads: list[threading.Thread] = []
-        self._published: dict[tuple[str, str], int] = {}
+        # The last record whose effects the rings have been told.
+        self._shown_offset = 0
+        self._rebuilding: asyncio.Task[None] | None = None
         self._log_bytes = 0
 
     # ---- life ----
@@ -132,6 +136,8 @@ class Runtime:
 
     async def stop(self) -> None:
         """Finish what waits, then let go of the store."""
+        if self._rebuilding is not None:
+            await self._rebuilding
         if self.state == "ready":
             self.state = "stopping"
             self._queue.put(None)
@@ -139,6 +145,8 @@ class Runtime:
                 await self._loop.run_in_executor(None, thread.join)
             # What the last batch scheduled on this loop comes before what follows here.
             await asyncio.sleep(0)
+        if self._rebuilding is not None:
+            await self._rebuilding
         if hasattr(self, "_store"):
             self._store.close()
 
@@ -171,7 +179,11 @@ class Runtime:
     async def stage(self, iri: str, body: bytes, form: str) -> str:
         """Keep a body until a commit names its token."""
         await self.read(lambda core: core.stream(iri))
-        return await self._loop.run_in_executor(None, self._staged, iri, body, form)
+        try:
+            return await self._loop.run_in_executor(None, self._staged, iri, body, form)
+        except (sqlite3.Error, StoreError) as error:
+            _log.error("a body could not be staged: %s", error)
+            raise _not_written() from error
 
     def _staged(self, iri: str, body: bytes, form: str) -> str:
         if self._store.staged_bytes() + len(body) > self.settings.stage_bytes_max:
@@ -216,8 +228,8 @@ class Runtime:
                 if jobs:
                     self._batches.put(self._applied(jobs))
                 jobs = []
-        except Exception as error:  # noqa: BLE001 - whatever it is, callers must not wait for ever
-            # A fault outside any command: the state cannot be trusted, the log can.
+        except BaseException as error:  # noqa: BLE001 - panics of the engine are none of `Exception`
+            # A fault outside any command, or a panic in one: the state cannot be trusted, the log can.
             _log.exception("the engine's thread has failed")
             self._loop.call_soon_threadsafe(self._fail, _Batch(jobs), f"{type(error).__name__}: {error}")
         self._batches.put(None)
@@ -243,7 +255,6 @@ class Runtime:
         began = time.perf_counter()
         for job in jobs:
             self._apply_one(job, batch)
-        batch.drained = self._core.drain()
         self.metrics.apply_seconds += time.perf_counter() - began
         self._log_bytes += sum(len(record.body) + len(record.members) for record in batch.records)
         if self._log_bytes > self.settings.snapshot_log_bytes:
@@ -256,14 +267,20 @@ class Runtime:
                 job.reply = job.work(self._core)
                 return
             job.reply = self._core.apply(job.work)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is the answer to this job and to no other
+        except Exception as error:  # whatever it is, it is the answer to this job and to no other
             job.problem = error
+            if isinstance(error.__cause__, EnginePanicError):
+                # Nobody knows how far it came.
+                self._loop.call_soon_threadsafe(_answer, job)
+                raise
             return
         kind, members, body = job.work.record()
         stream = getattr(job.work, "iri", None)
         batch.records.append(Record(self._core.offset, kind, members, body, stream, now_ms()))
         batch.spent_stages.extend(getattr(job.work, "tokens", ()))
+        # After each command, as at a replay: what a command finds must not depend on what else waited with it.
         batch.effects.extend(_effects(job.work, job.reply, self._core))
+        batch.effects.extend(self._core.drain())
         if job.ack == "memory":
             self._loop.call_soon_threadsafe(_answer, job)
 
@@ -287,7 +304,7 @@ class Runtime:
         while (batch := self._batches.get()) is not None:
             try:
                 self._write(batch)
-            except (sqlite3.Error, StoreError) as error:
+            except Exception as error:  # noqa: BLE001 - whatever it is, the batch is not on the disk
                 self._loop.call_soon_threadsafe(self._fail, batch, str(error))
                 return
             self._loop.call_soon_threadsafe(self._deliver, batch)
@@ -298,15 +315,19 @@ class Runtime:
             self._store.append(batch.records, batch.spent_stages)
             self.metrics.commits += 1
         if batch.snapshot is not None:
-            self._store.write_snapshot(*batch.snapshot)
+            try:
+                self._store.write_snapshot(*batch.snapshot)
+            except sqlite3.Error:
+                # The log still has everything; the next snapshot comes when it has grown again.
+                _log.exception("no snapshot could be written")
         self.metrics.commit_seconds += time.perf_counter() - began
 
     # ---- back on the event loop ----
 
     def _deliver(self, batch: _Batch) -> None:
-        for method, arguments in batch.effects:
-            getattr(self.rings, method)(*arguments)
-        self._publish(batch.drained)
+        self._show(batch.effects)
+        if batch.records:
+            self._shown_offset = batch.records[-1].offset
         self.metrics.batches += 1
         for job in batch.jobs:
             self.queue_bytes -= job.size_bytes
@@ -314,56 +335,67 @@ class Runtime:
             self.metrics.refused += job.problem is not None
             _answer(job)
 
-    def _publish(self, drained: list[Drained]) -> None:
-        for one in drained:
-            key = (one.name, one.incarnation)
-            # After a recovery the log gives again what was published before.
-            after = self._published.get(key, 0)
-            fresh = [envelope for envelope in one.envelopes if envelope[0] > after]
-            if fresh:
-                self._published[key] = fresh[-1][0]
-                self.metrics.envelopes += len(fresh)
-                self.rings.publish(one.name, fresh)
-            if one.problem is not None:
-                self.rings.fail(one.name, one.problem)
+    def _show(self, effects: list[_Effect | Drained]) -> None:
+        for effect in effects:
+            if not isinstance(effect, Drained):
+                method, arguments = effect
+                getattr(self.rings, method)(*arguments)
+                continue
+            if effect.envelopes:
+                self.metrics.envelopes += len(effect.envelopes)
+                self.rings.publish(effect.name, effect.envelopes)
+            if effect.problem is not None:
+                self.rings.fail(effect.name, effect.problem)
 
     def _fail(self, batch: _Batch, reason: str) -> None:
         """The log refused a batch: nobody has seen it; the state goes back to what the log says."""
         _log.error("the state is rebuilt from the log: %s", reason)
         self._refuse(batch.jobs)
-        if self.state in {"ready", "stopping"}:
-            self.state = "starting"
-            self._rebuilding = self._loop.create_task(self._rebuild())
+        if self._rebuilding is None or self._rebuilding.done():
+            is_stopping = self.state == "stopping"
+            self.state = "stopping" if is_stopping else "starting"
+            self._rebuilding = self._loop.create_task(self._rebuild(is_stopping=is_stopping))
 
     def _refuse(self, jobs: list[_Job]) -> None:
         for job in jobs:
             self.queue_bytes -= job.size_bytes
-            job.problem = Problem(
-                "store-failed", 503, "it could not be written down and was not taken", retry_after_s=5
-            )
+            job.problem = _not_written()
             _answer(job)
 
-    def _refuse_waiting(self) -> None:
-        # Nobody takes batches any more: what the worker has made since must not block it.
-        for waiting in (self._queue, self._batches):
-            while True:
-                try:
-                    found = waiting.get_nowait()
-                except queue.Empty:
-                    break
-                if found is not None:
-                    self._refuse(found.jobs if isinstance(found, _Batch) else [found])
+    async def _end_threads(self) -> None:
+        """End both threads. The worker may wait for room among the batches of a committer that is gone."""
+        worker, committer = self._threads
+        while worker.is_alive() or committer.is_alive():
+            self._refuse_queued()
+            if worker.is_alive():
+                self._queue.put(None)
+            if not committer.is_alive():
+                self._refuse_batches()
+            await asyncio.sleep(0.005)
+        self._refuse_queued()
+        self._refuse_batches()
 
-    async def _rebuild(self) -> None:
-        self._queue.put(None)
-        while any(thread.is_alive() for thread in self._threads):
-            self._refuse_waiting()
-            await asyncio.sleep(0.01)
-        self._refuse_waiting()
+    def _refuse_queued(self) -> None:
+        with contextlib.suppress(queue.Empty):
+            while True:
+                job = self._queue.get_nowait()
+                self._refuse([] if job is None else [job])
+
+    def _refuse_batches(self) -> None:
+        # Only when the committer has ended: a batch taken away before one that it commits would be a hole in the log.
+        with contextlib.suppress(queue.Empty):
+            while True:
+                batch = self._batches.get_nowait()
+                self._refuse([] if batch is None else batch.jobs)
+
+    async def _rebuild(self, *, is_stopping: bool) -> None:
+        await self._end_threads()
+        if is_stopping:
+            return
         self._store.close()
         try:
             await self._loop.run_in_executor(None, self._recover)
-        except Exception as error:  # noqa: BLE001 - whatever it is, readiness tells it
+        except Exception as error:  # noqa: BLE001 - logged, and told to whoever asks for readiness
             _log.exception("the state could not be rebuilt")
             self.failure = str(error)
             self.state = "failed"
@@ -388,25 +420,31 @@ class Runtime:
         self.metrics.recovery_seconds = time.perf_counter() - began
 
     def _replay(self) -> None:
-        batch = _Batch([])
-        for entry in self._core.queries.values():
-            batch.effects.append(_opened(entry.name, self._core))
+        """Apply the log. The rings are told what they have not been told: all at a start, little after a failure."""
+        shown = self._shown_offset
+        effects: list[_Effect | Drained] = []
+        if self._core.offset > shown or self._core.offset == 0:
+            effects.extend(effect for entry in self._core.queries.values() for effect in _begun(entry))
         for record in self._store.records(self._core.offset):
-            command = c.command_of(record.kind, record.members, record.body)
-            try:
-                reply = self._core.apply(command)
-            except Problem as problem:
-                path = self._store.path
-                raise StoreError(
-                    f"{path}: record {record.offset} is refused ({problem.detail}); is it damaged?"
-                ) from None
-            batch.effects.extend(_effects(command, reply, self._core))
-            batch.drained.extend(self._core.drain())
+            found = self._replayed(record)
             self.metrics.replayed += 1
-            if len(batch.drained) >= _REPLAY_PUBLISH_EVERY:
-                self._loop.call_soon_threadsafe(self._deliver, batch)
-                batch = _Batch([])
-        self._loop.call_soon_threadsafe(self._deliver, batch)
+            if record.offset <= shown:
+                continue
+            effects.extend(found)
+            if len(effects) >= _REPLAY_SHOW_EVERY:
+                self._loop.call_soon_threadsafe(self._show, effects)
+                effects = []
+        self._loop.call_soon_threadsafe(self._show, effects)
+        self._shown_offset = max(shown, self._core.offset)
+
+    def _replayed(self, record: Record) -> list[_Effect | Drained]:
+        command = c.command_of(record.kind, record.members, record.body)
+        try:
+            reply = self._core.apply(command)
+        except Problem as problem:
+            path = self._store.path
+            raise StoreError(f"{path}: record {record.offset} is refused ({problem.detail}); is it damaged?") from None
+        return [*_effects(command, reply, self._core), *self._core.drain()]
 
 
 def engine_options(settings: Settings) -> dict[str, Any]:
@@ -443,6 +481,25 @@ def _effects(command: c.Command, reply: Any, core: Core) -> list[_Effect]:  # no
 def _opened(name: str, core: Core) -> _Effect:
     entry = core.queries[name]
     return "open", (name, entry.incarnation, entry.last_seq + 1, entry.facts)
+
+
+def _begun(entry: QueryEntry) -> list[_Effect]:
+    """What the rings are told of a query that a snapshot holds."""
+    if entry.status == "paused":
+        return []
+    opened: _Effect = ("open", (entry.name, entry.incarnation, entry.last_seq + 1, entry.facts))
+    if entry.problem is None:
+        return [opened]
+    known = {"type", "title", "status", "detail", "hint"}
+    further = {name: value for name, value in entry.problem.items() if name not in known}
+    slug = entry.problem["type"].removeprefix(TYPE_BASE)
+    document = entry.problem
+    problem = Problem(slug, document["status"], document["detail"], hint=document.get("hint"), **further)
+    return [opened, ("fail", (entry.name, problem))]
+
+
+def _not_written() -> Problem:
+    return Problem("store-failed", 503, "it could not be written down and was not taken", retry_after_s=5)
 
 
 def _answer(job: _Job) -> None:
