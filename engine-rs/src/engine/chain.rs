@@ -147,6 +147,18 @@ impl Engine {
                 }
             }
         }
+        self.forget_failed_interests();
+    }
+
+    /// What is read of the streams depends on the queries that work, and on nothing that was before.
+    fn forget_failed_interests(&mut self) {
+        let mut has_let_go = false;
+        for timeline in &mut self.timelines {
+            has_let_go |= std::mem::take(&mut timeline.has_let_go);
+        }
+        if has_let_go {
+            self.find_interests();
+        }
     }
 
     fn relay_event(&mut self, stream: usize, event: &OutputEvent) {

@@ -184,6 +184,7 @@ impl Timeline {
         if query.holds_remains() {
             self.release(number);
             self.end_if_all_failed();
+            self.has_let_go = true;
         }
     }
 

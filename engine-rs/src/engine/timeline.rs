@@ -58,6 +58,8 @@ pub(crate) struct Timeline {
     pub(super) changed: bool,
     /// Whether anything has moved since the last report.
     pub(super) unreported: bool,
+    /// A query has failed, and what was read for it alone is read by nobody.
+    pub(super) has_let_go: bool,
 }
 
 /// What hangs on a window.
@@ -103,6 +105,7 @@ impl Timeline {
             is_over: false,
             changed: false,
             unreported: false,
+            has_let_go: false,
         }
     }
 
