@@ -182,7 +182,7 @@ def test_a_document_that_points_elsewhere_is_refused(client: httpx.Client, liste
         check_refused(answer, REFUSED)
 
 
-def test_lines_and_web_socket_events_that_point_elsewhere_are_refused(client: httpx.Client, listener: Listener) -> None:
+def test_lines_that_point_elsewhere_are_refused(client: httpx.Client, listener: Listener) -> None:
     for media_type, text in json_ld(listener.url):
         del media_type
         line = json.dumps({"t": 5, "event": json.loads(text)})

@@ -1,0 +1,110 @@
+"""How long a server that was killed takes to be ready again, with a million live triples in the window of a join.
+
+    python benchmarks/recovery.py [--triples 1000000] [--runs 3] [--goal 5]
+
+The server is filled over HTTP and killed with -9; timed is from the start of the process to the first 200 of /readyz.
+Once with everything in the log (replay), once with a snapshot and the log after it. After each start the number of
+live triples and the next sequence number of the query are compared with those of before. With --goal, the exit code
+is 1 when the slowest start took longer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+from readings import STREAM, TRIPLES_PER_EVENT, bodies, query
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "common"))
+from server_process import ServerProcess
+
+SPAN_S = 3000
+NQUADS = {"Content-Type": "application/n-quads"}
+
+
+def fill(client: httpx.Client, triples: int) -> None:
+    events = triples // TRIPLES_PER_EVENT
+    client.put(f"/streams/{STREAM}").raise_for_status()
+    text = query("(COUNT(*) AS ?n)", "3600s", "600s")
+    client.put("/queries/join", json={"query": text}).raise_for_status()
+    step_ms = max(1, SPAN_S * 1000 // events)
+    for _, body in bodies(events, step_ms):
+        client.post(f"/streams/{STREAM}", content=body, headers=NQUADS).raise_for_status()
+
+
+def state(client: httpx.Client) -> tuple[Any, ...]:
+    """What must be the same before and after."""
+    stream = client.get(f"/streams/{STREAM}").raise_for_status().json()
+    about = client.get("/queries/join").raise_for_status().json()
+    answer = client.get("/queries/join/results", headers={"Accept": "text/csv"}).raise_for_status().text
+    return stream["events"], stream.get("watermark"), about["incarnation"], about["lastSeq"], answer
+
+
+def recovered_s(server: ServerProcess) -> tuple[float, float]:
+    """Kill and start: seconds to readiness, and how many of them the server says it replayed."""
+    server.kill()
+    began = time.perf_counter()
+    server.start()
+    taken = time.perf_counter() - began
+    with server.client() as client:
+        lines = client.get("/metrics").text.splitlines()
+    said = [line.rsplit(" ", 1)[1] for line in lines if line.startswith("whorl_recovery_seconds")]
+    return taken, float(said[0]) if said else float("nan")
+
+
+def measure(name: str, arguments: argparse.Namespace, settings: dict[str, Any]) -> float:
+    with tempfile.TemporaryDirectory() as data_dir:
+        server = ServerProcess(Path(data_dir), settings).start()
+        try:
+            with server.client(headers={}) as client:
+                client.timeout = httpx.Timeout(120)
+                began = time.perf_counter()
+                fill(client, arguments.triples)
+                filled_s = time.perf_counter() - began
+                before = state(client)
+            sample = []
+            for _ in range(arguments.runs):
+                sample.append(recovered_s(server))
+                with server.client() as client:
+                    after = state(client)
+                if after != before:
+                    raise SystemExit(f"the state is another one after a kill: {before} → {after}")
+            size = sum(path.stat().st_size for path in Path(data_dir).iterdir())
+        finally:
+            server.kill()
+    taken = sorted(seconds for seconds, _ in sample)
+    recovery = statistics.median(seconds for _, seconds in sample)
+    ready = f"{statistics.median(taken):.2f} ({taken[0]:.2f}–{taken[-1]:.2f})"
+    live = before[0] * TRIPLES_PER_EVENT
+    print(f"{name:10} {live:>12,} {filled_s:>8.1f} {size / 2**20:>10.0f} {ready:>22} {recovery:>11.2f}")
+    return taken[-1]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--triples", type=int, default=1_000_000)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--goal", type=float, default=None)
+    arguments = parser.parse_args()
+    print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
+    print(f"median of {arguments.runs} starts (least–most)\n")
+    head = f"{'from':10} {'live triples':>12} {'fill s':>8} {'store MiB':>10} {'start to ready, s':>22}"
+    print(f"{head} {'recovery, s':>11}")
+    slowest = max(
+        measure("log", arguments, {"snapshot_log_bytes": 2**40}),
+        # Two or three times while it is filled, so that some log is left after the last one.
+        measure("snapshot", arguments, {"snapshot_log_bytes": arguments.triples * 60}),
+    )
+    return int(arguments.goal is not None and slowest > arguments.goal)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
