@@ -12,7 +12,7 @@ ENGINE_STAMP := $(VENV)/.stamp-engine-$(ENGINE_PROFILE)
 CLIENT_STAMP := $(VENV)/.stamp-client
 
 RUST_SOURCES := $(shell find engine-rs -name '*.rs' -not -path '*/target/*') $(shell find . -name Cargo.toml -not -path './target/*') Cargo.lock
-PYTHON_DIRS := server/whorl clients tests examples
+PYTHON_DIRS := server/whorl clients tests examples benchmarks
 
 # One value for maturin, cargo and clippy: a change of it makes cargo rebuild the binding.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
@@ -84,8 +84,11 @@ fmt: $(DEPS_STAMP)
 	$(BIN)/ruff check --fix --exit-zero --quiet $(PYTHON_DIRS)
 	$(BIN)/ruff format $(PYTHON_DIRS)
 
-bench:
+bench: setup
 	cargo bench --locked -p whorl-engine
+	$(BIN)/python benchmarks/http_ingest.py
+	$(BIN)/python benchmarks/ws_fanout.py
+	$(BIN)/python benchmarks/recovery.py
 
 # Prints a ready URL. What the demo keeps is in whorl-data; PORT=… takes another port.
 run: setup

@@ -87,7 +87,7 @@ def test_a_wrong_window_is_seen(kind: Sliding, monkeypatch: pytest.MonkeyPatch) 
 
 def test_every_example_query_has_a_dialect_and_says_what_it_asks() -> None:
     paths = [path for path in EXAMPLES.glob("*/*") if path.is_file()]
-    assert len(paths) == 12 + 5 + 10 + 11 + 24 + 2
+    assert len(paths) == 12 + 5 + 10 + 11 + 24 + 2 + 7
     for path in paths:
         assert path.suffix in BY_SUFFIX, path
         text = path.read_text(encoding="utf-8")
