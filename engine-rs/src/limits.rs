@@ -101,6 +101,10 @@ impl Budget {
         Self { limits, work_left, unmeasured: 0, measure_at }
     }
 
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
     /// An evaluation is over: the next one has the whole budget again.
     pub(crate) fn refill(&mut self) {
         let full = self.limits.work.unwrap_or(u64::MAX);

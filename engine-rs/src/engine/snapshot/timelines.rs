@@ -45,7 +45,9 @@ impl Timeline {
             (from.bool()?, from.bool()?, from.bool()?, from.bool()?);
         self.windows.iter_mut().try_for_each(|window| window.restore(from))?;
         self.places.iter_mut().try_for_each(|place| restore_leaves(place, &mut self.leaves, from))?;
-        self.queries.iter_mut().flatten().try_for_each(|query| query.restore_state(dictionary, from))
+        self.queries.iter_mut().flatten().try_for_each(|query| query.restore_state(dictionary, from))?;
+        self.end_if_all_failed();
+        Ok(())
     }
 }
 
