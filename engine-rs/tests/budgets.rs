@@ -4,7 +4,9 @@
 //! behind, limits that are not enforced. Does not see: what a unit of work costs in time.
 
 use std::path::Path;
-use whorl_engine::{Engine, EngineError, EngineOptions, Limits, ParseOptions, QueryId, RdfFormat, Timestamp};
+use whorl_engine::{
+    AnswerFormat, AskOptions, Engine, EngineError, EngineOptions, Limits, ParseOptions, QueryId, RdfFormat, Timestamp,
+};
 
 const STREAM: &str = "http://ex/s";
 const NODES: i64 = 300;
@@ -41,7 +43,7 @@ fn run(engine: &mut Engine) {
         let at = Some(Timestamp::from_millis(second * 1000));
         engine.push(STREAM, at, turtle.as_bytes(), RdfFormat::Turtle).expect("an event");
     }
-    engine.close();
+    engine.advance_to(Timestamp::from_millis(30_000)).expect("time goes on");
 }
 
 fn answers(engine: &mut Engine, query: QueryId) -> Vec<Vec<u8>> {
@@ -201,13 +203,55 @@ fn long_strings_have_no_value_where_nothing_is_limited() {
 }
 
 #[test]
-fn texts_that_grow_are_refused_where_they_would_be_evaluated_anew() {
-    let exists = "?a :p ?b OPTIONAL { ?a :none ?c } OPTIONAL { ?b :q ?d FILTER(EXISTS { ?d :p ?c } && CONCAT(STR(?b), 'x') != 'x') }";
-    let mut engine = engine(Limits { refuse_costly: false, ..limits() });
-    match register(&mut engine, &select("*", exists), true) {
-        Err(error) => assert_eq!(error.code(), "query.too_costly", "{error}"),
-        Ok(query) => assert!(!engine.explain(query).expect("a plan").contains("re-evaluated")),
+fn texts_that_grow_stop_where_another_evaluator_makes_them() {
+    let mut engine = engine(limits());
+    let double = |n: usize, last: &str| {
+        let bind = |i: usize| format!("BIND(CONCAT(?x{i}, ?x{i}) AS ?x{}) ", i + 1);
+        format!("VALUES ?x0 {{ '%%%%%%%%' }} {} BIND({last} AS ?y)", (0..n).map(bind).collect::<String>())
+    };
+    let options = AskOptions::default();
+    for body in [double(30, "1"), double(15, "REPLACE(?x15, '.', ?x15)"), double(16, "ENCODE_FOR_URI(?x16)")] {
+        let asked = engine.ask(&format!("SELECT * {{ {body} }}"), AnswerFormat::Json, &options).map(|_| "an answer");
+        assert_eq!(asked.expect_err("too long").code(), "query.too_costly", "{body}");
+        let update = format!("INSERT {{ <http://ex/a> <http://ex/b> ?y }} WHERE {{ {body} }}");
+        assert_eq!(engine.update(&update, None).expect_err("too long").code(), "query.too_costly", "{body}");
     }
+    let bomb =
+        format!("SELECT (GROUP_CONCAT(?y) AS ?all) {{ VALUES ?n {{ 1 2 3 4 5 6 7 8 9 10 }} {} }}", double(16, "?x16"));
+    let small = Limits { concat_bytes: Some(1 << 20), work: None, ..limits() };
+    let asked = self::engine(small).ask(&bomb, AnswerFormat::Json, &options).map(|_| "an answer");
+    assert!(asked.expect_err("too long").to_string().contains("concat_bytes"));
+    let fine = "SELECT (GROUP_CONCAT(DISTINCT ?y; separator='-') AS ?all) { VALUES ?x { 'b' 'a' 'a' }
+                BIND(REPLACE(CONCAT(?x, 'X'), 'x', ENCODE_FOR_URI(' '), 'i') AS ?y) } ORDER BY ?all";
+    let answer = engine.ask(fine, AnswerFormat::Csv, &options).expect("an answer");
+    assert_eq!(String::from_utf8_lossy(&answer), "all\r\nb%20-a%20\r\n");
+}
+
+/// Static parts of a query in each graph are left to the other evaluator, expressions and all.
+#[test]
+fn texts_that_grow_in_static_graphs_fail_their_query() {
+    let binds: String = (0..25).map(|i| format!("BIND(CONCAT(?x{i}, ?x{i}) AS ?x{}) ", i + 1)).collect();
+    let mut engine = engine(limits());
+    engine.load(Some("http://ex/g"), b"<http://ex/a> <http://ex/t> 'text' .", RdfFormat::Turtle).expect("data");
+    let text = format!("SELECT * {FROM} WHERE {{ WINDOW :w {{ ?a :p ?b }} GRAPH ?g {{ ?a :t ?x0 {binds} }} }}");
+    let query = register(&mut engine, &text, false).expect("it is not costly by its form");
+    let error = engine.drain(query).expect_err("it has failed at once");
+    assert_eq!(error.code(), "query.too_costly", "{error}");
+}
+
+#[test]
+fn a_failure_outlives_a_snapshot() {
+    let mut engine = engine(limits());
+    let query = register(&mut engine, &select("*", &product(3)), true).expect("products are allowed");
+    run(&mut engine);
+    let options = EngineOptions { limits: limits(), ..EngineOptions::default() };
+    let mut restored = Engine::restore(&engine.snapshot(), options).expect("a snapshot");
+    let failure = |engine: &mut Engine| (0..3).find_map(|_| engine.drain(query).err()).expect("it has failed");
+    assert_eq!(failure(&mut restored), failure(&mut engine));
+    let event = b"<http://ex/a> <http://ex/p> 1 .";
+    restored.push(STREAM, Some(Timestamp::from_millis(9_000_000)), event, RdfFormat::Turtle).expect("an event");
+    restored.advance_to(Timestamp::from_millis(9_000_001)).expect("time goes on");
+    assert_eq!(restored.state_size(), 0, "nobody reads the windows");
 }
 
 #[test]

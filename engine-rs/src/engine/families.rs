@@ -42,7 +42,14 @@ impl Engine {
         let mut budget = Budget::new(self.options.limits);
         let mut ask = |pattern: &GraphPattern| {
             let base = definition.query.base_iri().cloned();
-            let question = Question::new(pattern.clone(), vec![variable.clone()], sources.clone(), base, &[]);
+            let question = Question::new(
+                pattern.clone(),
+                vec![variable.clone()],
+                sources.clone(),
+                base,
+                &[],
+                &self.options.limits,
+            );
             let solutions = question.solutions(&self.dictionary, &self.graphs, &[], &mut budget);
             let solutions = solutions.into_iter().flatten().flatten();
             solutions.filter_map(|term| if let Term::NamedNode(node) = term { Some(node) } else { None }).collect()

@@ -19,6 +19,7 @@ mod hashes;
 mod node;
 mod numbers;
 pub mod order;
+mod outside;
 mod regexes;
 mod scratch;
 mod strings;
@@ -33,6 +34,7 @@ pub use order::{SortKey, compare_terms, sort_key};
 pub use scratch::Scratch;
 
 pub(crate) use numbers::{Number, Operator};
+pub(crate) use outside::GrowingFunction;
 pub(crate) use text::Text;
 pub(crate) use value::Value;
 

@@ -62,7 +62,7 @@ fn map_text<'d>(value: Value<'d>, map: fn(&str) -> String) -> Option<Value<'d>> 
     Some(Value::plain(Text::Owned(map(text.as_str())), language))
 }
 
-fn encode_for_uri(value: Value<'_>) -> Option<Value<'_>> {
+pub(super) fn encode_for_uri(value: Value<'_>) -> Option<Value<'_>> {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     let (text, _) = value.into_text()?;
     let mut encoded = String::with_capacity(text.as_str().len());

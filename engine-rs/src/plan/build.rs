@@ -423,7 +423,7 @@ impl<H: Host> Builder<'_, H> {
 
     pub(super) fn static_relation(&mut self, pattern: &GraphPattern, each_graph: Option<&Variable>) -> Built {
         let default = self.static_default();
-        let (mut schema, mut question) = self.question(pattern, default, vec![])?;
+        let (mut schema, mut question) = self.question(pattern, default, vec![]);
         let text = pattern_text(pattern);
         let detail = each_graph.map_or(text.clone(), |variable| format!("in each graph {variable} {text}"));
         let description = Description::new("static", Mode::Static, detail);
@@ -460,7 +460,7 @@ impl<H: Host> Builder<'_, H> {
             let name = self.dictionary.intern_pinned(window.name.as_ref().into());
             windows.push((name, self.host.window_with_content(clause)));
         }
-        let (schema, question) = self.question(pattern, default, windows)?;
+        let (schema, question) = self.question(pattern, default, windows);
         let mut detail = pattern_text(pattern);
         if let Some(clause) = window {
             detail = format!("{detail} in {}", self.query.windows[clause].name);
@@ -496,8 +496,7 @@ impl<H: Host> Builder<'_, H> {
         pattern: &GraphPattern,
         default: Vec<Source>,
         windows: Vec<(TermId, usize)>,
-    ) -> Result<(Schema, Question), PlanError> {
-        costly::check_texts(pattern, &self.options.limits)?;
+    ) -> (Schema, Question) {
         let variables: Vec<Variable> = scope::in_scope(pattern).into_iter().collect();
         let certain = scope::certain(pattern);
         let schema = variables.iter().map(|v| (self.vars.id(v), certain.contains(v))).collect();
@@ -508,7 +507,7 @@ impl<H: Host> Builder<'_, H> {
             named.map(|names| names.iter().map(|name| self.dictionary.intern_pinned(name.as_ref().into())).collect());
         let base = self.query.query.base_iri().cloned();
         let sources = Sources { default, named, windows };
-        Ok((schema, Question::new(pattern.clone(), variables, sources, base, &aggregates)))
+        (schema, Question::new(pattern.clone(), variables, sources, base, &aggregates, &self.options.limits))
     }
 }
 

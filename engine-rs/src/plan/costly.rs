@@ -20,9 +20,7 @@ use crate::time::Span;
 use oxrdf::Variable;
 use oxrdf::vocab::rdf;
 use spargebra::Query;
-use spargebra::algebra::{
-    AggregateExpression, AggregateFunction, Expression, Function, GraphPattern, PropertyPathExpression,
-};
+use spargebra::algebra::{Expression, GraphPattern, PropertyPathExpression};
 use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern};
 
 type Checked = Result<(), PlanError>;
@@ -44,14 +42,6 @@ pub(super) fn check(query: &ContinuousQuery, families: &[WindowFamily], limits: 
     let mut links = Vec::new();
     gather_links(pattern, &mut links);
     Form { query, families, links }.check(pattern, !query.default_graph.windows.is_empty())
-}
-
-/// Refuses what makes long texts in a part that is left to an evaluator which would make them.
-pub(super) fn check_texts(pattern: &GraphPattern, limits: &Limits) -> Checked {
-    let function = limits.literal_bytes.and_then(|_| growing_function(pattern));
-    function.map_or(Ok(()), |function| {
-        Err(PlanError::too_costly(format!("{function} is not bounded in a part that is re-evaluated")))
-    })
 }
 
 fn check_windows(query: &ContinuousQuery, limits: &Limits) -> Checked {
@@ -332,27 +322,4 @@ fn is_narrow(pattern: &GraphPattern) -> bool {
         GraphPattern::LeftJoin { left, .. } | GraphPattern::Minus { left, .. } => is_narrow(left),
         other => scope::children(other).into_iter().any(is_narrow),
     }
-}
-
-/// A function in the pattern whose text can be much longer than what it is given.
-fn growing_function(pattern: &GraphPattern) -> Option<&'static str> {
-    if let GraphPattern::Group { aggregates, .. } = pattern {
-        let concat = |aggregate: &AggregateExpression| {
-            let AggregateExpression::FunctionCall { name, .. } = aggregate else { return false };
-            matches!(name, AggregateFunction::GroupConcat { .. })
-        };
-        if aggregates.iter().any(|(_, aggregate)| concat(aggregate)) {
-            return Some("GROUP_CONCAT");
-        }
-    }
-    let mut found = None;
-    for expression in expressions(pattern) {
-        scope::visit_expression(expression, &mut |e| match e {
-            Expression::FunctionCall(Function::Concat, _) => found = Some("CONCAT"),
-            Expression::FunctionCall(Function::Replace, _) => found = Some("REPLACE"),
-            Expression::FunctionCall(Function::EncodeForUri, _) => found = Some("ENCODE_FOR_URI"),
-            _ => {}
-        });
-    }
-    found.or_else(|| children_and_exists(pattern).into_iter().find_map(growing_function))
 }

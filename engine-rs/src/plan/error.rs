@@ -130,10 +130,9 @@ fn unsupported_hint(what: &str) -> &'static str {
 }
 
 /// As [`ADVICE`], for what costs too much.
-const SAVINGS: [(&str, &str); 7] = [
+const SAVINGS: [(&str, &str); 6] = [
     ("no variable", "join them by a variable, compare them in a FILTER, or register the query with allow_cartesian"),
     ("closure path", "bind one of its ends by a pattern or VALUES, or register the query with allow_cartesian"),
-    ("re-evaluated", "compute it outside this part, and use its variable"),
     ("wide", "use a shorter window; the limit is window_width_ms"),
     ("triple patterns", "split the query in two, the first of which writes a stream; the limit is triple_patterns"),
     ("windows", "split the query in two, the first of which writes a stream; the limit is windows"),

@@ -1,5 +1,6 @@
 //! One question: about the static graphs, for WHERE of an update; or a whole query, also about windows.
 
+use super::bounded::bounded;
 use super::dataset::{Kind, NamedSets, View};
 use super::meter::Meter;
 use crate::aggregate::register_custom_aggregates;
@@ -36,7 +37,7 @@ pub(crate) fn ask_static(
 ) -> Result<Vec<Solution>, QueryEvaluationError> {
     let pattern = GraphPattern::Project { inner: Box::new(pattern.clone()), variables: variables.to_vec() };
     let query = Query::Select { dataset: using.cloned(), pattern, base_iri: base_iri.cloned() };
-    let evaluator = QueryEvaluator::new();
+    let (query, evaluator) = bounded(&query, QueryEvaluator::new(), &budget.limits());
     let named: Vec<_> = graphs.named().iter().map(|(name, graph)| NamedSets::new(*name, graph)).collect();
     let terms = |solution: spareval::QuerySolution| variables.iter().map(|v| solution.get(v).cloned()).collect();
     Meter::of(budget, |meter| {
@@ -85,9 +86,10 @@ pub(crate) fn ask_once(
         }
     }
     let evaluator = register_custom_aggregates(QueryEvaluator::new(), &asked.aggregates);
+    let (query, evaluator) = bounded(&asked.query, evaluator, &budget.limits());
     Meter::of(budget, |meter| {
         let view = View { dictionary, default: &[graphs.default_graph()], named: &listed, windows: &unlisted, meter };
-        found(evaluator.prepare(&asked.query).execute(view)?)
+        found(evaluator.prepare(&query).execute(view)?)
     })
 }
 

@@ -3,6 +3,7 @@
 //! way.
 
 mod ask;
+mod bounded;
 mod dataset;
 mod meter;
 mod operator;

@@ -1,5 +1,6 @@
 //! Operators that ask spareval: over windows at every instant, over static graphs when they change.
 
+use super::bounded::bounded;
 use super::dataset::{NamedSets, View};
 use super::meter::Meter;
 use crate::aggregate::register_custom_aggregates;
@@ -7,7 +8,7 @@ use crate::codec::{Decoded, Reader, Writer};
 use crate::encode::Dictionary;
 use crate::expr::EvalContext;
 use crate::flow::{Flow, HeldTerms, Operator, terms_of};
-use crate::limits::Budget;
+use crate::limits::{Budget, Limits};
 use crate::model::{Batch, RowMap, TermId, Weight};
 use crate::store::{StaticGraphs, TripleSet};
 use crate::window::Window;
@@ -60,10 +61,12 @@ impl Question {
         sources: Sources,
         base_iri: Option<Iri<String>>,
         aggregates: &[NamedNode],
+        limits: &Limits,
     ) -> Self {
         let pattern = GraphPattern::Project { inner: Box::new(pattern), variables: variables.clone() };
         let query = Query::Select { dataset: None, pattern, base_iri };
         let evaluator = register_custom_aggregates(QueryEvaluator::new(), aggregates);
+        let (query, evaluator) = bounded(&query, evaluator, limits);
         Self { query, variables, sources, evaluator, each_graph: None }
     }
 

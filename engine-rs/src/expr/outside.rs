@@ -1,0 +1,54 @@
+//! Functions that make texts grow, for an evaluator that is not ours and knows no limits: on terms, within a budget.
+
+use super::regexes::{self, RegexCache};
+use super::strings::{Concat, encode_for_uri};
+use super::value::Value;
+use crate::limits::{Budget, Limits};
+use oxrdf::Term;
+use spargebra::algebra::Function;
+use std::sync::{Mutex, PoisonError};
+
+/// `CONCAT`, `REPLACE` or `ENCODE_FOR_URI`, as our own expressions compute them.
+pub(crate) struct GrowingFunction {
+    function: Function,
+    limits: Limits,
+    /// Behind a lock because the evaluator asks for it; nobody ever waits.
+    regexes: Mutex<RegexCache>,
+}
+
+impl GrowingFunction {
+    pub(crate) fn new(function: Function, limits: Limits) -> Self {
+        Self { function, limits, regexes: Mutex::default() }
+    }
+
+    /// Whether the text such a function makes can be much longer than what it is given.
+    pub(crate) fn is(function: &Function) -> bool {
+        matches!(function, Function::Concat | Function::Replace | Function::EncodeForUri)
+    }
+
+    /// The value; unwinds when it is longer than the limit.
+    pub(crate) fn call(&self, arguments: &[Term]) -> Option<Term> {
+        // Only lengths are limited here: work is counted where texts come and go.
+        let budget = &mut Budget::new(Limits { work: None, ..self.limits });
+        let mut values = arguments.iter().map(|term| Value::of_term(term.as_ref()));
+        let value = match self.function {
+            Function::Concat => {
+                let mut result = Concat::default();
+                values.try_for_each(|value| result.push(value, budget))?;
+                result.finish()
+            }
+            Function::EncodeForUri => encode_for_uri(values.next()?)?,
+            Function::Replace => {
+                let (text, pattern, replacement) = (values.next()?, values.next()?, values.next()?);
+                let flags = values.next().map(Value::into_string);
+                let flags = flags.as_ref().map_or(Some(""), |flags| flags.as_ref().map(|flags| flags.as_str()))?;
+                let mut cache = self.regexes.lock().unwrap_or_else(PoisonError::into_inner);
+                let regex = cache.get(pattern.into_string()?.as_str(), flags)?;
+                drop(cache);
+                regexes::replace(text, &regex, replacement, budget)?
+            }
+            _ => return None,
+        };
+        budget.admits_literal(value.made_bytes()).then(|| value.into_term())
+    }
+}
