@@ -29,7 +29,7 @@ class Settings(BaseSettings):
     log_format: Literal["human", "json"] = "human"
 
     ack: Literal["synced", "memory"] = Field("synced", description="what a 2xx of an ingest promises by default")
-    snapshot_log_bytes: int = Field(256 * MIB, gt=0, description="log size at which a snapshot replaces it")
+    snapshot_log_bytes: int = Field(64 * MIB, gt=0, description="log size at which a snapshot replaces it")
     stage_expiry_s: int = Field(3600, gt=0, description="how long staged bodies wait for their commit")
     stage_bytes_max: int = Field(512 * MIB, gt=0, description="bytes that may wait for commits")
     max_ahead_s: int = Field(300, ge=0, description="events further ahead of the clock are set aside")
