@@ -1,20 +1,11 @@
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from server_process import ServerProcess
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    if os.environ.get("WHORL_CAMPAIGN") == "long":
-        return
-    for item in items:
-        if item.get_closest_marker("long"):
-            item.add_marker(pytest.mark.skip(reason="runs with WHORL_CAMPAIGN=long"))
 
 
 @pytest.fixture
