@@ -18,6 +18,8 @@ import httpx
 _SERVER = Path(__file__).resolve().parents[2] / "server"
 _READY = re.compile(r"whorl is ready: (\S+?)(?:#token=(\S+))?$")
 _START_SECONDS = 60
+# Where servers are told to go with whatever they would ask of others; they should ask nothing.
+proxy_url: str | None = None
 
 
 @dataclass
@@ -107,6 +109,8 @@ def _spawn(data_dir: Path, settings: dict[str, Any]) -> subprocess.Popen[str]:
     chosen = {"port": 0, "data_dir": data_dir, **settings}
     environment = {name: value for name, value in os.environ.items() if not name.startswith("WHORL_")}
     environment |= {f"WHORL_{name.upper()}": str(value) for name, value in chosen.items()}
+    if proxy_url is not None:
+        environment |= dict.fromkeys(("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY"), proxy_url)
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(_SERVER), os.environ.get("PYTHONPATH", "")]))
     return subprocess.Popen(
         [sys.executable, "-m", "whorl.server"],

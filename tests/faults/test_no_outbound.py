@@ -1,50 +1,26 @@
 """The server opens no connection, whatever a query, an update or a document points at.
 
-A listener on the loopback interface counts who calls. Each request names it in another way; each is refused with a
-problem that says why, or takes the address as the mere name that it is.
+A listener on the loopback interface counts who calls, here and in all other tests: it is also the proxy that every
+server of the suite is told to use. Each request names it in another way; each is refused with a problem that says why,
+or takes the address as the mere name that it is.
 """
 
 from __future__ import annotations
 
 import json
 import socket
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from listener import Listener
 from server_process import ServerProcess
+from websockets import Subprotocol
+from websockets.sync.client import connect
 
 STREAM = "/streams/http://example.org/s"
-
-
-class Listener:
-    """Takes every connection, keeps who came, and says nothing."""
-
-    def __init__(self) -> None:
-        self.calls: list[Any] = []
-        self._socket = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
-        self._thread = threading.Thread(target=self._listen)
-        self._thread.start()
-
-    def _listen(self) -> None:
-        while True:
-            connection, address = self._socket.accept()
-            with connection:
-                if connection.recv(4096) == b"that is all":
-                    return
-                self.calls.append(address)
-
-    def close(self) -> list[Any]:
-        """Everybody who called before this."""
-        with socket.create_connection(self._socket.getsockname()) as last:
-            last.sendall(b"that is all")
-        self._thread.join()
-        self._socket.close()
-        return self.calls
 
 
 @pytest.fixture(scope="module")
@@ -59,13 +35,6 @@ def client(server: ServerProcess) -> Iterator[httpx.Client]:
     with server.client() as client:
         assert client.put(STREAM).status_code == 201
         yield client
-
-
-@pytest.fixture(scope="module")
-def listener() -> Iterator[Listener]:
-    started = Listener()
-    yield started
-    assert started.close() == []
 
 
 def test_the_listener_would_notice() -> None:
@@ -188,6 +157,22 @@ def test_lines_that_point_elsewhere_are_refused(client: httpx.Client, listener: 
         line = json.dumps({"t": 5, "event": json.loads(text)})
         answer = client.post(STREAM, content=line.encode(), headers={"Content-Type": "application/x-ndjson"})
         check_refused(answer, REFUSED)
+
+
+def test_events_over_a_socket_that_point_elsewhere_are_refused(
+    server: ServerProcess, client: httpx.Client, listener: Listener
+) -> None:
+    del client  # has declared the stream
+    url, headers = server.url.replace("http", "ws", 1), {"Authorization": f"Bearer {server.token}"}
+    with connect(f"{url}/ws", additional_headers=headers, subprotocols=[Subprotocol("rsp.v1.json")]) as socket_:
+        socket_.send(json.dumps({"type": "connection_init"}))
+        assert json.loads(socket_.recv())["type"] == "connection_ack"
+        for number, (_, text) in enumerate(json_ld(listener.url)):
+            events = [{"t": 5, "event": json.loads(text)}]
+            payload = {"stream": STREAM.removeprefix("/streams/"), "events": events}
+            socket_.send(json.dumps({"type": "publish", "id": str(number), "payload": payload}))
+            answer = json.loads(socket_.recv())
+            assert (answer["type"], answer["id"]) == ("error", str(number)), answer
 
 
 def test_a_context_named_in_a_header_is_not_fetched(client: httpx.Client, listener: Listener) -> None:

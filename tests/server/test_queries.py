@@ -68,6 +68,8 @@ def test_pause_and_restart(client: httpx.Client, name: str) -> None:
     again = client.post(path, json={"action": "pause"})
     assert (again.status_code, again.json()["type"]) == (409, "urn:whorl:problem:query-not-running")
     assert client.get(path + "/plan").status_code == 409
+    assert client.get(path + "/results").status_code == 409
+    assert client.get(path + "/results", params={"from": "earliest"}).status_code == 409
     restarted = client.post(path, data={"action": "restart"}).json()
     assert restarted["status"] == "running"
     assert restarted["incarnation"] != first

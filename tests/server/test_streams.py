@@ -262,6 +262,15 @@ def test_a_closed_stream_takes_nothing(client: httpx.Client, stream: str) -> Non
     assert refused.json()["type"].endswith("stream-closed")
 
 
+def test_a_closed_stream_shows_no_instant_as_its_watermark(client: httpx.Client, stream: str) -> None:
+    assert client.post(stream, content=nquads(1000), headers=NQUADS).json()["watermark"] is not None
+    assert client.post(stream + "/close").status_code == 200
+    assert client.get(stream).json()["watermark"] is None
+    iri = stream.removeprefix("/streams/")
+    lags = [line for line in client.get("/metrics").text.splitlines() if "watermark_lag" in line and iri in line]
+    assert lags == []
+
+
 # ---- rows ----
 
 

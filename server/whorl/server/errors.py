@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic.alias_generators import to_camel
+
 from whorl import errors
 
 TYPE_BASE = "urn:whorl:problem:"
@@ -58,6 +60,8 @@ _BY_CODE: dict[str, tuple[str, int]] = {
     "iri.invalid": ("iri-invalid", 400),
     "arrow.unreadable": ("arrow-unreadable", 400),
     "update.failed": ("update-failed", 422),
+    "query.answer_not_kept": ("answer-not-kept", 409),
+    "window.not_kept": ("window-not-kept", 409),
 }
 
 _BY_CLASS: tuple[tuple[type[errors.WhorlError], str, int], ...] = (
@@ -81,14 +85,21 @@ def problem_of(error: errors.WhorlError, text: str | None = None) -> Problem:
     return Problem(
         slug,
         status,
-        error.message,
-        hint=error.hint,
+        _as_json_names(error.message),
+        hint=None if error.hint is None else _as_json_names(error.hint),
         code=error.code or None,
         line=error.line,
         column=error.column,
         index=getattr(error, "index", None),
         snippet=None if text is None or error.line is None else _line(text, error.line),
     )
+
+
+def _as_json_names(text: str) -> str:
+    """Options as requests spell them; the engine speaks of its own."""
+    for name in ("keep_answer", "keep_windows", "allow_cartesian"):
+        text = text.replace(name, to_camel(name))
+    return text
 
 
 def _by_family(code: str) -> tuple[str, int] | None:

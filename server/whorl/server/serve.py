@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import logging
 import signal
@@ -18,11 +19,12 @@ from whorl.server.app import create_app
 from whorl.server.connections import BoundedHttpProtocol
 from whorl.server.security import Tokens, check_exposure
 from whorl.server.sockets import Server, SocketProtocol
+from whorl.server.store.store import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fastapi import FastAPI
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from whorl.server.settings import Settings
 
@@ -45,15 +47,53 @@ def serve(settings: Settings, on_ready: Callable[[str], None] | None = None) -> 
     listening = _listen(settings)
     address = _address(settings, listening)
     app = create_app(settings, tokens)
-    server = _Server(_config(settings, app), lambda: (on_ready or _print_ready)(_ready_text(address, tokens)))
+    life = _Life(app)
+    server = _Server(_config(settings, life), lambda: (on_ready or _print_ready)(_ready_text(address, tokens)))
     server.rings = app.state.rings
     # uvicorn takes signals while it serves, and raises them again when it has stopped: by then they have had their say.
     for signal_number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(signal_number, lambda *_: None)
-    with listening, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    with (
+        # uvicorn exits the process when its start fails; callers are told why instead.
+        contextlib.suppress(SystemExit),
+        listening,
+        asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+    ):
         runner.run(server.serve(sockets=[listening]))
     if not server.started:
-        raise StartError("the server did not start; its log says why")
+        raise StartError(life.failure or "the server did not start; its log says why")
+
+
+class _Life:
+    """The application, whose store may not open: that is told in one sentence, without the way there."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self.failure: str | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "lifespan":
+            await self._app(scope, receive, send)
+            return
+        held: list[Message] = []
+
+        async def hold_failures(message: Message) -> None:
+            if message["type"] == "lifespan.startup.failed":
+                held.append(message)
+            else:
+                await send(message)
+
+        try:
+            await self._app(scope, receive, hold_failures)
+        except StoreError as error:
+            self.failure = str(error)
+            # What uvicorn would add is that it exits.
+            logging.getLogger("uvicorn.error").disabled = True
+            await send({"type": "lifespan.startup.failed", "message": ""})
+        except Exception:
+            for message in held:
+                await send(message)
+            raise
 
 
 class _Server(Server):
@@ -69,7 +109,7 @@ class _Server(Server):
             self._on_started()
 
 
-def _config(settings: Settings, app: FastAPI) -> uvicorn.Config:
+def _config(settings: Settings, app: ASGIApp) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         # Pinned: limits on queues and sizes hold for these implementations.
@@ -152,5 +192,7 @@ def _configure_logging(settings: Settings) -> None:
         logger.handlers = [handler]
         logger.setLevel(logging.INFO)
         logger.propagate = False
+    # uvicorn would write the address of every socket that opens, and with it one-use tickets.
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     # One line per request is for those who ask for machine-readable logs.
     logging.getLogger("whorl.server").setLevel(logging.INFO if settings.log_format == "json" else logging.WARNING)

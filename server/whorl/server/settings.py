@@ -3,12 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, SecretStr
-from pydantic_settings import BaseSettings, SettingsConfigDict
+import orjson
+from pydantic import BeforeValidator, Field, SecretStr
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 MIB = 1024 * 1024
+
+
+def _listed(given: Any) -> Any:  # noqa: ANN401 - what the environment or a caller has, before it is checked
+    """A list in a variable: words with commas between them, or JSON."""
+    if not isinstance(given, str):
+        return given
+    if given.lstrip().startswith("["):
+        try:
+            return orjson.loads(given)
+        except orjson.JSONDecodeError as error:
+            raise ValueError("is no list: write words with commas between them") from error
+    return tuple(word.strip() for word in given.split(",") if word.strip())
+
+
+# Not decoded by the settings library, which would take JSON alone.
+Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
 
 
 class Settings(BaseSettings):
@@ -21,8 +38,8 @@ class Settings(BaseSettings):
     data_dir: Path = Field(Path("whorl-data"), description="directory of the store and of the token file")
     token: SecretStr | None = Field(None, description="the admin token; without it one is made at first start")
     anonymous: bool = Field(default=False, description="no tokens at all; only on a loopback address")
-    allowed_hosts: tuple[str, ...] = Field((), description="further names in Host, beside the loopback ones")
-    allowed_origins: tuple[str, ...] = Field((), description="further origins, beside the server's own")
+    allowed_hosts: Words = Field((), description="further names in Host, beside the loopback ones")
+    allowed_origins: Words = Field((), description="further origins, beside the server's own")
     tls_cert: Path | None = Field(None, description="certificate file (PEM)")
     tls_key: Path | None = Field(None, description="private key file (PEM)")
     behind_proxy: bool = Field(default=False, description="a proxy in front of the server does TLS")

@@ -217,6 +217,7 @@ def _validated(core: Core, wanted: schemas.QueryRequest) -> dict[str, Any]:
     except WhorlError as error:
         raise problem_of(error, wanted.query) from error
     core.check_streams(facts)
+    facts["windows"] = descriptors.windows(facts)
     return facts
 
 

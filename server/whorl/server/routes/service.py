@@ -49,6 +49,7 @@ async def service_document(request: Request) -> Response:
 
 def _document(base: str) -> dict[str, Any]:
     links = {name: base + path for name, path in _LINKS.items()}
+    links["webSocket"] = links["webSocket"].replace("http", "ws", 1)
     return {
         "service": "whorl",
         "title": "continuous SPARQL over RDF streams",

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.server.errors import Problem
 from whorl.server.runtime import commands as c
+from whorl.server.runtime.core import shown_instant
 from whorl.server.runtime.runtime import Runtime, now_ms
 
 if TYPE_CHECKING:
@@ -106,5 +107,5 @@ def _numbers(core: Core) -> tuple[dict[str, Any], dict[str, int], list[tuple[str
     }
     clock_of = {query["query"]: query["clock"] for query in stats["queries"]}
     running = [entry for entry in core.queries.values() if entry.number is not None]
-    clocks = [(entry.name, clock_of.get(entry.number), entry.last_seq) for entry in running]
+    clocks = [(entry.name, shown_instant(clock_of.get(entry.number)), entry.last_seq) for entry in running]
     return stats, timeouts, clocks

@@ -46,6 +46,8 @@ _QUERY_OPTIONS = {
 _SERVED = {"keepAnswer": True, "keepWindows": True}
 _HEADER = struct.Struct("<8sI")
 _MAGIC = b"WHORLCO1"
+# The watermark of what has ended: no instant that anybody should be shown.
+_END_OF_TIME = 2**63 - 1
 
 
 @dataclass(slots=True)
@@ -200,7 +202,7 @@ class Core:
     def _(self, command: c.Advance) -> Reply:
         self.stream(command.iri)
         self._advance(command.iri, command.t, is_tick=command.tick)
-        return {"watermark": self.engine.watermark(command.iri)}
+        return {"watermark": shown_instant(self.engine.watermark(command.iri))}
 
     @_apply.register
     def _(self, command: c.CloseStream) -> Reply:
@@ -454,8 +456,13 @@ class Core:
     def _ingested(self, iri: str, report: Mapping[str, Any], duplicates: int = 0) -> Reply:
         counts = {name: report[name] for name in ("accepted", "late", "ahead")}
         refused = {"refused": report["refused"]} if report.get("refused") else {}
-        watermark = self.engine.watermark(iri)
+        watermark = shown_instant(self.engine.watermark(iri))
         return {**counts, "duplicates": duplicates, "offset": self.offset + 1, "watermark": watermark, **refused}
 
     def _has_graph(self, graph: str | None) -> bool:
         return graph is None or any(name == graph for name, _ in self.engine.graphs())
+
+
+def shown_instant(t: int | None) -> int | None:
+    """A watermark as documents and messages show it: None before the first event and after the end."""
+    return None if t == _END_OF_TIME else t

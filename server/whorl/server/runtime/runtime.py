@@ -486,7 +486,7 @@ def _opened(name: str, core: Core) -> _Effect:
 def _begun(entry: QueryEntry) -> list[_Effect]:
     """What the rings are told of a query that a snapshot holds."""
     if entry.status == "paused":
-        return []
+        return [("close", (entry.name, "paused"))]
     opened: _Effect = ("open", (entry.name, entry.incarnation, entry.last_seq + 1, entry.facts))
     if entry.problem is None:
         return [opened]

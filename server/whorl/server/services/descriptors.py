@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from pydantic.alias_generators import to_camel
+
 from whorl.server import schemas
+from whorl.server.runtime.core import shown_instant
 
 if TYPE_CHECKING:
     from whorl.server.runtime.core import Core, QueryEntry, StreamEntry
@@ -47,6 +50,11 @@ def query(core: Core, name: str, subscribers: dict[str, int]) -> schemas.QueryDo
     return _query(core.query(name), _query_numbers(core), subscribers)
 
 
+def windows(facts: dict[str, Any]) -> list[dict[str, Any]]:
+    """The windows of a query."""
+    return [_camel(window) for window in facts.get("windows", [])]
+
+
 def vocals(document: schemas.StreamDocument, base: str) -> str:
     """A stream's VoCaLS descriptor: what it is, and where to feed it."""
     iri = document.stream_iri
@@ -79,7 +87,7 @@ def _stream(
     return schemas.StreamDocument(
         stream_iri=entry.iri,
         status="closed" if entry.closed else "open",
-        watermark=counted.get("watermark"),
+        watermark=shown_instant(counted.get("watermark")),
         events=counted.get("events", 0),
         triples=counted.get("triples", 0),
         late=counted.get("late", 0),
@@ -102,7 +110,7 @@ def _output(core: Core, iri: str, writer: str, numbers: dict[str, dict[str, Any]
     return schemas.StreamDocument(
         stream_iri=iri,
         status="output",
-        watermark=counted.get("watermark"),
+        watermark=shown_instant(counted.get("watermark")),
         events=counted.get("events", 0),
         triples=counted.get("triples", 0),
         queries=core.readers_of(iri),
@@ -123,13 +131,18 @@ def _query(entry: QueryEntry, numbers: dict[int, dict[str, Any]], subscribers: d
         variables=facts.get("variables") or [],
         r2s=facts.get("r2s"),
         status=entry.status,
-        windows=facts.get("windows", []),
+        windows=windows(facts),
         output=facts.get("output"),
         options=entry.options,
         incarnation=entry.incarnation,
-        watermark=counted.pop("clock", None),
+        watermark=shown_instant(counted.pop("clock", None)),
         last_seq=entry.last_seq,
         subscribers=subscribers.get(entry.name, 0),
         problem=entry.problem,
-        stats={"results": entry.results, "lastResultAt": entry.last_result_at, **counted},
+        stats={"results": entry.results, "lastResultAt": entry.last_result_at, **_camel(counted)},
     )
+
+
+def _camel(members: dict[str, Any]) -> dict[str, Any]:
+    """What the engine names its own way, as the documents of this server do."""
+    return {to_camel(name): value for name, value in members.items()}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from whorl.server.runtime.core import shown_instant
 from whorl.server.runtime.runtime import now_ms
 
 if TYPE_CHECKING:
@@ -58,7 +59,11 @@ class Numbers(Collector):
         now = now_ms()
         yield _family(
             GaugeMetricFamily("whorl_stream_watermark_lag_seconds", "clock minus watermark", labels=["stream"]),
-            ((row["stream"], (now - row["watermark"]) / 1000) for row in streams if row["watermark"] is not None),
+            (
+                (row["stream"], (now - at) / 1000)
+                for row in streams
+                if (at := shown_instant(row["watermark"])) is not None
+            ),
         )
 
     def _of_queries(self) -> Iterator[Metric]:

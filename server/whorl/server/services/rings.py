@@ -264,6 +264,7 @@ class Rings:
         self._kept = Kept(settings.ring_bytes_max, clock)
         self._readers_max = settings.subscribers_max
         self._rings: dict[str, Ring] = {}
+        self._paused: set[str] = set()
         self._connected: set[Reader] = set()
         self._emptied: asyncio.Future[None] | None = None
 
@@ -271,6 +272,7 @@ class Rings:
 
     def open(self, query: str, incarnation: str, next_seq: int, facts: dict[str, Any]) -> None:
         """A query begins, or begins anew."""
+        self._paused.discard(query)
         old = self._rings.get(query)
         if old is not None and old.incarnation == incarnation:
             old.reopen(next_seq, facts)
@@ -299,7 +301,8 @@ class Rings:
             ring.end("failed", problem=problem)
 
     def close(self, query: str, reason: str) -> None:
-        """The query is no more."""
+        """The query is no more, or rests."""
+        (self._paused.add if reason == "paused" else self._paused.discard)(query)
         if (ring := self._rings.pop(query, None)) is not None:
             ring.end("complete", reason=reason)
 
@@ -308,10 +311,11 @@ class Rings:
     def ring(self, query: str) -> Ring:
         """The ring of a query."""
         ring = self._rings.get(query)
-        if ring is None:
-            hint = "see GET /queries; a paused query has to be restarted"
-            raise Problem("unknown-query", 404, f"query '{query}' is not known or does not run", hint=hint)
-        return ring
+        if ring is not None:
+            return ring
+        if query in self._paused:
+            raise Problem("query-not-running", 409, f"query '{query}' is paused", hint="restart it")
+        raise Problem("unknown-query", 404, f"query '{query}' is not known", hint="GET /queries lists those that are")
 
     def __iter__(self) -> Iterator[Ring]:
         """All rings, for metrics."""
