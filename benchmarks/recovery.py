@@ -3,9 +3,9 @@
     python benchmarks/recovery.py [--triples 1000000] [--runs 3] [--goal 5]
 
 The server is filled over HTTP and killed with -9; timed is from the start of the process to the first 200 of /readyz.
-Once with everything in the log (replay), once with the default settings: a snapshot and the log after it. After each start the number of
-live triples and the next sequence number of the query are compared with those of before. With --goal, the exit code
-is 1 when the slowest start took longer.
+Once with everything in the log (replay), once with the default settings: a snapshot and the log after it. After each
+start the number of live triples and the next sequence number of the query are compared with those of before. With
+--goal, the exit code is 1 when the slowest start took longer.
 """
 
 from __future__ import annotations
