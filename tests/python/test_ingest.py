@@ -294,6 +294,18 @@ def test_an_arrow_body_cannot_ask_for_memory_it_does_not_pay_for(engine: Engine)
         engine.push(S, None, b"ARROW1\0\0" + body, "arrow")
 
 
+def test_an_lz4_body_that_unfolds_to_more_than_it_says_is_refused_unread(engine: Engine) -> None:
+    batch = pa.record_batch({"t": pa.array([0] * 1_000_000, pa.int64())})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
+        for _ in range(70):
+            writer.write_batch(batch)
+    body, stated = sink.getvalue().to_pybytes(), (8_000_000).to_bytes(8, "little")
+    assert body.count(stated) == 70
+    with pytest.raises(IngestError, match="unfolds to more than 512 MiB"):
+        engine.push(S, None, body.replace(stated, (8).to_bytes(8, "little")), "arrow")
+
+
 @pytest.mark.parametrize(
     ("column", "value", "match"),
     [

@@ -73,6 +73,20 @@ def test_a_ring_keeps_its_bytes_and_says_what_it_let_go() -> None:
     assert gap == Gap(4, ring.first_seq - 1, "expired", "a1")
 
 
+def test_all_rings_together_have_a_limit_that_they_share() -> None:
+    rings = rings_of(ring_bytes_max=5000, rings_bytes_max=8000)
+    rings.publish("q", envelopes(1, 100, size=100))
+    assert 4000 < rings.ring("q").bytes <= 5000
+    for name in ("r", "s", "t"):
+        rings.open(name, "a1", 1, {})
+        rings.publish(name, envelopes(1, 100, size=100))
+    assert sum(ring.bytes for ring in rings) <= 8000
+    for name in ("r", "s", "t"):
+        rings.close(name, "deleted")
+    rings.publish("q", envelopes(101, 200, size=100))
+    assert 4000 < rings.ring("q").bytes <= 5000
+
+
 def test_the_newest_result_stays_however_large() -> None:
     rings = rings_of(ring_bytes_max=1000)
     rings.publish("q", envelopes(1, 1, size=5000))

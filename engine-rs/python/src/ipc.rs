@@ -9,9 +9,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::StreamReader;
-use arrow_ipc::{MessageHeader, root_as_message};
+use arrow_ipc::{CompressionType, MessageHeader, root_as_message};
 use arrow_schema::ArrowError;
 use whorl_engine::EngineError;
+
+use crate::lz4;
 
 /// What compressed buffers may unfold to in one body.
 const EXPANDED_BYTES_MAX: u64 = 512 << 20;
@@ -89,8 +91,8 @@ fn check_message(metadata: &[u8], content: &[u8], expanded: &mut u64) -> Result<
         let end = usize::try_from(buffer.length()).ok().and_then(|length| start?.checked_add(length));
         let bytes = start.zip(end).and_then(|(start, end)| content.get(start..end));
         let bytes = bytes.ok_or_else(|| String::from("a buffer lies outside of its message"))?;
-        if batch.compression().is_some() {
-            unfolded = unfolded.saturating_add(stated_length(bytes));
+        if let Some(compression) = batch.compression() {
+            unfolded = unfolded.saturating_add(unfolded_length(bytes, compression.codec()));
         }
     }
     *expanded += unfolded;
@@ -103,6 +105,15 @@ fn check_message(metadata: &[u8], content: &[u8], expanded: &mut u64) -> Result<
         return Err(String::from("it claims more rows than it has data"));
     }
     Ok(())
+}
+
+/// What a compressed buffer may unfold to. The library holds zstd to the stated length, but unfolds lz4 to its end.
+fn unfolded_length(bytes: &[u8], codec: CompressionType) -> u64 {
+    let stated = stated_length(bytes);
+    if codec == CompressionType::LZ4_FRAME && stated != 0 {
+        return stated.max(lz4::unfolds_to(bytes.get(8..).unwrap_or_default()));
+    }
+    stated
 }
 
 /// A compressed buffer begins with the length of what is in it; −1 says that it is not compressed.

@@ -11,6 +11,7 @@ mod enter;
 mod error;
 mod events;
 mod ipc;
+mod lz4;
 mod options;
 mod report;
 mod result;

@@ -59,6 +59,7 @@ class Settings(BaseSettings):
     queue_bytes_max: int = Field(64 * MIB, gt=0, description="bytes of commands that may wait for the engine")
     queue_commands_max: int = Field(10_000, gt=0)
     ring_bytes_max: int = Field(8 * MIB, gt=0, description="results of one query kept for its subscribers")
+    rings_bytes_max: int = Field(1024 * MIB, gt=0, description="results kept for all subscribers; queries share it")
     ring_behind_s: float = Field(10.0, gt=0, description="a subscriber this far behind is let go")
     streams_max: int = Field(1_000, gt=0)
     queries_max: int = Field(1_000, gt=0)

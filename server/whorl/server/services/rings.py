@@ -20,6 +20,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from whorl.server.errors import Problem
@@ -72,8 +73,9 @@ class Reader(Protocol):
         """There is something new: results, progress, an end."""
 
 
-class Kept(NamedTuple):
-    """How much a ring keeps, and the clock by which its readers are late."""
+@dataclass
+class Kept:
+    """How much each ring keeps, and the clock by which its readers are late."""
 
     bytes_max: int
     clock: Callable[[], float] = time.monotonic
@@ -95,8 +97,7 @@ class Ring:
         self.problem: Problem | None = None
         self.successor: Ring | None = None
         self.readers: set[Reader] = set()
-        self._bytes_max = kept.bytes_max
-        self._clock = kept.clock
+        self._kept = kept
         self._envelopes: dict[int, Envelope] = {}
 
     def token(self, seq: int) -> str:
@@ -123,7 +124,7 @@ class Ring:
 
     def publish(self, envelopes: Iterable[tuple[int, int, bytes]]) -> None:
         """Take results in, in order; what was there before is not taken twice."""
-        now = self._clock()
+        now = self._kept.clock()
         for seq, _, data in envelopes:
             if seq < self.next_seq:
                 continue
@@ -150,14 +151,18 @@ class Ring:
             reader.wake()
 
     def _cursor_at(self, seq: int) -> Cursor:
-        return Cursor(self, seq, self._clock())
+        return Cursor(self, seq, self._kept.clock())
 
     def _add(self, envelope: Envelope) -> None:
         self._envelopes[envelope.seq] = envelope
         self.next_seq = envelope.seq + 1
         self.bytes += envelope.bytes
+        self.trim()
+
+    def trim(self) -> None:
+        """Let go of the oldest results that are too much."""
         # The newest stays, however large: a result that nobody could ever read would be worse.
-        while self.bytes > self._bytes_max and self.first_seq < envelope.seq:
+        while self.bytes > self._kept.bytes_max and self.first_seq < self.next_seq - 1:
             self.bytes -= self._envelopes.pop(self.first_seq).bytes
             self.first_seq += 1
 
@@ -261,6 +266,7 @@ class Rings:
 
     def __init__(self, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
         self.is_stopping = False
+        self._settings = settings
         self._kept = Kept(settings.ring_bytes_max, clock)
         self._readers_max = settings.subscribers_max
         self._rings: dict[str, Ring] = {}
@@ -278,6 +284,7 @@ class Rings:
             old.reopen(next_seq, facts)
             return
         ring = self._rings[query] = Ring(query, incarnation, next_seq, facts, self._kept)
+        self._share()
         if old is not None:
             _hand_over(old, ring)
 
@@ -305,6 +312,15 @@ class Rings:
         (self._paused.add if reason == "paused" else self._paused.discard)(query)
         if (ring := self._rings.pop(query, None)) is not None:
             ring.end("complete", reason=reason)
+            self._share()
+
+    def _share(self) -> None:
+        """All rings together have their limit, too: when there are many, each keeps less."""
+        share = self._settings.rings_bytes_max // max(1, len(self._rings))
+        was, self._kept.bytes_max = self._kept.bytes_max, min(self._settings.ring_bytes_max, share)
+        if self._kept.bytes_max < was:
+            for ring in self._rings.values():
+                ring.trim()
 
     # ---- for readers ----
 
