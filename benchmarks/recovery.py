@@ -5,7 +5,7 @@
 The server is filled over HTTP and killed with -9; timed is from the start of the process to the first 200 of /readyz.
 Once with everything in the log (replay), once with the default settings: a snapshot and the log after it. After each
 start the number of live triples and the next sequence number of the query are compared with those of before. With
---goal, the exit code is 1 when the slowest start took longer.
+--goal, the exit code is 1 when the median of the starts with the default settings took longer.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def measure(name: str, arguments: argparse.Namespace, settings: dict[str, Any]) 
     ready = f"{statistics.median(taken):.2f} ({taken[0]:.2f}–{taken[-1]:.2f})"
     live = before[0] * TRIPLES_PER_EVENT
     print(f"{name:10} {live:>12,} {filled_s:>8.1f} {size / 2**20:>10.0f} {ready:>22} {recovery:>11.2f}")
-    return taken[-1]
+    return statistics.median(taken)
 
 
 def main() -> int:
@@ -98,12 +98,10 @@ def main() -> int:
     print(f"median of {arguments.runs} starts (least–most)\n")
     head = f"{'from':10} {'live triples':>12} {'fill s':>8} {'store MiB':>10} {'start to ready, s':>22}"
     print(f"{head} {'recovery, s':>11}")
-    slowest = max(
-        measure("log", arguments, {"snapshot_log_bytes": 2**40}),
-        # With a million triples twice while it is filled, so that most of another stretch of log is left.
-        measure("default", arguments, {}),
-    )
-    return int(arguments.goal is not None and slowest > arguments.goal)
+    measure("log", arguments, {"snapshot_log_bytes": 2**40})
+    # With a million triples twice while it is filled, so that most of another stretch of log is left.
+    median = measure("default", arguments, {})
+    return int(arguments.goal is not None and median > arguments.goal)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A killed server with a million live triples is ready again within five seconds, from its log and from a snapshot."""
+"""A killed server with a million live triples is ready again within five seconds."""
 
 from __future__ import annotations
 
