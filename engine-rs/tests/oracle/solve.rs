@@ -106,7 +106,9 @@ fn by_occurrence(
         G::Union { left, right } => G::Union { left: again(left), right: again(right) },
         G::Minus { left, right } => G::Minus { left: again(left), right: again(right) },
         G::LeftJoin { left, right, expression } => {
-            G::LeftJoin { left: again(left), right: again(right), expression: expression.clone() }
+            let (left, right) = (again(left), again(right));
+            let expression = expression.as_ref().map(|expr| exists_by_occurrence(expr, windows, inside, made));
+            G::LeftJoin { left, right, expression }
         }
         G::Filter { expr, inner } => {
             let inner = again(inner);
