@@ -5,7 +5,7 @@ from typing import Any, Literal, TypeAlias, final
 
 from whorl.terms import Triple
 
-__all__ = ["Engine", "__version__", "map_rows"]
+__all__ = ["Engine", "MergeEngine", "PartitionEngine", "ScaledQuery", "__version__", "map_rows"]
 
 __version__: str
 
@@ -160,3 +160,81 @@ class Engine:
     def state_size(self) -> int: ...
 
 def map_rows(construct: str, data: object, *, time_column: str = "t", at: int | None = None) -> bytes: ...
+
+# A query spread over partitions. Chunks, snapshots and answers are bytes; answers are Arrow IPC streams.
+@final
+class ScaledQuery:
+    def __new__(
+        cls,
+        text: str,
+        *,
+        partitions: int,
+        # IRI -> {"lateness_ms": int, "timestamp_predicate": str | None}; streams left out have the default settings
+        streams: Mapping[str, Mapping[str, Any]] | None = None,
+        dialect: str | None = None,
+        report: list[str] | None = None,
+        tick: str | None = None,
+        t0: int | None = None,
+        bounds: str | None = None,
+        partial: bool | None = None,
+        semantics: str | None = None,
+        r2s: str | None = None,
+        base_iri: str | None = None,
+        default_graph: str | None = None,
+        allow_cartesian: bool = False,
+    ) -> ScaledQuery: ...
+    # Hexadecimal; equal for equal text, options, streams and number of partitions.
+    @property
+    def fingerprint(self) -> str: ...
+    # How many partitions are used: the number asked for, or 1.
+    @property
+    def partitions(self) -> int: ...
+    @property
+    def streams(self) -> list[str]: ...
+    # Of the final answer; CONSTRUCT has subject, predicate and object, ASK has boolean.
+    @property
+    def variables(self) -> list[str]: ...
+    def explain(self) -> str: ...
+    # For every partition one chunk, empty or not. `order` is the place of the first row in its source.
+    def route(
+        self,
+        stream: str,
+        data: object,
+        *,
+        at: int | None = None,
+        mapping: str | None = None,
+        time_column: str = "t",
+        order: int = 0,
+    ) -> list[tuple[int, bytes]]: ...
+    # The same for a body in turtle, ntriples, nquads, trig, jsonld, ndjson or arrow (IPC).
+    def route_rdf(
+        self, stream: str, at: int | None, body: bytes, format: str, *, order: int = 0
+    ) -> list[tuple[int, bytes]]: ...
+
+@final
+class PartitionEngine:
+    # graphs: (IRI or None for the default graph, document, format)
+    def __new__(
+        cls, query: ScaledQuery, partition: int, graphs: list[tuple[str | None, bytes, str]] | None = None
+    ) -> PartitionEngine: ...
+    @staticmethod
+    def restore(query: ScaledQuery, partition: int, snapshot: bytes) -> PartitionEngine: ...
+    # All chunks of one batch for this partition: {"events", "triples", "late", "watermark": {iri: int | None}}
+    def absorb(self, chunks: list[bytes]) -> dict[str, Any]: ...
+    def close(self) -> None: ...
+    # Columns at, open, close: int64; windows: utf8 (JSON); sign: int8; then utf8 per variable, in N-Triples syntax.
+    def drain(self) -> bytes: ...
+    def snapshot(self) -> bytes: ...
+    @property
+    def watermarks(self) -> dict[str, int | None]: ...
+    def state_size(self) -> int: ...
+
+@final
+class MergeEngine:
+    def __new__(cls, query: ScaledQuery) -> MergeEngine: ...
+    @staticmethod
+    def restore(query: ScaledQuery, snapshot: bytes) -> MergeEngine: ...
+    # What the partitions drained after one batch, in any order: columns seq (int64), at, open, close, windows, sign, variables.
+    def merge(self, partials: list[bytes]) -> bytes: ...
+    def snapshot(self) -> bytes: ...
+    def state_size(self) -> int: ...
