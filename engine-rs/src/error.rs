@@ -76,6 +76,22 @@ pub enum EngineError {
     SnapshotDamaged { reason: &'static str },
     #[error("the snapshot is not of this release: {reason} (hint: restore it with the release that made it)")]
     SnapshotVersion { reason: String },
+    #[error("the snapshot is not of this query: {reason} (hint: start without it, or go back to what made it)")]
+    SnapshotQuery { reason: String },
+    #[error("the query cannot be run in partitions: {reason}")]
+    NotScalable { reason: String },
+    #[error(
+        "the blank node {node} would have to be known in two partitions (hint: give it an IRI, or run the query on one partition)"
+    )]
+    BlankNodeDealt { node: String },
+    #[error("a body to be routed has events alone (hint: watermarks follow from the events of a batch)")]
+    ControlLineDealt,
+    #[error("the chunk is damaged: {reason} (hint: route the events again, by the same release)")]
+    ChunkDamaged { reason: &'static str },
+    #[error("the chunk is of another {what} (hint: route and absorb with the same query and options)")]
+    ChunkOfOther { what: &'static str },
+    #[error("the partial answer cannot be read: {reason} (hint: merge what partitions of the same query drained)")]
+    PartialUnreadable { reason: String },
     #[error("the query could not be evaluated: {reason}")]
     AskFailed { reason: String },
     #[error("query {query} does not keep its answer (hint: register it with keep_answer, or as RSTREAM)")]
@@ -157,6 +173,13 @@ impl EngineError {
             Self::UpdateFailed { .. } => "update.failed",
             Self::SnapshotDamaged { .. } => "snapshot.damaged",
             Self::SnapshotVersion { .. } => "snapshot.version",
+            Self::SnapshotQuery { .. } => "snapshot.query",
+            Self::NotScalable { .. } => "scale.unsupported",
+            Self::BlankNodeDealt { .. } => "scale.blank_node",
+            Self::ControlLineDealt => "scale.control_line",
+            Self::ChunkDamaged { .. } => "chunk.damaged",
+            Self::ChunkOfOther { .. } => "chunk.other",
+            Self::PartialUnreadable { .. } => "partial.unreadable",
             Self::AskFailed { .. } => "ask.failed",
             Self::AnswerNotKept { .. } => "query.answer_not_kept",
             Self::WindowNotKept { .. } => "window.not_kept",

@@ -39,6 +39,41 @@ impl ExactSum {
         }
     }
 
+    /// Adds all values of another sum, or takes them away.
+    pub(super) fn add_sum(&mut self, other: &Self, negative: bool) {
+        let sign = if negative { -1 } else { 1 };
+        self.nan += sign * other.nan;
+        self.positive_infinite += sign * other.positive_infinite;
+        self.negative_infinite += sign * other.negative_infinite;
+        if other.limbs.is_empty() {
+            return;
+        }
+        let theirs = if negative { negated(&other.limbs) } else { other.limbs.clone() };
+        // One limb more than either has: the sum of two signs is no overflow there.
+        self.cover(other.first, other.first + theirs.len() + 1);
+        self.add_words(other.first, &theirs);
+    }
+
+    /// As a list of numbers: where the limbs begin, how many they are, the limbs, and the values that are no numbers.
+    pub(super) fn to_words(&self) -> Vec<i128> {
+        let mut words = vec![self.first as i128, self.limbs.len() as i128];
+        words.extend(self.limbs.iter().map(|limb| i128::from(*limb)));
+        words.extend([self.nan, self.positive_infinite, self.negative_infinite].map(i128::from));
+        words
+    }
+
+    /// Zeros at the end may have been left out.
+    pub(super) fn from_words(words: &[i128]) -> Option<Self> {
+        let word = |at: usize| words.get(at).copied().unwrap_or(0);
+        let (first, n_limbs) = (usize::try_from(word(0)).ok()?, usize::try_from(word(1)).ok()?);
+        if first > LIMBS_MAX || n_limbs > LIMBS_MAX {
+            return None;
+        }
+        let limbs = (0..n_limbs).map(|at| u64::try_from(word(2 + at)).ok()).collect::<Option<_>>()?;
+        let count = |at: usize| i64::try_from(word(2 + n_limbs + at)).ok();
+        Some(Self { first, limbs, nan: count(0)?, positive_infinite: count(1)?, negative_infinite: count(2)? })
+    }
+
     /// Nothing is held: every value that was added has been taken away.
     pub(super) fn is_empty(&self) -> bool {
         self.limbs.is_empty() && self.nan == 0 && self.positive_infinite == 0 && self.negative_infinite == 0
@@ -85,10 +120,14 @@ impl ExactSum {
         }
         let (mantissa, bit) = decompose(value);
         let product = i128::from(mantissa) * i128::from(weight);
-        let sign = if product < 0 { u64::MAX } else { 0 };
         let first = bit / 64;
         self.cover(first, first + 4);
-        let words = shifted(product, (bit % 64) as u32);
+        self.add_words(first, &shifted(product, (bit % 64) as u32));
+    }
+
+    /// Adds a number in two's complement whose lowest limb is `first`; there is room for it.
+    fn add_words(&mut self, first: usize, words: &[u64]) {
+        let sign = if words.last().is_some_and(|top| *top >> 63 == 1) { u64::MAX } else { 0 };
         let offset = first - self.first;
         let mut carry = false;
         for (i, limb) in self.limbs[offset..].iter_mut().enumerate() {

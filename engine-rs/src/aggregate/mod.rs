@@ -27,7 +27,11 @@ use crate::model::{TermId, Weight};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use ordered_bag::OrderedBag;
+use oxrdf::{LiteralRef, NamedNodeRef, Term};
 use sum::NumberSum;
+
+/// The type of literals that say what a sum has come to.
+const SUM_STATE: NamedNodeRef<'static> = NamedNodeRef::new_unchecked("urn:whorl:sum");
 
 /// What to compute, and whether over distinct terms.
 #[derive(Clone, PartialEq, Debug)]
@@ -60,6 +64,30 @@ pub enum AggregateKind {
     Variance {
         sample: bool,
     },
+    /// What a sum has come to, so that sums of parts can be added without rounding: a literal of its own type.
+    SumState,
+    /// SUM and AVG of what such literals stand for.
+    SumOfStates,
+    AvgOfStates,
+}
+
+impl AggregateKind {
+    /// The kind that sums up a part of the values, and the one that makes the whole of what parts have come to.
+    /// None when the parts would have to be as large as what they are made of.
+    pub(crate) fn in_parts(&self) -> Option<(Self, Self)> {
+        Some(match self {
+            Self::CountAll => (Self::CountAll, Self::Sum),
+            Self::Count => (Self::Count, Self::Sum),
+            Self::Sum => (Self::SumState, Self::SumOfStates),
+            Self::Avg => (Self::SumState, Self::AvgOfStates),
+            Self::Min | Self::Max | Self::Sample => (self.clone(), self.clone()),
+            _ => return None,
+        })
+    }
+
+    fn takes_states(&self) -> bool {
+        matches!(self, Self::SumOfStates | Self::AvgOfStates)
+    }
 }
 
 /// One aggregate of one group.
@@ -87,7 +115,11 @@ impl Accumulator {
     pub fn new(spec: &AggregateSpec) -> Self {
         let state = match spec.kind {
             AggregateKind::CountAll | AggregateKind::Count => State::Count(0),
-            AggregateKind::Sum | AggregateKind::Avg => State::Sum(NumberSum::default()),
+            AggregateKind::Sum
+            | AggregateKind::Avg
+            | AggregateKind::SumState
+            | AggregateKind::SumOfStates
+            | AggregateKind::AvgOfStates => State::Sum(NumberSum::default()),
             _ => State::Bag(OrderedBag::default()),
         };
         let seen = spec.distinct.then(HashMap::default);
@@ -120,8 +152,13 @@ impl Accumulator {
         }
         match &self.state {
             State::Count(n) => Some(Value::integer(*n).into_made().intern(dictionary)),
+            State::Sum(sum) if self.kind == AggregateKind::SumState => {
+                let text = sum.to_text();
+                Some(dictionary.intern(LiteralRef::new_typed_literal(&text, SUM_STATE).into()))
+            }
             State::Sum(sum) => {
-                let number = if self.kind == AggregateKind::Avg { sum.mean() } else { sum.total() };
+                let is_mean = matches!(self.kind, AggregateKind::Avg | AggregateKind::AvgOfStates);
+                let number = if is_mean { sum.mean() } else { sum.total() };
                 number.map(|number| Value::Number(number).into_made().intern(dictionary))
             }
             State::Bag(bag) => self.value_of_bag(bag, dictionary, budget),
@@ -202,6 +239,13 @@ impl Accumulator {
                 *n += weight;
                 true
             }
+            State::Sum(sum) if self.kind.takes_states() => match state_of(value, dictionary) {
+                Some(part) => {
+                    sum.add_sum(&part, weight);
+                    true
+                }
+                None => false,
+            },
             State::Sum(sum) => match number_of(value, dictionary) {
                 Some(number) => {
                     sum.add(number, weight);
@@ -247,6 +291,14 @@ fn statistic(kind: &AggregateKind, bag: &OrderedBag, dictionary: &Dictionary) ->
         AggregateKind::Percentile(fraction) => statistics::quantile(*fraction, bag.len(), nth),
         AggregateKind::Variance { sample } => variance(*sample).map(|value| Number::Double(value.into())),
         AggregateKind::StdDev { sample } => variance(*sample).map(|value| Number::Double(value.sqrt().into())),
+        _ => None,
+    }
+}
+
+/// The sum a literal stands for.
+fn state_of(id: TermId, dictionary: &Dictionary) -> Option<NumberSum> {
+    match dictionary.term(id) {
+        Term::Literal(literal) if literal.datatype() == SUM_STATE => NumberSum::from_text(literal.value()),
         _ => None,
     }
 }

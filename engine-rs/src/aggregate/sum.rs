@@ -97,6 +97,52 @@ impl NumberSum {
         })
     }
 
+    /// Adds all values of another sum, `weight` times.
+    pub(super) fn add_sum(&mut self, other: &Self, weight: i64) {
+        self.n_integers += other.n_integers * weight;
+        self.n_decimals += other.n_decimals * weight;
+        self.n_floats += other.n_floats * weight;
+        self.n_doubles += other.n_doubles * weight;
+        self.integers = self.integers.wrapping_add(other.integers.wrapping_mul(i128::from(weight)));
+        // Equal sums of several parts are few: adding one after the other is exact whatever their size.
+        for _ in 0..weight.abs() {
+            self.decimals.add_wide(other.decimals, weight < 0);
+            if let Some(theirs) = &other.binary {
+                self.binary.get_or_insert_default().add_sum(theirs, weight < 0);
+            }
+        }
+        self.binary.take_if(|binary| binary.is_empty());
+    }
+
+    /// What the sum has come to: counts, integers, decimals, then floats and doubles; zeros at the end are left out.
+    pub(super) fn to_text(&self) -> String {
+        let (high, low) = self.decimals.parts();
+        let counts = [self.n_integers, self.n_decimals, self.n_floats, self.n_doubles].map(i128::from);
+        let mut words = counts.to_vec();
+        words.extend([self.integers, high, i128::from(low)]);
+        words.extend(self.binary.iter().flat_map(|binary| binary.to_words()));
+        while words.len() > 1 && words.last() == Some(&0) {
+            words.pop();
+        }
+        words.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+    }
+
+    pub(super) fn from_text(text: &str) -> Option<Self> {
+        let words: Vec<i128> = text.split(' ').map(|word| word.parse().ok()).collect::<Option<_>>()?;
+        let word = |at: usize| words.get(at).copied().unwrap_or(0);
+        let count = |at: usize| i64::try_from(word(at)).ok();
+        let binary = if words.len() > 7 { Some(Box::new(ExactSum::from_words(&words[7..])?)) } else { None };
+        Some(Self {
+            n_integers: count(0)?,
+            n_decimals: count(1)?,
+            n_floats: count(2)?,
+            n_doubles: count(3)?,
+            integers: word(4),
+            decimals: Wide::of_parts(word(5), u64::try_from(word(6)).ok()?),
+            binary,
+        })
+    }
+
     fn add_binary(&mut self, value: f64, weight: i64) {
         let binary = self.binary.get_or_insert_default();
         binary.add(value, weight);

@@ -18,6 +18,26 @@ impl Wide {
         self.low = low as u64;
     }
 
+    /// Adds another sum, or takes it away.
+    pub(super) fn add_wide(&mut self, other: Self, negative: bool) {
+        let (low, carry) = match negative {
+            false => self.low.overflowing_add(other.low),
+            true => self.low.overflowing_sub(other.low),
+        };
+        let high = if negative { other.high.wrapping_neg() } else { other.high };
+        let carry = if negative { -i128::from(carry) } else { i128::from(carry) };
+        self.high = self.high.wrapping_add(high).wrapping_add(carry);
+        self.low = low;
+    }
+
+    pub(super) fn parts(self) -> (i128, u64) {
+        (self.high, self.low)
+    }
+
+    pub(super) fn of_parts(high: i128, low: u64) -> Self {
+        Self { high, low }
+    }
+
     pub(super) fn save(self, to: &mut Writer) {
         to.i128(self.high);
         to.u64(self.low);

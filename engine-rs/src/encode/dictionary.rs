@@ -10,6 +10,7 @@
 //! more; then it is a stream term that the last event has used.
 
 use super::inline;
+use super::placement::partition_of;
 use crate::codec::{Decoded, Reader, Writer, ensure};
 use crate::model::TermId;
 use foldhash::fast::FixedState;
@@ -113,6 +114,14 @@ impl Dictionary {
         &self.slots[slot as usize].as_ref().expect("ids in use are not swept").term
     }
 
+    /// The partition the term of an id belongs to.
+    pub(crate) fn partition_of(&self, id: TermId, partitions: u32) -> u32 {
+        match id.inline_value() {
+            Some(value) => partition_of(inline::to_term(value).as_ref(), partitions),
+            None => partition_of(self.stored(id).as_ref(), partitions),
+        }
+    }
+
     #[must_use]
     pub fn is_iri(&self, id: TermId) -> bool {
         id.slot().is_some() && matches!(self.stored(id), Term::NamedNode(_))
@@ -139,6 +148,11 @@ impl Dictionary {
         if let Some(slot) = id.slot() {
             self.touch(slot, self.epoch);
         }
+    }
+
+    /// The number of the last blank node that was named here.
+    pub(crate) fn blanks_so_far(&self) -> u64 {
+        self.next_blank
     }
 
     /// A blank node no one has seen before.

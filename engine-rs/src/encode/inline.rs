@@ -142,6 +142,17 @@ impl TermId {
         Some(Self::inline(DATE_TIME, (ms << ZONE_BITS) | zone))
     }
 
+    /// Whether the id is that of a literal which fits into one.
+    pub(crate) fn is_value(self) -> bool {
+        let known = INTEGERS as usize + INTEGER_TYPES.len();
+        self.inlined().is_some_and(|(kind, _)| kind != BLANK && (kind as usize) < known)
+    }
+
+    /// The number of a blank node that was named here.
+    pub(crate) fn blank_number(self) -> Option<u64> {
+        self.inlined().filter(|(kind, _)| *kind == BLANK).map(|(_, number)| number)
+    }
+
     /// The inlined value, or `None` when the term is in the dictionary.
     pub(crate) fn inline_value(self) -> Option<Inline> {
         let (kind, value) = self.inlined()?;

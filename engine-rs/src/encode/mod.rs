@@ -7,7 +7,9 @@
 mod datetime;
 mod dictionary;
 mod inline;
+mod placement;
 
 pub(crate) use datetime::WallTime;
 pub use dictionary::Dictionary;
 pub(crate) use inline::{Inline, IntegerType, ShortString};
+pub(crate) use placement::SCHEME as PLACEMENT_SCHEME;

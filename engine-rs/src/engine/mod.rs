@@ -8,6 +8,7 @@ mod ingest;
 mod instants;
 mod interest;
 mod mapping;
+mod part;
 mod push;
 mod query;
 mod reading;
@@ -23,6 +24,7 @@ mod validation;
 
 pub use answers::Envelope;
 pub use asking::{AskOptions, QueryForm, query_form};
+pub(crate) use part::{SortedEvents, rehearse};
 pub use ingest::{IngestReport, StreamId};
 pub use registry::QueryId;
 pub use static_data::UpdateReport;

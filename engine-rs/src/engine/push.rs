@@ -18,6 +18,7 @@ use crate::parse::RdfFormat;
 use crate::time::{Span, Timestamp};
 use crate::window::{Element, EventTriples};
 use oxrdf::{BlankNode, NamedNode, NamedOrBlankNode, Term, Triple};
+use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -142,7 +143,7 @@ impl Engine {
     ) -> Result<IngestReport, EngineError> {
         let readings: Vec<_> = self.readings_of(stream).collect();
         let Checked { items, times, mut report } = self.check(stream, &readings, intake, batch, options)?;
-        let mut names = Names { translation: batch.map(Translation::new), ..Names::default() };
+        let mut names = batch.map(Names::of).unwrap_or_default();
         let mut times = times.chunks(readings.len());
         for item in &items {
             match &item.content {
@@ -162,7 +163,22 @@ impl Engine {
         self.relay();
     }
 
-    fn take_event(
+    /// The time of an event under each reading of its stream.
+    pub(super) fn times_of(
+        &self,
+        item: &Item,
+        at: Timestamp,
+        batch: &EventBatch,
+        readings: &[usize],
+    ) -> Result<SmallVec<[Option<Timestamp>; 2]>, EngineError> {
+        let time = |reading: &usize| match &self.streams[*reading].by_predicate {
+            Some(predicate) => event_time(&item.content, Some(batch), predicate),
+            None => Ok(Some(at)),
+        };
+        readings.iter().map(time).collect()
+    }
+
+    pub(super) fn take_event(
         &mut self,
         stream: usize,
         readings: &[usize],
@@ -439,13 +455,17 @@ fn event_time(
 
 /// The names that have a meaning in one body alone.
 #[derive(Default)]
-struct Names<'a> {
+pub(super) struct Names<'a> {
     blanks: HashMap<String, TermId>,
     scope: u64,
     translation: Option<Translation<'a>>,
 }
 
-impl Names<'_> {
+impl<'a> Names<'a> {
+    pub(super) fn of(batch: &'a EventBatch) -> Self {
+        Self { translation: Some(Translation::new(batch)), ..Self::default() }
+    }
+
     fn blanks_of(&mut self, scope: u64) -> HashMap<String, TermId> {
         if std::mem::replace(&mut self.scope, scope) != scope {
             self.blanks.clear();

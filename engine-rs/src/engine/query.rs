@@ -2,14 +2,14 @@
 
 use super::chain::OutputEvent;
 use crate::encode::Dictionary;
-use crate::expr::{EvalContext, Scratch, compare_terms};
+use crate::expr::{EvalContext, Scratch, compare_rows};
 use crate::flow::{Flow, Operator};
 use crate::index::SlotId;
 use crate::leaf::Leaf;
 use crate::limits::{Breach, Limits};
 use crate::model::{Batch, EncodedTriple, Row, TermId, VarTable, Weight};
 use crate::parse::{ContinuousQuery, ParseOptions, R2s};
-use crate::plan::{Answer, BuiltQuery, Meanings, NodeKind, PlanNode, Retraction};
+use crate::plan::{Answer, BuiltQuery, Meanings, NodeKind, Part, PlanNode, Retraction};
 use crate::r2s::RelationToStream;
 use crate::sink::{Answered, QueryResult, ResultQueue, Rows};
 use crate::store::{StaticGraphs, TripleSet};
@@ -19,7 +19,6 @@ use crate::window::{Window, WindowBounds};
 use oxrdf::{NamedNode, Variable};
 use smallvec::SmallVec;
 use std::any::Any;
-use std::cmp::Ordering;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The bounds of a query's windows at a report.
@@ -33,6 +32,8 @@ pub(crate) struct Registration {
     pub retraction: Retraction,
     /// For each window of a variable stream: the streams static data named by then.
     pub named_streams: Vec<Vec<NamedNode>>,
+    /// How much of the query runs here.
+    pub part: Part,
 }
 
 const TOO_COSTLY: &str = "query.too_costly";
@@ -81,6 +82,8 @@ pub(crate) struct RunningQuery {
     pub answer: Answer,
     order: Vec<Comparator>,
     shows_once: bool,
+    /// Whether an evaluation without news is reported too.
+    reports_always: bool,
     pub(super) r2s: RelationToStream,
     pub(super) last_boolean: Option<bool>,
     pub results: ResultQueue,
@@ -120,7 +123,12 @@ impl RunningQuery {
             _ => vec![],
         };
         let seed = text_seed(&definition.text);
-        let operator = if matches!(built.answer, Answer::Boolean) { R2s::Rstream } else { definition.r2s };
+        let reports_always = matches!(registration.part, Part::Below(_));
+        let operator = match built.answer {
+            _ if reports_always => R2s::Changes,
+            Answer::Boolean => R2s::Rstream,
+            _ => definition.r2s,
+        };
         Self {
             r2s: RelationToStream::new(operator, built.visible, definition.keep_answer),
             definition,
@@ -134,6 +142,7 @@ impl RunningQuery {
             answer: built.answer,
             order: built.order,
             shows_once: built.shows_once,
+            reports_always,
             last_boolean: None,
             results,
             output: None,
@@ -214,6 +223,12 @@ impl RunningQuery {
         }
     }
 
+    /// Rows that come from outside, for the first node.
+    pub(super) fn give(&mut self, changes: &[(Vec<TermId>, Weight)]) {
+        let given = self.outs.first_mut().expect("a plan has a node");
+        changes.iter().for_each(|(row, weight)| given.push(row, *weight));
+    }
+
     /// Passes the deltas of the instant upwards, inputs before the nodes that read them.
     pub(crate) fn settle(&mut self, around: &mut Surroundings<'_>) {
         assert!(!self.is_broken, "broken on purpose");
@@ -260,7 +275,8 @@ impl RunningQuery {
     ) {
         self.evaluations += 1;
         let operator = self.r2s.operator();
-        if operator != R2s::Rstream && self.r2s.pending().is_empty() {
+        let may_be_empty = operator == R2s::Rstream || self.reports_always;
+        if !may_be_empty && self.r2s.pending().is_empty() {
             return;
         }
         let keys = 1 + self.order.len() + self.r2s.width();
@@ -278,7 +294,7 @@ impl RunningQuery {
                 }
                 Answered::Boolean(value)
             }
-            _ if operator != R2s::Rstream && inserted.is_empty() && deleted.is_empty() => return,
+            _ if !may_be_empty && inserted.is_empty() && deleted.is_empty() => return,
             Answer::Bindings(_) => Answered::Bindings { inserted, deleted },
             Answer::Graph(_) => Answered::Graph { inserted, deleted },
         };
@@ -401,20 +417,6 @@ impl RunningQuery {
         let nodes = self.nodes.iter().enumerate();
         nodes.flat_map(|(node, plan)| plan.leaves.iter().map(move |(role, leaf)| (node, *role, *leaf)))
     }
-}
-
-fn compare_rows(a: &[TermId], b: &[TermId], dictionary: &Dictionary) -> Ordering {
-    for (a, b) in a.iter().zip(b) {
-        let order = match (a.is_bound(), b.is_bound()) {
-            (true, true) if a == b => Ordering::Equal,
-            (true, true) => compare_terms(*a, *b, dictionary),
-            (ours, theirs) => ours.cmp(&theirs),
-        };
-        if order != Ordering::Equal {
-            return order;
-        }
-    }
-    Ordering::Equal
 }
 
 /// FNV-1a: queries that differ draw different values.

@@ -9,7 +9,7 @@ use crate::error::EngineError;
 use crate::model::VarTable;
 use crate::parse::{ContinuousQuery, ParseOptions, StreamName, WindowClause, parse_query};
 use crate::plan::{
-    Builder, BuiltQuery, Explained, Host, Meanings, PlanError, PlanOptions, PlanView, WindowFamily, rename_invented,
+    Builder, BuiltQuery, Explained, Host, Meanings, Part, PlanError, PlanOptions, PlanView, WindowFamily, rename_invented,
 };
 use crate::sink::{QueryResult, ResultQueue, plan_json};
 use crate::window::Rule;
@@ -49,20 +49,21 @@ impl Engine {
     pub fn register(&mut self, text: &str, options: &ParseOptions) -> Result<QueryId, EngineError> {
         let mut definition = parse_query(text, options)?;
         rename_invented(&mut definition);
-        self.register_parsed(definition, options).map_err(|error| error.located(text))
+        self.register_parsed(definition, options, Part::Whole).map_err(|error| error.located(text))
     }
 
-    fn register_parsed(
+    pub(super) fn register_parsed(
         &mut self,
         mut definition: ContinuousQuery,
         options: &ParseOptions,
+        part: Part,
     ) -> Result<QueryId, EngineError> {
         if definition.windows.is_empty() {
             return Err(PlanError::NoWindow.into());
         }
         let named_streams = self.named_streams(&definition)?;
         let retraction = self.options.retraction;
-        let registration = Registration { options: options.clone(), retraction, named_streams };
+        let registration = Registration { options: options.clone(), retraction, named_streams, part };
         let families = families_of(&mut definition, &registration.named_streams);
         let output = self.check_output(&definition)?;
         let windows = self.windows_of(&definition)?;
@@ -245,7 +246,7 @@ impl Engine {
     ) -> Result<RunningQuery, EngineError> {
         let options = PlanOptions { retraction: registration.retraction, ..self.options.plan() };
         let on = &mut self.timelines[timeline];
-        let (built, windows) = build(&definition, families, windows, on, &mut self.dictionary, options)?;
+        let (built, windows) = build(&definition, families, &registration.part, windows, on, &mut self.dictionary, options)?;
         let results = ResultQueue::new(self.options.result_rows_max);
         Ok(RunningQuery::new(definition, registration, built, windows, results, self.options.limits))
     }
@@ -297,6 +298,7 @@ pub(super) fn timeline_key(definition: &ContinuousQuery, windows: &[(usize, Rule
 pub(super) fn build(
     definition: &ContinuousQuery,
     families: &[WindowFamily],
+    part: &Part,
     windows: &[(usize, Rule)],
     on: &mut Timeline,
     dictionary: &mut Dictionary,
@@ -312,6 +314,7 @@ pub(super) fn build(
     let builder = Builder {
         query: definition,
         families,
+        part,
         options,
         dictionary,
         host: &mut host,

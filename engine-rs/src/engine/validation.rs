@@ -6,7 +6,7 @@ use super::timeline::Timeline;
 use crate::encode::Dictionary;
 use crate::error::EngineError;
 use crate::parse::{ContinuousQuery, ParseOptions, WindowClause, parse_query};
-use crate::plan::{Answer, Explained, PlanError, PlanView, Warning, rename_invented, warnings};
+use crate::plan::{Answer, Explained, Part, PlanError, PlanView, Warning, rename_invented, warnings};
 use crate::sink::{facts_json, validation_json};
 use crate::window::Rule;
 use oxrdf::NamedNode;
@@ -45,7 +45,7 @@ impl Engine {
         let windows = numbered_windows(definition);
         let mut timeline = Timeline::new(timeline_key(definition, &windows));
         let mut dictionary = Dictionary::new(self.options.hash_seed);
-        let (built, _) = build(definition, &families, &windows, &mut timeline, &mut dictionary, self.options.plan())?;
+        let (built, _) = build(definition, &families, &Part::Whole, &windows, &mut timeline, &mut dictionary, self.options.plan())?;
         let variables = match &built.answer {
             Answer::Bindings(variables) => variables.as_slice(),
             _ => &[],
@@ -76,7 +76,7 @@ impl Engine {
 }
 
 /// Each clause with its rule and a number for its stream: equal streams, equal numbers.
-fn numbered_windows(definition: &ContinuousQuery) -> Vec<(usize, Rule)> {
+pub(super) fn numbered_windows(definition: &ContinuousQuery) -> Vec<(usize, Rule)> {
     let same = |a: &WindowClause, b: &WindowClause| a.stream == b.stream && a.time_predicate == b.time_predicate;
     let first = |clause: &WindowClause| definition.windows.iter().position(|other| same(other, clause));
     let clauses = definition.windows.iter();

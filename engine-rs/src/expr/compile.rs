@@ -13,6 +13,9 @@ use oxrdf::vocab::xsd;
 use oxrdf::{NamedNode, TermRef, Variable};
 use spargebra::algebra::{Expression, Function};
 
+/// `(term, partitions, partition)`: whether the term belongs to the partition. For plans of partitions alone.
+pub(crate) const IN_PARTITION: &str = "urn:whorl:fn:in-partition";
+
 /// What the nodes of one expression are made with.
 pub(super) struct Compiler<'a> {
     pub base: Option<&'a Iri<String>>,
@@ -133,6 +136,11 @@ impl Compiler<'_> {
     }
 
     fn custom(&mut self, iri: &NamedNode, arguments: &[Expression]) -> Compiled {
+        if let (IN_PARTITION, [term, partitions, partition]) = (iri.as_str(), arguments)
+            && let (Some(partitions), Some(partition)) = (constant_number(partitions), constant_number(partition))
+        {
+            return Ok(Node::InPartition(Box::new(self.node(term)?), partitions, partition));
+        }
         match casts::lookup(iri.as_ref()) {
             Some(builtin) => self.call(builtin, &iri.to_string(), arguments),
             None => Err(CompileError::UnknownFunction { iri: iri.clone() }),
@@ -180,6 +188,13 @@ fn source_of(function: &Function, arity: usize) -> Option<Source> {
 
 fn constant_boolean(value: bool) -> Node {
     Node::Constant { id: TermId::boolean(value), scalar: Some(Value::Boolean(value)) }
+}
+
+fn constant_number(expression: &Expression) -> Option<u32> {
+    match expression {
+        Expression::Literal(literal) => literal.value().parse().ok(),
+        _ => None,
+    }
 }
 
 fn constant_string(expression: &Expression) -> Option<&str> {

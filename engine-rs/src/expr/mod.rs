@@ -33,6 +33,8 @@ mod value;
 pub use order::{SortKey, compare_terms, sort_key};
 pub use scratch::Scratch;
 
+pub(crate) use compile::IN_PARTITION;
+pub(crate) use order::compare_rows;
 pub(crate) use numbers::{Number, Operator};
 pub(crate) use outside::GrowingFunction;
 pub(crate) use text::Text;

@@ -46,6 +46,8 @@ pub(super) enum Node {
     DatatypeOfTerm(Box<Node>),
     Iri(Box<Node>, Option<Iri<String>>),
     LabelledBlank(Box<Node>),
+    /// Whether a term belongs to a partition: out of how many, and to which.
+    InPartition(Box<Node>, u32, u32),
     /// A function of the solution as a whole, and which of the calls in the expression it is.
     Source(Source, u32),
     Regex {
@@ -173,6 +175,10 @@ impl Node {
                 node_compare(&sides.0, &sides.1, row, scope).map(|ordering| comparison.accepts(ordering))
             }
             Self::In(needle, list) => is_in(needle, list, row, scope),
+            Self::InPartition(term, partitions, partition) => {
+                let id = term.term(row, scope)?;
+                Some(scope.dictionary.partition_of(id, *partitions) == *partition)
+            }
             other => other.value(row, scope)?.effective_boolean(),
         }
     }

@@ -222,3 +222,18 @@ impl PartialOrd for LiteralKey {
         Some(self.cmp(other))
     }
 }
+/// Rows by their terms, column by column; what is unbound comes first.
+pub(crate) fn compare_rows(a: &[TermId], b: &[TermId], dictionary: &Dictionary) -> Ordering {
+    for (a, b) in a.iter().zip(b) {
+        let order = match (a.is_bound(), b.is_bound()) {
+            (true, true) if a == b => Ordering::Equal,
+            (true, true) => compare_terms(*a, *b, dictionary),
+            (ours, theirs) => ours.cmp(&theirs),
+        };
+        if order != Ordering::Equal {
+            return order;
+        }
+    }
+    Ordering::Equal
+}
+

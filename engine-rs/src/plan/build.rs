@@ -1,10 +1,11 @@
 //! Logical plan → operators, with the leaves and indexes they need.
 
 use super::costly;
+use super::cut::{Part, part_of};
 use super::error::PlanError;
 use super::explain::{Description, Mode};
-use super::logical::{Dataset, Place, Plan, WindowFamily};
-use super::modifiers::{Answer, take_apart};
+use super::logical::{Dataset, Place, Plan, Stage, WindowFamily};
+use super::modifiers::{Answer, Top, take_apart};
 use super::paths::FreshVariables;
 use super::properties::{hides_nothing, is_plain};
 use super::scope;
@@ -22,7 +23,7 @@ use crate::limits::Limits;
 use crate::model::{Schema, TermId, VarId, VarTable};
 use crate::parse::{ContentSemantics, ContinuousQuery, DefaultGraph, Dialect, R2s};
 use crate::reevaluate::{Question, Reevaluated, Source, Sources};
-use crate::shape::{Construct, Distinct, Extend, Filter, Now, Rearrange, TemplateSlot};
+use crate::shape::{Construct, Distinct, Extend, Filter, Given, Now, Rearrange, TemplateSlot};
 use crate::topk::{Comparator, TopK};
 use oxrdf::{NamedNode, Variable};
 use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression, GraphPattern, OrderExpression};
@@ -91,6 +92,7 @@ pub(crate) struct BuiltQuery {
 pub(crate) struct Builder<'a, H: Host> {
     pub query: &'a ContinuousQuery,
     pub families: &'a [WindowFamily],
+    pub part: &'a Part,
     pub options: PlanOptions,
     pub dictionary: &'a mut Dictionary,
     pub host: &'a mut H,
@@ -107,23 +109,23 @@ pub(super) type Built = Result<usize, PlanError>;
 impl<H: Host> Builder<'_, H> {
     pub(crate) fn build_query(mut self) -> Result<BuiltQuery, PlanError> {
         costly::check(self.query, self.families, &self.options.limits)?;
-        let top = take_apart(self.query);
-        let mut translator =
-            Translator { query: self.query, families: self.families, fresh: FreshVariables::default() };
-        let mut plan = translator.plan(&top.pattern, &Dataset::Default)?;
-        self.meanings.append(&mut translator.fresh.meanings);
-        // What is projected away at the very top is only hidden: the order of the answer may need it.
-        while let Plan::Project { inner, .. } = plan {
-            plan = *inner;
-        }
-        let shown = self.shown_variables(&top.answer);
+        let (mut top, plan, mut meanings) = root_of(self.query, self.families)?;
+        self.meanings.append(&mut meanings);
+        let plan = part_of(plan, self.part, &top)?;
+        let is_below = matches!(self.part, Part::Below(_));
+        let mut shown = self.shown_variables(&top.answer);
         // A produced graph is a set: it must be told when the last solution that makes a triple goes.
         let makes_graph = matches!(top.answer, Answer::Graph(_));
-        let only_comes = self.query.r2s == R2s::Istream && !self.query.keep_answer && !makes_graph;
+        let only_comes = self.query.r2s == R2s::Istream && !self.query.keep_answer && !makes_graph && !is_below;
         let retracts = !(only_comes && is_plain(&plan) && hides_nothing(&plan, &shown));
         let root = self.build(&plan, retracts)?;
         let schema = self.nodes[root].schema.clone();
         debug_assert_eq!(root + 1, self.nodes.len());
+        if is_below {
+            // All that is known of a row goes up; what is shown, and in which order, is said there.
+            shown = schema.vars().iter().map(|var| self.vars.name(*var).clone()).collect();
+            top = Top { order: vec![], shows_once: false, answer: Answer::Bindings(shown.clone()), ..top };
+        }
         let order = self.comparators(&top.order, &schema)?;
         let mut visible: Vec<_> = shown.iter().map(|v| self.vars.find(v).and_then(|var| schema.column(var))).collect();
         if let Answer::Graph(template) = &top.answer {
@@ -206,8 +208,9 @@ impl<H: Host> Builder<'_, H> {
                 let inner = self.build(inner, true)?;
                 Ok(self.distinct(inner))
             }
-            Plan::Group { inner, keys, aggregates } => self.group(inner, keys, aggregates),
+            Plan::Group { inner, keys, aggregates, stage } => self.group(inner, keys, aggregates, *stage),
             Plan::TopK { inner, order, offset, limit } => self.top_k(inner, order, *offset, *limit),
+            Plan::Given { columns } => Ok(self.given(columns)),
         }
     }
 
@@ -368,7 +371,18 @@ impl<H: Host> Builder<'_, H> {
         Ok(self.add(Box::new(operator), vec![left, right], schema, description))
     }
 
-    fn group(&mut self, inner: &Plan, keys: &[Variable], aggregates: &[(Variable, AggregateExpression)]) -> Built {
+    fn given(&mut self, columns: &[(Variable, bool)]) -> usize {
+        let schema = columns.iter().map(|(variable, certain)| (self.vars.id(variable), *certain)).collect();
+        self.add(Box::new(Given), vec![], schema, Description::incremental("partitions", "rows of all partitions"))
+    }
+
+    fn group(
+        &mut self,
+        inner: &Plan,
+        keys: &[Variable],
+        aggregates: &[(Variable, AggregateExpression)],
+        stage: Stage,
+    ) -> Built {
         let inner = self.build(inner, true)?;
         let from = self.nodes[inner].schema.clone();
         let mut schema = Schema::default();
@@ -383,20 +397,35 @@ impl<H: Host> Builder<'_, H> {
         }
         let mut compiled = Vec::new();
         for (variable, aggregate) in aggregates {
-            compiled.push(self.aggregate(aggregate, &from)?);
+            compiled.push(self.aggregate(variable, aggregate, &from, stage)?);
             schema.push(self.vars.id(variable), false);
             self.mean(variable, || aggregate_text(aggregate));
         }
-        let grouped = !keys.is_empty();
-        let by = if grouped { format!("by {}", variables_text(keys)) } else { String::new() };
+        // Where nothing has come, a part has nothing to say.
+        let grouped = !keys.is_empty() || stage == Stage::Partial;
+        let by = if keys.is_empty() { String::new() } else { format!("by {}", variables_text(keys)) };
         let computed: Vec<String> = aggregates.iter().map(|(_, aggregate)| aggregate_text(aggregate)).collect();
         let computing = if computed.is_empty() { String::new() } else { format!(" computing {}", computed.join(", ")) };
         let key_vars = schema.vars()[..key_columns.len()].to_vec();
-        let description = Description::incremental("group", format!("{by}{computing}")).with_keys(key_vars);
+        let operator = match stage {
+            Stage::Whole => "group",
+            Stage::Partial => "partial group",
+            Stage::Final => "final group",
+        };
+        let description = Description::incremental(operator, format!("{by}{computing}")).with_keys(key_vars);
         Ok(self.add(Box::new(Group::new(key_columns, compiled, grouped)), vec![inner], schema, description))
     }
 
-    fn aggregate(&mut self, aggregate: &AggregateExpression, from: &Schema) -> Result<Aggregate, PlanError> {
+    fn aggregate(
+        &mut self,
+        variable: &Variable,
+        aggregate: &AggregateExpression,
+        from: &Schema,
+        stage: Stage,
+    ) -> Result<Aggregate, PlanError> {
+        if stage != Stage::Whole {
+            return self.aggregate_in_parts(variable, aggregate, from, stage);
+        }
         Ok(match aggregate {
             AggregateExpression::CountSolutions { distinct: false } => Aggregate::Rows,
             AggregateExpression::CountSolutions { distinct: true } => Aggregate::DistinctRows,
@@ -407,6 +436,36 @@ impl<H: Host> Builder<'_, H> {
                 Aggregate::Of(self.compile(expr, from)?, spec)
             }
         })
+    }
+
+    /// An aggregate of a part of the rows, or of what parts have come to.
+    fn aggregate_in_parts(
+        &mut self,
+        variable: &Variable,
+        aggregate: &AggregateExpression,
+        from: &Schema,
+        stage: Stage,
+    ) -> Result<Aggregate, PlanError> {
+        let (kind, argument) = match aggregate {
+            AggregateExpression::CountSolutions { .. } => (Some(AggregateKind::CountAll), None),
+            AggregateExpression::FunctionCall { name, expr, .. } => {
+                (aggregate_spec(name).map(|spec| spec.kind), Some(expr))
+            }
+        };
+        let parts = kind.as_ref().and_then(AggregateKind::in_parts);
+        let (partial, whole) =
+            parts.ok_or_else(|| PlanError::unsupported(format!("{} of parts", aggregate_text(aggregate))))?;
+        match (stage, argument) {
+            (Stage::Final, _) => {
+                let part = self.compile(&Expression::Variable(variable.clone()), from)?;
+                Ok(Aggregate::Of(part, AggregateSpec { kind: whole, distinct: false }))
+            }
+            (_, None) => Ok(Aggregate::Rows),
+            (_, Some(argument)) => {
+                let argument = self.compile(argument, from)?;
+                Ok(Aggregate::Of(argument, AggregateSpec { kind: partial, distinct: false }))
+            }
+        }
     }
 
     fn top_k(&mut self, inner: &Plan, order: &[OrderExpression], offset: usize, limit: Option<usize>) -> Built {
@@ -511,7 +570,22 @@ impl<H: Host> Builder<'_, H> {
     }
 }
 
-fn aggregate_spec(name: &AggregateFunction) -> Option<AggregateSpec> {
+/// A query taken apart, the plan of its pattern, and what the variables mean that the planner invented.
+pub(super) fn root_of(
+    query: &ContinuousQuery,
+    families: &[WindowFamily],
+) -> Result<(Top, Plan, Meanings), PlanError> {
+    let top = take_apart(query);
+    let mut translator = Translator { query, families, fresh: FreshVariables::default() };
+    let mut plan = translator.plan(&top.pattern, &Dataset::Default)?;
+    // What is projected away at the very top is only hidden: the order of the answer may need it.
+    while let Plan::Project { inner, .. } = plan {
+        plan = *inner;
+    }
+    Ok((top, plan, translator.fresh.meanings))
+}
+
+pub(super) fn aggregate_spec(name: &AggregateFunction) -> Option<AggregateSpec> {
     let kind = match name {
         AggregateFunction::Count => AggregateKind::Count,
         AggregateFunction::Sum => AggregateKind::Sum,

@@ -6,7 +6,7 @@
 
 use super::error::PlanError;
 use super::exists::correlate;
-use super::logical::{Dataset, LeafPlan, Place, Plan};
+use super::logical::{Dataset, LeafPlan, Place, Plan, Stage};
 use super::scope;
 use super::translate::Translator;
 use super::wording::expression_text;
@@ -126,6 +126,7 @@ impl Translator<'_> {
             inner: Plan::Union { inputs: windows.into_iter().map(leaf).collect() }.into(),
             keys: keys.into_iter().collect(),
             aggregates: vec![(time.clone(), newest)],
+            stage: Stage::Whole,
         })
     }
 }

@@ -92,6 +92,7 @@ pub(crate) enum Plan {
         inner: Box<Plan>,
         keys: Vec<Variable>,
         aggregates: Vec<(Variable, AggregateExpression)>,
+        stage: Stage,
     },
     TopK {
         inner: Box<Plan>,
@@ -99,11 +100,87 @@ pub(crate) enum Plan {
         offset: usize,
         limit: Option<usize>,
     },
+    /// Rows that come from partitions, and whether each column is always bound.
+    Given {
+        columns: Vec<(Variable, bool)>,
+    },
+}
+
+/// Which rows groups are made of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Stage {
+    #[default]
+    Whole,
+    /// A part of them: aggregates are such that parts can be put together.
+    Partial,
+    /// The groups of parts, under the names of the aggregates.
+    Final,
 }
 
 impl Plan {
     pub(crate) fn of_static(pattern: GraphPattern) -> Self {
         Self::Static { pattern, each_graph: None }
+    }
+
+    /// The plans this one reads.
+    pub(crate) fn inputs(&self) -> Vec<&Self> {
+        match self {
+            Self::Leaf(_) | Self::Static { .. } | Self::Reevaluated { .. } | Self::Now { .. } | Self::Given { .. } => {
+                vec![]
+            }
+            Self::Join { inputs, .. } | Self::Union { inputs } => inputs.iter().collect(),
+            Self::Optional { left, right, .. } | Self::Minus { left, right } | Self::Mark { left, right, .. } => {
+                vec![left, right]
+            }
+            Self::Filter { inner, .. }
+            | Self::Extend { inner, .. }
+            | Self::Project { inner, .. }
+            | Self::Distinct { inner }
+            | Self::Group { inner, .. }
+            | Self::TopK { inner, .. } => vec![inner],
+        }
+    }
+
+    /// What this plan reads, if that is one plan, whatever the number could be.
+    pub(crate) fn only_input(&self) -> Option<&Self> {
+        match self {
+            Self::Join { .. } | Self::Union { .. } => None,
+            _ => match self.inputs().as_slice() {
+                [only] => Some(only),
+                _ => None,
+            },
+        }
+    }
+
+    /// This plan with other inputs.
+    pub(crate) fn map_inputs(mut self, change: &mut dyn FnMut(Self) -> Self) -> Self {
+        let mut boxed = |plan: &mut Box<Self>| {
+            let input = std::mem::replace(plan.as_mut(), Self::Given { columns: vec![] });
+            **plan = change(input);
+        };
+        match &mut self {
+            Self::Leaf(_) | Self::Static { .. } | Self::Reevaluated { .. } | Self::Now { .. } | Self::Given { .. } => {}
+            Self::Join { inputs, .. } | Self::Union { inputs } => {
+                *inputs = std::mem::take(inputs).into_iter().map(change).collect();
+            }
+            Self::Optional { left, right, .. } | Self::Minus { left, right } | Self::Mark { left, right, .. } => {
+                boxed(left);
+                boxed(right);
+            }
+            Self::Filter { inner, .. }
+            | Self::Extend { inner, .. }
+            | Self::Project { inner, .. }
+            | Self::Distinct { inner }
+            | Self::Group { inner, .. }
+            | Self::TopK { inner, .. } => boxed(inner),
+        }
+        self
+    }
+
+    /// This plan, which has one input, over another one.
+    pub(crate) fn over(&self, input: Self) -> Self {
+        let mut input = Some(input);
+        self.clone().map_inputs(&mut |old| input.take().unwrap_or(old))
     }
 
     /// A join of these inputs, joins among them taken apart.

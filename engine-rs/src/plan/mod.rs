@@ -3,13 +3,14 @@
 //! `translate.rs` turns SPARQL algebra into a logical plan whose leaves are triple patterns over
 //! windows, whose joins are n-ary, and whose static parts stand apart; `help.rs` provides what an
 //! expression needs beyond its mapping; `scope.rs` and `exists.rs` answer questions about variables
-//! and EXISTS; `costly.rs` refuses what costs too much whatever the data; `rename.rs` gives what the parser invents stable names; `build.rs` and `build_join.rs` make the
+//! and EXISTS; `cut.rs` divides a plan for partitions; `costly.rs` refuses what costs too much whatever the data; `rename.rs` gives what the parser invents stable names; `build.rs` and `build_join.rs` make the
 //! operators. `explain.rs` gathers what there is to say of them, in the words of `wording.rs` and `spelling.rs`, and
 //! `explain_text.rs` prints it; `warnings.rs` says what a user may want to know before.
 
 mod build;
 mod build_join;
 mod costly;
+mod cut;
 mod error;
 mod exists;
 mod explain;
@@ -30,10 +31,13 @@ mod wording;
 
 pub(crate) use build::{Builder, BuiltQuery, Host, NodeKind, PlanNode};
 pub use build::{PlanOptions, Retraction};
+pub(crate) use cut::{
+    Cut, DealtLeaf, Part, Share, Spread, asks_event_graphs, named, named_streams, shown_variables, spread,
+};
 pub use error::PlanError;
 pub(crate) use explain::{BufferView, Explained, Mode, NodeView, PlanView, QueryView, SourceView, WindowView};
 pub(crate) use graph_names::graph_names;
-pub(crate) use logical::WindowFamily;
+pub(crate) use logical::{Place, WindowFamily};
 pub(crate) use modifiers::Answer;
 pub(crate) use rename::rename_invented;
 pub(crate) use spelling::Meanings;

@@ -104,7 +104,7 @@ fn select(pattern: &GraphPattern, r2s: R2s) -> Top {
     }
 }
 
-fn projected(pattern: &GraphPattern) -> Vec<Variable> {
+pub(super) fn projected(pattern: &GraphPattern) -> Vec<Variable> {
     match pattern {
         GraphPattern::Project { variables, .. } => variables.clone(),
         GraphPattern::Slice { inner, .. } | GraphPattern::Distinct { inner } | GraphPattern::Reduced { inner } => {

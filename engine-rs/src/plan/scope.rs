@@ -233,6 +233,12 @@ fn draws(function: &Function) -> bool {
     matches!(function, Function::Rand | Function::Uuid | Function::StrUuid | Function::BNode)
 }
 
+/// Whether a function that gives something new for each solution is called anywhere in the pattern.
+pub(super) fn draws_values(pattern: &GraphPattern) -> bool {
+    expressions(pattern).into_iter().any(|expression| calls(expression, &draws))
+        || children_and_exists(pattern).into_iter().any(draws_values)
+}
+
 fn calls(expression: &Expression, wanted: &impl Fn(&Function) -> bool) -> bool {
     let mut found = false;
     visit_expression(expression, &mut |e| {

@@ -4,7 +4,7 @@
 //! operators above them; what no operator can do is left to re-evaluation, with a reason.
 
 use super::error::PlanError;
-use super::logical::{Dataset, LeafPlan, Place, Plan, WindowFamily};
+use super::logical::{Dataset, LeafPlan, Place, Plan, Stage, WindowFamily};
 use super::paths::{FreshVariables, unfold, unfolds};
 use super::scope::{self, Vars, children, contains_exists, expressions, is_volatile};
 use crate::parse::{ContentSemantics, ContinuousQuery};
@@ -353,7 +353,7 @@ impl Translator<'_> {
         if matches!(plan, Plan::Reevaluated { .. }) && bound != *inner {
             return self.reevaluated(whole, dataset, "EXISTS in an aggregate");
         }
-        Ok(Plan::Group { inner: plan.into(), keys: keys.to_vec(), aggregates: simple })
+        Ok(Plan::Group { inner: plan.into(), keys: keys.to_vec(), aggregates: simple, stage: Stage::Whole })
     }
 
     /// LIMIT and OFFSET over what ORDER BY, below projection and DISTINCT, has put in order.

@@ -13,8 +13,9 @@ use crate::limits::Budget;
 use crate::parse::{
     Bounds, ContentSemantics, ContinuousQuery, Dialect, ParseOptions, R2s, Report, StreamName, Tick, parse_query,
 };
-use crate::plan::{NodeKind, PlanNode, Retraction, rename_invented};
+use crate::plan::{NodeKind, Part, PlanNode, Retraction, Share, rename_invented};
 use crate::time::Timestamp;
+use oxrdf::Variable;
 
 /// What it takes to register a query once more.
 pub(super) struct QueryRecord {
@@ -49,6 +50,7 @@ impl QueryRecord {
         to.list(self.registration.named_streams.iter(), |to, streams| {
             to.list(streams.iter(), |to, stream| to.text(stream.as_str()));
         });
+        save_part(&self.registration.part, to);
     }
 
     pub(super) fn restored(from: &mut Reader<'_>) -> Decoded<Self> {
@@ -56,7 +58,8 @@ impl QueryRecord {
         let has_failed = from.bool()?;
         let (options, retraction) = (restored_options(from)?, restored_choice(&RETRACTIONS, from)?);
         let named_streams = from.list(8, |from| from.list(8, Reader::iri))?;
-        Ok(Self { id, place, text, registration: Registration { options, retraction, named_streams }, has_failed })
+        let registration = Registration { options, retraction, named_streams, part: restored_part(from)? };
+        Ok(Self { id, place, text, registration, has_failed })
     }
 
     fn definition(&self) -> Result<ContinuousQuery, EngineError> {
@@ -223,6 +226,55 @@ fn restored_options(from: &mut Reader<'_>) -> Decoded<ParseOptions> {
         keep_windows: from.bool()?,
         allow_cartesian: from.bool()?,
     })
+}
+
+fn save_part(part: &Part, to: &mut Writer) {
+    let share = |to: &mut Writer, share: &Share| {
+        to.text(share.variable.as_str());
+        to.u32(share.partitions);
+        to.u32(share.partition);
+        to.bool(share.is_checked);
+    };
+    match part {
+        Part::Whole => to.u8(0),
+        Part::Share(of) => {
+            to.u8(1);
+            share(to, of);
+        }
+        Part::Below(of) => {
+            to.u8(2);
+            share(to, of);
+        }
+        Part::Above { variable, columns } => {
+            to.u8(3);
+            to.text(variable.as_str());
+            to.list(columns.iter(), |to, (column, certain)| {
+                to.text(column.as_str());
+                to.bool(*certain);
+            });
+        }
+    }
+}
+
+fn restored_part(from: &mut Reader<'_>) -> Decoded<Part> {
+    let share = |from: &mut Reader<'_>| {
+        let (variable, partitions, partition) = (restored_variable(from)?, from.u32()?, from.u32()?);
+        Ok(Share { variable, partitions, partition, is_checked: from.bool()? })
+    };
+    Ok(match from.u8()? {
+        0 => Part::Whole,
+        1 => Part::Share(share(from)?),
+        2 => Part::Below(share(from)?),
+        3 => Part::Above {
+            variable: restored_variable(from)?,
+            columns: from.list(9, |from| Ok((restored_variable(from)?, from.bool()?)))?,
+        },
+        _ => return Err(Damaged { what: "a query is of no known part" }),
+    })
+}
+
+fn restored_variable(from: &mut Reader<'_>) -> Decoded<Variable> {
+    Variable::new(from.text()?).map_err(|_| Damaged { what: "a variable has no name" })
 }
 
 /// Choices are written as their places in these lists.

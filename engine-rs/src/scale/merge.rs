@@ -1,0 +1,184 @@
+//! The merge stage: what the partitions said after one batch in, the answers of the query out.
+//!
+//! Where the answer is all rows together, they are put into order and numbered, and nothing is kept but the number.
+//! Otherwise an engine runs what is above the cut (`plan/cut.rs`), and is given the changes of all partitions, instant
+//! by instant.
+
+use super::query::{Merge, ScaledQuery, Spreading, engine_options};
+use super::reported::{ONLY, Reported, ReportedRow, Writing, check_width, term_of};
+use super::seal::{Owner, opened, sealed};
+use crate::codec::{Reader, Writer};
+use crate::encode::Dictionary;
+use crate::engine::Engine;
+use crate::error::EngineError;
+use crate::expr::compare_rows;
+use crate::model::{TermId, Weight};
+use crate::parse::R2s;
+use crate::time::Timestamp;
+use crate::window::WindowBounds;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Puts partial answers together.
+pub struct MergeEngine {
+    query: Arc<ScaledQuery>,
+    state: State,
+}
+
+enum State {
+    /// How many answers there were.
+    Passing(u64),
+    Computing(Box<Engine>),
+}
+
+/// What the partitions said at one instant.
+#[derive(Default)]
+struct Instant {
+    windows: Vec<WindowBounds>,
+    rows: Vec<ReportedRow>,
+}
+
+impl MergeEngine {
+    /// A merge that has seen nothing.
+    ///
+    /// # Errors
+    /// When the query cannot be registered, which is found when it is planned.
+    pub fn new(query: Arc<ScaledQuery>) -> Result<Self, EngineError> {
+        let state = match &query.spreading {
+            Spreading::Over { above: Some((above, _)), .. } => {
+                let mut engine = Engine::new(engine_options());
+                engine.register_part(&query.text, &query.options, above.clone())?;
+                State::Computing(Box::new(engine))
+            }
+            _ => State::Passing(0),
+        };
+        Ok(Self { query, state })
+    }
+
+    /// The merge a snapshot was taken of.
+    ///
+    /// # Errors
+    /// As [`super::PartitionEngine::restore`].
+    pub fn restore(query: Arc<ScaledQuery>, snapshot: &[u8]) -> Result<Self, EngineError> {
+        let payload = opened(&query, Owner::Merge, snapshot)?;
+        let mut merge = Self::new(query)?;
+        match &mut merge.state {
+            State::Passing(said) => {
+                let mut from = Reader::new(payload);
+                *said = from.u64()?;
+                from.end()?;
+            }
+            State::Computing(engine) => **engine = Engine::restore(payload, engine_options())?,
+        }
+        Ok(merge)
+    }
+
+    #[must_use]
+    pub fn snapshot(&self) -> Vec<u8> {
+        let payload = match &self.state {
+            State::Passing(said) => {
+                let mut to = Writer::default();
+                to.u64(*said);
+                to.into_bytes()
+            }
+            State::Computing(engine) => engine.snapshot(),
+        };
+        sealed(&self.query, Owner::Merge, &payload)
+    }
+
+    /// Takes what each partition has drained after one batch, in any order.
+    ///
+    /// # Errors
+    /// When a partial answer is not of this query, or the query has failed.
+    pub fn merge(&mut self, partials: Vec<Vec<Reported>>) -> Result<Vec<Reported>, EngineError> {
+        let partials: Vec<_> = partials.into_iter().filter(|partial| !partial.is_empty()).collect();
+        for row in partials.iter().flatten().flat_map(|reported| &reported.rows) {
+            check_width(row, &self.query)?;
+        }
+        match &mut self.state {
+            State::Passing(said) if self.query.merge() == Merge::None => {
+                Ok(numbered(partials.into_iter().flatten(), said))
+            }
+            State::Passing(said) => {
+                let answers = instants(partials).into_iter().map(|(at, instant)| in_order(at, instant));
+                Ok(numbered(answers.collect::<Result<Vec<_>, _>>()?.into_iter(), said))
+            }
+            State::Computing(engine) => computed(engine, instants(partials)),
+        }
+    }
+
+    /// Rows, groups and terms that are kept here.
+    #[must_use]
+    pub fn state_size(&self) -> usize {
+        match &self.state {
+            State::Passing(_) => 0,
+            State::Computing(engine) => engine.state_size(),
+        }
+    }
+
+    #[must_use]
+    pub fn query(&self) -> &ScaledQuery {
+        &self.query
+    }
+
+    /// Whether the answers are what came and went since the last, and not whole.
+    #[must_use]
+    pub fn gives_changes(&self) -> bool {
+        self.query.definition.r2s != R2s::Rstream
+    }
+}
+
+fn numbered(reported: impl Iterator<Item = Reported>, said: &mut u64) -> Vec<Reported> {
+    let mut number = |reported: Reported| {
+        *said += 1;
+        Reported { seq: *said, ..reported }
+    };
+    reported.map(&mut number).collect()
+}
+
+/// What all partitions said, instant by instant. A partition that has nothing more to close says nothing.
+fn instants(partials: Vec<Vec<Reported>>) -> BTreeMap<Timestamp, Instant> {
+    let mut instants: BTreeMap<Timestamp, Instant> = BTreeMap::new();
+    for reported in partials.into_iter().flatten() {
+        let instant = instants.entry(reported.at).or_default();
+        instant.windows = reported.windows;
+        instant.rows.extend(reported.rows);
+    }
+    instants
+}
+
+/// Rows that came, then rows that went, each by their terms.
+fn in_order(at: Timestamp, instant: Instant) -> Result<Reported, EngineError> {
+    let mut dictionary = Dictionary::new(0);
+    let keyed = instant.rows.into_iter().map(|row| Ok((ids_of(&row, &mut dictionary)?, row)));
+    let mut keyed = keyed.collect::<Result<Vec<_>, EngineError>>()?;
+    keyed.sort_by(|(a, row_a), (b, row_b)| {
+        row_b.sign.cmp(&row_a.sign).then_with(|| compare_rows(a, b, &dictionary))
+    });
+    let rows = keyed.into_iter().map(|(_, row)| row).collect();
+    Ok(Reported { seq: 0, at, windows: instant.windows, rows })
+}
+
+fn ids_of(row: &ReportedRow, dictionary: &mut Dictionary) -> Result<Vec<TermId>, EngineError> {
+    let mut id = |cell: &Option<String>| match cell {
+        Some(cell) => Ok(dictionary.intern(term_of(cell)?.as_ref())),
+        None => Ok(TermId::UNBOUND),
+    };
+    row.cells.iter().map(&mut id).collect()
+}
+
+/// Gives the changes of each instant to what is above the cut.
+fn computed(engine: &mut Engine, instants: BTreeMap<Timestamp, Instant>) -> Result<Vec<Reported>, EngineError> {
+    engine.begin_rows();
+    for (at, instant) in instants {
+        let changes = instant.rows.iter().map(|row| {
+            let ids = ids_of(row, engine.dictionary_mut())?;
+            Ok((ids, Weight::from(row.sign)))
+        });
+        let changes = changes.collect::<Result<Vec<_>, EngineError>>()?;
+        engine.settle_part(ONLY, at, &instant.windows, &changes)?;
+    }
+    let results = engine.drain(ONLY)?;
+    let writing = Writing { dictionary: engine.dictionary(), partition: None, shared_blanks: 0 };
+    Ok(results.into_iter().map(|result| writing.reported(result)).collect())
+}

@@ -1,0 +1,165 @@
+//! The partition stage: the chunks of one batch in, partial answers out.
+
+use super::chunk::{ChunkReader, Head};
+use super::query::{ScaledQuery, engine_options};
+use super::reported::{ONLY, Reported, Writing};
+use super::seal::{Owner, opened, sealed};
+use crate::codec::{Reader, Writer};
+use crate::engine::{Engine, SortedEvents};
+use crate::error::EngineError;
+use crate::intake::EventBatch;
+use crate::parse::RdfFormat;
+use crate::time::Timestamp;
+use std::sync::Arc;
+
+/// Static data: the name of a graph (`None`: the default graph), a document, and its format.
+pub(super) type Document<'a> = (Option<&'a str>, &'a [u8], RdfFormat);
+
+/// What became of a batch.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Absorbed {
+    /// Events that had something for this partition. An event with triples for two of them counts in both.
+    pub events: u64,
+    /// Triples of those that were taken.
+    pub triples: u64,
+    /// Events that came too late for every window.
+    pub late: u64,
+}
+
+/// The engine of one partition.
+pub struct PartitionEngine {
+    query: Arc<ScaledQuery>,
+    partition: u32,
+    engine: Engine,
+    /// Blank nodes of static data, which every partition numbers alike.
+    shared_blanks: u64,
+}
+
+impl PartitionEngine {
+    /// A partition that has seen nothing but static data, which every partition is given in the same order.
+    ///
+    /// # Errors
+    /// When there is no such partition, or a document does not parse.
+    pub fn new(query: Arc<ScaledQuery>, partition: u32, graphs: &[Document<'_>]) -> Result<Self, EngineError> {
+        check_partition(&query, partition)?;
+        let engine = query.engine(partition, graphs)?;
+        let shared_blanks = engine.dictionary().blanks_so_far();
+        Ok(Self { query, partition, engine, shared_blanks })
+    }
+
+    /// The partition a snapshot was taken of.
+    ///
+    /// # Errors
+    /// When the bytes are damaged (`snapshot.damaged`), of another release (`snapshot.version`), or of another query or
+    /// partition (`snapshot.query`).
+    pub fn restore(query: Arc<ScaledQuery>, partition: u32, snapshot: &[u8]) -> Result<Self, EngineError> {
+        check_partition(&query, partition)?;
+        let mut from = Reader::new(opened(&query, Owner::Partition(partition), snapshot)?);
+        let shared_blanks = from.u64()?;
+        let engine = Engine::restore(from.rest(), engine_options())?;
+        Ok(Self { query, partition, engine, shared_blanks })
+    }
+
+    #[must_use]
+    pub fn snapshot(&self) -> Vec<u8> {
+        let mut to = Writer::default();
+        to.u64(self.shared_blanks);
+        let mut payload = to.into_bytes();
+        payload.extend(self.engine.snapshot());
+        sealed(&self.query, Owner::Partition(self.partition), &payload)
+    }
+
+    /// Takes all chunks of one batch: events in the order of their times, and then the watermark that all events of
+    /// the batch make, those of other partitions too. Nothing is taken when a chunk is wrong.
+    ///
+    /// # Errors
+    /// When a chunk is damaged, or of another query or partition, or a time is too far ahead.
+    pub fn absorb<B: AsRef<[u8]>>(&mut self, chunks: &[B]) -> Result<Absorbed, EngineError> {
+        let mut shares: Vec<Share> = self.query.streams.iter().map(|_| Share::default()).collect();
+        for chunk in chunks {
+            let mut reader = ChunkReader::new(chunk.as_ref())?;
+            let head = reader.head()?;
+            self.check(&head)?;
+            let share = shares.get_mut(head.stream).ok_or(EngineError::ChunkOfOther { what: "stream" })?;
+            share.see(head.times);
+            reader.events(head.order, &mut share.batch)?;
+        }
+        let is_spread = self.query.is_spread();
+        let events = shares.iter().zip(&self.query.streams).map(|(share, (iri, _))| SortedEvents {
+            stream: iri.as_str(),
+            batch: &share.batch,
+            times: share.times.filter(|_| is_spread),
+        });
+        let report = self.engine.take_sorted(&events.collect::<Vec<_>>())?;
+        Ok(Absorbed { events: report.events, triples: report.triples, late: report.late })
+    }
+
+    /// All streams have ended: every window closes.
+    pub fn close(&mut self) {
+        self.engine.close();
+    }
+
+    /// Takes what has been said since the last call.
+    ///
+    /// # Errors
+    /// When the query has failed.
+    pub fn drain(&mut self) -> Result<Vec<Reported>, EngineError> {
+        let results = self.engine.drain(ONLY)?;
+        let writing = Writing {
+            dictionary: self.engine.dictionary(),
+            partition: Some(self.partition).filter(|_| self.query.is_spread()),
+            shared_blanks: self.shared_blanks,
+        };
+        Ok(results.into_iter().map(|result| writing.reported(result)).collect())
+    }
+
+    /// The watermark of each stream; none where nothing has come.
+    pub fn watermarks(&self) -> impl Iterator<Item = (&str, Option<Timestamp>)> {
+        let watermark = |iri: &str| self.engine.watermark(iri).ok().flatten();
+        self.query.streams.iter().map(move |(iri, _)| (iri.as_str(), watermark(iri.as_str())))
+    }
+
+    /// Mappings, rows, groups and terms that streams have left here.
+    #[must_use]
+    pub fn state_size(&self) -> usize {
+        self.engine.state_size()
+    }
+
+    #[must_use]
+    pub fn query(&self) -> &ScaledQuery {
+        &self.query
+    }
+
+    fn check(&self, head: &Head) -> Result<(), EngineError> {
+        if head.fingerprint != self.query.fingerprint_bytes() {
+            return Err(EngineError::ChunkOfOther { what: "query" });
+        }
+        if head.partition != self.partition {
+            return Err(EngineError::ChunkOfOther { what: "partition" });
+        }
+        Ok(())
+    }
+}
+
+/// What a batch has for this partition on one stream.
+#[derive(Default)]
+struct Share {
+    batch: EventBatch,
+    times: Option<(Timestamp, Timestamp)>,
+}
+
+impl Share {
+    fn see(&mut self, times: Option<(Timestamp, Timestamp)>) {
+        let Some((first, last)) = times else { return };
+        let (so_far_first, so_far_last) = self.times.unwrap_or((first, last));
+        self.times = Some((so_far_first.min(first), so_far_last.max(last)));
+    }
+}
+
+fn check_partition(query: &ScaledQuery, partition: u32) -> Result<(), EngineError> {
+    let partitions = query.partitions();
+    if partition < partitions {
+        return Ok(());
+    }
+    Err(super::query::unsupported(format!("there is no partition {partition} (hint: there are {partitions})")))
+}

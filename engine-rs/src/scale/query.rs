@@ -1,0 +1,327 @@
+//! A query, the streams it reads, and how both are spread.
+
+use super::obstacle::obstacle;
+use super::route::Router;
+use crate::encode::PLACEMENT_SCHEME;
+use crate::engine::{Engine, EngineOptions, StreamOptions, rehearse};
+use crate::error::EngineError;
+use crate::intake::{BodyFormat, EventBatch, RowMapper, RowMapping};
+use crate::parse::{ContinuousQuery, ParseOptions, R2s, parse_query};
+use crate::plan::{Cut, Part, Share, Spread, asks_event_graphs, named_streams, rename_invented, spread};
+use crate::time::Timestamp;
+use oxrdf::NamedNode;
+use sha2::{Digest, Sha256};
+use spargebra::Query;
+use std::fmt::Write;
+
+/// More would cost more heads than they are worth.
+const PARTITIONS_MAX: u32 = 4096;
+/// Grows when chunks, partial answers or snapshots of before could not be read.
+pub(super) const FORMAT: u32 = 1;
+pub(super) const FINGERPRINT_BYTES: usize = 16;
+
+/// How a query is spread over partitions.
+///
+/// ```
+/// use whorl_engine::{ParseOptions, ScaledQuery};
+///
+/// let text = "PREFIX : <http://ex/> SELECT ?room (AVG(?t) AS ?mean)
+///     FROM NAMED WINDOW :w ON :s [RANGE 10s]
+///     WHERE { WINDOW :w { ?sensor :in ?room ; :temp ?t } } GROUP BY ?room";
+/// let query = ScaledQuery::new(text, ParseOptions::default(), 8, &[])?;
+/// assert_eq!(query.partitions(), 8);
+/// assert!(query.explain().contains("\"merge\":\"groups\""));
+/// # Ok::<(), whorl_engine::EngineError>(())
+/// ```
+#[derive(Debug)]
+pub struct ScaledQuery {
+    pub(super) text: String,
+    pub(super) options: ParseOptions,
+    pub(super) definition: ContinuousQuery,
+    pub(super) streams: Vec<(NamedNode, StreamOptions)>,
+    pub(super) asked_partitions: u32,
+    pub(super) spreading: Spreading,
+    pub(super) variables: Vec<String>,
+    fingerprint: [u8; FINGERPRINT_BYTES],
+    router: Router,
+}
+
+/// Over how many partitions, and why.
+#[derive(Debug)]
+pub(super) enum Spreading {
+    One { why: String },
+    Over { spread: Spread, merge: Merge, below: String, above: Option<(Part, String)>, columns: Vec<String> },
+}
+
+/// What is done with the answers of the partitions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Merge {
+    /// The one partition has the answer.
+    None,
+    /// All rows together.
+    Union,
+    /// What came and went in all partitions, cancelled.
+    Netting,
+    Groups,
+    Distinct,
+    TopK,
+}
+
+impl ScaledQuery {
+    /// Plans a query for so many partitions; streams that are not named have the default settings.
+    ///
+    /// # Errors
+    /// When the text does not parse or asks for what is not supported, there or here.
+    pub fn new(
+        text: &str,
+        options: ParseOptions,
+        partitions: u32,
+        streams: &[(String, StreamOptions)],
+    ) -> Result<Self, EngineError> {
+        if partitions == 0 || partitions > PARTITIONS_MAX {
+            return Err(unsupported(format!("{partitions} partitions (hint: choose 1 to {PARTITIONS_MAX})")));
+        }
+        let options = ParseOptions { keep_answer: false, keep_windows: false, ..options };
+        let mut definition = parse_query(text, &options)?;
+        rename_invented(&mut definition);
+        let streams = streams_of(&definition, streams)?;
+        if asks_event_graphs(&definition).map_err(|error| EngineError::from(error).located(text))? {
+            return Err(unsupported("it asks for the graphs of events (hint: chunks have no names of graphs)".to_owned()));
+        }
+        let spreading = spreading_of(&definition, partitions).map_err(|error| error.located(text))?;
+        let mut query = Self {
+            variables: variables_of(&definition, &spreading)?,
+            router: Router::new(&definition, &spreading, &streams),
+            text: text.to_owned(),
+            asked_partitions: partitions,
+            fingerprint: [0; FINGERPRINT_BYTES],
+            options,
+            definition,
+            streams,
+            spreading,
+        };
+        query.fingerprint = query.digest();
+        // What cannot be registered is said now, and not in some task.
+        query.engine(0, &[])?;
+        Ok(query)
+    }
+
+    /// The same for the same text, options, streams and number of partitions, in the same release or a compatible one.
+    #[must_use]
+    pub fn fingerprint(&self) -> String {
+        self.fingerprint.iter().fold(String::new(), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+    }
+
+    pub(super) fn fingerprint_bytes(&self) -> [u8; FINGERPRINT_BYTES] {
+        self.fingerprint
+    }
+
+    /// How many partitions are used: as many as were asked for, or one.
+    #[must_use]
+    pub fn partitions(&self) -> u32 {
+        match self.spreading {
+            Spreading::One { .. } => 1,
+            Spreading::Over { .. } => self.asked_partitions,
+        }
+    }
+
+    /// The streams the query reads.
+    pub fn streams(&self) -> impl Iterator<Item = &str> {
+        self.streams.iter().map(|(iri, _)| iri.as_str())
+    }
+
+    /// The variables of the answer.
+    #[must_use]
+    pub fn variables(&self) -> &[String] {
+        &self.variables
+    }
+
+    /// The variables of what partitions say.
+    #[must_use]
+    pub fn partial_variables(&self) -> &[String] {
+        match &self.spreading {
+            Spreading::Over { columns, .. } => columns,
+            Spreading::One { .. } => &self.variables,
+        }
+    }
+
+    /// The names of the windows, in the order of their clauses.
+    pub fn windows(&self) -> impl Iterator<Item = &str> {
+        self.definition.windows.iter().map(|window| window.name.as_str())
+    }
+
+    /// One chunk per partition. `order` is the place of the first event in its source: events of one instant are
+    /// taken in this order, where that matters.
+    ///
+    /// # Errors
+    /// When the stream is not known, an event is wrong or has no time, or a blank node would have to be known in two
+    /// partitions.
+    pub fn route(&self, stream: &str, batch: &EventBatch, order: u64) -> Result<Vec<Vec<u8>>, EngineError> {
+        let number = self.stream_number(stream)?;
+        self.router.route(number, batch, order, &self.fingerprint, self.partitions())
+    }
+
+    /// The events of a body, to be routed.
+    ///
+    /// # Errors
+    /// When the body is wrong, or has lines that are not events.
+    pub fn read_body(
+        &self,
+        body: &[u8],
+        format: BodyFormat,
+        at: Option<Timestamp>,
+    ) -> Result<EventBatch, EngineError> {
+        super::route::read_body(body, format, at)
+    }
+
+    /// A mapping made ready for rows that begin at this place of their source.
+    ///
+    /// # Errors
+    /// When the text is no mapping.
+    pub fn row_mapper(text: &str, order: u64) -> Result<(RowMapping, RowMapper), EngineError> {
+        let mapping = RowMapping::parse(text)?;
+        let mapper = RowMapper::new(&mapping)?.with_salt(order);
+        Ok((mapping, mapper))
+    }
+
+    pub(super) fn merge(&self) -> Merge {
+        match self.spreading {
+            Spreading::One { .. } => Merge::None,
+            Spreading::Over { merge, .. } => merge,
+        }
+    }
+
+    pub(super) fn is_spread(&self) -> bool {
+        matches!(self.spreading, Spreading::Over { .. })
+    }
+
+    pub(super) fn stream_number(&self, iri: &str) -> Result<usize, EngineError> {
+        self.streams.iter().position(|(known, _)| known.as_str() == iri).ok_or_else(|| {
+            let known: Vec<String> = self.streams.iter().map(|(iri, _)| iri.to_string()).collect();
+            EngineError::UnknownStream {
+                stream: iri.to_owned(),
+                hint: format!("the query reads {}", known.join(", ")),
+            }
+        })
+    }
+
+    /// What a partition runs.
+    fn part(&self, partition: u32) -> Part {
+        let Spreading::Over { spread, merge, .. } = &self.spreading else { return Part::Whole };
+        let share = Share {
+            variable: spread.variable.clone(),
+            partitions: self.partitions(),
+            partition,
+            is_checked: spread.is_doubled,
+        };
+        if *merge == Merge::Union { Part::Share(share) } else { Part::Below(share) }
+    }
+
+    /// An engine with the query's streams, these graphs, and the part of a partition.
+    pub(super) fn engine(
+        &self,
+        partition: u32,
+        graphs: &[super::partition::Document<'_>],
+    ) -> Result<Engine, EngineError> {
+        let mut engine = Engine::new(engine_options());
+        for (iri, options) in &self.streams {
+            engine.declare_stream(iri.as_str(), options.clone())?;
+        }
+        for (name, document, format) in graphs {
+            engine.load(*name, document, *format)?;
+        }
+        engine.register_part(&self.text, &self.options, self.part(partition))?;
+        Ok(engine)
+    }
+
+    fn digest(&self) -> [u8; FINGERPRINT_BYTES] {
+        let mut hash = Sha256::new();
+        let mut add = |text: String| {
+            hash.update((text.len() as u64).to_le_bytes());
+            hash.update(text);
+        };
+        add(format!("{FORMAT} {PLACEMENT_SCHEME} {}", self.asked_partitions));
+        add(self.text.clone());
+        // Options and settings are plain values: what they are made of is what they are.
+        add(format!("{:?}", self.options));
+        add(format!("{:?}", self.streams));
+        let digest = hash.finalize();
+        std::array::from_fn(|at| digest[at])
+    }
+}
+
+pub(super) fn engine_options() -> EngineOptions {
+    EngineOptions { result_rows_max: usize::MAX, ..EngineOptions::default() }
+}
+
+pub(super) fn unsupported(reason: String) -> EngineError {
+    EngineError::NotScalable { reason }
+}
+
+/// The settings of each stream the query reads; settings of others are a mistake.
+fn streams_of(
+    definition: &ContinuousQuery,
+    given: &[(String, StreamOptions)],
+) -> Result<Vec<(NamedNode, StreamOptions)>, EngineError> {
+    let Some(read) = named_streams(definition) else {
+        return Err(unsupported("static data says which streams it reads (hint: name the stream)".to_owned()));
+    };
+    if let Some((iri, _)) = given.iter().find(|(iri, _)| read.iter().all(|stream| stream.as_str() != iri)) {
+        let known: Vec<String> = read.iter().map(ToString::to_string).collect();
+        let hint = format!("the query reads {}", known.join(", "));
+        return Err(EngineError::UnknownStream { stream: iri.clone(), hint });
+    }
+    let options = |stream: &NamedNode| given.iter().find(|(iri, _)| iri == stream.as_str()).map(|(_, o)| o.clone());
+    Ok(read.into_iter().map(|stream| (stream.clone(), options(&stream).unwrap_or_default())).collect())
+}
+
+fn spreading_of(definition: &ContinuousQuery, partitions: u32) -> Result<Spreading, EngineError> {
+    if partitions == 1 {
+        return Ok(Spreading::One { why: String::from("one partition was asked for") });
+    }
+    if let Some(why) = obstacle(definition) {
+        return Ok(Spreading::One { why });
+    }
+    let spread = match spread(definition)? {
+        Ok(spread) => spread,
+        Err(why) => return Ok(Spreading::One { why }),
+    };
+    let is_rstream = definition.r2s == R2s::Rstream;
+    let merge = match spread.cut {
+        Cut::Top if spread.has_order && is_rstream => Merge::TopK,
+        Cut::Top if is_rstream || spread.shows_variable => Merge::Union,
+        Cut::Top => Merge::Netting,
+        Cut::Distinct => Merge::Distinct,
+        Cut::Groups => Merge::Groups,
+        Cut::TopK => Merge::TopK,
+    };
+    let share = Share { variable: spread.variable.clone(), partitions, partition: 0, is_checked: spread.is_doubled };
+    if merge == Merge::Union {
+        let below = rehearse(definition, &Part::Share(share))?;
+        let columns = projected(definition);
+        return Ok(Spreading::Over { spread, merge, below: below.text, above: None, columns });
+    }
+    let below = rehearse(definition, &Part::Below(share))?;
+    let columns = below.columns.iter().map(|(column, _)| column.as_str().to_owned()).collect();
+    let above = Part::Above { variable: spread.variable.clone(), columns: below.columns };
+    let text = rehearse(definition, &above)?.text;
+    Ok(Spreading::Over { spread, merge, below: below.text, above: Some((above, text)), columns })
+}
+
+fn variables_of(definition: &ContinuousQuery, _spreading: &Spreading) -> Result<Vec<String>, EngineError> {
+    Ok(match &definition.query {
+        Query::Select { .. } => projected(definition),
+        Query::Ask { .. } => vec![String::from("boolean")],
+        Query::Construct { .. } | Query::Describe { .. } => {
+            ["subject", "predicate", "object"].map(str::to_owned).to_vec()
+        }
+    })
+}
+
+/// The variables a SELECT shows.
+fn projected(definition: &ContinuousQuery) -> Vec<String> {
+    crate::plan::shown_variables(definition).iter().map(|variable| variable.as_str().to_owned()).collect()
+}

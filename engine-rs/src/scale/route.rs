@@ -1,0 +1,284 @@
+//! The matcher stage: events in, the share of each partition out.
+//!
+//! A triple goes where a pattern wants it: to the partition of the term at the variable's place in the pattern it
+//! matches; to two, when it matches patterns with the variable at different places; nowhere, when no pattern matches.
+//! A query that runs on one partition is sent everything, because anything may count there. Cost per triple: a look at
+//! the patterns of its predicate; per distinct term at the variable's place, one hash.
+
+use super::chunk::{ChunkWriter, Head};
+use super::query::{FINGERPRINT_BYTES, Spreading};
+use crate::encode::Dictionary;
+use crate::engine::StreamOptions;
+use crate::error::EngineError;
+use crate::intake::{BodyFormat, Content, EncodedEvent, EventBatch, Intake, time_of};
+use crate::model::{EncodedTriple, TermId};
+use crate::parse::{ContinuousQuery, StreamName};
+use crate::plan::Place;
+use crate::time::Timestamp;
+use oxrdf::{NamedNode, NamedOrBlankNode, Term, Triple};
+
+/// How the events of each stream are dealt out.
+#[derive(Debug)]
+pub(super) struct Router {
+    streams: Vec<Dealing>,
+}
+
+#[derive(Debug)]
+struct Dealing {
+    /// The predicate whose object is the time of an event without one.
+    timestamp_predicate: Option<NamedNode>,
+    /// None: everything goes to the one partition there is.
+    patterns: Option<Vec<Pattern>>,
+    /// Whether no blank node can be dealt out, not even as the value of the variable.
+    refuses_blanks: bool,
+}
+
+/// A pattern over the stream: its constants, and where the variable stands.
+#[derive(Debug)]
+struct Pattern {
+    terms: [Option<Term>; 3],
+    place: usize,
+    is_twice: bool,
+}
+
+/// A pattern with the ids that its constants have in one batch.
+#[derive(Clone, Copy)]
+struct Wanted {
+    ids: [Option<TermId>; 3],
+    place: usize,
+    is_twice: bool,
+}
+
+impl Router {
+    pub(super) fn new(
+        definition: &ContinuousQuery,
+        spreading: &Spreading,
+        streams: &[(NamedNode, StreamOptions)],
+    ) -> Self {
+        let dealing = |(iri, options): &(NamedNode, StreamOptions)| {
+            let (patterns, refuses_blanks) = match spreading {
+                Spreading::One { .. } => (None, false),
+                Spreading::Over { spread, .. } => {
+                    let of_stream =
+                        |window: usize| definition.windows[window].stream == StreamName::Iri(iri.clone());
+                    let leaves = spread.leaves.iter().filter(|leaf| of_stream(leaf.window));
+                    let patterns = leaves.map(|leaf| Pattern {
+                        terms: std::array::from_fn(|at| constant(&leaf.places[at])),
+                        place: leaf.place,
+                        is_twice: leaf.is_twice,
+                    });
+                    (Some(patterns.collect()), spread.is_doubled)
+                }
+            };
+            Dealing { timestamp_predicate: options.timestamp_predicate.clone(), patterns, refuses_blanks }
+        };
+        Self { streams: streams.iter().map(dealing).collect() }
+    }
+
+    pub(super) fn route(
+        &self,
+        stream: usize,
+        batch: &EventBatch,
+        order: u64,
+        fingerprint: &[u8; FINGERPRINT_BYTES],
+        partitions: u32,
+    ) -> Result<Vec<Vec<u8>>, EngineError> {
+        if let Some(first) = batch.refused().first() {
+            return Err(first.error.clone().in_body(first.index, None));
+        }
+        let dealing = &self.streams[stream];
+        let mut deal = Deal::new(dealing, batch, partitions);
+        for event in batch.events() {
+            let at = dealing.time_of(event, batch).map_err(|error| error.in_body(Some(event.index), None))?;
+            deal.add(event, at)?;
+        }
+        let Deal { writers, times, .. } = deal;
+        let chunk = |(partition, writer): (usize, ChunkWriter)| {
+            let partition = partition as u32;
+            writer.finish(&Head { fingerprint: *fingerprint, partition, stream, order, times })
+        };
+        Ok(writers.into_iter().enumerate().map(chunk).collect())
+    }
+}
+
+impl Dealing {
+    fn time_of(&self, event: &EncodedEvent, batch: &EventBatch) -> Result<Timestamp, EngineError> {
+        if let Some(at) = event.at {
+            return Ok(at);
+        }
+        let predicate = self.timestamp_predicate.as_ref().and_then(|predicate| {
+            batch.dictionary().lookup(predicate.as_ref().into())
+        });
+        let timed = batch.triples_of(event).iter().find(|triple| Some(triple[1]) == predicate);
+        timed.map_or(Err(EngineError::TimestampMissing), |triple| time_of(&batch.dictionary().term(triple[2])))
+    }
+}
+
+fn constant(place: &Place) -> Option<Term> {
+    match place {
+        Place::Term(term) => Some(term.clone()),
+        Place::Variable(_) => None,
+    }
+}
+
+/// One batch being dealt out.
+struct Deal<'a> {
+    batch: &'a EventBatch,
+    writers: Vec<ChunkWriter>,
+    /// There is one partition, which takes everything.
+    takes_all: bool,
+    wanted: Vec<Wanted>,
+    refuses_blanks: bool,
+    partitions: u32,
+    /// By slot of the batch's dictionary, the partition of the term.
+    known: Vec<u32>,
+    /// The partitions the event being dealt has triples for.
+    touched: Vec<u32>,
+    times: Option<(Timestamp, Timestamp)>,
+}
+
+const UNKNOWN: u32 = u32::MAX;
+
+impl<'a> Deal<'a> {
+    fn new(dealing: &Dealing, batch: &'a EventBatch, partitions: u32) -> Self {
+        let dictionary = batch.dictionary();
+        // A constant that is not in the batch is in no triple of it.
+        let ids = |pattern: &Pattern| {
+            let mut ids = [None; 3];
+            for (id, term) in ids.iter_mut().zip(&pattern.terms) {
+                if let Some(term) = term {
+                    *id = Some(dictionary.lookup(term.as_ref())?);
+                }
+            }
+            Some(Wanted { ids, place: pattern.place, is_twice: pattern.is_twice })
+        };
+        Self {
+            batch,
+            writers: (0..partitions).map(|_| ChunkWriter::default()).collect(),
+            takes_all: dealing.patterns.is_none(),
+            wanted: dealing.patterns.iter().flatten().filter_map(ids).collect(),
+            refuses_blanks: dealing.refuses_blanks,
+            partitions,
+            known: Vec::new(),
+            touched: Vec::new(),
+            times: None,
+        }
+    }
+
+    fn add(&mut self, event: &EncodedEvent, at: Timestamp) -> Result<(), EngineError> {
+        self.times = Some(self.times.map_or((at, at), |(first, last)| (first.min(at), last.max(at))));
+        let (batch, dictionary) = (self.batch, self.batch.dictionary());
+        if self.takes_all {
+            let writer = &mut self.writers[0];
+            batch.triples_of(event).iter().for_each(|triple| writer.push(triple, dictionary));
+            writer.end_event(at, event.index);
+            return Ok(());
+        }
+        for triple in batch.triples_of(event) {
+            self.deal(triple).map_err(|error| error.in_body(Some(event.index), None))?;
+        }
+        for partition in self.touched.drain(..) {
+            self.writers[partition as usize].end_event(at, event.index);
+        }
+        Ok(())
+    }
+
+    fn deal(&mut self, triple: &EncodedTriple) -> Result<(), EngineError> {
+        // A triple has two ends, and so at most two targets.
+        let mut sent = [UNKNOWN; 2];
+        for number in 0..self.wanted.len() {
+            let wanted = self.wanted[number];
+            if !wanted.matches(triple) {
+                continue;
+            }
+            self.check_blanks(triple, wanted.place)?;
+            let partition = self.partition_of(triple[wanted.place]);
+            if sent.contains(&partition) {
+                continue;
+            }
+            sent = [partition, sent[0]];
+            let writer = &mut self.writers[partition as usize];
+            if !writer.has_triples() {
+                self.touched.push(partition);
+            }
+            writer.push(triple, self.batch.dictionary());
+        }
+        Ok(())
+    }
+
+    fn partition_of(&mut self, id: TermId) -> u32 {
+        let dictionary = self.batch.dictionary();
+        let Some(slot) = id.slot().map(|slot| slot as usize) else {
+            return dictionary.partition_of(id, self.partitions);
+        };
+        if slot >= self.known.len() {
+            self.known.resize((slot + 1).next_power_of_two(), UNKNOWN);
+        }
+        if self.known[slot] == UNKNOWN {
+            self.known[slot] = dictionary.partition_of(id, self.partitions);
+        }
+        self.known[slot]
+    }
+
+    /// A blank node is known in one partition alone, and so only where the variable stands.
+    fn check_blanks(&self, triple: &EncodedTriple, place: usize) -> Result<(), EngineError> {
+        let other = 2 - place;
+        let dictionary = self.batch.dictionary();
+        if has_blank(triple[other], dictionary) || (self.refuses_blanks && has_blank(triple[place], dictionary)) {
+            let id = if has_blank(triple[other], dictionary) { triple[other] } else { triple[place] };
+            return Err(EngineError::BlankNodeDealt { node: self.batch.written(id) });
+        }
+        Ok(())
+    }
+}
+
+impl Wanted {
+    #[inline]
+    fn matches(&self, triple: &EncodedTriple) -> bool {
+        let fits = |at: usize| self.ids[at].is_none_or(|id| id == triple[at]);
+        fits(1) && fits(0) && fits(2) && !(self.is_twice && triple[0] != triple[2])
+    }
+}
+
+fn has_blank(id: TermId, dictionary: &Dictionary) -> bool {
+    match id.slot() {
+        None => dictionary.is_blank(id),
+        Some(_) => match dictionary.stored(id) {
+            Term::NamedNode(_) | Term::Literal(_) => false,
+            Term::BlankNode(_) => true,
+            Term::Triple(triple) => triple_has_blank(triple),
+        },
+    }
+}
+
+fn triple_has_blank(triple: &Triple) -> bool {
+    let in_object = match &triple.object {
+        Term::BlankNode(_) => true,
+        Term::Triple(inner) => triple_has_blank(inner),
+        _ => false,
+    };
+    in_object || matches!(triple.subject, NamedOrBlankNode::BlankNode(_))
+}
+
+/// The events of a body.
+pub(super) fn read_body(body: &[u8], format: BodyFormat, at: Option<Timestamp>) -> Result<EventBatch, EngineError> {
+    let intake = Intake::read(body, format, at, true)?;
+    let mut batch = EventBatch::new();
+    let mut scope = None;
+    for item in intake.items {
+        let Content::Event(event) = item.content else { return Err(EngineError::ControlLineDealt) };
+        if scope.replace(item.scope) != Some(item.scope) {
+            batch.begin_body();
+        }
+        batch.begin(event.at, item.index);
+        for triple in &event.triples {
+            let ids = [
+                batch.term(&triple.subject.clone().into()),
+                batch.term(&triple.predicate.clone().into()),
+                batch.term(&triple.object),
+            ];
+            batch.push(ids);
+        }
+    }
+    Ok(batch)
+}

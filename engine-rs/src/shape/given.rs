@@ -1,0 +1,29 @@
+//! Rows from outside: what partitions have computed is laid into the node before the instant is settled.
+
+use crate::codec::{Decoded, Reader, Writer};
+use crate::expr::EvalContext;
+use crate::flow::{Flow, Operator};
+use crate::model::Batch;
+
+/// Passes on what it is given, and keeps nothing.
+#[derive(Debug)]
+pub(crate) struct Given;
+
+impl Operator for Given {
+    fn absorb(&mut self, _port: usize, _deltas: &Batch, _out: &mut Batch, _flow: &mut Flow<'_>) {}
+
+    fn save(&self, _to: &mut Writer) {}
+
+    fn restore(&mut self, _from: &mut Reader<'_>, _eval: &mut EvalContext<'_>) -> Decoded<()> {
+        Ok(())
+    }
+
+    /// No window bounds what comes from other engines.
+    fn makes_lasting_rows(&self) -> bool {
+        true
+    }
+
+    fn state_size(&self) -> usize {
+        0
+    }
+}
