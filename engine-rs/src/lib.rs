@@ -46,7 +46,7 @@ pub use parse::{
     RdfError, RdfFormat, Report, StreamName, Tick, WindowClause, WindowKind, parse_query, parse_rdf,
 };
 pub use plan::{PlanError, Retraction};
-pub use scale::{Absorbed, MergeEngine, PartitionEngine, Reported, ReportedRow, ScaledQuery};
+pub use scale::{Absorbed, MergeEngine, PartitionEngine, Reported, ReportedRow, ScaledQuery, read_windows_json, windows_json};
 pub use sink::{AnswerFormat, Answered, QueryResult, Rows, Sender, bindings_json, envelope_json, graph_ntriples};
 pub use spargebra::algebra::QueryDataset;
 pub use time::{Span, Timestamp};

@@ -272,7 +272,7 @@ fn compare(text: &str, partitions: u32, seed: u64) -> usize {
     // Terms of answers that waited go with the next sweep.
     spread.partitions.iter_mut().for_each(PartitionEngine::close);
     let left: usize = spread.partitions.iter().map(PartitionEngine::state_size).sum();
-    assert_eq!(left, 0, "nothing is left in the partitions: {text}");
+    assert_eq!(left, 0, "nothing is left in {partitions} partitions, seed {seed}: {text}");
     n_rows
 }
 

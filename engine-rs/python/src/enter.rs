@@ -9,17 +9,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::Python;
 use pyo3::prelude::*;
-use whorl_engine::Engine;
 
 use crate::error::{Failure, raise};
 
-/// Runs `work` on the engine without the GIL.
-pub fn enter<T, E>(
+/// Runs `work` on an engine, or on one of the parts of a query, without the GIL.
+pub fn enter<N, T, E>(
     py: Python<'_>,
-    engine: &Mutex<Engine>,
-    work: impl FnOnce(&mut Engine) -> Result<T, E> + Send,
+    engine: &Mutex<N>,
+    work: impl FnOnce(&mut N) -> Result<T, E> + Send,
 ) -> PyResult<T>
 where
+    N: Send,
     T: Send,
     E: Into<Failure> + Send,
 {
@@ -34,7 +34,7 @@ where
 }
 
 /// A panic was reported when it happened; it does not lock the others out.
-fn lock(engine: &Mutex<Engine>) -> MutexGuard<'_, Engine> {
+fn lock<N>(engine: &Mutex<N>) -> MutexGuard<'_, N> {
     engine.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

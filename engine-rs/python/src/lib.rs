@@ -1,6 +1,6 @@
 //! The Python module `whorl._engine`: a thin skin over the engine, and the only code that knows Python.
 //!
-//! `engine.rs` holds the one class; it checks arguments and calls through `enter.rs`, which gives up the GIL and
+//! `engine.rs` holds the class of the engine, `scale.rs` those of one in partitions, whose answers `partial.rs` carries; it checks arguments and calls through `enter.rs`, which gives up the GIL and
 //! catches panics. `error.rs` turns errors into the exceptions of `whorl.errors`; `terms.rs` carries values across,
 //! `arrow.rs` and `columns.rs` do so for columns, `events.rs` and `ipc.rs` for bodies of them. What users see is the Python class in `whorl/engine.py`.
 
@@ -13,9 +13,11 @@ mod events;
 mod ipc;
 mod lz4;
 mod options;
+mod partial;
 mod report;
 mod result;
 mod rows;
+mod scale;
 mod stats;
 mod terms;
 
@@ -29,6 +31,8 @@ mod _engine {
     use crate::engine::Engine;
     #[pymodule_export]
     use crate::rows::map_rows;
+    #[pymodule_export]
+    use crate::scale::{MergeEngine, PartitionEngine, ScaledQuery};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -77,6 +77,34 @@ impl Writing<'_> {
     }
 }
 
+/// The bounds of windows as a JSON list of `{"name", "open", "close"}`, as in the envelopes of results.
+#[must_use]
+pub fn windows_json(names: &[&str], bounds: &[WindowBounds]) -> String {
+    let windows = names.iter().zip(bounds).map(|(name, bounds)| {
+        let known = |at: Timestamp, unbounded: Timestamp| (at != unbounded).then(|| at.as_millis());
+        let (open, close) = (known(bounds.open, Timestamp::MIN), known(bounds.close, Timestamp::MAX));
+        serde_json::json!({"name": name, "open": open, "close": close})
+    });
+    serde_json::Value::from(windows.collect::<Vec<_>>()).to_string()
+}
+
+/// The bounds that [`windows_json`] wrote; none when the text is something else.
+#[must_use]
+pub fn read_windows_json(text: &str) -> Option<Vec<WindowBounds>> {
+    let windows: serde_json::Value = serde_json::from_str(text).ok()?;
+    let bound = |window: &serde_json::Value, key: &str, unbounded: Timestamp| match window.get(key)? {
+        serde_json::Value::Null => Some(unbounded),
+        at => at.as_i64().map(Timestamp::from_millis),
+    };
+    let bounds = |window: &serde_json::Value| {
+        Some(WindowBounds {
+            open: bound(window, "open", Timestamp::MIN)?,
+            close: bound(window, "close", Timestamp::MAX)?,
+        })
+    };
+    windows.as_array()?.iter().map(bounds).collect()
+}
+
 /// The term of a cell.
 pub(super) fn term_of(cell: &str) -> Result<Term, EngineError> {
     let unreadable = |_| EngineError::PartialUnreadable { reason: format!("'{cell}' is not a term") };
