@@ -60,8 +60,8 @@ fn batch_of(
         for row in rows {
             seqs.append_value(i64::try_from(answer.seq).unwrap_or(i64::MAX));
             ats.append_value(answer.at.as_millis());
-            opens.append_option(first.map(|window| window.open.as_millis()));
-            closes.append_option(first.map(|window| window.close.as_millis()));
+            opens.append_option(known(first.map(|window| window.open), Timestamp::MIN));
+            closes.append_option(known(first.map(|window| window.close), Timestamp::MAX));
             windows.append_value(&bounds);
             signs.append_value(row.sign);
             cells.iter_mut().zip(&row.cells).for_each(|(column, cell)| column.append_option(cell.as_deref()));
@@ -85,6 +85,11 @@ fn batch_of(
         add(variable, Arc::new(column.finish()), true);
     }
     RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
+}
+
+/// An end of a window that has one.
+fn known(at: Option<Timestamp>, unbounded: Timestamp) -> Option<i64> {
+    at.filter(|at| *at != unbounded).map(Timestamp::as_millis)
 }
 
 /// What a partition drained.

@@ -62,10 +62,10 @@ mod tests {
     #[test]
     fn a_term_has_its_partition_for_ever() {
         let terms: [(Term, u32); 4] = [
-            (NamedNode::new_unchecked("http://example.org/a").into(), 0),
-            (NamedNode::new_unchecked("http://example.org/b").into(), 0),
-            (Literal::from(5).into(), 0),
-            (Literal::new_simple_literal("Ünï \"q\"").into(), 0),
+            (NamedNode::new_unchecked("http://example.org/a").into(), 476),
+            (NamedNode::new_unchecked("http://example.org/b").into(), 293),
+            (Literal::from(5).into(), 228),
+            (Literal::new_simple_literal("Ünï \"q\"").into(), 731),
         ];
         let found: Vec<u32> = terms.iter().map(|(term, _)| partition_of(term.as_ref(), 1000)).collect();
         assert_eq!(found, terms.map(|(_, partition)| partition));

@@ -45,14 +45,14 @@ pub(crate) struct Share {
     pub is_checked: bool,
 }
 
-/// What is left to do with the rows of the partitions.
+/// What is left to do with the rows of the partitions, least first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Cut {
     /// The cut is at the top: the answer is all rows together.
     Top,
+    TopK,
     Distinct,
     Groups,
-    TopK,
 }
 
 /// A query that can be spread, and how.

@@ -11,7 +11,7 @@ impl ScaledQuery {
     #[must_use]
     pub fn explain(&self) -> String {
         let (variable, below, above) = match &self.spreading {
-            Spreading::One { .. } => (None, Value::Null, Value::Null),
+            Spreading::One { plan, .. } => (None, json!(plan), Value::Null),
             Spreading::Over { spread, below, above, .. } => {
                 let above = above.as_ref().map(|(_, text)| text.as_str());
                 (Some(spread.variable.as_str()), json!(below), json!(above))
@@ -34,7 +34,7 @@ impl ScaledQuery {
 
     fn why(&self) -> String {
         match &self.spreading {
-            Spreading::One { why } => format!("runs on one partition: {why}"),
+            Spreading::One { why, .. } => format!("runs on one partition: {why}"),
             Spreading::Over { spread, merge, .. } => {
                 format!("{} is in every pattern over a stream; {}", named(&spread.variable), merge.reason())
             }

@@ -26,4 +26,4 @@ mod seal;
 pub use merge::MergeEngine;
 pub use partition::{Absorbed, PartitionEngine};
 pub use query::ScaledQuery;
-pub use reported::{Reported, ReportedRow, read_windows_json, windows_json};
+pub use reported::{Reported, ReportedRow, read_windows_json};

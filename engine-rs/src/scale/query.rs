@@ -49,7 +49,7 @@ pub struct ScaledQuery {
 /// Over how many partitions, and why.
 #[derive(Debug)]
 pub(super) enum Spreading {
-    One { why: String },
+    One { why: String, plan: String },
     Over { spread: Spread, merge: Merge, below: String, above: Option<(Part, String)>, columns: Vec<String> },
 }
 
@@ -90,7 +90,7 @@ impl ScaledQuery {
         }
         let spreading = spreading_of(&definition, partitions).map_err(|error| error.located(text))?;
         let mut query = Self {
-            variables: variables_of(&definition, &spreading)?,
+            variables: variables_of(&definition),
             router: Router::new(&definition, &spreading, &streams),
             text: text.to_owned(),
             asked_partitions: partitions,
@@ -279,15 +279,16 @@ fn streams_of(
 }
 
 fn spreading_of(definition: &ContinuousQuery, partitions: u32) -> Result<Spreading, EngineError> {
+    let one = |why: String| Ok(Spreading::One { why, plan: rehearse(definition, &Part::Whole)?.text });
     if partitions == 1 {
-        return Ok(Spreading::One { why: String::from("one partition was asked for") });
+        return one(String::from("one partition was asked for"));
     }
     if let Some(why) = obstacle(definition) {
-        return Ok(Spreading::One { why });
+        return one(why);
     }
     let spread = match spread(definition)? {
         Ok(spread) => spread,
-        Err(why) => return Ok(Spreading::One { why }),
+        Err(why) => return one(why),
     };
     let is_rstream = definition.r2s == R2s::Rstream;
     let merge = match spread.cut {
@@ -311,14 +312,14 @@ fn spreading_of(definition: &ContinuousQuery, partitions: u32) -> Result<Spreadi
     Ok(Spreading::Over { spread, merge, below: below.text, above: Some((above, text)), columns })
 }
 
-fn variables_of(definition: &ContinuousQuery, _spreading: &Spreading) -> Result<Vec<String>, EngineError> {
-    Ok(match &definition.query {
+fn variables_of(definition: &ContinuousQuery) -> Vec<String> {
+    match &definition.query {
         Query::Select { .. } => projected(definition),
         Query::Ask { .. } => vec![String::from("boolean")],
         Query::Construct { .. } | Query::Describe { .. } => {
             ["subject", "predicate", "object"].map(str::to_owned).to_vec()
         }
-    })
+    }
 }
 
 /// The variables a SELECT shows.

@@ -77,18 +77,7 @@ impl Writing<'_> {
     }
 }
 
-/// The bounds of windows as a JSON list of `{"name", "open", "close"}`, as in the envelopes of results.
-#[must_use]
-pub fn windows_json(names: &[&str], bounds: &[WindowBounds]) -> String {
-    let windows = names.iter().zip(bounds).map(|(name, bounds)| {
-        let known = |at: Timestamp, unbounded: Timestamp| (at != unbounded).then(|| at.as_millis());
-        let (open, close) = (known(bounds.open, Timestamp::MIN), known(bounds.close, Timestamp::MAX));
-        serde_json::json!({"name": name, "open": open, "close": close})
-    });
-    serde_json::Value::from(windows.collect::<Vec<_>>()).to_string()
-}
-
-/// The bounds that [`windows_json`] wrote; none when the text is something else.
+/// The bounds that [`crate::windows_json`] wrote; none when the text is something else.
 #[must_use]
 pub fn read_windows_json(text: &str) -> Option<Vec<WindowBounds>> {
     let windows: serde_json::Value = serde_json::from_str(text).ok()?;

@@ -1,6 +1,6 @@
 //! Results as bytes: SPARQL 1.1 Results JSON inside the envelope, N-Triples for graphs.
 
-use super::json_text::push_string;
+use super::json_text::{push_list, push_string};
 use super::queue::{Answered, QueryResult, Rows};
 use super::term_json::push_bindings;
 use crate::encode::Dictionary;
@@ -41,7 +41,7 @@ pub fn envelope_json(sender: &Sender<'_>, result: &QueryResult, dictionary: &Dic
         if number > 0 {
             text.push(',');
         }
-        push_window(&mut text, name, *bounds);
+        push_window(&mut text, name.as_str(), *bounds);
     }
     let _ = write!(text, "],\"r2s\":\"{}\",\"type\":", r2s_name(result.r2s));
     push_answer(&mut text, sender.variables, result, dictionary);
@@ -49,9 +49,18 @@ pub fn envelope_json(sender: &Sender<'_>, result: &QueryResult, dictionary: &Dic
     text.into_bytes()
 }
 
-fn push_window(text: &mut String, name: &NamedNode, bounds: WindowBounds) {
+/// The bounds of windows as a JSON list, as envelopes have it.
+#[must_use]
+pub fn windows_json(names: &[&str], bounds: &[WindowBounds]) -> String {
+    let windows: Vec<(&str, WindowBounds)> = names.iter().copied().zip(bounds.iter().copied()).collect();
+    let mut text = String::new();
+    push_list(&mut text, &windows, |text, (name, bounds)| push_window(text, name, *bounds));
+    text
+}
+
+fn push_window(text: &mut String, name: &str, bounds: WindowBounds) {
     text.push_str("{\"name\":");
-    push_string(text, name.as_str());
+    push_string(text, name);
     for (key, at, unbounded) in [("open", bounds.open, Timestamp::MIN), ("close", bounds.close, Timestamp::MAX)] {
         let _ = match at == unbounded {
             true => write!(text, ",\"{key}\":null"),
