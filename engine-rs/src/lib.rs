@@ -47,7 +47,9 @@ pub use parse::{
 };
 pub use plan::{PlanError, Retraction};
 pub use scale::{Absorbed, MergeEngine, PartitionEngine, Reported, ReportedRow, ScaledQuery, read_windows_json};
-pub use sink::{AnswerFormat, Answered, QueryResult, Rows, Sender, bindings_json, envelope_json, graph_ntriples, windows_json};
+pub use sink::{
+    AnswerFormat, Answered, QueryResult, Rows, Sender, bindings_json, envelope_json, graph_ntriples, windows_json,
+};
 pub use spargebra::algebra::QueryDataset;
 pub use time::{Span, Timestamp};
 pub use window::WindowBounds;

@@ -274,7 +274,10 @@ fn compare(text: &str, options: &ParseOptions, partitions: u32, seed: u64) -> us
     spread.partitions.iter_mut().for_each(PartitionEngine::close);
     let left: usize = spread.partitions.iter().map(PartitionEngine::state_size).sum();
     // The one row of an answer without groups is always there; in partitions it is in the merge.
-    assert!(left == 0 || spread.query.partitions() == 1, "{left} left: nothing is left in {partitions} partitions, seed {seed}: {text}");
+    assert!(
+        left == 0 || spread.query.partitions() == 1,
+        "{left} left: nothing is left in {partitions} partitions, seed {seed}: {text}"
+    );
     n_rows
 }
 
@@ -300,8 +303,18 @@ const QUERIES: &[(&str, &str, &str, &str)] = &[
         "WINDOW :w { ?k :temp ?v ; :in ?r } GROUP BY ?r HAVING (COUNT(*) > 1)",
         "groups groups",
     ),
-    ("OUT SELECT (SUM(?v) AS ?sum) (AVG(?v) AS ?avg) (COUNT(*) AS ?n)", S, "WINDOW :w { ?k :temp ?v } FILTER(isNumeric(?v))", "groups groups"),
-    ("OUT SELECT ?room (MAX(?v) AS ?max)", S, "WINDOW :w { ?k :temp ?v } ?k :room ?room GROUP BY ?room", "groups groups"),
+    (
+        "OUT SELECT (SUM(?v) AS ?sum) (AVG(?v) AS ?avg) (COUNT(*) AS ?n)",
+        S,
+        "WINDOW :w { ?k :temp ?v } FILTER(isNumeric(?v))",
+        "groups groups",
+    ),
+    (
+        "OUT SELECT ?room (MAX(?v) AS ?max)",
+        S,
+        "WINDOW :w { ?k :temp ?v } ?k :room ?room GROUP BY ?room",
+        "groups groups",
+    ),
     ("OUT SELECT ?k ?level ?v", S, "WINDOW :w { ?k :temp ?v } ?k :room ?room . ?room :level ?level", "union union"),
     ("OUT SELECT DISTINCT ?k ?r", S, "WINDOW :w { ?k :temp ?v ; :in ?r }", "union union"),
     ("OUT SELECT DISTINCT ?r", S, "WINDOW :w { ?k :temp ?v ; :in ?r }", "distinct distinct"),
@@ -309,8 +322,18 @@ const QUERIES: &[(&str, &str, &str, &str)] = &[
     ("OUT SELECT ?v", S, "WINDOW :w { ?k :temp ?v } ORDER BY ?v LIMIT 3 OFFSET 2", "top-k top-k"),
     ("OUT SELECT ?k ?v", S, "WINDOW :w { ?k :temp ?v } ORDER BY ?v ?k", "top-k union"),
     ("OUT SELECT ?v", S, "WINDOW :w { ?k :temp ?v } LIMIT 5", "top-k top-k"),
-    ("OUT SELECT ?r (SUM(?v) AS ?sum)", S, "WINDOW :w { ?k :temp ?v ; :in ?r } GROUP BY ?r ORDER BY DESC(?sum) LIMIT 2", "groups groups"),
-    ("OUT SELECT ?k (SUM(?v) AS ?sum)", S, "WINDOW :w { ?k :temp ?v } GROUP BY ?k ORDER BY DESC(?sum) LIMIT 2", "top-k top-k"),
+    (
+        "OUT SELECT ?r (SUM(?v) AS ?sum)",
+        S,
+        "WINDOW :w { ?k :temp ?v ; :in ?r } GROUP BY ?r ORDER BY DESC(?sum) LIMIT 2",
+        "groups groups",
+    ),
+    (
+        "OUT SELECT ?k (SUM(?v) AS ?sum)",
+        S,
+        "WINDOW :w { ?k :temp ?v } GROUP BY ?k ORDER BY DESC(?sum) LIMIT 2",
+        "top-k top-k",
+    ),
     ("OUT SELECT ?k ?v ?r", S, "WINDOW :w { ?k :temp ?v OPTIONAL { ?k :in ?r } FILTER(?v > 1) }", "union union"),
     ("OUT SELECT ?k ?v", S, "WINDOW :w { ?k :temp ?v MINUS { ?k :in :r1 } }", "union union"),
     ("OUT SELECT ?k ?v", S, "WINDOW :w { ?k :temp ?v FILTER NOT EXISTS { ?k :in :r1 } }", "union union"),
@@ -318,9 +341,24 @@ const QUERIES: &[(&str, &str, &str, &str)] = &[
     ("OUT SELECT ?a ?k ?b", S, "WINDOW :w { ?a :near ?k . ?k :near ?b }", "union union"),
     ("OUT SELECT ?a ?b", S, "WINDOW :w { ?a :near ?k . ?k :near ?b }", "union netting"),
     ("OUT SELECT (COUNT(*) AS ?n)", S, "WINDOW :w { ?a :near ?k OPTIONAL { ?k :near ?b } }", "groups groups"),
-    ("OUT SELECT ?k ?n ?v", S, "WINDOW :w { ?k :temp ?v } { SELECT ?k (COUNT(*) AS ?n) { WINDOW :w { ?k :in ?r } } GROUP BY ?k }", "union union"),
-    ("OUT SELECT ?r (COUNT(*) AS ?n)", S, "{ SELECT DISTINCT ?k ?r { WINDOW :w { ?k :temp ?v ; :in ?r } } } GROUP BY ?r", "groups groups"),
-    ("OUT SELECT (MAX(?n) AS ?most)", S, "{ SELECT ?r (COUNT(*) AS ?n) { WINDOW :w { ?k :temp ?v ; :in ?r } } GROUP BY ?r }", "groups groups"),
+    (
+        "OUT SELECT ?k ?n ?v",
+        S,
+        "WINDOW :w { ?k :temp ?v } { SELECT ?k (COUNT(*) AS ?n) { WINDOW :w { ?k :in ?r } } GROUP BY ?k }",
+        "union union",
+    ),
+    (
+        "OUT SELECT ?r (COUNT(*) AS ?n)",
+        S,
+        "{ SELECT DISTINCT ?k ?r { WINDOW :w { ?k :temp ?v ; :in ?r } } } GROUP BY ?r",
+        "groups groups",
+    ),
+    (
+        "OUT SELECT (MAX(?n) AS ?most)",
+        S,
+        "{ SELECT ?r (COUNT(*) AS ?n) { WINDOW :w { ?k :temp ?v ; :in ?r } } GROUP BY ?r }",
+        "groups groups",
+    ),
     ("OUT SELECT (BOUND(?zero) AS ?b) ?r", S, "WINDOW :w { ?k :in ?r } BIND(NOW() AS ?now)", "union union"),
 ];
 
@@ -398,15 +436,40 @@ fn what_cannot_be_spread_runs_on_one_partition_and_says_why() {
         ("SELECT *", "[ELEMENTS 5]", temp, "counts what comes to all partitions"),
         ("SELECT *", "[TRIPLES 5]", temp, "counts what comes to all partitions"),
         ("SELECT *", "[NOW]", temp, "moves with every event"),
-        ("SELECT ?a ?d", "[RANGE 2s]", "WINDOW :w { ?a :near ?b . ?c :temp ?d }", "share no variable as subject or object"),
+        (
+            "SELECT ?a ?d",
+            "[RANGE 2s]",
+            "WINDOW :w { ?a :near ?b . ?c :temp ?d }",
+            "share no variable as subject or object",
+        ),
         ("SELECT ?a ?d", "[RANGE 2s]", "WINDOW :w { ?a :near ?b . ?b :near ?c . ?c :near ?d }", "share no variable"),
         ("SELECT ?a", "[RANGE 2s]", "WINDOW :w { ?a :near+ :k0 }", "no pattern reads a stream by its triples"),
-        ("SELECT (COUNT(DISTINCT ?r) AS ?n)", "[RANGE 2s]", "WINDOW :w { ?k :temp ?v ; :in ?r }", "COUNT(DISTINCT ?r) cannot be computed from parts"),
-        ("SELECT (GROUP_CONCAT(STR(?r)) AS ?all)", "[RANGE 2s]", "WINDOW :w { ?k :temp ?v ; :in ?r }", "cannot be computed from parts"),
+        (
+            "SELECT (COUNT(DISTINCT ?r) AS ?n)",
+            "[RANGE 2s]",
+            "WINDOW :w { ?k :temp ?v ; :in ?r }",
+            "COUNT(DISTINCT ?r) cannot be computed from parts",
+        ),
+        (
+            "SELECT (GROUP_CONCAT(STR(?r)) AS ?all)",
+            "[RANGE 2s]",
+            "WINDOW :w { ?k :temp ?v ; :in ?r }",
+            "cannot be computed from parts",
+        ),
         ("SELECT ?k (RAND() AS ?x)", "[RANGE 2s]", temp, "would draw other values"),
         ("SELECT ?k ?r", "[RANGE 2s]", "{ ?k :room ?r } UNION { WINDOW :w { ?k :in ?r } }", "reads static data alone"),
-        ("SELECT ?k ?v", "[RANGE 2s]", "?k :room ?room OPTIONAL { WINDOW :w { ?k :temp ?v } }", "the left side of OPTIONAL"),
-        ("SELECT ?k ?m", "[RANGE 2s]", "WINDOW :w { ?k :temp ?v } { SELECT (MAX(?v) AS ?m) { WINDOW :w { ?k :temp ?v } } }", "groups without"),
+        (
+            "SELECT ?k ?v",
+            "[RANGE 2s]",
+            "?k :room ?room OPTIONAL { WINDOW :w { ?k :temp ?v } }",
+            "the left side of OPTIONAL",
+        ),
+        (
+            "SELECT ?k ?m",
+            "[RANGE 2s]",
+            "WINDOW :w { ?k :temp ?v } { SELECT (MAX(?v) AS ?m) { WINDOW :w { ?k :temp ?v } } }",
+            "groups without",
+        ),
         ("CONSTRUCT { ?k :hot ?v }", "[RANGE 2s]", temp, "CONSTRUCT gives one graph"),
         ("ASK", "[RANGE 2s]", temp, "ASK gives one boolean"),
         ("SELECT * ", "[RANGE 2s STEP 1s @ :temp]", temp, "reads its time from the data"),

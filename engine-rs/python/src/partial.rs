@@ -113,7 +113,9 @@ fn read_batch(batch: &RecordBatch, query: &ScaledQuery, reported: &mut Vec<Repor
             reported.push(Reported { seq: 0, at, windows: bounds, rows: vec![] });
             last = Some(windows.value(row));
         }
-        if sign != 0 && let Some(answer) = reported.last_mut() {
+        if sign != 0
+            && let Some(answer) = reported.last_mut()
+        {
             let cell = |column: &&arrow_array::StringArray| column.is_valid(row).then(|| column.value(row).to_owned());
             answer.rows.push(ReportedRow { sign, cells: cells.iter().map(cell).collect() });
         }

@@ -204,7 +204,8 @@ impl PartitionEngine {
         graphs: Option<Vec<(Option<String>, PyBackedBytes, String)>>,
     ) -> PyResult<Self> {
         let graphs = graphs.unwrap_or_default();
-        let formats = graphs.iter().map(|(_, _, format)| options::format(format)).collect::<PyResult<Vec<RdfFormat>>>()?;
+        let formats =
+            graphs.iter().map(|(_, _, format)| options::format(format)).collect::<PyResult<Vec<RdfFormat>>>()?;
         let documents: Vec<(Option<&str>, &[u8], RdfFormat)> = graphs
             .iter()
             .zip(formats)
@@ -257,9 +258,7 @@ impl PartitionEngine {
     fn watermarks<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let watermarks = enter(py, &self.inner, |engine| {
             let millis = |at: Option<Timestamp>| at.map(Timestamp::as_millis);
-            Ok::<_, EngineError>(
-                engine.watermarks().map(|(iri, at)| (iri.to_owned(), millis(at))).collect::<Vec<_>>(),
-            )
+            Ok::<_, EngineError>(engine.watermarks().map(|(iri, at)| (iri.to_owned(), millis(at))).collect::<Vec<_>>())
         })?;
         let found = PyDict::new(py);
         watermarks.into_iter().try_for_each(|(iri, at)| found.set_item(iri, at))?;
@@ -334,7 +333,8 @@ fn stream_settings(given: &Bound<'_, PyAny>) -> PyResult<Vec<(String, StreamOpti
                     chosen.timestamp_predicate = predicate.as_deref().map(named_node).transpose()?;
                 }
                 other => {
-                    let message = format!("settings of a stream are lateness_ms and timestamp_predicate, not '{other}'");
+                    let message =
+                        format!("settings of a stream are lateness_ms and timestamp_predicate, not '{other}'");
                     return Err(PyValueError::new_err(message));
                 }
             }

@@ -24,8 +24,8 @@ mod validation;
 
 pub use answers::Envelope;
 pub use asking::{AskOptions, QueryForm, query_form};
-pub(crate) use part::{SortedEvents, rehearse};
 pub use ingest::{IngestReport, StreamId};
+pub(crate) use part::{SortedEvents, rehearse};
 pub use registry::QueryId;
 pub use static_data::UpdateReport;
 pub use stats::{EngineStats, QueryStats, StreamStats};

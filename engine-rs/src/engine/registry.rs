@@ -9,7 +9,8 @@ use crate::error::EngineError;
 use crate::model::VarTable;
 use crate::parse::{ContinuousQuery, ParseOptions, StreamName, WindowClause, parse_query};
 use crate::plan::{
-    Builder, BuiltQuery, Explained, Host, Meanings, Part, PlanError, PlanOptions, PlanView, WindowFamily, rename_invented,
+    Builder, BuiltQuery, Explained, Host, Meanings, Part, PlanError, PlanOptions, PlanView, WindowFamily,
+    rename_invented,
 };
 use crate::sink::{QueryResult, ResultQueue, plan_json};
 use crate::window::Rule;
@@ -246,7 +247,8 @@ impl Engine {
     ) -> Result<RunningQuery, EngineError> {
         let options = PlanOptions { retraction: registration.retraction, ..self.options.plan() };
         let on = &mut self.timelines[timeline];
-        let (built, windows) = build(&definition, families, &registration.part, windows, on, &mut self.dictionary, options)?;
+        let (built, windows) =
+            build(&definition, families, &registration.part, windows, on, &mut self.dictionary, options)?;
         let results = ResultQueue::new(self.options.result_rows_max);
         Ok(RunningQuery::new(definition, registration, built, windows, results, self.options.limits))
     }

@@ -45,7 +45,8 @@ impl Engine {
         let windows = numbered_windows(definition);
         let mut timeline = Timeline::new(timeline_key(definition, &windows));
         let mut dictionary = Dictionary::new(self.options.hash_seed);
-        let (built, _) = build(definition, &families, &Part::Whole, &windows, &mut timeline, &mut dictionary, self.options.plan())?;
+        let (built, _) =
+            build(definition, &families, &Part::Whole, &windows, &mut timeline, &mut dictionary, self.options.plan())?;
         let variables = match &built.answer {
             Answer::Bindings(variables) => variables.as_slice(),
             _ => &[],

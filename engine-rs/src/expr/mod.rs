@@ -34,8 +34,8 @@ pub use order::{SortKey, compare_terms, sort_key};
 pub use scratch::Scratch;
 
 pub(crate) use compile::IN_PARTITION;
-pub(crate) use order::compare_rows;
 pub(crate) use numbers::{Number, Operator};
+pub(crate) use order::compare_rows;
 pub(crate) use outside::GrowingFunction;
 pub(crate) use text::Text;
 pub(crate) use value::Value;

@@ -236,4 +236,3 @@ pub(crate) fn compare_rows(a: &[TermId], b: &[TermId], dictionary: &Dictionary) 
     }
     Ordering::Equal
 }
-

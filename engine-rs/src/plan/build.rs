@@ -571,10 +571,7 @@ impl<H: Host> Builder<'_, H> {
 }
 
 /// A query taken apart, the plan of its pattern, and what the variables mean that the planner invented.
-pub(super) fn root_of(
-    query: &ContinuousQuery,
-    families: &[WindowFamily],
-) -> Result<(Top, Plan, Meanings), PlanError> {
+pub(super) fn root_of(query: &ContinuousQuery, families: &[WindowFamily]) -> Result<(Top, Plan, Meanings), PlanError> {
     let top = take_apart(query);
     let mut translator = Translator { query, families, fresh: FreshVariables::default() };
     let mut plan = translator.plan(&top.pattern, &Dataset::Default)?;

@@ -255,9 +255,7 @@ fn cut_here(plan: &Plan, inner: &Plan, given: &Plan) -> Result<Option<Pieces>, S
             // The best of all are among the best of each.
             let best = limit.map(|limit| limit.saturating_add(*offset));
             let below = match best {
-                Some(_) => {
-                    Plan::TopK { inner: inner.clone().into(), order: order.clone(), offset: 0, limit: best }
-                }
+                Some(_) => Plan::TopK { inner: inner.clone().into(), order: order.clone(), offset: 0, limit: best },
                 None => inner.clone(),
             };
             Pieces { below, above: plan.over(given.clone()), cut: Cut::TopK }
@@ -286,7 +284,9 @@ fn lie(plan: &Plan, variable: &Variable) -> Result<Lie, String> {
         Plan::Leaf(leaf) if leaf.graph.is_some() => Err(format!("{} asks for the graphs of events", leaf_text(leaf))),
         Plan::Leaf(leaf) => match place_of(leaf, variable) {
             Some(_) => Ok(Keyed),
-            None => Err(format!("the pattern {} does not have {} as subject or object", leaf_text(leaf), named(variable))),
+            None => {
+                Err(format!("the pattern {} does not have {} as subject or object", leaf_text(leaf), named(variable)))
+            }
         },
         Plan::Static { .. } | Plan::Now { .. } => Ok(Everywhere),
         Plan::Given { .. } => Ok(Split),
@@ -310,7 +310,9 @@ fn lie(plan: &Plan, variable: &Variable) -> Result<Lie, String> {
             let all = |wanted: Lie| lies.iter().all(|lie| *lie == wanted);
             match lies.contains(&Everywhere) {
                 true if all(Everywhere) => Ok(Everywhere),
-                true => Err(String::from("an alternative of a UNION, or of the default graph, reads static data alone")),
+                true => {
+                    Err(String::from("an alternative of a UNION, or of the default graph, reads static data alone"))
+                }
                 false if all(Keyed) => Ok(Keyed),
                 false => Ok(Split),
             }

@@ -71,7 +71,8 @@ impl ScaledQuery {
                 ));
             }
             if *merge == Merge::TopK && spread.cut == crate::plan::Cut::Top {
-                warnings.push(String::from("ORDER BY without LIMIT: the whole answer is kept where it is put into order"));
+                warnings
+                    .push(String::from("ORDER BY without LIMIT: the whole answer is kept where it is put into order"));
             }
             if *merge == Merge::Netting {
                 warnings.push(format!(

@@ -152,9 +152,7 @@ fn in_order(at: Timestamp, instant: Instant) -> Result<Reported, EngineError> {
     let mut dictionary = Dictionary::new(0);
     let keyed = instant.rows.into_iter().map(|row| Ok((ids_of(&row, &mut dictionary)?, row)));
     let mut keyed = keyed.collect::<Result<Vec<_>, EngineError>>()?;
-    keyed.sort_by(|(a, row_a), (b, row_b)| {
-        row_b.sign.cmp(&row_a.sign).then_with(|| compare_rows(a, b, &dictionary))
-    });
+    keyed.sort_by(|(a, row_a), (b, row_b)| row_b.sign.cmp(&row_a.sign).then_with(|| compare_rows(a, b, &dictionary)));
     let rows = keyed.into_iter().map(|(_, row)| row).collect();
     Ok(Reported { seq: 0, at, windows: instant.windows, rows })
 }

@@ -39,7 +39,9 @@ fn by_windows(query: &ContinuousQuery) -> Option<String> {
             _ if window.time_predicate.is_some() => "reads its time from the data",
             WindowKind::Step { .. } | WindowKind::Past { .. } => return None,
             WindowKind::Elements { .. } | WindowKind::Triples { .. } => "counts what comes to all partitions",
-            WindowKind::Sliding { .. } | WindowKind::Now | WindowKind::All => "moves with every event of all partitions",
+            WindowKind::Sliding { .. } | WindowKind::Now | WindowKind::All => {
+                "moves with every event of all partitions"
+            }
         };
         Some(format!("the window {} {reason}", window.name))
     })

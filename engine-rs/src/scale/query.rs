@@ -86,7 +86,9 @@ impl ScaledQuery {
         rename_invented(&mut definition);
         let streams = streams_of(&definition, streams)?;
         if asks_event_graphs(&definition).map_err(|error| EngineError::from(error).located(text))? {
-            return Err(unsupported("it asks for the graphs of events (hint: chunks have no names of graphs)".to_owned()));
+            return Err(unsupported(
+                "it asks for the graphs of events (hint: chunks have no names of graphs)".to_owned(),
+            ));
         }
         let spreading = spreading_of(&definition, partitions).map_err(|error| error.located(text))?;
         let mut query = Self {
@@ -168,12 +170,7 @@ impl ScaledQuery {
     ///
     /// # Errors
     /// When the body is wrong, or has lines that are not events.
-    pub fn read_body(
-        &self,
-        body: &[u8],
-        format: BodyFormat,
-        at: Option<Timestamp>,
-    ) -> Result<EventBatch, EngineError> {
+    pub fn read_body(&self, body: &[u8], format: BodyFormat, at: Option<Timestamp>) -> Result<EventBatch, EngineError> {
         super::route::read_body(body, format, at)
     }
 
@@ -201,10 +198,7 @@ impl ScaledQuery {
     pub(super) fn stream_number(&self, iri: &str) -> Result<usize, EngineError> {
         self.streams.iter().position(|(known, _)| known.as_str() == iri).ok_or_else(|| {
             let known: Vec<String> = self.streams.iter().map(|(iri, _)| iri.to_string()).collect();
-            EngineError::UnknownStream {
-                stream: iri.to_owned(),
-                hint: format!("the query reads {}", known.join(", ")),
-            }
+            EngineError::UnknownStream { stream: iri.to_owned(), hint: format!("the query reads {}", known.join(", ")) }
         })
     }
 

@@ -59,8 +59,7 @@ impl Router {
             let (patterns, refuses_blanks) = match spreading {
                 Spreading::One { .. } => (None, false),
                 Spreading::Over { spread, .. } => {
-                    let of_stream =
-                        |window: usize| definition.windows[window].stream == StreamName::Iri(iri.clone());
+                    let of_stream = |window: usize| definition.windows[window].stream == StreamName::Iri(iri.clone());
                     let leaves = spread.leaves.iter().filter(|leaf| of_stream(leaf.window));
                     let patterns = leaves.map(|leaf| Pattern {
                         terms: std::array::from_fn(|at| constant(&leaf.places[at])),
@@ -106,9 +105,10 @@ impl Dealing {
         if let Some(at) = event.at {
             return Ok(at);
         }
-        let predicate = self.timestamp_predicate.as_ref().and_then(|predicate| {
-            batch.dictionary().lookup(predicate.as_ref().into())
-        });
+        let predicate = self
+            .timestamp_predicate
+            .as_ref()
+            .and_then(|predicate| batch.dictionary().lookup(predicate.as_ref().into()));
         let timed = batch.triples_of(event).iter().find(|triple| Some(triple[1]) == predicate);
         timed.map_or(Err(EngineError::TimestampMissing), |triple| time_of(&batch.dictionary().term(triple[2])))
     }
