@@ -70,7 +70,8 @@ impl Engine {
     }
 }
 
-/// The events of one stream, and the first and last time of the stream in the batch where others have events of it.
+/// The events of one stream, and the first and last time of the stream in the batch where the events were dealt out;
+/// then they have nothing that nobody wants.
 pub(crate) struct SortedEvents<'a> {
     pub stream: &'a str,
     pub batch: &'a EventBatch,
@@ -108,10 +109,12 @@ impl Engine {
             add_turns(number as u32, share, &mut turns);
         }
         turns.sort();
-        for turn in &turns {
-            self.check_ahead(streams[turn.stream as usize], turn.at)?;
+        for (number, stream) in streams.iter().enumerate() {
+            let last = turns.iter().rev().find(|turn| turn.stream as usize == number);
+            last.map_or(Ok(()), |turn| self.check_ahead(*stream, turn.at))?;
         }
-        let mut names: Vec<Names<'_>> = shares.iter().map(|share| Names::of(share.batch)).collect();
+        let mut names: Vec<Names<'_>> =
+            shares.iter().map(|share| Names::of_pruned(share.batch, share.times.is_some())).collect();
         let mut report = IngestReport::default();
         let nothing = EventBatch::new();
         for turn in turns {

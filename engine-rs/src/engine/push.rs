@@ -216,14 +216,24 @@ impl Engine {
         let blanks = names.blanks_of(item.scope);
         match (&item.content, &mut names.translation) {
             (Content::Encoded(event), Some(translation)) => {
-                let mut encoded = Vec::with_capacity(event.triples.len());
                 translation.forget_swept(self.sweeps);
-                let wanted = self.wanted_of(readings, event, translation.batch);
+                let wanted = match translation.is_pruned {
+                    true => SmallVec::from_slice(translation.batch.triples_of(event)),
+                    false => self.wanted_of(readings, event, translation.batch),
+                };
                 let mut encoder = Encoder { dictionary: &mut self.dictionary, blanks };
-                encoded.extend(wanted.map(|triple| triple.map(|id| translation.id(id, &mut encoder))));
+                let mut encode = |triple: EncodedTriple| triple.map(|id| translation.id(id, &mut encoder));
+                // Most events are one triple, and have no copies to look for.
+                let triples = match wanted.as_slice() {
+                    [only] => EventTriples::One(encode(*only)),
+                    several => {
+                        let mut encoded: Vec<EncodedTriple> = several.iter().map(|triple| encode(*triple)).collect();
+                        drop_copies(&mut encoded);
+                        EventTriples::from(encoded.as_slice())
+                    }
+                };
                 names.blanks = encoder.blanks;
-                drop_copies(&mut encoded);
-                (EventTriples::from(encoded.as_slice()), TermId::UNBOUND, event.triples.len() as u64)
+                (triples, TermId::UNBOUND, event.triples.len() as u64)
             }
             (Content::Event(event), _) => {
                 let wanted: Vec<&Triple> =
@@ -243,12 +253,7 @@ impl Engine {
         self.wants(readings, terms[1], |place| self.dictionary.lookup(terms[place]))
     }
 
-    fn wanted_of(
-        &self,
-        readings: &[usize],
-        event: &EncodedEvent,
-        batch: &EventBatch,
-    ) -> impl Iterator<Item = EncodedTriple> + use<> {
+    fn wanted_of(&self, readings: &[usize], event: &EncodedEvent, batch: &EventBatch) -> SmallVec<[EncodedTriple; 2]> {
         let all = self.wants_all(readings);
         let theirs = batch.dictionary();
         let wants = |triple: &&EncodedTriple| {
@@ -257,8 +262,7 @@ impl Engine {
                 id.slot().map_or(Some(id), |_| self.dictionary.lookup(theirs.stored(id).as_ref()))
             })
         };
-        let wanted: Vec<EncodedTriple> = batch.triples_of(event).iter().filter(wants).copied().collect();
-        wanted.into_iter()
+        batch.triples_of(event).iter().filter(wants).copied().collect()
     }
 }
 
@@ -466,6 +470,11 @@ impl<'a> Names<'a> {
         Self { translation: Some(Translation::new(batch)), ..Self::default() }
     }
 
+    /// Names of a batch in which everything is wanted, if that is known.
+    pub(super) fn of_pruned(batch: &'a EventBatch, is_pruned: bool) -> Self {
+        Self { translation: Some(Translation { is_pruned, ..Translation::new(batch) }), ..Self::default() }
+    }
+
     fn blanks_of(&mut self, scope: u64) -> HashMap<String, TermId> {
         if std::mem::replace(&mut self.scope, scope) != scope {
             self.blanks.clear();
@@ -480,11 +489,13 @@ struct Translation<'a> {
     /// By slot of the batch's dictionary; unbound where not yet known.
     ids: Vec<TermId>,
     sweeps: u64,
+    /// Whether the batch has only triples that somebody reads.
+    is_pruned: bool,
 }
 
 impl<'a> Translation<'a> {
     fn new(batch: &'a EventBatch) -> Self {
-        Self { batch, ids: Vec::new(), sweeps: 0 }
+        Self { batch, ids: Vec::new(), sweeps: 0, is_pruned: false }
     }
 
     /// A sweep frees what no window shows: noted ids may be those of other terms now.
