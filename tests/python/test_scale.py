@@ -17,7 +17,9 @@ GROUPS = (
     + "WHERE { WINDOW :w { ?k :temp ?v } ?k :room ?room } GROUP BY ?room"
 )
 STAR = PREFIX + "SELECT ?k ?v FROM NAMED WINDOW :w ON :s [RANGE 1s] WHERE { WINDOW :w { ?k :temp ?v } }"
-ROOMS = [(None, b"@prefix : <http://ex/> . :k0 :room :r0 . :k1 :room :r1 . :k2 :room :r0 .", "turtle")]
+ROOMS: list[tuple[str | None, bytes, str]] = [
+    (None, b"@prefix : <http://ex/> . :k0 :room :r0 . :k1 :room :r1 . :k2 :room :r0 .", "turtle")
+]
 INTEGER = "http://www.w3.org/2001/XMLSchema#integer"
 
 
