@@ -243,7 +243,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Ack:
-    """What became of events that were sent."""
+    """What became of events that were sent; of a commit, `batch` is the newest one its producer has committed."""
 
     accepted: int
     late: int = 0
@@ -252,6 +252,7 @@ class Ack:
     offset: int | None = None
     watermark: int | None = None
     refused: tuple[dict[str, Any], ...] = ()
+    batch: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
