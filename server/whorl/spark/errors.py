@@ -15,7 +15,7 @@ from pyspark.errors import PySparkException
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
     from whorl_client import ProblemError
 
 # From the name of the exception to the first line that is no part of the message but Spark's.

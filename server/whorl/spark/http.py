@@ -17,16 +17,25 @@ if TYPE_CHECKING:
 
 @contextmanager
 def connected(connection: Connection, doing: str) -> Iterator[wc.Client]:
-    """A client whose exceptions are those of a job; `doing` says what fails.
+    """A client whose exceptions are those of a job; `doing` says what fails."""
+    with told(connection, doing), client_of(connection) as client:
+        yield client
 
-    Each process of a job is a new client of a server that others have met: it is waited for from the first call on.
-    """
+
+def client_of(connection: Connection) -> wc.Client:
+    """A client. Each process of a job makes its own, of a server that others have met: it is waited for at once."""
+    client = wc.Client(
+        connection.url, connection.token, timeout_s=connection.timeout_s, patience_s=connection.patience_s
+    )
+    client._server.first_patience_s = connection.patience_s
+    return client
+
+
+@contextmanager
+def told(connection: Connection, doing: str) -> Iterator[None]:
+    """Inside, exceptions of the client become those of a job."""
     try:
-        with wc.Client(
-            connection.url, connection.token, timeout_s=connection.timeout_s, patience_s=connection.patience_s
-        ) as client:
-            client._server.first_patience_s = connection.patience_s
-            yield client
+        yield
     except ValueError as error:
         raise WhorlSparkError(f"{doing}: {error}") from None
     except wc.AuthenticationError as error:
@@ -37,9 +46,8 @@ def connected(connection: Connection, doing: str) -> Iterator[wc.Client]:
     except wc.ProblemError as error:
         raise refused(doing, error) from None
     except wc.ConnectionFailedError as error:
-        waited = f"tried for {connection.patience_s:g} s"
         raise WhorlSparkError(
-            f"{doing}: {error} ({waited})",
+            f"{doing}: {error} (tried for {connection.patience_s:g} s)",
             "is the server running, and is option 'url' right as seen from the workers?",
             is_final=False,
         ) from None

@@ -400,7 +400,7 @@ def poll_results(
     name: str, after: str | None, start: Literal["earliest", "latest"], wait_s: float, limit: int | None, *, raw: bool
 ) -> Call[tuple[list[Result], str]]:
     """`GET /queries/{name}/results?after=…`: results, and the token to ask with next."""
-    params = {"from": start} if after is None else {"after": after}
+    params: dict[str, str] = {"from": start} if after is None else {"after": after}
     params["wait"] = f"{int(wait_s * 1000)}ms"
     if limit is not None:
         params["limit"] = str(limit)
