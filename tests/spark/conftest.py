@@ -6,20 +6,17 @@ Spark needs Java 17. Where there is none, the tests are skipped and say so.
 from __future__ import annotations
 
 import os
-import shutil
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from server_process import ServerProcess
+from spark_environment import require_java, worker_environment
 from whorl_client import Client
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-_ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="session")
@@ -81,21 +78,3 @@ def start_server(tmp_path: Path) -> Iterator[Callable[..., ServerProcess]]:
 def iri(request: pytest.FixtureRequest) -> str:
     """The IRI of a stream of the test's own."""
     return f"http://example.org/{request.node.name.replace('[', '/').replace(']', '')}"
-
-
-def require_java() -> None:
-    """Skip where Spark cannot start."""
-    home = os.environ.get("JAVA_HOME")
-    if shutil.which("java") is None and not (home and (Path(home) / "bin" / "java").exists()):
-        pytest.skip("Spark needs Java 17: there is no `java` on PATH and JAVA_HOME is not set")
-
-
-def worker_environment() -> dict[str, str]:
-    """What Python workers need: this interpreter, and the sources of this checkout."""
-    paths = [str(_ROOT / "server"), str(_ROOT / "clients" / "python" / "src"), os.environ.get("PYTHONPATH", "")]
-    return {
-        "PYSPARK_PYTHON": sys.executable,
-        "PYSPARK_DRIVER_PYTHON": sys.executable,
-        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
-        "SPARK_LOCAL_IP": "127.0.0.1",
-    }

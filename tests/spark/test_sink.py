@@ -242,7 +242,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     (
         "unknown-column",
         {"mapping": "CONSTRUCT { ?a <urn:p> 1 } WHERE {}"},
-        r"column \?a .*\nhint: the rows have the columns value, timestamp",
+        r"column \?a .*\nhint: the columns are value, timestamp",
     ),
     ("no-mapping", {"mapping": ""}, r"the columns value, timestamp; without a mapping they need s, p and o"),
     ("no-time", {"timeColumn": ""}, r"no column 't'.*they have value, timestamp\nhint: .*'timeColumn'"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -137,11 +137,9 @@ def test_spark_shows_what_is_wrong_in_a_paragraph(spark: SparkSession, server: S
 # ---- the reader without Spark around it ----
 
 
-def test_offsets_move_by_the_limit_and_stay_where_nothing_is_new(
-    server: ServerProcess, client: Client, iri: str
-) -> None:
+def test_offsets_move_by_the_limit_and_stay_where_nothing_is_new(source_of: Sources, client: Client, iri: str) -> None:
     register(client, iri, "offsets")
-    source = _source(server, "offsets")
+    source = source_of("offsets")
     start = source.initialOffset()
     assert start["seq"] == 0
     push(client, iri, range(5))
@@ -150,21 +148,21 @@ def test_offsets_move_by_the_limit_and_stay_where_nothing_is_new(
     end = source.latestOffset(end, ReadAllAvailable())
     assert end == {**start, "seq": 5}
     assert source.latestOffset(end, ReadAllAvailable()) == end
-    cut = [(part.after.seq, part.to_seq) for part in _source(server, "offsets", numPartitions=2).partitions(start, end)]
+    cut = [(part.after.seq, part.to_seq) for part in source_of("offsets", numPartitions=2).partitions(start, end)]
     assert cut == [(0, 2), (2, 5)]
-    assert _source(server, "offsets", startingFrom="latest").initialOffset() == end
+    assert source_of("offsets", startingFrom="latest").initialOffset() == end
 
 
-def test_a_restarted_query_is_a_gap(server: ServerProcess, client: Client, iri: str) -> None:
+def test_a_restarted_query_is_a_gap(source_of: Sources, client: Client, iri: str) -> None:
     register(client, iri, "begun-anew")
     push(client, iri, range(2))
-    source = _source(server, "begun-anew")
+    source = source_of("begun-anew")
     start = source.latestOffset(source.initialOffset(), ReadAllAvailable())
     client.queries.restart("begun-anew")
     with pytest.raises(WhorlSparkError, match="it was restarted: results after 2 of its former run"):
         source.latestOffset(start, ReadAllAvailable())
     push(client, iri, range(2, 4))
-    lenient = _source(server, "begun-anew", allowGaps=True)
+    lenient = source_of("begun-anew", allowGaps=True)
     end = lenient.latestOffset(start, ReadAllAvailable())
     assert end["incarnation"] != start["incarnation"]
     (part,) = lenient.partitions(start, end)
@@ -172,7 +170,7 @@ def test_a_restarted_query_is_a_gap(server: ServerProcess, client: Client, iri: 
 
 
 def test_changes_have_signs_and_other_forms_have_columns_of_their_own(
-    server: ServerProcess, client: Client, iri: str
+    source_of: Sources, client: Client, iri: str
 ) -> None:
     register(client, iri, "signed", r2s="CHANGES")
     window = f"FROM NAMED WINDOW :w ON <{iri}> [RANGE 1s STEP 1s]"
@@ -180,12 +178,12 @@ def test_changes_have_signs_and_other_forms_have_columns_of_their_own(
     construct = f'CONSTRUCT {{ ?s :was "0{{}}"@en }} {window} WHERE {{ WINDOW :w {{ ?s :value ?v }} }}'
     client.register(f"PREFIX : <{EX}> " + construct.replace("{}", ""), name="constructed")
     push(client, iri, range(2))
-    signed = _rows(server, "signed")
+    signed = rows_of(source_of("signed"))
     assert [(row["_seq"], row["_sign"], row["v"]) for row in signed] == [
         (1, 1, "0.1"), (1, 1, "0.2"), (2, 1, "1.1"), (2, 1, "1.2"), (2, -1, "0.1"), (2, -1, "0.2"),
     ]  # fmt: skip
-    assert [(row["_seq"], row["boolean"]) for row in _rows(server, "asked")] == [(1, True), (2, False)]
-    statement = _rows(server, "constructed")[0]
+    assert [(row["_seq"], row["boolean"]) for row in rows_of(source_of("asked"))] == [(1, True), (2, False)]
+    statement = rows_of(source_of("constructed"))[0]
     assert {name: statement[name] for name in ("subject", "subject_type", "object", "object_type", "graph")} == {
         "subject": f"{EX}1", "subject_type": "iri", "object": "0", "object_type": "@en", "graph": None,
     }  # fmt: skip
@@ -201,14 +199,38 @@ def test_changes_have_signs_and_other_forms_have_columns_of_their_own(
     ],
 )
 @pytest.mark.usefixtures("spark")
-def test_a_schema_that_cannot_be_filled_is_refused(
-    server: ServerProcess, client: Client, schema: str, told: str
-) -> None:
+def test_a_schema_that_cannot_be_filled_is_refused(source_of: Sources, client: Client, schema: str, told: str) -> None:
     register(client, f"{EX}refused", "refused")
     chosen = t._parse_datatype_string(schema)  # type: ignore[attr-defined]
     with pytest.raises(WhorlSparkError) as raised:
-        _source(server, "refused", schema=chosen)
+        source_of("refused", schema=chosen)
     assert str(raised.value).startswith(told)
+
+
+Sources = Callable[..., StreamSource]
+
+
+@pytest.fixture
+def source_of(server: ServerProcess) -> Iterator[Sources]:
+    """Readers of queries, as the driver makes them."""
+    made: list[StreamSource] = []
+
+    def make(query: str, schema: t.StructType | None = None, **options: Any) -> StreamSource:
+        source = WhorlDataSource(options_of(server, query, **options))
+        reader = source.streamReader(schema or source.schema())
+        assert isinstance(reader, StreamSource)
+        made.append(reader)
+        return reader
+
+    yield make
+    for reader in made:
+        reader.stop()
+
+
+def rows_of(source: StreamSource) -> list[dict[str, Any]]:
+    start = source.initialOffset()
+    (part,) = source.partitions(start, source.latestOffset(start, ReadAllAvailable()))
+    return [row for batch in source.read(part) for row in batch.to_pylist()]
 
 
 def literal(text: str, datatype: str) -> dict[str, str]:
@@ -262,20 +284,6 @@ def test_a_term_says_what_it_is() -> None:
     ]
     assert [kind(member) for member in members] == ["iri", "bnode", f"{XSD}string", "@en", "triple"]
     assert [lexical(member) for member in members] == [EX, "b0", "a", "a", '{"subject":1}']
-
-
-def _source(server: ServerProcess, query: str, schema: t.StructType | None = None, **options: Any) -> StreamSource:
-    source = WhorlDataSource(options_of(server, query, **options))
-    reader = source.streamReader(schema or source.schema())
-    assert isinstance(reader, StreamSource)
-    return reader
-
-
-def _rows(server: ServerProcess, query: str) -> list[dict[str, Any]]:
-    source = _source(server, query)
-    start = source.initialOffset()
-    (part,) = source.partitions(start, source.latestOffset(start, ReadAllAvailable()))
-    return [row for batch in source.read(part) for row in batch.to_pylist()]
 
 
 def _ms(value: datetime) -> int:

@@ -115,5 +115,4 @@ def _check_mapping(mapping: str, arrow: pa.Schema, time: str | None) -> None:
     try:
         whorl.map_rows(mapping, pa.RecordBatch.from_pylist([], schema=arrow), time_column=time or "t", t=0)
     except whorl.WhorlError as error:
-        hint = None if error.hint or error.line else f"the rows have the columns {', '.join(arrow.names)}"
-        raise WhorlSparkError(f"option 'mapping': {error}", hint) from None
+        raise WhorlSparkError(f"option 'mapping': {error}") from None
