@@ -5,13 +5,18 @@
 A streaming query makes readings (IRIs as text, numbers, instants) and writes them by the sink; a mapping on the server
 makes three triples of each row. The server is a process of its own; acknowledgements are synced to the disk. Measured
 once with no query and once with a join of three patterns registered. The first two batches warm up and do not
-count. Before a run counts, the server must have taken as many events as there were rows, and the join must have
-reported as many rows as there were readings above its threshold.
+count. A batch is staged by Spark and then applied by the server, one after the other: "apply" is the engine's part,
+"sync" that of the log. The CPU columns are seconds of processors for each batch, of the server and of Spark with its
+workers; on a machine that does something else as well, only these mean much.
+
+Before a run counts, the server must have taken as many events as there were rows, and the join must have reported as
+many rows as there were readings above its threshold.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import platform
 import statistics
@@ -44,12 +49,13 @@ JOIN = query("?o ?r ?v", "1s", "1s", "FILTER(?v > 90000)")
 
 @dataclass
 class Sample:
-    """One run: seconds of each batch that counts, and what the server spent on all of them."""
+    """One run: seconds of each batch that counts, and what was spent on each batch on average."""
 
     batch_s: list[float]
-    add_s: list[float]
     apply_s: float
     sync_s: float
+    server_cpu_s: float
+    spark_cpu_s: float
 
     def per_second(self, rows: int) -> list[float]:
         return [rows * TRIPLES_PER_EVENT / seconds for seconds in self.batch_s]
@@ -82,18 +88,16 @@ def measure(spark: SparkSession, arguments: argparse.Namespace, *, joins: bool) 
                 client.streams.create(STREAM)
                 if joins:
                     client.register(JOIN, name="join", keep_answer=False, keep_windows=False)
+                before = cpu_seconds(server)
                 progress = run(spark, server, arguments, Path(directory) / "checkpoint")
+                spent = [after - begun for after, begun in zip(cpu_seconds(server), before, strict=True)]
                 check(client, arguments, joins=joins)
                 numbers = counters(server)
         finally:
             server.kill()
     counted = progress[WARM_UP:]
-    return Sample(
-        [batch["durationMs"]["triggerExecution"] / 1000 for batch in counted],
-        [batch["durationMs"]["addBatch"] / 1000 for batch in counted],
-        numbers["apply"] / len(progress),
-        numbers["commit"] / len(progress),
-    )
+    batch_s = [batch["durationMs"]["triggerExecution"] / 1000 for batch in counted]
+    return Sample(batch_s, *(total / len(progress) for total in (numbers["apply"], numbers["commit"], *spent)))
 
 
 def run(
@@ -143,6 +147,23 @@ def counters(server: ServerProcess) -> dict[str, float]:
     }
 
 
+def cpu_seconds(server: ServerProcess) -> tuple[float, float]:
+    """What processors have worked so far: for the server, and for this process and all others below it (Linux)."""
+    parents: dict[int, int] = {}
+    used: dict[int, float] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            fields = path.read_text().rpartition(")")[2].split()
+            number = int(path.parent.name)
+            parents[number] = int(fields[1])
+            used[number] = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    ours = {os.getpid()}
+    while below := {number for number, parent in parents.items() if parent in ours} - ours:
+        ours |= below
+    servers = server.process.pid if server.process is not None else 0
+    return used.get(servers, 0.0), sum(used.get(number, 0.0) for number in ours - {servers})
+
+
 def session(cores: int) -> SparkSession:
     paths = [str(ROOT / "server"), str(ROOT / "clients" / "python" / "src"), os.environ.get("PYTHONPATH", "")]
     os.environ |= {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
@@ -172,14 +193,14 @@ def main() -> None:
     arguments = parser.parse_args()
     spark = session(arguments.cores)
     print(f"{platform.platform()}, {os.cpu_count()} cores, {arguments.rows} rows a batch, {arguments.batches} batches")
-    titles = ("triples/s", "min", "max", "batch s", "tasks+commit", "apply s", "sync s")
+    titles = ("triples/s", "min", "max", "batch s", "apply s", "sync s", "server CPU s", "Spark CPU s")
     print(f"{'':18}" + "".join(f"{title:>14}" for title in titles))
     for joins in (False, True):
         sample = measure(spark, arguments, joins=joins)
         speeds = sample.per_second(arguments.rows)
-        seconds = (statistics.median(sample.batch_s), statistics.median(sample.add_s), sample.apply_s, sample.sync_s)
         shown = [f"{value:14,.0f}" for value in (statistics.median(speeds), min(speeds), max(speeds))]
-        shown += [f"{value:14.2f}" for value in seconds]
+        shown += [f"{value:14.2f}" for value in (statistics.median(sample.batch_s), sample.apply_s, sample.sync_s)]
+        shown += [f"{value:14.2f}" for value in (sample.server_cpu_s, sample.spark_cpu_s)]
         print(f"{'a join of three' if joins else 'no query':18}" + "".join(shown), flush=True)
     spark.stop()
 
