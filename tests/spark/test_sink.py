@@ -32,7 +32,7 @@ from sink_job import (
 from whorl.spark import WhorlSparkError, plain_errors
 from whorl.spark.datasource import WhorlDataSource
 from whorl.spark.sink import StreamSink
-from whorl_client import Client
+from whorl_client import Client, Event
 
 
 def test_rows_of_a_streaming_query_reach_a_subscriber(
@@ -228,6 +228,23 @@ def test_a_server_that_is_killed_in_a_run_is_waited_for(
     query.awaitTermination()
     with Client(second.url, second.token) as client:
         assert counted(client, iri, "patient") == once(4 * ROWS_PER_FILE)
+
+
+def test_a_server_that_has_no_room_is_asked_again_when_it_says_so(
+    start_server: Callable[..., ServerProcess], iri: str
+) -> None:
+    full = start_server(stage_bytes_max=6000)
+    with Client(full.url, full.token) as client:
+        stream = client.streams.create(iri)
+        first = stream.stage([Event(f'<urn:a> <urn:p> "{"long " * 1180}" .', t=0)])
+        with pytest.raises(WhorlSparkError, match="overloaded: too many bodies wait"):
+            _sink(full, iri, producer="hasty", patience="1s").write(iter(_batches(range(10))))
+        room = threading.Timer(1, lambda: stream.commit("other", 0, [first]))
+        room.start()
+        sink = _sink(full, iri, producer="patient", patience="30s")
+        sink.commit([sink.write(iter(_batches(range(10))))], 0)
+        room.join()
+        assert events(client, iri) == 1 + 10
 
 
 # ---- what users are told ----
