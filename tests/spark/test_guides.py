@@ -24,7 +24,9 @@ def test_the_guide_to_the_sink_runs(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     # A job of the guide goes on for a while; one batch is enough.
-    run_guide("spark-sink.md", server, {"timeout_s=20": "timeout_s=2", "checkpoints/": f"{tmp_path}/"})
+    awaited = "whorl.spark.await_termination(job, timeout_s=20)"
+    one_batch = "while not job.recentProgress: whorl.spark.await_termination(job, timeout_s=0.1)"
+    run_guide("spark-sink.md", server, {awaited: one_batch, "checkpoints/": f"{tmp_path}/"})
     document = client.streams.get("http://example.org/sensors").document
     assert document["events"] % 100 == 2
     assert document["timeColumn"] == "measured"
