@@ -296,7 +296,7 @@ def test_a_paused_query_has_no_subscribers(client: Client, iri: str) -> None:
     query = client.register(counting(iri), name="paused")
     query.pause()
     assert query.info().status == "paused"
-    with pytest.raises(UnknownQueryError):
+    with pytest.raises(ConflictError, match="is paused"):
         query.subscribe()
 
 
