@@ -52,6 +52,30 @@ def numbers(results: list[Any]) -> list[Any]:
     return [row["n"] for result in results for row in result.rows]
 
 
+def test_staged_events_are_seen_when_they_are_committed_and_polled(client: Client, iri: str) -> None:
+    stream = client.streams.create(iri)
+    query = client.register(counting(iri), name="staged")
+    tokens = [stream.stage([Event(turtle(n), t=n * 1000)]) for n in (2, 1)]
+    assert stream.info().document["events"] == 0
+    assert stream.commit("job", 4, tokens, watermark=3001).accepted == 2
+    again = stream.commit("job", 4, tokens)
+    assert (again.accepted, again.duplicates, again.batch) == (0, 2, 4)
+    first, token = query.poll(limit=1)
+    rest, end = query.poll(token, wait_s=0.1)
+    assert numbers(first + rest) == [1, 2]
+    assert query.poll(end) == ([], end)
+    assert query.poll(from_="latest") == ([], end)
+
+
+async def test_the_same_goes_without_waiting(server: ServerProcess, iri: str) -> None:
+    async with AsyncClient(server.url, server.token) as client:
+        stream = await client.streams.create(iri)
+        token = await stream.stage([Event(turtle(1), t=1000)])
+        assert (await stream.commit("job", 0, [token])).batch == 0
+        query = await client.register(counting(iri), name="staged-async")
+        assert (await query.poll())[0] == []
+
+
 # --- killed in the middle ---------------------------------------------------------------------------------------------
 
 EVENTS = 120
@@ -272,7 +296,7 @@ def test_a_paused_query_has_no_subscribers(client: Client, iri: str) -> None:
     query = client.register(counting(iri), name="paused")
     query.pause()
     assert query.info().status == "paused"
-    with pytest.raises(UnknownQueryError):
+    with pytest.raises(ConflictError, match="is paused"):
         query.subscribe()
 
 

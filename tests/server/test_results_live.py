@@ -93,6 +93,8 @@ async def test_resume_of_a_real_query_at_every_sequence_number(
             assert [(await hear(socket))["payload"] for _ in envelopes[seen:]] == envelopes[seen:]
         polled = client.get(f"/queries/{name}/results", params={"after": token}).json()
         assert polled == {"results": envelopes[seen:], "next": tokens[-1]}
+        few = client.get(f"/queries/{name}/results", params={"after": token, "limit": 2}).json()
+        assert few == {"results": envelopes[seen : seen + 2], "next": tokens[min(seen + 2, len(envelopes))]}
 
 
 async def test_an_event_published_over_the_socket_comes_back_as_a_result(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import quote
 
@@ -13,6 +13,7 @@ import httpx
 import pyarrow as pa
 import pytest
 from pyoxigraph import RdfFormat, Store
+from server_process import ServerProcess
 
 PROV = "http://www.w3.org/ns/prov#generatedAtTime"
 TURTLE = {"Content-Type": "text/turtle"}
@@ -293,6 +294,7 @@ def test_a_mapping_makes_rows_triples(client: httpx.Client, stream: str) -> None
     assert client.put(stream + "/mapping", content=text, headers=sparql).status_code == 201
     assert client.put(stream + "/mapping", content=text, headers=sparql).status_code == 200
     assert client.get(stream + "/mapping").json() == {"mapping": text, "timeColumn": "t"}
+    assert client.get(stream).json().items() >= {"mapping": text, "timeColumn": "t"}.items()
     rows = arrow({"t": [1000, 2000, 3000], "name": ["a", "b", "c"], "celsius": [20.5, 21.0, 22.5]})
     assert client.post(stream, content=rows, headers=ARROW).json()["accepted"] == 3
     broken = client.put(stream + "/mapping", content="CONSTRUCT { ?room", headers=sparql)
@@ -314,3 +316,27 @@ def test_staged_bodies_become_events_at_once(client: httpx.Client, stream: str) 
     again = client.post(stream + "/commits", json=batch)
     assert again.json().items() >= {"accepted": 0, "duplicates": 2}.items()
     assert client.get(stream).json()["events"] == 2
+
+
+def test_a_commit_says_how_far_its_producer_has_come(client: httpx.Client, stream: str) -> None:
+    said = [
+        client.post(stream + "/commits", json={"producer": "job", "batch": batch, "tokens": []}).json()["batch"]
+        for batch in (3, 7, 7, 5)
+    ]
+    assert said == [3, 7, 7, 7]
+
+
+def test_a_commit_that_can_never_fit_is_refused_for_good(start_server: Callable[..., ServerProcess]) -> None:
+    with start_server(queue_bytes_max=4096).client() as client:
+        stream = "/streams/http://ex.org/s"
+        client.put(stream)
+        tokens = [
+            client.post(stream + "/stages", content=nquads(at) * 20, headers=NQUADS).json()["token"]
+            for at in range(1000, 3000, 1000)
+        ]
+        refused = client.post(stream + "/commits", json={"producer": "job", "batch": 1, "tokens": tokens})
+        assert refused.status_code == 413
+        assert refused.json()["type"].endswith("body-too-large")
+        assert "retry-after" not in refused.headers
+        fits = client.post(stream + "/commits", json={"producer": "job", "batch": 1, "tokens": []})
+        assert fits.status_code == 200

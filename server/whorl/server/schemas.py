@@ -79,6 +79,7 @@ class StreamDocument(_Shape):
     written_by: str | None = Field(None, description="the query that writes it")
     settings: StreamSettings | None = None
     mapping: str | None = None
+    time_column: str | None = Field(None, description="of rows of the mapping")
 
 
 class StreamList(_Shape):
@@ -97,6 +98,7 @@ class Ingested(_Shape):
     offset: int | None = Field(None, description="place in the log")
     watermark: int | None = None
     refused: list[dict[str, Any]] | None = Field(None, description="with atomic=false: the events that were refused")
+    batch: int | None = Field(None, description="of a commit: the newest batch that this producer has committed")
 
 
 class WatermarkRequest(_Shape):

@@ -37,7 +37,7 @@ from ._subscription import Subscription as SubscriptionCore
 from ._transport import SOCKET_ERRORS, failed_of, lost_of, socket_options, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Sequence
     from ssl import SSLContext
     from types import TracebackType
 
@@ -72,7 +72,8 @@ class AsyncClient:
         self._timeout_s = timeout_s
         self._ssl = ssl
         timeout = httpx.Timeout(timeout_s, connect=min(5.0, timeout_s))
-        self._http = httpx.AsyncClient(timeout=timeout, verify=True if ssl is None else ssl)
+        # Certificates take as long to load as many requests; plain HTTP needs none.
+        self._http = httpx.AsyncClient(timeout=timeout, verify=ssl or self._server.url.startswith("https:"))
         self._subscriptions: WeakSet[AsyncSubscription] = WeakSet()
         self.streams = AsyncStreams(self)
         self.queries = AsyncQueries(self)
@@ -298,6 +299,18 @@ class AsyncStream:
         """Say by a CONSTRUCT whose variables are column names how rows of data frames become triples."""
         await self._client._do(protocol.map_stream(self.iri, construct, time_column))
 
+    async def stage(self, data: object, *, format: Format | None = None) -> str:
+        """Store events where nobody sees them until a `commit` names the token. What no commit names expires."""
+        return await self._client._do(protocol.stage(self.iri, body_of(data, format)))
+
+    async def commit(self, producer: str, batch: int, tokens: Sequence[str], *, watermark: Time | None = None) -> Ack:
+        """Make staged events visible at once, in the order of their times.
+
+        The batches of a producer count up; one that was committed before changes nothing and is answered with
+        `duplicates`. `watermark` says in the same step that no event before it is to come.
+        """
+        return await self._client._do(protocol.commit(self.iri, producer, batch, tokens, watermark))
+
     async def delete(self, *, cascade: bool = False) -> None:
         """Delete it; with `cascade`, the queries that read it too."""
         await self._client._do(protocol.delete_stream(self.iri, cascade=cascade))
@@ -416,6 +429,21 @@ class AsyncQuery:
     async def answer(self, *, raw: bool = False) -> Answer:
         """The current answer, whole, as of the last evaluation."""
         return await self._client._do(protocol.read_answer(self.name, raw=raw))
+
+    async def poll(
+        self,
+        after: str | None = None,
+        *,
+        from_: Literal["earliest", "latest"] = "earliest",
+        wait_s: float = 0.0,
+        limit: int | None = None,
+        raw: bool = False,
+    ) -> tuple[list[Result], str]:
+        """Results after a token, without a socket, and the token to ask with next; about a megabyte at most.
+
+        Without a token, from the oldest result that is kept, or only new ones. `ExpiredError`: the token is too old.
+        """
+        return await self._client._do(protocol.poll_results(self.name, after, from_, wait_s, limit, raw=raw))
 
     async def info(self) -> QueryInfo:
         """What the server says of it."""

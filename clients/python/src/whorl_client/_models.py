@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from . import _display, _tables
 from ._exceptions import ProtocolError
-from ._terms import Quad, Term, Triple, statements_of, term_of
+from ._terms import Quad, Term, Triple, members_of, statements_of, term_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -169,7 +169,7 @@ class Answer:
         return {}
 
     def bindings(self, *, gone: bool = False) -> list[dict[str, dict[str, Any]]]:
-        """The rows as SPARQL JSON has them."""
+        """The rows as SPARQL JSON has them; of triples: `subject`, `predicate`, `object` and perhaps `graph`."""
         return _bindings(self._went if gone else self._came)
 
 
@@ -243,7 +243,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Ack:
-    """What became of events that were sent."""
+    """What became of events that were sent; of a commit, `batch` is the newest one its producer has committed."""
 
     accepted: int
     late: int = 0
@@ -252,6 +252,7 @@ class Ack:
     offset: int | None = None
     watermark: int | None = None
     refused: tuple[dict[str, Any], ...] = ()
+    batch: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,6 +340,8 @@ def _members(document: Document | None, *, raw: bool) -> list[Any]:
 
 
 def _bindings(document: Document | None) -> list[dict[str, dict[str, Any]]]:
+    if isinstance(document, str):
+        return list(members_of(document))
     if not isinstance(document, dict):
         return []
     bindings: list[dict[str, dict[str, Any]]] = document.get("results", {}).get("bindings", [])

@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import os
 import random
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from ._exceptions import AnswerTimeoutError, ConnectionFailedError, ProblemError, ProtocolError, WhorlError, problem_of
-from ._models import Ack, Answer, Plan, QueryInfo, StreamInfo, Time, Validation, time_ms
+from ._models import Ack, Answer, Plan, QueryInfo, Result, StreamInfo, Time, Validation, time_ms
 from ._payload import Body, Format, body_of, media_type
 
 T = TypeVar("T")
@@ -289,6 +289,24 @@ def send(iri: str, body: Body, t: Time | None, *, atomic: bool, producer: str | 
     return Call("POST", _stream_path(iri), _ack, params, headers, body.content, is_repeatable=producer is not None)
 
 
+def read_mapping(iri: str) -> Call[tuple[str, str]]:
+    """`GET /streams/{iri}/mapping`: the CONSTRUCT and the column of times."""
+    return Call("GET", _stream_path(iri) + "/mapping", _mapping)
+
+
+def stage(iri: str, body: Body) -> Call[str]:
+    """`POST /streams/{iri}/stages`: a token. A body whose answer was lost is staged again; the first one expires."""
+    headers = {"content-type": body.media_type}
+    return Call("POST", _stream_path(iri) + "/stages", _token, headers=headers, content=body.content)
+
+
+def commit(iri: str, producer: str, batch: int, tokens: Sequence[str], watermark: Time | None) -> Call[Ack]:
+    """`POST /streams/{iri}/commits`: repeating it is harmless, for the server knows the batches of a producer."""
+    at = None if watermark is None else time_ms(watermark)
+    members = {"producer": producer, "batch": batch, "tokens": list(tokens), "watermark": at}
+    return Call("POST", _stream_path(iri) + "/commits", _ack, **_json_body(members))
+
+
 # --- queries ----------------------------------------------------------------------------------------------------------
 
 
@@ -376,6 +394,18 @@ def read_answer(name: str, *, raw: bool) -> Call[Answer]:
         lambda response: _answer(response, raw=raw),
         headers={"accept": _SPARQL_ACCEPT},
     )
+
+
+def poll_results(
+    name: str, after: str | None, start: Literal["earliest", "latest"], wait_s: float, limit: int | None, *, raw: bool
+) -> Call[tuple[list[Result], str]]:
+    """`GET /queries/{name}/results?after=…`: results, and the token to ask with next."""
+    params: dict[str, str] = {"from": start} if after is None else {"after": after}
+    params["wait"] = f"{int(wait_s * 1000)}ms"
+    if limit is not None:
+        params["limit"] = str(limit)
+    path = _query_path(name) + "/results"
+    return Call("GET", path, lambda response: _polled(response, raw=raw), params, {"accept": "application/json"})
 
 
 # --- static data, SPARQL, the server itself ---------------------------------------------------------------------------
@@ -494,6 +524,20 @@ def _watermark(response: Response) -> int | None:
     return watermark
 
 
+def _mapping(response: Response) -> tuple[str, str]:
+    document = response.json()
+    return document["mapping"], document.get("timeColumn", "t")
+
+
+def _token(response: Response) -> str:
+    return str(response.json()["token"])
+
+
+def _polled(response: Response, *, raw: bool) -> tuple[list[Result], str]:
+    document = response.json()
+    return [Result(envelope, raw=raw) for envelope in document["results"]], str(document["next"])
+
+
 def _ack(response: Response) -> Ack:
     document = response.json()
     return Ack(
@@ -504,6 +548,7 @@ def _ack(response: Response) -> Ack:
         offset=document.get("offset"),
         watermark=document.get("watermark"),
         refused=tuple(document.get("refused", ())),
+        batch=document.get("batch"),
     )
 
 

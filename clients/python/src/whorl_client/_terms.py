@@ -186,21 +186,40 @@ def statements_of(text: str) -> Iterator[Triple | Quad]:
             yield _statement(line, number)
 
 
+def members_of(text: str) -> Iterator[dict[str, dict[str, Any]]]:
+    """The statements of N-Quads text as rows of SPARQL JSON, whose literals keep their lexical form."""
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            members = (_written_member(found) for found in _written_terms(line, number))
+            yield dict(zip(("subject", "predicate", "object", "graph"), members, strict=False))
+
+
 def _statement(line: str, number: int) -> Triple | Quad:
-    terms: list[Term] = []
-    position = 0
-    while (found := _TOKEN.match(line, position)) is not None:
-        position = found.end()
-        if found["end"] is not None:
-            break
-        if found["open"] is not None:
-            raise ProtocolError(f"triple terms in N-Quads are not read by this client (line {number})")
-        terms.append(_written_term(found))
+    terms = [_written_term(found) for found in _written_terms(line, number)]
     if len(terms) == 3:
         return Triple(*terms)
     if len(terms) == 4:
         return Quad(*terms)
     raise ProtocolError(f"line {number} is not a statement of N-Quads: {line[:80]!r}")
+
+
+def _written_terms(line: str, number: int) -> Iterator[re.Match[str]]:
+    position = 0
+    while (found := _TOKEN.match(line, position)) is not None and found["end"] is None:
+        position = found.end()
+        if found["open"] is not None:
+            raise ProtocolError(f"triple terms in N-Quads are not read by this client (line {number})")
+        yield found
+
+
+def _written_member(found: re.Match[str]) -> dict[str, Any]:
+    if found["iri"] is not None:
+        return {"type": "uri", "value": _unescape(found["iri"])}
+    if found["blank"] is not None:
+        return {"type": "bnode", "value": found["blank"]}
+    further = {"xml:lang": found["language"], "datatype": found["datatype"]}
+    literal = {"type": "literal", "value": _unescape(found["text"])}
+    return literal | {name: value for name, value in further.items() if value is not None}
 
 
 def _written_term(found: re.Match[str]) -> Term:

@@ -28,6 +28,7 @@ From = Annotated[
     Query(alias="from", description="without a token: from the oldest result that is kept, or only new ones"),
 ]
 Wait = Annotated[str | None, Query(description="how long to wait for a result: '30s', at most a minute")]
+Limit = Annotated[int | None, Query(description="of a poll: at most so many results", ge=1)]
 
 _ANSWERS: dict[int | str, dict[str, Any]] = {
     200: text_answer(
@@ -48,6 +49,7 @@ async def get_results(
     after: After = None,
     start: From = None,
     wait: Wait = None,
+    limit: Limit = None,
 ) -> Response:
     """Without parameters: the answer of the last evaluation, whole. With a token: the results after it."""
     del caller
@@ -61,7 +63,7 @@ async def get_results(
     feed = strict_feed(rings, rings.ring(name), after, _start(start))
     if chosen == media.NDJSON:
         return FeedResponse(feed, Ndjson(), settings)
-    text = await poll(feed, request.receive, _wait_s(wait), _POLL_BYTES_MAX)
+    text = await poll(feed, request.receive, _wait_s(wait), _POLL_BYTES_MAX, limit)
     return Response(text, media_type=media.JSON, headers={"Cache-Control": "no-store"})
 
 

@@ -188,7 +188,8 @@ class Core:
         last = self.producers.get(key)
         if last is not None and command.batch <= last.seq:
             events = last.events if command.batch == last.seq else 0
-            return self._ingested(command.iri, {"accepted": 0, "late": 0, "ahead": 0}, max(events, 1))
+            nothing = {"accepted": 0, "late": 0, "ahead": 0}
+            return {**self._ingested(command.iri, nothing, max(events, 1)), "batch": last.seq}
         if command.parts == c.MISSING_PARTS:
             detail = "a token names no staged body of this stream; it may have expired"
             raise Problem("unknown-stage", 404, detail, hint="stage the bodies of the batch again")
@@ -196,7 +197,7 @@ class Core:
         if command.watermark is not None:
             self._advance(command.iri, command.watermark, is_tick=True)
         self.producers[key] = Sequence(0, command.batch, report["events"])
-        return self._ingested(command.iri, report)
+        return {**self._ingested(command.iri, report), "batch": command.batch}
 
     @_apply.register
     def _(self, command: c.Advance) -> Reply:

@@ -164,6 +164,7 @@ class Runtime:
         """Carry a command out; the reply comes when it is durable, or with ack `memory` when it is applied."""
         if isinstance(command, c.Commit):
             command = await self._loop.run_in_executor(None, self._with_bodies, command)
+            self._check_fits(command.size_bytes)
         return await self._submit(command, command.size_bytes, ack)
 
     async def read(self, question: Callable[[Core], T]) -> T:
@@ -204,6 +205,14 @@ class Runtime:
             return replace(command, parts=c.MISSING_PARTS)
         parts = tuple((form, len(body)) for form, body in found)
         return replace(command, parts=parts, body=b"".join(body for _, body in found))
+
+    def _check_fits(self, size_bytes: int) -> None:
+        # It would be told to come back later, for ever.
+        limit = self.settings.queue_bytes_max
+        if size_bytes > limit:
+            detail = f"the staged bodies have {size_bytes} bytes, more than the {limit} that may wait at all"
+            hint = "commit smaller batches, or raise WHORL_QUEUE_BYTES_MAX"
+            raise Problem("body-too-large", 413, detail, hint=hint, limit=limit)
 
     async def _submit(self, work: c.Command | Callable[[Core], Any], size_bytes: int, ack: str) -> Any:  # noqa: ANN401
         if self.state != "ready":

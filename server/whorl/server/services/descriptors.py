@@ -102,6 +102,7 @@ def _stream(
             time=options.time,
         ),
         mapping=entry.mapping,
+        time_column=None if entry.mapping is None else entry.time_column,
     )
 
 

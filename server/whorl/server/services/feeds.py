@@ -194,13 +194,13 @@ class FeedResponse(Response):
             raise outcome
 
 
-async def poll(feed: Feed, receive: Receive, wait_s: float, bytes_max: int) -> str:
+async def poll(feed: Feed, receive: Receive, wait_s: float, bytes_max: int, n_max: int | None = None) -> str:
     """What waits as `{"results": […], "next": token}`; when nothing does, what comes within the time."""
     with feed:
-        envelopes = _envelopes(feed, bytes_max)
+        envelopes = _envelopes(feed, bytes_max, n_max)
         if not envelopes and wait_s > 0 and not feed.is_over:
             await _wait_or_gone(feed, receive, wait_s)
-            envelopes = _envelopes(feed, bytes_max)
+            envelopes = _envelopes(feed, bytes_max, n_max)
         ring = feed.cursor.ring
         if not envelopes and ring.state == "failed" and ring.problem is not None:
             raise ring.problem
@@ -223,11 +223,11 @@ def lenient_feed(rings: Rings, ring: Ring, after: str | None, start: Start) -> F
     return Feed(rings, *ring.cursor(after, start))
 
 
-def _envelopes(feed: Feed, bytes_max: int) -> list[Envelope]:
+def _envelopes(feed: Feed, bytes_max: int, n_max: int | None) -> list[Envelope]:
     """Envelopes up to the first gap, which the next call is answered with by 410."""
     taken: list[Envelope] = []
     size = 0
-    while size < bytes_max and feed.cursor.ring.get(feed.cursor.next_seq) is not None:
+    while size < bytes_max and len(taken) != n_max and feed.cursor.ring.get(feed.cursor.next_seq) is not None:
         found = feed.cursor.read()
         if isinstance(found, Envelope):
             taken.append(found)

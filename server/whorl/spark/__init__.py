@@ -1,0 +1,41 @@
+"""Whorl on Spark: a sink and a source for Structured Streaming, by the name `whorl`.
+
+    import whorl.spark
+
+    whorl.spark.register(spark)
+    df.writeStream.format("whorl").option("url", …).option("stream", …).start()
+    spark.readStream.format("whorl").option("url", …).option("query", …).load()
+
+Everything is loaded when it is first asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from whorl.spark.datasource import WhorlDataSource, register
+    from whorl.spark.errors import WhorlSparkError, await_termination, plain_errors
+
+if importlib.util.find_spec("pyspark") is None:
+    raise ImportError("whorl.spark needs pyspark 4.3 or newer and Java 17; pip install 'whorl[spark]'")
+
+__all__ = ["WhorlDataSource", "WhorlSparkError", "await_termination", "plain_errors", "register"]
+
+# Name → the module that has it.
+_HOMES = {
+    "WhorlDataSource": "datasource",
+    "WhorlSparkError": "errors",
+    "await_termination": "errors",
+    "plain_errors": "errors",
+    "register": "datasource",
+}
+
+
+def __getattr__(name: str) -> object:
+    """A public name, from the module that has it."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'whorl.spark' has no attribute '{name}'")
+    return getattr(importlib.import_module(f"whorl.spark.{_HOMES[name]}"), name)

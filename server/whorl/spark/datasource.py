@@ -1,0 +1,68 @@
+"""The data source `whorl`: what Spark asks for, from which sink and source are made."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSource
+
+from whorl.spark.errors import WhorlSparkError
+from whorl.spark.options import SinkOptions, SourceOptions
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.datasource import (
+        DataSourceReader,
+        DataSourceStreamReader,
+        DataSourceStreamWriter,
+        DataSourceWriter,
+    )
+    from pyspark.sql.types import StructType
+
+
+class WhorlDataSource(DataSource):
+    """Writes streams and reads the results of queries. Hooks are called by Spark, with arguments by these names."""
+
+    @classmethod
+    def name(cls) -> str:
+        """What `format` is called with."""
+        return "whorl"
+
+    def schema(self) -> StructType:
+        """The columns of a source where the user names none."""
+        from whorl.spark.source import schema_of
+
+        return schema_of(SourceOptions.of(self.options))
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """`spark.read`."""
+        from whorl.spark.source import BatchSource
+
+        return BatchSource(SourceOptions.of(self.options), schema)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
+        """`spark.readStream`."""
+        from whorl.spark.source import StreamSource
+
+        return StreamSource(SourceOptions.of(self.options), schema)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # noqa: FBT001 - Spark's signature
+        """`df.write`."""
+        from whorl.spark.sink import BatchSink
+
+        if overwrite:
+            raise WhorlSparkError("a stream cannot be overwritten", "write with mode('append')")
+        return BatchSink(SinkOptions.of(self.options), schema)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802, FBT001
+        """`df.writeStream`."""
+        from whorl.spark.sink import StreamSink
+
+        if overwrite:
+            raise WhorlSparkError("a stream cannot be overwritten", "use outputMode('append')")
+        return StreamSink(SinkOptions.of(self.options), schema)
+
+
+def register(spark: SparkSession) -> None:
+    """Make `format("whorl")` known to a session."""
+    spark.dataSource.register(WhorlDataSource)
