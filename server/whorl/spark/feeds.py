@@ -7,15 +7,18 @@ everything up to it has been read.
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from pyarrow import fs, parquet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
 
 
 class Feed(Protocol):

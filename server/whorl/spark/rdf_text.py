@@ -8,7 +8,6 @@ came with.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,6 +16,8 @@ import pyarrow as pa
 from whorl.spark.errors import WhorlSparkError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     import pyoxigraph as ox
 
 FORMATS = {"nquads": "N_QUADS", "trig": "TRIG", "turtle": "TURTLE", "ntriples": "N_TRIPLES", "jsonld": "JSON_LD"}
@@ -54,7 +55,10 @@ def triples_of(form: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.Re
 
 def parse(text: str, form: str, t: int | None, source: str) -> list[Triple]:
     """The triples of one text, event by event; `source` says where it is from, and names its events."""
-    ox = _pyoxigraph()
+    try:
+        import pyoxigraph as ox
+    except ImportError:
+        raise WhorlSparkError("reading RDF as text needs pyoxigraph", "pip install 'whorl[pyoxigraph]'") from None
     kind = getattr(ox.RdfFormat, FORMATS[form])
     try:
         quads = list(ox.parse(text, kind))
@@ -100,10 +104,3 @@ def _millis(quad: ox.Quad) -> int:
     moment = datetime.fromisoformat(text)
     return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
 
-
-def _pyoxigraph() -> ox:
-    try:
-        import pyoxigraph
-    except ImportError:
-        raise WhorlSparkError("reading RDF as text needs pyoxigraph", "pip install 'whorl[pyoxigraph]'") from None
-    return pyoxigraph

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from whorl.spark.generators.draw import Draw, Rows
 from whorl.spark.generators.generator import Generator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from whorl.spark.generators.draw import Draw, Rows
 
 START_MS = 1_406_851_200_000  # 2014-08-01T00:00:00Z
 PERIOD_MS = 300_000

@@ -5,13 +5,16 @@ A person stays at a place for a while, and is seen there several times.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from whorl.spark.generators.draw import Draw, Rows
 from whorl.spark.generators.generator import Generator
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from whorl.spark.generators.draw import Draw, Rows
 
 START_MS = 1_349_049_600_000  # 2012-10-01T00:00:00Z
 PACE_MS = 200

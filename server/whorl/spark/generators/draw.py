@@ -6,11 +6,13 @@ No state is carried from row to row: any range of rows can be made anywhere, by 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 Rows: TypeAlias = NDArray[np.int64]
 

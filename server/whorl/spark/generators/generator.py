@@ -6,7 +6,6 @@ few numbers, and a span costs what its rows cost, wherever it lies.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,8 @@ import pyarrow as pa
 from whorl.spark.generators.draw import Draw, Rows
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
     from whorl.spark.feeds import Feed
 
 

@@ -5,14 +5,17 @@ A like is of one of the things made shortly before it; a user's position moves a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from whorl.spark.generators.draw import Draw, Rows
 from whorl.spark.generators.generator import Generator
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from whorl.spark.generators.draw import Draw, Rows
 
 START_MS = 1_264_982_400_000  # 2010-02-01T00:00:00Z
 USERS = 1_000
@@ -24,7 +27,20 @@ PHOTOS_PER_ALBUM = 20
 FIX_STEP_MS = 250
 # A like follows what it likes by up to so many things of its kind.
 LIKED_AMONG = 50
-TAGS = ("Adam", "Beethoven", "Chess", "Dublin", "Everest", "Fox", "Galway", "Haydn", "Iceland", "Jazz", "Kepler", "Lake")
+TAGS = (
+    "Adam",
+    "Beethoven",
+    "Chess",
+    "Dublin",
+    "Everest",
+    "Fox",
+    "Galway",
+    "Haydn",
+    "Iceland",
+    "Jazz",
+    "Kepler",
+    "Lake",
+)
 WORDS = ("old", "new", "first", "last", "famous", "quiet", "green", "distant")
 BROWSERS = ("Firefox", "Chrome", "Safari", "Opera", "Internet Explorer")
 PLACES = ("Hebi", "Galway", "Berlin", "Aarhus", "Oslo", "Hanoi", "Lima", "Quito")
@@ -96,7 +112,7 @@ def _positions(draw: Draw, at: Rows) -> Mapping[str, Any]:
 
 
 def _like_of(prefix: str, made_step_ms: int) -> Any:  # noqa: ANN401 - a function of a generator
-    def likes(draw: Draw, at: Rows) -> Mapping[str, Any]:
+    def likes(draw: Draw, _: Rows) -> Mapping[str, Any]:
         newest = (draw.rows * LIKE_STEP_MS) // made_step_ms - 1
         liked = np.maximum(newest - draw.whole("age", LIKED_AMONG), 0)
         return {"user": _users(draw, "fan"), "liked": [f"{prefix}{number}" for number in liked.tolist()]}

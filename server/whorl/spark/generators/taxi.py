@@ -1,19 +1,22 @@
 """Taxi trips in New York in the form of DEBS 2015.
 
-Taxis drive in turn: trip n is one of taxi n mod `TAXIS`, and ends before that taxi's next one begins. No two trips begin
-in the same millisecond.
+Taxis drive in turn: trip n is one of taxi n mod `TAXIS`, and ends before that taxi's next one begins. No two trips
+begin in the same millisecond.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from whorl.spark.generators.draw import Draw, Rows
 from whorl.spark.generators.generator import Generator
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from whorl.spark.generators.draw import Draw, Rows
 
 START_MS = 1_356_998_400_000  # 2013-01-01T00:00:00Z
 STEP_MS = 500

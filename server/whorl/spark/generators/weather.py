@@ -5,14 +5,17 @@ Temperatures follow the day; now and then a station does not measure something.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from whorl.spark.generators.draw import Draw, Rows
 from whorl.spark.generators.generator import Generator
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from whorl.spark.generators.draw import Draw, Rows
 
 START_MS = 1_091_944_800_000  # 2004-08-08T06:00:00Z
 STATIONS = 300

@@ -1,19 +1,20 @@
 """Sensors of a city in the shape of CityBench: traffic, car parks, air quality, weather, and where a user is.
 
-Each row becomes one observation per property of the sensor: what was observed, by which sensor, and the value. The class
-of the property is told with it, so that no list of sensors is needed to ask for congestion. A stream carries all sensors
-of a kind; `ssn:observedBy` tells them apart.
+Each row becomes one observation per property of the sensor: what was observed, by which sensor, and the value. The
+class of the property is told with it, so that no list of sensors is needed to ask for congestion. A stream carries all
+sensors of a kind; `ssn:observedBy` tells them apart.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from whorl.spark.generators import city as generated
-from whorl.spark.jobs.job import Job, Output, always, submitted
+from whorl.spark.jobs.job import Job, Output, always, millis_of, submitted
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
@@ -23,7 +24,8 @@ _PREFIXES = """PREFIX ssn: <http://purl.oclc.org/NET/ssnx/ssn#>
 PREFIX sao: <http://purl.oclc.org/NET/sao/>
 PREFIX ct: <http://www.insight-centre.org/citytraffic#>
 """
-_OBSERVATION = """  ?observation a ssn:Observation ; ssn:observedBy ?by ; ssn:observedProperty ?property ; sao:hasValue ?value .
+_OBSERVATION = """  ?observation a ssn:Observation ; ssn:observedBy ?by ; ssn:observedProperty ?property ;
+               sao:hasValue ?value .
 """
 # The class of a property by the column that has its values.
 TRAFFIC = {
@@ -78,7 +80,7 @@ def rows(files: str, schema: pa.Schema, time: str, **columns: str) -> Callable[[
         from pyspark.sql import functions as f
 
         read = spark.read.csv(f"{data}/{files}", header=True)
-        moment = f.unix_millis(f.to_timestamp(f.col(time)))
+        moment = millis_of(f.col(time))
         values = [f.expr(columns[name]).cast(_type(schema, name)).alias(name) for name in schema.names[2:]]
         return read.select(moment.alias("t"), _sensor().alias("sensor"), *values)
 
@@ -96,7 +98,7 @@ def traffic(spark: SparkSession, data: str) -> DataFrame:
     told = read.join(f.broadcast(roads), "REPORT_ID", "left")
     speed, vehicles = f.col("avgSpeed").cast("double"), f.col("vehicleCount").cast("double")
     return told.select(
-        f.unix_millis(f.to_timestamp("TIMESTAMP")).alias("t"),
+        millis_of(f.col("TIMESTAMP")).alias("t"),
         "sensor",
         speed.alias("avg_speed"),
         vehicles.alias("vehicle_count"),
@@ -141,7 +143,12 @@ JOB = Job(
             f"{STREAMS}parking",
             observations({"vacancy": "ParkingVacancy"}),
             generated.PARKING_GENERATOR,
-            rows("*ParkingData*.stream", generated.PARKING, "updatetime", vacancy="cast(totalspaces as bigint) - cast(vehiclecount as bigint)"),
+            rows(
+                "*ParkingData*.stream",
+                generated.PARKING,
+                "updatetime",
+                vacancy="cast(totalspaces as bigint) - cast(vehiclecount as bigint)",
+            ),
         ),
         Output(
             "pollution",

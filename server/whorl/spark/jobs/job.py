@@ -7,20 +7,21 @@ Rows come from a generator, from files that are replayed in order of time, or fr
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from whorl.spark.errors import WhorlSparkError
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from collections.abc import Callable, Mapping
+
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     from whorl.spark.feeds import Feed
     from whorl.spark.generators import Generator
 
-# Rows that are triples themselves have these columns, and need no mapping.
-TRIPLE_COLUMNS = ("t", "s", "p", "o", "event")
+# The column with the time of a row, in milliseconds.
+TIME_COLUMN = "t"
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Output:
     """One stream of a producer.
 
     `load` gives all rows of a data directory, with the columns of the generator or those of triples; `follow` a stream
-    of rows that Spark reads by itself.
+    of rows that Spark reads by itself. Either way the time is in a column `t`, in milliseconds.
     """
 
     name: str
@@ -58,7 +59,6 @@ class Output:
     generator: Generator | None = None
     load: Callable[[SparkSession, str], DataFrame] | None = None
     follow: Callable[[SparkSession], DataFrame] | None = None
-    time_column: str = "t"
 
     def generated(self, *, start_ms: int | None, rows: int | None, seed: int) -> Feed:
         """The rows that are made up where there are none."""
@@ -85,6 +85,35 @@ class Job:
 def always(*outputs: Output) -> Callable[[Wanted], tuple[Output, ...]]:
     """The same streams, whatever is wanted of them."""
     return lambda _: outputs
+
+
+def needed(value: str | None, option: str, meaning: str) -> str:
+    """An option that the data of a user cannot do without."""
+    if value is None:
+        raise WhorlSparkError(f"option {option} is missing", f"give {meaning}")
+    return value
+
+
+def millis_of(moment: Column) -> Column:
+    """A date and time without a zone, in UTC whatever the zone of the session is."""
+    from pyspark.sql import functions as f
+
+    return f.unix_millis(f.to_timestamp(f.concat(moment, f.lit("Z"))))
+
+
+def timed(rows: DataFrame, column: str) -> DataFrame:
+    """Rows of a user, with their time as milliseconds in `t`; the column it is made of stays."""
+    from pyspark.sql import functions as f
+    from pyspark.sql import types
+
+    if column not in rows.columns:
+        columns = ", ".join(rows.columns)
+        raise WhorlSparkError(f"the rows have no column '{column}'; they have {columns}", "name one with --time")
+    if TIME_COLUMN in rows.columns and column != TIME_COLUMN:
+        raise WhorlSparkError("the rows have a column 't' that is not their time", "rename it, or use --time t")
+    if isinstance(rows.schema[column].dataType, types.IntegralType):
+        return rows.withColumn(TIME_COLUMN, f.col(column).cast("bigint"))
+    return rows.withColumn(TIME_COLUMN, f.unix_millis(f.col(column).cast("timestamp")))
 
 
 def submitted(name: str) -> None:

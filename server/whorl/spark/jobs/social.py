@@ -44,8 +44,8 @@ PHOTOS = f"""{_PREFIXES}CONSTRUCT {{
   ?theUser sioc:creator_of ?theAlbum .
 }}
 WHERE {{
-{_iri("photo", "photoalbum/photo", "thePhoto")}{_iri("album", "photoalbum", "theAlbum")}{_iri("user", "user", "theUser")}\
-{_iri("tagged", "user", "theTagged")}  BIND(STRDT(?created, xsd:dateTime) AS ?when)
+{_iri("photo", "photoalbum/photo", "thePhoto")}{_iri("album", "photoalbum", "theAlbum")}\
+{_iri("user", "user", "theUser")}{_iri("tagged", "user", "theTagged")}  BIND(STRDT(?created, xsd:dateTime) AS ?when)
 }}
 """
 POSITIONS = f"""{_PREFIXES}CONSTRUCT {{

@@ -1,13 +1,13 @@
 """The files of LSBench's generator as rows: Turtle, one triple per line, in the order of the stream.
 
-Posts, comments, albums, photos and fixes are events at the time they carry, and stay the triples they are. Likes carry no
-time: the n-th like of a thing comes n minutes after it. The generator writes each like several times; it is taken once.
+Posts, comments, albums, photos and fixes are events at the time they carry, and stay the triples they are. Likes carry
+no time: the n-th like of a thing comes n minutes after it. The generator writes each like several times; it is taken
+once.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,8 @@ import pyarrow as pa
 from whorl.spark.rdf_text import TEXT_COLUMNS, TRIPLE_SCHEMA, triples_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from pyspark.sql import DataFrame, SparkSession
 
 LIKE_PACE_MS = 60_000

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whorl.spark.generators import taxi as generated
-from whorl.spark.jobs.job import Job, Output, always, submitted
+from whorl.spark.jobs.job import Job, Output, always, millis_of, submitted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -59,7 +59,7 @@ def at(trips: DataFrame, time: str) -> DataFrame:
     """The trips as events at one of their two times."""
     from pyspark.sql import functions as f
 
-    moment = f.unix_millis(f.to_timestamp(f.col(time)))
+    moment = millis_of(f.col(time))
     return trips.select(moment.alias("t"), *(name for name in generated.SCHEMA.names if name != "t"))
 
 

@@ -1,7 +1,7 @@
 """Weather stations in the shape of SRBench: one event per station and instant, with what was measured.
 
-An observation has a class, a property, a station, a sampling time and a result with value and unit, in the vocabulary of
-LinkedSensorData; the queries in examples/srbench run on it as they are.
+An observation has a class, a property, a station, a sampling time and a result with value and unit, in the vocabulary
+of LinkedSensorData; the queries in examples/srbench run on it as they are.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whorl.spark.generators import weather as generated
-from whorl.spark.jobs.job import Job, Output, always, submitted
+from whorl.spark.jobs.job import Job, Output, always, millis_of, submitted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -30,9 +30,9 @@ PROPERTIES = (
 )
 # The columns of a day of observations, which has no header.
 COLUMNS = (
-    "time string, number string, windspeed double, relativehumidity double, airtemperature double, precipitation double, "
-    "dewpoint double, winddirection double, windgust double, precipitationaccumulated double, pressure double, "
-    "precipitationsmoothed double, soiltemperature double, visibility double, peakwindspeed double, "
+    "time string, number string, windspeed double, relativehumidity double, airtemperature double, "
+    "precipitation double, dewpoint double, winddirection double, windgust double, precipitationaccumulated double, "
+    "pressure double, precipitationsmoothed double, soiltemperature double, visibility double, peakwindspeed double, "
     "watertemperature double, peakwinddirection double"
 )
 STATION_COLUMNS = "station string, altitude string, latitude string, longitude string, number string"
@@ -40,9 +40,7 @@ STATION_COLUMNS = "station string, altitude string, latitude string, longitude s
 
 def mapping() -> str:
     """A row is looked at once for each property; what was not measured gives nothing."""
-    table = "\n".join(
-        f'    ("{name}" weather:{kind} weather:_{name} {unit})' for _, name, kind, unit in PROPERTIES
-    )
+    table = "\n".join(f'    ("{name}" weather:{kind} weather:_{name} {unit})' for _, name, kind, unit in PROPERTIES)
     value = "?pressure"
     for column, name, *_ in PROPERTIES[-2::-1]:
         value = f'IF(?name = "{name}", ?{column}, {value})'
@@ -80,7 +78,7 @@ def observations(spark: SparkSession, data: str) -> DataFrame:
     rows = read(f"{data}/observations-*.csv*", schema=COLUMNS).join(f.broadcast(stations), "number")
     moment = f.translate(f.substring("time", 1, 19), " ", "T")
     return rows.select(
-        f.unix_millis(f.to_timestamp(moment)).alias("t"), moment.alias("moment"), "station", *generated.MEASURED
+        millis_of(moment).alias("t"), moment.alias("moment"), "station", *generated.MEASURED
     )
 
 
