@@ -207,19 +207,16 @@ class _Run:
 
 def _run(job: Job, wanted: Wanted, run: _Run) -> None:
     from whorl.spark.produce import produce, watch
-    from whorl.spark.session import open_session
+    from whorl.spark.session import opened_session
 
     display = Display(job.name, quiet=run.quiet)
     display.say("starting Spark …")
     packages = () if run.jars else tuple(run.packages or job.packages)
-    spark = open_session(f"whorl-{job.name}", run.master, packages, run.jars or ())
-    try:
+    with opened_session(f"whorl-{job.name}", run.master, packages, run.jars or ()) as spark:
         productions = produce(spark, job, wanted, run.target, run.checkpoint)
         with display:
             watch(productions, display.show)
         display.sum_up(productions)
-    finally:
-        spark.stop()
 
 
 def _meet_server(

@@ -103,4 +103,3 @@ def _millis(quad: ox.Quad) -> int:
         return int(text)
     moment = datetime.fromisoformat(text)
     return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
-

@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import warnings
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 from whorl.spark.errors import WhorlSparkError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -23,9 +24,25 @@ _LOGGING = Path(__file__).with_name("log4j2.properties")
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
 
 
-def open_session(name: str, master: str | None, packages: Sequence[str] = (), jars: Sequence[str] = ()) -> SparkSession:
-    """A session on a master, with the Maven packages or the jars that a producer needs."""
+@contextmanager
+def opened_session(
+    name: str, master: str | None, packages: Sequence[str] = (), jars: Sequence[str] = ()
+) -> Iterator[SparkSession]:
+    """A session on a master, with the Maven packages or the jars that a producer needs; stopped if it was made here."""
     require_java()
+    from pyspark.sql import SparkSession
+
+    there = SparkSession.getActiveSession()
+    session = _open(name, master, packages, jars) if there is None else there
+    try:
+        yield session
+    finally:
+        if there is None:
+            session.stop()
+
+
+def _open(name: str, master: str | None, packages: Sequence[str], jars: Sequence[str]) -> SparkSession:
+    from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
     # Nothing here is done by pandas.
@@ -51,7 +68,14 @@ def open_session(name: str, master: str | None, packages: Sequence[str] = (), ja
         builder = builder.config("spark.sql.streaming.noDataProgressEventInterval", "1000")
     elif master is not None or jars:
         raise WhorlSparkError("options --master and --jars are given to spark-submit itself, before the file")
-    return builder.getOrCreate()
+    try:
+        return builder.getOrCreate()
+    except PySparkRuntimeError as error:
+        wanted = ", ".join(versioned(package) for package in packages)
+        hint = f"could Maven find {wanted}? name another version with --packages, or files with --jars"
+        raise WhorlSparkError(
+            f"Spark did not start: {error.getCondition() or error}", hint if wanted else None
+        ) from None
 
 
 def versioned(package: str) -> str:

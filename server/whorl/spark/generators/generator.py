@@ -69,12 +69,12 @@ class GeneratedFeed:
         """How far to read for at most so many rows; None where nothing comes any more."""
         after = max(after, self.start_ms - 1)
         span = most * self.generator.step_ms
-        while self.last is None or after < self.last:
-            found = self._times_between(after, after + span)
-            if len(found):
-                return _cut(found, most)
+        found = self._times_between(after, after + span)
+        while len(found) < most and (self.last is None or after + span < self.last):
+            # Fewer than usual: at the beginning, and near the end.
             span *= 2
-        return None
+            found = self._times_between(after, after + span)
+        return _cut(found, most) if len(found) else None
 
     def read(self, after: int, until: int) -> Iterator[pa.RecordBatch]:
         """The rows after a time up to another, in order of time."""

@@ -77,9 +77,7 @@ def observations(spark: SparkSession, data: str) -> DataFrame:
     stations = read(f"{data}/station.csv*", schema=STATION_COLUMNS).select("number", "station")
     rows = read(f"{data}/observations-*.csv*", schema=COLUMNS).join(f.broadcast(stations), "number")
     moment = f.translate(f.substring("time", 1, 19), " ", "T")
-    return rows.select(
-        millis_of(moment).alias("t"), moment.alias("moment"), "station", *generated.MEASURED
-    )
+    return rows.select(millis_of(moment).alias("t"), moment.alias("moment"), "station", *generated.MEASURED)
 
 
 JOB = Job(
