@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from whorl.spark.errors import WhorlSparkError
 from whorl.spark.rdf_text import TEXT_COLUMNS, TRIPLE_SCHEMA, triples_of
 
 if TYPE_CHECKING:
@@ -86,7 +87,11 @@ def _events(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _event(prefixes: list[str], lines: list[str]) -> dict[str, object]:
-    moment = next(found[1] for line in lines if (found := _TIME.match(line)) is not None)
-    t = round(datetime.fromisoformat(moment).timestamp() * 1000)
     subject = lines[0].split(" ", 1)[0]
+    moment = next((found[1] for line in lines if (found := _TIME.match(line)) is not None), None)
+    if moment is None:
+        raise WhorlSparkError(
+            f"{subject} has no time", "it needs a dc:created or a sib:trackedTime; is its file cut off?"
+        )
+    t = round(datetime.fromisoformat(moment).timestamp() * 1000)
     return {"t": t, "text": "\n".join([*prefixes, *lines]), "source": subject}
