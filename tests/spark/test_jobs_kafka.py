@@ -193,7 +193,7 @@ def test_a_topic_of_a_real_broker_is_written_once_whatever_is_restarted(
     window = f"PREFIX : <http://ex/> SELECT ?s (COUNT(*) AS ?n) (MAX(?c) AS ?max) FROM NAMED WINDOW :w ON <{iri}> "
     where = "[RANGE 100s STEP 100s] WHERE { WINDOW :w { ?s :celsius ?c } } GROUP BY ?s"
     client.register(window + where, "kafka-end-to-end")
-    producer = ck.Producer({"bootstrap.servers": broker.servers})
+    producer = ck.Producer({"bootstrap.servers": broker.servers, "log_level": 0})
     mapping = ("--mapping", str(tmp_path / "m.rq"))
 
     send(producer, "readings", readings(60))
@@ -218,7 +218,7 @@ def test_a_topic_of_a_real_broker_is_written_once_whatever_is_restarted(
 def test_rdf_of_a_real_broker_needs_no_mapping(
     broker: kafka_broker.Broker, produce: Produce, client: Client, iri: str
 ) -> None:
-    producer = ck.Producer({"bootstrap.servers": broker.servers})
+    producer = ck.Producer({"bootstrap.servers": broker.servers, "log_level": 0})
     texts = [
         json.dumps({"@id": f"http://ex/{n}", "http://ex/p": [{"@value": n}, {"@value": -n - 1}]}) for n in range(20)
     ]
