@@ -99,6 +99,20 @@ def test_a_row_that_the_server_refuses_is_told_in_a_paragraph(
     assert len(done.stderr.splitlines()) < 8
 
 
+def test_what_spark_cannot_read_is_told_in_a_line(
+    whorl: Whorl, spark: SparkSession, server: ServerProcess, tmp_path: Path, iri: str
+) -> None:
+    del spark
+    (tmp_path / "m.rq").write_text(MAPPING)
+    done = whorl(
+        *("produce", "files", "--data", str(tmp_path / "no.csv"), "--time", "at", "--stream", iri, "--speed", "max"),
+        *("--mapping", str(tmp_path / "m.rq"), "--url", server.url, "--token", server.token),
+    )
+    assert done.exit_code == 1
+    assert "error: Spark failed: [PATH_NOT_FOUND]" in done.stderr
+    assert len(done.stderr.splitlines()) < 4
+
+
 def test_a_checkpoint_of_another_job_is_refused(
     whorl: Whorl, spark: SparkSession, server: ServerProcess, tmp_path: Path
 ) -> None:

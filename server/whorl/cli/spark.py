@@ -248,6 +248,9 @@ def _directory(checkpoint: str | None) -> Iterator[str]:
 def _spark_there() -> Iterator[None]:
     """Inside, what is missing or fails is told in a sentence."""
     try:
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
+
         from whorl.spark.errors import WhorlSparkError
     except ImportError as error:
         hint = "pip install 'whorl[spark]', and have Java 17"
@@ -257,6 +260,15 @@ def _spark_there() -> Iterator[None]:
     except WhorlSparkError as error:
         message, _, hint = str(error).partition("\nhint: ")
         raise CommandError(message, hint=hint or None) from None
+    except (PySparkException, Py4JError) as error:
+        raise CommandError(_in_a_line(error)) from None
+
+
+def _in_a_line(error: Exception) -> str:
+    """What Spark says, without ids, plans and traces."""
+    lines = str(getattr(error, "java_exception", None) or error).strip().splitlines()
+    said = next((line for line in lines if line.strip()), type(error).__name__)
+    return f"Spark failed: {said.rpartition('terminated with exception: ')[2]}"
 
 
 # In the order of `whorl spark --help`.
