@@ -178,6 +178,7 @@ def test_without_pyspark_the_command_says_what_to_install(whorl: Whorl, monkeypa
 
 
 @pytest.mark.long
+@pytest.mark.timeout(600)
 def test_a_producer_is_a_script_for_spark_submit(server: ServerProcess, client: Client) -> None:
     submit = Path(sys.executable).with_name("spark-submit")
     script = ROOT / "server" / "whorl" / "spark" / "jobs" / "taxi_trips.py"

@@ -186,6 +186,7 @@ def produce(broker: kafka_broker.Broker, server: ServerProcess, tmp_path: Path) 
 
 
 @pytest.mark.long
+@pytest.mark.timeout(900)
 def test_a_topic_of_a_real_broker_is_written_once_whatever_is_restarted(
     broker: kafka_broker.Broker, produce: Produce, client: Client, tmp_path: Path, iri: str
 ) -> None:
@@ -215,6 +216,7 @@ def test_a_topic_of_a_real_broker_is_written_once_whatever_is_restarted(
 
 
 @pytest.mark.long
+@pytest.mark.timeout(900)
 def test_rdf_of_a_real_broker_needs_no_mapping(
     broker: kafka_broker.Broker, produce: Produce, client: Client, iri: str
 ) -> None:
