@@ -14,7 +14,9 @@ import pytest
 from server_process import ServerProcess
 from typer.testing import CliRunner, Result
 from whorl.cli.app import app
-from whorl.spark.jobs import NAMES
+from whorl.spark import WhorlSparkError
+from whorl.spark.jobs import NAMES, Wanted, find
+from whorl.spark.produce import Target, produce
 from whorl_client import Client
 
 if TYPE_CHECKING:
@@ -125,6 +127,12 @@ def test_a_checkpoint_of_another_job_is_refused(
     assert done.exit_code == 1
     assert "is of another job: job 'taxi', not 'conference', rows 10, not 20" in done.stderr
     assert "hint: take a new directory" in done.stderr
+
+
+def test_a_topic_cannot_be_replayed(spark: SparkSession, tmp_path: Path) -> None:
+    wanted = Wanted(topic="t", servers="s:1", stream="http://ex/s", mapping=MAPPING, speed=60)
+    with pytest.raises(WhorlSparkError, match="cannot be replayed"):
+        produce(spark, find("kafka"), wanted, Target("http://127.0.0.1:9"), str(tmp_path))
 
 
 def test_without_a_server_nothing_is_started(whorl: Whorl) -> None:

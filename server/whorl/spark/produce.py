@@ -101,14 +101,16 @@ def watch(
     """Wait until all is written, or one fails; then stop them all."""
     try:
         while True:
-            failed = next((one.query.exception() for one in productions if one.query.exception() is not None), None)
             for one in productions:
                 one.update()
             show(productions)
+            # In this order: a query that has failed has ended, too.
+            is_done = all(one.is_done for one in productions)
+            failed = next((one.query.exception() for one in productions if one.query.exception() is not None), None)
             if failed is not None:
                 with plain_errors():
                     raise failed
-            if all(one.is_done for one in productions):
+            if is_done:
                 return
             time.sleep(pause_s)
     finally:
@@ -177,6 +179,8 @@ def _sources(
 
 
 def _described(spark: SparkSession, job: Job, output: Output, wanted: Wanted, checkpoint: str) -> Mapping[str, Any]:
+    if wanted.data is None and output.generator is None:
+        raise WhorlSparkError(f"'{job.name}' is followed as it goes and cannot be replayed", "leave --speed out")
     if wanted.data is None:
         feed = {"job": job.name, "output": output.name, "start": wanted.start_ms, "rows": wanted.rows}
         return {**feed, "seed": wanted.seed}
