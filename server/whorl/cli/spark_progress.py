@@ -64,15 +64,14 @@ class Display:
 
     def sum_up(self, productions: list[Production]) -> None:
         """What was written in all."""
-        self._lines(productions)
+        self._lines(productions, otherwise="nothing new")
 
-    def _lines(self, productions: list[Production]) -> None:
+    def _lines(self, productions: list[Production], otherwise: str = "nothing yet") -> None:
         for one in productions:
-            self.say(f"{one.output.name}: {' · '.join(self._figures(one))}")
+            figures = self._figures(one) if one.batches else (otherwise,)
+            self.say(f"{one.output.name}: {' · '.join(figures)}")
 
     def _figures(self, one: Production) -> tuple[str, ...]:
-        if not one.batches:
-            return ("nothing yet",)
         seconds = max(1e-3, time.monotonic() - self._began)
         figures = (f"{one.rows:,} rows", f"{one.batches:,} batches", f"{one.rows / seconds:,.0f} rows/s")
         return figures if one.position is None else (*figures, f"up to {show_time(one.position)}")
