@@ -1,7 +1,7 @@
 """The commands as one application.
 
-A command is a module of this package with a function `command`. Its name here is all that is known of it until it is
-asked for.
+A command is a module of this package with a function `command`, a group of commands one with functions `COMMANDS` and
+`group`. Its name here is all that is known of it until it is asked for.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typer.core import TyperGroup
 from whorl.cli.faults import reports_faults
 
 # In the order of `whorl --help`: from the first minute to the rare.
-COMMANDS = ("serve", "push", "query", "queries", "streams", "explain", "run", "status", "version")
+COMMANDS = ("serve", "push", "query", "queries", "streams", "explain", "run", "spark", "status", "version")
 
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
 
@@ -37,11 +37,24 @@ class Commands(TyperGroup):
 
 
 def load(name: str) -> Any:  # noqa: ANN401 - as above
-    """The command of that name."""
-    function = importlib.import_module(f"whorl.cli.{name}").command
-    single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    single.command(name, help=_help(function), context_settings=_SETTINGS)(reports_faults(function))
-    return typer.main.get_command(single)
+    """The command or the group of that name."""
+    module = importlib.import_module(f"whorl.cli.{name}")
+    if not hasattr(module, "COMMANDS"):
+        return typer.main.get_command(_with(_typer(), name, module.command))
+    group = _typer(name=name, no_args_is_help=True)
+    group.callback(help=_help(module.group), context_settings=_SETTINGS)(module.group)
+    for inner, function in module.COMMANDS.items():
+        _with(group, inner, function)
+    return typer.main.get_command(group)
+
+
+def _typer(**options: Any) -> typer.Typer:  # noqa: ANN401 - as above
+    return typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, **options)
+
+
+def _with(commands: typer.Typer, name: str, function: Callable[..., Any]) -> typer.Typer:
+    commands.command(name, help=_help(function), context_settings=_SETTINGS)(reports_faults(function))
+    return commands
 
 
 def _help(function: Callable[..., Any]) -> str:

@@ -9,7 +9,7 @@ import sys
 
 from typer.testing import CliRunner
 
-from whorl.cli.app import COMMANDS, app
+from whorl.cli.app import COMMANDS, app, load
 
 _HEAD = """# Command line
 
@@ -28,6 +28,8 @@ def reference() -> str:
     parts = [_HEAD, _help()]
     for command in COMMANDS:
         parts += [f"\n## whorl {command}\n", _help(command)]
+        for inner in getattr(load(command), "commands", ()):
+            parts += [f"\n### whorl {command} {inner}\n", _help(command, inner)]
     return "".join(parts)
 
 

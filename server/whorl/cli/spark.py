@@ -1,0 +1,275 @@
+"""`whorl spark`: streams that Spark jobs write.
+
+A group of commands (`COMMANDS`, under the help of `group`); what they do is in `whorl.spark`, which is imported when
+one of them runs.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from whorl.cli.faults import CommandError, UsageError
+from whorl.cli.listing import show_table
+from whorl.cli.options import DEFAULT_URL, Mapping, Token, Url
+from whorl.cli.remote import connected, ensure_stream, local_token
+from whorl.cli.spark_progress import Display
+from whorl.cli.texts import QueryText, read_text
+from whorl.cli.times import duration_ms, speed_factor, time_ms
+
+if TYPE_CHECKING:
+    from whorl.spark.jobs import Job, Output, Wanted
+    from whorl.spark.produce import Target
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The producer; `whorl spark list` has their names.")]
+Data = Annotated[
+    str | None,
+    typer.Option("--data", metavar="PATH", help="Directory, file or pattern to read; default: made-up data."),
+]
+Speed = Annotated[
+    str | None,
+    typer.Option(
+        "--speed",
+        metavar="real|xN|max",
+        help="Replay by event time: as it was, N times as fast, at once. Default: x60; files and topics are followed.",
+    ),
+]
+Rows = Annotated[
+    int | None, typer.Option("--rows", min=1, metavar="N", help="Stop after N rows; default: all, or no end.")
+]
+Start = Annotated[str | None, typer.Option("--start", metavar="TIME", help="When made-up data begins: a time, or now.")]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Other made-up data.")]
+Checkpoint = Annotated[
+    str | None,
+    typer.Option("--checkpoint", metavar="DIR", help="Where a restart goes on; without it, each start begins anew."),
+]
+Master = Annotated[str | None, typer.Option("--master", metavar="URL", help="Spark's master.  [default: local[2]]")]
+Packages = Annotated[
+    list[str] | None,
+    typer.Option("--packages", metavar="G:A:V", help="Maven packages for Spark, instead of our choice."),
+]
+Jars = Annotated[list[str] | None, typer.Option("--jars", metavar="FILE", help="Jars for Spark, instead of packages.")]
+Stream = Annotated[str | None, typer.Option("--stream", "-s", metavar="IRI", help="files, kafka: the stream to write.")]
+TimeColumn = Annotated[
+    str | None,
+    typer.Option("--time", metavar="COLUMN", help="files, kafka: the column with the time; of messages: their own."),
+]
+InputFormat = Annotated[
+    str | None,
+    typer.Option(
+        "--input-format",
+        metavar="FORMAT",
+        help="files: csv, json or parquet; kafka: json, nquads, trig, turtle, ntriples or jsonld.",
+    ),
+]
+Schema = Annotated[
+    str | None, typer.Option("--schema", metavar="DDL", help="files, kafka: columns and types; default: as found.")
+]
+Topic = Annotated[str | None, typer.Option("--topic", metavar="TOPIC", help="kafka: the topic.")]
+Servers = Annotated[str | None, typer.Option("--servers", metavar="HOST:PORT,…", help="kafka: the brokers.")]
+From = Annotated[str, typer.Option("--from", metavar="earliest|latest", help="kafka: where to begin.")]
+Options = Annotated[
+    list[str] | None, typer.Option("--option", metavar="NAME=VALUE", help="files, kafka: an option of Spark's source.")
+]
+Once = Annotated[bool, typer.Option("--once", help="files, kafka: stop when all that is there now is written.")]
+Lateness = Annotated[
+    str | None, typer.Option("--lateness", metavar="DURATION", help="Declare the streams with this much disorder.")
+]
+End = Annotated[bool, typer.Option("--end", help="Close the streams afterwards: open windows are reported.")]
+ReplaceMapping = Annotated[bool, typer.Option("--replace-mapping", help="Even if the stream has another mapping.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary.")]
+
+
+def group() -> None:
+    """Write streams with Spark.
+
+    Needs pyspark and Java 17: pip install 'whorl[spark]'.
+
+    Examples:
+      whorl spark list
+      whorl spark produce taxi --speed x60
+
+    """
+
+
+def list_producers() -> None:
+    """List the producers.
+
+    Examples:
+      whorl spark list
+
+    """
+    with _spark_there():
+        from whorl.spark.jobs import NAMES, Wanted, find
+
+        rows: list[tuple[str, str, str]] = []
+        for name in NAMES:
+            job = find(name)
+            streams = "--stream" if name in ("files", "kafka") else "\n".join(o.stream for o in job.outputs(Wanted()))
+            rows.append((name, f"{job.description}\nreads: {job.data}", streams))
+    show_table(("producer", "what", "streams"), rows)
+
+
+def produce(
+    name: Name,
+    data: Data = None,
+    speed: Speed = None,
+    rows: Rows = None,
+    start: Start = None,
+    seed: Seed = 0,
+    checkpoint: Checkpoint = None,
+    end: End = False,
+    lateness: Lateness = None,
+    stream: Stream = None,
+    mapping: Mapping = None,
+    replace_mapping: ReplaceMapping = False,
+    time_column: TimeColumn = None,
+    input_format: InputFormat = None,
+    schema: Schema = None,
+    topic: Topic = None,
+    servers: Servers = None,
+    starting_from: From = "earliest",
+    option: Options = None,
+    once: Once = False,
+    master: Master = None,
+    packages: Packages = None,
+    jars: Jars = None,
+    quiet: Quiet = False,
+    url: Url = DEFAULT_URL,
+    token: Token = None,
+) -> None:
+    """Write streams with a Spark job: benchmarks, made-up or recorded, and your own files and topics.
+
+    Rows become triples on the server, by a mapping that is registered with the stream. Each row arrives once: what
+    Spark repeats after a failure or a restart from --checkpoint changes nothing.
+
+    Examples:
+      whorl spark produce taxi --speed x60
+      whorl spark produce taxi --data 'trips-*.csv.gz' --speed max --end
+      whorl spark produce weather --start now --speed real --checkpoint /var/lib/whorl-weather
+      whorl spark produce files --data readings/ --input-format csv --time at --stream http://ex/s --mapping m.rq
+      whorl spark produce kafka --topic t --servers localhost:9092 --stream http://ex/s --mapping m.rq
+
+    """
+    construct = None if mapping is None else QueryText(read_text(Path(mapping)), mapping)
+    with _spark_there():
+        from whorl.spark.jobs import Wanted, find
+
+        job = find(name)
+        wanted = Wanted(
+            data=data,
+            stream=stream,
+            mapping=None if construct is None else construct.text,
+            time_column=time_column,
+            input_format=input_format,
+            schema=schema,
+            options=_pairs(option),
+            topic=topic,
+            servers=servers,
+            starting_from=starting_from,
+            speed=None if speed is None else speed_factor(speed),
+            rows=rows,
+            seed=seed,
+            start_ms=None if start is None else time_ms(start),
+            once=once,
+        )
+        outputs = job.outputs(wanted)
+    token = token or local_token(url)
+    _meet_server(outputs, construct, url, token, lateness)
+    with _spark_there(), _directory(checkpoint) as place:
+        from whorl.spark.produce import Target
+
+        target = Target(url, token, replace_mapping=replace_mapping)
+        _run(job, wanted, _Run(target, place, master, packages, jars, quiet))
+    if end:
+        with connected(url, token) as client:
+            for output in outputs:
+                client.stream(output.stream).close()
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Where and how a producer runs."""
+
+    target: Target
+    checkpoint: str
+    master: str | None
+    packages: list[str] | None
+    jars: list[str] | None
+    quiet: bool
+
+
+def _run(job: Job, wanted: Wanted, run: _Run) -> None:
+    from whorl.spark.produce import produce, watch
+    from whorl.spark.session import opened_session
+
+    display = Display(job.name, quiet=run.quiet)
+    display.say("starting Spark …")
+    packages = () if run.jars else tuple(run.packages or job.packages)
+    with opened_session(f"whorl-{job.name}", run.master, packages, run.jars or ()) as spark:
+        productions = produce(spark, job, wanted, run.target, run.checkpoint)
+        with display:
+            watch(productions, display.show)
+        display.sum_up(productions)
+
+
+def _meet_server(
+    outputs: tuple[Output, ...], construct: QueryText | None, url: str, token: str | None, lateness: str | None
+) -> None:
+    """Declare the streams first: that the server is not there should not be learnt after Spark has started."""
+    with connected(url, token, construct) as client:
+        for output in outputs:
+            ensure_stream(client, output.stream, None if lateness is None else duration_ms(lateness))
+
+
+def _pairs(options: list[str] | None) -> dict[str, str]:
+    pairs = [option.partition("=") for option in options or []]
+    wrong = next((name for name, equals, _ in pairs if not equals), None)
+    if wrong is not None:
+        raise UsageError(f"option {wrong!r} has no value", hint="write --option NAME=VALUE")
+    return {name: value for name, _, value in pairs}
+
+
+@contextmanager
+def _directory(checkpoint: str | None) -> Iterator[str]:
+    """The checkpoint directory; one that is forgotten if none is wanted."""
+    kept = nullcontext(checkpoint) if checkpoint else tempfile.TemporaryDirectory(prefix="whorl-spark-")
+    with kept as place:
+        yield place if "://" in str(place) else str(Path(str(place)).absolute())
+
+
+@contextmanager
+def _spark_there() -> Iterator[None]:
+    """Inside, what is missing or fails is told in a sentence."""
+    try:
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
+
+        from whorl.spark.errors import WhorlSparkError
+    except ImportError as error:
+        hint = "pip install 'whorl[spark]', and have Java 17"
+        raise CommandError(f"this needs Spark: {error}", hint=hint) from None
+    try:
+        yield
+    except WhorlSparkError as error:
+        message, _, hint = str(error).partition("\nhint: ")
+        raise CommandError(message, hint=hint or None) from None
+    except (PySparkException, Py4JError) as error:
+        raise CommandError(_in_a_line(error)) from None
+
+
+def _in_a_line(error: Exception) -> str:
+    """What Spark says, without ids, plans and traces."""
+    lines = str(getattr(error, "java_exception", None) or error).strip().splitlines()
+    said = next((line for line in lines if line.strip()), type(error).__name__)
+    return f"Spark failed: {said.rpartition('terminated with exception: ')[2]}"
+
+
+# In the order of `whorl spark --help`.
+COMMANDS = {"produce": produce, "list": list_producers}

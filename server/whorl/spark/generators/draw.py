@@ -1,0 +1,60 @@
+"""Numbers that look random, and depend on nothing but a seed, a name and the number of the row.
+
+No state is carried from row to row: any range of rows can be made anywhere, by any task, and again after a restart.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Rows: TypeAlias = NDArray[np.int64]
+
+_MASK = (1 << 64) - 1
+# The increment and the factors of splitmix64.
+_STEP = 0x9E3779B97F4A7C15
+_FIRST = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND = np.uint64(0x94D049BB133111EB)
+# A double holds 53 bits.
+_UNIT = 2.0**-53
+
+
+class Draw:
+    """What is drawn for some rows; each name is a draw of its own."""
+
+    def __init__(self, rows: Rows, seed: int = 0) -> None:
+        self.rows = rows
+        self._seed = seed
+
+    def of(self, keys: Rows) -> Draw:
+        """Draws for other numbers, such as those of the sensors the rows come from."""
+        return Draw(keys, self._seed)
+
+    def unit(self, name: str) -> NDArray[np.float64]:
+        """From 0 up to, not including, 1."""
+        return (self._bits(name) >> np.uint64(11)).astype(np.float64) * _UNIT
+
+    def between(self, name: str, low: float, high: float) -> NDArray[np.float64]:
+        """Evenly from `low` to `high`."""
+        return low + (high - low) * self.unit(name)
+
+    def whole(self, name: str, below: int) -> Rows:
+        """Whole numbers from 0 up to, not including, `below`."""
+        return (self.unit(name) * below).astype(np.int64)
+
+    def choice(self, name: str, values: Sequence[str]) -> list[str]:
+        """One of the values for each row."""
+        return [values[index] for index in self.whole(name, len(values)).tolist()]
+
+    def _bits(self, name: str) -> NDArray[np.uint64]:
+        salt = (zlib.crc32(name.encode()) * _STEP + self._seed * 0xD1342543DE82EF95) & _MASK
+        bits = (self.rows.astype(np.uint64) + np.uint64(1)) * np.uint64(_STEP) + np.uint64(salt)
+        bits = (bits ^ (bits >> np.uint64(30))) * _FIRST
+        bits = (bits ^ (bits >> np.uint64(27))) * _SECOND
+        return bits ^ (bits >> np.uint64(31))

@@ -1,0 +1,170 @@
+"""Replay by event time: the Spark source `whorl-replay`.
+
+What may be read is what has happened by now, and now is the event time that the clock says: `speed` seconds of it pass
+in a second. Spark records the positions of every micro-batch before it runs; a restarted job reads the batch that was
+under way again, the same rows, and its clock goes on from there. The speed changes what is in which batch, and never
+what is read.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
+
+from whorl.spark.feeds import Feed, StoredFeed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+NAME = "whorl-replay"
+BATCH_ROWS = 50_000
+# What one task reads: a batch that is larger than this is read by several.
+TASK_ROWS = 12_500
+
+
+class Pace:
+    """The event time of now. It starts to run when it is first asked, from the position it is asked for."""
+
+    def __init__(self, speed: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._speed = speed
+        self._clock = clock
+        self._origin: tuple[int, float] | None = None
+
+    def now(self, position: int) -> float:
+        """The event time, infinite when as much as possible is wanted at once."""
+        if math.isinf(self._speed):
+            return math.inf
+        if self._origin is None:
+            self._origin = (position, self._clock())
+        began_at, clock_s = self._origin
+        return began_at + (self._clock() - clock_s) * 1000 * self._speed
+
+
+class Span(InputPartition):
+    """The rows that one task reads: after a time, up to another."""
+
+    def __init__(self, after: int, until: int) -> None:
+        super().__init__((after, until))
+        self.after = after
+        self.until = until
+
+
+class ReplayReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Positions and rows of a feed, as Spark asks for them. An offset is `{"t": …}`: read up to this time."""
+
+    def __init__(self, feed: Feed, pace: Pace, *, origin: int | None = None, batch_rows: int = BATCH_ROWS) -> None:
+        self._feed = feed
+        self._pace = pace
+        self._origin = origin
+        self._batch_rows = batch_rows
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's name
+        """Before the first row; or before another instant, when several feeds begin together."""
+        begin = self._feed.first if self._origin is None else self._origin
+        return {"t": (begin or 0) - 1}
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        """How many rows a batch may have."""
+        return ReadMaxRows(self._batch_rows)
+
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
+        """How far the next batch goes; `start` itself when nothing is due yet."""
+        after = start["t"]
+        # Without a limit Spark would want everything at once, and a feed may have no end.
+        rows = limit.max_rows if isinstance(limit, ReadMaxRows) else self._batch_rows
+        now = self._pace.now(after)
+        stop = self._feed.stop(after, rows)
+        if stop is None:
+            return start
+        if stop <= now:
+            return {"t": stop}
+        due = self._feed.stop(after, 1)
+        return {"t": math.floor(now)} if due is not None and due <= now else start
+
+    def reportLatestOffset(self) -> dict[str, int] | None:  # noqa: N802
+        """Where the feed ends, if it does."""
+        return None if self._feed.last is None else {"t": self._feed.last}
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        """A feed does not grow: what is available now is all of it."""
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[Span]:
+        """Spans of about equally many rows, in order of time."""
+        spans, after = [], start["t"]
+        while (stop := self._feed.stop(after, TASK_ROWS)) is not None and after < end["t"]:
+            until = min(stop, end["t"])
+            spans.append(Span(after, until))
+            after = until
+        return spans
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of a span."""
+        after, until = partition.value
+        for batch in self._feed.read(after, until):
+            # Spark wants its own types, to the letter: nanoseconds are not microseconds.
+            yield batch.cast(self._schema)
+
+    @property
+    def _schema(self) -> pa.Schema:
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        return to_arrow_schema(spark_schema(self._feed.schema))
+
+
+class ReplaySource(DataSource):
+    """`spark.readStream.format("whorl-replay")`; its options are made by `replay_options`."""
+
+    @classmethod
+    def name(cls) -> str:
+        """What it is called."""
+        return NAME
+
+    def schema(self) -> StructType:
+        """The columns of the feed."""
+        return spark_schema(self._feed().schema)
+
+    def streamReader(self, schema: StructType) -> ReplayReader:  # noqa: ARG002, N802
+        """The feed at its pace."""
+        origin = self.options.get("origin")
+        return ReplayReader(
+            self._feed(),
+            Pace(float(self.options["speed"])),
+            origin=None if origin is None else int(origin),
+            batch_rows=int(self.options.get("batchRows", BATCH_ROWS)),
+        )
+
+    def _feed(self) -> Feed:
+        return feed_of(json.loads(self.options["feed"]))
+
+
+def replay_options(
+    feed: Mapping[str, Any], *, speed: float, origin: int | None, batch_rows: int = BATCH_ROWS
+) -> dict[str, str]:
+    """Options of the source: which feed (see `feed_of`), how fast, from which event time on."""
+    options = {"feed": json.dumps(feed), "speed": str(speed), "batchRows": str(batch_rows)}
+    return options if origin is None else {**options, "origin": str(origin)}
+
+
+def feed_of(described: Mapping[str, Any]) -> Feed:
+    """A feed by its description: `{"stored": uri}`, or `{"job", "output", "start", "rows", "seed"}` of a generator."""
+    if "stored" in described:
+        return StoredFeed(described["stored"])
+    from whorl.spark.jobs import find
+
+    output = find(described["job"]).output(described["output"])
+    return output.generated(start_ms=described["start"], rows=described["rows"], seed=described["seed"])
+
+
+def spark_schema(schema: pa.Schema) -> StructType:
+    """The columns in the words of Spark."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return from_arrow_schema(schema)
