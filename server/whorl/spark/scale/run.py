@@ -1,0 +1,306 @@
+"""A continuous query inside Spark.
+
+    source ─► mapInArrow: route ─► chunks ─► repartition ─► mapInArrow: one engine per virtual partition
+                                                                           │ partial answers, state files
+                                                      driver: merge ─► manifest ─► output ─► Spark's commit
+
+The manifest is the moment at which a batch has happened. A crash before it leaves files that nobody names; the batch runs again
+from the manifest before. A crash after it hands the kept answers to the output once more.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from whorl._engine import __version__
+from whorl.spark.scale.checkpoint import MANIFESTS_MIN, Checkpoint, open_checkpoint
+from whorl.spark.scale.explain import Partitioning, partitioning_of
+from whorl.spark.scale.faults import CheckpointError, ScaleError, cause_of
+from whorl.spark.scale.inputs import StreamInput, check_streams, inputs_of, routed
+from whorl.spark.scale.manifest import Manifest
+from whorl.spark.scale.merge import Merger
+from whorl.spark.scale.outputs.answers import Answers, Output
+from whorl.spark.scale.partition import PARTIALS, Partial, PartitionStage, partials
+from whorl.spark.scale.spec import QuerySpec
+from whorl.spark.scale.state import PartState
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Mapping
+
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+AVAILABLE_NOW = "available-now"
+_REPORTS_MAX = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class BatchReport:
+    """What one micro-batch did. `replayed` ones were in the manifests already."""
+
+    batch: int
+    seconds: float
+    reports: int
+    rows: int
+    watermarks: dict[str, int]
+    stats: dict[str, int]
+    replayed: bool = False
+
+
+def run(
+    spark: SparkSession,
+    query: str,
+    streams: Mapping[str, DataFrame | StreamInput],
+    *,
+    checkpoint: str | os.PathLike[str],
+    output: Output,
+    partitions: int = 8,
+    tasks: int | None = None,
+    trigger: str | None = None,
+    static: Iterable[tuple[str | None, bytes, str]] = (),
+    name: str = "",
+    close: bool = False,
+    keep: int = MANIFESTS_MIN,
+    **options: Any,  # noqa: ANN401 - those of Engine.register
+) -> ScaledRun:
+    """Start a continuous query on Spark.
+
+    `streams` has a streaming DataFrame (or a `StreamInput`) for each stream of the query. `checkpoint` is a directory that the
+    driver and all executors see; a run that starts with a checkpoint goes on where the last one ended. `partitions` is
+    the number of virtual partitions, which a checkpoint keeps; they are worked on by `tasks` Spark tasks at a time, as many as
+    there are cores if none are said. `trigger` is `"available-now"`, or an interval such as `"5 seconds"`; without one a
+    micro-batch starts when the last one is done. With `close=True` (and `"available-now"`) the streams end with the data, and
+    the windows that are still open report. `static` has static data: graph, RDF, format. `name` is the id of the query for
+    its outputs. `options` are those of `Engine.register`.
+    """
+    if close and trigger != AVAILABLE_NOW:
+        raise ScaleError("close=True is for runs that end", code="spark.close", hint=f"add trigger={AVAILABLE_NOW!r}")
+    inputs = inputs_of(streams)
+    spec, partitioning = plan(query, inputs, partitions, options)
+    check_streams(inputs, spec.query().streams)
+    place = open_checkpoint(checkpoint, keep=keep)
+    spec = place.take(spec, spec.query().fingerprint, static, name)
+    driver = Driver(spark, spec, place, output, min(tasks or spark.sparkContext.defaultParallelism, spec.partitions))
+    run = ScaledRun(driver, partitioning, close=close)
+    latest = place.latest()
+    if latest is not None and latest.closed:
+        run.finish_closed(latest, trigger)
+    else:
+        run.start(_writer(driver, inputs, trigger))
+    return run
+
+
+def plan(
+    query: str, inputs: Mapping[str, StreamInput], partitions: int, options: dict[str, Any]
+) -> tuple[QuerySpec, Partitioning]:
+    """The query as it will run, and how it is partitioned. A query that cannot be partitioned has one partition."""
+    settings = {iri: one.settings() for iri, one in inputs.items()}
+    spec = QuerySpec.of(query, partitions, settings, options)
+    partitioning = partitioning_of(spec.query())
+    if partitioning.partitions != partitions:
+        spec = QuerySpec.of(query, partitioning.partitions, settings, options)
+    return spec, partitioning
+
+
+@dataclass
+class Driver:
+    """The work of the driver: one micro-batch after the other."""
+
+    spark: SparkSession
+    spec: QuerySpec
+    checkpoint: Checkpoint
+    output: Output
+    tasks: int
+    # What makes stage 2 of a batch; tests put faults in here.
+    stage: type[PartitionStage] = PartitionStage
+    reports: deque[BatchReport] = field(default_factory=lambda: deque(maxlen=_REPORTS_MAX))
+    failure: BaseException | None = None
+
+    def __post_init__(self) -> None:
+        self._merger = Merger(self.spec, self.checkpoint.files)
+
+    def step(self, chunks: DataFrame, batch: int) -> None:
+        """The body of `foreachBatch`. What goes wrong is kept: Spark would only pass on its text."""
+        try:
+            self.take(chunks, batch)
+        except Exception as error:
+            self.failure = error
+            raise
+
+    def take(self, chunks: DataFrame, batch: int) -> None:
+        """One batch: computed unless it has been, then handed to the output."""
+        began = time.perf_counter()
+        known = self.checkpoint.manifest(batch)
+        manifest = known or self._computed(chunks, batch, closing=False)
+        self.hand_out(manifest, began, replayed=known is not None)
+
+    def close(self, batch: int) -> None:
+        """The end of all streams, as a batch without data."""
+        began = time.perf_counter()
+        self.hand_out(self._computed(None, batch, closing=True), began)
+
+    def hand_out(self, manifest: Manifest, began: float, *, replayed: bool = False) -> None:
+        """The answers of a batch to the output."""
+        data = b"" if manifest.answers is None else self.checkpoint.files.read(manifest.answers.name)
+        answers = Answers(self.spec.query_id, manifest.batch, data, manifest.closed)
+        self.output.write(answers, self.spark)
+        taken = time.perf_counter() - began
+        facts = (answers.n_reports, answers.rows.num_rows, manifest.watermarks, manifest.stats)
+        self.reports.append(BatchReport(manifest.batch, taken, *facts, replayed))
+
+    def _computed(self, chunks: DataFrame | None, batch: int, *, closing: bool) -> Manifest:
+        before = self.checkpoint.before(batch) or Manifest(-1, (PartState(),) * self.spec.partitions)
+        if before.closed:
+            raise CheckpointError("the streams of this checkpoint have been closed", code="checkpoint.closed")
+        found = self._partials(chunks, self.stage(self.spec, batch, before.parts, closing))
+        merged = self._merger.merge(batch, before.merge, [partial.answers for partial in found])
+        manifest = Manifest(
+            batch=batch,
+            parts=tuple(one.state_after(part) for one, part in zip(found, before.parts, strict=True)),
+            merge=merged.state,
+            answers=merged.answers,
+            watermarks=_watermarks(found) or before.watermarks,
+            stats=_totals(found, before.stats),
+            closed=closing,
+            engine=__version__,
+        )
+        self.checkpoint.publish(manifest)
+        return manifest
+
+    def _partials(self, chunks: DataFrame | None, stage: PartitionStage) -> list[Partial]:
+        """Stage 2 as a Spark job. A row without a chunk makes each partition take part, whatever the sources gave."""
+        present = self.spark.range(0, self.spec.partitions, 1, 1).selectExpr(
+            "cast(id as int) as part", "-1L as origin", "cast(null as binary) as chunk"
+        )
+        rows = present if chunks is None else chunks.union(present)
+        table = (
+            # By number and not by hash: Spark's hash puts labels 0 and 1 into one of two tasks.
+            rows.repartitionById(self.tasks, "part")
+            .mapInArrow(lambda batches: stage(batches), PARTIALS)  # noqa: PLW0108 - Spark wants a function
+            .toArrow()
+        )
+        found = partials(table)
+        if [partial.part for partial in found] != list(range(self.spec.partitions)):
+            raise ScaleError(
+                f"{len(found)} of {self.spec.partitions} partitions have answered", code="spark.partitions"
+            )
+        return found
+
+
+class ScaledRun:
+    """A query that runs on Spark."""
+
+    def __init__(self, driver: Driver, partitioning: Partitioning, *, close: bool) -> None:
+        self._driver = driver
+        self._close = close
+        self._streaming: StreamingQuery | None = None
+        self._finished = threading.Lock()
+        self.partitioning = partitioning
+
+    def __repr__(self) -> str:
+        """Id and state."""
+        return f"<whorl.spark.ScaledRun {self.id!r} {'active' if self.is_active else 'ended'}>"
+
+    @property
+    def id(self) -> str:
+        """The id of the query: the producer, for a Whorl stream."""
+        return self._driver.spec.query_id
+
+    @property
+    def streaming(self) -> StreamingQuery | None:
+        """Spark's own handle; None when there was nothing left to run."""
+        return self._streaming
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it still takes data."""
+        return self._streaming is not None and self._streaming.isActive
+
+    @property
+    def reports(self) -> list[BatchReport]:
+        """What the last micro-batches of this run did, oldest first."""
+        return list(self._driver.reports)
+
+    def explain(self) -> str:
+        """How the query is partitioned, and why."""
+        return self.partitioning.text()
+
+    def await_termination(self, timeout: float | None = None) -> bool:
+        """Wait for the end; whether it has come. A fault that ended the query is raised as a `WhorlError`."""
+        if self._streaming is not None and not self._ended(self._streaming, timeout):
+            return False
+        with self._finished:
+            if self._close and self._driver.failure is None:
+                self._close_streams()
+        return True
+
+    def stop(self) -> None:
+        """End after the batch that runs. The checkpoint can be gone on with."""
+        if self._streaming is not None:
+            self._close = False
+            self._streaming.stop()
+
+    def start(self, writer: Any) -> None:  # noqa: ANN401 - DataStreamWriter
+        """Start the streaming query."""
+        self._streaming = writer.start()
+
+    def finish_closed(self, latest: Manifest, trigger: str | None) -> None:
+        """The streams have ended in an earlier run: nothing can come any more, but the last answers may not be out."""
+        if trigger != AVAILABLE_NOW:
+            raise CheckpointError(
+                "the streams of this checkpoint have been closed",
+                code="checkpoint.closed",
+                hint="start anew with an empty checkpoint directory",
+            )
+        self._driver.hand_out(latest, time.perf_counter(), replayed=True)
+        self._close = False
+
+    def _ended(self, streaming: StreamingQuery, timeout: float | None) -> bool:
+        from pyspark.errors import StreamingQueryException
+
+        try:
+            if timeout is None:
+                streaming.awaitTermination()
+                return True
+            return bool(streaming.awaitTermination(timeout))
+        except StreamingQueryException as error:
+            fault = cause_of(self._driver.failure or error)
+            raise fault from None
+
+    def _close_streams(self) -> None:
+        latest = self._driver.checkpoint.latest()
+        self._close = False
+        if latest is not None:
+            self._driver.close(latest.batch + 1)
+
+
+def _writer(driver: Driver, inputs: Mapping[str, StreamInput], trigger: str | None) -> Any:  # noqa: ANN401
+    chunks = routed(inputs, driver.spec)
+    writer = (
+        chunks.writeStream.foreachBatch(driver.step)
+        .queryName(driver.spec.query_id)
+        .option("checkpointLocation", driver.checkpoint.files.path("spark"))
+    )
+    if trigger == AVAILABLE_NOW:
+        return writer.trigger(availableNow=True)
+    return writer if trigger is None else writer.trigger(processingTime=trigger)
+
+
+def _watermarks(found: list[Partial]) -> dict[str, int]:
+    """All partitions have the same; a difference would be a fault of the routing."""
+    seen = [partial.facts()["watermark"] for partial in found]
+    if any(one != seen[0] for one in seen):
+        raise ScaleError("the partitions are at different times", code="spark.watermark")
+    return dict(seen[0])
+
+
+def _totals(found: list[Partial], before: dict[str, int]) -> dict[str, int]:
+    """Counts since the beginning, and how much the windows hold now."""
+    facts = [partial.facts() for partial in found]
+    totals = {name: before.get(name, 0) + sum(one[name] for one in facts) for name in ("triples", "late")}
+    return totals | {"state": sum(one["state"] for one in facts)}
