@@ -5,6 +5,8 @@
     manifest/     one file per micro-batch; the newest few are kept
     state/        what manifests name: snapshots, logs, the merge, answers
     spark/        Spark's own: offsets and commits
+
+One driver writes; tasks write into state/ only.
 """
 
 from __future__ import annotations
@@ -84,9 +86,7 @@ class Checkpoint:
         _check(known, spec, fingerprint, static, name)
         return replace(spec, static=tuple(static), root=self.files.path(""), query_id=known.id)
 
-    def _register(
-        self, spec: QuerySpec, fingerprint: str, static: list[StaticDocument], name: str
-    ) -> Identity:
+    def _register(self, spec: QuerySpec, fingerprint: str, static: list[StaticDocument], name: str) -> Identity:
         identity = Identity(
             id=name or f"whorl-{uuid.uuid4().hex[:12]}",
             fingerprint=fingerprint,
@@ -183,9 +183,7 @@ def open_checkpoint(root: str | os.PathLike[str], *, keep: int = MANIFESTS_MIN) 
     return Checkpoint(files_at(root), keep=keep)
 
 
-def _check(
-    known: Identity, spec: QuerySpec, fingerprint: str, static: list[StaticDocument], name: str
-) -> None:
+def _check(known: Identity, spec: QuerySpec, fingerprint: str, static: list[StaticDocument], name: str) -> None:
     """A checkpoint is of one query; each thing that differs has its own sentence."""
     hint = "use another checkpoint directory, or the query this one was made by (whorl spark state DIR shows it)"
     if known.partitions != spec.partitions:
@@ -197,7 +195,9 @@ def _check(
     if known.static != [asdict(document) for document in static]:
         raise CheckpointError("the static data are not those of the checkpoint", code="checkpoint.static", hint=hint)
     if name and name != known.id:
-        raise CheckpointError(f"the checkpoint is that of {known.id!r}, not {name!r}", code="checkpoint.name", hint=hint)
+        raise CheckpointError(
+            f"the checkpoint is that of {known.id!r}, not {name!r}", code="checkpoint.name", hint=hint
+        )
 
 
 def _other_format(found: object) -> CheckpointError:

@@ -42,8 +42,7 @@ class Partitioning:
         by = "" if self.variable is None else f" by ?{self.variable}"
         lines = [f"partitions  {self.partitions}{by}", f"why         {document['why']}"]
         lines.append(f"merge       {_MERGES.get(document['merge'], document['merge'])}")
-        for pattern in document.get("patterns", []):
-            lines.append(f"pattern     {_pattern(pattern)}")
+        lines += [f"pattern     {_pattern(pattern)}" for pattern in document.get("patterns", [])]
         lines += [f"warning     {warning}" for warning in document.get("warnings", [])]
         for title, member in (("partial", "partial"), ("merged", "mergeText")):
             lines += _block(title, document.get(member))

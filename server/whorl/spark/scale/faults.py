@@ -3,6 +3,8 @@
     WhorlError
     └── ScaleError
         └── CheckpointError      the checkpoint is another query's, damaged, or in use
+
+Each has a `code`, and a hint where there is one.
 """
 
 from __future__ import annotations

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pyspark.sql import DataFrame
-
     from whorl.spark.scale.spec import QuerySpec
 
 _MILLISECOND = timedelta(milliseconds=1)
@@ -23,9 +22,9 @@ _MILLISECOND = timedelta(milliseconds=1)
 class StreamInput:
     """A streaming DataFrame as a stream of RDF.
 
-    Without a mapping its rows are triples, in the columns `t`, `s`, `p`, `o` and, if there are, `datatype`, `lang`, `event`. With a
-    SPARQL CONSTRUCT over the names of its columns, each row is an event. Times are in `time_column`: timestamps, or integers in
-    milliseconds since the Unix epoch.
+    Without a mapping its rows are triples, in the columns `t`, `s`, `p`, `o` and, if there are, `datatype`, `lang`,
+    `event`. With a SPARQL CONSTRUCT over the names of its columns, each row is an event. Times are in `time_column`:
+    timestamps, or integers in milliseconds since the Unix epoch.
     """
 
     frame: DataFrame

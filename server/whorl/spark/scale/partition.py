@@ -1,9 +1,9 @@
 """Stage 2: the engine of each virtual partition takes the chunks of the micro-batch, and says what it has to say.
 
-In come rows `(part, origin, chunk)`, all of a partition in one task; out goes one row per partition: the file its state is
-in now, its partial answers, its watermarks. An engine may be left in the memory of a worker for the next batch. It is used
-only if its version is the one the manifest names, and otherwise restored from files: which worker gets which partition is up
-to Spark.
+In come rows `(part, origin, chunk)`, all of a partition in one task; out goes one row per partition: the file its state
+is in now, its partial answers, its watermarks. An engine may be left in the memory of a worker for the next batch. It
+is used only if its version is the one the manifest names, and otherwise restored from files: which worker gets which
+partition is up to Spark.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
-
 from whorl.spark.scale.files import files_at
 from whorl.spark.scale.state import PartState, StateFile, new_name, read_log, write_log
 
@@ -124,9 +123,7 @@ class PartitionStage:
             engine.drain()
         return engine
 
-    def written(
-        self, files: Files, part: int, engine: PartitionEngine, chunks: list[bytes]
-    ) -> tuple[Kind, StateFile]:
+    def written(self, files: Files, part: int, engine: PartitionEngine, chunks: list[bytes]) -> tuple[Kind, StateFile]:
         """The state after the batch: what has come, or all there is."""
         kind = self.parts[part].next_kind(sum(map(len, chunks)))
         data = write_log(chunks) if kind == "log" else engine.snapshot()

@@ -1,7 +1,7 @@
 """Stage 1, in every task that reads a stream: Arrow batches become one chunk per virtual partition.
 
-In come the columns `t`, `s`, `p`, `o` … of triples, or the columns of rows with a mapping; out go rows
-`(part, origin, chunk)`. What no pattern of the query wants is pruned here. Every partition gets a chunk each time, an empty one if
+In come the columns `t`, `s`, `p`, `o` … of triples, or the columns of rows with a mapping; out go rows `(part, origin,
+chunk)`. What no pattern of the query wants is pruned here. Every partition gets a chunk each time, an empty one if
 there is nothing for it: its head says up to when the stream has been read, so that all partitions have the same time.
 """
 

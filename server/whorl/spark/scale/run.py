@@ -4,8 +4,8 @@
                                                                            │ partial answers, state files
                                                       driver: merge ─► manifest ─► output ─► Spark's commit
 
-The manifest is the moment at which a batch has happened. A crash before it leaves files that nobody names; the batch runs again
-from the manifest before. A crash after it hands the kept answers to the output once more.
+The manifest is the moment at which a batch has happened. A crash before it leaves files that nobody names; the batch
+runs again from the manifest before. A crash after it hands the kept answers to the output once more.
 """
 
 from __future__ import annotations
@@ -70,13 +70,13 @@ def run(
 ) -> ScaledRun:
     """Start a continuous query on Spark.
 
-    `streams` has a streaming DataFrame (or a `StreamInput`) for each stream of the query. `checkpoint` is a directory that the
-    driver and all executors see; a run that starts with a checkpoint goes on where the last one ended. `partitions` is
-    the number of virtual partitions, which a checkpoint keeps; they are worked on by `tasks` Spark tasks at a time, as many as
-    there are cores if none are said. `trigger` is `"available-now"`, or an interval such as `"5 seconds"`; without one a
-    micro-batch starts when the last one is done. With `close=True` (and `"available-now"`) the streams end with the data, and
-    the windows that are still open report. `static` has static data: graph, RDF, format. `name` is the id of the query for
-    its outputs. `options` are those of `Engine.register`.
+    `streams` has a streaming DataFrame (or a `StreamInput`) for each stream of the query. `checkpoint` is a directory
+    that the driver and all executors see; a run that starts with a checkpoint goes on where the last one ended.
+    `partitions` is the number of virtual partitions, which a checkpoint keeps; they are worked on by `tasks` Spark
+    tasks at a time, as many as there are cores if none are said. `trigger` is `"available-now"`, or an interval such as
+    `"5 seconds"`; without one a micro-batch starts when the last one is done. With `close=True` (and `"available-now"`)
+    the streams end with the data, and the windows that are still open report. `static` has static data: graph, RDF,
+    format. `name` is the id of the query for its outputs. `options` are those of `Engine.register`.
     """
     if close and trigger != AVAILABLE_NOW:
         raise ScaleError("close=True is for runs that end", code="spark.close", hint=f"add trigger={AVAILABLE_NOW!r}")
@@ -180,9 +180,7 @@ class Driver:
         rows = present if chunks is None else chunks.union(present)
         table = (
             # By number and not by hash: Spark's hash puts labels 0 and 1 into one of two tasks.
-            rows.repartitionById(self.tasks, "part")
-            .mapInArrow(lambda batches: stage(batches), PARTIALS)  # noqa: PLW0108 - Spark wants a function
-            .toArrow()
+            rows.repartitionById(self.tasks, "part").mapInArrow(lambda batches: stage(batches), PARTIALS).toArrow()
         )
         found = partials(table)
         if [partial.part for partial in found] != list(range(self.spec.partitions)):

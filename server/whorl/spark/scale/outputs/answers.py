@@ -20,9 +20,9 @@ FIXED = ("seq", "at", "open", "close", "windows", "sign")
 class Answers:
     """What a micro-batch has brought.
 
-    `table` has the columns `seq` (the number of the report), `at` (its instant), `open` and `close` (of the first window),
-    `windows` (all of them, as JSON), `sign` (1 came, -1 went, 0: nothing, a report without rows), then one column per
-    variable with terms in the syntax of N-Triples. A variable that is not bound is null.
+    `table` has the columns `seq` (the number of the report), `at` (its instant), `open` and `close` (of the first
+    window), `windows` (all of them, as JSON), `sign` (1 came, -1 went, 0: nothing, a report without rows), then one
+    column per variable with terms in the syntax of N-Triples. A variable that is not bound is null.
     """
 
     query_id: str
@@ -57,8 +57,7 @@ class Answers:
 
     def tagged(self, table: pa.Table) -> pa.Table:
         """A table with the query and the batch in front."""
-        n_rows = table.num_rows
-        tags = {"query": pa.array([self.query_id] * n_rows, pa.string()), "batch": pa.array([self.batch] * n_rows, pa.int64())}
+        tags = {"query": pa.repeat(self.query_id, table.num_rows), "batch": pa.repeat(self.batch, table.num_rows)}
         return pa.table({**tags, **{name: table[name] for name in table.column_names}})
 
     def frame(self, spark: SparkSession) -> DataFrame:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
     from whorl.spark.scale.outputs.answers import Answers
 
 
@@ -15,8 +14,8 @@ if TYPE_CHECKING:
 class KafkaOutput:
     """One record per row: the key is the query, the value a JSON object; headers say `query`, `batch` and `seq`.
 
-    Spark's writer delivers at least once. A batch that comes again has the same headers and values, so that a reader who
-    remembers the last batch sees each once. `options` go to the writer (`kafka.security.protocol` …).
+    Spark's writer delivers at least once. A batch that comes again has the same headers and values, so that a reader
+    who remembers the last batch sees each once. `options` go to the writer (`kafka.security.protocol` …).
     """
 
     servers: str
