@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 
 from whorl.errors import WhorlError
+from whorl.spark.errors import WhorlSparkError
 
 # The last line of a Python traceback inside a longer message: `package.module.NameError: what is wrong`.
 _RAISED = re.compile(r"^\s*(?:[\w.]+\.)?(\w+(?:Error|Exception)): (.+)$", re.MULTILINE)
@@ -31,6 +32,9 @@ def cause_of(error: BaseException) -> WhorlError:
     if isinstance(error, WhorlError):
         return error
     told = str(error)
+    if isinstance(error, WhorlSparkError):
+        message, _, said = told.partition("\nhint: ")
+        return ScaleError(message, code="spark.failed", hint=said or None)
     raised = [found for found in _RAISED.finditer(told) if found[1] not in _WRAPPERS]
     if not raised:
         said = told.strip().partition("\n")[0] or type(error).__name__

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pyspark.sql import DataFrame
+
     from whorl.spark.scale.spec import QuerySpec
 
 _MILLISECOND = timedelta(milliseconds=1)

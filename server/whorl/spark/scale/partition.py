@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
+
 from whorl.spark.scale.files import files_at
 from whorl.spark.scale.state import PartState, StateFile, new_name, read_log, write_log
 

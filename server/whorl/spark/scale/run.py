@@ -30,7 +30,7 @@ from whorl.spark.scale.state import PartState
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
@@ -66,6 +66,7 @@ def run(
     name: str = "",
     close: bool = False,
     keep: int = MANIFESTS_MIN,
+    progress: Callable[[BatchReport], None] | None = None,
     **options: Any,  # noqa: ANN401 - those of Engine.register
 ) -> ScaledRun:
     """Start a continuous query on Spark.
@@ -85,7 +86,8 @@ def run(
     check_streams(inputs, spec.query().streams)
     place = open_checkpoint(checkpoint, keep=keep)
     spec = place.take(spec, spec.query().fingerprint, static, name)
-    driver = Driver(spark, spec, place, output, min(tasks or spark.sparkContext.defaultParallelism, spec.partitions))
+    n_tasks = min(tasks or spark.sparkContext.defaultParallelism, spec.partitions)
+    driver = Driver(spark, spec, place, output, n_tasks, progress=progress)
     run = ScaledRun(driver, partitioning, close=close)
     latest = place.latest()
     if latest is not None and latest.closed:
@@ -118,6 +120,7 @@ class Driver:
     tasks: int
     # What makes stage 2 of a batch; tests put faults in here.
     stage: type[PartitionStage] = PartitionStage
+    progress: Callable[[BatchReport], None] | None = None
     reports: deque[BatchReport] = field(default_factory=lambda: deque(maxlen=_REPORTS_MAX))
     failure: BaseException | None = None
 
@@ -152,6 +155,8 @@ class Driver:
         taken = time.perf_counter() - began
         facts = (answers.n_reports, answers.rows.num_rows, manifest.watermarks, manifest.stats)
         self.reports.append(BatchReport(manifest.batch, taken, *facts, replayed))
+        if self.progress is not None:
+            self.progress(self.reports[-1])
 
     def _computed(self, chunks: DataFrame | None, batch: int, *, closing: bool) -> Manifest:
         before = self.checkpoint.before(batch) or Manifest(-1, (PartState(),) * self.spec.partitions)

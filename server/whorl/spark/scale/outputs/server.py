@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
+
 from whorl.spark.scale.outputs.events import VOCABULARY, bodies
 
 if TYPE_CHECKING:
