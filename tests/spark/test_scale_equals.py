@@ -33,7 +33,7 @@ class Kept:
     def __init__(self) -> None:
         self.batches: dict[int, Answers] = {}
 
-    def write(self, answers: Answers, spark: Any) -> None:
+    def write(self, answers: Answers, spark: Any) -> None:  # noqa: ARG002 - the contract of outputs
         seen = self.batches.setdefault(answers.batch, answers)
         assert seen.data == answers.data
 

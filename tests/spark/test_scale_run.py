@@ -269,7 +269,7 @@ class TestTasks:
         here.add(batches(here.case, 1))
 
         class Fails(PartitionStage):
-            def work(self, part: int, chunks: list[bytes]) -> Partial:
+            def work(self, part: int, chunks: list[bytes]) -> Partial:  # noqa: ARG002 - it fails before it looks
                 raise OSError("the disk is gone")
 
         with pytest.raises(ScaleError, match=r"^the disk is gone$"):
@@ -281,13 +281,13 @@ class TestWrongUse:
         here = job("star join")
         here.add(batches(here.case, 1))
         frames = {SENSORS: here.frame(SENSORS), EX + "other": here.frame(SENSORS)}
-        with pytest.raises(ScaleError, match="does not read <http://example.org/other>"):
+        with pytest.raises(ScaleError, match=r"does not read <http://example\.org/other>"):
             run(spark, here.case.query, frames, checkpoint=here.root / "c", output=CallbackOutput(print))
 
     def test_a_stream_that_is_missing(self, job: Callable[..., Job], spark: SparkSession) -> None:
         here = job("two streams")
         here.add(batches(here.case, 1))
-        with pytest.raises(ScaleError, match="reads <http://example.org/doors>"):
+        with pytest.raises(ScaleError, match=r"reads <http://example\.org/doors>"):
             run(spark, here.case.query, {SENSORS: here.frame(SENSORS)}, checkpoint="c", output=CallbackOutput(print))
 
     def test_a_frame_that_does_not_stream(self, spark: SparkSession) -> None:

@@ -108,15 +108,15 @@ def run(
 ) -> None:
     """Run a continuous query inside Spark, spread over partitions.
 
-    Rows of the sources are triples (columns t, s, p, o), or become triples by a mapping. Each batch of answers has a number; one
-    that is repeated after a failure has the same number and the same answers.
+    Rows of the sources are triples (columns t, s, p, o), or become triples by a mapping. Each batch of answers has a
+    number; one that is repeated after a failure has the same number and the same answers.
 
     Examples:
       whorl spark run hot.rspql --source parquet:readings/ --explain
       whorl spark run hot.rspql --source parquet:readings/ --checkpoint state/ --sink parquet:answers/
-      whorl spark run join.rspql --source http://ex/a=csv:a/ --source http://ex/b=csv:b/ --mapping rows.rq --close --checkpoint c
-      whorl spark run hot.rspql --source kafka:broker:9092/readings --schema 't BIGINT, s STRING, p STRING, o STRING' --checkpoint c
-      whorl spark run hot.rspql --source parquet:readings/ --sink whorl:http://ex/hot --checkpoint c --url http://127.0.0.1:8080
+      whorl spark run join.rspql --source http://ex/a=csv:a/ --source http://ex/b=csv:b/ --mapping m.rq --checkpoint c
+      whorl spark run hot.rspql --source kafka:broker:9092/rows --schema 't BIGINT, s STRING, …' --checkpoint c
+      whorl spark run hot.rspql --source parquet:readings/ --sink whorl:http://ex/hot --checkpoint c --close
 
     """
     text = needed_text(query)

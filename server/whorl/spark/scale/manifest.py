@@ -25,7 +25,7 @@ class Manifest:
     parts: tuple[PartState, ...]
     merge: StateFile | None = None
     answers: StateFile | None = None
-    watermarks: dict[str, int] = field(default_factory=dict)
+    watermarks: dict[str, int | None] = field(default_factory=dict)
     stats: dict[str, int] = field(default_factory=dict)
     closed: bool = False
     engine: str = ""

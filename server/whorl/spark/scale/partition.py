@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from whorl.spark.scale.spec import QuerySpec
     from whorl.spark.scale.state import Kind
 
-PARTIALS = "part int, kind string, file string, bytes bigint, answers binary, report string"
+PARTIALS = "part int, kind string, file string, file_bytes bigint, answers binary, report string"
 _SCHEMA = pa.schema(
     [
         ("part", pa.int32()),
         ("kind", pa.string()),
         ("file", pa.string()),
-        ("bytes", pa.int64()),
+        ("file_bytes", pa.int64()),
         ("answers", pa.binary()),
         ("report", pa.string()),
     ]
@@ -55,7 +55,7 @@ class Partial(NamedTuple):
     part: int
     kind: str
     file: str
-    bytes: int
+    file_bytes: int
     answers: bytes
     report: str
 
@@ -64,7 +64,7 @@ class Partial(NamedTuple):
         if not self.file:
             return before
         kind: Kind = "full" if self.kind == "full" else "log"
-        return before.after(kind, StateFile(self.file, self.bytes))
+        return before.after(kind, StateFile(self.file, self.file_bytes))
 
     def facts(self) -> dict[str, Any]:
         """Counts and watermarks."""

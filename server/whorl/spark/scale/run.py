@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
 AVAILABLE_NOW = "available-now"
 _REPORTS_MAX = 1000
@@ -47,7 +47,7 @@ class BatchReport:
     seconds: float
     reports: int
     rows: int
-    watermarks: dict[str, int]
+    watermarks: dict[str, int | None]
     stats: dict[str, int]
     replayed: bool = False
 
@@ -77,7 +77,8 @@ def run(
     tasks at a time, as many as there are cores if none are said. `trigger` is `"available-now"`, or an interval such as
     `"5 seconds"`; without one a micro-batch starts when the last one is done. With `close=True` (and `"available-now"`)
     the streams end with the data, and the windows that are still open report. `static` has static data: graph, RDF,
-    format. `name` is the id of the query for its outputs. `options` are those of `Engine.register`.
+    format. `name` is the id of the query for its outputs. `progress` is told of each batch. `options` are those of
+    `Engine.register`.
     """
     if close and trigger != AVAILABLE_NOW:
         raise ScaleError("close=True is for runs that end", code="spark.close", hint=f"add trigger={AVAILABLE_NOW!r}")
@@ -270,7 +271,8 @@ class ScaledRun:
             if timeout is None:
                 streaming.awaitTermination()
                 return True
-            return bool(streaming.awaitTermination(timeout))
+            # Spark's annotation says int; the JVM takes fractions.
+            return bool(streaming.awaitTermination(timeout))  # type: ignore[arg-type]
         except StreamingQueryException as error:
             fault = cause_of(self._driver.failure or error)
             raise fault from None
@@ -294,7 +296,7 @@ def _writer(driver: Driver, inputs: Mapping[str, StreamInput], trigger: str | No
     return writer if trigger is None else writer.trigger(processingTime=trigger)
 
 
-def _watermarks(found: list[Partial]) -> dict[str, int]:
+def _watermarks(found: list[Partial]) -> dict[str, int | None]:
     """All partitions have the same; a difference would be a fault of the routing."""
     seen = [partial.facts()["watermark"] for partial in found]
     if any(one != seen[0] for one in seen):

@@ -53,7 +53,7 @@ class Answers:
     @property
     def n_reports(self) -> int:
         """How many instants reported."""
-        return 0 if self.table.num_rows == 0 else pc.count_distinct(self.table["seq"]).as_py()  # type: ignore[no-any-return]
+        return 0 if self.table.num_rows == 0 else int(pc.count_distinct(self.table["seq"]).as_py())
 
     def tagged(self, table: pa.Table) -> pa.Table:
         """A table with the query and the batch in front."""
