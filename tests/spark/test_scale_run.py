@@ -14,6 +14,7 @@ import pytest
 from embedded_twin import EmbeddedTwin, Report, reports_of
 from pyspark import cloudpickle
 from scaled_cases import CASES, DOORS, EX, SENSORS, Batch, Case, batches
+from server_process import ServerProcess
 from whorl.spark.scale import (
     Answers,
     CallbackOutput,
@@ -22,12 +23,14 @@ from whorl.spark.scale import (
     ScaledRun,
     ScaleError,
     StreamInput,
+    WhorlStreamOutput,
     run,
 )
 from whorl.spark.scale.checkpoint import open_checkpoint
 from whorl.spark.scale.inspect import inspect
 from whorl.spark.scale.partition import Partial, PartitionStage
 from whorl.spark.scale.run import Driver
+from whorl_client import Client
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -323,6 +326,34 @@ class TestOutputs:
         lines = [json.loads(line) for path in sorted((here.root / "out").iterdir()) for line in path.open()]
         rows = [(line["at"], line["row"]["x"]) for line in lines if line["row"] is not None]
         assert rows == [(at, terms[0]) for at, _, found in here.wanted(data) for _, terms in found]
+
+    def test_a_stream_of_a_server(
+        self, job: Callable[..., Job], server: ServerProcess, client: Client, iri: str
+    ) -> None:
+        here = job("star join")
+        data = batches(here.case, 2)
+        here.add(data)
+        client.streams.create(iri)
+        text = f"""SELECT ?x ?t FROM NAMED WINDOW <urn:w> ON <{iri}> [RANGE 1h STEP 1h] WHERE {{ WINDOW <urn:w> {{
+            ?row <urn:whorl:variable:x> ?x ; <urn:whorl:variable:t> ?t ; <urn:whorl:variable:h> ?h }} }}"""
+        query = client.queries.register(text, semantics="bag")
+        here.run(output=WhorlStreamOutput(server.url, iri, server.token), close=True)
+        rows = [terms for _, _, found in here.wanted(data) for _, terms in found]
+        assert client.streams.get(iri).triples == 3 * len(rows)
+        # The last batch once more: the server has it.
+        here.run(output=WhorlStreamOutput(server.url, iri, server.token), close=True)
+        assert client.streams.get(iri).triples == 3 * len(rows)
+        client.stream(iri).close()
+        answer = client.queries.answer(query)
+        assert len(answer.rows) == len(rows)
+
+    def test_a_server_that_refuses_is_told_in_its_words(
+        self, job: Callable[..., Job], server: ServerProcess, iri: str
+    ) -> None:
+        here = job("star join")
+        here.add(batches(here.case, 2))
+        with pytest.raises(ScaleError, match="unknown"):
+            here.run(output=WhorlStreamOutput(server.url, iri, server.token), close=True)
 
     def test_a_frame_for_a_function(self, job: Callable[..., Job]) -> None:
         here = job("star join")
