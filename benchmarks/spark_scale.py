@@ -22,7 +22,6 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +37,8 @@ from whorl.spark.scale.route import ROUTED, RouteStage
 from whorl.spark.scale.spec import QuerySpec
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from pyspark.sql import DataFrame, SparkSession
 
 EX = "http://example.org/"
@@ -48,16 +49,16 @@ WINDOW_MS = 10_000
 RATE = 20_000
 SENSORS = 5_000
 
-AGGREGATION = f"""PREFIX : <{EX}>
+AGGREGATION = """PREFIX : <http://example.org/>
 SELECT ?x (COUNT(*) AS ?n) (SUM(?v) AS ?sum)
 FROM NAMED WINDOW :w ON :temperatures [RANGE 10s STEP 10s]
-WHERE {{ WINDOW :w {{ ?x :temperature ?v }} }} GROUP BY ?x"""
+WHERE { WINDOW :w { ?x :temperature ?v } } GROUP BY ?x"""
 
-JOIN = f"""PREFIX : <{EX}>
+JOIN = """PREFIX : <http://example.org/>
 SELECT (COUNT(*) AS ?n)
 FROM NAMED WINDOW :w ON :temperatures [RANGE 10s STEP 10s]
 FROM NAMED WINDOW :v ON :humidities [RANGE 10s STEP 10s]
-WHERE {{ WINDOW :w {{ ?x :temperature ?a }} WINDOW :v {{ ?x :humidity ?b }} }}"""
+WHERE { WINDOW :w { ?x :temperature ?a } WINDOW :v { ?x :humidity ?b } }"""
 
 
 @dataclass
@@ -133,7 +134,7 @@ def engine_run(spark: SparkSession, query: str, streams: dict[str, DataFrame], p
 # ---- Spark itself ----
 
 
-def spark_run(spark: SparkSession, frame: DataFrame, count: Callable[[DataFrame], int]) -> Clock:
+def spark_run(frame: DataFrame, count: Callable[[DataFrame], int]) -> Clock:
     clock = Clock()
 
     def take(batch: DataFrame, _: int) -> None:
@@ -280,11 +281,9 @@ def aggregation(spark: SparkSession, root: Path, triples: int, batch: int) -> No
     for partitions in (1, 2):
         clock = engine_run(spark, AGGREGATION, {EX + "temperatures": stream(spark, folder, 2)}, partitions)
         check("aggregation", clock.total, triples)
-        show(
-            f"aggregation, engine, {partitions} partition{'s'[: partitions - 1]}", clock.rate(batch), clock.latencies()
-        )
+        show(f"aggregation, engine, partitions: {partitions}", clock.rate(batch), clock.latencies())
     frame = spark_aggregation(stream(spark, folder, 2))
-    clock = spark_run(spark, frame, lambda rows: rows.agg({"n": "sum"}).first()[0] or 0)  # type: ignore[index]
+    clock = spark_run(frame, lambda rows: rows.agg({"n": "sum"}).first()[0] or 0)  # type: ignore[index]
     show("aggregation, Spark SQL", clock.rate(batch), clock.latencies())
 
 
@@ -297,9 +296,9 @@ def join(spark: SparkSession, root: Path, triples: int, batch: int) -> None:
         frames = {iri: stream(spark, folder, 1) for iri, folder in folders.items()}
         clock = engine_run(spark, JOIN, frames, partitions)
         check("join", clock.total, wanted)
-        show(f"join, engine, {partitions} partition{'s'[: partitions - 1]}", clock.rate(batch), clock.latencies())
+        show(f"join, engine, partitions: {partitions}", clock.rate(batch), clock.latencies())
     left, right = (stream(spark, folder, 1) for folder in folders.values())
-    clock = spark_run(spark, spark_join(left, right), lambda rows: rows.count())
+    clock = spark_run(spark_join(left, right), lambda rows: rows.count())
     check("join, Spark", clock.total, wanted)
     show("join, Spark's stream-stream join", clock.rate(batch), clock.latencies())
 
@@ -318,7 +317,7 @@ def latency(spark: SparkSession, root: Path, triples: int, batch: int) -> None: 
     write_files(folder, TEMPERATURE, 30_000, 1_000, 5, 500)
     clock = engine_run(spark, AGGREGATION, {EX + "temperatures": stream(spark, folder, 1)}, 2)
     show("latency, 1000 triples, 2 partitions", clock.rate(1_000), clock.latencies())
-    clock = spark_run(spark, spark_aggregation(stream(spark, folder, 1)), lambda rows: rows.count())
+    clock = spark_run(spark_aggregation(stream(spark, folder, 1)), lambda rows: rows.count())
     show("latency, 1000 triples, Spark SQL aggregation", clock.rate(1_000), clock.latencies())
 
 

@@ -324,7 +324,8 @@ class TestOutputs:
         here = job("star join")
         data = batches(here.case, 2)
         here.add(data)
-        here.run(output=FilesOutput(here.root / "out", "ndjson"), close=True)
+        out = here.root / "out"
+        here.run(output=FilesOutput(out, "ndjson"), close=True)
         lines = [
             json.loads(line) for path in sorted((here.root / "out").iterdir()) for line in path.read_text().splitlines()
         ]
