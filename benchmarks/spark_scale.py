@@ -341,9 +341,8 @@ def main() -> int:
     spark = session(arguments.master)
     load = os.getloadavg()[0]
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, load {load:.1f}, {arguments.master}")
-    print(
-        f"whorl {whorl.__version__}, Spark {spark.version}, {arguments.triples:,} triples, {arguments.batch:,} a batch\n"
-    )
+    print(f"whorl {whorl.__version__}, Spark {spark.version}")
+    print(f"{arguments.triples:,} triples in micro-batches of {arguments.batch:,}\n")
     print(f"{'':<44} {'triples/s':>12} {'p50 s':>9} {'max s':>7}")
     with tempfile.TemporaryDirectory() as root:
         for name in arguments.only:

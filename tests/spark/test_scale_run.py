@@ -326,9 +326,7 @@ class TestOutputs:
         here.add(data)
         out = here.root / "out"
         here.run(output=FilesOutput(out, "ndjson"), close=True)
-        lines = [
-            json.loads(line) for path in sorted((here.root / "out").iterdir()) for line in path.read_text().splitlines()
-        ]
+        lines = [json.loads(line) for path in sorted(out.iterdir()) for line in path.read_text().splitlines()]
         rows = [(line["at"], line["row"]["x"]) for line in lines if line["row"] is not None]
         assert rows == [(at, terms[0]) for at, _, found in here.wanted(data) for _, terms in found]
 
