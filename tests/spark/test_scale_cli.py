@@ -136,9 +136,9 @@ def test_a_run_from_the_command_line(tmp_path: Path) -> None:
     (tmp_path / "q.rspql").write_text(case.query)
     paths = [ROOT / "server", ROOT / "clients/python/src", os.environ.get("PYTHONPATH", "")]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, paths)), "SPARK_LOCAL_IP": "127.0.0.1"}
+    words = "spark run q.rspql --source parquet:rows --checkpoint c --sink ndjson:out --close"
     done = subprocess.run(
-        [sys.executable, "-m", "whorl.cli", "spark", "run", "q.rspql", "--source", "parquet:rows", "--checkpoint", "c"]
-        + ["--sink", "ndjson:out", "--close"],
+        [sys.executable, "-c", "from whorl.cli import main; main()", *words.split()],
         cwd=tmp_path,
         env=environment,
         capture_output=True,
