@@ -29,7 +29,6 @@ from whorl.spark.scale import (
 from whorl.spark.scale.checkpoint import open_checkpoint
 from whorl.spark.scale.inspect import inspect
 from whorl.spark.scale.partition import Partial, PartitionStage
-from whorl.spark.scale.run import Driver
 from whorl_client import Client
 
 if TYPE_CHECKING:
@@ -231,7 +230,7 @@ class TestTasks:
         import sys
 
         cloudpickle.register_pickle_by_value(sys.modules[__name__])
-        monkeypatch.setattr(Driver, "stage", stage)
+        monkeypatch.setattr("whorl.spark.scale.run.PartitionStage", stage)
         here.run(close=True)
 
     def test_a_task_that_fails_after_writing_its_state_is_run_again(
@@ -346,7 +345,7 @@ class TestOutputs:
         # The last batch once more: the server has it.
         here.run(output=WhorlStreamOutput(server.url, iri, server.token), close=True)
         assert client.streams.get(iri).document["triples"] == 3 * len(rows)
-        client.stream(iri).close()
+        client.stream(iri).advance_to(3_600_000)
         assert len(query.answer().rows) == len(rows)
 
     def test_a_server_that_refuses_is_told_in_its_words(

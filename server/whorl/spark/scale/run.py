@@ -120,7 +120,7 @@ class Driver:
     output: Output
     tasks: int
     # What makes stage 2 of a batch; tests put faults in here.
-    stage: type[PartitionStage] = PartitionStage
+    stage: type[PartitionStage] = field(default_factory=lambda: PartitionStage)
     progress: Callable[[BatchReport], None] | None = None
     reports: deque[BatchReport] = field(default_factory=lambda: deque(maxlen=_REPORTS_MAX))
     failure: BaseException | None = None

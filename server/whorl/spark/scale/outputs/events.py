@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +16,9 @@ if TYPE_CHECKING:
 VOCABULARY = "urn:whorl:variable:"
 _SIGN = "<urn:whorl:sign>"
 _GENERATED_AT = "<http://www.w3.org/ns/prov#generatedAtTime>"
-_DATE_TIME = "<http://www.w3.org/2001/XMLSchema#dateTime>"
+_INTEGER = "<http://www.w3.org/2001/XMLSchema#integer>"
 # What ScaledQuery.variables has for CONSTRUCT.
 _TRIPLE = ["subject", "predicate", "object"]
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))")
 _SHORT = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f"}
 
@@ -66,7 +64,7 @@ def _events(answers: Answers, vocabulary: str) -> Iterator[str]:
     is_graph = answers.variables == _TRIPLE
     for (seq, at), rows in groupby(answers.rows.to_pylist(), key=lambda row: (row["seq"], row["at"])):
         graph = f"<urn:whorl:{answers.query_id}:{seq}>"
-        lines = [f'{graph} {_GENERATED_AT} "{_date_time(at)}"^^{_DATE_TIME} .']
+        lines = [f'{graph} {_GENERATED_AT} "{at}"^^{_INTEGER} .']
         for row_idx, row in enumerate(rows):
             triples = _construct(row) if is_graph else _row(row, answers, f"{graph[:-1]}#{row_idx}>", vocabulary)
             lines += [f"{triple} {graph} ." for triple in triples]
@@ -80,7 +78,7 @@ def _construct(row: dict[str, Any]) -> list[str]:
 def _row(row: dict[str, Any], answers: Answers, subject: str, vocabulary: str) -> list[str]:
     triples = [f"{subject} <{vocabulary}{name}> {row[name]}" for name in answers.variables if row[name] is not None]
     if row["sign"] < 0:
-        triples.append(f'{subject} {_SIGN} "-1"^^<http://www.w3.org/2001/XMLSchema#integer>')
+        triples.append(f'{subject} {_SIGN} "-1"^^{_INTEGER}')
     return triples
 
 
@@ -96,7 +94,3 @@ def _packed(events: Iterator[str], body_bytes: int) -> Iterator[bytes]:
         n_bytes += len(encoded)
     if held:
         yield b"".join(held)
-
-
-def _date_time(at: int) -> str:
-    return (_EPOCH + timedelta(milliseconds=at)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
