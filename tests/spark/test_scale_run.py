@@ -345,7 +345,7 @@ class TestOutputs:
         # The last batch once more: the server has it.
         here.run(output=WhorlStreamOutput(server.url, iri, server.token), close=True)
         assert client.streams.get(iri).document["triples"] == 3 * len(rows)
-        client.stream(iri).advance_to(3_600_000)
+        client.stream(iri).watermark(3_600_000)
         assert len(query.answer().rows) == len(rows)
 
     def test_a_server_that_refuses_is_told_in_its_words(
