@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from whorl.spark.scale import (
     CallbackOutput,
     CheckpointError,
     FilesOutput,
+    KafkaOutput,
     ScaledRun,
     ScaleError,
     StreamInput,
@@ -367,6 +369,19 @@ class TestOutputs:
 
         here.run(output=CallbackOutput(count), close=True)
         assert sum(counts.values()) == sum(len(rows) for _, _, rows in here.wanted(data))
+
+    def test_records_for_kafka_say_where_they_belong(self, spark: SparkSession) -> None:
+        table = pa.table(
+            {"seq": [4], "at": [1], "open": [0], "close": [1], "windows": ["[]"], "sign": pa.array([1], pa.int8())}
+        ).append_column("x", pa.array(["<a:b>"]))
+        out = io.BytesIO()
+        with pa.ipc.new_stream(out, table.schema) as writer:
+            writer.write_table(table)
+        (record,) = KafkaOutput("host:9092", "topic").records(Answers("hot", 3, out.getvalue()), spark).collect()
+        assert record["key"] == "hot"
+        assert json.loads(record["value"])["x"] == "<a:b>"
+        headers = {header["key"]: bytes(header["value"]) for header in record["headers"]}
+        assert headers == {"query": b"hot", "batch": b"3", "seq": b"4"}
 
 
 def test_the_directory_of_a_long_run_does_not_grow(job: Callable[..., Job]) -> None:
