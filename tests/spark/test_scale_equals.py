@@ -15,12 +15,12 @@ from embedded_twin import EmbeddedTwin, Report, reports_of
 from scaled_cases import CASES, DOORS, SENSORS, Batch, Case, batches
 from whorl.spark.scale import partition
 from whorl.spark.scale.checkpoint import open_checkpoint
+from whorl.spark.scale.driver import Driver
 from whorl.spark.scale.explain import partitioning_of
 from whorl.spark.scale.faults import CheckpointError
 from whorl.spark.scale.outputs import Answers
 from whorl.spark.scale.partition import Partial, PartitionStage, partials
 from whorl.spark.scale.route import RouteStage
-from whorl.spark.scale.run import Driver
 from whorl.spark.scale.spec import QuerySpec
 
 SCHEMA = pa.schema([("t", pa.int64()), ("s", pa.string()), ("p", pa.string()), ("o", pa.string())])

@@ -232,7 +232,7 @@ class TestTasks:
         import sys
 
         cloudpickle.register_pickle_by_value(sys.modules[__name__])
-        monkeypatch.setattr("whorl.spark.scale.run.PartitionStage", stage)
+        monkeypatch.setattr("whorl.spark.scale.driver.PartitionStage", stage)
         here.run(close=True)
 
     def test_a_task_that_fails_after_writing_its_state_is_run_again(

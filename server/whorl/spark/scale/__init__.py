@@ -3,10 +3,11 @@
 `run` starts one; `StreamInput` says how rows of a DataFrame are events; the outputs say where answers go.
 """
 
+from whorl.spark.scale.driver import BatchReport
 from whorl.spark.scale.faults import CheckpointError, ScaleError
 from whorl.spark.scale.inputs import StreamInput
 from whorl.spark.scale.outputs import Answers, CallbackOutput, FilesOutput, KafkaOutput, Output, WhorlStreamOutput
-from whorl.spark.scale.run import BatchReport, ScaledRun, run
+from whorl.spark.scale.run import ScaledRun, run
 
 __all__ = [
     "Answers",
