@@ -32,14 +32,12 @@ class StreamInput:
     mapping: str | None = None
     time_column: str = "t"
     lateness: int | timedelta = 0
-    idle_timeout: int | timedelta | None = None
     timestamp_predicate: str | None = None
 
     def settings(self) -> dict[str, Any]:
         """What the engine must know of the stream."""
         given = {
             "lateness_ms": _duration_ms(self.lateness),
-            "idle_timeout_ms": None if self.idle_timeout is None else _duration_ms(self.idle_timeout),
             "timestamp_predicate": self.timestamp_predicate,
         }
         return {name: value for name, value in given.items() if value}
