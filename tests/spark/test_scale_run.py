@@ -16,6 +16,7 @@ from embedded_twin import EmbeddedTwin, Report, reports_of
 from pyspark import cloudpickle
 from scaled_cases import CASES, DOORS, EX, SENSORS, Batch, Case, batches
 from server_process import ServerProcess
+from whorl import UnknownStreamError
 from whorl.spark.scale import (
     Answers,
     CallbackOutput,
@@ -285,7 +286,7 @@ class TestWrongUse:
         here = job("star join")
         here.add(batches(here.case, 1))
         frames = {SENSORS: here.frame(SENSORS), EX + "other": here.frame(SENSORS)}
-        with pytest.raises(ScaleError, match=r"does not read <http://example\.org/other>"):
+        with pytest.raises(UnknownStreamError, match=r"<http://example\.org/other> is not known"):
             run(spark, here.case.query, frames, checkpoint=here.root / "c", output=CallbackOutput(print))
 
     def test_a_stream_that_is_missing(self, job: Callable[..., Job], spark: SparkSession) -> None:
