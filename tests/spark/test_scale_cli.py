@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,7 +20,6 @@ from whorl.spark.scale.outputs import FilesOutput, KafkaOutput, WhorlStreamOutpu
 from whorl.spark.scale.spec import QuerySpec
 from whorl.spark.scale.state import PartState, StateFile
 
-ROOT = Path(__file__).resolve().parents[2]
 Whorl = Callable[..., Result]
 
 
@@ -127,28 +123,19 @@ class TestFaults:
         assert cause_of(RuntimeError("out of memory\nat …")).message == "Spark stopped the query: out of memory"
 
 
-@pytest.mark.long
-def test_a_run_from_the_command_line(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("spark")
+def test_a_run_from_the_command_line(whorl: Whorl, tmp_path: Path) -> None:
     case = CASES["star join"]
     (tmp_path / "rows").mkdir()
     rows = [row for batch in batches(case, 3) for row in batch[SENSORS]]
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "rows" / "0.parquet")
     (tmp_path / "q.rspql").write_text(case.query)
-    paths = [ROOT / "server", ROOT / "clients/python/src", os.environ.get("PYTHONPATH", "")]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, paths)), "SPARK_LOCAL_IP": "127.0.0.1"}
-    words = "spark run q.rspql --source parquet:rows --checkpoint c --sink ndjson:out --close"
-    done = subprocess.run(
-        [sys.executable, "-c", "from whorl.cli import main; main()", *words.split()],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
+    words = (
+        f"{tmp_path}/q.rspql --source parquet:{tmp_path}/rows --checkpoint {tmp_path}/c --sink ndjson:{tmp_path}/out"
     )
-    assert done.returncode == 0, done.stderr
-    lines = [
-        json.loads(line) for path in sorted((tmp_path / "out").iterdir()) for line in path.read_text().splitlines()
-    ]
-    assert any(line["row"] for line in lines)
-    assert "batch 0: " in done.stderr
+    said = whorl("run", *words.split(), "--close")
+    assert said.exit_code == 0, said.stderr
+    written = "".join(path.read_text() for path in sorted((tmp_path / "out").iterdir()))
+    assert any(json.loads(line)["row"] for line in written.splitlines())
+    assert "batch 0: " in said.stderr
+    assert "closed " in whorl("state", f"{tmp_path}/c").stdout

@@ -245,14 +245,11 @@ def _packages_for(places: dict[str, Source], sink: str) -> list[str]:
 
 @contextmanager
 def _session(name: str, master: str | None, packages: list[str]) -> Iterator[SparkSession]:
-    from whorl.spark.session import open_session
+    from whorl.spark.session import opened_session
 
     typer.echo("starting Spark …", err=True)
-    spark = open_session(name, master, packages)
-    try:
+    with opened_session(name, master, packages) as spark:
         yield spark
-    finally:
-        spark.stop()
 
 
 def _wait(started: Any, *, quiet: bool) -> None:  # noqa: ANN401 - ScaledRun
