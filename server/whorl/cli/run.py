@@ -105,7 +105,7 @@ def load_static(engine: Engine, document: str) -> None:
     """Static data of `[GRAPH=]FILE`."""
     from whorl import WhorlError
 
-    graph, file = _named(document)
+    graph, file = named(document)
     with opened(file) as source:
         body = source.read()
     try:
@@ -114,14 +114,14 @@ def load_static(engine: Engine, document: str) -> None:
         raise fault_of(error, file, body.decode("utf-8", "replace")) from None
 
 
-def _named(argument: str) -> tuple[str | None, str]:
+def named(argument: str) -> tuple[str | None, str]:
     """`NAME=FILE`; an `=` may be part of either, so a file that exists is taken as one."""
     name, equals, file = argument.rpartition("=")
     return (None, argument) if not equals or Path(argument).is_file() else (name, file)
 
 
 def _input(argument: str, stream: str | None, query: Query) -> Input:
-    name, file = _named(argument)
+    name, file = named(argument)
     chosen = name or stream
     if chosen is not None:
         return Input(chosen, file)

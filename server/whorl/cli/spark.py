@@ -20,6 +20,7 @@ from whorl.cli.listing import show_table
 from whorl.cli.options import DEFAULT_URL, Mapping, Token, Url
 from whorl.cli.remote import connected, ensure_stream, local_token
 from whorl.cli.spark_progress import Display
+from whorl.cli.spark_run import run, state
 from whorl.cli.texts import QueryText, read_text
 from whorl.cli.times import duration_ms, speed_factor, time_ms
 
@@ -87,13 +88,14 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summ
 
 
 def group() -> None:
-    """Write streams with Spark.
+    """Write streams with Spark, and run queries inside it.
 
     Needs pyspark and Java 17: pip install 'whorl[spark]'.
 
     Examples:
       whorl spark list
       whorl spark produce taxi --speed x60
+      whorl spark run hot.rspql --source parquet:readings/ --checkpoint state/
 
     """
 
@@ -272,4 +274,4 @@ def _in_a_line(error: Exception) -> str:
 
 
 # In the order of `whorl spark --help`.
-COMMANDS = {"produce": produce, "list": list_producers}
+COMMANDS = {"produce": produce, "list": list_producers, "run": run, "state": state}

@@ -18,11 +18,33 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from whorl.spark.datasource import WhorlDataSource, register
     from whorl.spark.errors import WhorlSparkError, await_termination, plain_errors
+    from whorl.spark.scale import (
+        CallbackOutput,
+        FilesOutput,
+        KafkaOutput,
+        ScaledRun,
+        StreamInput,
+        WhorlStreamOutput,
+        run,
+    )
 
 if importlib.util.find_spec("pyspark") is None:
     raise ImportError("whorl.spark needs pyspark 4.3 or newer and Java 17; pip install 'whorl[spark]'")
 
-__all__ = ["WhorlDataSource", "WhorlSparkError", "await_termination", "plain_errors", "register"]
+__all__ = [
+    "CallbackOutput",
+    "FilesOutput",
+    "KafkaOutput",
+    "ScaledRun",
+    "StreamInput",
+    "WhorlDataSource",
+    "WhorlSparkError",
+    "WhorlStreamOutput",
+    "await_termination",
+    "plain_errors",
+    "register",
+    "run",
+]
 
 # Name → the module that has it.
 _HOMES = {
@@ -31,6 +53,13 @@ _HOMES = {
     "await_termination": "errors",
     "plain_errors": "errors",
     "register": "datasource",
+    "run": "scale",
+    "CallbackOutput": "scale",
+    "FilesOutput": "scale",
+    "KafkaOutput": "scale",
+    "ScaledRun": "scale",
+    "StreamInput": "scale",
+    "WhorlStreamOutput": "scale",
 }
 
 

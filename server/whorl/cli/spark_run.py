@@ -1,0 +1,307 @@
+"""`whorl spark run` and `whorl spark state`: a query inside Spark, and what its checkpoint holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from whorl.cli.events.files import Reading, format_of, opened
+from whorl.cli.faults import CommandError, UsageError, fault_of
+from whorl.cli.listing import instant, show_json, show_table
+from whorl.cli.options import DEFAULT_URL, TimeColumn, Token, Url
+from whorl.cli.remote import local_token
+from whorl.cli.run import QueryArgument, Static, named
+from whorl.cli.texts import QueryText, needed_text, read_text
+from whorl.cli.times import duration_ms
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from whorl.spark.scale import BatchReport, StreamInput
+    from whorl.spark.scale.addresses import Source
+
+Sources = Annotated[
+    list[str],
+    typer.Option(
+        "--source", metavar="[STREAM=]ADDRESS", help="parquet:, csv:, json:, orc:PATH or kafka:HOST:PORT/TOPIC."
+    ),
+]
+Sink = Annotated[
+    str,
+    typer.Option(
+        "--sink", metavar="ADDRESS", help="parquet:DIR, ndjson:DIR, kafka:HOST:PORT/TOPIC, whorl:STREAM or -."
+    ),
+]
+Checkpoint = Annotated[
+    str | None, typer.Option("--checkpoint", metavar="DIR", help="State and progress; a restart goes on there.")
+]
+Partitions = Annotated[
+    int, typer.Option("--partitions", "-p", min=1, max=4096, metavar="N", help="Virtual partitions.")
+]
+Tasks = Annotated[
+    int | None, typer.Option("--tasks", min=1, metavar="N", help="Spark tasks at a time; default: Spark's cores.")
+]
+Explain = Annotated[bool, typer.Option("--explain", help="Show the partitioning and why, and run nothing.")]
+AsJson = Annotated[bool, typer.Option("--json", help="With --explain: for programs.")]
+Mappings = Annotated[
+    list[str] | None,
+    typer.Option("--mapping", metavar="[STREAM=]FILE.rq", help="CONSTRUCT that makes triples of the rows of a source."),
+]
+SinkMapping = Annotated[
+    str | None,
+    typer.Option("--sink-mapping", metavar="FILE.rq", help="whorl: CONSTRUCT that makes triples of answers."),
+]
+Lateness = Annotated[str, typer.Option("--lateness", metavar="DURATION", help="How much disorder is waited for.")]
+Schema = Annotated[
+    str | None, typer.Option("--schema", metavar="DDL", help="Columns and types of the sources; default: as found.")
+]
+Options = Annotated[
+    list[str] | None, typer.Option("--option", metavar="NAME=VALUE", help="An option of Spark's sources.")
+]
+Every = Annotated[
+    str | None, typer.Option("--every", metavar="DURATION", help="Start a micro-batch this often; default: at once.")
+]
+Once = Annotated[bool, typer.Option("--once", help="Stop when all that is there now has been read.")]
+Close = Annotated[
+    bool, typer.Option("--close", help="As --once, and the streams end there: open windows are reported.")
+]
+Name = Annotated[str, typer.Option("--name", metavar="ID", help="The id of the query for its sink.")]
+Master = Annotated[str | None, typer.Option("--master", metavar="URL", help="Spark's master.  [default: local[2]]")]
+Packages = Annotated[list[str] | None, typer.Option("--packages", metavar="G:A:V", help="Maven packages for Spark.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary.")]
+StateJson = Annotated[bool, typer.Option("--json", help="For programs.")]
+Directory = Annotated[str, typer.Argument(metavar="DIR", help="What was given to --checkpoint.")]
+
+# Spark's Kafka connector is not part of the package.
+_KAFKA = "org.apache.spark:spark-sql-kafka-0-10_2.13"
+
+
+def run(
+    query: QueryArgument,
+    source: Sources,
+    sink: Sink = "-",
+    checkpoint: Checkpoint = None,
+    partitions: Partitions = 8,
+    tasks: Tasks = None,
+    static: Static = None,
+    mapping: Mappings = None,
+    time_column: TimeColumn = "t",
+    lateness: Lateness = "0",
+    schema: Schema = None,
+    option: Options = None,
+    every: Every = None,
+    once: Once = False,
+    close: Close = False,
+    name: Name = "",
+    sink_mapping: SinkMapping = None,
+    explain: Explain = False,
+    as_json: AsJson = False,
+    master: Master = None,
+    packages: Packages = None,
+    url: Url = DEFAULT_URL,
+    token: Token = None,
+    quiet: Quiet = False,
+) -> None:
+    """Run a continuous query inside Spark, spread over partitions.
+
+    Rows of the sources are triples (columns t, s, p, o), or become triples by a mapping. Each batch of answers has a
+    number; one that is repeated after a failure has the same number and the same answers.
+
+    Examples:
+      whorl spark run hot.rspql --source parquet:readings/ --explain
+      whorl spark run hot.rspql --source parquet:readings/ --checkpoint state/ --sink parquet:answers/
+      whorl spark run join.rspql --source http://ex/a=csv:a/ --source http://ex/b=csv:b/ --mapping m.rq --checkpoint c
+      whorl spark run hot.rspql --source kafka:broker:9092/rows --schema 't BIGINT, s STRING, …' --checkpoint c
+      whorl spark run hot.rspql --source parquet:readings/ --sink whorl:http://ex/hot --checkpoint c --close
+
+    """
+    text = needed_text(query)
+    with _faults(text):
+        from whorl.spark.scale.addresses import Source, output_of
+        from whorl.spark.scale.run import AVAILABLE_NOW, plan, run
+
+        streams = _streams_of(text)
+        places = {stream: Source.of(place, schema, _pairs(option)) for stream, place in _assigned(source, streams)}
+        mappings = dict(_assigned(mapping or [], streams, several=True))
+        settings = {stream: _Settings(mappings.get(stream), time_column, duration_ms(lateness)) for stream in streams}
+        if explain:
+            _, partitioning = plan(text.text, {iri: one.input(None) for iri, one in settings.items()}, partitions, {})
+            show_json(partitioning.document) if as_json else typer.echo(partitioning.text())
+            return
+        if checkpoint is None:
+            raise UsageError("--checkpoint is needed", hint="name a directory that the driver and all executors see")
+        shape = None if sink_mapping is None else read_text(Path(sink_mapping))
+        output = output_of(sink, url, token or local_token(url), shape)
+        wanted = _packages_for(places, sink)
+        with _session(name or "whorl-run", master, packages or wanted) as spark:
+            started = run(
+                spark,
+                text.text,
+                {iri: one.input(places[iri].frame(spark)) for iri, one in settings.items() if iri in places},
+                checkpoint=_absolute(checkpoint),
+                output=output,
+                partitions=partitions,
+                tasks=tasks,
+                trigger=AVAILABLE_NOW if once or close else _trigger(every),
+                static=[_document(one) for one in static or []],
+                name=name,
+                close=close,
+                progress=None if quiet else _show_batch,
+            )
+            _wait(started, quiet=quiet)
+
+
+def state(directory: Directory, as_json: StateJson = False) -> None:
+    """Show what the checkpoint of `whorl spark run` holds.
+
+    The query, the batches whose state is kept, and for the newest one watermarks, counts, and how large each partition
+    is: its last snapshot, and the log of what has come since.
+
+    Examples:
+      whorl spark state /var/lib/whorl/hot
+      whorl spark state /var/lib/whorl/hot --json
+
+    """
+    with _faults():
+        from whorl.spark.scale.inspect import inspect
+
+        facts = inspect(directory)
+    if as_json:
+        show_json(facts)
+        return
+    typer.echo(_summary(facts), nl=False)
+    if facts["latest"] is not None:
+        parts = facts["latest"]["parts"]
+        rows = [(part["part"], part["snapshotBytes"], part["logBytes"], part["logFiles"]) for part in parts]
+        show_table(("partition", "snapshot bytes", "log bytes", "log files"), rows)
+        typer.echo(f"query\n{facts['text'].strip()}")
+
+
+class _Settings:
+    """What is known of a stream before there is a Spark."""
+
+    def __init__(self, mapping: str | None, time_column: str, lateness: int) -> None:
+        self._mapping = None if mapping is None else read_text(Path(mapping))
+        self._time_column = time_column
+        self._lateness = lateness
+
+    def input(self, frame: Any) -> StreamInput:  # noqa: ANN401 - a DataFrame, or nothing for a plan
+        from whorl.spark.scale import StreamInput
+
+        return StreamInput(frame, self._mapping, self._time_column, self._lateness)
+
+
+def _streams_of(text: QueryText) -> list[str]:
+    from whorl import Engine
+
+    streams: list[str] = Engine().register(text.text).describe()["streams"]
+    return streams
+
+
+def _assigned(arguments: list[str], streams: list[str], *, several: bool = False) -> Iterator[tuple[str, str]]:
+    """`[STREAM=]PLACE` by stream; a place without a stream is that of the only one, or with `several` of all."""
+    for argument in arguments:
+        stream = next((one for one in streams if argument.startswith(one + "=")), None)
+        if stream is not None:
+            yield stream, argument[len(stream) + 1 :]
+        elif several or len(streams) == 1:
+            yield from ((one, argument) for one in streams)
+        else:
+            hint = "write STREAM=…; the streams of the query are " + ", ".join(streams)
+            raise UsageError(
+                f"the query reads {len(streams)} streams, and {argument!r} could be any of them", hint=hint
+            )
+
+
+def _document(argument: str) -> tuple[str | None, bytes, str]:
+    graph, file = named(argument)
+    with opened(file) as source:
+        return graph, source.read(), format_of(file, Reading())
+
+
+def _pairs(options: list[str] | None) -> dict[str, str]:
+    pairs = [option.partition("=") for option in options or []]
+    wrong = next((name for name, equals, _ in pairs if not equals), None)
+    if wrong is not None:
+        raise UsageError(f"option {wrong!r} has no value", hint="write --option NAME=VALUE")
+    return {name: value for name, _, value in pairs}
+
+
+def _absolute(checkpoint: str) -> str:
+    return checkpoint if "://" in checkpoint else str(Path(checkpoint).absolute())
+
+
+def _trigger(every: str | None) -> str | None:
+    return None if every is None else f"{duration_ms(every)} milliseconds"
+
+
+def _packages_for(places: dict[str, Source], sink: str) -> list[str]:
+    return [_KAFKA] if sink.startswith("kafka:") or any(one.format == "kafka" for one in places.values()) else []
+
+
+@contextmanager
+def _session(name: str, master: str | None, packages: list[str]) -> Iterator[SparkSession]:
+    from whorl.spark.session import opened_session
+
+    typer.echo("starting Spark …", err=True)
+    with opened_session(name, master, packages) as spark:
+        yield spark
+
+
+def _wait(started: Any, *, quiet: bool) -> None:  # noqa: ANN401 - ScaledRun
+    if not quiet:
+        typer.echo(f"{started.id}: {started.explain().splitlines()[0]}", err=True)
+    try:
+        started.await_termination()
+    except KeyboardInterrupt:
+        started.stop()
+        raise
+
+
+def _show_batch(report: BatchReport) -> None:
+    reached = max((at for at in report.watermarks.values() if at is not None), default=None)
+    typer.echo(
+        f"batch {report.batch}: {report.rows} rows in {report.reports} reports, {report.seconds:.2f} s, "
+        f"watermark {instant(reached) or '–'}{', again' if report.replayed else ''}",
+        err=True,
+    )
+
+
+def _summary(facts: dict[str, Any]) -> str:
+    batches, latest = facts["batches"], facts["latest"]
+    lines = [
+        f"id           {facts['query']}",
+        f"engine       {facts['engine']}",
+        f"fingerprint  {facts['fingerprint']}",
+        f"partitions   {facts['partitions']}",
+        f"streams      {', '.join(facts['streams'])}",
+        f"batches      {'none yet' if not batches else f'{batches[0]} to {batches[-1]} kept'}",
+    ]
+    if latest is not None:
+        lines += [f"watermark    {instant(at) or '–'} of {stream}" for stream, at in latest["watermarks"].items()]
+        lines.append("counts       " + ", ".join(f"{name} {value}" for name, value in latest["stats"].items()))
+        lines += ["closed       the streams have ended"] if latest["closed"] else []
+        lines += [f"missing      {name}" for name in latest["missing"]]
+    return "\n".join(lines) + "\n"
+
+
+@contextmanager
+def _faults(text: QueryText | None = None) -> Iterator[None]:
+    """Inside, what fails is told in a sentence, with the place in the query where there is one."""
+    from whorl import WhorlError
+
+    try:
+        from whorl.spark.errors import WhorlSparkError
+    except ImportError as error:
+        raise CommandError(f"this needs Spark: {error}", hint="pip install 'whorl[spark]', and have Java 17") from None
+    try:
+        yield
+    except WhorlError as error:
+        raise fault_of(error, *((None, None) if text is None else (text.source, text.text))) from None
+    except WhorlSparkError as error:
+        message, _, hint = str(error).partition("\nhint: ")
+        raise CommandError(message, hint=hint or None) from None

@@ -1,0 +1,25 @@
+"""The engine inside Spark: continuous queries over more data than one machine takes.
+
+`run` starts one; `StreamInput` says how rows of a DataFrame are events; the outputs say where answers go.
+"""
+
+from whorl.spark.scale.driver import BatchReport
+from whorl.spark.scale.faults import CheckpointError, ScaleError
+from whorl.spark.scale.inputs import StreamInput
+from whorl.spark.scale.outputs import Answers, CallbackOutput, FilesOutput, KafkaOutput, Output, WhorlStreamOutput
+from whorl.spark.scale.run import ScaledRun, run
+
+__all__ = [
+    "Answers",
+    "BatchReport",
+    "CallbackOutput",
+    "CheckpointError",
+    "FilesOutput",
+    "KafkaOutput",
+    "Output",
+    "ScaleError",
+    "ScaledRun",
+    "StreamInput",
+    "WhorlStreamOutput",
+    "run",
+]

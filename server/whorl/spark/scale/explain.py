@@ -1,0 +1,62 @@
+"""How a query is partitioned, and why, for people."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from whorl._engine import ScaledQuery
+
+_MERGES = {
+    "none": "none: the one partition gives the answers",
+    "union": "union: the answers of the partitions side by side",
+    "netting": "netting: what came in one partition and went in another cancels out",
+    "groups": "groups: partial aggregates of the partitions become final ones",
+    "distinct": "distinct: rows that several partitions have count once",
+    "top-k": "top-k: the best of each partition's best",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Partitioning:
+    """What `ScaledQuery.explain` says."""
+
+    document: dict[str, Any]
+
+    @property
+    def partitions(self) -> int:
+        """How many virtual partitions are used."""
+        return int(self.document["partitions"])
+
+    @property
+    def variable(self) -> str | None:
+        """The variable whose term decides where a triple goes; None on one partition."""
+        found: str | None = self.document.get("variable")
+        return found
+
+    def text(self) -> str:
+        """Several lines, without one at the end."""
+        document = self.document
+        by = "" if self.variable is None else f" by ?{self.variable}"
+        lines = [f"partitions  {self.partitions}{by}", f"why         {document['why']}"]
+        lines.append(f"merge       {_MERGES.get(document['merge'], document['merge'])}")
+        lines += [f"pattern     {_pattern(pattern)}" for pattern in document.get("patterns", [])]
+        lines += [f"warning     {warning}" for warning in document.get("warnings", [])]
+        for title, member in (("partial", "partial"), ("merged", "mergeText")):
+            lines += _block(title, document.get(member))
+        return "\n".join(lines)
+
+
+def partitioning_of(query: ScaledQuery) -> Partitioning:
+    """The partitioning of a compiled query."""
+    return Partitioning(json.loads(query.explain()))
+
+
+def _pattern(pattern: dict[str, Any]) -> str:
+    return f"{pattern['pattern']}  in {pattern['window']} on <{pattern['stream']}>, by its {pattern['place']}"
+
+
+def _block(title: str, text: str | None) -> list[str]:
+    return [] if not text else [title, *("  " + line for line in text.strip().splitlines())]

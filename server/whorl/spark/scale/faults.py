@@ -1,0 +1,47 @@
+"""What can go wrong with a query on Spark, and how a fault inside Spark is told without Spark's stack traces.
+
+    WhorlError
+    └── ScaleError
+        └── CheckpointError      the checkpoint is another query's, damaged, or in use
+
+Each has a `code`, and a hint where there is one.
+"""
+
+from __future__ import annotations
+
+import re
+
+from whorl.errors import WhorlError
+from whorl.spark.errors import WhorlSparkError
+
+# The last line of a Python traceback inside a longer message: `package.module.NameError: what is wrong`.
+_RAISED = re.compile(r"^\s*(?:[\w.]+\.)?(\w+(?:Error|Exception)): (.+)$", re.MULTILINE)
+_HINT = re.compile(r"^\s*hint: (.+)$", re.MULTILINE)
+
+
+class ScaleError(WhorlError):
+    """A query cannot run, or go on, on Spark."""
+
+
+class CheckpointError(ScaleError):
+    """A checkpoint cannot be used."""
+
+
+def cause_of(error: BaseException) -> WhorlError:
+    """The fault behind an error of Spark: the exception that a task or the driver raised, in its own words."""
+    if isinstance(error, WhorlError):
+        return error
+    told = str(error)
+    if isinstance(error, WhorlSparkError):
+        message, _, said = told.partition("\nhint: ")
+        return ScaleError(message, code="spark.failed", hint=said or None)
+    raised = [found for found in _RAISED.finditer(told) if found[1] not in _WRAPPERS]
+    if not raised:
+        said = told.strip().partition("\n")[0] or type(error).__name__
+        return ScaleError(f"Spark stopped the query: {said}", code="spark.failed")
+    # The first one is the innermost: Spark wraps from the outside.
+    hint = _HINT.search(told, raised[0].end())
+    return ScaleError(raised[0][2].strip(), code="spark.failed", hint=None if hint is None else hint[1].strip())
+
+
+_WRAPPERS = {"PythonException", "SparkException", "StreamingQueryException", "Py4JJavaError", "Py4JException"}

@@ -1,0 +1,93 @@
+"""The streams of a query on Spark: a DataFrame each, and how its rows become events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from whorl.spark.scale.faults import ScaleError
+from whorl.spark.scale.route import ROUTED, RouteStage
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import DataFrame
+
+    from whorl.spark.scale.spec import QuerySpec
+
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamInput:
+    """A streaming DataFrame as a stream of RDF.
+
+    Without a mapping its rows are triples, in the columns `t`, `s`, `p`, `o` and, if there are, `datatype`, `lang`,
+    `event`. With a SPARQL CONSTRUCT over the names of its columns, each row is an event. Times are in `time_column`:
+    timestamps, or integers in milliseconds since the Unix epoch.
+    """
+
+    frame: DataFrame
+    mapping: str | None = None
+    time_column: str = "t"
+    lateness: int | timedelta = 0
+    timestamp_predicate: str | None = None
+
+    def settings(self) -> dict[str, Any]:
+        """What the engine must know of the stream."""
+        given = {
+            "lateness_ms": _duration_ms(self.lateness),
+            "timestamp_predicate": self.timestamp_predicate,
+        }
+        return {name: value for name, value in given.items() if value}
+
+
+def inputs_of(streams: Mapping[str, DataFrame | StreamInput]) -> dict[str, StreamInput]:
+    """Bare frames are streams with default settings."""
+    if not streams:
+        raise ScaleError("a query needs a stream", code="spark.streams", hint="give streams={iri: DataFrame}")
+    inputs = {iri: one if isinstance(one, StreamInput) else StreamInput(one) for iri, one in streams.items()}
+    for iri, one in inputs.items():
+        _check_frame(iri, one)
+    return inputs
+
+
+def check_streams(inputs: Mapping[str, StreamInput], wanted: list[str]) -> None:
+    """Each stream of the query has a frame. That each frame has a stream was seen when the query was compiled."""
+    for iri in wanted:
+        if iri not in inputs:
+            raise ScaleError(f"the query reads <{iri}>, which is not among the streams", code="spark.streams")
+
+
+def routed(inputs: Mapping[str, StreamInput], spec: QuerySpec) -> DataFrame:
+    """All streams after stage 1, as one DataFrame of chunks."""
+    union: DataFrame | None = None
+    for idx, (iri, one) in enumerate(sorted(inputs.items())):
+        stage = RouteStage(spec, iri, idx, one.mapping, one.time_column)
+        # Spark wants a function; an object with a call is not one to it.
+        chunks = one.frame.mapInArrow(lambda batches, stage=stage: stage(batches), ROUTED)  # type: ignore[misc]
+        union = chunks if union is None else union.union(chunks)
+    assert union is not None, "inputs_of refuses an empty mapping"  # noqa: S101
+    return union
+
+
+def _check_frame(iri: str, one: StreamInput) -> None:
+    if not one.frame.isStreaming:
+        raise ScaleError(
+            f"the frame of <{iri}> is not a streaming one",
+            code="spark.streams",
+            hint="read it with spark.readStream, and run with trigger='available-now' to stop at its end",
+        )
+    wanted = [one.time_column] if one.mapping is not None else [one.time_column, "s", "p", "o"]
+    missing = [name for name in wanted if name not in one.frame.columns]
+    if missing:
+        raise ScaleError(
+            f"the frame of <{iri}> has no column {missing[0]!r}",
+            code="spark.columns",
+            hint=f"its columns are {', '.join(one.frame.columns)}; rows of other columns need a mapping",
+        )
+
+
+def _duration_ms(duration: int | timedelta) -> int:
+    return duration // _MILLISECOND if isinstance(duration, timedelta) else int(duration)

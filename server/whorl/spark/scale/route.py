@@ -1,0 +1,81 @@
+"""Stage 1, in every task that reads a stream: Arrow batches become one chunk per virtual partition.
+
+In come the columns `t`, `s`, `p`, `o` … of triples, or the columns of rows with a mapping; out go rows `(part, origin,
+chunk)`. What no pattern of the query wants is pruned here. Every partition gets a chunk each time, an empty one if
+there is nothing for it: its head says up to when the stream has been read, so that all partitions have the same time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whorl.spark.scale.spec import QuerySpec
+
+# Spark's types of the columns. `origin` orders the chunks of a partition: stream, task, place in the task.
+ROUTED = "part int, origin bigint, chunk binary"
+_SCHEMA = pa.schema([("part", pa.int32()), ("origin", pa.int64()), ("chunk", pa.binary())])
+
+# Spark hands out some 10 000 rows at a time. Larger chunks compress better and are fewer.
+_CHUNK_ROWS = 262_144
+_CHUNK_BYTES = 64 << 20
+_TASK_BITS, _CHUNK_BITS = 24, 24
+_ORDER_BITS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class RouteStage:
+    """The stage for one stream."""
+
+    spec: QuerySpec
+    stream: str
+    stream_idx: int
+    mapping: str | None = None
+    time_column: str = "t"
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The body of `mapInArrow`."""
+        task_idx = _task_idx()
+        n_rows = 0
+        for chunk_idx, table in enumerate(_gathered(batches)):
+            origin = (self.stream_idx << _TASK_BITS | task_idx) << _CHUNK_BITS | chunk_idx
+            yield self.routed(table, origin, task_idx << _ORDER_BITS | n_rows)
+            n_rows += table.num_rows
+
+    def routed(self, table: pa.Table, origin: int, order: int) -> pa.RecordBatch:
+        """The chunks of one table; `order` is the place of its first row among rows of equal times."""
+        chunks = self.spec.query().route(
+            self.stream, table, mapping=self.mapping, time_column=self.time_column, order=order
+        )
+        parts = pa.array([part for part, _ in chunks], pa.int32())
+        bodies = pa.array([chunk for _, chunk in chunks], pa.binary())
+        return pa.RecordBatch.from_arrays([parts, pa.array([origin] * len(chunks), pa.int64()), bodies], schema=_SCHEMA)
+
+
+def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """The same rows in fewer pieces."""
+    held: list[pa.RecordBatch] = []
+    n_rows = n_bytes = 0
+    for batch in batches:
+        if batch.num_rows == 0:
+            continue
+        held.append(batch)
+        n_rows, n_bytes = n_rows + batch.num_rows, n_bytes + batch.nbytes
+        if n_rows >= _CHUNK_ROWS or n_bytes >= _CHUNK_BYTES:
+            yield pa.Table.from_batches(held)
+            held, n_rows, n_bytes = [], 0, 0
+    if held:
+        yield pa.Table.from_batches(held)
+
+
+def _task_idx() -> int:
+    """The number of the task, which is the same when the batch is replayed; 0 outside of Spark."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return 0 if context is None else context.partitionId()
