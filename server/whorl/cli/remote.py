@@ -11,13 +11,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
 from whorl.cli.faults import NO_CONNECTION, CommandError, UsageError, fault_of
 
 if TYPE_CHECKING:
-    from whorl_client import Ack, Client
+    from whorl_client import Ack, Client, Format
 
     from whorl.cli.events import Batch
     from whorl.cli.texts import QueryText
@@ -74,12 +74,9 @@ class Sender:
 
     def send(self, batch: Batch) -> Ack:
         """One batch; when this returns, it is safe."""
-        from whorl_client._payload import Body, media_type
-        from whorl_client._protocol import send
-
-        body = Body(batch.body, media_type(batch.format))
         place = f"{self._producer};{self._epoch};{self._seq}"
-        ack = self._client._do(send(self._stream, body, batch.at, atomic=True, producer=place))
+        form = cast("Format", batch.format)
+        ack = self._client.stream(self._stream).send(batch.body, batch.at, format=form, producer=place)
         self._seq += 1
         return ack
 
