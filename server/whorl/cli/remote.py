@@ -51,11 +51,12 @@ def connected(url: str, token: str | None, text: QueryText | None = None) -> Ite
 
 
 def local_token(url: str) -> str | None:
-    """The token that a server on this machine keeps in its data directory, if that is here to be read."""
+    """The token in the file that WHORL_TOKEN_FILE names, or in the data directory of a server on this machine."""
     parts = urlsplit(url)
-    if parts.hostname not in _LOOPBACK or parts.fragment:
+    named = os.environ.get("WHORL_TOKEN_FILE")
+    if parts.fragment or (named is None and parts.hostname not in _LOOPBACK):
         return None
-    path = Path(os.environ.get("WHORL_DATA_DIR", _DATA_DIR)) / "token"
+    path = Path(named or Path(os.environ.get("WHORL_DATA_DIR", _DATA_DIR)) / "token")
     try:
         return path.read_text(encoding="utf-8").strip() or None
     except OSError:
