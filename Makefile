@@ -12,7 +12,7 @@ ENGINE_STAMP := $(VENV)/.stamp-engine-$(ENGINE_PROFILE)
 CLIENT_STAMP := $(VENV)/.stamp-client
 
 RUST_SOURCES := $(shell find engine-rs -name '*.rs' -not -path '*/target/*') $(shell find . -name Cargo.toml -not -path './target/*') Cargo.lock
-PYTHON_DIRS := server/whorl clients tests examples benchmarks
+PYTHON_DIRS := server/whorl clients tests examples benchmarks docker
 
 # One value for maturin, cargo and clippy: a change of it makes cargo rebuild the binding.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
@@ -145,16 +145,16 @@ wheel-test: $(DEPS_STAMP)
 image-test: $(DEPS_STAMP)
 	$(BIN)/python tests/packaging/image_check.py
 
-# Needs docker compose or docker-compose; promtool checks more when it is there.
-compose-check: $(DEPS_STAMP)
-	$(BIN)/python tests/packaging/compose_check.py
-
 # In an environment of their own: the tools are no part of what they look at.
 AUDIT_VENV := .venv-audit
 $(AUDIT_VENV)/.stamp: requirements-audit.txt
 	$(PYTHON) -m venv $(AUDIT_VENV)
 	$(AUDIT_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-audit.txt
 	touch $@
+
+# Needs docker compose or docker-compose; promtool checks more when it is there.
+compose-check: $(AUDIT_VENV)/.stamp
+	PATH=$(CURDIR)/$(AUDIT_VENV)/bin:$$PATH $(PYTHON) tests/packaging/compose_check.py
 
 audit: $(AUDIT_VENV)/.stamp
 	@cargo deny --version >/dev/null 2>&1 || cargo install --locked cargo-deny
