@@ -23,6 +23,7 @@ from whorl.server.security import Tokens, check_exposure
 from whorl.server.services.buckets import Buckets
 from whorl.server.services.ingest import Ingest
 from whorl.server.services.rings import Rings
+from whorl.server.services.traffic import Traffic
 from whorl.server.services.unnamed import drop_orphans
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ def create_app(settings: Settings, opened_tokens: Tokens | None = None) -> FastA
     app.state.rings = rings
     app.state.runtime = runtime
     app.state.ingest = Ingest(runtime, settings)
+    app.state.traffic = Traffic()
     app.state.registrations = Buckets(settings.registrations_per_minute)
     if opened_tokens is not None:
         app.state.tokens = opened_tokens
@@ -74,7 +76,7 @@ def create_app(settings: Settings, opened_tokens: Tokens | None = None) -> FastA
     # The last one added is the outermost.
     app.add_middleware(Paths)
     app.add_middleware(Gate, settings=settings)
-    app.add_middleware(Trace)
+    app.add_middleware(Trace, traffic=app.state.traffic)
     return app
 
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from whorl.engine import GUARDED_LIMITS
 from whorl.errors import EnginePanicError
+from whorl.server.durations import Durations
 from whorl.server.errors import TYPE_BASE, Problem
 from whorl.server.runtime import commands as c
 from whorl.server.runtime.core import Core, Drained, Envelope, QueryEntry
@@ -75,6 +76,9 @@ class Counters:
     snapshots: int = 0
     replayed: int = 0
     recovery_seconds: float = 0.0
+    # Of one batch each.
+    apply_durations: Durations = field(default_factory=Durations)
+    commit_durations: Durations = field(default_factory=Durations)
 
 
 @dataclass(slots=True)
@@ -157,6 +161,17 @@ class Runtime:
         ]
         for thread in self._threads:
             thread.start()
+
+    @property
+    def log_bytes(self) -> int:
+        """How much the log has grown since the last snapshot."""
+        return self._log_bytes
+
+    @property
+    def store_bytes(self) -> int:
+        """What the store takes on the disk."""
+        sizes = (path.stat().st_size for path in self.settings.data_dir.glob("whorl.sqlite3*") if path.exists())
+        return sum(sizes)
 
     # ---- the front ----
 
@@ -255,7 +270,9 @@ class Runtime:
         began = time.perf_counter()
         for job in jobs:
             self._apply_one(job, batch)
-        self.metrics.apply_seconds += time.perf_counter() - began
+        seconds = time.perf_counter() - began
+        self.metrics.apply_seconds += seconds
+        self.metrics.apply_durations.observe(seconds)
         self._log_bytes += sum(len(record.body) + len(record.members) for record in batch.records)
         if self._log_bytes > self.settings.snapshot_log_bytes:
             batch.snapshot = self._snapshot()
@@ -314,6 +331,7 @@ class Runtime:
         if batch.records:
             self._store.append(batch.records, batch.spent_stages)
             self.metrics.commits += 1
+            self.metrics.commit_durations.observe(time.perf_counter() - began)
         if batch.snapshot is not None:
             try:
                 self._store.write_snapshot(*batch.snapshot)
