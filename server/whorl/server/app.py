@@ -16,7 +16,7 @@ from whorl.server.middleware.gate import Gate
 from whorl.server.middleware.paths import Paths
 from whorl.server.middleware.trace import Trace
 from whorl.server.responses import problem_response
-from whorl.server.routes import graphs, health, queries, results, service, sparql, streams, tokens, ws
+from whorl.server.routes import backup, graphs, health, queries, results, service, sparql, streams, tokens, ws
 from whorl.server.runtime.clock import Clock
 from whorl.server.runtime.runtime import Runtime
 from whorl.server.security import Tokens, check_exposure
@@ -69,7 +69,7 @@ def create_app(settings: Settings, opened_tokens: Tokens | None = None) -> FastA
     if opened_tokens is not None:
         app.state.tokens = opened_tokens
     # More particular paths come first: /queries/validate before /queries/{name}.
-    for part in (service, health, tokens, streams, queries, results, ws, graphs, sparql):
+    for part in (service, health, backup, tokens, streams, queries, results, ws, graphs, sparql):
         app.include_router(part.router)
     _handle_problems(app)
     _describe_problems(app)
