@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from whorl.server.settings import Settings
 
-# Requests under way may finish for this long. What waits for the engine is finished afterwards, and all of it is to take
-# no more than ten seconds, after which containers are killed.
+# Requests under way may finish for this long. What waits for the engine is finished afterwards; together they
+# are to take no more than ten seconds, after which containers are killed.
 _GRACE_S = 4
 _WS_QUEUE = 16
 
