@@ -12,7 +12,7 @@ ENGINE_STAMP := $(VENV)/.stamp-engine-$(ENGINE_PROFILE)
 CLIENT_STAMP := $(VENV)/.stamp-client
 
 RUST_SOURCES := $(shell find engine-rs -name '*.rs' -not -path '*/target/*') $(shell find . -name Cargo.toml -not -path './target/*') Cargo.lock
-PYTHON_DIRS := server/whorl clients tests examples benchmarks docker
+PYTHON_DIRS := server/whorl clients tests examples benchmarks
 
 # One value for maturin, cargo and clippy: a change of it makes cargo rebuild the binding.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
