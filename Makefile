@@ -113,7 +113,7 @@ lock: $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check pip-tools
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/lock clients/python
 	$(BIN)/pip-compile --quiet --upgrade --extra dev --extra spark --strip-extras --no-header --no-annotate --find-links build/lock \
-		--unsafe-package whorl-client --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
+		--unsafe-package pip --unsafe-package setuptools --unsafe-package whorl-client --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
 		--output-file requirements-dev.lock pyproject.toml
 
 # --- packaging ---
@@ -142,7 +142,7 @@ wheel-test: $(DEPS_STAMP)
 	$(BIN)/python tests/packaging/wheel_check.py dist
 
 # Needs buildah and debootstrap, and the rights to use them; the image is tagged whorl:test.
-image-test: $(DEPS_STAMP)
+image-test: $(CLIENT_STAMP)
 	$(BIN)/python tests/packaging/image_check.py
 
 # In an environment of their own: the tools are no part of what they look at.
