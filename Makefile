@@ -20,6 +20,7 @@ export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help setup test test-all test-rust test-python bench run fmt lint lint-rust lint-python docs lock cases-update clean
+.PHONY: wheels wheel-test image-test compose-check audit audit-offline sbom
 
 help:
 	@echo "make run           set up, start a server with the demo, print its address"
@@ -30,6 +31,11 @@ help:
 	@echo "make docs          reference documentation of the engine"
 	@echo "make cases-update  rewrite the expectations in tests/cases and tests/plans; read the diff"
 	@echo "make lock          renew the exact versions of the development requirements"
+	@echo "make wheels        dist/: the wheels of whorl and whorl-client (MANYLINUX=2_17 for older systems)"
+	@echo "make wheel-test    install them into an empty environment, without Rust and Node, and use them"
+	@echo "make image-test    build docker/Dockerfile with buildah on base images made here, and use it"
+	@echo "make compose-check check the compose files with every profile, and what they mount"
+	@echo "make audit sbom    advisories, licences and sources of dependencies; bills of materials in dist/"
 	@echo "make clean         remove what the targets above made"
 
 setup: $(ENGINE_STAMP) $(CLIENT_STAMP)
@@ -43,13 +49,14 @@ $(DEPS_STAMP): requirements-dev.lock | $(BIN)/python
 	touch $@
 
 # The binding is built again only when a source, a manifest or a locked version has changed.
-$(ENGINE_STAMP): $(DEPS_STAMP) $(RUST_SOURCES) pyproject.toml
+# The package asks for the client, which is not to come from an index: it is installed before.
+$(ENGINE_STAMP): $(DEPS_STAMP) $(CLIENT_STAMP) $(RUST_SOURCES) pyproject.toml
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --quiet --profile $(ENGINE_PROFILE)
 	rm -f $(VENV)/.stamp-engine-*
 	touch $@
 
 # The client is pure Python and read from its sources; only its manifest is worth another installation.
-$(CLIENT_STAMP): $(DEPS_STAMP) clients/python/pyproject.toml
+$(CLIENT_STAMP): $(DEPS_STAMP) clients/python/pyproject.toml clients/python/setup.py Cargo.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-virtualenv --no-deps -e clients/python
 	touch $@
 
@@ -101,13 +108,74 @@ cases-update: export WHORL_CASES_UPDATE = 1
 cases-update:
 	cargo test --quiet --locked -p whorl-engine
 
+# The client of this repository is needed to resolve the requirements, and is not one of them itself.
 lock: $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check pip-tools
-	$(BIN)/pip-compile --quiet --upgrade --extra dev --strip-extras --no-header --no-annotate \
-		--no-emit-index-url --no-emit-trusted-host --no-emit-find-links --output-file requirements-dev.lock pyproject.toml
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/lock clients/python
+	$(BIN)/pip-compile --quiet --upgrade --extra dev --extra spark --strip-extras --no-header --no-annotate --find-links build/lock \
+		--unsafe-package pip --unsafe-package setuptools --unsafe-package whorl-client --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
+		--output-file requirements-dev.lock pyproject.toml
+
+# --- packaging ---
+
+# Two builds of one commit are the same bytes: times are those of the commit, and no path of this machine is in them.
+SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
+# Which systems the wheel is for. Empty: those with the glibc of this machine or a newer one; 2_17: all that Rust supports,
+# by zig's linker, which comes from the package index.
+MANYLINUX ?=
+WHEEL_FLAGS := --profile wheel --out dist $(if $(MANYLINUX),--zig --compatibility manylinux_$(MANYLINUX))
+
+wheels: export SOURCE_DATE_EPOCH := $(SOURCE_DATE_EPOCH)
+# A directory of its own: other flags would make `make setup` build everything again.
+wheels: export CARGO_TARGET_DIR := $(CURDIR)/target/wheels
+wheels: export RUSTFLAGS := --remap-path-prefix=$(CURDIR)=/whorl --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo
+wheels: $(DEPS_STAMP)
+	rm -rf dist/whorl-*.whl dist/whorl_client-*.whl clients/python/build
+	$(if $(MANYLINUX),$(BIN)/python -m pip install --quiet --disable-pip-version-check ziglang)
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/maturin build $(WHEEL_FLAGS)
+	$(BIN)/python -m build --wheel --outdir dist clients/python
+	rm -rf clients/python/build
+
+# Takes the wheels that are in dist/, and makes them if there are none.
+wheel-test: $(DEPS_STAMP)
+	ls dist/whorl-*.whl dist/whorl_client-*.whl >/dev/null 2>&1 || $(MAKE) wheels
+	$(BIN)/python tests/packaging/wheel_check.py dist
+
+# Needs buildah and debootstrap, and the rights to use them; the image is tagged whorl:test.
+image-test: $(CLIENT_STAMP)
+	$(BIN)/python tests/packaging/image_check.py
+
+# In an environment of their own: the tools are no part of what they look at.
+AUDIT_VENV := .venv-audit
+$(AUDIT_VENV)/.stamp: requirements-audit.txt
+	$(PYTHON) -m venv $(AUDIT_VENV)
+	$(AUDIT_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-audit.txt
+	touch $@
+
+# Needs docker compose or docker-compose; promtool checks more when it is there.
+compose-check: $(AUDIT_VENV)/.stamp
+	PATH=$(CURDIR)/$(AUDIT_VENV)/bin:$$PATH $(PYTHON) tests/packaging/compose_check.py
+
+# Advisories come from services of the network: where those are out of reach, this fails and says so; audit-offline does the rest.
+audit: audit-offline $(AUDIT_VENV)/.stamp
+	cargo deny --locked check advisories
+	$(AUDIT_VENV)/bin/pip-audit --strict --no-deps --disable-pip --requirement requirements-dev.lock
+
+audit-offline:
+	@cargo deny --version >/dev/null 2>&1 || cargo install --locked cargo-deny
+	cargo deny --locked check bans licenses sources
+
+sbom: $(AUDIT_VENV)/.stamp
+	@cargo cyclonedx --version >/dev/null 2>&1 || cargo install --locked cargo-cyclonedx
+	mkdir -p dist
+	$(AUDIT_VENV)/bin/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible \
+		--output-file dist/whorl-python.cdx.json requirements-dev.lock
+	cargo cyclonedx --manifest-path engine-rs/python/Cargo.toml --format json --override-filename whorl-rust.cdx
+	mv engine-rs/python/whorl-rust.cdx.json dist/
+	rm -f engine-rs/whorl-rust.cdx.json
 
 clean:
-	rm -rf $(VENV) target dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(AUDIT_VENV) target dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	rm -rf clients/python/build clients/python/src/*.egg-info
 	find server clients tests examples -name __pycache__ -type d -prune -exec rm -rf {} +
 	rm -f server/whorl/_engine*.so

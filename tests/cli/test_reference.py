@@ -87,3 +87,14 @@ def test_completion_knows_the_commands() -> None:
         [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False, timeout=60
     )
     assert done.stdout.split() == ["streams", "status"]
+
+
+def test_the_token_is_read_from_the_file_that_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from whorl.cli.remote import local_token
+
+    (tmp_path / "secret").write_text("mounted\n")
+    monkeypatch.delenv("WHORL_DATA_DIR", raising=False)
+    monkeypatch.chdir(tmp_path)
+    assert local_token("http://whorl:8080") is None
+    monkeypatch.setenv("WHORL_TOKEN_FILE", str(tmp_path / "secret"))
+    assert local_token("http://whorl:8080") == "mounted"

@@ -8,7 +8,6 @@ import inspect
 import json
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -23,8 +22,6 @@ from whorl_client import Answer, BlankNode, Event, Iri, LangString, Literal, Pla
 from whorl_client._models import QueryInfo, time_ms
 from whorl_client._payload import body_of
 from whorl_client._terms import XSD, literal_of, ntriples_of, statements_of, term_of
-
-CLIENT = Path(__file__).parents[2] / "clients" / "python"
 
 
 def select(**columns: list[dict[str, str] | None]) -> dict[str, Any]:
@@ -52,10 +49,6 @@ def test_the_public_list_is_complete_and_sorted() -> None:
         name for name, value in vars(whorl_client).items() if not name.startswith("_") and not inspect.ismodule(value)
     }
     assert public | {"__version__"} == set(whorl_client.__all__)
-
-
-def test_the_version_is_that_of_the_manifest() -> None:
-    assert f'version = "{whorl_client.__version__}"' in (CLIENT / "pyproject.toml").read_text()
 
 
 @pytest.mark.parametrize("module", ["_terms", "_models", "_payload"])

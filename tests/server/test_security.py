@@ -28,6 +28,7 @@ ANY = {"ingest", "subscribe", "register"}
 MATRIX: dict[tuple[str, str], set[str]] = {
     ("GET", "/metrics"): ANY,
     ("GET", "/openapi.json"): ANY,
+    ("GET", "/backup"): set(),
     ("POST", "/tokens"): set(),
     ("GET", "/tokens"): set(),
     ("DELETE", "/tokens/{token_id}"): set(),

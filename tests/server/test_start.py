@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -44,3 +47,42 @@ def test_a_list_is_words_with_commas_between_them(monkeypatch: pytest.MonkeyPatc
 
 def test_a_broken_list_is_refused_in_a_sentence(tmp_path: Path) -> None:
     assert "words with commas between them" in refused(tmp_path, allowed_hosts='["a.example"')
+
+
+def test_the_admin_token_can_be_in_a_file_of_its_own(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("mounted-secret\n")
+    server = ServerProcess(tmp_path / "data", {"token_file": secret}, token="mounted-secret").start()
+    with server.client() as client:
+        assert client.get("/tokens").status_code == 200
+    assert server.stop() == 0
+    assert "mounted-secret" not in server.log
+    assert not (tmp_path / "data" / "token").exists()
+
+
+def test_a_token_file_that_is_not_there_is_made(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    server = ServerProcess(tmp_path / "data", {"token_file": secret}).start()
+    assert server.token == secret.read_text().strip()
+    assert secret.stat().st_mode & 0o077 == 0
+    assert server.stop() == 0
+
+
+def test_a_token_and_a_token_file_together_are_refused(tmp_path: Path) -> None:
+    assert "token_file" in refused(tmp_path, token="a", token_file=tmp_path / "secret")
+
+
+def test_the_probe_says_whether_the_server_is_ready(start_server: Callable[..., ServerProcess]) -> None:
+    server = start_server()
+    port = server.url.rpartition(":")[2]
+    assert _probe(port, "127.0.0.1") == 0
+    # An address to listen on is not one to connect to.
+    assert _probe(port, "0.0.0.0") == 0
+    server.kill()
+    assert _probe(port, "127.0.0.1") == 1
+
+
+def _probe(port: str, host: str) -> int:
+    environment = {**os.environ, "WHORL_PORT": port, "WHORL_HOST": host}
+    command = [sys.executable, "-m", "whorl.server.probe"]
+    return subprocess.run(command, env=environment, capture_output=True, timeout=30, check=False).returncode

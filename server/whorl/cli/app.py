@@ -19,7 +19,20 @@ from typer.core import TyperGroup
 from whorl.cli.faults import reports_faults
 
 # In the order of `whorl --help`: from the first minute to the rare.
-COMMANDS = ("serve", "push", "query", "queries", "streams", "explain", "run", "spark", "status", "version")
+COMMANDS = (
+    "serve",
+    "push",
+    "query",
+    "queries",
+    "streams",
+    "explain",
+    "run",
+    "spark",
+    "status",
+    "backup",
+    "restore",
+    "version",
+)
 
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
 

@@ -11,13 +11,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
 from whorl.cli.faults import NO_CONNECTION, CommandError, UsageError, fault_of
 
 if TYPE_CHECKING:
-    from whorl_client import Ack, Client
+    from whorl_client import Ack, Client, Format
 
     from whorl.cli.events import Batch
     from whorl.cli.texts import QueryText
@@ -51,11 +51,12 @@ def connected(url: str, token: str | None, text: QueryText | None = None) -> Ite
 
 
 def local_token(url: str) -> str | None:
-    """The token that a server on this machine keeps in its data directory, if that is here to be read."""
+    """The token in the file that WHORL_TOKEN_FILE names, or in the data directory of a server on this machine."""
     parts = urlsplit(url)
-    if parts.hostname not in _LOOPBACK or parts.fragment:
+    named = os.environ.get("WHORL_TOKEN_FILE")
+    if parts.fragment or (named is None and parts.hostname not in _LOOPBACK):
         return None
-    path = Path(os.environ.get("WHORL_DATA_DIR", _DATA_DIR)) / "token"
+    path = Path(named or Path(os.environ.get("WHORL_DATA_DIR", _DATA_DIR)) / "token")
     try:
         return path.read_text(encoding="utf-8").strip() or None
     except OSError:
@@ -74,12 +75,9 @@ class Sender:
 
     def send(self, batch: Batch) -> Ack:
         """One batch; when this returns, it is safe."""
-        from whorl_client._payload import Body, media_type
-        from whorl_client._protocol import send
-
-        body = Body(batch.body, media_type(batch.format))
         place = f"{self._producer};{self._epoch};{self._seq}"
-        ack = self._client._do(send(self._stream, body, batch.at, atomic=True, producer=place))
+        form = cast("Format", batch.format)
+        ack = self._client.stream(self._stream).send(batch.body, batch.at, format=form, producer=place)
         self._seq += 1
         return ack
 

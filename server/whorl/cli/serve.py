@@ -56,7 +56,9 @@ def _token(settings: Settings) -> str | None:
         return None
     if settings.token is not None:
         return settings.token.get_secret_value()
-    return (settings.data_dir / "token").read_text(encoding="utf-8").strip()
+    from whorl.server.security import token_path
+
+    return token_path(settings).read_text(encoding="utf-8").strip()
 
 
 def settings_of(options: dict[str, Any]) -> Settings:

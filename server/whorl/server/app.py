@@ -16,13 +16,14 @@ from whorl.server.middleware.gate import Gate
 from whorl.server.middleware.paths import Paths
 from whorl.server.middleware.trace import Trace
 from whorl.server.responses import problem_response
-from whorl.server.routes import graphs, health, queries, results, service, sparql, streams, tokens, ws
+from whorl.server.routes import backup, graphs, health, queries, results, service, sparql, streams, tokens, ws
 from whorl.server.runtime.clock import Clock
 from whorl.server.runtime.runtime import Runtime
 from whorl.server.security import Tokens, check_exposure
 from whorl.server.services.buckets import Buckets
 from whorl.server.services.ingest import Ingest
 from whorl.server.services.rings import Rings
+from whorl.server.services.traffic import Traffic
 from whorl.server.services.unnamed import drop_orphans
 
 if TYPE_CHECKING:
@@ -63,18 +64,19 @@ def create_app(settings: Settings, opened_tokens: Tokens | None = None) -> FastA
     app.state.rings = rings
     app.state.runtime = runtime
     app.state.ingest = Ingest(runtime, settings)
+    app.state.traffic = Traffic()
     app.state.registrations = Buckets(settings.registrations_per_minute)
     if opened_tokens is not None:
         app.state.tokens = opened_tokens
     # More particular paths come first: /queries/validate before /queries/{name}.
-    for part in (service, health, tokens, streams, queries, results, ws, graphs, sparql):
+    for part in (service, health, backup, tokens, streams, queries, results, ws, graphs, sparql):
         app.include_router(part.router)
     _handle_problems(app)
     _describe_problems(app)
     # The last one added is the outermost.
     app.add_middleware(Paths)
     app.add_middleware(Gate, settings=settings)
-    app.add_middleware(Trace)
+    app.add_middleware(Trace, traffic=app.state.traffic)
     return app
 
 

@@ -16,6 +16,7 @@ from whorl.server.security import Principal, Tokens
 from whorl.server.services.ingest import Ingest
 from whorl.server.services.rings import Rings
 from whorl.server.services.times import parse_instant
+from whorl.server.services.traffic import Traffic
 from whorl.server.settings import Settings
 
 # What an IRI cannot hold (RFC 3987), and what makes one absolute.
@@ -70,11 +71,17 @@ def _rings(request: Request) -> Rings:
     return rings
 
 
+def _traffic(request: Request) -> Traffic:
+    traffic: Traffic = request.app.state.traffic
+    return traffic
+
+
 TheRuntime = Annotated[Runtime, Depends(_runtime)]
 TheSettings = Annotated[Settings, Depends(_settings)]
 TheTokens = Annotated[Tokens, Depends(_tokens)]
 TheIngest = Annotated[Ingest, Depends(_ingest)]
 TheRings = Annotated[Rings, Depends(_rings)]
+TheTraffic = Annotated[Traffic, Depends(_traffic)]
 
 
 def checked_iri(text: str, what: str = "stream") -> str:

@@ -1,6 +1,7 @@
 """Who may do what: tokens with scopes, and one-use tickets for browsers.
 
-The admin token comes from the settings, or is made at first start and kept in `data_dir/token` (mode 0600). Further
+The admin token comes from the settings or from a file, `data_dir/token` unless another is named. A file that is not
+there is made at first start (mode 0600). Further
 tokens are kept as hashes in `data_dir/tokens.json`; their text is told once, to the caller who made them. A token is
 256 random bits, so that a plain hash of it cannot be searched; comparisons take constant time.
 
@@ -199,6 +200,8 @@ def is_loopback(host: str) -> bool:
 
 def check_exposure(settings: Settings) -> None:
     """Refuse to start where tokens would cross a network in plain text, or where nobody would need one."""
+    if settings.token is not None and settings.token_file is not None:
+        raise ValueError("token and token_file are two ways to say one thing: set one of them")
     if (settings.tls_cert is None) != (settings.tls_key is None):
         raise ValueError("tls_cert and tls_key belong together: set both or none")
     if is_loopback(settings.host):
@@ -224,11 +227,16 @@ def _caller(connection: HTTPConnection, tokens: Tokens) -> Principal:
     raise unauthenticated("a token is needed")
 
 
+def token_path(settings: Settings) -> Path:
+    """The file of the admin token."""
+    return settings.token_file or settings.data_dir / "token"
+
+
 def _admin_token(settings: Settings) -> tuple[str, bool]:
     """The admin token, and whether it was made just now."""
     if settings.token is not None:
         return settings.token.get_secret_value(), False
-    path = settings.data_dir / "token"
+    path = token_path(settings)
     if path.exists():
         token = path.read_text("utf-8").strip()
         if not token:

@@ -9,7 +9,7 @@ import logging
 import signal
 import socket
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import orjson
 import uvicorn
@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
     from whorl.server.settings import Settings
 
-_GRACE_S = 10
+# Requests under way may finish for this long. What waits for the engine is finished afterwards; together they
+# are to take no more than ten seconds, after which containers are killed.
+_GRACE_S = 4
 _WS_QUEUE = 16
 
 
@@ -173,11 +175,12 @@ def _print_ready(address: str) -> None:
 
 
 class _JsonLines(logging.Formatter):
-    """One JSON object per line."""
+    """One JSON object per line; what a line says in words it may say in members, too (`extra={"members": …}`)."""
 
     def format(self, record: logging.LogRecord) -> str:
-        members = {"at": record.created, "level": record.levelname.lower(), "logger": record.name}
+        members: dict[str, Any] = {"at": record.created, "level": record.levelname.lower(), "logger": record.name}
         members["message"] = record.getMessage()
+        members.update(getattr(record, "members", {}))
         if record.exc_info:
             members["exception"] = self.formatException(record.exc_info)
         return orjson.dumps(members).decode()

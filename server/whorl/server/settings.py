@@ -37,6 +37,9 @@ class Settings(BaseSettings):
     port: int = Field(8080, ge=0, le=65535, description="port to listen on; 0 takes a free one")
     data_dir: Path = Field(Path("whorl-data"), description="directory of the store and of the token file")
     token: SecretStr | None = Field(None, description="the admin token; without it one is made at first start")
+    token_file: Path | None = Field(
+        None, description="file of the admin token, such as a mounted secret; made if it is not there"
+    )
     anonymous: bool = Field(default=False, description="no tokens at all; only on a loopback address")
     allowed_hosts: Words = Field((), description="further names in Host, beside the loopback ones")
     allowed_origins: Words = Field((), description="further origins, beside the server's own")

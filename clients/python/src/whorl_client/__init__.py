@@ -10,6 +10,8 @@
 `Client` waits, `AsyncClient` is for asyncio; both have the same methods.
 """
 
+from importlib.metadata import version as _version
+
 from ._async_client import (
     AsyncClient,
     AsyncGraphs,
@@ -49,9 +51,10 @@ from ._exceptions import (
     WhorlError,
 )
 from ._models import Ack, Answer, Event, Gap, Plan, Progress, QueryInfo, Result, StreamInfo, Validation, Window
+from ._payload import Format
 from ._terms import BlankNode, Iri, LangString, Literal, Quad, Term, Triple
 
-__version__ = "0.1.0"
+__version__ = _version("whorl-client")
 
 __all__ = [
     "Ack",
@@ -73,6 +76,7 @@ __all__ = [
     "Event",
     "ExpiredError",
     "ForbiddenError",
+    "Format",
     "Gap",
     "GapError",
     "Graphs",

@@ -271,17 +271,25 @@ class AsyncStream:
         return f"{type(self).__name__}({self.iri!r})"
 
     async def send(
-        self, data: object, t: Time | None = None, *, format: Format | None = None, atomic: bool = True
+        self,
+        data: object,
+        t: Time | None = None,
+        *,
+        format: Format | None = None,
+        atomic: bool = True,
+        producer: str | None = None,
     ) -> Ack:
         """Send one event or many, and wait until they are safe.
 
         `data`: Turtle (or text in `format`), triples, an rdflib graph, a JSON-LD dict, a data frame or Arrow table, or
         a list of `Event`. `t` is the time of one event: milliseconds or an aware datetime. A connection that is lost
         while the answer is awaited raises: whether the events were taken is not known then; a `publisher` knows.
+        So does a caller who numbers what it sends (`producer="id;epoch;seq"`): it is sent again, and taken once.
 
             await client.stream("http://example.org/s").send("<urn:a> <urn:p> 1 .", t=1000)
         """
-        return await self._client._do(protocol.send(self.iri, body_of(data, format), t, atomic=atomic))
+        call = protocol.send(self.iri, body_of(data, format), t, atomic=atomic, producer=producer)
+        return await self._client._do(call)
 
     async def info(self) -> StreamInfo:
         """What the server says of it."""

@@ -17,6 +17,8 @@ from whorl.server.responses import problem_response
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from whorl.server.services.traffic import Traffic
+
 log = logging.getLogger("whorl.server")
 
 _SANE_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -31,10 +33,11 @@ _FIXED_HEADERS = {
 
 
 class Trace:
-    """Gives each request its id, writes one line about it, and answers for what nobody caught."""
+    """Gives each request its id, counts it, writes one line about it, and answers for what nobody caught."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, traffic: Traffic) -> None:
         self.app = app
+        self.traffic = traffic
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One connection."""
@@ -50,15 +53,26 @@ class Trace:
         except ClientDisconnect:
             exchange.status = 499
         except Exception:
-            log.exception("request %s failed", request_id)
+            log.exception("request %s failed", request_id, extra={"members": {"requestId": request_id}})
             if scope["type"] != "http" or exchange.started:
                 raise
             await problem_response(_fault(request_id))(scope, receive, exchange.send)
         finally:
             if scope["type"] == "http":
-                path = printable(scope["path"])
-                milliseconds = (time.perf_counter() - began) * 1000
-                log.info("%s %s %s %d %.1f ms", request_id, scope["method"], path, exchange.status, milliseconds)
+                self._note(scope, exchange.status, request_id, time.perf_counter() - began)
+
+    def _note(self, scope: Scope, status: int, request_id: str, seconds: float) -> None:
+        method, path, milliseconds = scope["method"], printable(scope["path"]), seconds * 1000
+        self.traffic.note(method, scope["path"], status, seconds)
+        members = {
+            "requestId": request_id,
+            "method": method,
+            "path": path,
+            "status": status,
+            "durationMs": round(milliseconds, 1),
+        }
+        line = (request_id, method, path, status, milliseconds)
+        log.info("%s %s %s %d %.1f ms", *line, extra={"members": members})
 
 
 class _Exchange:

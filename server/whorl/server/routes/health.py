@@ -3,16 +3,16 @@
 import asyncio
 
 from fastapi import APIRouter
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from starlette.requests import Request
 from starlette.responses import Response
 
 from whorl.server import schemas
-from whorl.server.deps import Anybody, TheRings, TheRuntime
+from whorl.server.deps import Anybody, TheRings, TheRuntime, TheTraffic
 from whorl.server.responses import JsonResponse
 from whorl.server.routes.openapi import problem, problems, text_answer
-from whorl.server.services.numbers import Numbers
+from whorl.server.services.numbers import Numbers, Reading
 
 router = APIRouter(tags=["health"])
 
@@ -36,11 +36,13 @@ async def readyz(runtime: TheRuntime) -> Response:
     summary="Numbers for Prometheus",
     responses={200: text_answer("the numbers", "text/plain"), **problems()},
 )
-async def metrics(_: Anybody, runtime: TheRuntime, rings: TheRings) -> Response:
-    """Counters and gauges in the text format of Prometheus."""
-    stats = await runtime.read(lambda core: core.engine.stats())
+async def metrics(_: Anybody, runtime: TheRuntime, rings: TheRings, traffic: TheTraffic) -> Response:
+    """Counters, gauges and histograms in the text format of Prometheus."""
+    reading = await runtime.read(Reading.of)
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(Numbers(runtime, rings, stats))
+    registry.register(Numbers(runtime, rings, traffic, reading))
+    # Memory, processor time and open files of this process.
+    registry.register(ProcessCollector(registry=None))
     return Response(generate_latest(registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 

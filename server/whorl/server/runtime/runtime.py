@@ -15,16 +15,19 @@ import os
 import queue
 import secrets
 import sqlite3
+import tempfile
 import threading
 import time
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import IO, TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from whorl.engine import GUARDED_LIMITS
 from whorl.errors import EnginePanicError
+from whorl.server.durations import Durations
 from whorl.server.errors import TYPE_BASE, Problem
 from whorl.server.runtime import commands as c
 from whorl.server.runtime.core import Core, Drained, Envelope, QueryEntry
+from whorl.server.store.backup import write_backup
 from whorl.server.store.store import Record, Store, StoreError
 
 if TYPE_CHECKING:
@@ -75,6 +78,9 @@ class Counters:
     snapshots: int = 0
     replayed: int = 0
     recovery_seconds: float = 0.0
+    # Of one batch each.
+    apply_durations: Durations = field(default_factory=Durations)
+    commit_durations: Durations = field(default_factory=Durations)
 
 
 @dataclass(slots=True)
@@ -124,6 +130,8 @@ class Runtime:
         self._shown_offset = 0
         self._rebuilding: asyncio.Task[None] | None = None
         self._log_bytes = 0
+        # Each backup takes room on the disk: one at a time.
+        self._backing_up = asyncio.Lock()
 
     # ---- life ----
 
@@ -157,6 +165,17 @@ class Runtime:
         ]
         for thread in self._threads:
             thread.start()
+
+    @property
+    def log_bytes(self) -> int:
+        """How much the log has grown since the last snapshot."""
+        return self._log_bytes
+
+    @property
+    def store_bytes(self) -> int:
+        """What the store takes on the disk."""
+        sizes = (path.stat().st_size for path in self.settings.data_dir.glob("whorl.sqlite3*") if path.exists())
+        return sum(sizes)
 
     # ---- the front ----
 
@@ -192,6 +211,26 @@ class Runtime:
         token = secrets.token_urlsafe(16)
         self._store.stage(token, iri, form, body, now_ms())
         return token
+
+    async def backup(self) -> IO[bytes]:
+        """A backup of what is durable now, as a file that has no name and is gone when it is closed."""
+        # A question takes its turn in the queue: what was acknowledged before this call is in the backup.
+        await self.read(lambda core: core.offset)
+        async with self._backing_up:
+            try:
+                return await self._loop.run_in_executor(None, self._backed_up)
+            except (OSError, sqlite3.Error, StoreError) as error:
+                _log.error("a backup could not be made: %s", error)
+                raise Problem("backup-failed", 503, "the backup could not be made", retry_after_s=60) from error
+
+    def _backed_up(self) -> IO[bytes]:
+        file = tempfile.TemporaryFile(dir=self.settings.data_dir)  # noqa: SIM115 - who asked for it closes it
+        try:
+            write_backup(self._store, file)
+        except BaseException:
+            file.close()
+            raise
+        return file
 
     def expire_stages(self) -> None:
         """Forget staged bodies whose producer is gone."""
@@ -264,7 +303,9 @@ class Runtime:
         began = time.perf_counter()
         for job in jobs:
             self._apply_one(job, batch)
-        self.metrics.apply_seconds += time.perf_counter() - began
+        seconds = time.perf_counter() - began
+        self.metrics.apply_seconds += seconds
+        self.metrics.apply_durations.observe(seconds)
         self._log_bytes += sum(len(record.body) + len(record.members) for record in batch.records)
         if self._log_bytes > self.settings.snapshot_log_bytes:
             batch.snapshot = self._snapshot()
@@ -323,6 +364,7 @@ class Runtime:
         if batch.records:
             self._store.append(batch.records, batch.spent_stages)
             self.metrics.commits += 1
+            self.metrics.commit_durations.observe(time.perf_counter() - began)
         if batch.snapshot is not None:
             try:
                 self._store.write_snapshot(*batch.snapshot)

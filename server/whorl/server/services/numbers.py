@@ -1,87 +1,168 @@
-"""The server in numbers, as Prometheus reads them. Nothing is counted here: all numbers exist already."""
+"""The server in numbers, as Prometheus reads them. Nothing is counted here: all numbers exist already.
+
+The engine reads no clock, so there is no time of a single query: there is the time of all of them together
+(`whorl_apply_…`), and how often each was evaluated and what it keeps.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from whorl import __version__
 from whorl.server.runtime.core import shown_instant
 from whorl.server.runtime.runtime import now_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from whorl.server.durations import Durations
+    from whorl.server.runtime.core import Core
     from whorl.server.runtime.runtime import Runtime
     from whorl.server.services.rings import Rings
+    from whorl.server.services.traffic import Traffic
 
 _STREAM_COUNTERS = {"events": "events taken", "triples": "triples taken", "late": "events that came too late"}
+_LATENCY = "seconds until a request was answered; feeds, which answer for as long as somebody listens, are left out"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the engine says of itself, and the names of its queries."""
+
+    stats: dict[str, Any]
+    names: dict[int, str]
+
+    @classmethod
+    def of(cls, core: Core) -> Reading:
+        """Read on the thread of the engine."""
+        names = {entry.number: entry.name for entry in core.queries.values() if entry.number is not None}
+        return cls(core.engine.stats(), names)
 
 
 class Numbers(Collector):
     """One reading of all numbers."""
 
-    def __init__(self, runtime: Runtime, rings: Rings, stats: dict[str, Any]) -> None:
+    def __init__(self, runtime: Runtime, rings: Rings, traffic: Traffic, reading: Reading) -> None:
         self._runtime = runtime
         self._rings = rings
-        self._stats = stats
+        self._traffic = traffic
+        self._stats = reading.stats
+        self._names = reading.names
 
     def collect(self) -> Iterator[Metric]:
         """All families."""
         yield from self._of_runtime()
+        yield from self._of_engine()
+        yield from self._of_requests()
         yield from self._of_streams()
         yield from self._of_queries()
+        yield from self._of_readers()
 
     def _of_runtime(self) -> Iterator[Metric]:
-        counted = self._runtime.metrics
+        runtime, counted = self._runtime, self._runtime.metrics
+        version = GaugeMetricFamily("whorl_build_info", "1; the version is a label", labels=["version"])
+        yield _family(version, [((__version__,), 1)])
+        yield _gauge("whorl_ready", "1 when commands are taken", float(runtime.state == "ready"))
         yield _counter("whorl_commands", "commands carried out or refused", counted.commands)
         yield _counter("whorl_commands_refused", "commands refused", counted.refused)
         yield _counter("whorl_batches", "batches of commands", counted.batches)
         yield _counter("whorl_commits", "commits of the log", counted.commits)
         yield _counter("whorl_commit_seconds", "seconds spent in commits", counted.commit_seconds)
-        yield _counter("whorl_apply_seconds", "seconds spent in the engine", counted.apply_seconds)
-        yield _counter("whorl_results", "results of all queries", counted.envelopes)
+        yield _histogram("whorl_commit_duration_seconds", "seconds of one commit", counted.commit_durations)
         yield _counter("whorl_snapshots", "snapshots taken", counted.snapshots)
         yield _gauge("whorl_recovery_seconds", "seconds of the last recovery", counted.recovery_seconds)
-        yield _gauge("whorl_queue_bytes", "bytes of commands that wait or are under way", self._runtime.queue_bytes)
-        yield _gauge("whorl_ready", "1 when commands are taken", float(self._runtime.state == "ready"))
-        yield _gauge("whorl_engine_state_size", "mappings and terms that the engine keeps", self._stats["state_size"])
-        yield _gauge("whorl_subscribers", "readers that are connected", self._rings.connected)
+        yield _gauge("whorl_log_bytes", "bytes of the log since the last snapshot", runtime.log_bytes)
+        yield _gauge("whorl_store_bytes", "bytes of the store on the disk", runtime.store_bytes)
+        yield _gauge("whorl_queue_bytes", "bytes of commands that wait or are under way", runtime.queue_bytes)
+        limit = runtime.settings.queue_bytes_max
+        yield _gauge("whorl_queue_bytes_max", "bytes of commands that may wait; beyond, they are refused", limit)
+
+    def _of_engine(self) -> Iterator[Metric]:
+        counted, stats = self._runtime.metrics, self._stats
+        yield _counter("whorl_apply_seconds", "seconds spent in the engine", counted.apply_seconds)
+        yield _histogram("whorl_apply_duration_seconds", "seconds of one batch in the engine", counted.apply_durations)
+        yield _counter("whorl_results", "results of all queries", counted.envelopes)
+        yield _gauge("whorl_engine_state_size", "mappings and terms that the engine keeps", stats["state_size"])
+        yield _gauge("whorl_engine_stream_terms", "terms of streams that the engine keeps", stats["stream_terms"])
+        yield _gauge("whorl_engine_static_triples", "triples of static graphs", stats["static_triples"])
+        evaluations = sum(int(row.get("evaluations", 0)) for row in stats["queries"])
+        yield _counter("whorl_evaluations", "evaluations of the queries that run", evaluations)
+
+    def _of_requests(self) -> Iterator[Metric]:
+        answered = self._traffic.answered.items()
+        yield _family(
+            CounterMetricFamily("whorl_requests", "requests that were answered", labels=["method", "part", "code"]),
+            (((method, part, str(code)), count) for (method, part, code), count in answered),
+        )
+        latency = HistogramMetricFamily("whorl_request_duration_seconds", _LATENCY, labels=["method", "part"])
+        for kind, durations in self._traffic.durations.items():
+            latency.add_metric(list(kind), durations.buckets(), durations.total_s)
+        yield latency
 
     def _of_streams(self) -> Iterator[Metric]:
         streams = self._stats["streams"]
         for name, meaning in _STREAM_COUNTERS.items():
             yield _family(
                 CounterMetricFamily(f"whorl_stream_{name}", meaning, labels=["stream"]),
-                ((row["stream"], row.get(name, 0)) for row in streams),
+                (((row["stream"],), row.get(name, 0)) for row in streams),
             )
-        now = now_ms()
-        yield _family(
-            GaugeMetricFamily("whorl_stream_watermark_lag_seconds", "clock minus watermark", labels=["stream"]),
-            (
-                (row["stream"], (now - at) / 1000)
-                for row in streams
-                if (at := shown_instant(row["watermark"])) is not None
-            ),
-        )
+        marks = {row["stream"]: at for row in streams if (at := shown_instant(row["watermark"])) is not None}
+        yield from _marks("stream", marks)
 
     def _of_queries(self) -> Iterator[Metric]:
+        rows = [(self._names[row["query"]], row) for row in self._stats["queries"] if row["query"] in self._names]
+        yield _family(
+            CounterMetricFamily("whorl_query_evaluations", "evaluations of the query", labels=["query"]),
+            (((name,), row["evaluations"]) for name, row in rows),
+        )
+        yield _family(
+            GaugeMetricFamily("whorl_query_state_size", "mappings, rows and groups of the query", labels=["query"]),
+            (((name,), row["state_size"]) for name, row in rows),
+        )
+        yield _family(
+            CounterMetricFamily("whorl_query_dropped_results", "results that nobody took in time", labels=["query"]),
+            (((name,), row["dropped_results"]) for name, row in rows),
+        )
+        marks = {ring.query: at for ring in self._rings if (at := shown_instant(ring.watermark)) is not None}
+        yield from _marks("query", marks)
+
+    def _of_readers(self) -> Iterator[Metric]:
         rings = list(self._rings)
+        yield _gauge("whorl_subscribers", "readers that are connected", self._rings.connected)
+        yield _gauge("whorl_rings_bytes", "bytes of results kept for readers", sum(ring.bytes for ring in rings))
         yield _family(
             GaugeMetricFamily("whorl_query_last_seq", "number of the newest result", labels=["query"]),
-            ((ring.query, ring.next_seq - 1) for ring in rings),
+            (((ring.query,), ring.next_seq - 1) for ring in rings),
+        )
+        yield _family(
+            GaugeMetricFamily("whorl_query_failed", "1 when the query has failed", labels=["query"]),
+            (((ring.query,), float(ring.state == "failed")) for ring in rings),
         )
         yield _family(
             GaugeMetricFamily("whorl_query_subscribers", "readers of the query", labels=["query"]),
-            ((ring.query, len(ring.readers)) for ring in rings),
+            (((ring.query,), len(ring.readers)) for ring in rings),
         )
         yield _family(
             GaugeMetricFamily("whorl_query_ring_bytes", "bytes of results kept for readers", labels=["query"]),
-            ((ring.query, ring.bytes) for ring in rings),
+            (((ring.query,), ring.bytes) for ring in rings),
         )
-        evaluations = sum(int(row.get("evaluations", 0)) for row in self._stats["queries"])
-        yield _counter("whorl_evaluations", "evaluations of the queries that run", evaluations)
+
+
+def _marks(what: str, marks: dict[str, int]) -> Iterator[Metric]:
+    """Watermarks as times, and how far the clock is ahead of them."""
+    now = now_ms()
+    yield _family(
+        GaugeMetricFamily(f"whorl_{what}_watermark_seconds", "watermark, in seconds since 1970", labels=[what]),
+        (((name,), at / 1000) for name, at in marks.items()),
+    )
+    yield _family(
+        GaugeMetricFamily(f"whorl_{what}_watermark_lag_seconds", "clock minus watermark", labels=[what]),
+        (((name,), (now - at) / 1000) for name, at in marks.items()),
+    )
 
 
 def _counter(name: str, meaning: str, value: float) -> Metric:
@@ -92,9 +173,13 @@ def _gauge(name: str, meaning: str, value: float) -> Metric:
     return GaugeMetricFamily(name, meaning, value=value)
 
 
+def _histogram(name: str, meaning: str, durations: Durations) -> Metric:
+    return HistogramMetricFamily(name, meaning, buckets=durations.buckets(), sum_value=durations.total_s)
+
+
 def _family(
-    family: CounterMetricFamily | GaugeMetricFamily, samples: Iterable[tuple[str, float]]
+    family: CounterMetricFamily | GaugeMetricFamily, samples: Iterable[tuple[tuple[str, ...], float]]
 ) -> CounterMetricFamily | GaugeMetricFamily:
-    for label, value in samples:
-        family.add_metric([label], value)
+    for labels, value in samples:
+        family.add_metric(list(labels), value)
     return family

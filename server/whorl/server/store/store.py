@@ -109,6 +109,14 @@ class Store:
         with self._lock:
             self._db.close()
 
+    def copy_to(self, path: Path) -> None:
+        """Write the store as it stands into a new file, which needs no other file beside it."""
+        try:
+            with self._lock, contextlib.closing(sqlite3.connect(path)) as copy:
+                self._db.backup(copy)
+        except sqlite3.Error as error:
+            raise StoreError(f"{self.path}: cannot be copied ({error})") from error
+
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         with self._lock:

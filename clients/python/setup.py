@@ -1,0 +1,23 @@
+"""The version of the client is that of the workspace, and stands in its Cargo.toml alone.
+
+A source distribution is not inside the workspace any more: there, its own PKG-INFO has it.
+"""
+
+import tomllib
+from email.parser import Parser
+from pathlib import Path
+
+from setuptools import setup
+
+HERE = Path(__file__).resolve().parent
+
+
+def version() -> str:
+    """The version, as MAJOR.MINOR.PATCH."""
+    workspace = HERE.parents[1] / "Cargo.toml"
+    if workspace.exists():
+        return str(tomllib.loads(workspace.read_text("utf-8"))["workspace"]["package"]["version"])
+    return str(Parser().parsestr((HERE / "PKG-INFO").read_text("utf-8"))["Version"])
+
+
+setup(version=version())

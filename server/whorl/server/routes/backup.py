@@ -1,0 +1,42 @@
+"""A backup of a server that runs."""
+
+from collections.abc import Iterator
+from typing import IO
+
+from fastapi import APIRouter
+from starlette.responses import Response, StreamingResponse
+
+from whorl.server.deps import Administrator, TheRuntime
+from whorl.server.routes.openapi import problems
+
+router = APIRouter(tags=["backup"])
+
+MEDIA_TYPE = "application/x-tar"
+_PIECE_BYTES = 1024 * 1024
+
+
+@router.get(
+    "/backup",
+    summary="A backup of everything",
+    response_class=StreamingResponse,
+    responses={
+        200: {
+            "description": "the store, and the hashes of the tokens",
+            "content": {MEDIA_TYPE: {"schema": {"type": "string", "format": "binary"}}},
+        },
+        **problems(),
+    },
+)
+async def backup(_: Administrator, runtime: TheRuntime) -> Response:
+    """The state at one moment, for `whorl restore`. While it is copied, commits wait; the admin token is not in it."""
+    file = await runtime.backup()
+    size = file.seek(0, 2)
+    headers = {"Content-Length": str(size), "Content-Disposition": 'attachment; filename="whorl-backup.tar"'}
+    return StreamingResponse(_pieces(file), media_type=MEDIA_TYPE, headers=headers)
+
+
+def _pieces(file: IO[bytes]) -> Iterator[bytes]:
+    with file:
+        file.seek(0)
+        while piece := file.read(_PIECE_BYTES):
+            yield piece

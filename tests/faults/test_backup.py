@@ -1,0 +1,173 @@
+"""A backup, made of a server under load or of one that is stopped, becomes a server with the same state."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from server_process import ServerProcess
+from whorl.server.store.backup import back_up, check, restore
+from whorl.server.store.store import StoreError
+
+STREAM = "/streams/http://ex.org/s"
+QUERY = """PREFIX : <http://ex.org/>
+SELECT ?room (COUNT(?t) AS ?n) FROM NAMED WINDOW :w ON <http://ex.org/s> [RANGE 1s STEP 1s]
+WHERE { WINDOW :w { ?room :t ?t } } GROUP BY ?room"""
+TURTLE = {"Content-Type": "text/turtle"}
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., ServerProcess]]:
+    started: list[ServerProcess] = []
+
+    def begin(name: str, **settings: Any) -> ServerProcess:
+        server = ServerProcess(tmp_path / name, settings)
+        started.append(server)
+        return server.start()
+
+    yield begin
+    for server in started:
+        server.kill()
+
+
+def fill(client: httpx.Client) -> None:
+    assert client.put(STREAM).status_code == 201
+    assert (
+        client.put("/queries/rooms", content=QUERY, headers={"Content-Type": "application/rsp-ql"}).status_code == 201
+    )
+    graph = client.put("/graphs?graph=http://ex.org/g", content="<a:a> <a:b> <a:c> .", headers=TURTLE)
+    assert graph.status_code == 201
+    push(client, range(0, 5000, 250))
+
+
+def push(client: httpx.Client, times: range) -> None:
+    for t in times:
+        body = f"<http://ex.org/room{t % 3}> <http://ex.org/t> {t} ."
+        assert client.post(STREAM, params={"t": t}, content=body, headers=TURTLE).status_code == 202
+
+
+def state(client: httpx.Client) -> dict[str, Any]:
+    """What anybody can see of the state."""
+    stream = client.get(STREAM).json()
+    stream.pop("rate")
+    polled = client.get("/queries/rooms/results", params={"from": "earliest"}).json()
+    return {
+        "stream": stream,
+        "query": {name: client.get("/queries/rooms").json()[name] for name in ("body", "status", "incarnation")},
+        "results": [(one["seq"], one["token"], one["results"]) for one in polled["results"]],
+        "graph": client.get("/graphs?graph=http://ex.org/g", headers={"Accept": "application/n-triples"}).text,
+        "tokens": client.get("/tokens").json(),
+    }
+
+
+def test_a_backup_of_a_running_server_has_its_state(start: Callable[..., ServerProcess], tmp_path: Path) -> None:
+    first = start("first")
+    with first.client() as client:
+        fill(client)
+        made = client.post("/tokens", json={"name": "reader", "scopes": ["subscribe"]}).json()["token"]
+        before = state(client)
+        answer = client.get("/backup")
+        # What comes later is not in it.
+        push(client, range(5000, 9000, 250))
+    assert answer.headers["content-type"] == "application/x-tar"
+    (tmp_path / "backup.tar").write_bytes(answer.content)
+    restore(tmp_path / "backup.tar", tmp_path / "second")
+    second = start("second")
+    with second.client() as client:
+        assert state(client) == before
+        push(client, range(5000, 9000, 250))
+        with first.client() as other:
+            assert state(client) == state(other)
+    with second.client(made) as reader:
+        assert reader.get("/queries/rooms/results").status_code == 200
+    # The admin token is not in a backup: the second server has made its own.
+    assert first.token != second.token
+    assert first.token.encode() not in answer.content
+
+
+def test_a_backup_under_load_has_all_that_was_acknowledged_before(
+    start: Callable[..., ServerProcess], tmp_path: Path
+) -> None:
+    server = start("first", snapshot_log_bytes=100_000)
+    acknowledged = 0
+    stop = threading.Event()
+
+    def load() -> None:
+        nonlocal acknowledged
+        with server.client() as client:
+            for t in range(10_000):
+                if stop.is_set():
+                    return
+                push(client, range(t, t + 1))
+                acknowledged = t + 1
+
+    with server.client() as client:
+        assert client.put(STREAM).status_code == 201
+        loading = threading.Thread(target=load)
+        loading.start()
+        backups = []
+        for _ in range(5):
+            known = acknowledged
+            backups.append((known, client.get("/backup").content))
+        stop.set()
+        loading.join()
+    for number, (_, content) in enumerate(backups):
+        (tmp_path / f"{number}.tar").write_bytes(content)
+        restore(tmp_path / f"{number}.tar", tmp_path / f"restored{number}")
+    known, _ = backups[-1]
+    again = start("restored4")
+    with again.client() as client:
+        assert client.get(STREAM).json()["events"] >= known
+
+
+def test_a_stopped_server_is_backed_up_and_a_running_one_is_refused(
+    start: Callable[..., ServerProcess], tmp_path: Path
+) -> None:
+    server = start("first")
+    with server.client() as client:
+        fill(client)
+        before = state(client)
+    with pytest.raises(StoreError, match="is another server using it"):
+        back_up(tmp_path / "first", tmp_path / "backup.tar")
+    assert server.stop() == 0
+    (tmp_path / "backup.tar").unlink(missing_ok=True)
+    back_up(tmp_path / "first", tmp_path / "backup.tar")
+    assert (tmp_path / "backup.tar").stat().st_mode & 0o077 == 0
+    restore(tmp_path / "backup.tar", tmp_path / "second")
+    with start("second").client() as client:
+        assert state(client) == before
+
+
+def test_what_is_no_backup_and_what_is_damaged_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "text.tar").write_text("no tar at all")
+    with pytest.raises(StoreError, match="is not a backup"):
+        restore(tmp_path / "text.tar", tmp_path / "a")
+    with tarfile.open(tmp_path / "other.tar", "w") as archive:
+        evil = tarfile.TarInfo("../outside")
+        evil.size = 4
+        archive.addfile(evil, io.BytesIO(b"evil"))
+    with pytest.raises(StoreError, match="no store"):
+        restore(tmp_path / "other.tar", tmp_path / "b")
+    assert not (tmp_path / "outside").exists()
+    with tarfile.open(tmp_path / "link.tar", "w") as archive:
+        link = tarfile.TarInfo("whorl.sqlite3")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        archive.addfile(link)
+    with pytest.raises(StoreError, match="no store"):
+        restore(tmp_path / "link.tar", tmp_path / "c")
+
+
+def test_a_directory_that_has_a_store_is_not_written_over(start: Callable[..., ServerProcess], tmp_path: Path) -> None:
+    assert start("first").stop() == 0
+    back_up(tmp_path / "first", tmp_path / "backup.tar")
+    with pytest.raises(StoreError, match="has a store already"):
+        restore(tmp_path / "backup.tar", tmp_path / "first")
+    assert check(tmp_path / "first") == 0
+    with pytest.raises(StoreError, match="is there already"):
+        back_up(tmp_path / "first", tmp_path / "backup.tar")

@@ -1,0 +1,176 @@
+"""`make wheel-test`: the wheels in a directory, installed into an empty environment without Rust and Node, and used.
+
+    python tests/packaging/wheel_check.py dist
+
+Checked: that the package is whole, portable and stripped; that it installs from wheels alone, with nothing but the
+environment's own programs on PATH; that `whorl serve` takes events and pushes a result to a client of the same
+environment, and ends on SIGTERM.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import venv
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+_READY = re.compile(r"whorl is ready: (\S+?)#token=(\S+)")
+_READY_SECONDS = 60
+# What a user does first, by the client that came with the package.
+_USE = """
+import sys
+from whorl_client import Client, Event
+
+with Client(sys.argv[1], token=sys.argv[2]) as client:
+    client.streams.create("http://ex.org/s")
+    query = client.register('''SELECT ?room ?t
+        FROM NAMED WINDOW <http://ex.org/w> ON <http://ex.org/s> [RANGE 1s STEP 1s]
+        WHERE { WINDOW <http://ex.org/w> { ?room <http://ex.org/t> ?t FILTER(?t > 25) } }''', name="hot")
+    triple = "<http://ex.org/{}> <http://ex.org/t> {} ."
+    events = [Event(triple.format("lab", 31), t=100), Event(triple.format("hall", 20), t=200), Event("", t=1200)]
+    with query.subscribe("earliest", limit=1) as results:
+        print(client.stream("http://ex.org/s").send(events).accepted)
+        for result in results:
+            print([(str(row["room"]), str(row["t"])) for row in result.rows])
+"""
+
+
+def main() -> int:
+    """Check the wheels of the directory that is named; 1 if something is wrong."""
+    dist = Path(sys.argv[1]).resolve()
+    wheel, client = the_one(dist, "whorl-*.whl"), the_one(dist, "whorl_client-*.whl")
+    faults = [*contents_faults(wheel), *portability_faults(wheel), *client_faults(client)]
+    for fault in faults:
+        print(f"wrong: {fault}", file=sys.stderr)
+    if faults:
+        return 1
+    with tempfile.TemporaryDirectory() as directory:
+        use(wheel, dist, Path(directory))
+    return 0
+
+
+def the_one(dist: Path, pattern: str) -> Path:
+    """The wheel of that name; `make wheels` leaves one of each."""
+    found = sorted(dist.glob(pattern))
+    if len(found) != 1:
+        raise SystemExit(f"{dist} has {len(found)} files {pattern}, not one: run make wheels")
+    return found[0]
+
+
+def package_files() -> set[str]:
+    """Every file of the package that is in the repository: all of them are in the wheel."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "server/whorl"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return {name.removeprefix("server/") for name in listed.stdout.split("\0") if name}
+
+
+def contents_faults(wheel: Path) -> list[str]:
+    """What is missing from the package, and what should not be in it."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name for name in archive.namelist() if not name.endswith("/")}
+    packed = {name for name in names if ".dist-info/" not in name}
+    wanted = package_files() | {"whorl/_engine.abi3.so"}
+    faults = [f"{name} is not in the wheel" for name in sorted(wanted - packed)]
+    faults += [f"{name} is in the wheel and not in the repository" for name in sorted(packed - wanted)]
+    licences = [name for name in names if name.endswith("LICENSE")]
+    return faults if licences else [*faults, "the licence is not in the wheel"]
+
+
+def portability_faults(wheel: Path) -> list[str]:
+    """One wheel for all Pythons and many systems, without symbols and paths of the machine that built it."""
+    faults = []
+    if not re.search(r"-cp311-abi3-(manylinux_\d+_\d+|manylinux2014)_", wheel.name):
+        faults.append(f"{wheel.name} is not for all Pythons from 3.11 on and a named glibc")
+    with zipfile.ZipFile(wheel) as archive:
+        module = archive.read("whorl/_engine.abi3.so")
+    faults += [f"the module has {name}" for name in section_names(module) if name.startswith((".debug_", ".symtab"))]
+    home = str(Path.home()).encode()
+    if len(home) > 1 and home + b"/" in module:
+        faults.append("the module names paths of the machine that built it")
+    return faults
+
+
+def section_names(module: bytes) -> list[str]:
+    """The names of the sections of an ELF file of 64 bits."""
+    (table_at,) = struct.unpack_from("<Q", module, 0x28)
+    size, count, names_idx = struct.unpack_from("<HHH", module, 0x3A)
+    heads = [struct.unpack_from("<IIQQQ", module, table_at + number * size) for number in range(count)]
+    names_at = heads[names_idx][4]
+    return [module[names_at + head[0] : module.index(b"\0", names_at + head[0])].decode() for head in heads]
+
+
+def client_faults(client: Path) -> list[str]:
+    """The client is pure Python and typed."""
+    with zipfile.ZipFile(client) as archive:
+        names = set(archive.namelist())
+    faults = [] if client.name.endswith("-py3-none-any.whl") else [f"{client.name} is not pure Python"]
+    return faults if "whorl_client/py.typed" in names else [*faults, "whorl_client/py.typed is not in the wheel"]
+
+
+def use(wheel: Path, dist: Path, directory: Path) -> None:
+    """Install the wheel as a user would, and use it."""
+    environment = directory / "environment"
+    venv.create(environment, with_pip=True)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("WHORL_", "PYTHON"))}
+    settings = {**kept, "PATH": str(environment / "bin"), "HOME": str(directory)}
+    for program in ("cargo", "rustc", "node", "cc"):
+        assert shutil.which(program, path=settings["PATH"]) is None, f"{program} is not hidden"
+    python = environment / "bin" / "python"
+    install = [python, "-m", "pip", "install", "--quiet", "--only-binary", ":all:", "--find-links", dist, "whorl"]
+    began = time.monotonic()
+    subprocess.run(install, env=settings, cwd=directory, check=True)
+    installed_s = time.monotonic() - began
+    started_s = serve_and_ask(environment, settings, directory)
+    size_mb = sum(path.stat().st_size for path in environment.rglob("whorl/**/*") if path.is_file()) / 1e6
+    print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB, installed {size_mb:.1f} MB in {installed_s:.0f} s")
+    print(f"whorl serve was ready after {started_s:.2f} s, took events and pushed a result; no Rust, no Node on PATH")
+
+
+def serve_and_ask(environment: Path, settings: dict[str, str], directory: Path) -> float:
+    """Start the server, use it and stop it; how long the start took, in seconds."""
+    began = time.monotonic()
+    server = subprocess.Popen(
+        [environment / "bin" / "whorl", "serve", "--port", "0"],
+        env=settings,
+        cwd=directory,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert server.stdout is not None
+        ready = _READY.match(server.stdout.readline())
+        started_s = time.monotonic() - began
+        if ready is None or started_s > _READY_SECONDS:
+            raise SystemExit("whorl serve did not become ready")
+        asked = subprocess.run(
+            [environment / "bin" / "python", "-c", _USE, *ready.groups()],
+            env=settings,
+            cwd=directory,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        if asked.stdout.splitlines() != ["3", "[('http://ex.org/lab', '31')]"]:
+            raise SystemExit(f"the client did not get the result:\n{asked.stdout}{asked.stderr}")
+        server.send_signal(signal.SIGTERM)
+        if server.wait(15) != 0:
+            raise SystemExit(f"whorl serve ended with {server.returncode}")
+    finally:
+        server.kill()
+        server.wait()
+    return started_s
+
+
+if __name__ == "__main__":
+    sys.exit(main())
