@@ -157,7 +157,7 @@ impl ScaledQuery {
 
 /// Reads Arrow data: rows of a mapping where there is one, else triples.
 enum Reader {
-    Rows(RowReader),
+    Rows(Box<RowReader>),
     Triples(TripleReader),
 }
 
@@ -165,7 +165,7 @@ impl Reader {
     fn new(mapping: Option<&str>, time_column: &str, at: Option<Timestamp>, order: u64) -> Result<Self, EngineError> {
         let Some(text) = mapping else { return Ok(Self::Triples(TripleReader::new(at))) };
         let (mapping, mapper) = whorl_engine::ScaledQuery::row_mapper(text, order)?;
-        Ok(Self::Rows(RowReader::new(mapping, mapper, time_column.to_owned(), at)))
+        Ok(Self::Rows(Box::new(RowReader::new(mapping, mapper, time_column.to_owned(), at))))
     }
 
     fn add(&mut self, data: &arrow_array::RecordBatch) -> Result<(), EngineError> {
