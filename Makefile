@@ -96,6 +96,8 @@ bench: setup
 	$(BIN)/python benchmarks/http_ingest.py
 	$(BIN)/python benchmarks/ws_fanout.py
 	$(BIN)/python benchmarks/recovery.py
+	$(BIN)/python benchmarks/spark_sink.py
+	$(BIN)/python benchmarks/spark_scale.py
 
 # Prints a ready URL. What the demo keeps is in whorl-data; PORT=… takes another port.
 run: setup

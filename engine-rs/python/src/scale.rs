@@ -156,8 +156,9 @@ impl ScaledQuery {
 }
 
 /// Reads Arrow data: rows of a mapping where there is one, else triples.
+#[expect(clippy::large_enum_variant, reason = "there is one for each body")]
 enum Reader {
-    Rows(Box<RowReader>),
+    Rows(RowReader),
     Triples(TripleReader),
 }
 
@@ -165,7 +166,7 @@ impl Reader {
     fn new(mapping: Option<&str>, time_column: &str, at: Option<Timestamp>, order: u64) -> Result<Self, EngineError> {
         let Some(text) = mapping else { return Ok(Self::Triples(TripleReader::new(at))) };
         let (mapping, mapper) = whorl_engine::ScaledQuery::row_mapper(text, order)?;
-        Ok(Self::Rows(Box::new(RowReader::new(mapping, mapper, time_column.to_owned(), at))))
+        Ok(Self::Rows(RowReader::new(mapping, mapper, time_column.to_owned(), at)))
     }
 
     fn add(&mut self, data: &arrow_array::RecordBatch) -> Result<(), EngineError> {
