@@ -145,12 +145,12 @@ impl Timeline {
             return false;
         }
         if self.leaves_incoming <= 1 {
-            return self.leaves[leaf].is_incoming(slot)
+            return self.leaves[leaf].may_be_incoming(slot)
                 || (self.leaves_incoming == 1 && self.leaves[leaf].n_incoming() == 0);
         }
         let elsewhere = |other: &Leaf| other.n_incoming() > 0 && other.readers.iter().any(|r| r.query == query);
         let others = self.leaves.iter().enumerate().filter(|(number, _)| *number != leaf);
-        self.leaves[leaf].is_incoming(slot) || others.into_iter().any(|(_, other)| elsewhere(other))
+        self.leaves[leaf].may_be_incoming(slot) || others.into_iter().any(|(_, other)| elsewhere(other))
     }
 
     fn arrive(&mut self, window: usize, at: Timestamp, workshop: &mut Workshop<'_>) {

@@ -20,6 +20,9 @@ use crate::model::{EncodedTriple, TermId};
 use crate::parse::ContentSemantics;
 use crate::window::Element;
 
+/// Beyond this, comparing all that come with each that goes would cost more than it saves.
+const COMPARED_MAX: usize = 16;
+
 /// A leaf of a timeline.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct LeafId(pub u32);
@@ -135,13 +138,14 @@ impl Leaf {
         self.incoming_keys.len()
     }
 
-    /// Whether some incoming mapping is equal to the one in the slot.
-    pub(crate) fn is_incoming(&self, slot: SlotId) -> bool {
+    /// Whether some incoming mapping may be equal to the one in the slot. Many are not looked at: it may.
+    pub(crate) fn may_be_incoming(&self, slot: SlotId) -> bool {
         let width = self.pattern.width();
-        (0..self.n_incoming()).any(|i| {
-            let row = &self.incoming[i * width..(i + 1) * width];
-            row.iter().copied().eq(self.store.row(slot))
-        })
+        self.n_incoming() > COMPARED_MAX
+            || (0..self.n_incoming()).any(|i| {
+                let row = &self.incoming[i * width..(i + 1) * width];
+                row.iter().copied().eq(self.store.row(slot))
+            })
     }
 
     /// Lets the incoming mapping with this number arrive; `None` when it is a copy of one before it.
