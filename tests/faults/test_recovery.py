@@ -159,7 +159,7 @@ async def test_paused_and_failed_queries_are_so_after_a_snapshot_too(tmp_path: P
         assert before is not None
     async with running(tmp_path) as (runtime, rings):
         assert runtime.metrics.replayed == 0
-        with pytest.raises(Problem, match="does not run"):
+        with pytest.raises(Problem, match="is paused"):
             rings.ring("paused")
         after = rings.ring("failed").problem
         assert after is not None
