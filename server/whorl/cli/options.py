@@ -6,6 +6,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from whorl.cli.faults import UsageError
 from whorl.cli.results import Format
 
 DEFAULT_URL = "http://127.0.0.1:8080"
@@ -48,3 +49,12 @@ Limit: TypeAlias = Annotated[int | None, typer.Option("--limit", min=1, metavar=
 Until: TypeAlias = Annotated[
     str | None, typer.Option("--until", metavar="TIME", help="Stop when event time has passed TIME.")
 ]
+
+
+def named_values(options: list[str] | None) -> dict[str, str]:
+    """Options NAME=VALUE that are meant for others."""
+    pairs = [option.partition("=") for option in options or []]
+    wrong = next((name for name, equals, _ in pairs if not equals), None)
+    if wrong is not None:
+        raise UsageError(f"option {wrong!r} has no value", hint="write --option NAME=VALUE")
+    return {name: value for name, _, value in pairs}

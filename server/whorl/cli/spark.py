@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from whorl.cli.faults import CommandError, UsageError
+from whorl.cli.faults import CommandError
 from whorl.cli.listing import show_table
-from whorl.cli.options import DEFAULT_URL, Mapping, Token, Url
+from whorl.cli.options import DEFAULT_URL, Mapping, Token, Url, named_values
 from whorl.cli.remote import connected, ensure_stream, local_token
 from whorl.cli.spark_progress import Display
 from whorl.cli.spark_run import run, state
@@ -171,7 +171,7 @@ def produce(
             time_column=time_column,
             input_format=input_format,
             schema=schema,
-            options=_pairs(option),
+            options=named_values(option),
             topic=topic,
             servers=servers,
             starting_from=starting_from,
@@ -228,14 +228,6 @@ def _meet_server(
     with connected(url, token, construct) as client:
         for output in outputs:
             ensure_stream(client, output.stream, None if lateness is None else duration_ms(lateness))
-
-
-def _pairs(options: list[str] | None) -> dict[str, str]:
-    pairs = [option.partition("=") for option in options or []]
-    wrong = next((name for name, equals, _ in pairs if not equals), None)
-    if wrong is not None:
-        raise UsageError(f"option {wrong!r} has no value", hint="write --option NAME=VALUE")
-    return {name: value for name, _, value in pairs}
 
 
 @contextmanager

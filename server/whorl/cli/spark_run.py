@@ -12,7 +12,7 @@ import typer
 from whorl.cli.events.files import Reading, format_of, opened
 from whorl.cli.faults import CommandError, UsageError, fault_of
 from whorl.cli.listing import instant, show_json, show_table
-from whorl.cli.options import DEFAULT_URL, TimeColumn, Token, Url
+from whorl.cli.options import DEFAULT_URL, TimeColumn, Token, Url, named_values
 from whorl.cli.remote import local_token
 from whorl.cli.run import QueryArgument, Static, named
 from whorl.cli.texts import QueryText, needed_text, read_text
@@ -125,7 +125,8 @@ def run(
         from whorl.spark.scale.run import AVAILABLE_NOW, plan, run
 
         streams = _streams_of(text)
-        places = {stream: Source.of(place, schema, _pairs(option)) for stream, place in _assigned(source, streams)}
+        readers = named_values(option)
+        places = {stream: Source.of(place, schema, readers) for stream, place in _assigned(source, streams)}
         mappings = dict(_assigned(mapping or [], streams, several=True))
         settings = {stream: _Settings(mappings.get(stream), time_column, duration_ms(lateness)) for stream in streams}
         if explain:
@@ -221,14 +222,6 @@ def _document(argument: str) -> tuple[str | None, bytes, str]:
     graph, file = named(argument)
     with opened(file) as source:
         return graph, source.read(), format_of(file, Reading())
-
-
-def _pairs(options: list[str] | None) -> dict[str, str]:
-    pairs = [option.partition("=") for option in options or []]
-    wrong = next((name for name, equals, _ in pairs if not equals), None)
-    if wrong is not None:
-        raise UsageError(f"option {wrong!r} has no value", hint="write --option NAME=VALUE")
-    return {name: value for name, _, value in pairs}
 
 
 def _absolute(checkpoint: str) -> str:
