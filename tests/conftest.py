@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 import server_process
 from listener import Listener
+from server_process import ServerProcess
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -25,3 +28,18 @@ def listener() -> Iterator[Listener]:
     server_process.proxy_url = started.url
     yield started
     assert started.close() == []
+
+
+@pytest.fixture
+def start_server(tmp_path: Path) -> Iterator[Callable[..., ServerProcess]]:
+    """Start servers of the test's own, in its own directory, with settings; it may kill them."""
+    started: list[ServerProcess] = []
+
+    def start(**settings: Any) -> ServerProcess:
+        server = ServerProcess(tmp_path / "data", settings)
+        started.append(server)
+        return server.start()
+
+    yield start
+    for server in started:
+        server.kill()

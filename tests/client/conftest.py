@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 from server_process import ServerProcess
@@ -22,21 +20,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
 def client(server: ServerProcess) -> Iterator[Client]:
     with Client(server.url, server.token) as client:
         yield client
-
-
-@pytest.fixture
-def start_server(tmp_path: Path) -> Iterator[Callable[..., ServerProcess]]:
-    """Start a server of the test's own, which it may kill."""
-    started: list[ServerProcess] = []
-
-    def start(**settings: Any) -> ServerProcess:
-        server = ServerProcess(tmp_path / "data", settings)
-        started.append(server)
-        return server.start()
-
-    yield start
-    for server in started:
-        server.kill()
 
 
 @pytest.fixture

@@ -1,9 +1,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
 
 import httpx
 import pytest
@@ -25,21 +23,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
 def client(server: ServerProcess) -> Iterator[httpx.Client]:
     with server.client() as client:
         yield client
-
-
-@pytest.fixture
-def start_server(tmp_path: Path) -> Iterator[Callable[..., ServerProcess]]:
-    """Start further servers, with other settings, in the test's own directory."""
-    started: list[ServerProcess] = []
-
-    def start(**settings: Any) -> ServerProcess:
-        server = ServerProcess(tmp_path / "data", settings)
-        started.append(server)
-        return server.start()
-
-    yield start
-    for server in started:
-        server.kill()
 
 
 @pytest.fixture

@@ -6,9 +6,8 @@ Spark needs Java 17. Where there is none, the tests are skipped and say so.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 from server_process import ServerProcess
@@ -57,21 +56,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
 def client(server: ServerProcess) -> Iterator[Client]:
     with Client(server.url, server.token) as client:
         yield client
-
-
-@pytest.fixture
-def start_server(tmp_path: Path) -> Iterator[Callable[..., ServerProcess]]:
-    """Start a server of the test's own, which it may stop."""
-    started: list[ServerProcess] = []
-
-    def start(**settings: Any) -> ServerProcess:
-        server = ServerProcess(tmp_path / "data", settings)
-        started.append(server)
-        return server.start()
-
-    yield start
-    for server in started:
-        server.kill()
 
 
 @pytest.fixture
