@@ -1,12 +1,15 @@
 """The engine on Spark against Spark itself: throughput at 1 and 2 partitions, the form of the exchange, latency.
 
-    python benchmarks/spark_scale.py [--triples 4000000] [--batch 500000] [--master 'local[2]'] [--only NAME …]
+    python benchmarks/spark_scale.py [--triples 32000000] [--batch 4000000] [--master 'local[2]'] [--only NAME …]
 
-All read the same Parquet files (t, s, p, o) as micro-batches of a file source, and all check their answers.
+All read the same Parquet files (t, s, p, o) as micro-batches of a file source, and all check their answers. The engine
+reads them in two ways: its tasks do (`parquet_files`), or Spark does and hands over rows (`readStream.parquet`).
 
 - aggregation: readings per sensor in tumbling windows of 10 s: COUNT and SUM; Spark: groupBy(window, s).agg
-- join: two streams joined by sensor in tumbling windows of 10 s, counted per window; Spark: its stream-stream join
-- exchange: one micro-batch through route, shuffle and engines: a row per triple, and a row per chunk
+- join: two streams joined by sensor in tumbling windows of 10 s, counted per window; Spark: its stream-stream join,
+  which is why an eighth of the triples is enough
+- exchange: one micro-batch through route, shuffle and engines: a row per triple, a row per chunk, and a row per chunk
+  whose triples the tasks read themselves
 - latency: micro-batches of 1000 triples
 
 Throughput is from the end of the first micro-batch, which warms everything up, to the end of the last one.
@@ -31,7 +34,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import whorl
-from whorl.spark.scale import Answers, CallbackOutput, StreamInput, run
+from whorl.spark.scale import Answers, CallbackOutput, ParquetFiles, parquet_files, run
 from whorl.spark.scale.partition import PARTIALS
 from whorl.spark.scale.route import ROUTED, RouteStage
 from whorl.spark.scale.spec import QuerySpec
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pyspark.sql import DataFrame, SparkSession
+    from whorl.spark.scale.parquet import ParquetRows
 
 EX = "http://example.org/"
 TEMPERATURE, HUMIDITY = EX + "temperature", EX + "humidity"
@@ -102,6 +106,10 @@ def stream(spark: SparkSession, folder: Path, files: int) -> DataFrame:
     return spark.readStream.schema(COLUMNS).option("maxFilesPerTrigger", files).parquet(str(folder))
 
 
+def files(spark: SparkSession, folder: Path, count: int) -> ParquetFiles:
+    return parquet_files(spark, folder, schema=COLUMNS, options={"maxFilesPerTrigger": str(count)})
+
+
 def integer(term: str) -> int:
     return int(term.partition('"')[2].partition('"')[0])
 
@@ -109,7 +117,7 @@ def integer(term: str) -> int:
 # ---- the engine ----
 
 
-def engine_run(spark: SparkSession, query: str, streams: dict[str, DataFrame], partitions: int) -> Clock:
+def engine_run(spark: SparkSession, query: str, streams: dict[str, Any], partitions: int) -> Clock:
     """All there is, to the end of the streams; `total` is the sum of ?n."""
     clock = Clock()
 
@@ -122,7 +130,7 @@ def engine_run(spark: SparkSession, query: str, streams: dict[str, DataFrame], p
         run(
             spark,
             query,
-            {iri: StreamInput(frame) for iri, frame in streams.items()},
+            streams,
             checkpoint=checkpoint,
             output=CallbackOutput(take, form="arrow"),
             partitions=partitions,
@@ -189,9 +197,10 @@ def engines(spec: QuerySpec, parts: dict[int, list[bytes]]) -> Iterator[pa.Recor
         yield pa.RecordBatch.from_arrays([pa.array([v], t) for v, t in zip(row, types, strict=True)], names)
 
 
-def by_chunk(frame: DataFrame, partitions: int) -> DataFrame:
+def by_chunk(frame: DataFrame, partitions: int, rows: ParquetRows | None = None) -> DataFrame:
+    """With `rows`, the frame has the addresses of files."""
     spec = QuerySpec.of(AGGREGATION, partitions, {})
-    stage = RouteStage(spec, EX + "temperatures", 0)
+    stage = RouteStage(spec, EX + "temperatures", 0, files=rows)
 
     def second(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         parts: dict[int, list[bytes]] = {}
@@ -215,9 +224,11 @@ def by_triple(frame: DataFrame, partitions: int) -> DataFrame:
     return frame.repartition(partitions, "s").mapInArrow(second, PARTIALS)
 
 
-def exchange(name: str, frame: DataFrame, triples: int) -> None:
+def exchange(name: str, make: Callable[[], DataFrame], triples: int) -> None:
     rates = []
     for _ in range(4):
+        # A new frame each time: one that has run before keeps what it has shuffled.
+        frame = make()
         began = time.perf_counter()
         table = frame.toArrow()
         rates.append(triples / (time.perf_counter() - began))
@@ -279,25 +290,31 @@ def session(master: str) -> SparkSession:
 def aggregation(spark: SparkSession, root: Path, triples: int, batch: int) -> None:
     folder = root / "temperatures"
     write_files(folder, TEMPERATURE, triples, batch // 2, 1)
-    for partitions in (1, 2):
-        clock = engine_run(spark, AGGREGATION, {EX + "temperatures": stream(spark, folder, 2)}, partitions)
+    ways: list[tuple[str, int, Any]] = [
+        ("files", 1, files(spark, folder, 2)),
+        ("files", 2, files(spark, folder, 2)),
+        ("rows", 2, stream(spark, folder, 2)),
+    ]
+    for way, partitions, readings in ways:
+        clock = engine_run(spark, AGGREGATION, {EX + "temperatures": readings}, partitions)
         check("aggregation", clock.total, triples)
-        show(f"aggregation, engine, partitions: {partitions}", clock.rate(batch), clock.latencies())
+        show(f"aggregation, engine, {way}, partitions: {partitions}", clock.rate(batch), clock.latencies())
     frame = spark_aggregation(stream(spark, folder, 2))
     clock = spark_run(frame, lambda rows: rows.agg({"n": "sum"}).first()[0] or 0)  # type: ignore[index]
     show("aggregation, Spark SQL", clock.rate(batch), clock.latencies())
 
 
 def join(spark: SparkSession, root: Path, triples: int, batch: int) -> None:
+    triples, batch = triples // 8, batch // 8
     folders = {EX + "temperatures": root / "join-a", EX + "humidities": root / "join-b"}
     write_files(root / "join-a", TEMPERATURE, triples // 2, batch // 2, 2, RATE // 2)
     write_files(root / "join-b", HUMIDITY, triples // 2, batch // 2, 3, RATE // 2)
     wanted = joined(*folders.values())
     for partitions in (1, 2):
-        frames = {iri: stream(spark, folder, 1) for iri, folder in folders.items()}
-        clock = engine_run(spark, JOIN, frames, partitions)
+        streams = {iri: files(spark, folder, 1) for iri, folder in folders.items()}
+        clock = engine_run(spark, JOIN, streams, partitions)
         check("join", clock.total, wanted)
-        show(f"join, engine, partitions: {partitions}", clock.rate(batch), clock.latencies())
+        show(f"join, engine, files, partitions: {partitions}", clock.rate(batch), clock.latencies())
     left, right = (stream(spark, folder, 1) for folder in folders.values())
     clock = spark_run(spark_join(left, right), lambda rows: rows.count())
     check("join, Spark", clock.total, wanted)
@@ -307,16 +324,24 @@ def join(spark: SparkSession, root: Path, triples: int, batch: int) -> None:
 def exchanges(spark: SparkSession, root: Path, triples: int, batch: int) -> None:
     folder = root / "exchange"
     write_files(folder, TEMPERATURE, min(triples, 2 * batch), batch // 2, 4)
-    frame = spark.read.schema(COLUMNS).parquet(str(folder))
-    n_triples = frame.count()
-    exchange("exchange, a row per triple, 2 partitions", by_triple(frame, 2), n_triples)
-    exchange("exchange, a row per chunk, 2 partitions", by_chunk(frame, 2), n_triples)
+    rows = files(spark, folder, 1).rows
+    n_triples = spark.read.parquet(str(folder)).count()
+
+    def read() -> DataFrame:
+        return spark.read.schema(COLUMNS).parquet(str(folder))
+
+    def listed() -> DataFrame:
+        return spark.read.format("binaryFile").load(str(folder)).select("path")
+
+    exchange("exchange, a row per triple, 2 partitions", lambda: by_triple(read(), 2), n_triples)
+    exchange("exchange, a row per chunk, 2 partitions", lambda: by_chunk(read(), 2), n_triples)
+    exchange("exchange, files, a row per chunk, 2 partitions", lambda: by_chunk(listed(), 2, rows), n_triples)
 
 
 def latency(spark: SparkSession, root: Path, triples: int, batch: int) -> None:  # noqa: ARG001 - small on purpose
     folder = root / "small"
     write_files(folder, TEMPERATURE, 30_000, 1_000, 5, 500)
-    clock = engine_run(spark, AGGREGATION, {EX + "temperatures": stream(spark, folder, 1)}, 2)
+    clock = engine_run(spark, AGGREGATION, {EX + "temperatures": files(spark, folder, 1)}, 2)
     show("latency, 1000 triples, 2 partitions", clock.rate(1_000), clock.latencies())
     clock = spark_run(spark_aggregation(stream(spark, folder, 1)), lambda rows: rows.count())
     show("latency, 1000 triples, Spark SQL aggregation", clock.rate(1_000), clock.latencies())
@@ -332,8 +357,8 @@ PARTS: dict[str, Callable[[Any, Path, int, int], None]] = {
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--triples", type=int, default=4_000_000)
-    parser.add_argument("--batch", type=int, default=500_000)
+    parser.add_argument("--triples", type=int, default=32_000_000)
+    parser.add_argument("--batch", type=int, default=4_000_000)
     parser.add_argument("--master", default="local[2]")
     parser.add_argument("--only", nargs="*", choices=list(PARTS), default=list(PARTS))
     arguments = parser.parse_args()

@@ -24,6 +24,17 @@ pub(crate) fn terms_of<'a>(rows: impl Iterator<Item = &'a Row> + 'a) -> HeldTerm
     Box::new(rows.flat_map(|row| row.iter().copied()))
 }
 
+/// What an operator can do when all rows of its input go at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Emptying {
+    /// It must see each of them go.
+    RowByRow,
+    /// It keeps nothing: all rows it has made go too.
+    HandsOn,
+    /// It forgets all that it keeps.
+    Forgets,
+}
+
 /// An operator of a query. Deltas of one instant come in any order and any number of calls;
 /// `finish` is called once per instant, after the last of them.
 pub(crate) trait Operator: Send + std::fmt::Debug {
@@ -32,6 +43,13 @@ pub(crate) trait Operator: Send + std::fmt::Debug {
 
     /// The instant is complete: emit what had to wait for all of its deltas.
     fn finish(&mut self, _out: &mut Batch, _flow: &mut Flow<'_>) {}
+
+    fn emptying(&self) -> Emptying {
+        Emptying::RowByRow
+    }
+
+    /// All rows of its only input have gone, as if each had been taken back. For those that say that they forget.
+    fn forget_input(&mut self) {}
 
     /// Mappings (and groups, keys …) the operator keeps.
     fn state_size(&self) -> usize;

@@ -8,8 +8,10 @@ use crate::aggregate::{Accumulator, AggregateSpec};
 use crate::codec::{Decoded, Reader, Writer, ensure};
 use crate::encode::Dictionary;
 use crate::expr::{EvalContext, Expr};
-use crate::flow::{Flow, HeldTerms, Operator, terms_of};
+use crate::flow::{Emptying, Flow, HeldTerms, Operator, terms_of};
 use crate::model::{Batch, Row, RowMap, TermId, Weight, count_row};
+use hashbrown::hash_map::EntryRef;
+use smallvec::SmallVec;
 
 /// One aggregate of a SELECT.
 #[derive(Debug)]
@@ -52,32 +54,17 @@ impl Group {
     pub(crate) fn new(key_columns: Vec<usize>, aggregates: Vec<Aggregate>, grouped: bool) -> Self {
         let mut group = Self { key_columns, grouped, aggregates, groups: RowMap::default(), dirty: Vec::new() };
         if !grouped {
-            group.touch(Row::default());
+            touched(&mut group.groups, &mut group.dirty, &group.aggregates, &[]);
         }
         group
     }
 
-    /// The group of a key, marked as changed at this instant.
-    fn touch(&mut self, key: Row) -> &mut Members {
-        let aggregates = &self.aggregates;
-        let members = self.groups.entry(key.clone()).or_insert_with(|| Members {
-            count: 0,
-            states: aggregates.iter().map(State::new).collect(),
-            shown: None,
-            is_dirty: false,
-        });
-        if !std::mem::replace(&mut members.is_dirty, true) {
-            self.dirty.push(key);
-        }
-        members
-    }
-
     fn update(&mut self, row: &[TermId], weight: Weight, flow: &mut Flow<'_>) {
-        let key: Row = self.key_columns.iter().map(|column| row[*column]).collect();
-        self.touch(key.clone());
-        let members = self.groups.get_mut(&key).expect("the group was just touched");
+        let Self { key_columns, aggregates, groups, dirty, .. } = self;
+        let key: SmallVec<[TermId; 4]> = key_columns.iter().map(|column| row[*column]).collect();
+        let members = touched(groups, dirty, aggregates, &key);
         members.count += weight;
-        for (aggregate, state) in self.aggregates.iter().zip(&mut members.states) {
+        for (aggregate, state) in aggregates.iter().zip(&mut members.states) {
             match (aggregate, state) {
                 (Aggregate::Of(expression, _), State::Of(accumulator)) => {
                     let value = expression.evaluate(row, &mut flow.eval);
@@ -111,7 +98,28 @@ impl Group {
     }
 }
 
+/// The group of a key, marked as changed at this instant.
+fn touched<'a>(
+    groups: &'a mut RowMap<Members>,
+    dirty: &mut Vec<Row>,
+    aggregates: &[Aggregate],
+    key: &[TermId],
+) -> &'a mut Members {
+    let members = match groups.entry_ref(key) {
+        EntryRef::Occupied(group) => group.into_mut(),
+        EntryRef::Vacant(place) => place.insert_with_key(key.into(), Members::new(aggregates)),
+    };
+    if !std::mem::replace(&mut members.is_dirty, true) {
+        dirty.push(key.into());
+    }
+    members
+}
+
 impl Members {
+    fn new(aggregates: &[Aggregate]) -> Self {
+        Self { count: 0, states: aggregates.iter().map(State::new).collect(), shown: None, is_dirty: false }
+    }
+
     fn row(&self, key: &Row, flow: &mut Flow<'_>) -> Row {
         let values = self.states.iter().map(|state| match state {
             State::Rows => TermId::integer(self.count),
@@ -191,6 +199,21 @@ impl Operator for Group {
     fn finish(&mut self, out: &mut Batch, flow: &mut Flow<'_>) {
         for key in std::mem::take(&mut self.dirty) {
             self.show(&key, out, flow);
+        }
+    }
+
+    fn emptying(&self) -> Emptying {
+        Emptying::Forgets
+    }
+
+    fn forget_input(&mut self) {
+        for (key, members) in &mut self.groups {
+            members.count = 0;
+            let fresh = self.aggregates.iter().map(State::new);
+            members.states.iter_mut().zip(fresh).for_each(|(state, fresh)| *state = fresh);
+            if !std::mem::replace(&mut members.is_dirty, true) {
+                self.dirty.push(key.clone());
+            }
         }
     }
 

@@ -15,6 +15,7 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_cast::cast;
 use arrow_schema::{DataType, TimeUnit};
+use foldhash::fast::RandomState;
 use oxrdf::vocab::xsd;
 use oxrdf::{Literal, NamedNode, NamedNodeRef, Term};
 use whorl_engine::{EventBatch, TermId, Timestamp, read_time};
@@ -116,7 +117,7 @@ pub fn objects(data: &RecordBatch, batch: &mut EventBatch) -> Result<Column, Ref
     }
     let lexical = as_type(column, &DataType::Utf8)?;
     let mut found = Column::of(Vec::with_capacity(column.len()));
-    let mut seen: HashMap<Written<'_>, Result<TermId, Refusal>> = HashMap::new();
+    let mut seen: HashMap<Written<'_>, Result<TermId, Refusal>, RandomState> = HashMap::default();
     for row in 0..column.len() {
         let (datatype, language) = (
             datatypes.as_ref().and_then(|column| text_at(column, row)),
@@ -226,7 +227,7 @@ fn each_text(column: &ArrayRef, mut read: impl FnMut(&str) -> Result<TermId, Ref
     let texts = as_type(column, &DataType::Utf8)?;
     let texts = texts.as_string::<i32>();
     let mut found = Column::of(Vec::with_capacity(texts.len()));
-    let mut seen: HashMap<&str, TermId> = HashMap::new();
+    let mut seen: HashMap<&str, TermId, RandomState> = HashMap::default();
     for (row, text) in texts.iter().enumerate() {
         let Some(text) = text else {
             found.ids.push(TermId::UNBOUND);

@@ -17,6 +17,7 @@ impl Timeline {
         }
         self.pristine = false;
         self.begins_at = self.begins_at.min(element.at);
+        self.has_stragglers |= element.at < self.read_before;
         let by_tuple = self.key.tick == Tick::Tuple;
         if by_tuple {
             self.start(element.at);
@@ -94,11 +95,12 @@ impl Timeline {
             self.clock = self.clock.max(watermark.previous());
             return;
         }
-        // With tick `tuple`, an event and the watermark it moves often say the same.
-        if watermark == self.read_before && self.key.tick == Tick::Tuple {
+        // Many events say the same time: nothing is to be read again, unless something has come for before.
+        if watermark == self.read_before && (self.key.tick == Tick::Tuple || !self.has_stragglers) {
             return;
         }
         self.read_before = watermark;
+        self.has_stragglers = false;
         while let Some((at, phase)) = self.next_read(watermark) {
             self.clock = self.clock.max(at);
             self.read(at, phase, workshop);

@@ -3,7 +3,7 @@
 use super::chain::OutputEvent;
 use crate::encode::Dictionary;
 use crate::expr::{EvalContext, Scratch, compare_rows};
-use crate::flow::{Flow, Operator};
+use crate::flow::{Emptying, Flow, Operator};
 use crate::index::SlotId;
 use crate::leaf::Leaf;
 use crate::limits::{Breach, Limits};
@@ -214,6 +214,37 @@ impl RunningQuery {
         let eval = &mut EvalContext { dictionary: around.dictionary, now: around.now, scratch: &mut self.scratch };
         if let NodeKind::Join(join) = &mut self.nodes[node].kind {
             join.expire(role, slot, needed, &mut self.outs[node], around.leaves, eval);
+        }
+    }
+
+    /// The node that keeps something of a join's results and can forget all of it at once; none where some node must
+    /// see them go.
+    pub(crate) fn forgetting_node(&self, join: usize) -> Option<usize> {
+        let mut at = join;
+        loop {
+            let mut readers = (at + 1..self.nodes.len()).filter(|node| self.nodes[*node].inputs.contains(&at));
+            let (reader, others) = (readers.next()?, readers.next());
+            let NodeKind::Operator(operator) = &self.nodes[reader].kind else { return None };
+            match operator.emptying() {
+                Emptying::Forgets if others.is_none() && self.nodes[reader].inputs.len() == 1 => return Some(reader),
+                Emptying::HandsOn if others.is_none() && self.nodes[reader].inputs.len() == 1 => at = reader,
+                _ => return None,
+            }
+        }
+    }
+
+    /// All results of a join go.
+    pub(crate) fn forget_results(&mut self, join: usize) {
+        let Some(node) = self.forgetting_node(join) else { return };
+        if let NodeKind::Join(join) = &mut self.nodes[join].kind {
+            join.forget_results();
+        }
+        // What has gone at this instant so far has gone with the rest.
+        self.outs[join].clear();
+        // There are no rows to show it, but there is something to settle.
+        self.settled_version = None;
+        if let NodeKind::Operator(operator) = &mut self.nodes[node].kind {
+            operator.forget_input();
         }
     }
 

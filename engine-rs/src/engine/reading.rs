@@ -5,7 +5,7 @@ use super::query::{RunningQuery, Surroundings};
 use super::timeline::{Timeline, Workshop};
 use crate::expr::EvalContext;
 use crate::index::SlotId;
-use crate::leaf::Leaf;
+use crate::leaf::{Leaf, Reader};
 use crate::limits::Breach;
 use crate::parse::{Bounds, ContentSemantics};
 use crate::time::{Span, Timestamp};
@@ -104,6 +104,9 @@ impl Timeline {
     fn expire(&mut self, window: usize, bound: i64, at: Timestamp, reporting: bool, workshop: &mut Workshop<'_>) {
         for i in 0..self.places[window].leaves.len() {
             let leaf = self.places[window].leaves[i];
+            if self.leaves[leaf].store.expires_whole(bound) && self.turn_over(leaf) {
+                continue;
+            }
             while let Some(slot) = self.leaves[leaf].store.next_expired(bound) {
                 if let Some(moved) = self.leaves[leaf].store.move_if_renewed(slot, bound) {
                     self.relocate(leaf, slot, moved);
@@ -113,6 +116,27 @@ impl Timeline {
                 }
             }
         }
+    }
+
+    /// All mappings of a leaf go: a tumbling window has moved on. Each result of a join has one of them in it, so that
+    /// all results go too, and whoever keeps something of them forgets it. False, and nothing has happened, when a
+    /// reader must see them go one by one.
+    fn turn_over(&mut self, leaf: usize) -> bool {
+        let Self { leaves, queries, .. } = self;
+        let forgets = |reader: &Reader| {
+            let query = queries[reader.query as usize].as_ref();
+            query.is_none_or(|query| query.forgetting_node(reader.node as usize).is_some())
+        };
+        if !leaves[leaf].readers.iter().all(forgets) {
+            return false;
+        }
+        for reader in &leaves[leaf].readers {
+            if let Some(query) = &mut queries[reader.query as usize] {
+                query.guarded(|query| query.forget_results(reader.node as usize));
+            }
+        }
+        leaves[leaf].store.clear();
+        true
     }
 
     fn relocate(&mut self, leaf: usize, from: SlotId, to: SlotId) {

@@ -39,6 +39,8 @@ pub(crate) struct Timeline {
     pub(super) clock: Timestamp,
     /// Every instant before this one has been read.
     pub(super) read_before: Timestamp,
+    /// Whether an event has come since then that is before that instant.
+    pub(super) has_stragglers: bool,
     /// With tick `tuple` and windows by count alone, time moves nothing.
     pub(super) is_timeless: bool,
     /// The earliest event, or instant that was declared over, so far: time begins with it.
@@ -89,6 +91,7 @@ impl Timeline {
         Self {
             is_timeless,
             read_before: Timestamp::MIN,
+            has_stragglers: false,
             places: windows.iter().map(|_| WindowPlace::default()).collect(),
             taken: Vec::new(),
             leaves_incoming: 0,

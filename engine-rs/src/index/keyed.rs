@@ -168,6 +168,17 @@ impl KeyedIndex {
         }
     }
 
+    /// No mapping is left.
+    pub(super) fn clear(&mut self) {
+        if self.entries.len() < self.entries.capacity() / 8 {
+            (self.table, self.entries) = (HashTable::new(), Vec::new());
+        }
+        self.table.clear();
+        self.entries.clear();
+        self.free.clear();
+        self.zero.clear();
+    }
+
     /// Keys with live mappings.
     pub(super) fn keys(&self) -> usize {
         self.table.iter().filter(|entry| self.entries[**entry as usize].count > 0).count()

@@ -57,6 +57,11 @@ impl OrderedIndex {
         }
     }
 
+    pub(super) fn clear(&mut self) {
+        self.numbers.clear();
+        self.others.clear();
+    }
+
     pub(super) fn walk(&self, bound: RangeBound, mut visit: impl FnMut(SlotId)) {
         let range = match bound {
             RangeBound::AtMost(term) => order_bits(term).map(|bits| (Bound::Unbounded, Bound::Included(bits))),

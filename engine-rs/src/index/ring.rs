@@ -36,6 +36,8 @@ pub(crate) struct RingStore {
     live: usize,
     /// The greatest expiry key appended: a smaller one makes a straggler.
     greatest_key: i64,
+    /// The greatest key a mapping was renewed to.
+    greatest_renewal: i64,
     stragglers: BTreeSet<(i64, SlotId)>,
 }
 
@@ -117,6 +119,7 @@ impl RingStore {
             head: 0,
             live: 0,
             greatest_key: i64::MIN,
+            greatest_renewal: NOT_RENEWED,
             stragglers: BTreeSet::new(),
         }
     }
@@ -247,7 +250,9 @@ impl RingStore {
     pub(crate) fn renew(&mut self, slot: SlotId, expiry_key: i64) {
         let own = self.array.expiry_key(slot);
         let renewal = self.array.renewal(slot);
-        *renewal = (*renewal as i64).max(expiry_key).max(own) as u64;
+        let renewed_to = (*renewal as i64).max(expiry_key).max(own);
+        *renewal = renewed_to as u64;
+        self.greatest_renewal = self.greatest_renewal.max(renewed_to);
     }
 
     /// Takes a mapping out, wherever it is.
@@ -266,9 +271,28 @@ impl RingStore {
         self.live -= 1;
         self.advance_front();
         if self.live == 0 {
-            self.stragglers.clear();
-            self.greatest_key = i64::MIN;
+            self.forget_keys();
         }
+    }
+
+    fn forget_keys(&mut self) {
+        self.stragglers.clear();
+        self.greatest_key = i64::MIN;
+        self.greatest_renewal = NOT_RENEWED;
+    }
+
+    /// Whether there are mappings, and all of them expire below this bound.
+    pub(crate) fn expires_whole(&self, bound: i64) -> bool {
+        self.live > 0 && self.greatest_key < bound && self.greatest_renewal < bound
+    }
+
+    /// Takes all mappings out.
+    pub(crate) fn clear(&mut self) {
+        self.indexes.iter_mut().flatten().for_each(KeyedIndex::clear);
+        self.ordered.iter_mut().for_each(OrderedIndex::clear);
+        self.front = self.head;
+        self.live = 0;
+        self.forget_keys();
     }
 
     fn advance_front(&mut self) {
@@ -391,7 +415,9 @@ impl RingStore {
         if expiry_key == DEAD {
             return Ok(());
         }
-        *self.array.renewal(slot) = from.i64()? as u64;
+        let renewed_to = from.i64()?;
+        *self.array.renewal(slot) = renewed_to as u64;
+        self.greatest_renewal = self.greatest_renewal.max(renewed_to);
         let at = self.array.at(slot);
         for column in 0..self.array.width {
             self.array.words[at + column] = from.id()?.to_bits();

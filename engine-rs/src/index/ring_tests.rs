@@ -55,6 +55,12 @@ fn a_ring_store_behaves_like_a_list() {
                 }
                 4 => {
                     let bound = step - 10 + random.below(12) as i64;
+                    let whole = !model.rows.is_empty() && model.rows.iter().all(|row| row.3 < bound);
+                    assert!(!store.expires_whole(bound) || whole, "what is still there does not go");
+                    if store.expires_whole(bound) {
+                        store.clear();
+                        model.rows.clear();
+                    }
                     while let Some(slot) = store.next_expired(bound) {
                         store.kill(slot);
                         model.rows.retain(|r| r.0 != slot);
@@ -134,4 +140,22 @@ fn a_range_walk_gives_every_number_in_the_range() {
     let mut below = 0;
     store.walk_range(RangeBound::AtMost(number(-4)), |_| below += 1);
     assert_eq!(below, 2);
+}
+
+#[test]
+fn a_store_expires_as_a_whole_when_its_last_mapping_does() {
+    let mut store = RingStore::new(1);
+    let index = store.acquire_index(&[0]);
+    assert!(!store.expires_whole(i64::MAX), "nothing is there");
+    let slots: Vec<_> = [3, 1, 2].into_iter().map(|key| store.append([id(7)].into_iter(), key)).collect();
+    assert!(!store.expires_whole(3));
+    assert!(store.expires_whole(4));
+    store.renew(slots[1], 9);
+    assert!(!store.expires_whole(9));
+    assert!(store.expires_whole(10));
+    store.clear();
+    assert_eq!((store.live(), store.slots().count(), store.probe(index, |_| id(7)).count), (0, 0, 0));
+    let again = store.append([id(7)].into_iter(), 4);
+    assert_eq!(store.newest(index, store.probe(index, |_| id(7))), Some(again));
+    assert!(store.expires_whole(5), "keys from before the clearing do not count");
 }

@@ -145,6 +145,11 @@ impl JoinNode {
         }
     }
 
+    /// A leaf is about to lose all of its mappings, and so all results go; whoever reads them is told.
+    pub(crate) fn forget_results(&mut self) {
+        self.trees.iter_mut().for_each(Trees::clear);
+    }
+
     /// A mapping has moved to another slot of its leaf without changing.
     pub(crate) fn relocate(&mut self, role: usize, from: SlotId, to: SlotId, leaves: &[Leaf]) {
         self.open_slot(role, to, leaves);

@@ -109,6 +109,12 @@ impl Trees {
         }
     }
 
+    /// All results go.
+    pub(super) fn clear(&mut self) {
+        self.heads.iter_mut().for_each(|heads| heads.first.fill(NONE));
+        (self.words, self.free, self.live) = (Vec::new(), Vec::new(), 0);
+    }
+
     /// A mapping moved to another slot: its nodes move with it.
     pub(super) fn transplant(&mut self, buffer: usize, from: SlotId, to: SlotId) {
         let first = std::mem::replace(self.head(buffer, from), NONE);

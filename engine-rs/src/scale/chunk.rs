@@ -173,6 +173,14 @@ fn push_signed(to: &mut Vec<u8>, number: i64) {
 
 type Read<T> = Result<T, EngineError>;
 
+/// A term of a chunk, and where in a triple it may stand.
+#[derive(Clone, Copy)]
+struct Known {
+    id: TermId,
+    is_subject: bool,
+    is_predicate: bool,
+}
+
 /// A chunk being read.
 pub(super) struct ChunkReader<'a> {
     rest: &'a [u8],
@@ -211,29 +219,36 @@ impl<'a> ChunkReader<'a> {
     pub(super) fn events(&mut self, order: u64, batch: &mut EventBatch) -> Read<()> {
         batch.begin_body();
         let n_terms = self.count(2)?;
-        let terms = (0..n_terms).map(|_| Ok(batch.term(&self.term()?))).collect::<Read<Vec<_>>>()?;
+        let terms = (0..n_terms).map(|_| self.known(batch)).collect::<Read<Vec<_>>>()?;
         let (mut at, mut place) = (0_i64, 0_u64);
         for _ in 0..self.count(3)? {
             at = at.wrapping_add(self.signed()?);
             place = place.wrapping_add(self.number()?);
             batch.begin(Some(Timestamp::from_millis(at)), order.wrapping_add(place));
             for _ in 0..self.count(3)? {
-                let triple = [self.id(&terms)?, self.id(&terms)?, self.id(&terms)?];
-                if !(batch.is_subject(triple[0]) && batch.is_predicate(triple[1])) {
+                let (subject, predicate, object) = (self.id(&terms)?, self.id(&terms)?, self.id(&terms)?);
+                if !(subject.is_subject && predicate.is_predicate) {
                     return Err(damaged("a triple is none"));
                 }
-                batch.push(triple);
+                batch.push([subject.id, predicate.id, object.id]);
             }
         }
         if self.rest.is_empty() { Ok(()) } else { Err(damaged("it is longer than it says")) }
     }
 
-    fn id(&mut self, terms: &[TermId]) -> Read<TermId> {
+    fn known(&mut self, batch: &mut EventBatch) -> Read<Known> {
+        let id = batch.term(&self.term()?);
+        Ok(Known { id, is_subject: batch.is_subject(id), is_predicate: batch.is_predicate(id) })
+    }
+
+    #[inline]
+    fn id(&mut self, terms: &[Known]) -> Read<Known> {
         match self.number()? {
             INLINE => {
                 let bytes = self.take(8)?;
                 let id = TermId::from_bits(u64::from_le_bytes(std::array::from_fn(|at| bytes[at])));
-                id.is_value().then_some(id).ok_or_else(|| damaged("a value is none"))
+                let value = Known { id, is_subject: false, is_predicate: false };
+                id.is_value().then_some(value).ok_or_else(|| damaged("a value is none"))
             }
             number => {
                 let at = usize::try_from(number - 1).ok();

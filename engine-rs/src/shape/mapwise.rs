@@ -2,7 +2,7 @@
 
 use crate::codec::{Decoded, Reader, Writer};
 use crate::expr::{EvalContext, Expr};
-use crate::flow::{Flow, Operator};
+use crate::flow::{Emptying, Flow, Operator};
 use crate::model::{Batch, TermId};
 
 /// Keeps the mappings for which the expression is true.
@@ -18,6 +18,10 @@ impl Operator for Filter {
                 out.push(row, weight);
             }
         }
+    }
+
+    fn emptying(&self) -> Emptying {
+        Emptying::HandsOn
     }
 
     fn save(&self, _to: &mut Writer) {}
@@ -50,6 +54,10 @@ impl Operator for Extend {
         true
     }
 
+    fn emptying(&self) -> Emptying {
+        Emptying::HandsOn
+    }
+
     fn save(&self, _to: &mut Writer) {}
 
     fn restore(&mut self, _from: &mut Reader<'_>, _eval: &mut EvalContext<'_>) -> Decoded<()> {
@@ -74,6 +82,10 @@ impl Operator for Rearrange {
         for (row, weight) in deltas.iter() {
             out.push_with(weight, columns.iter().map(|column| column.map_or(TermId::UNBOUND, |c| row[c])));
         }
+    }
+
+    fn emptying(&self) -> Emptying {
+        Emptying::HandsOn
     }
 
     fn save(&self, _to: &mut Writer) {}

@@ -95,17 +95,22 @@ impl StepRule {
 
     /// The first window whose end is after `at`.
     pub(crate) fn first_ending_after(&self, at: Timestamp) -> i64 {
-        let passed = i128::from(at.as_millis()) - i128::from(self.origin) - i128::from(self.width);
-        self.at_least_first(passed.div_euclid(i128::from(self.slide)) + 1)
+        self.first_after(at, self.width)
     }
 
     /// The first window that opens after `at`: the one that no longer holds it.
     pub(crate) fn first_opening_after(&self, at: Timestamp) -> i64 {
-        let passed = i128::from(at.as_millis()) - i128::from(self.origin);
-        self.at_least_first(passed.div_euclid(i128::from(self.slide)) + 1)
+        self.first_after(at, 0)
     }
 
-    fn at_least_first(&self, k: i128) -> i64 {
+    /// The first window of which the instant `width` after its opening is after `at`.
+    fn first_after(&self, at: Timestamp, width: i64) -> i64 {
+        let passed = i128::from(at.as_millis()) - i128::from(self.origin) - i128::from(width);
+        let k = match i64::try_from(passed) {
+            // A division of 64 bits takes a fraction of the time of one of 128.
+            Ok(passed) => i128::from(passed.div_euclid(self.slide)) + 1,
+            Err(_) => passed.div_euclid(i128::from(self.slide)) + 1,
+        };
         i64::try_from(k).unwrap_or(if k < 0 { i64::MIN } else { i64::MAX / 2 }).max(self.first)
     }
 }

@@ -142,7 +142,7 @@ def run(
             started = run(
                 spark,
                 text.text,
-                {iri: one.input(places[iri].frame(spark)) for iri, one in settings.items() if iri in places},
+                {iri: one.input(places[iri].rows(spark)) for iri, one in settings.items() if iri in places},
                 checkpoint=_absolute(checkpoint),
                 output=output,
                 partitions=partitions,
@@ -190,10 +190,10 @@ class _Settings:
         self._time_column = time_column
         self._lateness = lateness
 
-    def input(self, frame: Any) -> StreamInput:  # noqa: ANN401 - a DataFrame, or nothing for a plan
+    def input(self, rows: Any) -> StreamInput:  # noqa: ANN401 - a DataFrame or files, or nothing for a plan
         from whorl.spark.scale import StreamInput
 
-        return StreamInput(frame, self._mapping, self._time_column, self._lateness)
+        return StreamInput(rows, self._mapping, self._time_column, self._lateness)
 
 
 def _streams_of(text: QueryText) -> list[str]:

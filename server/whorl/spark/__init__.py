@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         ScaledRun,
         StreamInput,
         WhorlStreamOutput,
+        parquet_files,
         run,
     )
 
@@ -41,6 +42,7 @@ __all__ = [
     "WhorlSparkError",
     "WhorlStreamOutput",
     "await_termination",
+    "parquet_files",
     "plain_errors",
     "register",
     "run",
@@ -59,6 +61,7 @@ _HOMES = {
     "KafkaOutput": "scale",
     "ScaledRun": "scale",
     "StreamInput": "scale",
+    "parquet_files": "scale",
     "WhorlStreamOutput": "scale",
 }
 

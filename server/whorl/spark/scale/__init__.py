@@ -7,6 +7,7 @@ from whorl.spark.scale.driver import BatchReport
 from whorl.spark.scale.faults import CheckpointError, ScaleError
 from whorl.spark.scale.inputs import StreamInput
 from whorl.spark.scale.outputs import Answers, CallbackOutput, FilesOutput, KafkaOutput, Output, WhorlStreamOutput
+from whorl.spark.scale.parquet import ParquetFiles, parquet_files
 from whorl.spark.scale.run import ScaledRun, run
 
 __all__ = [
@@ -17,9 +18,11 @@ __all__ = [
     "FilesOutput",
     "KafkaOutput",
     "Output",
+    "ParquetFiles",
     "ScaleError",
     "ScaledRun",
     "StreamInput",
     "WhorlStreamOutput",
+    "parquet_files",
     "run",
 ]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from whorl.spark.scale.faults import ScaleError
 from whorl.spark.scale.outputs import FilesOutput, KafkaOutput, WhorlStreamOutput
 from whorl.spark.scale.outputs.directory import ndjson
+from whorl.spark.scale.parquet import ParquetFiles, parquet_files
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -44,9 +45,13 @@ class Source:
             )
         return cls(form, address, schema, options or {})
 
-    def frame(self, spark: SparkSession) -> DataFrame:
-        """The streaming frame."""
-        return self._topic(spark) if self.format == "kafka" else self._files(spark)
+    def rows(self, spark: SparkSession) -> DataFrame | ParquetFiles:
+        """The rows, as a streaming frame or as files."""
+        if self.format == "kafka":
+            return self._topic(spark)
+        if self.format == "parquet":
+            return parquet_files(spark, self.place, schema=self.schema, options=self.options)
+        return self._files(spark)
 
     def _files(self, spark: SparkSession) -> DataFrame:
         options = {"header": "true", **self.options} if self.format == "csv" else self.options

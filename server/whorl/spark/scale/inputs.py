@@ -1,4 +1,4 @@
-"""The streams of a query on Spark: a DataFrame each, and how its rows become events."""
+"""The streams of a query on Spark: a DataFrame or files each, and how rows become events."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from whorl.spark.scale.faults import ScaleError
+from whorl.spark.scale.parquet import ParquetFiles
 from whorl.spark.scale.route import ROUTED, RouteStage
 
 if TYPE_CHECKING:
@@ -21,18 +22,33 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class StreamInput:
-    """A streaming DataFrame as a stream of RDF.
+    """A streaming DataFrame, or the files of a directory, as a stream of RDF.
 
     Without a mapping its rows are triples, in the columns `t`, `s`, `p`, `o` and, if there are, `datatype`, `lang`,
     `event`. With a SPARQL CONSTRUCT over the names of its columns, each row is an event. Times are in `time_column`:
     timestamps, or integers in milliseconds since the Unix epoch.
     """
 
-    frame: DataFrame
+    frame: DataFrame | ParquetFiles
     mapping: str | None = None
     time_column: str = "t"
     lateness: int | timedelta = 0
     timestamp_predicate: str | None = None
+
+    @property
+    def listing(self) -> DataFrame:
+        """What Spark is to read: rows, or the names of files."""
+        return self.frame.frame if isinstance(self.frame, ParquetFiles) else self.frame
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that rows have."""
+        return list(self.frame.rows.schema.names if isinstance(self.frame, ParquetFiles) else self.frame.columns)
+
+    def stage(self, spec: QuerySpec, iri: str, idx: int) -> RouteStage:
+        """Stage 1 for this stream."""
+        files = self.frame.rows if isinstance(self.frame, ParquetFiles) else None
+        return RouteStage(spec, iri, idx, self.mapping, self.time_column, files)
 
     def settings(self) -> dict[str, Any]:
         """What the engine must know of the stream."""
@@ -43,7 +59,7 @@ class StreamInput:
         return {name: value for name, value in given.items() if value}
 
 
-def inputs_of(streams: Mapping[str, DataFrame | StreamInput]) -> dict[str, StreamInput]:
+def inputs_of(streams: Mapping[str, DataFrame | ParquetFiles | StreamInput]) -> dict[str, StreamInput]:
     """Bare frames are streams with default settings."""
     if not streams:
         raise ScaleError("a query needs a stream", code="spark.streams", hint="give streams={iri: DataFrame}")
@@ -64,28 +80,28 @@ def routed(inputs: Mapping[str, StreamInput], spec: QuerySpec) -> DataFrame:
     """All streams after stage 1, as one DataFrame of chunks."""
     union: DataFrame | None = None
     for idx, (iri, one) in enumerate(sorted(inputs.items())):
-        stage = RouteStage(spec, iri, idx, one.mapping, one.time_column)
+        stage = one.stage(spec, iri, idx)
         # Spark wants a function; an object with a call is not one to it.
-        chunks = one.frame.mapInArrow(lambda batches, stage=stage: stage(batches), ROUTED)  # type: ignore[misc]
+        chunks = one.listing.mapInArrow(lambda batches, stage=stage: stage(batches), ROUTED)  # type: ignore[misc]
         union = chunks if union is None else union.union(chunks)
     assert union is not None, "inputs_of refuses an empty mapping"  # noqa: S101
     return union
 
 
 def _check_frame(iri: str, one: StreamInput) -> None:
-    if not one.frame.isStreaming:
+    if not one.listing.isStreaming:
         raise ScaleError(
             f"the frame of <{iri}> is not a streaming one",
             code="spark.streams",
             hint="read it with spark.readStream, and run with trigger='available-now' to stop at its end",
         )
     wanted = [one.time_column] if one.mapping is not None else [one.time_column, "s", "p", "o"]
-    missing = [name for name in wanted if name not in one.frame.columns]
+    missing = [name for name in wanted if name not in one.columns]
     if missing:
         raise ScaleError(
             f"the frame of <{iri}> has no column {missing[0]!r}",
             code="spark.columns",
-            hint=f"its columns are {', '.join(one.frame.columns)}; rows of other columns need a mapping",
+            hint=f"its columns are {', '.join(one.columns)}; rows of other columns need a mapping",
         )
 
 

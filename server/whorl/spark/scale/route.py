@@ -15,6 +15,7 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from whorl.spark.scale.parquet import ParquetRows
     from whorl.spark.scale.spec import QuerySpec
 
 # Spark's types of the columns. `origin` orders the chunks of a partition: stream, task, place in the task.
@@ -37,11 +38,15 @@ class RouteStage:
     stream_idx: int
     mapping: str | None = None
     time_column: str = "t"
+    # Set where what comes in are the addresses of files.
+    files: ParquetRows | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The body of `mapInArrow`."""
         task_idx = _task_idx()
         n_rows = 0
+        if self.files is not None:
+            batches = self.files(batches)
         for chunk_idx, table in enumerate(_gathered(batches)):
             origin = (self.stream_idx << _TASK_BITS | task_idx) << _CHUNK_BITS | chunk_idx
             yield self.routed(table, origin, task_idx << _ORDER_BITS | n_rows)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from whorl.spark.scale.manifest import Manifest
     from whorl.spark.scale.outputs.answers import Output
+    from whorl.spark.scale.parquet import ParquetFiles
 
 AVAILABLE_NOW = "available-now"
 
@@ -36,7 +37,7 @@ AVAILABLE_NOW = "available-now"
 def run(
     spark: SparkSession,
     query: str,
-    streams: Mapping[str, DataFrame | StreamInput],
+    streams: Mapping[str, DataFrame | ParquetFiles | StreamInput],
     *,
     checkpoint: str | os.PathLike[str],
     output: Output,
@@ -52,14 +53,14 @@ def run(
 ) -> ScaledRun:
     """Start a continuous query on Spark.
 
-    `streams` has a streaming DataFrame (or a `StreamInput`) for each stream of the query. `checkpoint` is a directory
-    that the driver and all executors see; a run that starts with a checkpoint goes on where the last one ended.
-    `partitions` is the number of virtual partitions, which a checkpoint keeps; they are worked on by `tasks` Spark
-    tasks at a time, as many as there are cores if none are said. `trigger` is `"available-now"`, or an interval such as
-    `"5 seconds"`; without one a micro-batch starts when the last one is done. With `close=True` (and `"available-now"`)
-    the streams end with the data, and the windows that are still open report. `static` has static data: graph, RDF,
-    format. `name` is the id of the query for its outputs. `progress` is told of each batch. `options` are those of
-    `Engine.register`.
+    `streams` has a streaming DataFrame, `parquet_files(…)`, or a `StreamInput` of either, for each stream of the query.
+    `checkpoint` is a directory that the driver and all executors see; a run that starts with a checkpoint goes on
+    where the last one ended. `partitions` is the number of virtual partitions, which a checkpoint keeps; they are
+    worked on by `tasks` Spark tasks at a time, as many as there are cores if none are said. `trigger` is
+    `"available-now"`, or an interval such as `"5 seconds"`; without one a micro-batch starts when the last one is done.
+    With `close=True` (and `"available-now"`) the streams end with the data, and the windows that are still open report.
+    `static` has static data: graph, RDF, format. `name` is the id of the query for its outputs. `progress` is told of
+    each batch. `options` are those of `Engine.register`.
     """
     if close and trigger != AVAILABLE_NOW:
         raise ScaleError("close=True is for runs that end", code="spark.close", hint=f"add trigger={AVAILABLE_NOW!r}")
