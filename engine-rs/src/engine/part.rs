@@ -70,23 +70,22 @@ impl Engine {
     }
 }
 
-/// The events of one stream, and the first and last time of the stream in the batch where the events were dealt out;
-/// then they have nothing that nobody wants.
+/// The events of one stream by time and place, and the first and last time of the stream in the batch where the events
+/// were dealt out; then they have nothing that nobody wants.
 pub(crate) struct SortedEvents<'a> {
     pub stream: &'a str,
     pub batch: &'a EventBatch,
     pub times: Option<(Timestamp, Timestamp)>,
 }
 
-/// An event among those of all streams: time, place in its source, number of the stream. Events without triples stand
-/// for what other partitions have seen; the first comes before and the last after all others of its instant.
+/// Whose turn it is among the events of all streams. Events without triples stand for what other partitions have seen;
+/// the first comes before and the last after all others of its instant.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Turn {
     at: Timestamp,
     kind: TurnKind,
     place: u64,
-    stream: u32,
-    event: u32,
+    stream: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -94,6 +93,14 @@ enum TurnKind {
     First,
     Event,
     Last,
+}
+
+/// What is left of the events of one stream.
+struct Queue<'a> {
+    stream: usize,
+    events: &'a [EncodedEvent],
+    first: Option<Timestamp>,
+    last: Option<Timestamp>,
 }
 
 impl Engine {
@@ -104,26 +111,17 @@ impl Engine {
     pub(crate) fn take_sorted(&mut self, shares: &[SortedEvents<'_>]) -> Result<IngestReport, EngineError> {
         let streams = shares.iter().map(|share| self.writable_stream(share.stream)).collect::<Result<Vec<_>, _>>()?;
         let readings: Vec<Vec<usize>> = streams.iter().map(|stream| self.readings_of(*stream).collect()).collect();
-        let mut turns = Vec::new();
-        for (number, share) in shares.iter().enumerate() {
-            add_turns(number as u32, share, &mut turns);
-        }
-        turns.sort();
-        for (number, stream) in streams.iter().enumerate() {
-            let last = turns.iter().rev().find(|turn| turn.stream as usize == number);
-            last.map_or(Ok(()), |turn| self.check_ahead(*stream, turn.at))?;
+        let mut queues: Vec<Queue<'_>> = shares.iter().enumerate().map(|(at, share)| Queue::of(at, share)).collect();
+        for (queue, stream) in queues.iter().zip(&streams) {
+            queue.end().map_or(Ok(()), |at| self.check_ahead(*stream, at))?;
         }
         let mut names: Vec<Names<'_>> =
             shares.iter().map(|share| Names::of_pruned(share.batch, share.times.is_some())).collect();
         let mut report = IngestReport::default();
         let nothing = EventBatch::new();
-        for turn in turns {
-            let number = turn.stream as usize;
-            let batch = shares[number].batch;
-            let event = match turn.kind {
-                TurnKind::Event => batch.events()[turn.event as usize].clone(),
-                TurnKind::First | TurnKind::Last => EncodedEvent { at: Some(turn.at), index: 0, triples: 0..0 },
-            };
+        while let Some(turn) = queues.iter().filter_map(Queue::turn).min() {
+            let number = turn.stream;
+            let event = queues[number].take(turn);
             let item = Item { content: Content::Encoded(event), index: turn.place, scope: 0, position: None };
             let mut unseen = IngestReport::default();
             let (report, names) = match turn.kind {
@@ -131,22 +129,48 @@ impl Engine {
                 TurnKind::First | TurnKind::Last => (&mut unseen, &mut Names::of(&nothing)),
             };
             report.events += 1;
-            let times = self.times_of(&item, turn.at, batch, &readings[number])?;
+            let times = self.times_of(&item, turn.at, shares[number].batch, &readings[number])?;
             self.take_event(streams[number], &readings[number], &item, &times, names, report);
         }
         Ok(report)
     }
 }
 
-fn add_turns(stream: u32, share: &SortedEvents<'_>, turns: &mut Vec<Turn>) {
-    if let Some((first, last)) = share.times {
-        turns.push(Turn { at: first, kind: TurnKind::First, place: 0, stream, event: 0 });
-        turns.push(Turn { at: last, kind: TurnKind::Last, place: 0, stream, event: 0 });
+impl<'a> Queue<'a> {
+    fn of(stream: usize, share: &SortedEvents<'a>) -> Self {
+        let (first, last) = share.times.unzip();
+        Self { stream, events: share.batch.events(), first, last }
     }
-    for (event, encoded) in share.batch.events().iter().enumerate() {
-        let at = encoded.at.unwrap_or(Timestamp::EPOCH);
-        turns.push(Turn { at, kind: TurnKind::Event, place: encoded.index, stream, event: event as u32 });
+
+    fn turn(&self) -> Option<Turn> {
+        let turn = |at, kind, place| Turn { at, kind, place, stream: self.stream };
+        let event = self.events.first().map(|event| turn(time_of_event(event), TurnKind::Event, event.index));
+        let first = self.first.map(|at| turn(at, TurnKind::First, 0));
+        let last = self.last.map(|at| turn(at, TurnKind::Last, 0));
+        [first, event, last].into_iter().flatten().min()
     }
+
+    /// The event whose turn it is.
+    fn take(&mut self, turn: Turn) -> EncodedEvent {
+        match (turn.kind, self.events) {
+            (TurnKind::Event, [event, rest @ ..]) => {
+                self.events = rest;
+                return event.clone();
+            }
+            (TurnKind::First, _) => self.first = None,
+            _ => self.last = None,
+        }
+        EncodedEvent { at: Some(turn.at), index: 0, triples: 0..0 }
+    }
+
+    /// The last time of all.
+    fn end(&self) -> Option<Timestamp> {
+        self.events.last().map(time_of_event).max(self.last)
+    }
+}
+
+fn time_of_event(event: &EncodedEvent) -> Timestamp {
+    event.at.unwrap_or(Timestamp::EPOCH)
 }
 
 impl Timeline {

@@ -96,6 +96,11 @@ impl EventBatch {
         self.events.sort_by_key(|event| event.at);
     }
 
+    /// Puts the events in the order of their times, and of their numbers at one instant.
+    pub(crate) fn sort_by_place(&mut self) {
+        self.events.sort_by_key(|event| (event.at, event.index));
+    }
+
     /// How many events there are.
     #[must_use]
     pub fn len(&self) -> usize {

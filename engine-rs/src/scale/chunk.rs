@@ -25,6 +25,8 @@ use std::str::FromStr;
 const MAGIC: [u8; 4] = *b"WHCK";
 /// The first number of a term that is not in the list of terms but an id.
 const INLINE: u64 = 0;
+/// So many bits of an id say of which type the value in it is.
+const TYPE_BITS: u32 = 6;
 
 /// What a call of `route` has seen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -107,7 +109,8 @@ impl ChunkWriter {
             None if dictionary.is_blank(id) => self.number_of_blank(id, dictionary),
             None => {
                 push_number(&mut self.triples, INLINE);
-                self.triples.extend(id.to_bits().to_le_bytes());
+                // The type is in the highest bits: turned to the lowest, a small number is a short one.
+                push_number(&mut self.triples, id.to_bits().rotate_left(TYPE_BITS));
                 return;
             }
         };
@@ -245,8 +248,7 @@ impl<'a> ChunkReader<'a> {
     fn id(&mut self, terms: &[Known]) -> Read<Known> {
         match self.number()? {
             INLINE => {
-                let bytes = self.take(8)?;
-                let id = TermId::from_bits(u64::from_le_bytes(std::array::from_fn(|at| bytes[at])));
+                let id = TermId::from_bits(self.number()?.rotate_right(TYPE_BITS));
                 let value = Known { id, is_subject: false, is_predicate: false };
                 id.is_value().then_some(value).ok_or_else(|| damaged("a value is none"))
             }

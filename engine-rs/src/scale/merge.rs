@@ -148,13 +148,32 @@ fn instants(partials: Vec<Vec<Reported>>) -> BTreeMap<Timestamp, Instant> {
 }
 
 /// Rows that came, then rows that went, each by their terms.
-fn in_order(at: Timestamp, instant: Instant) -> Result<Reported, EngineError> {
+fn in_order(at: Timestamp, mut instant: Instant) -> Result<Reported, EngineError> {
+    if sort_by_names(&mut instant.rows) {
+        return Ok(Reported { seq: 0, at, windows: instant.windows, rows: instant.rows });
+    }
     let mut dictionary = Dictionary::new(0);
     let keyed = instant.rows.into_iter().map(|row| Ok((ids_of(&row, &mut dictionary)?, row)));
     let mut keyed = keyed.collect::<Result<Vec<_>, EngineError>>()?;
     keyed.sort_by(|(a, row_a), (b, row_b)| row_b.sign.cmp(&row_a.sign).then_with(|| compare_rows(a, b, &dictionary)));
     let rows = keyed.into_iter().map(|(_, row)| row).collect();
     Ok(Reported { seq: 0, at, windows: instant.windows, rows })
+}
+
+/// Where the first column is an IRI that tells all rows apart, its text is the order, and no term need be read. False,
+/// and the rows in any order, where it does not.
+fn sort_by_names(rows: &mut [ReportedRow]) -> bool {
+    fn key(row: &ReportedRow) -> (i8, Option<&str>) {
+        let first = row.cells.first().and_then(Option::as_deref);
+        let iri = first.and_then(|cell| cell.strip_prefix('<')?.strip_suffix('>'));
+        // Triple terms have brackets too, and more of them.
+        (-row.sign, iri.filter(|iri| !iri.starts_with('<')))
+    }
+    if !rows.iter().all(|row| key(row).1.is_some()) {
+        return false;
+    }
+    rows.sort_unstable_by(|a, b| key(a).cmp(&key(b)));
+    rows.windows(2).all(|pair| key(&pair[0]) != key(&pair[1]))
 }
 
 fn ids_of(row: &ReportedRow, dictionary: &mut Dictionary) -> Result<Vec<TermId>, EngineError> {

@@ -84,6 +84,7 @@ impl PartitionEngine {
             share.see(head.times);
             reader.events(head.order, &mut share.batch)?;
         }
+        shares.iter_mut().for_each(|share| share.batch.sort_by_place());
         let is_spread = self.query.is_spread();
         let events = shares.iter().zip(&self.query.streams).map(|(share, (iri, _))| SortedEvents {
             stream: iri.as_str(),

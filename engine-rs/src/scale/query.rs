@@ -17,7 +17,7 @@ use std::fmt::Write;
 /// More would cost more heads than they are worth.
 const PARTITIONS_MAX: u32 = 4096;
 /// Grows when chunks, partial answers or snapshots of before could not be read.
-pub(super) const FORMAT: u32 = 1;
+pub(super) const FORMAT: u32 = 2;
 pub(super) const FINGERPRINT_BYTES: usize = 16;
 
 /// How a query is spread over partitions.
