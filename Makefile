@@ -19,7 +19,7 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-all test-rust test-python bench run fmt lint lint-rust lint-python docs lock cases-update clean
+.PHONY: help setup test test-all test-rust test-python rust-checked bench run fmt lint lint-rust lint-python docs lock cases-update clean
 .PHONY: wheels wheel-test image-test compose-check audit audit-offline sbom
 
 help:
@@ -60,7 +60,10 @@ $(CLIENT_STAMP): $(DEPS_STAMP) clients/python/pyproject.toml clients/python/setu
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-virtualenv --no-deps -e clients/python
 	touch $@
 
-test: lint test-rust test-python
+# The binding is built beside the tests of the engine: most of its time is one thread of the linker.
+test:
+	@$(MAKE) --no-print-directory --jobs=2 setup rust-checked
+	@$(MAKE) --no-print-directory lint-python test-python
 
 test-all: export WHORL_CAMPAIGN = long
 test-all: test
@@ -68,6 +71,9 @@ test-all: test
 # The engine's own tests need no Python; the binding is tested from Python.
 test-rust:
 	cargo test --quiet --locked --workspace --exclude whorl-python
+
+rust-checked: lint-rust
+	@$(MAKE) --no-print-directory test-rust
 
 test-python: setup
 	$(BIN)/python -m pytest -q

@@ -111,6 +111,12 @@ fn stream_options(lateness: i64) -> StreamOptions {
     StreamOptions { lateness: (lateness > 0).then(|| Span::from_millis(lateness)), ..StreamOptions::default() }
 }
 
+/// How far the second stream may be behind the first one.
+fn with_timeout(options: StreamOptions, iri: &str, timeout: Option<i64>) -> StreamOptions {
+    let idle_timeout = timeout.filter(|_| iri == STREAMS[1]).map(Span::from_millis);
+    StreamOptions { idle_timeout, ..options }
+}
+
 fn cells(rows: &Rows, sign: i8, engine: &Engine) -> Vec<ReportedRow> {
     let cell = |id: &whorl_engine::TermId| id.is_bound().then(|| engine.dictionary().term(*id).to_string());
     rows.iter().map(|row| ReportedRow { sign, cells: row.iter().map(cell).collect() }).collect()
@@ -135,25 +141,37 @@ fn said(result: &QueryResult, engine: &Engine) -> Reported {
 struct Embedded {
     engine: Engine,
     query: QueryId,
+    timeout: Option<i64>,
 }
 
 impl Embedded {
-    fn new(text: &str, options: &ParseOptions, streams: &[String], lateness: i64) -> Self {
+    fn new(text: &str, options: &ParseOptions, streams: &[String], lateness: i64, timeout: Option<i64>) -> Self {
         let mut engine = Engine::new(EngineOptions::default());
         for stream in streams {
             engine.declare_stream(stream, stream_options(lateness)).expect("a stream");
         }
         engine.load(None, STATIC.as_bytes(), RdfFormat::Turtle).expect("static data");
         let query = engine.register(text, options).expect(text);
-        Self { engine, query }
+        Self { engine, query, timeout: timeout.filter(|_| streams.len() == 2) }
     }
 
     fn take(&mut self, batch: &[(usize, &Event)]) {
         let mut sorted = batch.to_vec();
+        if self.timeout.is_some() && batch.iter().any(|(_, event)| event.stream == 1) {
+            self.engine.mark_active(STREAMS[1]).expect("a stream");
+        }
         sorted.sort_by_key(|(number, event)| (event.at, *number));
         for (_, event) in sorted {
             let at = Timestamp::from_millis(event.at);
             self.engine.push_triples(STREAMS[event.stream], at, &event.triples).expect("an event");
+        }
+        // The second stream is idle when a batch leaves it too far behind.
+        if let Some(timeout) = self.timeout {
+            let [first, second] = STREAMS.map(|stream| self.engine.watermark(stream).expect("a stream"));
+            let millis = |at: Option<Timestamp>| at.map_or(i64::MIN / 2, Timestamp::as_millis);
+            if first.is_some() && millis(second) < millis(first) - timeout {
+                self.engine.mark_idle(STREAMS[1]).expect("a stream");
+            }
         }
     }
 
@@ -235,8 +253,19 @@ fn event_batch(run: &[(usize, &Event)]) -> EventBatch {
 }
 
 fn scaled(text: &str, options: &ParseOptions, partitions: u32, lateness: i64) -> ScaledQuery {
+    scaled_within(text, options, partitions, lateness, None)
+}
+
+fn scaled_within(
+    text: &str,
+    options: &ParseOptions,
+    partitions: u32,
+    lateness: i64,
+    timeout: Option<i64>,
+) -> ScaledQuery {
     let streams = streams_in(text);
-    let streams: Vec<_> = streams.iter().map(|iri| (iri.clone(), stream_options(lateness))).collect();
+    let settings = |iri: &String| (iri.clone(), with_timeout(stream_options(lateness), iri, timeout));
+    let streams: Vec<_> = streams.iter().map(settings).collect();
     ScaledQuery::new(text, options.clone(), partitions, &streams).expect(text)
 }
 
@@ -249,9 +278,10 @@ fn streams_in(text: &str) -> Vec<String> {
 fn compare(text: &str, options: &ParseOptions, partitions: u32, seed: u64) -> usize {
     let mut random = Random(seed);
     let lateness = [0, 0, 400, 1_500][random.below(4) as usize];
+    let timeout = [None, Some(0), Some(500), Some(3_000)][random.below(4) as usize];
     let read = streams_in(text);
-    let mut embedded = Embedded::new(text, options, &read, lateness);
-    let mut spread = Spread::new(scaled(text, options, partitions, lateness));
+    let mut embedded = Embedded::new(text, options, &read, lateness, timeout);
+    let mut spread = Spread::new(scaled_within(text, options, partitions, lateness, timeout));
     let (mut number, mut n_rows) = (0, 0);
     let check = |embedded: &mut Embedded, spread: &mut Spread| {
         let (expected, found) = (embedded.drain(), spread.drain());

@@ -9,7 +9,8 @@ use arrow_array::builder::{Int8Builder, Int64Builder, StringBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int8Type, Int64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch};
-use arrow_ipc::writer::StreamWriter;
+use arrow_ipc::CompressionType;
+use arrow_ipc::writer::{IpcWriteOptions, StreamWriter};
 use arrow_schema::{DataType, Field, Schema};
 use whorl_engine::{EngineError, Reported, ReportedRow, ScaledQuery, Timestamp, WindowBounds, windows_json};
 
@@ -22,6 +23,8 @@ pub enum Columns {
     Final,
 }
 
+const COMPRESSED_BYTES_MAX: usize = 256 << 20;
+
 /// Columns before those of the variables.
 const FIXED: [&str; 5] = ["at", "open", "close", "windows", "sign"];
 
@@ -32,8 +35,12 @@ pub fn write_answers(query: &ScaledQuery, reported: &[Reported], columns: Column
     };
     let batch = batch_of(query, reported, variables, columns).map_err(|error| error.to_string())?;
     let mut bytes = Vec::new();
+    // Rows of one report say much alike. What is very large is not read again when it is compressed (`ipc.rs`).
+    let is_compressed = batch.get_array_memory_size() <= COMPRESSED_BYTES_MAX;
     let mut write = || {
-        let mut writer = StreamWriter::try_new(&mut bytes, batch.schema_ref())?;
+        let compression = is_compressed.then_some(CompressionType::LZ4_FRAME);
+        let options = IpcWriteOptions::default().try_with_compression(compression)?;
+        let mut writer = StreamWriter::try_new_with_options(&mut bytes, batch.schema_ref(), options)?;
         writer.write(&batch)?;
         writer.finish()
     };

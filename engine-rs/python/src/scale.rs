@@ -313,7 +313,7 @@ impl MergeEngine {
     }
 }
 
-/// `{iri: {"lateness_ms": …, "timestamp_predicate": …}}`
+/// `{iri: {"lateness_ms": …, "idle_timeout_ms": …, "timestamp_predicate": …}}`
 fn stream_settings(given: &Bound<'_, PyAny>) -> PyResult<Vec<(String, StreamOptions)>> {
     let mut streams = Vec::new();
     for item in given.call_method0("items")?.try_iter()? {
@@ -322,27 +322,28 @@ fn stream_settings(given: &Bound<'_, PyAny>) -> PyResult<Vec<(String, StreamOpti
         for setting in settings.call_method0("items")?.try_iter()? {
             let (name, value): (String, Bound<'_, PyAny>) = setting?.extract()?;
             match name.as_str() {
-                "lateness_ms" => {
-                    let lateness = value.extract::<Option<i64>>()?.unwrap_or(0);
-                    if lateness < 0 {
-                        return Err(PyValueError::new_err("a lateness is not negative"));
-                    }
-                    chosen.lateness = (lateness > 0).then(|| Span::from_millis(lateness));
-                }
+                "lateness_ms" => chosen.lateness = duration(&value)?.filter(|lateness| lateness.as_millis() > 0),
+                "idle_timeout_ms" => chosen.idle_timeout = duration(&value)?,
                 "timestamp_predicate" => {
                     let predicate: Option<String> = value.extract()?;
                     chosen.timestamp_predicate = predicate.as_deref().map(named_node).transpose()?;
                 }
                 other => {
-                    let message =
-                        format!("settings of a stream are lateness_ms and timestamp_predicate, not '{other}'");
-                    return Err(PyValueError::new_err(message));
+                    let known = "lateness_ms, idle_timeout_ms and timestamp_predicate";
+                    return Err(PyValueError::new_err(format!("settings of a stream are {known}, not '{other}'")));
                 }
             }
         }
         streams.push((iri, chosen));
     }
     Ok(streams)
+}
+
+fn duration(value: &Bound<'_, PyAny>) -> PyResult<Option<Span>> {
+    match value.extract::<Option<i64>>()? {
+        Some(ms) if ms < 0 => Err(PyValueError::new_err("a duration is not negative")),
+        ms => Ok(ms.map(Span::from_millis)),
+    }
 }
 
 fn fail(py: Python<'_>, error: EngineError) -> PyErr {

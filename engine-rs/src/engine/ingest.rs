@@ -256,6 +256,17 @@ impl Engine {
         Ok(())
     }
 
+    /// The stream holds others back again, though it has said nothing yet.
+    ///
+    /// # Errors
+    /// When the stream is not known.
+    pub fn mark_active(&mut self, stream: &str) -> Result<(), EngineError> {
+        let number = self.known_stream(stream)?;
+        let readings: Vec<_> = self.readings_of(number).collect();
+        readings.into_iter().for_each(|reading| self.streams[reading].mark_active());
+        Ok(())
+    }
+
     /// This stream has ended: it holds no window back any more, and what comes on it from now on is late.
     ///
     /// # Errors

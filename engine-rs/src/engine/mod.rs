@@ -25,7 +25,7 @@ mod validation;
 pub use answers::Envelope;
 pub use asking::{AskOptions, QueryForm, query_form};
 pub use ingest::{IngestReport, StreamId};
-pub(crate) use part::{SortedEvents, rehearse};
+pub(crate) use part::{BatchStream, Piece, rehearse};
 pub use registry::QueryId;
 pub use static_data::UpdateReport;
 pub use stats::{EngineStats, QueryStats, StreamStats};

@@ -3,7 +3,7 @@
 
 use super::Engine;
 use super::ingest::IngestReport;
-use super::push::Names;
+use super::push::{Body, Names};
 use super::registry::{QueryId, build, families_of, timeline_key};
 use super::timeline::{Timeline, Workshop};
 use super::validation::numbered_windows;
@@ -16,6 +16,8 @@ use crate::plan::{BuiltQuery, Explained, Part, rename_invented};
 use crate::time::Timestamp;
 use crate::window::WindowBounds;
 use oxrdf::Variable;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// A part of a query before it runs.
 pub(crate) struct Rehearsal {
@@ -70,12 +72,27 @@ impl Engine {
     }
 }
 
-/// The events of one stream by time and place, and the first and last time of the stream in the batch where the events
-/// were dealt out; then they have nothing that nobody wants.
-pub(crate) struct SortedEvents<'a> {
-    pub stream: &'a str,
-    pub batch: &'a EventBatch,
+/// A stream of a batch. Where its events were dealt out, they have nothing that nobody wants, and the first and the last
+/// time of the whole stream are known.
+pub(crate) struct BatchStream<'a> {
+    pub iri: &'a str,
+    pub is_dealt: bool,
     pub times: Option<(Timestamp, Timestamp)>,
+}
+
+/// Some events of a stream, which are read when it is their turn: what is at hand then is in the cache still.
+pub(crate) trait Piece {
+    /// The number of the stream in the batch.
+    fn stream(&self) -> usize;
+
+    /// No event is before this time.
+    fn begins_at(&self) -> Timestamp;
+
+    /// The events by time and place.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    fn read(&self) -> Result<EventBatch, EngineError>;
 }
 
 /// Whose turn it is among the events of all streams. Events without triples stand for what other partitions have seen;
@@ -86,6 +103,8 @@ struct Turn {
     kind: TurnKind,
     place: u64,
     stream: usize,
+    /// The piece that has the event.
+    piece: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -95,82 +114,111 @@ enum TurnKind {
     Last,
 }
 
-/// What is left of the events of one stream.
-struct Queue<'a> {
+/// A piece whose turn has come.
+struct OpenPiece {
     stream: usize,
-    events: &'a [EncodedEvent],
-    first: Option<Timestamp>,
-    last: Option<Timestamp>,
+    batch: EventBatch,
+    names: Names,
+    n_taken: usize,
+}
+
+impl OpenPiece {
+    fn turn(&self, piece: usize) -> Option<Turn> {
+        let event = self.batch.events().get(self.n_taken)?;
+        let at = event.at.unwrap_or(Timestamp::EPOCH);
+        Some(Turn { at, kind: TurnKind::Event, place: event.index, stream: self.stream, piece })
+    }
 }
 
 impl Engine {
-    /// Takes a batch: the events of all streams in the order of their times.
+    /// Takes a batch: the events of all streams in the order of their times, and their places at one instant.
     ///
     /// # Errors
-    /// When a time is too far ahead; nothing is taken then.
-    pub(crate) fn take_sorted(&mut self, shares: &[SortedEvents<'_>]) -> Result<IngestReport, EngineError> {
-        let streams = shares.iter().map(|share| self.writable_stream(share.stream)).collect::<Result<Vec<_>, _>>()?;
+    /// When a time is too far ahead: nothing is taken then. When a piece cannot be read: what comes before it is taken.
+    pub(crate) fn take_pieces<P: Piece>(
+        &mut self,
+        given: &[BatchStream<'_>],
+        mut pieces: Vec<P>,
+    ) -> Result<IngestReport, EngineError> {
+        let streams = given.iter().map(|stream| self.writable_stream(stream.iri)).collect::<Result<Vec<_>, _>>()?;
         let readings: Vec<Vec<usize>> = streams.iter().map(|stream| self.readings_of(*stream).collect()).collect();
-        let mut queues: Vec<Queue<'_>> = shares.iter().enumerate().map(|(at, share)| Queue::of(at, share)).collect();
-        for (queue, stream) in queues.iter().zip(&streams) {
-            queue.end().map_or(Ok(()), |at| self.check_ahead(*stream, at))?;
+        for (stream, number) in given.iter().zip(&streams) {
+            stream.times.map_or(Ok(()), |(_, last)| self.check_ahead(*number, last))?;
         }
-        let mut names: Vec<Names<'_>> =
-            shares.iter().map(|share| Names::of_pruned(share.batch, share.times.is_some())).collect();
+        let mut ends = turns_of_ends(given);
+        // The next one is the last.
+        pieces.sort_by_key(|piece| Reverse(piece.begins_at()));
+        let mut open: Vec<Option<OpenPiece>> = Vec::new();
+        let mut turns: BinaryHeap<Reverse<Turn>> = BinaryHeap::new();
         let mut report = IngestReport::default();
-        let nothing = EventBatch::new();
-        while let Some(turn) = queues.iter().filter_map(Queue::turn).min() {
-            let number = turn.stream;
-            let event = queues[number].take(turn);
-            let item = Item { content: Content::Encoded(event), index: turn.place, scope: 0, position: None };
-            let mut unseen = IngestReport::default();
-            let (report, names) = match turn.kind {
-                TurnKind::Event => (&mut report, &mut names[number]),
-                TurnKind::First | TurnKind::Last => (&mut unseen, &mut Names::of(&nothing)),
-            };
-            report.events += 1;
-            let times = self.times_of(&item, turn.at, shares[number].batch, &readings[number])?;
-            self.take_event(streams[number], &readings[number], &item, &times, names, report);
-        }
-        Ok(report)
-    }
-}
-
-impl<'a> Queue<'a> {
-    fn of(stream: usize, share: &SortedEvents<'a>) -> Self {
-        let (first, last) = share.times.unzip();
-        Self { stream, events: share.batch.events(), first, last }
-    }
-
-    fn turn(&self) -> Option<Turn> {
-        let turn = |at, kind, place| Turn { at, kind, place, stream: self.stream };
-        let event = self.events.first().map(|event| turn(time_of_event(event), TurnKind::Event, event.index));
-        let first = self.first.map(|at| turn(at, TurnKind::First, 0));
-        let last = self.last.map(|at| turn(at, TurnKind::Last, 0));
-        [first, event, last].into_iter().flatten().min()
-    }
-
-    /// The event whose turn it is.
-    fn take(&mut self, turn: Turn) -> EncodedEvent {
-        match (turn.kind, self.events) {
-            (TurnKind::Event, [event, rest @ ..]) => {
-                self.events = rest;
-                return event.clone();
+        loop {
+            let turn = turns.peek().map(|turn| turn.0).into_iter().chain(ends.last().copied()).min();
+            if let Some(piece) = pieces.pop_if(|piece| turn.is_none_or(|turn| piece.begins_at() <= turn.at)) {
+                let (stream, names) = (piece.stream(), Names::of_pruned(given[piece.stream()].is_dealt));
+                let opened = OpenPiece { stream, batch: piece.read()?, names, n_taken: 0 };
+                turns.extend(opened.turn(open.len()).map(Reverse));
+                open.push(Some(opened));
+                continue;
             }
-            (TurnKind::First, _) => self.first = None,
-            _ => self.last = None,
+            let Some(turn) = turn else { return Ok(report) };
+            let (stream, readings) = (streams[turn.stream], &readings[turn.stream]);
+            if turn.kind != TurnKind::Event {
+                ends.pop();
+                self.take_end(turn, stream, readings)?;
+                continue;
+            }
+            let Some(piece) = &mut open[turn.piece] else { continue };
+            self.take_turn(turn, piece, stream, readings, &mut report)?;
+            match piece.turn(turn.piece) {
+                Some(next) => turns.peek_mut().into_iter().for_each(|mut first| *first = Reverse(next)),
+                None => {
+                    turns.pop();
+                    open[turn.piece] = None;
+                }
+            }
         }
-        EncodedEvent { at: Some(turn.at), index: 0, triples: 0..0 }
     }
 
-    /// The last time of all.
-    fn end(&self) -> Option<Timestamp> {
-        self.events.last().map(time_of_event).max(self.last)
+    fn take_turn(
+        &mut self,
+        turn: Turn,
+        piece: &mut OpenPiece,
+        stream: usize,
+        readings: &[usize],
+        report: &mut IngestReport,
+    ) -> Result<(), EngineError> {
+        let OpenPiece { batch, names, n_taken, .. } = piece;
+        let content = Content::Encoded(batch.events()[*n_taken].clone());
+        let item = Item { content, index: turn.place, scope: 0, position: None };
+        report.events += 1;
+        let times = self.times_of(&item, turn.at, batch, readings)?;
+        self.take_event(stream, readings, &item, &times, &mut Body { batch: Some(batch), names }, report);
+        *n_taken += 1;
+        Ok(())
+    }
+
+    /// An event without triples, which nobody counts.
+    fn take_end(&mut self, turn: Turn, stream: usize, readings: &[usize]) -> Result<(), EngineError> {
+        let nothing = EventBatch::new();
+        let event = EncodedEvent { at: Some(turn.at), index: 0, triples: 0..0 };
+        let item = Item { content: Content::Encoded(event), index: 0, scope: 0, position: None };
+        let times = self.times_of(&item, turn.at, &nothing, readings)?;
+        let body = &mut Body { batch: Some(&nothing), names: &mut Names::default() };
+        self.take_event(stream, readings, &item, &times, body, &mut IngestReport::default());
+        Ok(())
     }
 }
 
-fn time_of_event(event: &EncodedEvent) -> Timestamp {
-    event.at.unwrap_or(Timestamp::EPOCH)
+/// The first and the last times of streams that were dealt out, the latest first.
+fn turns_of_ends(streams: &[BatchStream<'_>]) -> Vec<Turn> {
+    let turn = |at, kind, stream| Turn { at, kind, place: 0, stream, piece: 0 };
+    let dealt = streams.iter().enumerate().filter(|(_, stream)| stream.is_dealt);
+    let times = dealt.filter_map(|(number, stream)| Some((number, stream.times?)));
+    let ends = times
+        .flat_map(|(number, (first, last))| [turn(first, TurnKind::First, number), turn(last, TurnKind::Last, number)]);
+    let mut ends: Vec<Turn> = ends.collect();
+    ends.sort_unstable_by(|a, b| b.cmp(a));
+    ends
 }
 
 impl Timeline {

@@ -143,7 +143,8 @@ impl Engine {
     ) -> Result<IngestReport, EngineError> {
         let readings: Vec<_> = self.readings_of(stream).collect();
         let Checked { items, times, mut report } = self.check(stream, &readings, intake, batch, options)?;
-        let mut names = batch.map(Names::of).unwrap_or_default();
+        let mut names = Names::default();
+        let body = &mut Body { batch, names: &mut names };
         let mut times = times.chunks(readings.len());
         for item in &items {
             match &item.content {
@@ -151,7 +152,7 @@ impl Engine {
                 Content::End => self.end_stream(stream),
                 Content::Event(_) | Content::Encoded(_) => {
                     let times = times.next().unwrap_or_default();
-                    self.take_event(stream, &readings, item, times, &mut names, &mut report);
+                    self.take_event(stream, &readings, item, times, body, &mut report);
                 }
             }
         }
@@ -184,12 +185,12 @@ impl Engine {
         readings: &[usize],
         item: &Item,
         times: &[Option<Timestamp>],
-        names: &mut Names<'_>,
+        body: &mut Body<'_>,
         report: &mut IngestReport,
     ) {
         self.events += 1;
         self.dictionary.set_epoch(self.events);
-        let (triples, graph, n_triples) = self.encode(readings, item, names);
+        let (triples, graph, n_triples) = self.encode(readings, item, body);
         // Late is what came too late for every reading of the stream that somebody reads.
         let (mut taken, mut offered) = (false, false);
         for (reading, at) in readings.iter().zip(times) {
@@ -212,17 +213,20 @@ impl Engine {
     }
 
     /// The triples somebody reads, the name of the graph, and how many triples there were.
-    fn encode(&mut self, readings: &[usize], item: &Item, names: &mut Names<'_>) -> (EventTriples, TermId, u64) {
+    fn encode(&mut self, readings: &[usize], item: &Item, body: &mut Body<'_>) -> (EventTriples, TermId, u64) {
+        let names = &mut *body.names;
         let blanks = names.blanks_of(item.scope);
-        match (&item.content, &mut names.translation) {
-            (Content::Encoded(event), Some(translation)) => {
+        match (&item.content, body.batch) {
+            (Content::Encoded(event), Some(batch)) => {
+                let translation = &mut names.translation;
                 translation.forget_swept(self.sweeps);
                 let wanted = match translation.is_pruned {
-                    true => SmallVec::from_slice(translation.batch.triples_of(event)),
-                    false => self.wanted_of(readings, event, translation.batch),
+                    true => SmallVec::from_slice(batch.triples_of(event)),
+                    false => self.wanted_of(readings, event, batch),
                 };
                 let mut encoder = Encoder { dictionary: &mut self.dictionary, blanks };
-                let mut encode = |triple: EncodedTriple| triple.map(|id| translation.id(id, &mut encoder));
+                let theirs = batch.dictionary();
+                let mut encode = |triple: EncodedTriple| triple.map(|id| translation.id(id, theirs, &mut encoder));
                 // Most events are one triple, and have no copies to look for.
                 let triples = match wanted.as_slice() {
                     [only] => EventTriples::One(encode(*only)),
@@ -457,22 +461,24 @@ fn event_time(
     }
 }
 
-/// The names that have a meaning in one body alone.
-#[derive(Default)]
-pub(super) struct Names<'a> {
-    blanks: HashMap<String, TermId>,
-    scope: u64,
-    translation: Option<Translation<'a>>,
+/// Where events come from: encoded ones have a batch.
+pub(super) struct Body<'a> {
+    pub batch: Option<&'a EventBatch>,
+    pub names: &'a mut Names,
 }
 
-impl<'a> Names<'a> {
-    pub(super) fn of(batch: &'a EventBatch) -> Self {
-        Self { translation: Some(Translation::new(batch)), ..Self::default() }
-    }
+/// The names that have a meaning in one body alone.
+#[derive(Default)]
+pub(super) struct Names {
+    blanks: HashMap<String, TermId>,
+    scope: u64,
+    translation: Translation,
+}
 
+impl Names {
     /// Names of a batch in which everything is wanted, if that is known.
-    pub(super) fn of_pruned(batch: &'a EventBatch, is_pruned: bool) -> Self {
-        Self { translation: Some(Translation { is_pruned, ..Translation::new(batch) }), ..Self::default() }
+    pub(super) fn of_pruned(is_pruned: bool) -> Self {
+        Self { translation: Translation { is_pruned, ..Translation::default() }, ..Self::default() }
     }
 
     fn blanks_of(&mut self, scope: u64) -> HashMap<String, TermId> {
@@ -484,8 +490,8 @@ impl<'a> Names<'a> {
 }
 
 /// From the ids of a batch to those of the engine, each looked up once between two sweeps.
-struct Translation<'a> {
-    batch: &'a EventBatch,
+#[derive(Default)]
+struct Translation {
     /// By slot of the batch's dictionary; unbound where not yet known.
     ids: Vec<TermId>,
     sweeps: u64,
@@ -493,11 +499,7 @@ struct Translation<'a> {
     is_pruned: bool,
 }
 
-impl<'a> Translation<'a> {
-    fn new(batch: &'a EventBatch) -> Self {
-        Self { batch, ids: Vec::new(), sweeps: 0, is_pruned: false }
-    }
-
+impl Translation {
     /// A sweep frees what no window shows: noted ids may be those of other terms now.
     fn forget_swept(&mut self, sweeps: u64) {
         if std::mem::replace(&mut self.sweeps, sweeps) != sweeps {
@@ -505,8 +507,7 @@ impl<'a> Translation<'a> {
         }
     }
 
-    fn id(&mut self, theirs: TermId, encoder: &mut Encoder<'_>) -> TermId {
-        let dictionary: &Dictionary = self.batch.dictionary();
+    fn id(&mut self, theirs: TermId, dictionary: &Dictionary, encoder: &mut Encoder<'_>) -> TermId {
         let Some(slot) = theirs.slot() else {
             return if dictionary.is_blank(theirs) { encoder.term(&dictionary.term(theirs), false) } else { theirs };
         };

@@ -89,6 +89,10 @@ impl Stream {
         self.idle = true;
     }
 
+    pub(crate) fn mark_active(&mut self) {
+        self.idle = false;
+    }
+
     /// Takes an event; gives the events that are now in order.
     pub(crate) fn take(&mut self, element: Element) -> SmallVec<[Element; 1]> {
         self.idle = false;

@@ -185,6 +185,7 @@ struct Known {
 }
 
 /// A chunk being read.
+#[derive(Clone)]
 pub(super) struct ChunkReader<'a> {
     rest: &'a [u8],
 }
@@ -218,16 +219,19 @@ impl<'a> ChunkReader<'a> {
         Ok(Head { fingerprint, partition, stream, order, times })
     }
 
-    /// Adds the events to a batch; gives how many there were.
-    pub(super) fn events(&mut self, order: u64, batch: &mut EventBatch) -> Read<()> {
-        batch.begin_body();
+    /// Adds the events to a batch. None is outside of the times that the head says.
+    pub(super) fn events(&mut self, head: &Head, batch: &mut EventBatch) -> Read<()> {
         let n_terms = self.count(2)?;
         let terms = (0..n_terms).map(|_| self.known(batch)).collect::<Read<Vec<_>>>()?;
         let (mut at, mut place) = (0_i64, 0_u64);
         for _ in 0..self.count(3)? {
             at = at.wrapping_add(self.signed()?);
             place = place.wrapping_add(self.number()?);
-            batch.begin(Some(Timestamp::from_millis(at)), order.wrapping_add(place));
+            let time = Timestamp::from_millis(at);
+            if !head.times.is_some_and(|(first, last)| (first..=last).contains(&time)) {
+                return Err(damaged("an event is at a time of its own"));
+            }
+            batch.begin(Some(time), head.order.wrapping_add(place));
             for _ in 0..self.count(3)? {
                 let (subject, predicate, object) = (self.id(&terms)?, self.id(&terms)?, self.id(&terms)?);
                 if !(subject.is_subject && predicate.is_predicate) {

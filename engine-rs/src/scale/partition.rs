@@ -5,7 +5,7 @@ use super::query::{ScaledQuery, engine_options};
 use super::reported::{ONLY, Reported, Writing};
 use super::seal::{Owner, opened, sealed};
 use crate::codec::{Reader, Writer};
-use crate::engine::{Engine, SortedEvents};
+use crate::engine::{BatchStream, Engine, Piece};
 use crate::error::EngineError;
 use crate::intake::EventBatch;
 use crate::parse::RdfFormat;
@@ -70,29 +70,46 @@ impl PartitionEngine {
     }
 
     /// Takes all chunks of one batch: events in the order of their times, and then the watermark that all events of
-    /// the batch make, those of other partitions too. Nothing is taken when a chunk is wrong.
+    /// the batch make, those of other partitions too. Nothing is taken when a chunk is damaged or not of this
+    /// partition. A chunk that is whole and yet makes no sense leaves an engine that is good for nothing: restore it.
     ///
     /// # Errors
     /// When a chunk is damaged, or of another query or partition, or a time is too far ahead.
     pub fn absorb<B: AsRef<[u8]>>(&mut self, chunks: &[B]) -> Result<Absorbed, EngineError> {
-        let mut shares: Vec<Share> = self.query.streams.iter().map(|_| Share::default()).collect();
+        let n_streams = self.query.streams.len();
+        let mut times: Vec<Option<(Timestamp, Timestamp)>> = vec![None; n_streams];
+        let mut pieces = Vec::with_capacity(chunks.len());
         for chunk in chunks {
             let mut reader = ChunkReader::new(chunk.as_ref())?;
             let head = reader.head()?;
             self.check(&head)?;
-            let share = shares.get_mut(head.stream).ok_or(EngineError::ChunkOfOther { what: "stream" })?;
-            share.see(head.times);
-            reader.events(head.order, &mut share.batch)?;
+            let of_stream = times.get_mut(head.stream).ok_or(EngineError::ChunkOfOther { what: "stream" })?;
+            *of_stream = both(*of_stream, head.times);
+            pieces.push(ChunkPiece { head, reader });
         }
-        shares.iter_mut().for_each(|share| share.batch.sort_by_place());
-        let is_spread = self.query.is_spread();
-        let events = shares.iter().zip(&self.query.streams).map(|(share, (iri, _))| SortedEvents {
-            stream: iri.as_str(),
-            batch: &share.batch,
-            times: share.times.filter(|_| is_spread),
-        });
-        let report = self.engine.take_sorted(&events.collect::<Vec<_>>())?;
+        let is_dealt = self.query.is_spread();
+        let streams = self.query.streams.iter().zip(times);
+        let streams = streams.map(|((iri, _), times)| BatchStream { iri: iri.as_str(), is_dealt, times });
+        let streams: Vec<_> = streams.collect();
+        for stream in streams.iter().filter(|stream| stream.times.is_some()) {
+            self.engine.mark_active(stream.iri)?;
+        }
+        let report = self.engine.take_pieces(&streams, pieces)?;
+        self.leave_idle_behind()?;
         Ok(Absorbed { events: report.events, triples: report.triples, late: report.late })
+    }
+
+    /// A stream that is further behind than it may be holds nothing back until it speaks again. Only between batches do
+    /// all partitions know the same of each stream.
+    fn leave_idle_behind(&mut self) -> Result<(), EngineError> {
+        let fastest = self.watermarks().filter_map(|(_, at)| at).max();
+        for (iri, options) in &self.query.streams {
+            let (Some(timeout), Some(fastest)) = (options.idle_timeout, fastest) else { continue };
+            if self.engine.watermark(iri.as_str())?.is_none_or(|at| at < fastest - timeout) {
+                self.engine.mark_idle(iri.as_str())?;
+            }
+        }
+        Ok(())
     }
 
     /// All streams have ended: every window closes.
@@ -142,18 +159,34 @@ impl PartitionEngine {
     }
 }
 
-/// What a batch has for this partition on one stream.
-#[derive(Default)]
-struct Share {
-    batch: EventBatch,
-    times: Option<(Timestamp, Timestamp)>,
+/// A chunk that is known to be of this partition.
+struct ChunkPiece<'a> {
+    head: Head,
+    reader: ChunkReader<'a>,
 }
 
-impl Share {
-    fn see(&mut self, times: Option<(Timestamp, Timestamp)>) {
-        let Some((first, last)) = times else { return };
-        let (so_far_first, so_far_last) = self.times.unwrap_or((first, last));
-        self.times = Some((so_far_first.min(first), so_far_last.max(last)));
+impl Piece for ChunkPiece<'_> {
+    fn stream(&self) -> usize {
+        self.head.stream
+    }
+
+    fn begins_at(&self) -> Timestamp {
+        self.head.times.map_or(Timestamp::MIN, |(first, _)| first)
+    }
+
+    fn read(&self) -> Result<EventBatch, EngineError> {
+        let mut batch = EventBatch::new();
+        self.reader.clone().events(&self.head, &mut batch)?;
+        batch.sort_by_place();
+        Ok(batch)
+    }
+}
+
+/// The first and the last of two pairs of times.
+fn both(a: Option<(Timestamp, Timestamp)>, b: Option<(Timestamp, Timestamp)>) -> Option<(Timestamp, Timestamp)> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
+        (a, b) => a.or(b),
     }
 }
 

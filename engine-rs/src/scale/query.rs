@@ -222,7 +222,8 @@ impl ScaledQuery {
     ) -> Result<Engine, EngineError> {
         let mut engine = Engine::new(engine_options());
         for (iri, options) in &self.streams {
-            engine.declare_stream(iri.as_str(), options.clone())?;
+            // Whether a stream is idle is decided between batches, so that all partitions decide alike.
+            engine.declare_stream(iri.as_str(), StreamOptions { idle_timeout: None, ..options.clone() })?;
         }
         for (name, document, format) in graphs {
             engine.load(*name, document, *format)?;
