@@ -1,8 +1,8 @@
 //! Whorl's engine: continuous SPARQL over RDF streams, evaluated incrementally.
 //!
 //! Data moves one way: parse → encode → window → leaf → join → group | witness | top-k → r2s → sink.
-//! The engine reads no clock, opens no file or socket, starts no thread and draws no random number:
-//! the same input gives the same output, every run. `ARCHITECTURE.md` has the order in which modules
+//! The engine reads no clock but one that is lent to it, for how long queries take; it opens no file or socket, starts
+//! no thread and draws no random number: the same input gives the same output, every run. `ARCHITECTURE.md` has the order in which modules
 //! may import each other.
 
 mod aggregate;

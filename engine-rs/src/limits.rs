@@ -133,11 +133,16 @@ impl Budget {
         self.limits
     }
 
+    /// Units of work since the budget was filled.
+    #[inline]
+    pub(crate) fn spent(&self) -> u64 {
+        self.limits.work.unwrap_or(u64::MAX) - self.work_left
+    }
+
     /// An evaluation is over: the next one has the whole budget again.
     pub(crate) fn refill(&mut self) {
-        let full = self.limits.work.unwrap_or(u64::MAX);
-        self.unmeasured = self.unmeasured.saturating_add(full - self.work_left);
-        self.work_left = full;
+        self.unmeasured = self.unmeasured.saturating_add(self.spent());
+        self.work_left = self.limits.work.unwrap_or(u64::MAX);
     }
 
     /// Takes units of work out of the budget; unwinds when there are not enough.

@@ -104,6 +104,8 @@ def test_latencies_are_histograms(samples: dict[str, list[Any]]) -> None:
 def test_queries_are_counted_by_name(samples: dict[str, list[Any]]) -> None:
     evaluations = {sample.labels["query"]: sample.value for sample in samples["whorl_query_evaluations_total"]}
     assert evaluations["numbers"] >= 2
+    seconds = {sample.labels["query"]: sample.value for sample in samples["whorl_query_evaluation_seconds_total"]}
+    assert 0 < seconds["numbers"] < 1
     failed = {sample.labels["query"]: sample.value for sample in samples["whorl_query_failed"]}
     assert failed["numbers"] == 0
 

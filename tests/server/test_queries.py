@@ -53,6 +53,7 @@ def test_results_are_counted(client: httpx.Client, stream: str, name: str) -> No
     assert client.post(stream, content=lines, headers=NDJSON).json()["accepted"] == 3
     shown = client.get(f"/queries/{name}").json()
     assert shown["lastSeq"] == shown["stats"]["results"] == 1
+    assert 0 < shown["stats"]["evaluationSeconds"] < 1
     # Another event of the newest instant may still come.
     assert shown["watermark"] == 11_999
 

@@ -3,6 +3,7 @@
 //! Methods check their arguments under the GIL and do everything else through [`enter`]. Long input goes in parts, with
 //! a look at the signals between them, so Ctrl-C works; what has gone in by then stays in.
 
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use arrow_array::RecordBatch;
@@ -19,6 +20,7 @@ use whorl_engine::{
 };
 
 use crate::arrow::write_batch;
+use crate::clock::now_ns;
 use crate::enter::enter;
 use crate::error::{Failure, raise};
 use crate::events::{RowReader, TripleReader, has_triples};
@@ -54,7 +56,9 @@ impl Engine {
         limits: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         let chosen = engine_options(hash_seed, probing_order, retraction, sharing, result_rows_max, limits)?;
-        Ok(Self { inner: Mutex::new(whorl_engine::Engine::new(chosen)) })
+        let mut engine = whorl_engine::Engine::new(chosen);
+        engine.lend_clock(now_ns);
+        Ok(Self { inner: Mutex::new(engine) })
     }
 
     /// Everything the engine knows, as bytes.
@@ -81,6 +85,7 @@ impl Engine {
         let inner = Mutex::new(whorl_engine::Engine::new(chosen));
         enter(py, &inner, |engine| {
             *engine = whorl_engine::Engine::restore(data, chosen)?;
+            engine.lend_clock(now_ns);
             Ok::<_, EngineError>(())
         })?;
         Ok(Self { inner })
@@ -510,6 +515,14 @@ impl Engine {
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let found = enter(py, &self.inner, |engine| Ok::<_, EngineError>(engine.stats()))?;
         stats::to_python(py, &found)
+    }
+
+    /// Seconds by the number of the query.
+    fn evaluation_seconds(&self, py: Python<'_>) -> PyResult<BTreeMap<u64, f64>> {
+        enter(py, &self.inner, |engine| {
+            let times = engine.evaluation_times().map(|(id, time)| (id.0, time.as_secs_f64()));
+            Ok::<_, EngineError>(times.collect())
+        })
     }
 
     fn state_size(&self, py: Python<'_>) -> PyResult<usize> {

@@ -5,6 +5,7 @@
 //! `arrow.rs` and `columns.rs` do so for columns, `events.rs` and `ipc.rs` for bodies of them. What users see is the Python class in `whorl/engine.py`.
 
 mod arrow;
+mod clock;
 mod columns;
 mod engine;
 mod enter;

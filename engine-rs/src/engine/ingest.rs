@@ -161,9 +161,10 @@ impl Engine {
     /// Offers an event to every timeline that reads its stream.
     fn offer(&mut self, stream: usize, element: &Element) -> bool {
         let mut taken = false;
-        let Self { streams, timelines, dictionary, graphs, .. } = self;
+        let Self { streams, timelines, dictionary, graphs, stopwatch, .. } = self;
+        let workshop = &mut Workshop { dictionary, graphs, stopwatch: stopwatch.as_ref() };
         for timeline in &streams[stream].readers {
-            taken |= timelines[*timeline].accept(stream, element, &mut Workshop { dictionary, graphs });
+            taken |= timelines[*timeline].accept(stream, element, workshop);
         }
         taken
     }
@@ -178,8 +179,9 @@ impl Engine {
     }
 
     pub(super) fn advance_timeline(&mut self, timeline: usize, watermark: Timestamp) {
-        let Self { timelines, dictionary, graphs, .. } = self;
-        timelines[timeline].advance_to(watermark, &mut Workshop { dictionary, graphs });
+        let Self { timelines, dictionary, graphs, stopwatch, .. } = self;
+        let workshop = &mut Workshop { dictionary, graphs, stopwatch: stopwatch.as_ref() };
+        timelines[timeline].advance_to(watermark, workshop);
     }
 
     /// The watermark of a timeline: that of its slowest stream, idle ones left out.

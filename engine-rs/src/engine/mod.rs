@@ -17,6 +17,7 @@ mod serving;
 mod snapshot;
 mod static_data;
 mod stats;
+mod stopwatch;
 mod stream;
 mod timeline;
 mod update;
@@ -38,6 +39,7 @@ use crate::plan::{PlanOptions, Retraction};
 use crate::store::StaticGraphs;
 use chain::Chain;
 use registry::Registry;
+use stopwatch::Stopwatch;
 use stream::Stream;
 use timeline::Timeline;
 
@@ -108,6 +110,8 @@ pub struct Engine {
     terms_after_sweep: usize,
     /// Sweeps so far: ids that somebody noted before one may be gone.
     sweeps: u64,
+    /// Says how long queries are evaluated, and decides nothing.
+    stopwatch: Option<Stopwatch>,
 }
 
 impl Engine {
@@ -124,6 +128,7 @@ impl Engine {
             events: 0,
             terms_after_sweep: 0,
             sweeps: 0,
+            stopwatch: None,
         }
     }
 

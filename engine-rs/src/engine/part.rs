@@ -54,8 +54,8 @@ impl Engine {
         changes: &[(Vec<TermId>, Weight)],
     ) -> Result<(), EngineError> {
         let (timeline, place) = self.place(id)?;
-        let Self { timelines, dictionary, graphs, .. } = self;
-        let workshop = &mut Workshop { dictionary, graphs };
+        let Self { timelines, dictionary, graphs, stopwatch, .. } = self;
+        let workshop = &mut Workshop { dictionary, graphs, stopwatch: stopwatch.as_ref() };
         timelines[timeline].settle_given(place, at, windows, changes, workshop);
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! A running query: its operators, what it has to report, and its results.
 
 use super::chain::OutputEvent;
+use super::stopwatch::EvaluationTime;
 use crate::encode::Dictionary;
 use crate::expr::{EvalContext, Scratch, compare_rows};
 use crate::flow::{Emptying, Flow, Operator};
@@ -94,6 +95,7 @@ pub(crate) struct RunningQuery {
     pub(super) settled_version: Option<u64>,
     pub reevaluates: bool,
     pub evaluations: u64,
+    pub time: EvaluationTime,
     pub failed: Option<Failure>,
     /// Fails at the next instant: for tests of what a failure leaves unharmed.
     pub is_broken: bool,
@@ -150,6 +152,7 @@ impl RunningQuery {
             settled_version: None,
             reevaluates: built.reevaluates,
             evaluations: 0,
+            time: EvaluationTime::default(),
             failed: None,
             is_broken: false,
         }
@@ -174,6 +177,13 @@ impl RunningQuery {
     /// Whether it has failed and still holds what it had.
     pub(super) fn holds_remains(&self) -> bool {
         self.failed.is_some() && !self.nodes.is_empty()
+    }
+
+    /// The work of this instant, as far as it is done; none when the query has no operators any more.
+    pub(super) fn work(&self) -> Option<u64> {
+        /// What an instant takes beside the work that is counted.
+        const UNCOUNTED: u64 = 8;
+        (!self.nodes.is_empty()).then(|| self.scratch.budget.spent() + UNCOUNTED)
     }
 
     /// Hands over the operators; nothing that was computed is left but results that wait to be taken.

@@ -2,6 +2,7 @@
 //! everything else, and what must be reported is reported before time moves on.
 
 use super::query::{RunningQuery, Surroundings};
+use super::stopwatch::Timing;
 use super::timeline::{Timeline, Workshop};
 use crate::expr::EvalContext;
 use crate::index::SlotId;
@@ -13,6 +14,7 @@ use crate::window::{Phase, Taken, Window};
 
 impl Timeline {
     pub(super) fn read(&mut self, at: Timestamp, phase: Phase, workshop: &mut Workshop<'_>) {
+        let mut timing = self.meter.begin(phase, workshop.stopwatch);
         // 1. Windows: what arrives, what expires, and whether that is to be reported.
         self.taken.clear();
         for (number, window) in self.windows.iter_mut().enumerate() {
@@ -35,6 +37,7 @@ impl Timeline {
                 self.arrive(window, at, workshop);
             }
         }
+        self.share_out(&mut timing);
         // 3. Queries: settle the instant and report.
         let now = self.label(at, phase);
         for number in 0..self.queries.len() {
@@ -42,13 +45,34 @@ impl Timeline {
             if reporting {
                 self.report(number, at, phase, workshop);
             }
+            let work = self.work_of(number, &timing);
             self.close_evaluation(number);
+            if let (Some(work), Some(query)) = (work, &mut self.queries[number]) {
+                timing.close(work, &mut query.time);
+            }
         }
+        self.meter.end(&timing);
         self.changed &= !reporting;
         let closed =
             phase == Phase::Close && self.taken.iter().any(|(window, _)| self.windows[*window].rule().is_stepping());
         let moved = closed || self.taken.iter().any(|(_, taken)| taken.arrived || taken.expired);
         self.unreported = !reporting && (self.unreported || moved);
+    }
+
+    /// What was measured so far all queries did together: each has its part by the work it did.
+    fn share_out(&mut self, timing: &mut Timing<'_>) {
+        let Some(ns) = timing.lap_ns() else { return };
+        let whole = self.queries.iter().flatten().filter_map(RunningQuery::work).sum();
+        for query in self.queries.iter_mut().flatten() {
+            if let Some(work) = query.work() {
+                query.time.share(ns, work, whole);
+            }
+        }
+    }
+
+    /// What a query has done at this instant, for its time.
+    fn work_of(&self, number: usize, timing: &Timing<'_>) -> Option<u64> {
+        self.queries[number].as_ref().filter(|_| timing.is_wanted()).and_then(RunningQuery::work)
     }
 
     fn reports(&mut self, at: Timestamp, phase: Phase) -> bool {

@@ -76,8 +76,9 @@ impl Engine {
                 return Err(error);
             }
         };
-        let mut workshop = Workshop { dictionary: &mut self.dictionary, graphs: &self.graphs };
-        let place = self.timelines[timeline].add_query(query, &mut workshop);
+        let Self { timelines, dictionary, graphs, stopwatch, .. } = self;
+        let workshop = &mut Workshop { dictionary, graphs, stopwatch: stopwatch.as_ref() };
+        let place = timelines[timeline].add_query(query, workshop);
         self.connect_streams();
         self.registry.registered += 1;
         let id = QueryId(self.registry.registered);

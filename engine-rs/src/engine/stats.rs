@@ -1,8 +1,10 @@
 //! Numbers about what runs.
 
+use super::stopwatch::Stopwatch;
 use super::stream::StreamCounts;
 use super::{Engine, QueryId};
 use crate::time::Timestamp;
+use std::time::Duration;
 
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct EngineStats {
@@ -52,6 +54,22 @@ impl Engine {
             streams: streams.collect(),
             queries: self.registry.places().map(|(id, place)| self.query_stats(id, place)).collect(),
         }
+    }
+
+    /// Lends the engine a clock that says nanoseconds and never goes back: from now on it measures how long queries are
+    /// evaluated. Nothing else depends on it.
+    pub fn lend_clock(&mut self, now_ns: fn() -> u64) {
+        self.stopwatch = Some(Stopwatch::new(now_ns));
+    }
+
+    /// How long each query has been evaluated since it was registered or restored; nothing without a clock. Most of
+    /// it is measured where instants are long, and reckoned from counted work where they are short. What queries do
+    /// together is shared out by the work of each, so that all times add up to what was spent on evaluation.
+    pub fn evaluation_times(&self) -> impl Iterator<Item = (QueryId, Duration)> + '_ {
+        let measured = self.registry.places().filter(|_| self.stopwatch.is_some());
+        measured.map(|(id, (timeline, place))| {
+            (id, Duration::from_nanos(self.timelines[timeline].query(place).time.total_ns()))
+        })
     }
 
     fn query_stats(&self, id: QueryId, (timeline, place): (usize, usize)) -> QueryStats {

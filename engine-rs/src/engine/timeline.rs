@@ -6,6 +6,7 @@
 //! read, `reading.rs` reads one; here is what a timeline is made of, and how queries come and go.
 
 use super::query::RunningQuery;
+use super::stopwatch::{Meter, Stopwatch, Timing};
 use crate::encode::Dictionary;
 use crate::expr::Scratch;
 use crate::leaf::{Leaf, LeafCondition, LeafId, LeafPattern, Reader, Routes};
@@ -14,7 +15,7 @@ use crate::parse::{Bounds, ContentSemantics, Report, Tick};
 use crate::plan::{Host, NodeKind};
 use crate::store::StaticGraphs;
 use crate::time::Timestamp;
-use crate::window::{Reading, Rule, Taken, Window};
+use crate::window::{Phase, Reading, Rule, Taken, Window};
 
 /// What queries must have in common to be read at the same instants.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -62,6 +63,7 @@ pub(crate) struct Timeline {
     pub(super) unreported: bool,
     /// A query has failed, and what was read for it alone is read by nobody.
     pub(super) has_let_go: bool,
+    pub(super) meter: Meter,
 }
 
 /// What hangs on a window.
@@ -75,6 +77,7 @@ pub(super) struct WindowPlace {
 pub(crate) struct Workshop<'a> {
     pub dictionary: &'a mut Dictionary,
     pub graphs: &'a StaticGraphs,
+    pub stopwatch: Option<&'a Stopwatch>,
 }
 
 impl Timeline {
@@ -109,6 +112,7 @@ impl Timeline {
             changed: false,
             unreported: false,
             has_let_go: false,
+            meter: Meter::default(),
         }
     }
 
@@ -164,8 +168,12 @@ impl Timeline {
     pub(crate) fn add_query(&mut self, query: RunningQuery, workshop: &mut Workshop<'_>) -> usize {
         let at = self.queries.iter().position(Option::is_none).unwrap_or(self.queries.len());
         self.seat_query(at, query);
+        let mut timing = workshop.stopwatch.map(|stopwatch| stopwatch.start(Phase::Tick));
         self.settle(at, Timestamp::EPOCH, workshop);
         self.close_evaluation(at);
+        if let Some(ns) = timing.as_mut().and_then(Timing::lap_ns) {
+            self.query_mut(at).time.add(ns);
+        }
         at
     }
 

@@ -76,7 +76,9 @@ def _stream_numbers(core: Core) -> dict[str, dict[str, Any]]:
 
 
 def _query_numbers(core: Core) -> dict[int, dict[str, Any]]:
-    return {numbers["query"]: numbers for numbers in core.engine.stats()["queries"]}
+    seconds = core.engine.evaluation_seconds()
+    found = core.engine.stats()["queries"]
+    return {numbers["query"]: {**numbers, "evaluation_seconds": seconds[numbers["query"]]} for numbers in found}
 
 
 def _stream(

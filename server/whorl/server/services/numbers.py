@@ -1,7 +1,7 @@
 """The server in numbers, as Prometheus reads them. Nothing is counted here: all numbers exist already.
 
-The engine reads no clock, so there is no time of a single query: there is the time of all of them together
-(`whorl_apply_…`), and how often each was evaluated and what it keeps.
+The time of a query is that of its evaluations; reading events and writing results is in the time of all of them
+together (`whorl_apply_…`).
 """
 
 from __future__ import annotations
@@ -34,13 +34,14 @@ class Reading:
     """What the engine says of itself, and the names of its queries."""
 
     stats: dict[str, Any]
+    seconds: dict[int, float]
     names: dict[int, str]
 
     @classmethod
     def of(cls, core: Core) -> Reading:
         """Read on the thread of the engine."""
         names = {entry.number: entry.name for entry in core.queries.values() if entry.number is not None}
-        return cls(core.engine.stats(), names)
+        return cls(core.engine.stats(), core.engine.evaluation_seconds(), names)
 
 
 class Numbers(Collector):
@@ -51,6 +52,7 @@ class Numbers(Collector):
         self._rings = rings
         self._traffic = traffic
         self._stats = reading.stats
+        self._seconds = reading.seconds
         self._names = reading.names
 
     def collect(self) -> Iterator[Metric]:
@@ -118,6 +120,10 @@ class Numbers(Collector):
         yield _family(
             CounterMetricFamily("whorl_query_evaluations", "evaluations of the query", labels=["query"]),
             (((name,), row["evaluations"]) for name, row in rows),
+        )
+        yield _family(
+            CounterMetricFamily("whorl_query_evaluation_seconds", "seconds spent on the query", labels=["query"]),
+            (((name,), self._seconds[row["query"]]) for name, row in rows),
         )
         yield _family(
             GaugeMetricFamily("whorl_query_state_size", "mappings, rows and groups of the query", labels=["query"]),

@@ -1,0 +1,205 @@
+//! How long queries are evaluated, by a clock that the host lends.
+//!
+//! The engine reads no clock of its own, and no answer depends on this one. An instant can take less time than a few
+//! readings of a clock do, so not every instant is measured: readings may take a 256th of the time, and after a short
+//! instant that was measured there is a pause. The work of every instant is counted anyway (`limits.rs`), and where
+//! nobody measured, each query is charged what a unit of its work took lately. Ticks and closes are different work, and
+//! have pauses and prices of their own.
+//!
+//! Windows, leaves and joins take one mapping after the other, for all queries of a timeline: they are measured
+//! together, and the time is shared out by the work that each query did meanwhile. A query that has its timeline to
+//! itself has all of it. Settling and reporting are measured for each query by itself. What happens outside of instants
+//! (reading bodies, encoding terms, writing results) is nobody's evaluation.
+
+use crate::window::Phase;
+
+/// Readings may take one part of so many.
+const PARTS: u64 = 256;
+/// Binary places of the time that a unit of work takes.
+const PLACES: u32 = 10;
+
+/// A clock of the host.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stopwatch {
+    /// Nanoseconds since some beginning, never fewer than before.
+    now_ns: fn() -> u64,
+    /// What a reading takes.
+    reading_ns: u64,
+}
+
+impl Stopwatch {
+    pub(crate) fn new(now_ns: fn() -> u64) -> Self {
+        let between_two = |_| {
+            let first = now_ns();
+            now_ns().saturating_sub(first)
+        };
+        Self { now_ns, reading_ns: (0..32).map(between_two).min().unwrap_or(0) }
+    }
+
+    /// Begins to measure something by itself.
+    pub(super) fn start(&self, phase: Phase) -> Timing<'_> {
+        Timing { stopwatch: Some(self), phase, read_at: Some((self.now_ns)()), readings: 1, spent_ns: 0 }
+    }
+}
+
+/// Which instants of a timeline are measured.
+#[derive(Default, Debug)]
+pub(super) struct Meter {
+    pauses: ByPhase<Pause>,
+}
+
+#[derive(Default, Debug)]
+struct Pause {
+    /// How much is charged without a measure before the next one.
+    left_ns: u64,
+    n_measured: u32,
+}
+
+/// One of each, for ticks and closes.
+#[derive(Default, Debug)]
+struct ByPhase<T>([T; 2]);
+
+impl<T> ByPhase<T> {
+    #[inline]
+    fn get(&self, phase: Phase) -> &T {
+        &self.0[usize::from(phase == Phase::Close)]
+    }
+
+    #[inline]
+    fn get_mut(&mut self, phase: Phase) -> &mut T {
+        &mut self.0[usize::from(phase == Phase::Close)]
+    }
+}
+
+impl Meter {
+    /// An instant begins.
+    #[inline]
+    pub(super) fn begin<'a>(&self, phase: Phase, stopwatch: Option<&'a Stopwatch>) -> Timing<'a> {
+        match stopwatch {
+            Some(stopwatch) if self.pauses.get(phase).left_ns == 0 => stopwatch.start(phase),
+            _ => Timing { stopwatch, phase, read_at: None, readings: 0, spent_ns: 0 },
+        }
+    }
+
+    /// The instant is over.
+    #[inline]
+    pub(super) fn end(&mut self, timing: &Timing<'_>) {
+        let Some(stopwatch) = timing.stopwatch else { return };
+        let pause = self.pauses.get_mut(timing.phase);
+        if timing.read_at.is_none() {
+            // An instant that is charged nothing brings the next measure nearer all the same.
+            pause.left_ns = pause.left_ns.saturating_sub(timing.spent_ns.max(stopwatch.reading_ns));
+        } else {
+            pause.n_measured = pause.n_measured.wrapping_add(1);
+            // A long instant has paid for its readings itself.
+            let due_ns = pause.due_ns(timing.readings * stopwatch.reading_ns * PARTS);
+            pause.left_ns = due_ns.saturating_sub(timing.spent_ns);
+        }
+    }
+}
+
+impl Pause {
+    /// From half of the mean to one and a half of it, in a fixed order without a period: events that come in turns
+    /// must not meet the stopwatch in the same turn for ever.
+    fn due_ns(&self, mean_ns: u64) -> u64 {
+        const GOLDEN: u32 = 0x9E37_79B9;
+        let part = u128::from(self.n_measured.wrapping_mul(GOLDEN));
+        mean_ns / 2 + ((u128::from(mean_ns) * part) >> u32::BITS) as u64
+    }
+}
+
+/// One instant: measured, or charged by work, or neither when there is no stopwatch.
+pub(super) struct Timing<'a> {
+    stopwatch: Option<&'a Stopwatch>,
+    phase: Phase,
+    /// The last reading, where the instant is measured.
+    read_at: Option<u64>,
+    readings: u64,
+    /// What was measured, or charged without a measure.
+    spent_ns: u64,
+}
+
+impl Timing<'_> {
+    /// Whether anybody wants to know.
+    #[inline]
+    pub(super) fn is_wanted(&self) -> bool {
+        self.stopwatch.is_some()
+    }
+
+    /// The time since the last reading, without the reading itself; none where nothing is measured.
+    #[inline]
+    pub(super) fn lap_ns(&mut self) -> Option<u64> {
+        let (stopwatch, before) = (self.stopwatch?, self.read_at?);
+        let now = (stopwatch.now_ns)();
+        let lap_ns = now.saturating_sub(before).saturating_sub(stopwatch.reading_ns);
+        self.read_at = Some(now);
+        self.readings += 1;
+        self.spent_ns += lap_ns;
+        Some(lap_ns)
+    }
+
+    /// A query has done its part of the instant, and so much work in all of it.
+    #[inline]
+    pub(super) fn close(&mut self, work: u64, time: &mut EvaluationTime) {
+        match self.lap_ns() {
+            Some(own_ns) => time.measure(self.phase, own_ns, work),
+            None => self.spent_ns += time.charge(self.phase, work),
+        }
+    }
+}
+
+/// How long one query has been evaluated.
+#[derive(Default, Debug)]
+pub(crate) struct EvaluationTime {
+    total_ns: u64,
+    /// Its share of what all did together at the instant that is measured.
+    share_ns: u64,
+    prices: ByPhase<Price>,
+}
+
+/// What a unit of work takes.
+#[derive(Default, Debug)]
+struct Price {
+    /// What was measured, the last measures more than those before.
+    lately_ns: u64,
+    lately_work: u64,
+    /// In parts of a nanosecond.
+    unit_ns_scaled: u64,
+}
+
+impl EvaluationTime {
+    pub(super) fn total_ns(&self) -> u64 {
+        self.total_ns
+    }
+
+    /// Time that says nothing about instants to come.
+    pub(super) fn add(&mut self, ns: u64) {
+        self.total_ns += ns;
+    }
+
+    /// This part of the whole is this query's.
+    pub(super) fn share(&mut self, ns: u64, part: u64, whole: u64) {
+        self.share_ns = (u128::from(ns) * u128::from(part) / u128::from(whole.max(1))) as u64;
+    }
+
+    fn measure(&mut self, phase: Phase, own_ns: u64, work: u64) {
+        let ns = own_ns + std::mem::take(&mut self.share_ns);
+        self.total_ns += ns;
+        self.prices.get_mut(phase).learn(ns, work);
+    }
+
+    #[inline]
+    fn charge(&mut self, phase: Phase, work: u64) -> u64 {
+        let ns = work.saturating_mul(self.prices.get(phase).unit_ns_scaled) >> PLACES;
+        self.total_ns += ns;
+        ns
+    }
+}
+
+impl Price {
+    fn learn(&mut self, ns: u64, work: u64) {
+        self.lately_ns = self.lately_ns - self.lately_ns / 8 + ns;
+        self.lately_work = self.lately_work - self.lately_work / 8 + work;
+        self.unit_ns_scaled = self.lately_ns.saturating_mul(1 << PLACES) / self.lately_work.max(1);
+    }
+}
