@@ -170,7 +170,7 @@ class ScaledQuery:
         text: str,
         *,
         partitions: int,
-        # IRI -> {"lateness_ms": int, "timestamp_predicate": str | None}; streams left out have the default settings
+        # By IRI: lateness_ms, idle_timeout_ms, timestamp_predicate; streams and settings left out have their defaults.
         streams: Mapping[str, Mapping[str, Any]] | None = None,
         dialect: str | None = None,
         report: list[str] | None = None,

@@ -119,6 +119,11 @@ class TestFaults:
         fault = cause_of(RuntimeError(told))
         assert (fault.message, fault.hint) == ("column 's' has no IRI", "write one")
 
+    def test_workers_with_another_python_are_told_apart(self) -> None:
+        fault = cause_of(RuntimeError("[STREAM_FAILED]\nModuleNotFoundError: No module named 'pyarrow'\n\tat org.x"))
+        assert fault.message == "No module named 'pyarrow'"
+        assert "PYSPARK_PYTHON" in (fault.hint or "")
+
     def test_what_is_not_ours_is_one_line(self) -> None:
         assert cause_of(RuntimeError("out of memory\nat …")).message == "Spark stopped the query: out of memory"
 

@@ -12,8 +12,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from embedded_twin import EmbeddedTwin, Report, reports_of
-from scaled_cases import CASES, DOORS, SENSORS, Batch, Case, batches
-from whorl.spark.scale import partition
+from scaled_cases import CASES, DOORS, EX, SENSORS, Batch, Case, batches
+from whorl._engine import PartitionEngine
+from whorl.spark.scale import StreamInput, partition
 from whorl.spark.scale.checkpoint import open_checkpoint
 from whorl.spark.scale.driver import Driver
 from whorl.spark.scale.explain import partitioning_of
@@ -111,6 +112,27 @@ class TestWindowForWindow:
             driver(case, tmp_path, partitions, output).take(batch, number)  # type: ignore[arg-type]
         driver(case, tmp_path, partitions, output).close(len(data))
         assert output.reports(twin(case).variables) == expected(case, data)
+
+
+@pytest.mark.parametrize(("timeout", "reports"), [(None, 0), (60_000, 0), (3_000, 2)])
+def test_a_stream_that_falls_silent_is_left_behind_after_its_time_out(timeout: int | None, reports: int) -> None:
+    case = CASES["two streams"]
+    settings = StreamInput(None, idle_timeout=timeout).settings()  # type: ignore[arg-type]
+    query = QuerySpec.of(case.query, 1, {DOORS: settings}).query()
+    engine = PartitionEngine(query, 0)
+
+    def absorb(**streams: list[int]) -> None:
+        chunks = []
+        for order, (name, times) in enumerate(streams.items()):
+            rows = [{"t": t, "s": f"{EX}x1", "p": f"{EX}{name}", "o": f"{EX}o"} for t in times]
+            stream = SENSORS if name == "temp" else DOORS
+            chunks += [chunk for _, chunk in query.route(stream, pa.Table.from_pylist(rows, SCHEMA), order=order)]
+        engine.absorb(chunks)
+
+    absorb(temp=[1_000], door=[1_000])
+    absorb(temp=[8_000, 14_000])
+    table = pa.ipc.open_stream(engine.drain()).read_all()
+    assert len(set(table["at"].to_pylist())) == reports
 
 
 @pytest.mark.parametrize("name", CASES)

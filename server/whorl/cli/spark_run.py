@@ -56,6 +56,12 @@ SinkMapping = Annotated[
     typer.Option("--sink-mapping", metavar="FILE.rq", help="whorl: CONSTRUCT that makes triples of answers."),
 ]
 Lateness = Annotated[str, typer.Option("--lateness", metavar="DURATION", help="How much disorder is waited for.")]
+IdleTimeout = Annotated[
+    str | None,
+    typer.Option(
+        "--idle-timeout", metavar="DURATION", help="How far a stream may fall behind and still be waited for."
+    ),
+]
 Schema = Annotated[
     str | None, typer.Option("--schema", metavar="DDL", help="Columns and types of the sources; default: as found.")
 ]
@@ -91,6 +97,7 @@ def run(
     mapping: Mappings = None,
     time_column: TimeColumn = "t",
     lateness: Lateness = "0",
+    idle_timeout: IdleTimeout = None,
     schema: Schema = None,
     option: Options = None,
     every: Every = None,
@@ -128,7 +135,10 @@ def run(
         readers = named_values(option)
         places = {stream: Source.of(place, schema, readers) for stream, place in _assigned(source, streams)}
         mappings = dict(_assigned(mapping or [], streams, several=True))
-        settings = {stream: _Settings(mappings.get(stream), time_column, duration_ms(lateness)) for stream in streams}
+        idle = None if idle_timeout is None else duration_ms(idle_timeout)
+        settings = {
+            stream: _Settings(mappings.get(stream), time_column, duration_ms(lateness), idle) for stream in streams
+        }
         if explain:
             _, partitioning = plan(text.text, {iri: one.input(None) for iri, one in settings.items()}, partitions, {})
             show_json(partitioning.document) if as_json else typer.echo(partitioning.text())
@@ -185,15 +195,16 @@ def state(directory: Directory, as_json: StateJson = False) -> None:
 class _Settings:
     """What is known of a stream before there is a Spark."""
 
-    def __init__(self, mapping: str | None, time_column: str, lateness: int) -> None:
+    def __init__(self, mapping: str | None, time_column: str, lateness: int, idle_timeout: int | None) -> None:
         self._mapping = None if mapping is None else read_text(Path(mapping))
         self._time_column = time_column
         self._lateness = lateness
+        self._idle_timeout = idle_timeout
 
     def input(self, rows: Any) -> StreamInput:  # noqa: ANN401 - a DataFrame or files, or nothing for a plan
         from whorl.spark.scale import StreamInput
 
-        return StreamInput(rows, self._mapping, self._time_column, self._lateness)
+        return StreamInput(rows, self._mapping, self._time_column, self._lateness, idle_timeout=self._idle_timeout)
 
 
 def _streams_of(text: QueryText) -> list[str]:

@@ -16,6 +16,9 @@ from whorl.spark.errors import WhorlSparkError
 
 # The last line of a Python traceback inside a longer message: `package.module.NameError: what is wrong`.
 _RAISED = re.compile(r"^\s*(?:[\w.]+\.)?(\w+(?:Error|Exception)): (.+)$", re.MULTILINE)
+_OTHER_PYTHON = (
+    "Spark's workers run a Python without it; set PYSPARK_PYTHON to one that has whorl[spark] before the session starts"
+)
 _HINT = re.compile(r"^\s*hint: (.+)$", re.MULTILINE)
 
 
@@ -41,7 +44,8 @@ def cause_of(error: BaseException) -> WhorlError:
         return ScaleError(f"Spark stopped the query: {said}", code="spark.failed")
     # The first one is the innermost: Spark wraps from the outside.
     hint = _HINT.search(told, raised[0].end())
-    return ScaleError(raised[0][2].strip(), code="spark.failed", hint=None if hint is None else hint[1].strip())
+    said_hint = _OTHER_PYTHON if raised[0][1] == "ModuleNotFoundError" else None if hint is None else hint[1].strip()
+    return ScaleError(raised[0][2].strip(), code="spark.failed", hint=said_hint)
 
 
 _WRAPPERS = {"PythonException", "SparkException", "StreamingQueryException", "Py4JJavaError", "Py4JException"}

@@ -26,7 +26,9 @@ class StreamInput:
 
     Without a mapping its rows are triples, in the columns `t`, `s`, `p`, `o` and, if there are, `datatype`, `lang`,
     `event`. With a SPARQL CONSTRUCT over the names of its columns, each row is an event. Times are in `time_column`:
-    timestamps, or integers in milliseconds since the Unix epoch.
+    timestamps, or integers in milliseconds since the Unix epoch. A stream that a micro-batch leaves further behind the
+    others than `idle_timeout`, in event time, no longer holds their windows back until it speaks again. Durations are
+    milliseconds, or timedeltas.
     """
 
     frame: DataFrame | ParquetFiles
@@ -34,6 +36,7 @@ class StreamInput:
     time_column: str = "t"
     lateness: int | timedelta = 0
     timestamp_predicate: str | None = None
+    idle_timeout: int | timedelta | None = None
 
     @property
     def listing(self) -> DataFrame:
@@ -55,8 +58,9 @@ class StreamInput:
         given = {
             "lateness_ms": _duration_ms(self.lateness),
             "timestamp_predicate": self.timestamp_predicate,
+            "idle_timeout_ms": None if self.idle_timeout is None else _duration_ms(self.idle_timeout),
         }
-        return {name: value for name, value in given.items() if value}
+        return {name: value for name, value in given.items() if value is not None}
 
 
 def inputs_of(streams: Mapping[str, DataFrame | ParquetFiles | StreamInput]) -> dict[str, StreamInput]:

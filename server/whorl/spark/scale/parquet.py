@@ -98,7 +98,8 @@ def parquet_files(
     columns = spark.read.options(**given).parquet(place).schema if schema is None else StructType.fromDDL(schema)
     listing = spark.readStream.format("binaryFile").schema(_LISTING).options(**given).load(place)
     # Only the address is asked for, so that Spark does not open the files.
-    return ParquetFiles(listing.select("path"), ParquetRows(to_arrow_schema(columns, timezone="UTC")))
+    arrow = to_arrow_schema(columns, timezone="UTC")  # type: ignore[arg-type] - of DDL Spark says it is any type
+    return ParquetFiles(listing.select("path"), ParquetRows(arrow))
 
 
 def _as_type(column: pa.Array, wanted: pa.DataType) -> pa.Array:
