@@ -98,7 +98,7 @@ def parquet_files(
     columns = spark.read.options(**given).parquet(place).schema if schema is None else StructType.fromDDL(schema)
     listing = spark.readStream.format("binaryFile").schema(_LISTING).options(**given).load(place)
     # Only the address is asked for, so that Spark does not open the files.
-    arrow = to_arrow_schema(columns, timezone="UTC")  # type: ignore[arg-type] - of DDL Spark says it is any type
+    arrow = to_arrow_schema(columns, timezone="UTC")  # type: ignore[arg-type]  # of DDL Spark says less
     return ParquetFiles(listing.select("path"), ParquetRows(arrow))
 
 
