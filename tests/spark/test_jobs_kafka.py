@@ -217,6 +217,45 @@ def test_a_topic_of_a_real_broker_is_written_once_whatever_is_restarted(
 
 @pytest.mark.long
 @pytest.mark.timeout(900)
+def test_a_query_inside_spark_reads_one_topic_and_writes_another(broker: kafka_broker.Broker, tmp_path: Path) -> None:
+    producer = ck.Producer({"bootstrap.servers": broker.servers, "log_level": 0})
+    triple = {"p": "http://ex/celsius", "o": 20}
+    send(producer, "triples", [json.dumps({"t": 100 * n, "s": f"http://ex/s{n % 3}", **triple}) for n in range(60)])
+    window = "FROM NAMED WINDOW :w ON :s [RANGE 2s STEP 2s] WHERE { WINDOW :w { ?s :celsius ?c } } GROUP BY ?s"
+    query = f"PREFIX : <http://ex/> SELECT ?s (COUNT(*) AS ?n) {window}"
+    place = f"127.0.0.1:{broker.port}"
+    options = ["--schema", "t bigint, s string, p string, o bigint", "--partitions", "2", "--name", "hot", "--close"]
+    jars = [option for jar in kafka_broker.connector_jars() for option in ("--jars", str(jar))]
+    places = ["--source", f"kafka:{place}/triples", "--sink", f"kafka:{place}/answers"]
+    command = ["spark", "run", query, *places, "--checkpoint", str(tmp_path / "checkpoint"), *options, *jars]
+    done = subprocess.run(
+        [sys.executable, "-c", "from whorl.cli import main; main()", *command],
+        env={**os.environ, **worker_environment()},
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    consumer = ck.Consumer({"bootstrap.servers": broker.servers, "group.id": "r", "auto.offset.reset": "earliest"})
+    consumer.subscribe(["answers"])
+    found: list[Any] = []
+    deadline = time.monotonic() + 60
+    while len(found) < 9 and time.monotonic() < deadline:
+        found += [one for one in consumer.consume(9, 1.0) if one.error() is None]
+    consumer.close()
+    assert {one.key() for one in found} == {b"hot"}
+    assert {name for one in found for name, _ in one.headers()} == {"query", "batch", "seq"}
+    rows = [json.loads(one.value()) for one in found]
+    # Copies of a triple in a window are one: three sensors, three windows, and each says 20.
+    integer = "^^<http://www.w3.org/2001/XMLSchema#integer>"
+    assert sorted((row["at"], row["s"], row["n"]) for row in rows if row["sign"]) == [
+        (at, f"<http://ex/s{n}>", f'"1"{integer}') for at in (2_000, 4_000, 6_000) for n in range(3)
+    ]
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
 def test_rdf_of_a_real_broker_needs_no_mapping(
     broker: kafka_broker.Broker, produce: Produce, client: Client, iri: str
 ) -> None:

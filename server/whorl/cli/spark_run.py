@@ -78,6 +78,7 @@ Close = Annotated[
 Name = Annotated[str, typer.Option("--name", metavar="ID", help="The id of the query for its sink.")]
 Master = Annotated[str | None, typer.Option("--master", metavar="URL", help="Spark's master.  [default: local[2]]")]
 Packages = Annotated[list[str] | None, typer.Option("--packages", metavar="G:A:V", help="Maven packages for Spark.")]
+Jars = Annotated[list[str] | None, typer.Option("--jars", metavar="FILE", help="Jars for Spark, instead of packages.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary.")]
 StateJson = Annotated[bool, typer.Option("--json", help="For programs.")]
 Directory = Annotated[str, typer.Argument(metavar="DIR", help="What was given to --checkpoint.")]
@@ -109,6 +110,7 @@ def run(
     as_json: AsJson = False,
     master: Master = None,
     packages: Packages = None,
+    jars: Jars = None,
     url: Url = DEFAULT_URL,
     token: Token = None,
     quiet: Quiet = False,
@@ -147,8 +149,8 @@ def run(
             raise UsageError("--checkpoint is needed", hint="name a directory that the driver and all executors see")
         shape = None if sink_mapping is None else read_text(Path(sink_mapping))
         output = output_of(sink, url, token or local_token(url), shape)
-        wanted = _packages_for(places, sink)
-        with _session(name or "whorl-run", master, packages or wanted) as spark:
+        wanted = [] if jars else packages or _packages_for(places, sink)
+        with _session(name or "whorl-run", master, wanted, jars or []) as spark:
             started = run(
                 spark,
                 text.text,
@@ -248,11 +250,11 @@ def _packages_for(places: dict[str, Source], sink: str) -> list[str]:
 
 
 @contextmanager
-def _session(name: str, master: str | None, packages: list[str]) -> Iterator[SparkSession]:
+def _session(name: str, master: str | None, packages: list[str], jars: list[str]) -> Iterator[SparkSession]:
     from whorl.spark.session import opened_session
 
     typer.echo("starting Spark …", err=True)
-    with opened_session(name, master, packages) as spark:
+    with opened_session(name, master, packages, jars) as spark:
         yield spark
 
 
