@@ -2,22 +2,17 @@
 //! what is above it for all. `plan/cut.rs` says what that is, `scale/` puts the engines together.
 
 use super::Engine;
-use super::ingest::IngestReport;
-use super::push::{Body, Names};
 use super::registry::{QueryId, build, families_of, timeline_key};
 use super::timeline::{Timeline, Workshop};
 use super::validation::numbered_windows;
 use crate::encode::Dictionary;
 use crate::error::EngineError;
-use crate::intake::{Content, EncodedEvent, EventBatch, Item};
 use crate::model::{TermId, Weight};
 use crate::parse::{ContinuousQuery, ParseOptions, parse_query};
 use crate::plan::{BuiltQuery, Explained, Part, rename_invented};
 use crate::time::Timestamp;
 use crate::window::WindowBounds;
 use oxrdf::Variable;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 /// A part of a query before it runs.
 pub(crate) struct Rehearsal {
@@ -70,155 +65,6 @@ impl Engine {
     pub(crate) fn dictionary_mut(&mut self) -> &mut Dictionary {
         &mut self.dictionary
     }
-}
-
-/// A stream of a batch. Where its events were dealt out, they have nothing that nobody wants, and the first and the last
-/// time of the whole stream are known.
-pub(crate) struct BatchStream<'a> {
-    pub iri: &'a str,
-    pub is_dealt: bool,
-    pub times: Option<(Timestamp, Timestamp)>,
-}
-
-/// Some events of a stream, which are read when it is their turn: what is at hand then is in the cache still.
-pub(crate) trait Piece {
-    /// The number of the stream in the batch.
-    fn stream(&self) -> usize;
-
-    /// No event is before this time.
-    fn begins_at(&self) -> Timestamp;
-
-    /// The events by time and place.
-    ///
-    /// # Errors
-    /// When they cannot be read.
-    fn read(&self) -> Result<EventBatch, EngineError>;
-}
-
-/// Whose turn it is among the events of all streams. Events without triples stand for what other partitions have seen;
-/// the first comes before and the last after all others of its instant.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Turn {
-    at: Timestamp,
-    kind: TurnKind,
-    place: u64,
-    stream: usize,
-    /// The piece that has the event.
-    piece: usize,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum TurnKind {
-    First,
-    Event,
-    Last,
-}
-
-/// A piece whose turn has come.
-struct OpenPiece {
-    stream: usize,
-    batch: EventBatch,
-    names: Names,
-    n_taken: usize,
-}
-
-impl OpenPiece {
-    fn turn(&self, piece: usize) -> Option<Turn> {
-        let event = self.batch.events().get(self.n_taken)?;
-        let at = event.at.unwrap_or(Timestamp::EPOCH);
-        Some(Turn { at, kind: TurnKind::Event, place: event.index, stream: self.stream, piece })
-    }
-}
-
-impl Engine {
-    /// Takes a batch: the events of all streams in the order of their times, and their places at one instant.
-    ///
-    /// # Errors
-    /// When a time is too far ahead: nothing is taken then. When a piece cannot be read: what comes before it is taken.
-    pub(crate) fn take_pieces<P: Piece>(
-        &mut self,
-        given: &[BatchStream<'_>],
-        mut pieces: Vec<P>,
-    ) -> Result<IngestReport, EngineError> {
-        let streams = given.iter().map(|stream| self.writable_stream(stream.iri)).collect::<Result<Vec<_>, _>>()?;
-        let readings: Vec<Vec<usize>> = streams.iter().map(|stream| self.readings_of(*stream).collect()).collect();
-        for (stream, number) in given.iter().zip(&streams) {
-            stream.times.map_or(Ok(()), |(_, last)| self.check_ahead(*number, last))?;
-        }
-        let mut ends = turns_of_ends(given);
-        // The next one is the last.
-        pieces.sort_by_key(|piece| Reverse(piece.begins_at()));
-        let mut open: Vec<Option<OpenPiece>> = Vec::new();
-        let mut turns: BinaryHeap<Reverse<Turn>> = BinaryHeap::new();
-        let mut report = IngestReport::default();
-        loop {
-            let turn = turns.peek().map(|turn| turn.0).into_iter().chain(ends.last().copied()).min();
-            if let Some(piece) = pieces.pop_if(|piece| turn.is_none_or(|turn| piece.begins_at() <= turn.at)) {
-                let (stream, names) = (piece.stream(), Names::of_pruned(given[piece.stream()].is_dealt));
-                let opened = OpenPiece { stream, batch: piece.read()?, names, n_taken: 0 };
-                turns.extend(opened.turn(open.len()).map(Reverse));
-                open.push(Some(opened));
-                continue;
-            }
-            let Some(turn) = turn else { return Ok(report) };
-            let (stream, readings) = (streams[turn.stream], &readings[turn.stream]);
-            if turn.kind != TurnKind::Event {
-                ends.pop();
-                self.take_end(turn, stream, readings)?;
-                continue;
-            }
-            let Some(piece) = &mut open[turn.piece] else { continue };
-            self.take_turn(turn, piece, stream, readings, &mut report)?;
-            match piece.turn(turn.piece) {
-                Some(next) => turns.peek_mut().into_iter().for_each(|mut first| *first = Reverse(next)),
-                None => {
-                    turns.pop();
-                    open[turn.piece] = None;
-                }
-            }
-        }
-    }
-
-    fn take_turn(
-        &mut self,
-        turn: Turn,
-        piece: &mut OpenPiece,
-        stream: usize,
-        readings: &[usize],
-        report: &mut IngestReport,
-    ) -> Result<(), EngineError> {
-        let OpenPiece { batch, names, n_taken, .. } = piece;
-        let content = Content::Encoded(batch.events()[*n_taken].clone());
-        let item = Item { content, index: turn.place, scope: 0, position: None };
-        report.events += 1;
-        let times = self.times_of(&item, turn.at, batch, readings)?;
-        self.take_event(stream, readings, &item, &times, &mut Body { batch: Some(batch), names }, report);
-        *n_taken += 1;
-        Ok(())
-    }
-
-    /// An event without triples, which nobody counts.
-    fn take_end(&mut self, turn: Turn, stream: usize, readings: &[usize]) -> Result<(), EngineError> {
-        let nothing = EventBatch::new();
-        let event = EncodedEvent { at: Some(turn.at), index: 0, triples: 0..0 };
-        let item = Item { content: Content::Encoded(event), index: 0, scope: 0, position: None };
-        let times = self.times_of(&item, turn.at, &nothing, readings)?;
-        let body = &mut Body { batch: Some(&nothing), names: &mut Names::default() };
-        self.take_event(stream, readings, &item, &times, body, &mut IngestReport::default());
-        Ok(())
-    }
-}
-
-/// The first and the last times of streams that were dealt out, the latest first.
-fn turns_of_ends(streams: &[BatchStream<'_>]) -> Vec<Turn> {
-    let turn = |at, kind, stream| Turn { at, kind, place: 0, stream, piece: 0 };
-    let dealt = streams.iter().enumerate().filter(|(_, stream)| stream.is_dealt);
-    let times = dealt.filter_map(|(number, stream)| Some((number, stream.times?)));
-    let ends = times
-        .flat_map(|(number, (first, last))| [turn(first, TurnKind::First, number), turn(last, TurnKind::Last, number)]);
-    let mut ends: Vec<Turn> = ends.collect();
-    ends.sort_unstable_by(|a, b| b.cmp(a));
-    ends
 }
 
 impl Timeline {
