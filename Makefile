@@ -185,8 +185,8 @@ sbom: $(AUDIT_VENV)/.stamp
 	$(AUDIT_VENV)/bin/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible \
 		--output-file dist/whorl-python.cdx.json requirements-dev.lock
 	cargo cyclonedx --manifest-path engine-rs/python/Cargo.toml --format json --override-filename whorl-rust.cdx
-	mv engine-rs/python/whorl-rust.cdx.json dist/
-	rm -f engine-rs/whorl-rust.cdx.json
+	sed 's|file://$(CURDIR)|file:///whorl|g' engine-rs/python/whorl-rust.cdx.json > dist/whorl-rust.cdx.json
+	rm -f engine-rs/whorl-rust.cdx.json engine-rs/python/whorl-rust.cdx.json
 
 clean:
 	rm -rf $(VENV) $(AUDIT_VENV) target dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
