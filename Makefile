@@ -171,20 +171,24 @@ compose-check: $(AUDIT_VENV)/.stamp
 	PATH=$(CURDIR)/$(AUDIT_VENV)/bin:$$PATH $(PYTHON) tests/packaging/compose_check.py
 
 # Advisories come from services of the network: where those are out of reach, this fails and says so; audit-offline does the rest.
+# Both are asked, whatever the first one says.
 audit: audit-offline $(AUDIT_VENV)/.stamp
-	cargo deny --locked check advisories
-	$(AUDIT_VENV)/bin/pip-audit --strict --no-deps --disable-pip --requirement requirements-dev.lock
+	@cargo deny --locked check advisories; crates=$$?; \
+	$(AUDIT_VENV)/bin/pip-audit --strict --no-deps --disable-pip --requirement requirements-dev.lock; packages=$$?; \
+	[ "$$crates$$packages" = 00 ] || { \
+		echo "make audit: an advisory was found, or where they are kept is out of reach; the lines above say which" >&2; exit 1; }
 
 audit-offline:
 	@cargo deny --version >/dev/null 2>&1 || cargo install --locked cargo-deny
 	cargo deny --locked check bans licenses sources
 
+sbom: export SOURCE_DATE_EPOCH := $(SOURCE_DATE_EPOCH)
 sbom: $(AUDIT_VENV)/.stamp
 	@cargo cyclonedx --version >/dev/null 2>&1 || cargo install --locked cargo-cyclonedx
 	mkdir -p dist
 	$(AUDIT_VENV)/bin/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible \
 		--output-file dist/whorl-python.cdx.json requirements-dev.lock
-	cargo cyclonedx --manifest-path engine-rs/python/Cargo.toml --format json --override-filename whorl-rust.cdx
+	cargo cyclonedx --manifest-path engine-rs/python/Cargo.toml --format json --spec-version 1.5 --override-filename whorl-rust.cdx
 	sed 's|file://$(CURDIR)|file:///whorl|g' engine-rs/python/whorl-rust.cdx.json > dist/whorl-rust.cdx.json
 	rm -f engine-rs/whorl-rust.cdx.json engine-rs/python/whorl-rust.cdx.json
 

@@ -23,8 +23,8 @@ PYTHON_BASE = "localhost/whorl-base-python"
 RUST_BASE = "localhost/whorl-base-rust"
 _RUST = "/usr/local/rust"
 _CARGO = "/usr/local/cargo"
-# How this machine trusts the package index.
-_TRUSTED = ("/etc/ssl/certs", "/usr/share/ca-certificates", "/usr/local/share/ca-certificates", "/etc/pip.conf")
+# How this machine trusts the package index. Single files: what is installed writes beside them.
+_TRUSTED = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pip.conf")
 
 
 def require_tools() -> None:
@@ -84,8 +84,8 @@ def _make_python_base() -> None:
     packages = "python3,python3-venv,python3-pip,ca-certificates"
     with tempfile.TemporaryDirectory() as place, _container("scratch") as container:
         run("debootstrap", "--variant=minbase", f"--include={packages}", "bookworm", place)
-        for waste in ("var/cache/apt/archives", "var/lib/apt/lists", "usr/share/doc"):
-            shutil.rmtree(Path(place, waste), ignore_errors=True)
+        for waste in ("var/cache/apt/archives", "var/lib/apt/lists", "usr/share/doc", "usr/share/man"):
+            shutil.rmtree(Path(place, waste))
         run("buildah", "copy", "--quiet", container, place, "/")
         run("buildah", "commit", "--quiet", "--format", "docker", container, PYTHON_BASE)
 
