@@ -15,11 +15,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from graphlib import TopologicalSorter
+from pathlib import Path
 from typing import Any
 
 import yaml
-from containers import OPTIONS, attempt, logs, podman, wait_until_healthy
-from images import IMAGES, ROOT, require_tools
+from containers import OPTIONS, attempt, check_confinement, logs, podman, wait_until_healthy
+from images import BUILD, IMAGES, ROOT, require_tools
 
 _PROJECT = "whorl-demo"
 _RESULTS_SECONDS = 120
@@ -28,12 +29,25 @@ _CHOSEN = {"WHORL_IMAGE": IMAGES["server"], "WHORL_SPARK_IMAGE": IMAGES["spark"]
 
 
 def check_demo() -> None:
-    """The demo comes up in the order of the file, what Spark writes is answered, and a second `up` finds all there."""
+    """The demo comes up in the order of the file and answers what Spark writes; a second time, all of it goes on."""
+    check_producers()
     services = demo_services()
     with volumes(services):
-        first_s = up(services, "trips of the last half hour")
-        again_s = up(services, "the same volumes")
-    print(f"demo: answers to what Spark writes after {first_s:.0f} s, after another start {again_s:.0f} s")
+        began, newest, first_s = up(services)
+        if began:
+            raise SystemExit(f"there were answers before there were trips: {began}")
+        print(f"demo: the newest trip of an answer ended at {newest}, {first_s:.0f} s after the start")
+        began, newest, again_s = up(services)
+        if not began:
+            raise SystemExit("nothing was left after another start")
+        print(f"demo: another start found trips until {began}, and {again_s:.0f} s later had those until {newest}")
+
+
+def check_producers() -> None:
+    """What the image of Spark says when it is told nothing."""
+    listed = podman("run", "--rm", "--network", "none", "--read-only", *OPTIONS, IMAGES["spark"])
+    if "taxi-trips" not in listed:
+        raise SystemExit(f"the image of Spark lists no producers:\n{listed}")
 
 
 def demo_services() -> dict[str, dict[str, Any]]:
@@ -55,16 +69,23 @@ def volumes(services: dict[str, dict[str, Any]]) -> Iterator[None]:
         podman("volume", "rm", "--force", *(f"{_PROJECT}-{name}" for name in sorted(named)))
 
 
-def up(services: dict[str, dict[str, Any]], what: str) -> float:
-    """Start all, wait for answers, take all down; how long the answers took, in seconds."""
-    began = time.monotonic()
+def up(services: dict[str, dict[str, Any]]) -> tuple[str, str, float]:
+    """Start all, wait for answers, take all down.
+
+    The newest trip in the answer before Spark began, the one afterwards, and how long all took, in seconds.
+    """
+    began, before = time.monotonic(), ""
     try:
         for name, service in services.items():
             for other, wanted in service.get("depends_on", {}).items():
                 wait_for(container(other), wanted["condition"])
+            if name == "producer":
+                before = newest_trip()
             podman("run", "--detach", *arguments(name, service))
-        wait_for_answers(what)
-        return time.monotonic() - began
+        after = wait_for_trips(before)
+        for name in ("whorl", "producer"):
+            check_confinement(container(name))
+        return before, after, time.monotonic() - began
     finally:
         # Those that use the network of another are removed before it.
         for name in reversed(services):
@@ -78,9 +99,16 @@ def container(service: str) -> str:
 
 def arguments(name: str, service: dict[str, Any]) -> list[str]:
     """A service as words for `podman run`."""
-    shared = ["--network", f"container:{container('whorl')}"]
-    words = ["--network", "none", "--add-host", "whorl:127.0.0.1"] if name == "whorl" else shared
-    words += ["--name", container(name), *OPTIONS, "--cap-drop", *service["cap_drop"]]
+    words = ["--network", "none" if name == "whorl" else f"container:{container('whorl')}"]
+    words += [
+        "--volume",
+        f"{hosts_file()}:/etc/hosts:ro",
+        "--name",
+        container(name),
+        *OPTIONS,
+        "--cap-drop",
+        *service["cap_drop"],
+    ]
     words += [f"--read-only={str(service['read_only']).lower()}", "--read-only-tmpfs=false"]
     words += [word for option in service["security_opt"] for word in ("--security-opt", option.removesuffix(":true"))]
     words += [word for place in service.get("tmpfs", []) for word in ("--tmpfs", place)]
@@ -89,6 +117,14 @@ def arguments(name: str, service: dict[str, Any]) -> list[str]:
     if "mem_limit" in service:
         words += ["--memory", service["mem_limit"], "--pids-limit", str(service["pids_limit"])]
     return [*words, service["image"], *service["command"]]
+
+
+def hosts_file() -> Path:
+    """The names of the network: it has one address."""
+    path = BUILD / "hosts"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("127.0.0.1 localhost whorl\n")
+    return path
 
 
 def volume(place: str) -> str:
@@ -104,22 +140,20 @@ def wait_for(name: str, condition: str) -> None:
         raise SystemExit(f"{name} did not end well:\n{logs(name)}")
 
 
-def wait_for_answers(what: str) -> None:
-    """Ask as docs/how-to/deploy.md does, until the query has rows."""
+def wait_for_trips(before: str) -> str:
+    """The newest trip of the answer, when it is newer than that."""
     deadline = time.monotonic() + _RESULTS_SECONDS
-    while not (rows := answer()):
+    while (newest := newest_trip()) <= before:
         if time.monotonic() > deadline:
-            raise SystemExit(f"no answers ({what}):\n{logs(container('producer'))}\n{logs(container('whorl'))}")
+            raise SystemExit(f"no answers:\n{logs(container('producer'))}\n{logs(container('whorl'))}")
         time.sleep(1)
-    best = {name: cell["value"] for name, cell in rows[0].items()}
-    print(f"demo: {what}: {len(rows)} routes, the first {best}")
+    return newest
 
 
-def answer() -> list[dict[str, dict[str, str]]]:
-    """The rows of the demo's query, by the command line inside the server's container."""
+def newest_trip() -> str:
+    """The newest trip in the current answer, asked for as docs/how-to/deploy.md does; nothing if there is none."""
     asked = podman("exec", container("whorl"), "whorl", "query", "frequent-routes", "--format", "json")
-    rows: list[dict[str, dict[str, str]]] = json.loads(asked)["results"]["bindings"]
-    return rows
+    return max((row["latest"]["value"] for row in json.loads(asked)["results"]["bindings"]), default="")
 
 
 if __name__ == "__main__":

@@ -21,9 +21,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from containers import OPTIONS, attempt, logs, podman, wait_until_healthy
+from containers import OPTIONS, attempt, check_confinement, logs, podman, wait_until_healthy
 from demo_check import check_demo
-from images import IMAGES, build, make_bases, require_tools, run
+from images import IMAGES, build, make_bases, require_tools
 
 _TERM_SECONDS = 10
 _TMPFS = "/tmp:size=64m,mode=1777,noexec"  # noqa: S108 - of the container
@@ -101,27 +101,6 @@ def refuses_plain_text() -> None:
     ended = attempt("run", "--rm", "--network", "host", *OPTIONS, IMAGES["server"])
     if ended.returncode == 0 or "behind_proxy" not in ended.stderr + ended.stdout:
         raise SystemExit(f"the image starts without TLS: {ended.stdout}{ended.stderr}")
-
-
-def check_confinement(container: str) -> None:
-    """Who the server is and what it may do, as the kernel has it."""
-    pid = run("podman", "inspect", "--format", "{{.State.Pid}}", container)
-    status = dict(
-        line.split(":\t", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines() if ":\t" in line
-    )
-    mounts = [line.split() for line in Path(f"/proc/{pid}/mounts").read_text().splitlines()]
-    (root,) = [mount for mount in mounts if mount[1] == "/"]
-    facts = {
-        "user": status["Uid"].split() == ["10001"] * 4,
-        "group": status["Gid"].split() == ["10001"] * 4,
-        "no capabilities": int(status["CapEff"], 16) == 0 and int(status["CapPrm"], 16) == 0,
-        "no new privileges": status["NoNewPrivs"].strip() == "1",
-        "read-only root": "ro" in root[3].split(","),
-        "the server is process 1": status["NSpid"].split()[-1] == "1",
-    }
-    wrong = [name for name, holds in facts.items() if not holds]
-    if wrong:
-        raise SystemExit(f"the container is not confined: {', '.join(wrong)}")
 
 
 def check_file_system(container: str) -> None:
