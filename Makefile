@@ -20,7 +20,7 @@ export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help setup test test-all test-rust test-python rust-checked bench run fmt lint lint-rust lint-python docs lock cases-update clean
-.PHONY: wheels wheel-test image-test compose-check audit audit-offline sbom
+.PHONY: wheels wheel-test wheel-repeat image-test compose-check audit audit-offline sbom
 
 help:
 	@echo "make run           set up, start a server with the demo, print its address"
@@ -33,7 +33,8 @@ help:
 	@echo "make lock          renew the exact versions of the development requirements"
 	@echo "make wheels        dist/: the wheels of whorl and whorl-client (MANYLINUX=2_17 for older systems)"
 	@echo "make wheel-test    install them into an empty environment, without Rust and Node, and use them"
-	@echo "make image-test    build docker/Dockerfile with buildah on base images made here, and use it"
+	@echo "make wheel-repeat  build them once more in another directory, and compare the bytes"
+	@echo "make image-test    build docker/Dockerfile with buildah on base images made here, and use it (WHEELS=dist: without building them)"
 	@echo "make compose-check check the compose files with every profile, and what they mount"
 	@echo "make audit sbom    advisories, licences and sources of dependencies; bills of materials in dist/"
 	@echo "make clean         remove what the targets above made"
@@ -123,6 +124,7 @@ lock: $(BIN)/python
 	$(BIN)/pip-compile --quiet --upgrade --extra dev --extra spark --strip-extras --no-header --no-annotate --find-links build/lock \
 		--unsafe-package pip --unsafe-package setuptools --unsafe-package whorl-client --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
 		--output-file requirements-dev.lock pyproject.toml
+	rm -rf clients/python/build
 
 # --- packaging ---
 
@@ -149,9 +151,19 @@ wheel-test: $(DEPS_STAMP)
 	ls dist/whorl-*.whl dist/whorl_client-*.whl >/dev/null 2>&1 || $(MAKE) wheels
 	$(BIN)/python tests/packaging/wheel_check.py dist
 
-# Needs buildah and debootstrap, and the rights to use them; the image is tagged whorl:test.
+# The same commit built once more, in another directory and from nothing: dist/ has the same bytes.
+wheel-repeat:
+	rm -rf build/repeat
+	git clone --quiet . build/repeat
+	$(MAKE) -C build/repeat wheels
+	cd dist && sha256sum whorl-*.whl whorl_client-*.whl > ../build/wheels.sha256
+	cd build/repeat/dist && sha256sum --check ../../wheels.sha256
+
+# Needs buildah and debootstrap, and the rights to use them; the images are tagged whorl:test and whorl-spark:test.
+# Takes the wheels of WHEELS=dist, and builds none, where that is said.
+WHEELS ?=
 image-test: $(CLIENT_STAMP)
-	$(BIN)/python tests/packaging/image_check.py
+	$(BIN)/python tests/packaging/image_check.py $(if $(WHEELS),--wheels $(WHEELS))
 
 # In an environment of their own: the tools are no part of what they look at.
 AUDIT_VENV := .venv-audit
@@ -165,22 +177,26 @@ compose-check: $(AUDIT_VENV)/.stamp
 	PATH=$(CURDIR)/$(AUDIT_VENV)/bin:$$PATH $(PYTHON) tests/packaging/compose_check.py
 
 # Advisories come from services of the network: where those are out of reach, this fails and says so; audit-offline does the rest.
+# Both are asked, whatever the first one says.
 audit: audit-offline $(AUDIT_VENV)/.stamp
-	cargo deny --locked check advisories
-	$(AUDIT_VENV)/bin/pip-audit --strict --no-deps --disable-pip --requirement requirements-dev.lock
+	@cargo deny --locked check advisories; crates=$$?; \
+	$(AUDIT_VENV)/bin/pip-audit --strict --no-deps --disable-pip --requirement requirements-dev.lock; packages=$$?; \
+	[ "$$crates$$packages" = 00 ] || { \
+		echo "make audit: an advisory was found, or where they are kept is out of reach; the lines above say which" >&2; exit 1; }
 
 audit-offline:
 	@cargo deny --version >/dev/null 2>&1 || cargo install --locked cargo-deny
 	cargo deny --locked check bans licenses sources
 
+sbom: export SOURCE_DATE_EPOCH := $(SOURCE_DATE_EPOCH)
 sbom: $(AUDIT_VENV)/.stamp
 	@cargo cyclonedx --version >/dev/null 2>&1 || cargo install --locked cargo-cyclonedx
 	mkdir -p dist
 	$(AUDIT_VENV)/bin/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible \
 		--output-file dist/whorl-python.cdx.json requirements-dev.lock
-	cargo cyclonedx --manifest-path engine-rs/python/Cargo.toml --format json --override-filename whorl-rust.cdx
-	mv engine-rs/python/whorl-rust.cdx.json dist/
-	rm -f engine-rs/whorl-rust.cdx.json
+	cargo cyclonedx --manifest-path engine-rs/python/Cargo.toml --format json --spec-version 1.5 --override-filename whorl-rust.cdx
+	sed 's|file://$(CURDIR)|file:///whorl|g' engine-rs/python/whorl-rust.cdx.json > dist/whorl-rust.cdx.json
+	rm -f engine-rs/whorl-rust.cdx.json engine-rs/python/whorl-rust.cdx.json
 
 clean:
 	rm -rf $(VENV) $(AUDIT_VENV) target dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -23,10 +23,11 @@ def main() -> int:
     checks = [
         [*compose, *files_of(files), *chosen, "config", "--quiet"] for files in FILES for chosen in combinations()
     ]
-    for tool, arguments in {
-        "hadolint": ["--config", ".hadolint.yaml", "docker/Dockerfile"],
-        "promtool": ["check", "config", "--syntax-only", "docker/prometheus/prometheus.yml"],
-    }.items():
+    for tool, arguments in (
+        ("hadolint", ["--config", ".hadolint.yaml", "docker/Dockerfile"]),
+        ("promtool", ["check", "config", "--syntax-only", "docker/prometheus/prometheus.yml"]),
+        ("promtool", ["check", "rules", "docker/prometheus/alerts.yml"]),
+    ):
         found = shutil.which(tool)
         if found is None:
             print(f"skipped: {tool} is not on this machine")

@@ -2,13 +2,14 @@
 
     python tests/packaging/wheel_check.py dist
 
-Checked: that the package is whole, portable and stripped; that it installs from wheels alone, with nothing but the
-environment's own programs on PATH; that `whorl serve` takes events and pushes a result to a client of the same
-environment, and ends on SIGTERM.
+Checked: that the package is whole, portable and stripped, has its extras, and names no path of the machine that built
+it; that it installs from wheels alone, with nothing but the environment's own programs on PATH; that `whorl serve`
+takes events and pushes a result to a client of the same environment, and ends on SIGTERM.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
@@ -20,11 +21,13 @@ import tempfile
 import time
 import venv
 import zipfile
+from email.parser import Parser
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 _READY = re.compile(r"whorl is ready: (\S+?)#token=(\S+)")
 _READY_SECONDS = 60
+EXTRAS = {"arrow", "dev", "pandas", "spark"}
 # What a user does first, by the client that came with the package.
 _USE = """
 import sys
@@ -49,12 +52,15 @@ def main() -> int:
     dist = Path(sys.argv[1]).resolve()
     wheel, client = the_one(dist, "whorl-*.whl"), the_one(dist, "whorl_client-*.whl")
     faults = [*contents_faults(wheel), *portability_faults(wheel), *client_faults(client)]
+    faults += [fault for one in (wheel, client) for fault in path_faults(one)]
     for fault in faults:
         print(f"wrong: {fault}", file=sys.stderr)
     if faults:
         return 1
     with tempfile.TemporaryDirectory() as directory:
-        use(wheel, dist, Path(directory))
+        use(wheel, client, Path(directory))
+    for one in (wheel, client):
+        print(f"{hashlib.sha256(one.read_bytes()).hexdigest()}  {one.name}")
     return 0
 
 
@@ -82,22 +88,40 @@ def contents_faults(wheel: Path) -> list[str]:
     wanted = package_files() | {"whorl/_engine.abi3.so"}
     faults = [f"{name} is not in the wheel" for name in sorted(wanted - packed)]
     faults += [f"{name} is in the wheel and not in the repository" for name in sorted(packed - wanted)]
-    licences = [name for name in names if name.endswith("LICENSE")]
-    return faults if licences else [*faults, "the licence is not in the wheel"]
+    if not any(name.endswith("LICENSE") for name in names):
+        faults.append("the licence is not in the wheel")
+    return faults + [f"there is no extra {name}" for name in sorted(EXTRAS - extras(wheel))]
+
+
+def extras(wheel: Path) -> set[str]:
+    """What can be installed besides, as the wheel says of itself."""
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        return set(Parser().parsestr(archive.read(name).decode()).get_all("Provides-Extra", []))
 
 
 def portability_faults(wheel: Path) -> list[str]:
-    """One wheel for all Pythons and many systems, without symbols and paths of the machine that built it."""
+    """One wheel for all Pythons and many systems, without symbols."""
     faults = []
     if not re.search(r"-cp311-abi3-(manylinux_\d+_\d+|manylinux2014)_", wheel.name):
         faults.append(f"{wheel.name} is not for all Pythons from 3.11 on and a named glibc")
     with zipfile.ZipFile(wheel) as archive:
         module = archive.read("whorl/_engine.abi3.so")
-    faults += [f"the module has {name}" for name in section_names(module) if name.startswith((".debug_", ".symtab"))]
-    home = str(Path.home()).encode()
-    if len(home) > 1 and home + b"/" in module:
-        faults.append("the module names paths of the machine that built it")
-    return faults
+    return faults + [
+        f"the module has {name}" for name in section_names(module) if name.startswith((".debug_", ".symtab"))
+    ]
+
+
+def path_faults(wheel: Path) -> list[str]:
+    """Files that tell where they were made: a wheel is the same from every directory of every machine."""
+    machine = {str(ROOT), *(str(home) for home in (Path.home(), Path(sys.prefix)) if len(home.parts) > 1)}
+    with zipfile.ZipFile(wheel) as archive:
+        return [
+            f"{name} of {wheel.name} names {place}"
+            for name in archive.namelist()
+            for place in sorted(machine)
+            if f"{place}/".encode() in archive.read(name)
+        ]
 
 
 def section_names(module: bytes) -> list[str]:
@@ -117,8 +141,8 @@ def client_faults(client: Path) -> list[str]:
     return faults if "whorl_client/py.typed" in names else [*faults, "whorl_client/py.typed is not in the wheel"]
 
 
-def use(wheel: Path, dist: Path, directory: Path) -> None:
-    """Install the wheel as a user would, and use it."""
+def use(wheel: Path, client: Path, directory: Path) -> None:
+    """Install the wheels as a user would, and use them."""
     environment = directory / "environment"
     venv.create(environment, with_pip=True)
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("WHORL_", "PYTHON"))}
@@ -126,7 +150,7 @@ def use(wheel: Path, dist: Path, directory: Path) -> None:
     for program in ("cargo", "rustc", "node", "cc"):
         assert shutil.which(program, path=settings["PATH"]) is None, f"{program} is not hidden"
     python = environment / "bin" / "python"
-    install = [python, "-m", "pip", "install", "--quiet", "--only-binary", ":all:", "--find-links", dist, "whorl"]
+    install = [python, "-m", "pip", "install", "--quiet", "--only-binary", ":all:", wheel, client]
     began = time.monotonic()
     subprocess.run(install, env=settings, cwd=directory, check=True)
     installed_s = time.monotonic() - began

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +21,7 @@ ROOT = Path(__file__).parents[2]
 DASHBOARD: dict[str, Any] = json.loads((ROOT / "docker/grafana/dashboards/whorl.json").read_text())
 QUERY = """PREFIX : <http://ex.org/>
 SELECT ?s FROM NAMED WINDOW :w ON <http://ex.org/numbers> [RANGE 1s STEP 1s] WHERE { WINDOW :w { ?s :p ?o } }"""
+PROMTOOL = shutil.which("promtool")
 _NAME = re.compile(r"\b(?:whorl|process)_[a-z_]+\b")
 
 
@@ -66,6 +69,16 @@ def test_every_number_that_is_asked_for_exists(samples: dict[str, list[Any]], ex
     names = set(_NAME.findall(expression))
     assert names or expression.startswith("up")
     assert names - samples.keys() == set()
+
+
+@pytest.mark.skipif(PROMTOOL is None, reason="promtool is not on this machine")
+@pytest.mark.usefixtures("samples")
+def test_promtool_has_nothing_to_say(server: ServerProcess) -> None:
+    with server.client() as client:
+        text = client.get("/metrics").text
+    assert PROMTOOL is not None
+    checked = subprocess.run([PROMTOOL, "check", "metrics"], input=text, capture_output=True, text=True, check=False)
+    assert (checked.returncode, checked.stdout + checked.stderr) == (0, "")
 
 
 def test_every_label_that_is_shown_exists(samples: dict[str, list[Any]]) -> None:
