@@ -162,6 +162,20 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[kafka_broker.Br
 Produce = Callable[..., str]
 
 
+def whorl(*words: str) -> str:
+    """A command in a process of its own; what it said."""
+    done = subprocess.run(
+        [sys.executable, "-c", "from whorl.cli import main; main()", *words],
+        env={**os.environ, **worker_environment()},
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stderr
+
+
 @pytest.fixture
 def produce(broker: kafka_broker.Broker, server: ServerProcess, tmp_path: Path) -> Produce:
     """The command in a process of its own, with the connector; what it said."""
@@ -171,16 +185,7 @@ def produce(broker: kafka_broker.Broker, server: ServerProcess, tmp_path: Path) 
     def run(topic: str, iri: str, *options: str) -> str:
         command = ["spark", "produce", "kafka", "--topic", topic, "--servers", broker.servers, "--stream", iri]
         place = ["--checkpoint", str(tmp_path / topic), "--url", server.url, "--token", server.token, "--once"]
-        done = subprocess.run(
-            [sys.executable, "-c", "from whorl.cli import main; main()", *command, *place, *jars, *options],
-            env={**os.environ, **worker_environment()},
-            capture_output=True,
-            text=True,
-            timeout=280,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr[-3000:]
-        return done.stderr
+        return whorl(*command, *place, *jars, *options)
 
     return run
 
@@ -228,15 +233,7 @@ def test_a_query_inside_spark_reads_one_topic_and_writes_another(broker: kafka_b
     jars = [option for jar in kafka_broker.connector_jars() for option in ("--jars", str(jar))]
     places = ["--source", f"kafka:{place}/triples", "--sink", f"kafka:{place}/answers"]
     command = ["spark", "run", query, *places, "--checkpoint", str(tmp_path / "checkpoint"), *options, *jars]
-    done = subprocess.run(
-        [sys.executable, "-c", "from whorl.cli import main; main()", *command],
-        env={**os.environ, **worker_environment()},
-        capture_output=True,
-        text=True,
-        timeout=280,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    whorl(*command)
     consumer = ck.Consumer({"bootstrap.servers": broker.servers, "group.id": "r", "auto.offset.reset": "earliest"})
     consumer.subscribe(["answers"])
     found: list[Any] = []
