@@ -1,7 +1,7 @@
 """Parquet files as a stream, read by Arrow in the tasks of stage 1.
 
 Spark lists the files, and keeps book of those that have been read: a row of its frame is a file. Its own reader would
-make a row of every triple, and columns of the rows again, which costs more than all the rest of a micro-batch.
+make a row of every triple, and columns of the rows again, which costs almost as much as the rest of a micro-batch.
 """
 
 from __future__ import annotations
