@@ -22,11 +22,13 @@ mod model;
 mod parse;
 mod plan;
 mod r2s;
+mod rare;
 mod reevaluate;
 mod scale;
 mod shape;
 mod sink;
 mod store;
+mod thresholds;
 mod time;
 mod topk;
 mod window;
@@ -46,11 +48,15 @@ pub use parse::{
     RdfError, RdfFormat, Report, StreamName, Tick, WindowClause, WindowKind, parse_query, parse_rdf,
 };
 pub use plan::{PlanError, Retraction};
+#[doc(hidden)]
+pub use rare::Rare;
 pub use scale::{Absorbed, MergeEngine, PartitionEngine, Reported, ReportedRow, ScaledQuery, read_windows_json};
 pub use sink::{
     AnswerFormat, Answered, QueryResult, Rows, Sender, bindings_json, envelope_json, graph_ntriples, windows_json,
 };
 pub use spargebra::algebra::QueryDataset;
+#[doc(hidden)]
+pub use thresholds::Thresholds;
 pub use time::{Span, Timestamp};
 pub use window::WindowBounds;
 

@@ -163,7 +163,7 @@ impl Dictionary {
 
     /// Frees the terms last used before the oldest event any window can still reach, except those
     /// that are held elsewhere.
-    pub fn sweep(&mut self, oldest_reachable: u64, held: impl Iterator<Item = TermId>) {
+    pub fn sweep(&mut self, oldest_reachable: u64, held: impl Iterator<Item = TermId>, shrink_min: usize) {
         for (slot, is_held) in self.marked(held).into_iter().enumerate() {
             let is_old = self.slots[slot].as_ref().is_some_and(|entry| entry.last_use < oldest_reachable);
             if is_old && !is_held {
@@ -175,7 +175,7 @@ impl Dictionary {
             self.free = Vec::new();
         }
         let Self { slots, by_term, hasher, .. } = self;
-        if by_term.capacity() > 4 * by_term.len().max(1024) {
+        if by_term.capacity() > 4 * by_term.len().max(shrink_min) {
             by_term.shrink_to(2 * by_term.len(), |slot| hash_of(hasher, slots, *slot));
         }
     }
@@ -243,6 +243,18 @@ impl Dictionary {
             by_term.insert_unique(hashes[slot as usize], slot, rehash);
         }
         self.lasting = slots.iter().flatten().filter(|entry| entry.last_use >= STATIC).count();
+    }
+
+    /// Panics where the table, the free slots and the terms do not add up, or one of these ids has no term.
+    pub(crate) fn check(&self, in_use: impl Iterator<Item = TermId>) {
+        let filled = self.slots.iter().flatten().count();
+        assert_eq!(self.by_term.len(), filled, "dictionary: a term is not in the table");
+        assert_eq!(filled + self.free.len(), self.slots.len(), "dictionary: a slot is lost");
+        let lasting = self.slots.iter().flatten().filter(|entry| entry.last_use >= STATIC).count();
+        assert_eq!(self.lasting, lasting, "dictionary: the number of terms that stay");
+        for slot in in_use.filter_map(TermId::slot) {
+            assert!(self.slots[slot as usize].is_some(), "dictionary: a term in use was swept");
+        }
     }
 
     /// Terms of all kinds.

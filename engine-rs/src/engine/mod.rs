@@ -38,7 +38,9 @@ use crate::encode::Dictionary;
 use crate::join::Probing;
 use crate::limits::Limits;
 use crate::plan::{PlanOptions, Retraction};
+use crate::rare::Rare;
 use crate::store::StaticGraphs;
+use crate::thresholds::Thresholds;
 use chain::Chain;
 use registry::Registry;
 use stopwatch::Stopwatch;
@@ -58,6 +60,8 @@ pub struct EngineOptions {
     pub result_rows_max: usize,
     /// What one query may cost: the only choice by which a query can fail that would not otherwise.
     pub limits: Limits,
+    #[doc(hidden)]
+    pub thresholds: Thresholds,
 }
 
 impl Default for EngineOptions {
@@ -69,13 +73,19 @@ impl Default for EngineOptions {
             sharing: true,
             result_rows_max: 1_000_000,
             limits: Limits::default(),
+            thresholds: Thresholds::default(),
         }
     }
 }
 
 impl EngineOptions {
     pub(crate) fn plan(&self) -> PlanOptions {
-        PlanOptions { probing: self.probing, retraction: self.retraction, limits: self.limits }
+        PlanOptions {
+            probing: self.probing,
+            retraction: self.retraction,
+            limits: self.limits,
+            thresholds: self.thresholds,
+        }
     }
 }
 
@@ -149,11 +159,18 @@ impl Engine {
         waiting + timelines + self.dictionary.stream_terms()
     }
 
+    /// Panics where the dictionary has lost a term that leaves or operators hold.
+    fn check_terms(&self) {
+        let leaves = self.timelines.iter().flat_map(|timeline| timeline.leaves());
+        let in_leaves = leaves.flat_map(|leaf| leaf.store.slots().flat_map(|slot| leaf.store.row(slot)));
+        let held = self.timelines.iter().flat_map(Timeline::held_terms);
+        self.dictionary.check(in_leaves.chain(held).chain(self.graphs.terms()));
+    }
+
     /// Lets go of the terms nothing can reach, when enough have come to make it worth the walk.
     fn sweep_if_due(&mut self) {
-        const NEW_TERMS_MIN: usize = 4096;
         let new = self.dictionary.stream_terms().saturating_sub(self.terms_after_sweep);
-        if new >= NEW_TERMS_MIN.max(self.terms_after_sweep) {
+        if new >= self.options.thresholds.new_terms_min.max(self.terms_after_sweep) {
             self.sweep();
         }
     }
@@ -163,8 +180,12 @@ impl Engine {
         let in_streams = self.streams.iter().filter_map(Stream::oldest_waiting).min();
         let oldest = in_windows.into_iter().chain(in_streams).min().unwrap_or(self.events + 1);
         let held = self.timelines.iter().flat_map(Timeline::held_terms);
-        self.dictionary.sweep(oldest, held);
+        self.dictionary.sweep(oldest, held, self.options.thresholds.terms_shrink_min);
         self.terms_after_sweep = self.dictionary.stream_terms();
         self.sweeps += 1;
+        Rare::TermsSwept.note();
+        if self.options.thresholds.checks {
+            self.check_terms();
+        }
     }
 }

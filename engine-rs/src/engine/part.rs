@@ -95,9 +95,9 @@ pub(crate) fn rehearse(definition: &ContinuousQuery, part: &Part) -> Result<Rehe
     let mut definition = definition.clone();
     let families = families_of(&mut definition, &[]);
     let windows = numbered_windows(&definition);
-    let mut timeline = Timeline::new(timeline_key(&definition, &windows));
-    let mut dictionary = Dictionary::new(0);
     let options = super::EngineOptions::default().plan();
+    let mut timeline = Timeline::new(timeline_key(&definition, &windows), options.thresholds);
+    let mut dictionary = Dictionary::new(0);
     let (built, _) = build(&definition, &families, part, &windows, &mut timeline, &mut dictionary, options)?;
     let BuiltQuery { nodes, vars, meanings, .. } = &built;
     let schema = nodes.last().map(|root| root.schema.clone()).unwrap_or_default();

@@ -5,12 +5,12 @@ use super::stopwatch::EvaluationTime;
 use crate::encode::Dictionary;
 use crate::expr::{EvalContext, Scratch, compare_rows};
 use crate::flow::{Emptying, Flow, Operator};
-use crate::index::SlotId;
+use crate::index::{Moved, SlotId};
 use crate::leaf::Leaf;
-use crate::limits::{Breach, Limits};
+use crate::limits::Breach;
 use crate::model::{Batch, EncodedTriple, Row, TermId, VarTable, Weight};
 use crate::parse::{ContinuousQuery, ParseOptions, R2s};
-use crate::plan::{Answer, BuiltQuery, Meanings, NodeKind, Part, PlanNode, Retraction};
+use crate::plan::{Answer, BuiltQuery, Meanings, NodeKind, Part, PlanNode, PlanOptions, Retraction};
 use crate::r2s::RelationToStream;
 use crate::sink::{Answered, QueryResult, ResultQueue, Rows};
 use crate::store::{StaticGraphs, TripleSet};
@@ -117,7 +117,7 @@ impl RunningQuery {
         built: BuiltQuery,
         windows: Vec<usize>,
         results: ResultQueue,
-        limits: Limits,
+        options: PlanOptions,
     ) -> Self {
         let outs = built.nodes.iter().map(|node| Batch::new(node.schema.width())).collect();
         let variables = match &built.answer {
@@ -132,7 +132,12 @@ impl RunningQuery {
             _ => definition.r2s,
         };
         Self {
-            r2s: RelationToStream::new(operator, built.visible, definition.keep_answer),
+            r2s: RelationToStream::new(
+                operator,
+                built.visible,
+                definition.keep_answer,
+                options.thresholds.rows_compared_max,
+            ),
             definition,
             registration,
             nodes: built.nodes,
@@ -148,7 +153,7 @@ impl RunningQuery {
             last_boolean: None,
             results,
             output: None,
-            scratch: Scratch::new(seed).within(limits),
+            scratch: Scratch::new(seed).within(options.limits),
             settled_version: None,
             reevaluates: built.reevaluates,
             evaluations: 0,
@@ -201,6 +206,15 @@ impl RunningQuery {
             let contents = self.windows.iter().filter_map(|window| windows[*window].content());
             let in_windows = if self.reevaluates { contents.map(TripleSet::len).sum() } else { 0 };
             self.scratch.budget.measured(self.state_size() + in_leaves + in_windows);
+        }
+    }
+
+    /// Panics where what its joins keep disagrees with a recount.
+    pub(super) fn check(&self, leaves: &[Leaf]) {
+        for node in &self.nodes {
+            if let NodeKind::Join(join) = &node.kind {
+                join.check(leaves);
+            }
         }
     }
 
@@ -258,9 +272,9 @@ impl RunningQuery {
         }
     }
 
-    pub(crate) fn relocate(&mut self, node: usize, role: usize, from: SlotId, to: SlotId, leaves: &[Leaf]) {
+    pub(crate) fn relocate(&mut self, node: usize, role: usize, moved: Moved, leaves: &[Leaf]) {
         if let NodeKind::Join(join) = &mut self.nodes[node].kind {
-            join.relocate(role, from, to, leaves);
+            join.relocate(role, moved, leaves);
         }
     }
 

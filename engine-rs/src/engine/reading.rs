@@ -5,10 +5,11 @@ use super::query::{RunningQuery, Surroundings};
 use super::stopwatch::Timing;
 use super::timeline::{Timeline, Workshop};
 use crate::expr::EvalContext;
-use crate::index::SlotId;
+use crate::index::{Moved, SlotId};
 use crate::leaf::{Leaf, Reader};
 use crate::limits::Breach;
 use crate::parse::{Bounds, ContentSemantics};
+use crate::rare::Rare;
 use crate::time::{Span, Timestamp};
 use crate::window::{Phase, Taken, Window};
 
@@ -52,11 +53,20 @@ impl Timeline {
             }
         }
         self.meter.end(&timing);
+        if self.thresholds.checks {
+            self.check();
+        }
         self.changed &= !reporting;
         let closed =
             phase == Phase::Close && self.taken.iter().any(|(window, _)| self.windows[*window].rule().is_stepping());
         let moved = closed || self.taken.iter().any(|(_, taken)| taken.arrived || taken.expired);
         self.unreported = !reporting && (self.unreported || moved);
+    }
+
+    /// Panics where a structure disagrees with a recount of what it stands for.
+    fn check(&self) {
+        self.leaves.iter().for_each(|leaf| leaf.store.check());
+        self.queries.iter().flatten().for_each(|query| query.check(&self.leaves));
     }
 
     /// What was measured so far all queries did together: each has its part by the work it did.
@@ -133,7 +143,7 @@ impl Timeline {
             }
             while let Some(slot) = self.leaves[leaf].store.next_expired(bound) {
                 if let Some(moved) = self.leaves[leaf].store.move_if_renewed(slot, bound) {
-                    self.relocate(leaf, slot, moved);
+                    self.relocate(leaf, moved);
                 } else {
                     self.retract(leaf, slot, at, reporting, workshop);
                     self.leaves[leaf].store.kill(slot);
@@ -160,14 +170,15 @@ impl Timeline {
             }
         }
         leaves[leaf].store.clear();
+        Rare::TurnedOver.note();
         true
     }
 
-    fn relocate(&mut self, leaf: usize, from: SlotId, to: SlotId) {
+    fn relocate(&mut self, leaf: usize, moved: Moved) {
         for reader in &self.leaves[leaf].readers {
             if let Some(query) = &mut self.queries[reader.query as usize] {
                 let leaves = &self.leaves;
-                query.guarded(|query| query.relocate(reader.node as usize, reader.role as usize, from, to, leaves));
+                query.guarded(|query| query.relocate(reader.node as usize, reader.role as usize, moved, leaves));
             }
         }
     }

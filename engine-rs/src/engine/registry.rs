@@ -227,11 +227,11 @@ impl Engine {
         // Timelines keep their number, because queries are found by it; an unused one is replaced.
         match self.timelines.iter().position(Timeline::is_unused) {
             Some(at) => {
-                self.timelines[at] = Timeline::new(key);
+                self.timelines[at] = Timeline::new(key, self.options.thresholds);
                 at
             }
             None => {
-                self.timelines.push(Timeline::new(key));
+                self.timelines.push(Timeline::new(key, self.options.thresholds));
                 self.timelines.len() - 1
             }
         }
@@ -251,7 +251,7 @@ impl Engine {
         let (built, windows) =
             build(&definition, families, &registration.part, windows, on, &mut self.dictionary, options)?;
         let results = ResultQueue::new(self.options.result_rows_max);
-        Ok(RunningQuery::new(definition, registration, built, windows, results, self.options.limits))
+        Ok(RunningQuery::new(definition, registration, built, windows, results, options))
     }
 
     /// Tells each stream which timelines read it.
@@ -267,8 +267,9 @@ impl Engine {
 
     /// What an unused timeline held is let go.
     fn empty_unused_timelines(&mut self) {
+        let thresholds = self.options.thresholds;
         for timeline in self.timelines.iter_mut().filter(|timeline| timeline.is_unused()) {
-            *timeline = Timeline::new(timeline.key().clone());
+            *timeline = Timeline::new(timeline.key().clone(), thresholds);
         }
     }
 }

@@ -135,7 +135,7 @@ impl Engine {
 
     /// When much static data has gone, lets go of the terms that only it had.
     pub(super) fn release_static_terms(&mut self) {
-        if self.graphs.release_is_due() {
+        if self.graphs.release_is_due(self.options.thresholds.removed_triples_min) {
             self.release_terms();
         }
     }

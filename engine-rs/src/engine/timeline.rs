@@ -14,6 +14,7 @@ use crate::model::TermId;
 use crate::parse::{Bounds, ContentSemantics, Report, Tick};
 use crate::plan::{Host, NodeKind};
 use crate::store::StaticGraphs;
+use crate::thresholds::Thresholds;
 use crate::time::Timestamp;
 use crate::window::{Phase, Reading, Rule, Taken, Window};
 
@@ -64,6 +65,7 @@ pub(crate) struct Timeline {
     /// A query has failed, and what was read for it alone is read by nobody.
     pub(super) has_let_go: bool,
     pub(super) meter: Meter,
+    pub(super) thresholds: Thresholds,
 }
 
 /// What hangs on a window.
@@ -81,7 +83,7 @@ pub(crate) struct Workshop<'a> {
 }
 
 impl Timeline {
-    pub(crate) fn new(key: TimelineKey) -> Self {
+    pub(crate) fn new(key: TimelineKey, thresholds: Thresholds) -> Self {
         let reading = if key.report.change { Reading::Current } else { Reading::Closed };
         let mut windows: Vec<_> = key.windows.iter().map(|(_, rule)| Window::new(rule.clone(), reading)).collect();
         if key.report.change && key.semantics == ContentSemantics::Set {
@@ -113,6 +115,7 @@ impl Timeline {
             unreported: false,
             has_let_go: false,
             meter: Meter::default(),
+            thresholds,
         }
     }
 
@@ -207,7 +210,8 @@ impl Timeline {
         for (number, leaf) in self.leaves.iter_mut().enumerate() {
             leaf.readers.retain(|reader| reader.query != at as u32);
             if leaf.readers.is_empty() {
-                *leaf = Leaf::new(leaf.pattern.clone(), leaf.condition.take(), leaf.window, self.key.semantics);
+                let (pattern, condition) = (leaf.pattern.clone(), leaf.condition.take());
+                *leaf = Leaf::new(pattern, condition, leaf.window, self.key.semantics, self.thresholds);
                 self.places[leaf.window].routes.remove(LeafId(number as u32));
                 self.places[leaf.window].leaves.retain(|other| *other != number);
             }
@@ -216,7 +220,9 @@ impl Timeline {
 
     /// Once every query has failed, the windows are for nobody: they are emptied, and time only passes.
     pub(super) fn end_if_all_failed(&mut self) {
-        if self.is_unused() || self.queries.iter().flatten().any(|query| query.failed.is_none()) {
+        // A query that has just failed still has to give back what it holds of the leaves.
+        let is_needed = |query: &RunningQuery| query.failed.is_none() || query.holds_remains();
+        if self.is_unused() || self.queries.iter().flatten().any(is_needed) {
             return;
         }
         *self = Self {
@@ -225,7 +231,7 @@ impl Timeline {
             started: self.started,
             pristine: false,
             is_over: true,
-            ..Self::new(self.key.clone())
+            ..Self::new(self.key.clone(), self.thresholds)
         };
     }
 
@@ -254,13 +260,13 @@ pub(crate) struct TimelineHost<'a> {
 impl Host for TimelineHost<'_> {
     fn leaf(&mut self, clause: usize, pattern: LeafPattern, condition: Option<LeafCondition>) -> usize {
         let window = self.windows[clause];
-        let Timeline { leaves, places, key, .. } = &mut *self.timeline;
+        let Timeline { leaves, places, key, thresholds, .. } = &mut *self.timeline;
         let text = |condition: &Option<LeafCondition>| condition.as_ref().map(|condition| condition.text.clone());
         let wanted = text(&condition);
         let same = |leaf: &Leaf| leaf.window == window && leaf.pattern == pattern && text(&leaf.condition) == wanted;
         let number = leaves.iter().position(same).unwrap_or(leaves.len());
         if number == leaves.len() {
-            leaves.push(Leaf::new(pattern, condition, window, key.semantics));
+            leaves.push(Leaf::new(pattern, condition, window, key.semantics, *thresholds));
         }
         let place = &mut places[window];
         if !place.leaves.contains(&number) {

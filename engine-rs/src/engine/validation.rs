@@ -43,7 +43,7 @@ impl Engine {
         let families = families_of(definition, &self.named_streams(definition)?);
         let output = self.check_output(definition)?;
         let windows = numbered_windows(definition);
-        let mut timeline = Timeline::new(timeline_key(definition, &windows));
+        let mut timeline = Timeline::new(timeline_key(definition, &windows), self.options.thresholds);
         let mut dictionary = Dictionary::new(self.options.hash_seed);
         let (built, _) =
             build(definition, &families, &Part::Whole, &windows, &mut timeline, &mut dictionary, self.options.plan())?;

@@ -9,6 +9,7 @@
 
 use super::ring::SlotId;
 use crate::model::TermId;
+use crate::rare::Rare;
 use hashbrown::HashTable;
 use smallvec::SmallVec;
 
@@ -40,8 +41,6 @@ pub(super) trait Rows {
     fn column(&self, slot: SlotId, column: usize) -> TermId;
 }
 
-const ZERO_KEYS_MIN: usize = 64;
-
 #[derive(Debug)]
 pub(super) struct KeyedIndex {
     pub columns: SmallVec<[u8; 4]>,
@@ -52,10 +51,11 @@ pub(super) struct KeyedIndex {
     free: Vec<u32>,
     /// Entries whose counter has fallen to zero since the last purge, some more than once.
     zero: Vec<u32>,
+    zero_keys_min: usize,
 }
 
 impl KeyedIndex {
-    pub(super) fn new(columns: &[u8]) -> Self {
+    pub(super) fn new(columns: &[u8], zero_keys_min: usize) -> Self {
         Self {
             columns: SmallVec::from_slice(columns),
             users: 0,
@@ -63,6 +63,7 @@ impl KeyedIndex {
             entries: Vec::new(),
             free: Vec::new(),
             zero: Vec::new(),
+            zero_keys_min,
         }
     }
 
@@ -143,7 +144,7 @@ impl KeyedIndex {
         *count -= 1;
         if *count == 0 {
             self.zero.push(entry);
-            if self.zero.len() >= ZERO_KEYS_MIN.max(self.entries.len() / 2) {
+            if self.zero.len() >= self.zero_keys_min.max(self.entries.len() / 2) {
                 self.purge();
             }
         }
@@ -151,6 +152,7 @@ impl KeyedIndex {
 
     /// Removes the keys whose counter is still zero.
     fn purge(&mut self) {
+        Rare::KeysPurged.note();
         while let Some(number) = self.zero.pop() {
             let entry = self.entries[number as usize];
             if entry.count > 0 {
@@ -177,6 +179,14 @@ impl KeyedIndex {
         self.entries.clear();
         self.free.clear();
         self.zero.clear();
+    }
+
+    /// Panics where the table, the free entries and the keys without mappings do not add up.
+    pub(super) fn check(&self) {
+        assert_eq!(self.table.len() + self.free.len(), self.entries.len(), "keyed index: an entry is lost");
+        let is_idle = |entry: &u32| self.entries[*entry as usize].count == 0;
+        let waits = |entry: &u32| self.zero.contains(entry);
+        assert!(self.table.iter().filter(|e| is_idle(e)).all(waits), "keyed index: a key without mappings would stay");
     }
 
     /// Keys with live mappings.

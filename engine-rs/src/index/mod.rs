@@ -3,10 +3,11 @@
 //! `ring.rs` keeps mappings in a circular array; `keyed.rs` finds those with a given key and
 //! counts them exactly; `ordered.rs` finds those whose value lies in a range.
 
+mod check;
 mod keyed;
 mod ordered;
 mod ring;
 
 pub(crate) use keyed::{IndexId, Probe};
 pub(crate) use ordered::RangeBound;
-pub(crate) use ring::{RingStore, SlotId};
+pub(crate) use ring::{Moved, RingStore, SlotId};

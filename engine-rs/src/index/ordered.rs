@@ -57,6 +57,18 @@ impl OrderedIndex {
         }
     }
 
+    /// How many mappings are in order.
+    pub(super) fn len(&self) -> usize {
+        self.numbers.values().map(BTreeSet::len).sum::<usize>() + self.others.len()
+    }
+
+    pub(super) fn contains(&self, rows: &impl Rows, slot: SlotId) -> bool {
+        match order_bits(rows.column(slot, self.column)) {
+            Some(bits) => self.numbers.get(&bits).is_some_and(|slots| slots.contains(&slot)),
+            None => self.others.contains(&slot),
+        }
+    }
+
     pub(super) fn clear(&mut self) {
         self.numbers.clear();
         self.others.clear();

@@ -16,15 +16,32 @@ use super::keyed::{IndexId, KeyedIndex, Probe, Rows};
 use super::ordered::{OrderedIndex, RangeBound};
 use crate::codec::{Decoded, Reader, Writer, ensure};
 use crate::model::TermId;
+use crate::rare::Rare;
+use crate::thresholds::Thresholds;
 use std::collections::BTreeSet;
 
 /// A position in arrival order, modulo 2³².
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct SlotId(pub u32);
 
+/// A mapping that has moved to the end of its array, without changing. The old slot is free: whoever knew the mapping
+/// by it learns of the new one before anything else is appended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Moved {
+    pub from: SlotId,
+    pub to: SlotId,
+}
+
+impl Moved {
+    /// The oldest slot that somebody may still know: the store's, or the one just left.
+    pub(crate) fn oldest(self, store: &RingStore) -> SlotId {
+        let age = |slot: SlotId| self.to.0.wrapping_sub(slot.0);
+        std::cmp::max_by_key(store.oldest(), self.from, |slot| age(*slot))
+    }
+}
+
 const DEAD: i64 = i64::MIN;
 const NOT_RENEWED: i64 = i64::MIN;
-const CAPACITY_MIN: usize = 16;
 
 #[derive(Debug)]
 pub(crate) struct RingStore {
@@ -39,6 +56,7 @@ pub(crate) struct RingStore {
     /// The greatest key a mapping was renewed to.
     greatest_renewal: i64,
     stragglers: BTreeSet<(i64, SlotId)>,
+    thresholds: Thresholds,
 }
 
 /// The words of the slots: terms, expiry key, renewal key, links.
@@ -109,18 +127,20 @@ impl Rows for Array {
 }
 
 impl RingStore {
-    pub(crate) fn new(width: usize) -> Self {
+    pub(crate) fn new(width: usize, thresholds: Thresholds) -> Self {
         let stride = width + 2;
+        let slots = thresholds.ring_slots_min.next_power_of_two();
         Self {
-            array: Array { width, stride, mask: CAPACITY_MIN - 1, words: vec![0; CAPACITY_MIN * stride] },
+            array: Array { width, stride, mask: slots - 1, words: vec![0; slots * stride] },
             indexes: Vec::new(),
             ordered: None,
-            front: 0,
-            head: 0,
+            front: thresholds.first_position,
+            head: thresholds.first_position,
             live: 0,
             greatest_key: i64::MIN,
             greatest_renewal: NOT_RENEWED,
             stragglers: BTreeSet::new(),
+            thresholds,
         }
     }
 
@@ -138,9 +158,9 @@ impl RingStore {
         self.array.words.len() * 8
     }
 
-    /// Slots are kept at their position under this mask; it changes with the capacity.
-    pub(crate) fn slot_mask(&self) -> u32 {
-        self.array.mask as u32
+    /// The oldest slot that is kept; there is none before it.
+    pub(crate) fn oldest(&self) -> SlotId {
+        SlotId(self.front)
     }
 
     #[cfg(test)]
@@ -162,6 +182,38 @@ impl RingStore {
     pub(crate) fn slots(&self) -> impl Iterator<Item = SlotId> + '_ {
         let len = self.head.wrapping_sub(self.front);
         (0..len).map(|i| SlotId(self.front.wrapping_add(i))).filter(|slot| self.is_live(*slot))
+    }
+
+    pub(super) fn n_indexes(&self) -> usize {
+        self.indexes.len()
+    }
+
+    pub(super) fn index(&self, number: usize) -> Option<&KeyedIndex> {
+        self.indexes[number].as_ref()
+    }
+
+    pub(super) fn ordered(&self) -> Option<&OrderedIndex> {
+        self.ordered.as_ref()
+    }
+
+    pub(super) fn is_ordered(&self, slot: SlotId) -> bool {
+        self.ordered.as_ref().is_none_or(|ordered| ordered.contains(&self.array, slot))
+    }
+
+    pub(super) fn expiry_key(&self, slot: SlotId) -> i64 {
+        self.array.expiry_key(slot)
+    }
+
+    pub(super) fn is_noted_straggler(&self, slot: SlotId) -> bool {
+        self.stragglers.contains(&(self.array.expiry_key(slot), slot))
+    }
+
+    /// Whether no key of these slots is beyond the greatest that are known.
+    pub(super) fn covers_keys(&self, slots: &[SlotId]) -> bool {
+        let renewal = |slot: SlotId| self.array.words[self.array.at(slot) + self.array.width + 1] as i64;
+        slots
+            .iter()
+            .all(|slot| self.array.expiry_key(*slot) <= self.greatest_key && renewal(*slot) <= self.greatest_renewal)
     }
 
     /// Makes the index on these columns, or adds a user to the one there is.
@@ -198,7 +250,7 @@ impl RingStore {
             self.indexes.push(None);
             self.array = self.array.relaid(self.array.capacity(), self.indexes.len(), self.front, self.head);
         }
-        self.indexes[id] = Some(KeyedIndex::new(columns));
+        self.indexes[id] = Some(KeyedIndex::new(columns, self.thresholds.zero_keys_min));
         let slots: Vec<_> = self.slots().collect();
         for slot in slots {
             self.link(id, slot);
@@ -218,6 +270,9 @@ impl RingStore {
         self.make_room();
         let slot = SlotId(self.head);
         self.head = self.head.wrapping_add(1);
+        if self.head == 0 {
+            Rare::PositionWrapped.note();
+        }
         let at = self.array.at(slot);
         let mut written = 0;
         for term in row {
@@ -312,6 +367,7 @@ impl RingStore {
                 return None;
             }
             if self.is_straggler(key, slot) {
+                Rare::StragglerDied.note();
                 return Some(slot);
             }
             self.stragglers.pop_first();
@@ -324,16 +380,23 @@ impl RingStore {
     }
 
     /// Moves a renewed mapping to the end of the array; `None` when it was not renewed past the bound.
-    pub(crate) fn move_if_renewed(&mut self, slot: SlotId, bound: i64) -> Option<SlotId> {
+    pub(crate) fn move_if_renewed(&mut self, slot: SlotId, bound: i64) -> Option<Moved> {
         let renewed_to = *self.array.renewal(slot) as i64;
-        if renewed_to == NOT_RENEWED || renewed_to < bound {
-            return None;
-        }
-        let row: smallvec::SmallVec<[TermId; 8]> = self.row(slot).collect();
+        let is_renewed = renewed_to != NOT_RENEWED && renewed_to >= bound;
+        is_renewed.then(|| self.move_to_end(slot, renewed_to))
+    }
+
+    fn move_to_end(&mut self, from: SlotId, expiry_key: i64) -> Moved {
+        let row: smallvec::SmallVec<[TermId; 8]> = self.row(from).collect();
+        let slots = self.array.capacity();
         // Appending first keeps the keys' counters above zero.
-        let moved = self.append(row.into_iter(), renewed_to);
-        self.kill(slot);
-        Some(moved)
+        let to = self.append(row.into_iter(), expiry_key);
+        self.kill(from);
+        Rare::MappingMoved.note();
+        if self.array.capacity() > slots {
+            Rare::RingGrewInMove.note();
+        }
+        Moved { from, to }
     }
 
     pub(crate) fn probe(&self, index: IndexId, key: impl Fn(usize) -> TermId) -> Probe {
@@ -397,7 +460,7 @@ impl RingStore {
         self.greatest_key = from.i64()?;
         let used = self.head.wrapping_sub(self.front) as usize;
         ensure(used <= from.rest().len() / 8, "a store is longer than what is there")?;
-        let capacity = used.next_power_of_two().max(CAPACITY_MIN);
+        let capacity = used.max(self.thresholds.ring_slots_min).next_power_of_two();
         self.array = self.array.relaid(capacity, self.indexes.len(), 0, 0);
         self.indexes.iter_mut().flatten().for_each(|index| index.reserve(used));
         for i in 0..used as u32 {
@@ -474,27 +537,29 @@ impl RingStore {
         let capacity = self.array.capacity();
         let wanted = if used * 4 > capacity * 3 {
             capacity * 2
-        } else if used * 8 < capacity && capacity > 1024 {
-            (used * 2).next_power_of_two().max(CAPACITY_MIN)
+        } else if used * 8 < capacity && capacity > self.thresholds.ring_shrink_min {
+            (used * 2).max(self.thresholds.ring_slots_min).next_power_of_two()
         } else {
             return;
         };
+        if wanted > capacity {
+            Rare::RingGrew.note()
+        } else {
+            Rare::RingShrank.note()
+        }
         self.array = self.array.relaid(wanted, self.indexes.len(), self.front, self.head);
     }
 
-    /// When dead mappings outnumber the live, moves the oldest live one to the end; gives both places.
+    /// When dead mappings outnumber the live, moves the oldest live one to the end.
     ///
     /// Stores without windows (sub-results) have no order of expiry: this is what lets the tail move.
-    pub(crate) fn move_oldest_if_sparse(&mut self) -> Option<(SlotId, SlotId)> {
+    pub(crate) fn move_oldest_if_sparse(&mut self) -> Option<Moved> {
         let used = self.head.wrapping_sub(self.front) as usize;
-        if self.live == 0 || used <= 2 * self.live + CAPACITY_MIN {
+        if self.live == 0 || used <= 2 * self.live + self.thresholds.ring_gaps_max {
             return None;
         }
-        let oldest = SlotId(self.front);
-        let row: smallvec::SmallVec<[TermId; 8]> = self.row(oldest).collect();
-        let moved = self.append(row.into_iter(), self.array.expiry_key(oldest));
-        self.kill(oldest);
-        Some((oldest, moved))
+        let oldest = self.oldest();
+        Some(self.move_to_end(oldest, self.array.expiry_key(oldest)))
     }
 }
 

@@ -38,7 +38,7 @@ fn a_ring_store_behaves_like_a_list() {
     for seed in 1..60 {
         let mut random = Random(seed);
         let keys = 1 + random.below(8);
-        let mut store = RingStore::new(2);
+        let mut store = RingStore::new(2, Thresholds::default());
         let index = store.acquire_index(&[0]);
         let mut model = Model { rows: Vec::new() };
         for step in 0..400_i64 {
@@ -68,7 +68,7 @@ fn a_ring_store_behaves_like_a_list() {
                     assert!(model.rows.iter().all(|r| r.3 >= bound), "everything below the bound went");
                 }
                 _ => {
-                    if let Some((from, to)) = store.move_oldest_if_sparse() {
+                    if let Some(Moved { from, to }) = store.move_oldest_if_sparse() {
                         let at = model.rows.iter().position(|r| r.0 == from).expect("a live row moved");
                         let row = model.rows.remove(at);
                         model.rows.push((to, row.1, row.2, row.3));
@@ -82,7 +82,7 @@ fn a_ring_store_behaves_like_a_list() {
 
 #[test]
 fn a_renewed_mapping_moves_to_the_end_instead_of_expiring() {
-    let mut store = RingStore::new(1);
+    let mut store = RingStore::new(1, Thresholds::default());
     let index = store.acquire_index(&[0]);
     let first = store.append([id(1)].into_iter(), 10);
     store.renew(first, 14);
@@ -90,13 +90,14 @@ fn a_renewed_mapping_moves_to_the_end_instead_of_expiring() {
     let moved = store.move_if_renewed(first, 11).expect("renewed past the bound");
     assert_eq!(store.probe(index, |_| id(1)).count, 1);
     assert_eq!(store.next_expired(14), None);
-    assert_eq!(store.next_expired(15), Some(moved));
-    assert_eq!(store.move_if_renewed(moved, 15), None);
+    assert_eq!(moved.from, first);
+    assert_eq!(store.next_expired(15), Some(moved.to));
+    assert_eq!(store.move_if_renewed(moved.to, 15), None);
 }
 
 #[test]
 fn an_index_made_late_sees_what_is_there_and_one_without_users_is_dropped() {
-    let mut store = RingStore::new(2);
+    let mut store = RingStore::new(2, Thresholds::default());
     for n in 0..100 {
         store.append([id(n % 5), id(n)].into_iter(), 0);
     }
@@ -111,7 +112,7 @@ fn an_index_made_late_sees_what_is_there_and_one_without_users_is_dropped() {
 
 #[test]
 fn the_array_shrinks_after_a_burst() {
-    let mut store = RingStore::new(1);
+    let mut store = RingStore::new(1, Thresholds::default());
     store.acquire_index(&[0]);
     for n in 0..100_000 {
         store.append([id(n)].into_iter(), n as i64);
@@ -128,7 +129,7 @@ fn the_array_shrinks_after_a_burst() {
 
 #[test]
 fn a_range_walk_gives_every_number_in_the_range() {
-    let mut store = RingStore::new(1);
+    let mut store = RingStore::new(1, Thresholds::default());
     store.acquire_order(0);
     let number = |n: i64| TermId::integer(n).expect("small");
     for n in -5..=5 {
@@ -144,7 +145,7 @@ fn a_range_walk_gives_every_number_in_the_range() {
 
 #[test]
 fn a_store_expires_as_a_whole_when_its_last_mapping_does() {
-    let mut store = RingStore::new(1);
+    let mut store = RingStore::new(1, Thresholds::default());
     let index = store.acquire_index(&[0]);
     assert!(!store.expires_whole(i64::MAX), "nothing is there");
     let slots: Vec<_> = [3, 1, 2].into_iter().map(|key| store.append([id(7)].into_iter(), key)).collect();

@@ -4,6 +4,8 @@
 //! `probe.rs` extends one new mapping through the other buffers; `trees.rs` keeps results under
 //! the mappings they were made of; `multiway.rs` is the operator.
 
+mod check;
+mod heads;
 mod multiway;
 mod orders;
 mod probe;

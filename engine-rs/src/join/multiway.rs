@@ -11,9 +11,10 @@ use super::trees::Trees;
 use crate::codec::{Decoded, Reader, Writer, ensure};
 use crate::expr::{EvalContext, Expr};
 use crate::flow::{Flow, HeldTerms, Operator};
-use crate::index::{IndexId, RingStore, SlotId};
+use crate::index::{IndexId, Moved, RingStore, SlotId};
 use crate::leaf::Leaf;
 use crate::model::{Batch, TermId, Weight};
+use crate::thresholds::Thresholds;
 
 /// How results go when a mapping they were made of goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,15 +63,16 @@ impl JoinNode {
         filters: Vec<JoinFilter>,
         retraction: RetractionMode,
         probing: Probing,
+        thresholds: Thresholds,
         leaves: &mut [Leaf],
     ) -> Self {
         let input_specs = || specs.iter().filter(|s| matches!(s.source, BufferSource::Input(_)));
         let is_static = input_specs().map(|s| s.is_static).collect();
-        let mut inputs: Vec<_> = input_specs().map(|s| RingStore::new(s.columns.len())).collect();
+        let mut inputs: Vec<_> = input_specs().map(|s| RingStore::new(s.columns.len(), thresholds)).collect();
         let by_value = inputs.iter_mut().map(index_on_all).collect();
         let ranges: Vec<_> = filters.iter().filter_map(|filter| filter.range).collect();
         let shape = JoinShape::new(specs, n_vars, &ranges, leaves, &mut inputs);
-        let trees = (retraction == RetractionMode::Tree).then(|| Trees::new(specs.len()));
+        let trees = (retraction == RetractionMode::Tree).then(|| Trees::new(specs.len(), thresholds));
         Self {
             slots: vec![SlotId(0); specs.len()],
             shape,
@@ -151,10 +153,19 @@ impl JoinNode {
     }
 
     /// A mapping has moved to another slot of its leaf without changing.
-    pub(crate) fn relocate(&mut self, role: usize, from: SlotId, to: SlotId, leaves: &[Leaf]) {
-        self.open_slot(role, to, leaves);
+    pub(crate) fn relocate(&mut self, role: usize, moved: Moved, leaves: &[Leaf]) {
+        let oldest = moved.oldest(self.store(role, leaves));
         if let Some(trees) = &mut self.trees {
-            trees.transplant(role, from, to);
+            trees.open_slot(role, moved.to, oldest);
+            trees.transplant(role, moved.from, moved.to);
+        }
+    }
+
+    /// Panics where what is kept disagrees with a recount.
+    pub(crate) fn check(&self, leaves: &[Leaf]) {
+        self.inputs.iter().for_each(RingStore::check);
+        if let Some(trees) = &self.trees {
+            trees.check(|role| self.store(role, leaves));
         }
     }
 
@@ -163,12 +174,18 @@ impl JoinNode {
     }
 
     fn open_slot(&mut self, role: usize, slot: SlotId, leaves: &[Leaf]) {
-        let Some(trees) = &mut self.trees else { return };
-        let store = match self.shape.buffers[role].source {
+        let oldest = self.store(role, leaves).oldest();
+        if let Some(trees) = &mut self.trees {
+            trees.open_slot(role, slot, oldest);
+        }
+    }
+
+    /// The mappings of the buffer that plays this role.
+    fn store<'a>(&'a self, role: usize, leaves: &'a [Leaf]) -> &'a RingStore {
+        match self.shape.buffers[role].source {
             BufferSource::Leaf(leaf) => &leaves[leaf].store,
             BufferSource::Input(input) => &self.inputs[input],
-        };
-        trees.open_slot(role, slot, store);
+        }
     }
 
     #[expect(clippy::too_many_arguments, reason = "one change with its context; a struct would only rename them")]
@@ -238,8 +255,8 @@ impl JoinNode {
         let slot = store.newest(self.by_value[port], probe).expect("what is retracted was emitted before");
         self.expire(role, slot, true, out, flow.leaves, &mut flow.eval);
         self.inputs[port].kill(slot);
-        while let Some((from, to)) = self.inputs[port].move_oldest_if_sparse() {
-            self.relocate(role, from, to, flow.leaves);
+        while let Some(moved) = self.inputs[port].move_oldest_if_sparse() {
+            self.relocate(role, moved, flow.leaves);
         }
     }
 }

@@ -5,17 +5,14 @@
 //! (the papers' invalidation). A node leaves all its lists at once, so a long-lived mapping does
 //! not collect the remains of its short-lived partners.
 
+use super::heads::Heads;
 use crate::codec::{Decoded, Reader, Writer, ensure};
-use crate::index::{RingStore, SlotId};
+use crate::index::SlotId;
+use crate::rare::Rare;
+use crate::thresholds::Thresholds;
 
-const NONE: u32 = u32::MAX;
-
-/// Per buffer, the first node under each slot, by position in the slot's ring.
-#[derive(Debug, Default)]
-struct Heads {
-    mask: u32,
-    first: Vec<u32>,
-}
+/// No node.
+pub(super) const NONE: u32 = u32::MAX;
 
 #[derive(Debug)]
 pub(super) struct Trees {
@@ -28,32 +25,44 @@ pub(super) struct Trees {
 }
 
 impl Trees {
-    pub(super) fn new(n_buffers: usize) -> Self {
-        let heads = (0..n_buffers).map(|_| Heads { mask: 0, first: vec![NONE] }).collect();
+    pub(super) fn new(n_buffers: usize, thresholds: Thresholds) -> Self {
+        let heads = (0..n_buffers).map(|_| Heads::new(thresholds.ring_shrink_min)).collect();
         Self { n_buffers, heads, words: Vec::new(), free: Vec::new(), live: 0 }
+    }
+
+    pub(super) fn n_buffers(&self) -> usize {
+        self.n_buffers
+    }
+
+    pub(super) fn n_nodes(&self) -> usize {
+        self.words.len() / (3 * self.n_buffers)
+    }
+
+    pub(super) fn free_nodes(&self) -> &[u32] {
+        &self.free
+    }
+
+    pub(super) fn heads_of(&self, buffer: usize) -> &Heads {
+        &self.heads[buffer]
+    }
+
+    /// A node's slot in a buffer, and the next and the previous node under it.
+    pub(super) fn links(&self, node: u32, buffer: usize) -> [u32; 3] {
+        let at = (node as usize * self.n_buffers + buffer) * 3;
+        [self.words[at], self.words[at + 1], self.words[at + 2]]
     }
 
     pub(super) fn live(&self) -> usize {
         self.live
     }
 
-    /// A slot was appended: it has no nodes yet. Follows the ring's capacity.
-    pub(super) fn open_slot(&mut self, buffer: usize, slot: SlotId, store: &RingStore) {
-        let heads = &mut self.heads[buffer];
-        let mask = store.slot_mask();
-        if heads.mask != mask {
-            let mut first = vec![NONE; mask as usize + 1];
-            for other in store.slots().filter(|other| *other != slot) {
-                first[(other.0 & mask) as usize] = heads.first[(other.0 & heads.mask) as usize];
-            }
-            *heads = Heads { mask, first };
-        }
-        heads.first[(slot.0 & mask) as usize] = NONE;
+    /// A slot was appended: it has no nodes yet. `oldest` is the oldest slot that may have some.
+    pub(super) fn open_slot(&mut self, buffer: usize, slot: SlotId, oldest: SlotId) {
+        self.heads[buffer].open(slot, oldest);
     }
 
     fn head(&mut self, buffer: usize, slot: SlotId) -> &mut u32 {
-        let heads = &mut self.heads[buffer];
-        &mut heads.first[(slot.0 & heads.mask) as usize]
+        self.heads[buffer].of(slot)
     }
 
     fn word(&mut self, node: u32, buffer: usize, which: usize) -> &mut u32 {
@@ -111,15 +120,16 @@ impl Trees {
 
     /// All results go.
     pub(super) fn clear(&mut self) {
-        self.heads.iter_mut().for_each(|heads| heads.first.fill(NONE));
+        self.heads.iter_mut().for_each(Heads::clear);
         (self.words, self.free, self.live) = (Vec::new(), Vec::new(), 0);
     }
 
-    /// A mapping moved to another slot: its nodes move with it.
+    /// A mapping moved to another slot, which is open: its nodes move with it.
     pub(super) fn transplant(&mut self, buffer: usize, from: SlotId, to: SlotId) {
         let first = std::mem::replace(self.head(buffer, from), NONE);
         let mut node = first;
         while node != NONE {
+            Rare::ResultsTransplanted.note();
             *self.word(node, buffer, 0) = to.0;
             node = *self.word(node, buffer, 1);
         }
@@ -129,28 +139,23 @@ impl Trees {
     /// Nodes keep their numbers, so that results hang in the order they came in.
     pub(super) fn save(&self, to: &mut Writer) {
         to.count(self.live);
-        to.list(self.heads.iter(), |to, heads| to.list(heads.first.iter(), |to, node| to.u32(*node)));
+        self.heads.iter().for_each(|heads| heads.save(to));
         to.list(self.words.iter(), |to, word| to.u32(*word));
         to.list(self.free.iter(), |to, node| to.u32(*node));
     }
 
     pub(super) fn restore(&mut self, from: &mut Reader<'_>) -> Decoded<()> {
         self.live = from.number()?;
-        let heads: Vec<Heads> = from.list(8, |from| {
-            let first = from.long_list(4, Reader::u32)?;
-            ensure(first.len().is_power_of_two(), "a tree has no roots")?;
-            Ok(Heads { mask: (first.len() - 1) as u32, first })
-        })?;
+        self.heads.iter_mut().try_for_each(|heads| heads.restore(from))?;
         self.words = from.long_list(4, Reader::u32)?;
         self.free = from.list(4, Reader::u32)?;
         let width = 3 * self.n_buffers;
         let n_nodes = self.words.len() / width;
-        ensure(heads.len() == self.n_buffers && self.words.len().is_multiple_of(width), "a tree has another shape")?;
+        ensure(self.words.len().is_multiple_of(width), "a tree has another shape")?;
         let is_node = |node: &u32| *node == NONE || (*node as usize) < n_nodes;
         let links = self.words.chunks_exact(3).all(|link| is_node(&link[1]) && is_node(&link[2]));
-        let roots = heads.iter().all(|heads| heads.first.iter().all(is_node));
+        let roots = self.heads.iter().all(|heads| heads.nodes().all(is_node));
         ensure(links && roots && self.free.iter().all(is_node), "a tree has a node that is not there")?;
-        self.heads = heads;
         Ok(())
     }
 }

@@ -18,10 +18,8 @@ use crate::index::{IndexId, RingStore, SlotId};
 use crate::limits::{Breach, Budget, within};
 use crate::model::{EncodedTriple, TermId};
 use crate::parse::ContentSemantics;
+use crate::thresholds::Thresholds;
 use crate::window::Element;
-
-/// Beyond this, comparing all that come with each that goes would cost more than it saves.
-const COMPARED_MAX: usize = 16;
 
 /// A leaf of a timeline.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -66,6 +64,8 @@ pub(crate) struct Leaf {
     incoming: Vec<TermId>,
     incoming_keys: Vec<i64>,
     matched: u64,
+    /// Beyond this, comparing all that come with each that goes would cost more than it saves.
+    compared_max: usize,
 }
 
 impl Leaf {
@@ -74,8 +74,9 @@ impl Leaf {
         condition: Option<LeafCondition>,
         window: usize,
         semantics: ContentSemantics,
+        thresholds: Thresholds,
     ) -> Self {
-        let mut store = RingStore::new(pattern.width());
+        let mut store = RingStore::new(pattern.width(), thresholds);
         let all: Vec<u8> = (0..pattern.width() as u8).collect();
         let copies = (semantics == ContentSemantics::Set).then(|| store.acquire_index(&all));
         Self {
@@ -88,6 +89,7 @@ impl Leaf {
             incoming: Vec::new(),
             incoming_keys: Vec::new(),
             matched: 0,
+            compared_max: thresholds.arrivals_compared_max,
         }
     }
 
@@ -141,7 +143,7 @@ impl Leaf {
     /// Whether some incoming mapping may be equal to the one in the slot. Many are not looked at: it may.
     pub(crate) fn may_be_incoming(&self, slot: SlotId) -> bool {
         let width = self.pattern.width();
-        self.n_incoming() > COMPARED_MAX
+        self.n_incoming() > self.compared_max
             || (0..self.n_incoming()).any(|i| {
                 let row = &self.incoming[i * width..(i + 1) * width];
                 row.iter().copied().eq(self.store.row(slot))

@@ -6,9 +6,6 @@ use super::TermId;
 pub type Weight = i64;
 
 /// Rows of `width` terms in one flat allocation that is reused from instant to instant.
-/// Up to this many rows, comparing each with each costs less than sorting.
-const SMALL: usize = 16;
-
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     width: usize,
@@ -68,9 +65,10 @@ impl Batch {
         (1..self.len()).all(|i| (0..i).all(|j| self.row(i) != self.row(j)))
     }
 
-    /// Adds up the weights of equal rows and drops those that cancel.
-    pub fn consolidate(&mut self) {
-        if self.len() < 2 || (self.len() <= SMALL && self.has_no_equal_rows()) {
+    /// Adds up the weights of equal rows and drops those that cancel. Up to `compared_max` rows, comparing each with
+    /// each costs less than sorting.
+    pub fn consolidate(&mut self, compared_max: usize) {
+        if self.len() < 2 || (self.len() <= compared_max && self.has_no_equal_rows()) {
             return;
         }
         let mut order: Vec<u32> = (0..self.len() as u32).collect();
@@ -99,12 +97,14 @@ mod tests {
     #[test]
     fn rows_that_cancel_are_dropped_and_equal_rows_are_added_up() {
         let id = TermId::from_bits;
-        let mut batch = Batch::new(1);
-        for (bits, weight) in [(7, 1), (8, 1), (7, -1), (8, 1), (9, -2)] {
-            batch.push(&[id(bits)], weight);
+        for compared_max in [0, 16] {
+            let mut batch = Batch::new(1);
+            for (bits, weight) in [(7, 1), (8, 1), (7, -1), (8, 1), (9, -2)] {
+                batch.push(&[id(bits)], weight);
+            }
+            batch.consolidate(compared_max);
+            let rows: Vec<_> = batch.iter().map(|(row, w)| (row[0].to_bits(), w)).collect();
+            assert_eq!(rows, [(8, 2), (9, -2)]);
         }
-        batch.consolidate();
-        let rows: Vec<_> = batch.iter().map(|(row, w)| (row[0].to_bits(), w)).collect();
-        assert_eq!(rows, [(8, 2), (9, -2)]);
     }
 }

@@ -24,6 +24,7 @@ use crate::model::{Schema, TermId, VarId, VarTable};
 use crate::parse::{ContentSemantics, ContinuousQuery, DefaultGraph, Dialect, R2s};
 use crate::reevaluate::{Question, Reevaluated, Source, Sources};
 use crate::shape::{Construct, Distinct, Extend, Filter, Given, Now, Rearrange, TemplateSlot};
+use crate::thresholds::Thresholds;
 use crate::topk::{Comparator, TopK};
 use oxrdf::{NamedNode, Variable};
 use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression, GraphPattern, OrderExpression};
@@ -44,6 +45,7 @@ pub struct PlanOptions {
     pub probing: Probing,
     pub retraction: Retraction,
     pub limits: Limits,
+    pub thresholds: Thresholds,
 }
 
 /// Where a query's leaves and windows live.
@@ -477,7 +479,12 @@ impl<H: Host> Builder<'_, H> {
         let offset_text = (offset > 0).then(|| format!("offset {offset}"));
         let detail: Vec<String> = [by, limit_text, offset_text].into_iter().flatten().collect();
         let description = Description::incremental("top-k", detail.join(" "));
-        Ok(self.add(Box::new(TopK::new(comparators, offset, limit)), vec![inner], schema, description))
+        Ok(self.add(
+            Box::new(TopK::new(comparators, offset, limit, self.options.thresholds.rows_compared_max)),
+            vec![inner],
+            schema,
+            description,
+        ))
     }
 
     pub(super) fn static_relation(&mut self, pattern: &GraphPattern, each_graph: Option<&Variable>) -> Built {

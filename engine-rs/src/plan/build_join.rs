@@ -1,6 +1,6 @@
 //! Joins: which inputs are buffers, which variables they share, and how results are taken back.
 
-use super::build::{Builder, Built, Host, NodeKind, PlanNode, Retraction};
+use super::build::{Builder, Built, Host, NodeKind, PlanNode, PlanOptions, Retraction};
 use super::error::PlanError;
 use super::explain::{BufferDescription, Description, LEAF};
 use super::logical::{LeafPlan, Place, Plan};
@@ -72,8 +72,9 @@ impl<H: Host> Builder<'_, H> {
             compiled.push(self.join_filter(filter, &schema)?);
         }
         let retraction = self.retraction_mode(retracts, inputs.len());
-        let node =
-            JoinNode::new(&join.specs, join.vars.len(), compiled, retraction, self.options.probing, self.host.leaves());
+        let PlanOptions { probing, thresholds, .. } = self.options;
+        let leaves = self.host.leaves();
+        let node = JoinNode::new(&join.specs, join.vars.len(), compiled, retraction, probing, thresholds, leaves);
         let keys = join.shared();
         let description = self.join_description(join.buffers, keys, &filters);
         let (kind, identity) = (NodeKind::Join(Box::new(node)), schema.width());

@@ -17,13 +17,14 @@ pub(crate) struct RelationToStream {
     answer: RowMap<Weight>,
     /// The others: what has changed since the last report.
     pending: Batch,
+    compared_max: usize,
 }
 
 impl RelationToStream {
-    pub(crate) fn new(operator: R2s, visible: Vec<Option<usize>>, keeps_answer: bool) -> Self {
+    pub(crate) fn new(operator: R2s, visible: Vec<Option<usize>>, keeps_answer: bool, compared_max: usize) -> Self {
         let pending = Batch::new(visible.len());
         let keeps_answer = keeps_answer || operator == R2s::Rstream;
-        Self { operator, visible, keeps_answer, answer: RowMap::default(), pending }
+        Self { operator, visible, keeps_answer, answer: RowMap::default(), pending, compared_max }
     }
 
     pub(crate) fn absorb(&mut self, deltas: &Batch) {
@@ -53,7 +54,7 @@ impl RelationToStream {
     /// What has come and gone since the last report, each row once; what the operator does not
     /// report is left out.
     pub(crate) fn consolidated(&mut self) -> &Batch {
-        self.pending.consolidate();
+        self.pending.consolidate(self.compared_max);
         &self.pending
     }
 

@@ -75,9 +75,8 @@ impl StaticGraphs {
     }
 
     /// Whether so much has been taken away that a walk over what is left pays; says so once.
-    pub(crate) fn release_is_due(&mut self) -> bool {
-        const REMOVED_MIN: usize = 1024;
-        let is_due = self.removed >= REMOVED_MIN.max(self.len());
+    pub(crate) fn release_is_due(&mut self, removed_min: usize) -> bool {
+        let is_due = self.removed >= removed_min.max(self.len());
         if is_due {
             self.removed = 0;
         }

@@ -64,11 +64,12 @@ pub(crate) struct TopK {
     pub limit: Option<usize>,
     ranked: BTreeMap<Rank, Weight>,
     shown: Vec<(Row, Weight)>,
+    compared_max: usize,
 }
 
 impl TopK {
-    pub(crate) fn new(comparators: Vec<Comparator>, offset: usize, limit: Option<usize>) -> Self {
-        Self { comparators, offset, limit, ranked: BTreeMap::new(), shown: Vec::new() }
+    pub(crate) fn new(comparators: Vec<Comparator>, offset: usize, limit: Option<usize>, compared_max: usize) -> Self {
+        Self { comparators, offset, limit, ranked: BTreeMap::new(), shown: Vec::new(), compared_max }
     }
 
     /// The rows from `offset` on, at most `limit` of them, counting repetitions.
@@ -112,7 +113,7 @@ impl Operator for TopK {
             self.shown.iter().for_each(|(row, weight)| out.push(row, -weight));
             view.iter().for_each(|(row, weight)| out.push(row, *weight));
             debug_assert_eq!(start, 0, "only finish emits");
-            out.consolidate();
+            out.consolidate(self.compared_max);
             self.shown = view;
         }
     }

@@ -13,7 +13,7 @@ mod solve;
 
 use run::{Outcome, compare, engine_reports, ways};
 use scenario::Scenario;
-use whorl_engine::EngineOptions;
+use whorl_engine::{EngineOptions, Rare};
 
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
@@ -40,6 +40,14 @@ fn shrink(scenario: &Scenario, differs: impl Fn(&Scenario) -> bool) -> Scenario 
     small
 }
 
+/// A panic of the engine is a difference too.
+fn checked(scenario: &Scenario) -> Outcome {
+    std::panic::catch_unwind(|| compare(scenario)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        Outcome::Different(format!("the engine panicked: {}", text.unwrap_or_default()))
+    })
+}
+
 #[test]
 fn the_engine_equals_re_evaluation_at_every_instant() {
     let (pairs, first) = (pairs(), setting("WHORL_SEED", 1));
@@ -47,9 +55,7 @@ fn the_engine_equals_re_evaluation_at_every_instant() {
     let mut wrong = Vec::new();
     for seed in first..first + pairs {
         let scenario = Scenario::generate(seed);
-        let outcome = std::panic::catch_unwind(|| compare(&scenario, EngineOptions::default()));
-        let outcome = outcome.unwrap_or_else(|_| panic!("seed {seed} panicked:\n{}", scenario.describe()));
-        match outcome {
+        match checked(&scenario) {
             Outcome::Same { reports } => counts[usize::from(reports > 0)] += 1,
             Outcome::Refused => counts[2] += 1,
             Outcome::Different(_) => wrong.push(seed),
@@ -60,10 +66,11 @@ fn the_engine_equals_re_evaluation_at_every_instant() {
     }
     let [silent, same, refused] = counts;
     eprintln!("seeds {first}..{}: {same} with reports, {silent} without, {refused} refused", first + pairs);
+    Rare::ALL.iter().for_each(|rare| eprintln!("{rare:?}: {}", rare.count()));
     if let Some(seed) = wrong.first() {
-        let is_different = |s: &Scenario| matches!(compare(s, EngineOptions::default()), Outcome::Different(_));
+        let is_different = |s: &Scenario| matches!(checked(s), Outcome::Different(_));
         let small = shrink(&Scenario::generate(*seed), is_different);
-        let Outcome::Different(text) = compare(&small, EngineOptions::default()) else { panic!("shrunk away") };
+        let Outcome::Different(text) = checked(&small) else { panic!("shrunk away") };
         panic!("seeds {wrong:?} differ; seed {seed}, cut down:\n{}\n{text}", small.describe());
     }
     assert!(same * 2 > pairs, "most pairs must say something: {counts:?}");

@@ -3,9 +3,10 @@
 use crate::naive::{Naive, Report, term_text};
 use crate::scenario::{PREFIXES, Scenario, Step};
 use crate::solve::Bag;
+use std::collections::VecDeque;
 use whorl_engine::{
     Answered, Engine, EngineError, EngineOptions, ParseOptions, Probing, QueryId, RdfFormat, Retraction, Rows, Span,
-    StreamOptions, Timestamp, parse_query, parse_rdf,
+    StreamOptions, Thresholds, Timestamp, parse_query, parse_rdf,
 };
 
 pub enum Outcome {
@@ -17,37 +18,86 @@ pub enum Outcome {
     Different(String),
 }
 
-pub fn compare(scenario: &Scenario, options: EngineOptions) -> Outcome {
-    let text = format!("{PREFIXES}{}", scenario.query);
-    let definition = match parse_query(&text, &scenario.options) {
-        Ok(definition) => definition,
-        Err(error) => panic!("the generator writes what parses: {error}\n{text}"),
-    };
-    let mut engine = prepared(scenario, options);
-    let query = match engine.register(&text, &scenario.options) {
-        Ok(query) => query,
-        Err(EngineError::Plan(_)) => return Outcome::Refused,
-        Err(error) => panic!("{error}\n{text}"),
-    };
-    let statics = triples(&scenario.statics);
-    let mut naive = Naive::new(definition, statics, &scenario.lateness);
-    let mut reports = Vec::new();
-    for step in &scenario.steps {
-        engine_step(&mut engine, step);
-        naive_step(&mut naive, step);
-        reports.extend(drained(&mut engine, query));
-        if reports != naive.reports {
-            let engine_says: Vec<_> = reports.iter().map(|r| format!("{r:?}")).collect();
-            let twin_says: Vec<_> = naive.reports.iter().map(|r| format!("{r:?}")).collect();
-            let plan = engine.explain(query).unwrap_or_default();
-            return Outcome::Different(format!(
-                "after {step:?}\nengine\n{}\ntwin\n{}\nplan\n{plan}",
-                engine_says.join("\n"),
-                twin_says.join("\n")
-            ));
+/// The engine of a scenario, the query that is compared, and neighbours that come and go.
+struct Subject {
+    engine: Engine,
+    query: QueryId,
+    neighbours: VecDeque<QueryId>,
+    offset: i64,
+}
+
+impl Subject {
+    fn new(scenario: &Scenario, options: EngineOptions) -> Result<Self, EngineError> {
+        let mut engine = prepared(scenario, options);
+        let query = engine.register(&query_text(scenario), &shifted(scenario))?;
+        Ok(Self { engine, query, neighbours: VecDeque::new(), offset: scenario.offset })
+    }
+
+    fn step(&mut self, step: &Step, restored: impl Fn(EngineOptions) -> EngineOptions) {
+        let at = |ms: i64| Timestamp::from_millis(ms + self.offset);
+        match step {
+            Step::Event { stream, at: ms, turtle } => {
+                self.engine.push_triples(stream, at(*ms), &triples(turtle)).expect("an event");
+            }
+            Step::Watermark(ms) => self.engine.advance_to(at(*ms)).expect("a watermark"),
+            Step::Close => self.engine.close(),
+            Step::Restore(options) => {
+                self.engine = Engine::restore(&self.engine.snapshot(), restored(*options)).expect("a snapshot");
+            }
+            // What the planner refuses does not come.
+            Step::Join(query) => {
+                let joined = self.engine.register(&format!("{PREFIXES}{query}"), &ParseOptions::default());
+                self.neighbours.extend(joined);
+            }
+            Step::Leave => {
+                if let Some(neighbour) = self.neighbours.pop_front() {
+                    self.engine.unregister(neighbour).expect("it is there");
+                }
+            }
         }
     }
-    Outcome::Same { reports: reports.len() }
+}
+
+fn query_text(scenario: &Scenario) -> String {
+    format!("{PREFIXES}{}", scenario.query)
+}
+
+/// The options with windows counted from the offset, where the twin counts from zero.
+fn shifted(scenario: &Scenario) -> ParseOptions {
+    let t0 = scenario.options.t0.map_or(0, Timestamp::as_millis) + scenario.offset;
+    ParseOptions { t0: Some(Timestamp::from_millis(t0)), ..scenario.options.clone() }
+}
+
+pub fn compare(scenario: &Scenario) -> Outcome {
+    let definition = match parse_query(&query_text(scenario), &scenario.options) {
+        Ok(definition) => definition,
+        Err(error) => panic!("the generator writes what parses: {error}\n{}", scenario.query),
+    };
+    let mut subject = match Subject::new(scenario, scenario.working) {
+        Ok(subject) => subject,
+        Err(EngineError::Plan(_)) => return Outcome::Refused,
+        Err(error) => panic!("{error}\n{}", scenario.query),
+    };
+    let mut naive = Naive::new(definition, triples(&scenario.statics), &scenario.lateness);
+    let mut reports = 0;
+    for step in &scenario.steps {
+        subject.step(step, |options| options);
+        naive_step(&mut naive, step);
+        let got = drained(&mut subject);
+        let expected = naive.reports.split_off(0);
+        if got != expected {
+            return Outcome::Different(difference(step, &got, &expected, &mut subject));
+        }
+        reports += got.len();
+    }
+    Outcome::Same { reports }
+}
+
+fn difference(step: &Step, got: &[Report], expected: &[Report], subject: &mut Subject) -> String {
+    let lines = |reports: &[Report]| reports.iter().map(|r| format!("{r:?}")).collect::<Vec<_>>().join("\n");
+    let failure = subject.engine.drain(subject.query).err();
+    let plan = subject.engine.explain(subject.query).unwrap_or_default();
+    format!("after {step:?}\nengine {failure:?}\n{}\ntwin\n{}\nplan\n{plan}", lines(got), lines(expected))
 }
 
 fn prepared(scenario: &Scenario, options: EngineOptions) -> Engine {
@@ -72,26 +122,18 @@ fn triples(turtle: &str) -> Vec<whorl_engine::rdf::Triple> {
     triples
 }
 
-fn engine_step(engine: &mut Engine, step: &Step) {
-    match step {
-        Step::Event { stream, at, turtle } => {
-            engine.push_triples(stream, Timestamp::from_millis(*at), &triples(turtle)).expect("an event");
-        }
-        Step::Watermark(at) => engine.advance_to(Timestamp::from_millis(*at)).expect("a watermark"),
-        Step::Close => engine.close(),
-    }
-}
-
 fn naive_step(naive: &mut Naive, step: &Step) {
     match step {
         Step::Event { stream, at, turtle } => naive.push(stream, *at, triples(turtle)),
         Step::Watermark(at) => naive.advance(*at),
         Step::Close => naive.advance(i64::MAX),
+        Step::Restore(_) | Step::Join(_) | Step::Leave => {}
     }
 }
 
-fn drained(engine: &mut Engine, query: QueryId) -> Vec<Report> {
-    let results = engine.drain(query).expect("results");
+fn drained(subject: &mut Subject) -> Vec<Report> {
+    let Subject { engine, query, offset, .. } = subject;
+    let results = engine.drain(*query).unwrap_or_default();
     let bag = |rows: &Rows| {
         let mut bag = Bag::default();
         for row in rows.iter() {
@@ -105,7 +147,7 @@ fn drained(engine: &mut Engine, query: QueryId) -> Vec<Report> {
     };
     let report = |result: &whorl_engine::QueryResult| match &result.answer {
         Answered::Bindings { inserted, deleted } => {
-            Report { at: result.at.as_millis(), inserted: bag(inserted), deleted: bag(deleted) }
+            Report { at: result.at.as_millis() - *offset, inserted: bag(inserted), deleted: bag(deleted) }
         }
         other => panic!("SELECT gives bindings, not {other:?}"),
     };
@@ -128,24 +170,28 @@ pub fn ways() -> Vec<(&'static str, EngineOptions, usize)> {
             7,
         ),
         ("no sharing", EngineOptions { sharing: false, ..base }, 1),
+        ("tiny thresholds", EngineOptions { thresholds: Thresholds::tiny(), ..base }, 1),
+        (
+            "tiny thresholds and trees",
+            EngineOptions { thresholds: Thresholds::tiny(), retraction: Retraction::Tree, ..base },
+            7,
+        ),
         ("another hash seed", EngineOptions { hash_seed: 99, ..base }, 64),
     ]
 }
 
 /// The bytes of all results, taken every `batch` steps, with a second query beside that reads the same.
 pub fn engine_reports(scenario: &Scenario, options: EngineOptions, batch: usize) -> Option<Vec<Vec<u8>>> {
-    let mut engine = prepared(scenario, options);
-    let text = format!("{PREFIXES}{}", scenario.query);
-    let query = engine.register(&text, &scenario.options).ok()?;
+    let mut subject = Subject::new(scenario, options).ok()?;
     if options.hash_seed != EngineOptions::default().hash_seed || !options.sharing {
-        engine.register(&text, &scenario.options).ok()?;
+        subject.engine.register(&query_text(scenario), &shifted(scenario)).ok()?;
         let beside = "SELECT ?a FROM NAMED WINDOW :z ON :s [RANGE 3ms] WHERE { WINDOW :z { ?a :p ?b } }";
-        engine.register(&format!("{PREFIXES}{beside}"), &ParseOptions::default()).ok()?;
+        subject.engine.register(&format!("{PREFIXES}{beside}"), &ParseOptions::default()).ok()?;
     }
     let mut envelopes = Vec::new();
     for steps in scenario.steps.chunks(batch) {
-        steps.iter().for_each(|step| engine_step(&mut engine, step));
-        envelopes.extend(engine.drain_json(query, "q").expect("results"));
+        steps.iter().for_each(|step| subject.step(step, |_| options));
+        envelopes.extend(subject.engine.drain_json(subject.query, "q").expect("results"));
     }
     Some(envelopes)
 }

@@ -1,10 +1,17 @@
 //! Random queries over random streams, favouring trouble: equal timestamps, borders ± 1, gaps,
 //! duplicates, late events, one hot key, empty windows, steps wider than windows.
+//!
+//! Each pair also works in a way of its own: with thresholds that are tiny, random or real, retraction
+//! and probing order forced or not; and at random instants the engine is saved and restored, and
+//! neighbours come and go. Times are shifted far away in some: the twin counts from zero.
 
 use crate::random::Random;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use whorl_engine::{Bounds, ContentSemantics, ParseOptions, R2s, Report, Span, Tick, Timestamp};
+use whorl_engine::{
+    Bounds, ContentSemantics, EngineOptions, ParseOptions, Probing, R2s, Report, Retraction, Span, Thresholds, Tick,
+    Timestamp,
+};
 
 pub const PREFIXES: &str = "PREFIX : <http://ex/> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> ";
 
@@ -15,12 +22,25 @@ pub struct Scenario {
     pub statics: String,
     pub lateness: BTreeMap<String, i64>,
     pub steps: Vec<Step>,
+    pub working: EngineOptions,
+    /// Added to all times the engine sees; a multiple of every step and period there is.
+    pub offset: i64,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
-    Event { stream: &'static str, at: i64, turtle: String },
+    Event {
+        stream: &'static str,
+        at: i64,
+        turtle: String,
+    },
     Watermark(i64),
+    /// The engine is saved, and goes on as the one that is restored.
+    Restore(EngineOptions),
+    /// Another query comes.
+    Join(String),
+    /// The neighbour that came first goes.
+    Leave,
     Close,
 }
 
@@ -36,6 +56,8 @@ struct Generator<'r> {
     made: usize,
     /// Literals that are equal in value and different as terms; off where ties would be free.
     awkward: bool,
+    /// Events are edges between few nodes, so that joins find much and triples come again and again.
+    dense: bool,
 }
 
 impl Scenario {
@@ -44,24 +66,34 @@ impl Scenario {
         let is_cqels = random.chance(35);
         let n_streams = 1 + random.below(2);
         let awkward = random.chance(30);
-        let mut generator = Generator { random: &mut random, is_cqels, windows: vec![], n_streams, made: 0, awkward };
+        let dense = random.chance(35);
+        let mut generator =
+            Generator { random: &mut random, is_cqels, windows: vec![], n_streams, made: 0, awkward, dense };
         let query = generator.query();
         let statics = generator.statics();
         let options = generator.options();
         let lateness = generator.lateness();
-        let steps = generator.steps();
-        Self { query, options, statics, lateness, steps }
+        let working = generator.working();
+        let offset = generator.offset();
+        let is_bag = options.semantics.map_or(is_cqels, |semantics| semantics == ContentSemantics::Bag);
+        let is_costly = is_bag || query.contains("[ALL]") || query.contains("UNION");
+        let n_events = generator.n_events(is_costly);
+        let steps = generator.steps(&query, n_events);
+        Self { query, options, statics, lateness, steps, working, offset }
     }
 
     pub fn describe(&self) -> String {
         let mut text = format!(
-            "query {}\noptions {:?}\nlateness {:?}\nstatic {}\n",
-            self.query, self.options, self.lateness, self.statics
+            "query {}\noptions {:?}\nlateness {:?}\nstatic {}\nworking {:?}\noffset {}\n",
+            self.query, self.options, self.lateness, self.statics, self.working, self.offset
         );
         for step in &self.steps {
             let _ = match step {
                 Step::Event { stream, at, turtle } => writeln!(text, "at {at}ms on <{stream}> {turtle}"),
                 Step::Watermark(at) => writeln!(text, "watermark {at}ms"),
+                Step::Restore(working) => writeln!(text, "restore {working:?}"),
+                Step::Join(query) => writeln!(text, "join {query}"),
+                Step::Leave => writeln!(text, "leave"),
                 Step::Close => writeln!(text, "close"),
             };
         }
@@ -76,7 +108,7 @@ impl Generator<'_> {
         match self.random.below(if self.is_cqels { 6 } else { 10 }) {
             0 => "NOW".into(),
             1 => "ALL".into(),
-            2 => format!("TRIPLES {}", self.random.range(1, 5)),
+            2 => format!("TRIPLES {}", self.random.range(1, 9)),
             3 if !self.is_cqels => format!("ELEMENTS {} STEP {}", self.random.range(1, 4), self.random.range(1, 4)),
             4 if !self.is_cqels => {
                 let to = self.random.range(0, 4);
@@ -213,8 +245,20 @@ impl Generator<'_> {
         }
     }
 
+    /// A join of three or four patterns of one predicate: what result trees are kept for.
+    fn shape(&mut self) -> String {
+        (*self.random.pick(&[
+            "?a :p ?b . ?b :p ?c . ?c :p ?a .",
+            "?a :p ?b . ?b :p ?c . ?c :p ?d .",
+            "?a :p ?b . ?a :p ?c . ?a :p ?d .",
+            "?a :p ?b . ?b :q ?c . ?c :p ?a . ?a :q ?d .",
+            "?a :p/:p ?c . ?c :p ?a .",
+        ]))
+        .to_owned()
+    }
+
     fn group(&mut self, depth: usize) -> String {
-        let triples = self.triples(3);
+        let triples = if self.dense && self.random.chance(45) { self.shape() } else { self.triples(3) };
         let mut parts = vec![self.block(&triples)];
         for _ in 0..self.random.below(3) {
             parts.push(self.part(depth));
@@ -322,6 +366,14 @@ impl Generator<'_> {
     fn event(&mut self) -> String {
         let n = 1 + self.random.below(3);
         let mut triples = Vec::new();
+        if self.dense {
+            let nodes = [":a", ":b", ":c", ":d"];
+            for _ in 0..n {
+                let (from, to) = (self.random.pick(&nodes), self.random.pick(&nodes));
+                triples.push(format!("{from} {} {to} .", if self.random.chance(75) { ":p" } else { ":q" }));
+            }
+            return triples.join(" ");
+        }
         for _ in 0..n {
             // One hot subject, so that keys get long chains.
             let subject = if self.random.chance(50) { ":a" } else { [":a", ":b", ":c"][self.random.below(3)] };
@@ -330,11 +382,97 @@ impl Generator<'_> {
         triples.join(" ")
     }
 
-    fn steps(&mut self) -> Vec<Step> {
+    /// Most streams are short, so that a failure fits a screen; some are long enough to cross everything.
+    fn n_events(&mut self, is_costly: bool) -> i64 {
+        let most = if is_costly { 40 } else { 2_000 };
+        let (from, to) = match self.random.below(1_000) {
+            0..=599 => (3, 16),
+            600..=949 => (20, 50),
+            950..=994 => (50, 150),
+            995..=998 => (150, 500),
+            _ => (500, 2_000),
+        };
+        self.random.range(from, to).min(most)
+    }
+
+    fn offset(&mut self) -> i64 {
+        // A multiple of all steps and periods from 1 to 12.
+        const ROUND: i64 = 27_720;
+        // The years 9970 and −1000.
+        const LATE: i64 = 252_460_800_000_000 / ROUND * ROUND;
+        const EARLY: i64 = -93_700_000_000_000 / ROUND * ROUND;
+        match self.random.below(10) {
+            0 => LATE,
+            1 => EARLY,
+            2 => ROUND * self.random.range(1, 1_000_000),
+            _ => 0,
+        }
+    }
+
+    fn thresholds(&mut self) -> Thresholds {
+        let (tiny, real) = (Thresholds::tiny(), Thresholds::default());
+        match self.random.below(10) {
+            0..=4 => Thresholds { checks: self.random.chance(40), ..tiny },
+            5 => real,
+            _ => Thresholds {
+                ring_slots_min: 1 << self.random.below(5),
+                ring_shrink_min: 1 << self.random.below(6),
+                ring_gaps_max: self.random.below(8),
+                first_position: if self.random.chance(50) { u32::MAX - self.random.below(60) as u32 } else { 0 },
+                zero_keys_min: self.random.below(9),
+                arrivals_compared_max: self.random.below(4),
+                rows_compared_max: self.random.below(6),
+                new_terms_min: 1 + self.random.below(8),
+                terms_shrink_min: self.random.below(8),
+                removed_triples_min: self.random.below(8),
+                checks: self.random.chance(40),
+            },
+        }
+    }
+
+    fn working(&mut self) -> EngineOptions {
+        let retraction = *self.random.pick(&[Retraction::Auto, Retraction::Auto, Retraction::Tree, Retraction::Probe]);
+        let probing =
+            if self.random.chance(60) { Probing::Adaptive } else { Probing::Fixed(self.random.below(40) as u64) };
+        EngineOptions {
+            retraction,
+            probing,
+            sharing: self.random.chance(75),
+            hash_seed: self.random.next(),
+            thresholds: self.thresholds(),
+            ..EngineOptions::default()
+        }
+    }
+
+    /// A query beside: often the same one, so that leaves are shared.
+    fn neighbour(&mut self, query: &str) -> String {
+        if self.random.chance(30) {
+            return query.to_owned();
+        }
+        let Self { is_cqels, n_streams, awkward, dense, .. } = *self;
+        let random = &mut *self.random;
+        Generator { random, is_cqels, windows: vec![], n_streams, made: 0, awkward, dense }.query()
+    }
+
+    /// What happens beside the events.
+    fn disturbance(&mut self, query: &str) -> Option<Step> {
+        match self.random.below(100) {
+            0..=3 => Some(Step::Restore(self.working())),
+            4..=5 => Some(Step::Join(self.neighbour(query))),
+            6 => Some(Step::Leave),
+            _ => None,
+        }
+    }
+
+    fn steps(&mut self, query: &str, n_events: i64) -> Vec<Step> {
         let mut steps = Vec::new();
         let mut now = [self.random.range(-3, 8), self.random.range(-3, 8)];
         let disorder = self.random.chance(40);
-        for _ in 0..self.random.range(3, 16) {
+        if self.random.chance(20) {
+            steps.push(Step::Join(self.neighbour(query)));
+        }
+        for _ in 0..n_events {
+            steps.extend(self.disturbance(query));
             let stream = self.random.below(self.n_streams);
             now[stream] += match self.random.below(10) {
                 0..=3 => 0,

@@ -22,13 +22,14 @@ use super::{Engine, EngineOptions};
 use crate::codec::{Damaged, Decoded, Reader, Writer, checksum, ensure};
 use crate::encode::Dictionary;
 use crate::error::EngineError;
+use crate::rare::Rare;
 use crate::store::StaticGraphs;
 use queries::QueryRecord;
 use std::panic::catch_unwind;
 
 const MAGIC: [u8; 8] = *b"WHORLSNP";
 /// Grows whenever a document of the release before could not be read.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 const HEADER_BYTES: usize = 28;
 
 impl Engine {
@@ -92,6 +93,7 @@ impl Engine {
         from.end()?;
         engine.reconnect_streams();
         engine.settle_dictionary(n_terms, terms)?;
+        Rare::Restored.note();
         Ok(engine)
     }
 
@@ -108,8 +110,9 @@ impl Engine {
     }
 
     fn restore_queries(&mut self, from: &mut Reader<'_>) -> Result<(), EngineError> {
+        let options = self.options;
         let places: Vec<Vec<bool>> = from.list(8, |from| from.list(1, Reader::bool))?;
-        self.timelines = places.iter().map(|places| Timeline::unused(places.len())).collect();
+        self.timelines = places.iter().map(|places| Timeline::unused(places.len(), options.thresholds)).collect();
         self.registry.registered = from.u64()?;
         let records: Vec<QueryRecord> = from.list(32, QueryRecord::restored)?;
         for record in records {

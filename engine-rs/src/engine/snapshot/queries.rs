@@ -91,7 +91,7 @@ impl Engine {
         let on = &mut self.timelines[timeline];
         if on.is_unused() {
             let places = on.queries.len();
-            *on = Timeline::new(key);
+            *on = Timeline::new(key, self.options.thresholds);
             on.queries.resize_with(places, || None);
         } else if *on.key() != key {
             return Err(EngineError::SnapshotVersion { reason: "its queries have other windows".to_owned() });

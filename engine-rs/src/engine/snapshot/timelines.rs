@@ -9,24 +9,26 @@ use crate::encode::Dictionary;
 use crate::error::EngineError;
 use crate::leaf::{Leaf, LeafId, Routes};
 use crate::parse::{Bounds, ContentSemantics, Report, Tick};
+use crate::thresholds::Thresholds;
 
 impl Timeline {
     /// A timeline that nobody uses yet, with room for so many queries.
-    pub(super) fn unused(places: usize) -> Self {
-        let mut timeline = Self::new(TimelineKey {
+    pub(super) fn unused(places: usize, thresholds: Thresholds) -> Self {
+        let key = TimelineKey {
             windows: Vec::new(),
             report: Report::default(),
             tick: Tick::Time,
             bounds: Bounds::ClosedOpen,
             semantics: ContentSemantics::Set,
-        });
+        };
+        let mut timeline = Self::new(key, thresholds);
         timeline.queries.resize_with(places, || None);
         timeline
     }
 
     pub(super) fn save(&self, to: &mut Writer) {
         [self.clock, self.read_before, self.begins_at, self.last_period].into_iter().for_each(|at| to.at(at));
-        let flags = [self.started, self.pristine, self.changed, self.unreported, self.is_over];
+        let flags = [self.started, self.pristine, self.changed, self.unreported, self.is_over, self.has_stragglers];
         flags.into_iter().for_each(|flag| to.bool(flag));
         self.windows.iter().for_each(|window| window.save(to));
         for place in &self.places {
@@ -44,7 +46,7 @@ impl Timeline {
             (from.at()?, from.at()?, from.at()?, from.at()?);
         (self.started, self.pristine, self.changed, self.unreported) =
             (from.bool()?, from.bool()?, from.bool()?, from.bool()?);
-        self.is_over = from.bool()?;
+        (self.is_over, self.has_stragglers) = (from.bool()?, from.bool()?);
         self.windows.iter_mut().try_for_each(|window| window.restore(from))?;
         self.places.iter_mut().try_for_each(|place| restore_leaves(place, &mut self.leaves, from))?;
         self.queries.iter_mut().flatten().try_for_each(|query| query.restore_state(dictionary, from))

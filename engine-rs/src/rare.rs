@@ -1,0 +1,58 @@
+//! How often the rare paths were taken, counted in builds with debug assertions: a campaign shows that it took them.
+//!
+//! Counts are kept for each thread. A release build counts nothing.
+
+use std::cell::Cell;
+
+/// A path that ordinary streams take rarely.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rare {
+    RingGrew,
+    RingGrewInMove,
+    RingShrank,
+    PositionWrapped,
+    MappingMoved,
+    ResultsTransplanted,
+    StragglerDied,
+    KeysPurged,
+    TermsSwept,
+    TermsSweptInBatch,
+    StaticTermsReleased,
+    TurnedOver,
+    Restored,
+}
+
+impl Rare {
+    pub const ALL: [Self; 13] = [
+        Self::RingGrew,
+        Self::RingGrewInMove,
+        Self::RingShrank,
+        Self::PositionWrapped,
+        Self::MappingMoved,
+        Self::ResultsTransplanted,
+        Self::StragglerDied,
+        Self::KeysPurged,
+        Self::TermsSwept,
+        Self::TermsSweptInBatch,
+        Self::StaticTermsReleased,
+        Self::TurnedOver,
+        Self::Restored,
+    ];
+
+    /// How often this thread has taken the path.
+    #[must_use]
+    pub fn count(self) -> u64 {
+        COUNTS.with(|counts| counts[self as usize].get())
+    }
+
+    #[inline]
+    pub(crate) fn note(self) {
+        if cfg!(debug_assertions) {
+            COUNTS.with(|counts| counts[self as usize].set(counts[self as usize].get() + 1));
+        }
+    }
+}
+
+thread_local! {
+    static COUNTS: [Cell<u64>; Rare::ALL.len()] = const { [const { Cell::new(0) }; Rare::ALL.len()] };
+}
