@@ -33,6 +33,23 @@ fn a_panic_fails_its_query_and_no_other() {
     assert_eq!(engine.drain(sound).expect("results").len(), 1);
 }
 
+/// The first to give back what it held of the shared leaves must not take them from the second.
+#[test]
+fn queries_that_fail_together_spare_the_engine() {
+    let (mut engine, first, second) = engine();
+    engine.break_query(first).expect("it runs");
+    engine.break_query(second).expect("it runs");
+    push(&mut engine, 1);
+    push(&mut engine, 2);
+    for query in [first, second] {
+        assert!(matches!(engine.drain(query), Err(EngineError::QueryFailed { .. })));
+        engine.unregister(query).expect("it can still be let go");
+    }
+    let third = engine.register(TEXT, &ParseOptions::default()).expect("the query registers");
+    push(&mut engine, 3);
+    assert_eq!(engine.drain(third).expect("results").len(), 1);
+}
+
 /// Leaves are shared when their conditions are the same; printed without brackets, these two would be.
 #[test]
 fn conditions_that_differ_in_brackets_are_two_leaves() {

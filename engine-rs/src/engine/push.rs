@@ -15,6 +15,7 @@ use crate::intake::{
 };
 use crate::model::{EncodedTriple, TermId};
 use crate::parse::RdfFormat;
+use crate::rare::Rare;
 use crate::time::{Span, Timestamp};
 use crate::window::{Element, EventTriples};
 use oxrdf::{BlankNode, NamedNode, NamedOrBlankNode, Term, Triple};
@@ -146,7 +147,8 @@ impl Engine {
         let mut names = Names::default();
         let body = &mut Body { batch, names: &mut names };
         let mut times = times.chunks(readings.len());
-        for item in &items {
+        for (number, item) in items.iter().enumerate() {
+            let sweeps = self.sweeps;
             match &item.content {
                 Content::Watermark(at) => self.advance_readings(&readings, *at),
                 Content::End => self.end_stream(stream),
@@ -154,6 +156,9 @@ impl Engine {
                     let times = times.next().unwrap_or_default();
                     self.take_event(stream, &readings, item, times, body, &mut report);
                 }
+            }
+            if self.sweeps > sweeps && number + 1 < items.len() {
+                Rare::TermsSweptInBatch.note();
             }
         }
         Ok(report)

@@ -9,6 +9,7 @@ use crate::expr::compare_terms;
 use crate::intake::Encoder;
 use crate::model::EncodedTriple;
 use crate::parse::{RdfFormat, parse_rdf};
+use crate::rare::Rare;
 use crate::sink::{AnswerFormat, write_graph};
 use crate::store::{Changes, GraphId};
 use oxrdf::{BlankNode, GraphName, NamedNode, NamedOrBlankNode, Term, TermRef, Triple};
@@ -144,6 +145,7 @@ impl Engine {
     #[doc(hidden)]
     pub fn release_terms(&mut self) {
         let held = self.timelines.iter().flat_map(Timeline::held_terms);
+        Rare::StaticTermsReleased.note();
         self.dictionary.release_static(self.graphs.terms().chain(held));
         self.sweep();
     }

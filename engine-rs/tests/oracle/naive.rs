@@ -100,6 +100,14 @@ impl Naive {
         }
     }
 
+    /// A static triple comes or goes; the next evaluation sees it.
+    pub fn set_static(&mut self, triple: Triple, comes: bool) {
+        self.statics.retain(|other| *other != triple);
+        if comes {
+            self.statics.push(triple);
+        }
+    }
+
     fn is_tuple(&self) -> bool {
         self.query.tick == Tick::Tuple
     }

@@ -1,12 +1,13 @@
 //! One scenario through the engine, in some way of working, and through the twin.
 
 use crate::naive::{Naive, Report, term_text};
-use crate::scenario::{PREFIXES, Scenario, Step};
+use crate::scenario::{Event, PREFIXES, Scenario, Step};
 use crate::solve::Bag;
 use std::collections::VecDeque;
+use whorl_engine::rdf::{Term, Triple};
 use whorl_engine::{
-    Answered, Engine, EngineError, EngineOptions, ParseOptions, Probing, QueryId, RdfFormat, Retraction, Rows, Span,
-    StreamOptions, Thresholds, Timestamp, parse_query, parse_rdf,
+    Answered, Engine, EngineError, EngineOptions, EventBatch, ParseOptions, Probing, PushOptions, QueryId, RdfFormat,
+    Retraction, Rows, Span, StreamOptions, Thresholds, Timestamp, parse_query, parse_rdf,
 };
 
 pub enum Outcome {
@@ -36,8 +37,17 @@ impl Subject {
     fn step(&mut self, step: &Step, restored: impl Fn(EngineOptions) -> EngineOptions) {
         let at = |ms: i64| Timestamp::from_millis(ms + self.offset);
         match step {
-            Step::Event { stream, at: ms, turtle } => {
-                self.engine.push_triples(stream, at(*ms), &triples(turtle)).expect("an event");
+            Step::Event(event) => {
+                self.engine.push_triples(event.stream, at(event.at), &triples(&event.turtle)).expect("an event");
+            }
+            Step::Batch(events) => {
+                let batch = event_batch(events, at);
+                let all = 0..batch.len();
+                self.engine.push_batch(events[0].stream, &batch, all, &PushOptions::default()).expect("a batch");
+            }
+            Step::Static { triple, comes } => {
+                let form = if *comes { "INSERT" } else { "DELETE" };
+                self.engine.update(&format!("{PREFIXES} {form} DATA {{ {triple} }}"), None).expect("an update");
             }
             Step::Watermark(ms) => self.engine.advance_to(at(*ms)).expect("a watermark"),
             Step::Close => self.engine.close(),
@@ -56,6 +66,18 @@ impl Subject {
             }
         }
     }
+}
+
+fn event_batch(events: &[Event], at: impl Fn(i64) -> Timestamp) -> EventBatch {
+    let mut batch = EventBatch::new();
+    for (index, event) in (0..).zip(events) {
+        batch.begin(Some(at(event.at)), index);
+        for Triple { subject, predicate, object } in triples(&event.turtle) {
+            let encoded = [subject.into(), predicate.into(), object].map(|term: Term| batch.term(&term));
+            batch.push(encoded);
+        }
+    }
+    batch
 }
 
 fn query_text(scenario: &Scenario) -> String {
@@ -124,7 +146,9 @@ fn triples(turtle: &str) -> Vec<whorl_engine::rdf::Triple> {
 
 fn naive_step(naive: &mut Naive, step: &Step) {
     match step {
-        Step::Event { stream, at, turtle } => naive.push(stream, *at, triples(turtle)),
+        Step::Event(event) => naive.push(event.stream, event.at, triples(&event.turtle)),
+        Step::Batch(events) => events.iter().for_each(|e| naive.push(e.stream, e.at, triples(&e.turtle))),
+        Step::Static { triple, comes } => triples(triple).into_iter().for_each(|t| naive.set_static(t, *comes)),
         Step::Watermark(at) => naive.advance(*at),
         Step::Close => naive.advance(i64::MAX),
         Step::Restore(_) | Step::Join(_) | Step::Leave => {}

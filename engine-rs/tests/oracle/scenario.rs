@@ -29,10 +29,13 @@ pub struct Scenario {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
-    Event {
-        stream: &'static str,
-        at: i64,
-        turtle: String,
+    Event(Event),
+    /// Events of one stream in one push.
+    Batch(Vec<Event>),
+    /// A static triple comes, or goes.
+    Static {
+        triple: String,
+        comes: bool,
     },
     Watermark(i64),
     /// The engine is saved, and goes on as the one that is restored.
@@ -42,6 +45,13 @@ pub enum Step {
     /// The neighbour that came first goes.
     Leave,
     Close,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    pub stream: &'static str,
+    pub at: i64,
+    pub turtle: String,
 }
 
 const STREAMS: [&str; 2] = ["http://ex/s", "http://ex/s2"];
@@ -89,7 +99,9 @@ impl Scenario {
         );
         for step in &self.steps {
             let _ = match step {
-                Step::Event { stream, at, turtle } => writeln!(text, "at {at}ms on <{stream}> {turtle}"),
+                Step::Event(Event { stream, at, turtle }) => writeln!(text, "at {at}ms on <{stream}> {turtle}"),
+                Step::Batch(events) => writeln!(text, "batch {events:?}"),
+                Step::Static { triple, comes } => writeln!(text, "static {triple} {comes}"),
                 Step::Watermark(at) => writeln!(text, "watermark {at}ms"),
                 Step::Restore(working) => writeln!(text, "restore {working:?}"),
                 Step::Join(query) => writeln!(text, "join {query}"),
@@ -311,14 +323,13 @@ impl Generator<'_> {
     }
 
     fn statics(&mut self) -> String {
-        let subjects = [":a", ":b", ":c", "1", "2"];
-        let mut text = String::new();
-        for _ in 0..self.random.below(5) {
-            let subject = [":a", ":b", ":c"][self.random.below(3)];
-            let object = subjects[self.random.below(5)];
-            let _ = write!(text, "{subject} :static {object} . ");
-        }
-        text
+        (0..self.random.below(5)).map(|_| self.static_triple()).collect()
+    }
+
+    fn static_triple(&mut self) -> String {
+        let subject = *self.random.pick(&[":a", ":b", ":c"]);
+        let object = *self.random.pick(&[":a", ":b", ":c", "1", "2"]);
+        format!("{subject} :static {object} . ")
     }
 
     fn options(&mut self) -> ParseOptions {
@@ -460,6 +471,7 @@ impl Generator<'_> {
             0..=3 => Some(Step::Restore(self.working())),
             4..=5 => Some(Step::Join(self.neighbour(query))),
             6 => Some(Step::Leave),
+            7..=8 => Some(Step::Static { triple: self.static_triple(), comes: self.random.chance(50) }),
             _ => None,
         }
     }
@@ -482,14 +494,30 @@ impl Generator<'_> {
             };
             let back = if disorder && self.random.chance(25) { self.random.range(1, 9) } else { 0 };
             let turtle = self.event();
-            steps.push(Step::Event { stream: STREAMS[stream], at: now[stream] - back, turtle });
+            steps.push(Step::Event(Event { stream: STREAMS[stream], at: now[stream] - back, turtle }));
             if self.random.chance(8) {
                 let at = now[0].max(now[1]) + self.random.range(0, 6);
                 now = [now[0].max(at), now[1].max(at)];
                 steps.push(Step::Watermark(at));
             }
         }
+        if self.random.chance(25) {
+            steps = in_batches(steps);
+        }
         steps.push(if self.random.chance(80) { Step::Close } else { Step::Watermark(now[0].max(now[1]) + 20) });
         steps
     }
+}
+
+/// The same steps, with neighbouring events of one stream in one push.
+fn in_batches(steps: Vec<Step>) -> Vec<Step> {
+    let mut batched: Vec<Step> = Vec::new();
+    for step in steps {
+        match (batched.last_mut(), step) {
+            (Some(Step::Batch(events)), Step::Event(event)) if events[0].stream == event.stream => events.push(event),
+            (_, Step::Event(event)) => batched.push(Step::Batch(vec![event])),
+            (_, other) => batched.push(other),
+        }
+    }
+    batched
 }
