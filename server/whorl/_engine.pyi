@@ -1,8 +1,9 @@
 """The compiled engine; `whorl.Engine` is the class to use."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias, final
+from typing import Any, Literal, TypeAlias, Unpack, final
 
+from whorl.engine import EngineOptions
 from whorl.terms import Triple
 
 __all__ = ["Engine", "MergeEngine", "PartitionEngine", "ScaledQuery", "__version__", "map_rows"]
@@ -27,28 +28,10 @@ _RawResult: TypeAlias = tuple[
 
 @final
 class Engine:
-    def __new__(
-        cls,
-        *,
-        hash_seed: int | None = None,
-        probing_order: int | None = None,
-        retraction: str | None = None,
-        sharing: bool = True,
-        result_rows_max: int | None = None,
-        limits: Mapping[str, int | bool | None] | None = None,
-    ) -> Engine: ...
+    def __new__(cls, **options: Unpack[EngineOptions]) -> Engine: ...
     def snapshot(self) -> bytes: ...
     @staticmethod
-    def restore(
-        data: bytes,
-        *,
-        hash_seed: int | None = None,
-        probing_order: int | None = None,
-        retraction: str | None = None,
-        sharing: bool = True,
-        result_rows_max: int | None = None,
-        limits: Mapping[str, int | bool | None] | None = None,
-    ) -> Engine: ...
+    def restore(data: bytes, **options: Unpack[EngineOptions]) -> Engine: ...
     def queries(self) -> list[tuple[int, str]]: ...
     def declare_stream(
         self,

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, TypedDict, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, TypedDict, Unpack, overload
 
 from whorl import _engine
 from whorl.errors import TimestampError
@@ -91,6 +91,23 @@ class Limits(TypedDict, total=False):
     refuse_costly: bool
 
 
+class EngineOptions(TypedDict, total=False):
+    """How an engine works; none of these changes a result, but for `limits`, by which a query can fail.
+
+    `result_rows_max` bounds the rows that wait in a query to be read; beyond it the oldest results are dropped, which
+    shows as a gap in `seq`. `limits` says what one query may cost: what is left out is not limited.
+    """
+
+    hash_seed: int | None
+    probing_order: int | None
+    retraction: Literal["auto", "tree", "probe"] | None
+    sharing: bool
+    result_rows_max: int | None
+    limits: Limits | None
+    thresholds: dict[str, int | bool] | None
+    """When structures grow and tidy up; for tests."""
+
+
 GUARDED_LIMITS: Limits = {
     "work": 10_000_000,
     "result_rows": 100_000,
@@ -102,7 +119,7 @@ GUARDED_LIMITS: Limits = {
     "triple_patterns": 64,
     "refuse_costly": True,
 }
-"""For queries of people one does not know."""
+"""Recommended limits for untrusted queries."""
 
 
 class IngestReport(NamedTuple):
@@ -284,30 +301,9 @@ class Query:
 class Engine:
     """Streams, static data and continuous queries over them, in this process."""
 
-    def __init__(
-        self,
-        *,
-        hash_seed: int | None = None,
-        probing_order: int | None = None,
-        retraction: Literal["auto", "tree", "probe"] | None = None,
-        sharing: bool = True,
-        result_rows_max: int | None = None,
-        limits: Limits | None = None,
-    ) -> None:
-        """Options choose how answers are computed, never what they are.
-
-        `result_rows_max` bounds the rows that wait in a query to be read; beyond it the oldest answers are dropped,
-        which shows as a gap in `seq`. `limits` says what one query may cost: what is left out is not limited, and
-        `GUARDED_LIMITS` are for queries of people one does not know.
-        """
-        self._engine = _engine.Engine(
-            hash_seed=hash_seed,
-            probing_order=probing_order,
-            retraction=retraction,
-            sharing=sharing,
-            result_rows_max=result_rows_max,
-            limits=None if limits is None else dict[str, Any](limits),
-        )
+    def __init__(self, **options: Unpack[EngineOptions]) -> None:
+        """Options choose how results are computed, never what they are; see `EngineOptions`."""
+        self._engine = _engine.Engine(**options)
 
     def snapshot(self) -> bytes:
         """Everything the engine knows: streams, windows, static data, queries and the answers that wait in them.
@@ -317,16 +313,7 @@ class Engine:
         return self._engine.snapshot()
 
     @classmethod
-    def restore(
-        cls,
-        data: bytes,
-        *,
-        hash_seed: int | None = None,
-        probing_order: int | None = None,
-        retraction: Literal["auto", "tree", "probe"] | None = None,
-        sharing: bool = True,
-        result_rows_max: int | None = None,
-    ) -> Self:
+    def restore(cls, data: bytes, **options: Unpack[EngineOptions]) -> Self:
         """The engine that a snapshot was taken of; `queries` has its queries. Options are as for a new engine.
 
         >>> engine = Engine()
@@ -336,14 +323,7 @@ class Engine:
         {None: 1}
         """
         engine = cls.__new__(cls)
-        engine._engine = _engine.Engine.restore(
-            data,
-            hash_seed=hash_seed,
-            probing_order=probing_order,
-            retraction=retraction,
-            sharing=sharing,
-            result_rows_max=result_rows_max,
-        )
+        engine._engine = _engine.Engine.restore(data, **options)
         return engine
 
     def queries(self) -> list[Query]:

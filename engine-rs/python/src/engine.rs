@@ -15,8 +15,8 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use pyo3_arrow::PyTable;
 use pyo3_arrow::input::AnyRecordBatch;
 use whorl_engine::{
-    AskOptions, BodyFormat, EngineError, EngineOptions, EventBatch, IngestReport, ParseOptions, Probing, PushOptions,
-    QueryDataset, QueryForm, QueryId, Span, StreamOptions, Timestamp, UpdateReport, query_form,
+    AskOptions, BodyFormat, EngineError, EventBatch, IngestReport, ParseOptions, PushOptions, QueryDataset, QueryForm,
+    QueryId, Span, StreamOptions, Timestamp, UpdateReport, query_form,
 };
 
 use crate::arrow::write_batch;
@@ -46,16 +46,9 @@ pub struct Engine {
 #[pymethods]
 impl Engine {
     #[new]
-    #[pyo3(signature = (*, hash_seed=None, probing_order=None, retraction=None, sharing=true, result_rows_max=None, limits=None))]
-    fn new(
-        hash_seed: Option<u64>,
-        probing_order: Option<u64>,
-        retraction: Option<&str>,
-        sharing: bool,
-        result_rows_max: Option<usize>,
-        limits: Option<&Bound<'_, PyDict>>,
-    ) -> PyResult<Self> {
-        let chosen = engine_options(hash_seed, probing_order, retraction, sharing, result_rows_max, limits)?;
+    #[pyo3(signature = (**options))]
+    fn new(options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let chosen = options::engine(options)?;
         let mut engine = whorl_engine::Engine::new(chosen);
         engine.lend_clock(now_ns);
         Ok(Self { inner: Mutex::new(engine) })
@@ -69,19 +62,9 @@ impl Engine {
 
     /// The engine that a snapshot was taken of.
     #[staticmethod]
-    #[pyo3(signature = (data, *, hash_seed=None, probing_order=None, retraction=None, sharing=true, result_rows_max=None, limits=None))]
-    #[expect(clippy::too_many_arguments, reason = "each is a keyword of the Python method")]
-    fn restore(
-        py: Python<'_>,
-        data: &[u8],
-        hash_seed: Option<u64>,
-        probing_order: Option<u64>,
-        retraction: Option<&str>,
-        sharing: bool,
-        result_rows_max: Option<usize>,
-        limits: Option<&Bound<'_, PyDict>>,
-    ) -> PyResult<Self> {
-        let chosen = engine_options(hash_seed, probing_order, retraction, sharing, result_rows_max, limits)?;
+    #[pyo3(signature = (data, **options))]
+    fn restore(py: Python<'_>, data: &[u8], options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let chosen = options::engine(options)?;
         let inner = Mutex::new(whorl_engine::Engine::new(chosen));
         enter(py, &inner, |engine| {
             *engine = whorl_engine::Engine::restore(data, chosen)?;
@@ -532,25 +515,6 @@ impl Engine {
 
 fn push_options(latest: Option<i64>, atomic: bool) -> PushOptions {
     PushOptions { latest: latest.map(Timestamp::from_millis), atomic }
-}
-
-fn engine_options(
-    hash_seed: Option<u64>,
-    probing_order: Option<u64>,
-    retraction: Option<&str>,
-    sharing: bool,
-    result_rows_max: Option<usize>,
-    limits: Option<&Bound<'_, PyDict>>,
-) -> PyResult<EngineOptions> {
-    let defaults = EngineOptions::default();
-    Ok(EngineOptions {
-        hash_seed: hash_seed.unwrap_or(defaults.hash_seed),
-        probing: probing_order.map_or(Probing::Adaptive, Probing::Fixed),
-        retraction: retraction.map(options::retraction).transpose()?.unwrap_or(defaults.retraction),
-        sharing,
-        result_rows_max: result_rows_max.unwrap_or(defaults.result_rows_max),
-        limits: limits.map(options::limits).transpose()?.unwrap_or_default(),
-    })
 }
 
 /// All batches of some Arrow data, with a look at the signals after each.

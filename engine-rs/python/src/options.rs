@@ -1,10 +1,11 @@
 //! Words and numbers from Python as options of the engine.
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use whorl_engine::{
-    AnswerFormat, BodyFormat, Bounds, ContentSemantics, Dialect, Limits, R2s, RdfFormat, Report, Retraction, Span, Tick,
+    AnswerFormat, BodyFormat, Bounds, ContentSemantics, Dialect, EngineOptions, Limits, Probing, R2s, RdfFormat,
+    Report, Retraction, Span, Thresholds, Tick,
 };
 
 /// The value that belongs to a word; an unknown word names the known ones.
@@ -119,6 +120,25 @@ fn period(word: &str) -> PyResult<Span> {
     })
 }
 
+/// The options of an engine, by name; what is left out is as usual.
+pub fn engine(chosen: Option<&Bound<'_, PyDict>>) -> PyResult<EngineOptions> {
+    let mut options = EngineOptions::default();
+    for (name, value) in chosen.into_iter().flatten().filter(|(_, value)| !value.is_none()) {
+        let name: String = name.extract()?;
+        match name.as_str() {
+            "hash_seed" => options.hash_seed = value.extract()?,
+            "probing_order" => options.probing = Probing::Fixed(value.extract()?),
+            "retraction" => options.retraction = retraction(&value.extract::<String>()?)?,
+            "sharing" => options.sharing = value.extract()?,
+            "result_rows_max" => options.result_rows_max = value.extract()?,
+            "limits" => options.limits = limits(&value.cast_into()?)?,
+            "thresholds" => options.thresholds = thresholds(&value.cast_into()?)?,
+            other => return Err(PyTypeError::new_err(format!("Engine has no option '{other}'"))),
+        }
+    }
+    Ok(options)
+}
+
 /// What a query may cost, by name; `None` and a name left out are no limit, an unknown name is refused.
 pub fn limits(chosen: &Bound<'_, PyDict>) -> PyResult<Limits> {
     let mut limits = Limits::default();
@@ -142,4 +162,31 @@ pub fn limits(chosen: &Bound<'_, PyDict>) -> PyResult<Limits> {
         }
     }
     Ok(limits)
+}
+
+/// When structures grow and tidy up, by name: for tests that make the rare common. `{"tiny": True}` starts from the
+/// smallest of all.
+pub fn thresholds(chosen: &Bound<'_, PyDict>) -> PyResult<Thresholds> {
+    let is_tiny = chosen.get_item("tiny")?.is_some_and(|tiny| tiny.is_truthy().unwrap_or(false));
+    let mut thresholds = if is_tiny { Thresholds::tiny() } else { Thresholds::default() };
+    for (name, value) in chosen {
+        let name: String = name.extract()?;
+        let value = &value;
+        match name.as_str() {
+            "tiny" => {}
+            "ring_slots_min" => thresholds.ring_slots_min = value.extract()?,
+            "ring_shrink_min" => thresholds.ring_shrink_min = value.extract()?,
+            "ring_gaps_max" => thresholds.ring_gaps_max = value.extract()?,
+            "first_position" => thresholds.first_position = value.extract()?,
+            "zero_keys_min" => thresholds.zero_keys_min = value.extract()?,
+            "arrivals_compared_max" => thresholds.arrivals_compared_max = value.extract()?,
+            "rows_compared_max" => thresholds.rows_compared_max = value.extract()?,
+            "new_terms_min" => thresholds.new_terms_min = value.extract()?,
+            "terms_shrink_min" => thresholds.terms_shrink_min = value.extract()?,
+            "removed_triples_min" => thresholds.removed_triples_min = value.extract()?,
+            "checks" => thresholds.checks = value.extract()?,
+            other => return Err(PyValueError::new_err(format!("there is no threshold '{other}'"))),
+        }
+    }
+    Ok(thresholds)
 }
