@@ -48,7 +48,8 @@ pub use parse::{
 pub use plan::{PlanError, Retraction};
 pub use scale::{Absorbed, MergeEngine, PartitionEngine, Reported, ReportedRow, ScaledQuery, read_windows_json};
 pub use sink::{
-    AnswerFormat, Answered, QueryResult, Rows, Sender, Skipped, bindings_json, envelope_json, graph_ntriples, windows_json,
+    AnswerFormat, Answered, QueryResult, Rows, Sender, Skipped, bindings_json, envelope_json, graph_ntriples,
+    windows_json,
 };
 pub use spargebra::algebra::QueryDataset;
 pub use time::{Span, Timestamp};

@@ -23,6 +23,7 @@ _RawResult: TypeAlias = tuple[
     list[Any],
     list[Any],
     bool | None,
+    tuple[int, int, int] | None,
 ]
 
 @final

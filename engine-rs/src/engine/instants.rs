@@ -129,7 +129,7 @@ impl Timeline {
             if phase == self.period_phase() {
                 self.last_period = self.last_period.max(self.label(at, phase));
             }
-            n_quiet += u64::from(!self.has_moved());
+            n_quiet += u64::from(self.was_quiet());
         }
         if watermark != Timestamp::MAX {
             self.pass(watermark);

@@ -29,7 +29,8 @@ impl Timeline {
             self.pass_quietly(until);
             return None;
         }
-        let closes = self.windows.iter().filter_map(|window| window.closes_before(until)).chain(self.periods_before(until));
+        let closes =
+            self.windows.iter().filter_map(|window| window.closes_before(until)).chain(self.periods_before(until));
         let (windows, last) = closes.reduce(|one, other| (one.0 + other.0, one.1.max(other.1)))?;
         let from = self.label(first, phase);
         self.pass_quietly(last);

@@ -15,13 +15,7 @@ use crate::window::{Phase, Taken, Window};
 
 impl Timeline {
     /// Reads an instant; `skipped` are the ones before it that were passed over for being like it.
-    pub(super) fn read(
-        &mut self,
-        at: Timestamp,
-        phase: Phase,
-        skipped: Option<Skipped>,
-        workshop: &mut Workshop<'_>,
-    ) {
+    pub(super) fn read(&mut self, at: Timestamp, phase: Phase, skipped: Option<Skipped>, workshop: &mut Workshop<'_>) {
         let mut timing = self.meter.begin(phase, workshop.stopwatch);
         // 1. Windows: what arrives, what expires, and whether that is to be reported.
         self.taken.clear();
@@ -261,8 +255,14 @@ impl Timeline {
     }
 
     /// Whether the last reading has changed what some window shows.
-    pub(super) fn has_moved(&self) -> bool {
+    fn has_moved(&self) -> bool {
         self.taken.iter().any(|(_, taken)| taken.arrived || taken.expired)
+    }
+
+    /// Whether nothing arrived at the last reading, and what is in view is what was, or nothing.
+    pub(super) fn was_quiet(&self) -> bool {
+        let arrived = self.taken.iter().any(|(_, taken)| taken.arrived);
+        !arrived && (!self.has_moved() || self.windows.iter().all(Window::is_empty))
     }
 }
 

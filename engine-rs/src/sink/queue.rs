@@ -123,8 +123,7 @@ impl QueryResult {
     fn restored(r2s: R2s, from: &mut Reader<'_>) -> Decoded<Self> {
         let (seq, at) = (from.u64()?, from.at()?);
         let windows = from.list(16, |from| Ok(WindowBounds { open: from.at()?, close: from.at()? }))?;
-        let skipped =
-            from.option(|from| Ok(Skipped { from: from.at()?, to: from.at()?, windows: from.u64()? }))?;
+        let skipped = from.option(|from| Ok(Skipped { from: from.at()?, to: from.at()?, windows: from.u64()? }))?;
         let answer = match from.u8()? {
             0 => Answered::Bindings { inserted: Rows::restored(from)?, deleted: Rows::restored(from)? },
             1 => Answered::Graph { inserted: Rows::restored(from)?, deleted: Rows::restored(from)? },

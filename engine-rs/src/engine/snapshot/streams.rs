@@ -39,8 +39,7 @@ impl Stream {
         let keyed = |element: Element| -> ((Timestamp, u64), Element) { ((element.at, element.seq), element) };
         stream.waiting = from.list(32, |from| Element::restored(from).map(keyed))?;
         let mut count = || from.u64();
-        stream.counts =
-            StreamCounts { events: count()?, triples: count()?, late: count()?, unreadable: count()? };
+        stream.counts = StreamCounts { events: count()?, triples: count()?, late: count()?, unreadable: count()? };
         stream.interest = from.bool()?.then(Interest::default);
         stream.mapping = from.option(restored_mapping)?;
         Ok(stream)
