@@ -52,7 +52,8 @@ pub use plan::{PlanError, Retraction};
 pub use rare::Rare;
 pub use scale::{Absorbed, MergeEngine, PartitionEngine, Reported, ReportedRow, ScaledQuery, read_windows_json};
 pub use sink::{
-    AnswerFormat, Answered, QueryResult, Rows, Sender, bindings_json, envelope_json, graph_ntriples, windows_json,
+    AnswerFormat, Answered, QueryResult, Rows, Sender, Skipped, bindings_json, envelope_json, graph_ntriples,
+    windows_json,
 };
 pub use spargebra::algebra::QueryDataset;
 #[doc(hidden)]

@@ -361,3 +361,62 @@ fn every_example_is_registered() {
     assert!(refused.is_empty(), "{refused:#?}");
     assert!(seen >= 60, "{seen} queries");
 }
+
+/// Events of one triple over few terms, the last hundred of them in view; every predicate joins with every other.
+fn dense_stream(engine: &mut Engine, events: i64) {
+    let mut random = 88_172_645_463_325_252_u64;
+    let mut below = |n: u64| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        random % n
+    };
+    for i in 0..events {
+        let (subject, predicate, object) = (below(4), below(3), below(4));
+        let node = |n: u64| format!("<http://ex/{}>", ["a", "b", "c", "d"][n as usize]);
+        let object = if predicate == 2 { object.to_string() } else { node(object) };
+        let turtle = format!("{} <http://ex/{}> {object} .", node(subject), ["p", "q", "v"][predicate as usize]);
+        let at = Some(Timestamp::from_millis(i * 4));
+        engine.push(STREAM, at, turtle.as_bytes(), RdfFormat::Turtle).expect("an event");
+    }
+}
+
+/// The failure of a query over the dense stream, or its answers.
+fn over_dense_stream(pattern: &str, events: i64, limits: Limits) -> Result<Vec<Vec<u8>>, EngineError> {
+    let mut engine = engine(limits);
+    let text = format!("SELECT ?a ?b ?c ?y WHERE {{ STREAM :s [RANGE 400ms] {{ {pattern} }} }}");
+    let query = register(&mut engine, &text, false)?;
+    dense_stream(&mut engine, events);
+    engine.drain_json(query, "q")
+}
+
+const DENSE: &str = "?a :v ?y . ?c :p ?a . ?a ((:q/:p)/(:q|:q)) ?c . OPTIONAL { ?c :p ?b }";
+
+#[test]
+fn values_decide_before_anything_is_joined() {
+    let few = Limits { work: Some(200), ..limits() };
+    for pattern in [
+        format!("VALUES (?a) {{ (:x) (:y) }} {DENSE}"),
+        format!("{DENSE} VALUES (?a) {{ (:x) (:y) }}"),
+        format!("{DENSE} MINUS {{ ?c :v ?a }} BIND(?y + 1 AS ?z) VALUES (?a ?c) {{ (:x UNDEF) (UNDEF :y) }}"),
+    ] {
+        let answers = over_dense_stream(&pattern, 131, few).unwrap_or_else(|error| panic!("{error} of {pattern}"));
+        assert!(answers.is_empty(), "{pattern}");
+    }
+    let error = over_dense_stream(DENSE, 131, few).expect_err("without VALUES it is more work");
+    assert!(error.to_string().contains("(limit work)"), "{error}");
+}
+
+#[test]
+fn where_values_stand_does_not_show() {
+    let generous = Limits { work: None, result_rows: None, ..limits() };
+    let answers = |pattern: &str| over_dense_stream(pattern, 60, generous).expect("answers");
+    for given in ["(?a) { (:b) }", "(?a) { (:b) (:b) }", "(?a ?c) { (:b UNDEF) (UNDEF :a) }"] {
+        let last = answers(&format!("{DENSE} VALUES {given}"));
+        assert!(!last.is_empty());
+        assert!(last == answers(&format!("VALUES {given} {DENSE}")), "{given}");
+        // A sub-query keeps them where they stand.
+        let apart = format!("{{ SELECT ?a ?b ?c ?y {{ {DENSE} }} }} VALUES {given}");
+        assert!(last == answers(&apart), "{given}");
+    }
+}

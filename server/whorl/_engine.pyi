@@ -24,6 +24,7 @@ _RawResult: TypeAlias = tuple[
     list[Any],
     list[Any],
     bool | None,
+    tuple[int, int, int] | None,
 ]
 
 @final

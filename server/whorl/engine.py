@@ -33,7 +33,7 @@ BodyFormat: TypeAlias = Literal["turtle", "ntriples", "nquads", "trig", "jsonld"
 AnswerFormat: TypeAlias = Literal["json", "xml", "csv", "tsv", "turtle", "ntriples", "nquads", "trig", "jsonld"]
 QueryForm: TypeAlias = Literal["select", "ask", "construct", "describe"]
 Row: TypeAlias = dict[str, Any]
-# As `_engine.Engine.drain` gives it: seq, at, windows, kind, variables, inserted, deleted, boolean.
+# As `_engine.Engine.drain` gives it: seq, at, windows, kind, variables, inserted, deleted, boolean, skipped.
 _RawResult: TypeAlias = tuple[
     int,
     int,
@@ -43,6 +43,7 @@ _RawResult: TypeAlias = tuple[
     list[Any],
     list[Any],
     bool | None,
+    tuple[int, int, int] | None,
 ]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -157,11 +158,23 @@ class WindowBounds(NamedTuple):
     close: int | None
 
 
+class Skipped(NamedTuple):
+    """Answers that were the same and were not given one by one: the instants of the first and the last of them.
+
+    `windows` is how many windows, or periods, ended at them.
+    """
+
+    start: int
+    end: int
+    windows: int
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     """One answer of a query: the solutions (or triples) that came and those that went.
 
-    RSTREAM and ISTREAM fill `inserted`, DSTREAM fills `deleted`, CHANGES both. An ASK query has `boolean`.
+    RSTREAM and ISTREAM fill `inserted`, DSTREAM fills `deleted`, CHANGES both. An ASK query has `boolean`. An answer
+    that stands for a long stretch without change says which in `skipped`.
     """
 
     seq: int
@@ -172,6 +185,7 @@ class Result:
     inserted: tuple[Any, ...]
     deleted: tuple[Any, ...]
     boolean: bool | None = None
+    skipped: Skipped | None = None
 
     @property
     def time(self) -> datetime:
@@ -679,9 +693,10 @@ def _report_words(report: str | Iterable[str] | None) -> list[str] | None:
 
 
 def _result(raw: _RawResult) -> Result:
-    seq, at, windows, kind, variables, inserted, deleted, boolean = raw
+    seq, at, windows, kind, variables, inserted, deleted, boolean, passed = raw
     bounds = tuple(WindowBounds(*window) for window in windows)
-    return Result(seq, at, bounds, kind, tuple(variables), tuple(inserted), tuple(deleted), boolean)
+    skipped = None if passed is None else Skipped(*passed)
+    return Result(seq, at, bounds, kind, tuple(variables), tuple(inserted), tuple(deleted), boolean, skipped)
 
 
 def _body(rdf: bytes | str) -> bytes:

@@ -183,6 +183,12 @@ def test_a_dstream_tells_what_went() -> None:
     assert (result.inserted, result.deleted, result.rows) == ([], [{"n": 4}], [{"n": 4}])
 
 
+def test_a_result_says_which_ones_it_stands_for() -> None:
+    passed = {"from": 2000, "to": 4000, "windows": 3}
+    assert Result({**envelope(4), "skipped": passed}).skipped == whorl_client.Skipped(2000, 4000, 3)
+    assert Result(envelope(4)).skipped is None
+
+
 def test_a_result_knows_its_place() -> None:
     result = Result({**envelope(4), "windows": [{"name": "http://w", "open": 0, "close": 4000}]})
     assert (result.seq, result.t, result.token) == (4, 4000, "a1:4")

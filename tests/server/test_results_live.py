@@ -247,3 +247,20 @@ async def test_a_server_that_is_told_to_stop_says_goodbye(start_server: Callable
             await hear(socket)
         assert socket.close_code == 1001
         assert await stopping == 0
+
+
+def test_an_envelope_names_the_results_it_stands_for(client: httpx.Client, stream: str) -> None:
+    name = register(client, stream, SELECT.replace("RANGE 1s STEP 1s", "RANGE 2ms STEP 2ms"))
+    event = '{{"t": {t}, "data": "<http://ex.org/a> <http://ex.org/p> 1 ."}}\n'
+    answer = client.post(stream, content="".join(event.format(t=t) for t in (0, 100_000)), headers=NDJSON)
+    assert answer.json()["accepted"] == 2, answer.text
+    client.post(stream, content=event.format(t=100_002), headers=NDJSON)
+    found: list[dict[str, Any]] = []
+    after = {"from": "earliest"}
+    while not found or found[-1]["t"] < 100_002:
+        page = client.get(f"/queries/{name}/results", params={**after, "wait": "5s"}).json()
+        found += page["results"]
+        after = {"after": page["next"]}
+    (skipped,) = [one for one in found if "skipped" in one]
+    assert skipped["skipped"] == {"from": 20_004, "to": 100_000, "windows": 39_999}
+    assert (skipped["t"], skipped["seq"]) == (100_000, 10_002)

@@ -1,12 +1,12 @@
 //! Drained answers, decoded, and as Python values.
 //!
 //! Ids are decoded while the engine is locked: they are valid until the next push. An answer crosses as one tuple
-//! `(seq, at, windows, kind, &of.variables, inserted, deleted, boolean)`; `whorl/engine.py` gives it names.
+//! `(seq, at, windows, kind, variables, inserted, deleted, boolean, skipped)`; `whorl/engine.py` gives it names.
 
 use oxrdf::Term;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
-use whorl_engine::{Answered, Dictionary, Engine, EngineError, QueryId, QueryResult, Rows, Timestamp, WindowBounds};
+use whorl_engine::{Answered, Dictionary, Engine, EngineError, QueryId, QueryResult, Rows, Skipped, Timestamp, WindowBounds};
 
 use crate::arrow::OutRow;
 use crate::terms::Factory;
@@ -25,6 +25,7 @@ struct Answer {
     seq: u64,
     at: i64,
     windows: Vec<WindowBounds>,
+    skipped: Option<Skipped>,
     kind: Kind,
     inserted: Decoded,
     deleted: Decoded,
@@ -85,7 +86,8 @@ impl Answer {
             Answered::Graph { inserted, deleted } => (Kind::Graph, decode(inserted), decode(deleted)),
             Answered::Boolean(truth) => (Kind::Boolean(*truth), Vec::new(), Vec::new()),
         };
-        Self { seq: result.seq, at: result.at.as_millis(), windows: result.windows.to_vec(), kind, inserted, deleted }
+        let QueryResult { seq, at, windows, skipped, .. } = result;
+        Self { seq, at: at.as_millis(), windows: windows.to_vec(), skipped, kind, inserted, deleted }
     }
 
     fn to_python<'py>(&self, py: Python<'py>, of: &Drained, factory: &Factory<'py>) -> PyResult<Bound<'py, PyTuple>> {
@@ -102,7 +104,8 @@ impl Answer {
             Kind::Boolean(truth) => ("boolean", Some(truth)),
         };
         let (inserted, deleted) = (rows(&self.inserted)?, rows(&self.deleted)?);
-        (self.seq, self.at, windows, kind, &of.variables, inserted, deleted, boolean).into_pyobject(py)
+        let skipped = self.skipped.map(|Skipped { from, to, windows }| (from.as_millis(), to.as_millis(), windows));
+        (self.seq, self.at, windows, kind, &of.variables, inserted, deleted, boolean, skipped).into_pyobject(py)
     }
 }
 

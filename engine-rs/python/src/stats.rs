@@ -41,5 +41,6 @@ fn one_query<'py>(py: Python<'py>, query: &QueryStats) -> PyResult<Bound<'py, Py
     dict.set_item("windows", windows)?;
     dict.set_item("clock", query.clock.map(Timestamp::as_millis))?;
     dict.set_item("reevaluates", query.reevaluates)?;
+    dict.set_item("unreadable_times", query.unreadable_times)?;
     Ok(dict)
 }

@@ -114,7 +114,7 @@ impl Engine {
         IngestReport { accepted, late, events: 1, triples, ..IngestReport::default() }
     }
 
-    /// One wild timestamp must not ask for a million empty reports.
+    /// One wild timestamp must not ask a part of a query for a million empty reports: parts pass nothing over.
     pub(super) fn check_ahead(&self, stream: usize, at: Timestamp) -> Result<(), EngineError> {
         const REPORTS_MAX: u64 = 1_000_000;
         let readers = self.streams[stream].readers.iter();
@@ -200,9 +200,8 @@ impl Engine {
     /// No more events before this instant are expected, on any stream.
     ///
     /// # Errors
-    /// When that would report more than a million empty windows.
+    /// None so far.
     pub fn advance_to(&mut self, at: Timestamp) -> Result<(), EngineError> {
-        (0..self.streams.len()).try_for_each(|stream| self.check_ahead(stream, at))?;
         self.advance_all(at);
         Ok(())
     }
@@ -218,7 +217,6 @@ impl Engine {
             return Err(EngineError::WatermarkRegression { stream: stream.to_owned(), watermark, at });
         }
         let readings: Vec<_> = self.readings_of(number).collect();
-        readings.iter().try_for_each(|reading| self.check_ahead(*reading, at))?;
         readings.into_iter().for_each(|reading| self.advance(reading, at));
         self.relay();
         Ok(())

@@ -1,7 +1,7 @@
 //! How time moves through a timeline: events and watermarks in, instants to read out, in order.
 //!
-//! An instant is read at most twice: for what arrives and expires at it, then for the windows that
-//! close right after it. With tick `time` an instant is read when the watermark has passed it;
+//! An instant is read for what arrives and expires at it, for a period that ends with it, and for the windows that
+//! close right after it, in this order. With tick `time` an instant is read when the watermark has passed it;
 //! with tick `tuple` each event is read as it comes.
 
 use super::timeline::{Timeline, Workshop};
@@ -16,31 +16,49 @@ impl Timeline {
             return true;
         }
         self.pristine = false;
-        self.begins_at = self.begins_at.min(element.at);
+        if element.at <= self.clock && !self.has_room(stream, element.at) {
+            return false;
+        }
         self.has_stragglers |= element.at < self.read_before;
+        // What came too late for some windows makes none of them begin.
+        let begins_at = element.at.max(self.clock.next());
+        self.begins_at = self.begins_at.min(begins_at);
         let by_tuple = self.key.tick == Tick::Tuple;
         if by_tuple {
-            self.start(element.at);
+            self.start(begins_at);
             self.run_before(element.at, workshop);
-            self.expire_at(element.at, workshop);
             if self.is_over {
                 return true;
             }
         }
-        let clock = self.clock;
+        let soonest = self.soonest(element.at);
         let mut taken = false;
         for (window, (of, _)) in self.windows.iter_mut().zip(&self.key.windows) {
             if *of == stream {
-                taken |= window.accept(element, clock) == Accepted::Yes;
+                taken |= window.accept(element, soonest) == Accepted::Yes;
             }
         }
-        if by_tuple {
-            self.clock = self.clock.max(element.at);
-            if taken {
-                self.read(self.clock, Phase::Tick, workshop);
-            }
+        if by_tuple && taken {
+            // What expires at this instant goes in the same reading.
+            self.clock = soonest;
+            self.read(soonest, Phase::Tick, None, workshop);
         }
         taken
+    }
+
+    /// Whether some window of the stream that covers the time has not closed.
+    fn has_room(&self, stream: usize, at: Timestamp) -> bool {
+        let soonest = self.soonest(at);
+        let windows = self.windows.iter().zip(&self.key.windows).filter(|(_, (of, _))| *of == stream);
+        windows.into_iter().any(|(window, _)| window.verdict(at, soonest) == Accepted::Yes)
+    }
+
+    /// The first instant at which an event of this time can be read.
+    fn soonest(&self, at: Timestamp) -> Timestamp {
+        match self.key.tick {
+            Tick::Tuple => at.max(self.clock),
+            Tick::Time => at.max(self.clock.next()),
+        }
     }
 
     /// Everything before the watermark is known: reads every instant before it.
@@ -53,15 +71,16 @@ impl Timeline {
             return;
         }
         self.pristine = false;
-        // Before the first event there is nothing to read; where a watermark stands by then is chance.
+        // Before the first event there is nothing to read, but what the watermark passes has closed.
         if !self.started && watermark < self.begins_at {
+            self.pass(watermark);
             return;
         }
         self.start(self.begins_at);
         self.run_before(watermark, workshop);
     }
 
-    /// How many reports of empty windows moving to this instant would ask for.
+    /// How many reports of empty windows a part of a query would make on the way to this instant.
     pub(crate) fn reports_until(&self, at: Timestamp) -> u64 {
         if !self.started || self.is_over || at == Timestamp::MAX || self.key.report.nonempty || self.key.report.change {
             return 0;
@@ -85,7 +104,7 @@ impl Timeline {
         if !self.started && at != Timestamp::MAX {
             self.started = true;
             self.clock = self.clock.max(at.previous());
-            self.last_period = self.label(at, Phase::Close).previous();
+            self.last_period = self.label(at, self.period_phase()).previous();
             self.windows.iter_mut().for_each(|window| window.start(at));
         }
     }
@@ -101,29 +120,30 @@ impl Timeline {
         }
         self.read_before = watermark;
         self.has_stragglers = false;
-        while let Some((at, phase)) = self.next_read(watermark) {
+        let mut n_quiet = 0;
+        loop {
+            let skipped = self.skip_quiet(watermark, n_quiet);
+            let Some((at, phase)) = self.next_read(watermark) else { break };
             self.clock = self.clock.max(at);
-            self.read(at, phase, workshop);
-            if phase == Phase::Close {
+            self.read(at, phase, skipped, workshop);
+            if phase == self.period_phase() {
                 self.last_period = self.last_period.max(self.label(at, phase));
             }
+            n_quiet += u64::from(self.was_quiet());
         }
         if watermark != Timestamp::MAX {
-            self.clock = self.clock.max(watermark.previous());
-            self.windows.iter_mut().for_each(|window| window.pass(watermark));
+            self.pass(watermark);
         }
     }
 
-    /// With tick `tuple`, what expires at the instant of an event goes before the event comes.
-    fn expire_at(&mut self, at: Timestamp, workshop: &mut Workshop<'_>) {
-        if self.key.report.change && self.windows.iter().any(|w| w.next_expiry().is_some_and(|e| e <= at)) {
-            self.clock = self.clock.max(at);
-            self.read(self.clock, Phase::Tick, workshop);
-        }
+    /// Everything before the watermark is settled.
+    pub(super) fn pass(&mut self, watermark: Timestamp) {
+        self.clock = self.clock.max(watermark.previous());
+        self.windows.iter_mut().for_each(|window| window.pass(watermark));
     }
 
     /// The next instant to read before the watermark, if there is one.
-    fn next_read(&mut self, watermark: Timestamp) -> Option<(Timestamp, Phase)> {
+    pub(super) fn next_read(&mut self, watermark: Timestamp) -> Option<(Timestamp, Phase)> {
         let at_end = watermark == Timestamp::MAX;
         if at_end && self.is_finished() {
             return None;
@@ -135,7 +155,7 @@ impl Timeline {
         for window in self.windows.iter() {
             let arrival = window.next_arrival(self.clock);
             let after_clock = |at: Timestamp| at.max(self.clock.next());
-            let expiry = window.next_expiry().filter(|_| self.key.report.change || at_end).map(after_clock);
+            let expiry = window.next_expiry().filter(|_| self.key.report.follows_changes() || at_end).map(after_clock);
             // At the end, what came too late to be read by itself is read with what is left.
             let leftover = window.first_waiting().filter(|_| at_end).map(after_clock);
             let ticks = [arrival, expiry, leftover.filter(|_| window.next_close().is_none())];
@@ -155,14 +175,20 @@ impl Timeline {
         match (close, change) {
             (false, false) => {
                 let next = Timestamp::from_millis(multiple_after(self.last_period.as_millis()));
-                let read_at = if self.key.bounds == Bounds::ClosedOpen { next.previous() } else { next };
-                Some((read_at, Phase::Close))
+                Some((self.read_at_end_of(next), self.period_phase()))
             }
             (false, true) if self.changed => {
                 Some((Timestamp::from_millis(multiple_after(self.clock.as_millis())), Phase::Tick))
             }
             _ => None,
         }
+    }
+
+    /// When a period that ends at an instant is read. Windows that step show what closed by then, hence it is read as
+    /// they are; others show the events of that instant too.
+    pub(super) fn period_phase(&self) -> Phase {
+        let all_step = self.windows.iter().all(|window| window.rule().is_stepping());
+        if all_step || self.key.bounds == Bounds::OpenClosed { Phase::Close } else { Phase::Period }
     }
 
     /// Whether nothing can change any more: nothing waits, and what is in view stays for ever.

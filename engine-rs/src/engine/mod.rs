@@ -12,6 +12,7 @@ mod part;
 mod pieces;
 mod push;
 mod query;
+mod quiet;
 mod reading;
 mod registry;
 mod serving;

@@ -81,7 +81,7 @@ impl Timeline {
         }
         self.settle(place, at, workshop);
         if let Some(query) = &mut self.queries[place] {
-            query.guarded(|query| query.report(at, |_| windows.iter().copied().collect(), workshop.dictionary));
+            query.guarded(|query| query.report(at, |_| windows.iter().copied().collect(), None, workshop.dictionary));
         }
         self.close_evaluation(place);
     }

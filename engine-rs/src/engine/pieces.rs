@@ -131,7 +131,7 @@ impl Engine {
         let content = Content::Encoded(batch.events()[*n_taken].clone());
         let item = Item { content, index: turn.place, scope: 0, position: None };
         report.events += 1;
-        let times = self.times_of(&item, turn.at, batch, readings)?;
+        let times = self.times_of(&item, turn.at, batch, readings);
         self.take_event(stream, readings, &item, &times, &mut Body { batch: Some(batch), names }, report);
         *n_taken += 1;
         Ok(piece.turn(turn.piece))
@@ -142,7 +142,7 @@ impl Engine {
         let nothing = EventBatch::new();
         let event = EncodedEvent { at: Some(turn.at), index: 0, triples: 0..0 };
         let item = Item { content: Content::Encoded(event), index: 0, scope: 0, position: None };
-        let times = self.times_of(&item, turn.at, &nothing, readings)?;
+        let times = self.times_of(&item, turn.at, &nothing, readings);
         let body = &mut Body { batch: Some(&nothing), names: &mut Names::default() };
         self.take_event(stream, readings, &item, &times, body, &mut IngestReport::default());
         Ok(())

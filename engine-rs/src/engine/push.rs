@@ -169,19 +169,26 @@ impl Engine {
         self.relay();
     }
 
-    /// The time of an event under each reading of its stream.
+    /// The times of an event under the readings of its stream.
     pub(super) fn times_of(
         &self,
         item: &Item,
         at: Timestamp,
         batch: &EventBatch,
         readings: &[usize],
-    ) -> Result<SmallVec<[Option<Timestamp>; 2]>, EngineError> {
-        let time = |reading: &usize| match &self.streams[*reading].by_predicate {
-            Some(predicate) => event_time(&item.content, Some(batch), predicate),
-            None => Ok(Some(at)),
-        };
-        readings.iter().map(time).collect()
+    ) -> SmallVec<[EventTime; 2]> {
+        readings.iter().map(|reading| self.time_under(*reading, &item.content, at, Some(batch))).collect()
+    }
+
+    /// The time of an event under one reading of its stream. What a query reads as a time is its own affair: where
+    /// none can be read, the event is not in its windows.
+    fn time_under(&self, reading: usize, event: &Content, at: Timestamp, batch: Option<&EventBatch>) -> EventTime {
+        let Some(predicate) = &self.streams[reading].by_predicate else { return EventTime::At(at) };
+        match event_time(event, batch, predicate) {
+            Ok(Some(at)) => EventTime::At(at),
+            Ok(None) => EventTime::None,
+            Err(_) => EventTime::Unreadable,
+        }
     }
 
     pub(super) fn take_event(
@@ -189,7 +196,7 @@ impl Engine {
         stream: usize,
         readings: &[usize],
         item: &Item,
-        times: &[Option<Timestamp>],
+        times: &[EventTime],
         body: &mut Body<'_>,
         report: &mut IngestReport,
     ) {
@@ -199,7 +206,14 @@ impl Engine {
         // Late is what came too late for every reading of the stream that somebody reads.
         let (mut taken, mut offered) = (false, false);
         for (reading, at) in readings.iter().zip(times) {
-            let Some(at) = *at else { continue };
+            let at = match *at {
+                EventTime::At(at) => at,
+                EventTime::None => continue,
+                EventTime::Unreadable => {
+                    self.streams[*reading].counts.unreadable += 1;
+                    continue;
+                }
+            };
             let element = Element { at, seq: self.events, graph, triples: triples.clone() };
             let accepted = self.ingest(*reading, element);
             if readings.len() == 1 || !self.streams[*reading].readers.is_empty() {
@@ -317,8 +331,18 @@ fn batch_intake(batch: &EventBatch, events: Range<usize>, atomic: bool) -> Resul
 /// What is to be taken, and the time of each event under each reading of the stream.
 struct Checked {
     items: Vec<Item>,
-    times: Vec<Option<Timestamp>>,
+    times: Vec<EventTime>,
     report: IngestReport,
+}
+
+/// The time of an event under a reading of its stream.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum EventTime {
+    At(Timestamp),
+    /// It says none.
+    None,
+    /// It says something that is no time.
+    Unreadable,
 }
 
 /// What one part of a body is worth.
@@ -387,7 +411,7 @@ impl Engine {
         batch: Option<&EventBatch>,
         options: &PushOptions,
         clock: &mut Clock,
-        times: &mut Vec<Option<Timestamp>>,
+        times: &mut Vec<EventTime>,
     ) -> Result<Verdict, EngineError> {
         let is_ahead = |at: Timestamp| options.latest.is_some_and(|latest| at > latest);
         match &mut item.content {
@@ -399,7 +423,6 @@ impl Engine {
                 if *at <= clock.watermark {
                     return Ok(Verdict::Skip);
                 }
-                readings.iter().try_for_each(|reading| self.check_ahead(*reading, *at))?;
                 clock.watermark = *at;
             }
             event => {
@@ -408,14 +431,7 @@ impl Engine {
                 if is_ahead(at) {
                     return Ok(Verdict::Ahead);
                 }
-                for reading in readings {
-                    let at = match &self.streams[*reading].by_predicate {
-                        Some(predicate) => event_time(event, batch, predicate)?,
-                        None => Some(at),
-                    };
-                    at.map_or(Ok(()), |at| self.check_ahead(*reading, at))?;
-                    times.push(at);
-                }
+                times.extend(readings.iter().map(|reading| self.time_under(*reading, event, at, batch)));
                 clock.see(at);
             }
         }

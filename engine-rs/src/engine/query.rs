@@ -12,7 +12,7 @@ use crate::model::{Batch, EncodedTriple, Row, TermId, VarTable, Weight};
 use crate::parse::{ContinuousQuery, ParseOptions, R2s};
 use crate::plan::{Answer, BuiltQuery, Meanings, NodeKind, Part, PlanNode, PlanOptions, Retraction};
 use crate::r2s::RelationToStream;
-use crate::sink::{Answered, QueryResult, ResultQueue, Rows};
+use crate::sink::{Answered, QueryResult, ResultQueue, Rows, Skipped};
 use crate::store::{StaticGraphs, TripleSet};
 use crate::time::Timestamp;
 use crate::topk::{self, Comparator};
@@ -326,6 +326,7 @@ impl RunningQuery {
         &mut self,
         at: Timestamp,
         windows: impl FnOnce(&[usize]) -> Bounds,
+        skipped: Option<Skipped>,
         dictionary: &mut Dictionary,
     ) {
         self.evaluations += 1;
@@ -362,7 +363,22 @@ impl RunningQuery {
             }
         }
         let seq = self.results.next_seq();
-        self.results.push(QueryResult { seq, at, windows: windows(&self.windows), r2s: self.definition.r2s, answer });
+        // What only says what is new has nothing to say of readings at which nothing was.
+        let skipped = skipped.filter(|_| operator == R2s::Rstream);
+        let (windows, r2s) = (windows(&self.windows), self.definition.r2s);
+        self.results.push(QueryResult { seq, at, windows, skipped, r2s, answer });
+    }
+
+    /// Whether it has nothing to say until some window shows something else.
+    pub(super) fn is_silent(&self) -> bool {
+        let says_answers = self.r2s.operator() == R2s::Rstream && !matches!(self.answer, Answer::Boolean);
+        let is_steady = !says_answers && !self.reports_always && !self.reevaluates;
+        self.failed.is_some() || (is_steady && !self.has_unreported_rows())
+    }
+
+    /// Whether every reading is to be said, because others are put together with it.
+    pub(super) fn reports_always(&self) -> bool {
+        self.reports_always
     }
 
     /// From now on, reports are events of a stream too.

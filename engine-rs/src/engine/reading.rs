@@ -10,11 +10,13 @@ use crate::leaf::{Leaf, Reader};
 use crate::limits::Breach;
 use crate::parse::{Bounds, ContentSemantics};
 use crate::rare::Rare;
+use crate::sink::Skipped;
 use crate::time::{Span, Timestamp};
 use crate::window::{Phase, Taken, Window};
 
 impl Timeline {
-    pub(super) fn read(&mut self, at: Timestamp, phase: Phase, workshop: &mut Workshop<'_>) {
+    /// Reads an instant; `skipped` are the ones before it that were passed over for being like it.
+    pub(super) fn read(&mut self, at: Timestamp, phase: Phase, skipped: Option<Skipped>, workshop: &mut Workshop<'_>) {
         let mut timing = self.meter.begin(phase, workshop.stopwatch);
         // 1. Windows: what arrives, what expires, and whether that is to be reported.
         self.taken.clear();
@@ -23,7 +25,7 @@ impl Timeline {
                 self.taken.push((number, taken));
             }
         }
-        let reporting = self.reports(at, phase);
+        let reporting = self.reports(at, phase) || skipped.is_some();
         // 2. Leaves: match and renew, expire, arrive.
         self.match_arrivals(at, workshop);
         for i in 0..self.taken.len() {
@@ -44,7 +46,7 @@ impl Timeline {
         for number in 0..self.queries.len() {
             self.settle(number, now, workshop);
             if reporting {
-                self.report(number, at, phase, workshop);
+                self.report(number, at, phase, skipped, workshop);
             }
             let work = self.work_of(number, &timing);
             self.close_evaluation(number);
@@ -59,7 +61,7 @@ impl Timeline {
         self.changed &= !reporting;
         let closed =
             phase == Phase::Close && self.taken.iter().any(|(window, _)| self.windows[*window].rule().is_stepping());
-        let moved = closed || self.taken.iter().any(|(_, taken)| taken.arrived || taken.expired);
+        let moved = closed || self.has_moved();
         self.unreported = !reporting && (self.unreported || moved);
     }
 
@@ -89,22 +91,23 @@ impl Timeline {
         let report = &self.key.report;
         let is_set = self.key.semantics == ContentSemantics::Set;
         let mut windows = self.taken.iter().map(|(window, taken)| (&self.windows[*window], *taken));
-        let due = if report.change {
-            self.changed |= windows.any(|(window, taken)| has_changed(window, taken, is_set));
-            self.changed
-        } else if report.close {
-            windows.any(|(window, taken)| match phase {
-                Phase::Close => window.rule().is_stepping(),
-                Phase::Tick => taken.arrived,
-            })
-        } else {
-            // Neither close nor change: every read, unless a period says which.
-            report.periodic.is_none() || phase == Phase::Close
-        };
+        if report.change {
+            self.changed |= windows.clone().any(|(window, taken)| has_changed(window, taken, is_set));
+        }
+        let closes = windows.any(|(window, taken)| match phase {
+            Phase::Close => window.rule().is_stepping(),
+            Phase::Tick | Phase::Period => taken.arrived,
+        });
+        // Neither close nor change: every read, unless a period says which.
+        let by_itself = || report.close || report.change || report.periodic.is_none() || phase == self.period_phase();
         let label = self.label(at, phase);
         let in_period = |period: Span| label.as_millis().rem_euclid(period.as_millis()) == 0;
         let nonempty = || self.windows.iter().any(|window| !window.is_empty());
-        due && (!report.nonempty || nonempty()) && report.periodic.is_none_or(in_period)
+        (!report.close || closes)
+            && (!report.change || self.changed)
+            && by_itself()
+            && (!report.nonempty || nonempty())
+            && report.periodic.is_none_or(in_period)
     }
 
     /// The instant under which a read is reported: a close carries the end of its window.
@@ -247,12 +250,30 @@ impl Timeline {
         }
     }
 
-    fn report(&mut self, number: usize, at: Timestamp, phase: Phase, workshop: &mut Workshop<'_>) {
+    fn report(
+        &mut self,
+        number: usize,
+        at: Timestamp,
+        phase: Phase,
+        skipped: Option<Skipped>,
+        workshop: &mut Workshop<'_>,
+    ) {
         let label = self.label(at, phase);
         let Self { windows, queries, .. } = self;
         let Some(query) = &mut queries[number] else { return };
         let bounds = |read: &[usize]| read.iter().map(|window| windows[*window].reported(at)).collect();
-        query.guarded(|query| query.report(label, bounds, workshop.dictionary));
+        query.guarded(|query| query.report(label, bounds, skipped, workshop.dictionary));
+    }
+
+    /// Whether the last reading has changed what some window shows.
+    fn has_moved(&self) -> bool {
+        self.taken.iter().any(|(_, taken)| taken.arrived || taken.expired)
+    }
+
+    /// Whether nothing arrived at the last reading, and what is in view is what was, or nothing.
+    pub(super) fn was_quiet(&self) -> bool {
+        let arrived = self.taken.iter().any(|(_, taken)| taken.arrived);
+        !arrived && (!self.has_moved() || self.windows.iter().all(Window::is_empty))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::stopwatch::Stopwatch;
 use super::stream::StreamCounts;
+use super::timeline::Timeline;
 use super::{Engine, QueryId};
 use crate::time::Timestamp;
 use std::time::Duration;
@@ -34,6 +35,8 @@ pub struct QueryStats {
     pub windows: Vec<(String, usize)>,
     pub clock: Option<Timestamp>,
     pub reevaluates: bool,
+    /// Events left out of windows `@ :p` because what they say under `:p` is no time.
+    pub unreadable_times: u64,
 }
 
 impl Engine {
@@ -72,6 +75,14 @@ impl Engine {
         })
     }
 
+    /// Counted since the first query that reads its stream by that predicate was registered.
+    fn unreadable_times(&self, timeline: &Timeline) -> u64 {
+        let mut streams: Vec<usize> = timeline.key().windows.iter().map(|(stream, _)| *stream).collect();
+        streams.sort_unstable();
+        streams.dedup();
+        streams.into_iter().map(|stream| self.streams[stream].counts.unreadable).sum()
+    }
+
     fn query_stats(&self, id: QueryId, (timeline, place): (usize, usize)) -> QueryStats {
         let timeline = &self.timelines[timeline];
         let query = timeline.query(place);
@@ -86,6 +97,7 @@ impl Engine {
                 .collect(),
             clock: known(timeline.clock()),
             reevaluates: query.reevaluates,
+            unreadable_times: self.unreadable_times(timeline),
         }
     }
 }

@@ -53,6 +53,8 @@ pub struct StreamCounts {
     pub events: u64,
     pub triples: u64,
     pub late: u64,
+    /// Events whose time, under a predicate that windows read it by, is no time.
+    pub unreadable: u64,
 }
 
 impl Stream {

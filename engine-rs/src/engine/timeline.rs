@@ -84,7 +84,7 @@ pub(crate) struct Workshop<'a> {
 
 impl Timeline {
     pub(crate) fn new(key: TimelineKey, thresholds: Thresholds) -> Self {
-        let reading = if key.report.change { Reading::Current } else { Reading::Closed };
+        let reading = if key.report.follows_changes() { Reading::Current } else { Reading::Closed };
         let mut windows: Vec<_> = key.windows.iter().map(|(_, rule)| Window::new(rule.clone(), reading)).collect();
         if key.report.change && key.semantics == ContentSemantics::Set {
             // Only the content tells whether a set has changed.

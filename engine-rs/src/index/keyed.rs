@@ -150,6 +150,15 @@ impl KeyedIndex {
         }
     }
 
+    /// The newest mapping under this entry, if it has live ones.
+    pub(super) fn newest(&self, entry: u32) -> Option<SlotId> {
+        self.entries.get(entry as usize).filter(|entry| entry.count > 0).map(|entry| entry.newest)
+    }
+
+    pub(super) fn set_newest(&mut self, entry: u32, slot: SlotId) {
+        self.entries[entry as usize].newest = slot;
+    }
+
     /// Removes the keys whose counter is still zero.
     fn purge(&mut self) {
         Rare::KeysPurged.note();

@@ -324,10 +324,24 @@ impl RingStore {
         }
         self.array.set_expiry_key(slot, DEAD);
         self.live -= 1;
+        (0..self.indexes.len()).for_each(|index| self.skip_dead_newest(index, slot));
         self.advance_front();
         if self.live == 0 {
             self.forget_keys();
         }
+    }
+
+    /// A chain begins with a live mapping: equal mappings that go newest first would leave a longer way to the next one
+    /// each time. What is dead is passed over once.
+    fn skip_dead_newest(&mut self, index: usize, killed: SlotId) {
+        let (entry, _) = self.array.link(killed, index);
+        let Some(keyed) = &mut self.indexes[index] else { return };
+        let Some(mut newest) = keyed.newest(entry).filter(|newest| *newest == killed) else { return };
+        while self.array.expiry_key(newest) == DEAD {
+            let (_, distance) = self.array.link(newest, index);
+            newest = SlotId(newest.0.wrapping_sub(distance));
+        }
+        keyed.set_newest(entry, newest);
     }
 
     fn forget_keys(&mut self) {
@@ -406,19 +420,23 @@ impl RingStore {
         }
     }
 
-    /// Visits the live mappings a probe found, newest first, until the visitor says stop.
+    /// Visits the live mappings a probe found, newest first; gives the number of dead ones passed over on the way.
     #[inline]
-    pub(crate) fn walk(&self, index: IndexId, probe: Probe, mut visit: impl FnMut(SlotId)) {
+    pub(crate) fn walk(&self, index: IndexId, probe: Probe, mut visit: impl FnMut(SlotId)) -> u64 {
         let mut slot = probe.newest;
         let mut left = probe.count;
+        let mut dead = 0;
         while left > 0 {
             if self.is_live(slot) {
                 visit(slot);
                 left -= 1;
+            } else {
+                dead += 1;
             }
             let (_, distance) = self.array.link(slot, index.0 as usize);
             slot = SlotId(slot.0.wrapping_sub(distance));
         }
+        dead
     }
 
     /// The newest live mapping a probe found.

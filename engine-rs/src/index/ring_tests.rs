@@ -160,3 +160,20 @@ fn a_store_expires_as_a_whole_when_its_last_mapping_does() {
     assert_eq!(store.newest(index, store.probe(index, |_| id(7))), Some(again));
     assert!(store.expires_whole(5), "keys from before the clearing do not count");
 }
+
+#[test]
+fn equal_mappings_that_go_newest_first_leave_no_longer_way_to_the_next() {
+    let mut store = RingStore::new(2, Thresholds::default());
+    let (one, both) = (store.acquire_index(&[0]), store.acquire_index(&[0, 1]));
+    let slots: Vec<SlotId> = (0..40).map(|n| store.append([id(n % 2), id(7)].into_iter(), 0)).collect();
+    for left in (1..20).rev() {
+        let probe = store.probe(both, |column| [id(0), id(7)][column]);
+        let newest = store.newest(both, probe).expect("some are left");
+        assert_eq!((newest, probe.newest), (slots[2 * left], slots[2 * left]), "what is dead is passed over once");
+        store.kill(newest);
+        assert_eq!(store.walk(one, store.probe(one, |_| id(0)), |_| {}), 0);
+    }
+    // What goes from the middle is passed over, and said so.
+    store.kill(slots[21]);
+    assert_eq!(store.walk(one, store.probe(one, |_| id(1)), |_| {}), 1);
+}

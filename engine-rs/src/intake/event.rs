@@ -22,7 +22,8 @@ pub(crate) struct RawEvent {
 pub(crate) type Cut = (u64, Result<RawEvent, EngineError>);
 
 /// Cuts a document into events. Named graphs are events of their own, timed by
-/// `<g> prov:generatedAtTime "…"` in the default graph; without named graphs all is one event.
+/// `<g> prov:generatedAtTime "…"` in the default graph, in the order of their first quads; without named graphs all is
+/// one event.
 pub(crate) fn cut(quads: Vec<Quad>, at: Option<Timestamp>) -> Vec<Cut> {
     let mut graphs: Vec<(GraphName, Vec<Triple>)> = Vec::new();
     let mut places: HashMap<GraphName, usize> = HashMap::new();
@@ -50,10 +51,8 @@ pub(crate) fn cut(quads: Vec<Quad>, at: Option<Timestamp>) -> Vec<Cut> {
         let at = times.get(&name).map_or(Ok(at), |time| time.clone().map(Some));
         (index as u64, at.map(|at| RawEvent { at, graph: node_of(name), triples }))
     };
-    let mut events: Vec<Cut> = graphs.into_iter().enumerate().map(event).collect();
-    // Graphs have no order in a document: events of one document come by time.
-    events.sort_by_key(|(_, event)| event.as_ref().map_or(None, |event| event.at));
-    events
+    // In the order in which the document names them, so that it means what its events mean one after the other.
+    graphs.into_iter().enumerate().map(event).collect()
 }
 
 fn node_of(name: GraphName) -> Option<NamedOrBlankNode> {

@@ -250,12 +250,14 @@ impl JoinNode {
 
     fn remove(&mut self, port: usize, row: &[TermId], out: &mut Batch, flow: &mut Flow<'_>) {
         let role = self.role_of_input(port);
+        flow.eval.scratch.budget.spend_rows(1, row.len());
         let store = &self.inputs[port];
         let probe = store.probe(self.by_value[port], |column| row[column]);
         let slot = store.newest(self.by_value[port], probe).expect("what is retracted was emitted before");
         self.expire(role, slot, true, out, flow.leaves, &mut flow.eval);
         self.inputs[port].kill(slot);
         while let Some(moved) = self.inputs[port].move_oldest_if_sparse() {
+            flow.eval.scratch.budget.spend_rows(1, row.len());
             self.relocate(role, moved, flow.leaves);
         }
     }
@@ -316,6 +318,11 @@ impl Found for Emit<'_, '_, '_> {
     #[inline]
     fn visit(&mut self) {
         self.eval.scratch.budget.spend(1);
+    }
+
+    #[inline]
+    fn pass(&mut self, dead: u64) {
+        self.eval.scratch.budget.spend(dead);
     }
 
     #[inline]

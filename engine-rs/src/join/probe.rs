@@ -53,6 +53,8 @@ pub(super) struct Scratch {
 pub(super) trait Found {
     /// A mapping is looked at: one unit of work.
     fn visit(&mut self);
+    /// So many mappings that have gone were passed over.
+    fn pass(&mut self, dead: u64);
     /// Whether the filters hold that became decidable when `before` grew to `after`.
     fn passes(&mut self, row: &[TermId], before: VarSet, after: VarSet) -> bool;
     fn found(&mut self, row: &[TermId], slots: &[SlotId]);
@@ -115,12 +117,13 @@ impl Search<'_> {
             }
             scratch.rewind(mark);
         };
-        match key {
-            Some(key) => store.walk(key.index, probe, visit),
-            None => match range {
-                Some(range) => store.walk_range(range, visit),
-                None => store.slots().for_each(visit),
-            },
+        match (key, range) {
+            (Some(key), _) => {
+                let dead = store.walk(key.index, probe, visit);
+                found.pass(dead);
+            }
+            (None, Some(range)) => store.walk_range(range, visit),
+            (None, None) => store.slots().for_each(visit),
         }
     }
 

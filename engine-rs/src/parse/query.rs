@@ -308,6 +308,12 @@ fn assemble(
 }
 
 impl Report {
+    /// Whether every change of a content is an instant to look at. With `close` as well, changes are looked for when a
+    /// window closes.
+    pub(crate) fn follows_changes(&self) -> bool {
+        self.change && !self.close
+    }
+
     pub(super) fn and(self, other: Self) -> Self {
         Self {
             close: self.close || other.close,

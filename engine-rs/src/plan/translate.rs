@@ -7,6 +7,7 @@ use super::error::PlanError;
 use super::logical::{Dataset, LeafPlan, Place, Plan, Stage, WindowFamily};
 use super::paths::{FreshVariables, unfold, unfolds};
 use super::scope::{self, Vars, children, contains_exists, expressions, is_volatile};
+use super::values::values_first;
 use crate::parse::{ContentSemantics, ContinuousQuery};
 use oxrdf::{Term, Variable};
 use spargebra::algebra::{AggregateExpression, Expression, GraphPattern};
@@ -34,9 +35,10 @@ impl Translator<'_> {
                 None if self.is_streaming(dataset) => self.reevaluated(pattern, dataset, "closure path"),
                 None => Ok(static_parts(pattern, dataset)),
             },
-            GraphPattern::Join { left, right } => {
-                Ok(Plan::join([self.plan(left, dataset)?, self.plan(right, dataset)?]))
-            }
+            GraphPattern::Join { left, right } => match values_first(left, right) {
+                Some(lowered) => self.plan(&lowered, dataset),
+                None => Ok(Plan::join([self.plan(left, dataset)?, self.plan(right, dataset)?])),
+            },
             GraphPattern::LeftJoin { left, right, expression } => {
                 self.optional(pattern, left, right, expression.as_ref(), dataset)
             }

@@ -1,7 +1,7 @@
 //! Results as bytes: SPARQL 1.1 Results JSON inside the envelope, N-Triples for graphs.
 
 use super::json_text::{push_list, push_string};
-use super::queue::{Answered, QueryResult, Rows};
+use super::queue::{Answered, QueryResult, Rows, Skipped};
 use super::term_json::push_bindings;
 use crate::encode::Dictionary;
 use crate::parse::R2s;
@@ -43,7 +43,11 @@ pub fn envelope_json(sender: &Sender<'_>, result: &QueryResult, dictionary: &Dic
         }
         push_window(&mut text, name.as_str(), *bounds);
     }
-    let _ = write!(text, "],\"r2s\":\"{}\",\"type\":", r2s_name(result.r2s));
+    text.push(']');
+    if let Some(Skipped { from, to, windows }) = result.skipped {
+        let _ = write!(text, ",\"skipped\":{{\"from\":{from},\"to\":{to},\"windows\":{windows}}}");
+    }
+    let _ = write!(text, ",\"r2s\":\"{}\",\"type\":", r2s_name(result.r2s));
     push_answer(&mut text, sender.variables, result, dictionary);
     text.push('}');
     text.into_bytes()

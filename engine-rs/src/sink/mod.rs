@@ -14,4 +14,4 @@ pub(crate) use facts_json::{facts_json, validation_json};
 pub use json::{Sender, bindings_json, envelope_json, graph_ntriples, windows_json};
 pub(crate) use plan_json::plan_json;
 pub(crate) use queue::ResultQueue;
-pub use queue::{Answered, QueryResult, Rows};
+pub use queue::{Answered, QueryResult, Rows, Skipped};

@@ -16,8 +16,21 @@ pub struct QueryResult {
     pub at: Timestamp,
     /// What each window of the query covered, in the order of its clauses.
     pub windows: SmallVec<[WindowBounds; 4]>,
+    /// The reports this one stands for as well, if there are any.
+    pub skipped: Option<Skipped>,
     pub r2s: R2s,
     pub answer: Answered,
+}
+
+/// Reports at which nothing had changed, passed over by one that says the same; it is the last of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Skipped {
+    /// The instant of the first.
+    pub from: Timestamp,
+    /// The instant of the last.
+    pub to: Timestamp,
+    /// How many windows, or periods, ended at them.
+    pub windows: u64,
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -91,6 +104,11 @@ impl QueryResult {
             to.at(window.open);
             to.at(window.close);
         });
+        to.option(self.skipped, |to, skipped| {
+            to.at(skipped.from);
+            to.at(skipped.to);
+            to.u64(skipped.windows);
+        });
         let mut parts = |tag: u8, parts: [&Rows; 2]| {
             to.u8(tag);
             parts.into_iter().for_each(|rows| rows.save(to));
@@ -105,6 +123,7 @@ impl QueryResult {
     fn restored(r2s: R2s, from: &mut Reader<'_>) -> Decoded<Self> {
         let (seq, at) = (from.u64()?, from.at()?);
         let windows = from.list(16, |from| Ok(WindowBounds { open: from.at()?, close: from.at()? }))?;
+        let skipped = from.option(|from| Ok(Skipped { from: from.at()?, to: from.at()?, windows: from.u64()? }))?;
         let answer = match from.u8()? {
             0 => Answered::Bindings { inserted: Rows::restored(from)?, deleted: Rows::restored(from)? },
             1 => Answered::Graph { inserted: Rows::restored(from)?, deleted: Rows::restored(from)? },
@@ -112,7 +131,7 @@ impl QueryResult {
             3 => Answered::Boolean(true),
             _ => return Err(Damaged { what: "a result is of no known kind" }),
         };
-        Ok(Self { seq, at, windows, r2s, answer })
+        Ok(Self { seq, at, windows, skipped, r2s, answer })
     }
 
     pub(super) fn n_rows(&self) -> usize {

@@ -27,11 +27,17 @@ pub(crate) struct StepRule {
     is_past: bool,
 }
 
-/// What a window covered, as its user wrote the bounds.
+/// What a window covered, as its user wrote the bounds. The ends of time are no bounds: `[ALL]` opens at the first of
+/// them, and a window that has not closed yet has neither.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WindowBounds {
     pub open: Timestamp,
     pub close: Timestamp,
+}
+
+impl WindowBounds {
+    /// Those of a window none of which has closed yet.
+    pub(crate) const NONE: Self = Self { open: Timestamp::MIN, close: Timestamp::MAX };
 }
 
 impl StepRule {

@@ -12,10 +12,12 @@ use crate::store::TripleSet;
 use crate::time::{Span, Timestamp};
 use std::collections::VecDeque;
 
-/// The two readings of one instant: what arrived at it first, then what closes right after it.
+/// The readings of one instant: what arrived at it first, then the period that ends with it, then what closes right
+/// after it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Phase {
     Tick,
+    Period,
     Close,
 }
 
@@ -143,20 +145,26 @@ impl Window {
         self.started = true;
     }
 
-    /// Everything before `clock` has been read, also where nothing was there to be read.
+    /// Everything before `clock` has been read, also where nothing was there to be read: windows that end by then have
+    /// closed.
     pub(crate) fn pass(&mut self, clock: Timestamp) {
-        if let (Rule::Step(step), Reading::Closed, true) = (&self.rule, self.reading, self.started) {
+        if let (Rule::Step(step), Reading::Closed) = (&self.rule, self.reading) {
             self.next_k = self.next_k.max(step.first_read_from(clock));
         }
     }
 
-    /// Offers an event; `clock` is the last instant that was read.
-    pub(crate) fn accept(&mut self, element: &Element, clock: Timestamp) -> Accepted {
-        let verdict = match &self.rule {
-            Rule::Step(step) => self.covers_stepping(step, element.at, clock),
-            Rule::Sliding { width } if clock > element.at && element.at <= clock - *width => Accepted::Late,
+    /// What would become of an event of this time; `soonest` is the first instant at which it can be read.
+    pub(crate) fn verdict(&self, at: Timestamp, soonest: Timestamp) -> Accepted {
+        match &self.rule {
+            Rule::Step(step) => self.covers_stepping(step, at, soonest),
+            Rule::Sliding { width } if at <= soonest - *width => Accepted::Late,
             _ => Accepted::Yes,
-        };
+        }
+    }
+
+    /// Offers an event; `soonest` is the first instant at which it can be read.
+    pub(crate) fn accept(&mut self, element: &Element, soonest: Timestamp) -> Accepted {
+        let verdict = self.verdict(element.at, soonest);
         if verdict == Accepted::Yes {
             if self.pending.back().is_some_and(|last| last.at > element.at) {
                 let place = self.pending.partition_point(|e| e.at <= element.at);
@@ -168,14 +176,14 @@ impl Window {
         verdict
     }
 
-    fn covers_stepping(&self, step: &StepRule, at: Timestamp, clock: Timestamp) -> Accepted {
+    fn covers_stepping(&self, step: &StepRule, at: Timestamp, soonest: Timestamp) -> Accepted {
         let first_holding = step.first_ending_after(at);
         if step.open(first_holding) > at {
             return Accepted::Uncovered;
         }
         let first_open = match self.reading {
             Reading::Closed => self.next_k,
-            Reading::Current => step.first_ending_after(clock.max(at)),
+            Reading::Current => step.first_ending_after(soonest),
         };
         let k = first_holding.max(first_open);
         if step.open(k) <= at { Accepted::Yes } else { Accepted::Late }
@@ -200,6 +208,26 @@ impl Window {
             }
             _ => None,
         }
+    }
+
+    /// No reading before this instant shows anything but what is shown now; none: no reading ever will.
+    pub(crate) fn unchanged_until(&self) -> Option<Timestamp> {
+        let expiry = match &self.rule {
+            Rule::Step(step) if self.reading == Reading::Closed => self.in_view.front().map(|oldest| {
+                let without = step.first_opening_after(Timestamp::from_millis(oldest.expiry_key));
+                step.read_at(without.max(self.next_k))
+            }),
+            _ => self.next_expiry(),
+        };
+        expiry.into_iter().chain(self.first_waiting()).min()
+    }
+
+    /// How many windows are still to be read before this instant, and when the last of them is.
+    pub(crate) fn closes_before(&self, at: Timestamp) -> Option<(u64, Timestamp)> {
+        let Rule::Step(step) = &self.rule else { return None };
+        let next_k = step.first_read_from(at);
+        let count = u64::try_from(next_k - self.next_k).unwrap_or(0);
+        (self.waits_for_close() && count > 0).then(|| (count, step.read_at(next_k - 1)))
     }
 
     /// The instant at which the next stepping window is to be read.
@@ -233,7 +261,10 @@ impl Window {
     /// The bounds and the instant to report for the window last read.
     pub(crate) fn reported(&self, read_at: Timestamp) -> WindowBounds {
         match &self.rule {
-            Rule::Step(step) if self.reading == Reading::Closed => step.reported(self.next_k - 1),
+            Rule::Step(step) if self.reading == Reading::Closed => match self.next_k - 1 {
+                last if last < step.first() => WindowBounds::NONE,
+                last => step.reported(last),
+            },
             Rule::Step(step) => step.reported(step.first_ending_after(read_at)),
             Rule::Sliding { width } => WindowBounds { open: read_at - *width, close: read_at },
             _ => WindowBounds { open: Timestamp::MIN, close: read_at },
@@ -250,7 +281,7 @@ impl Window {
         }
         let bound = match self.rule {
             Rule::Step(step) if self.reading == Reading::Closed => {
-                if phase == Phase::Tick || self.next_close() != Some(at) {
+                if phase != Phase::Close || self.next_close() != Some(at) {
                     return None;
                 }
                 self.close(&step)

@@ -151,6 +151,8 @@ impl Naive {
             return;
         }
         if self.next_r.is_none() && watermark < self.begins {
+            // Nothing is read yet, but windows that end by now have closed.
+            self.clock = self.clock.max(watermark - 1);
             return;
         }
         self.start(self.begins);
@@ -174,14 +176,14 @@ impl Naive {
     }
 
     fn deliver(&mut self, stream: &str, at: i64, triples: Vec<Triple>) {
-        self.begins = self.begins.min(at);
+        if self.next_r.is_none() && at <= self.clock && !self.is_open_for(stream, at) {
+            return;
+        }
+        let begins = at.max(self.clock.saturating_add(1));
+        self.begins = self.begins.min(begins);
         if self.is_tuple() {
-            self.start(at);
+            self.start(begins);
             self.run_before(at);
-            if self.query.report.change && self.expires_by(at) {
-                self.clock = self.clock.max(at);
-                self.read(self.clock, false);
-            }
         }
         let behind = at <= self.clock;
         self.events.get_mut(stream).expect("known").push(Event { at, triples, behind });
@@ -195,12 +197,26 @@ impl Naive {
                 taken = true;
             }
         }
-        if self.is_tuple() {
+        if self.is_tuple() && taken {
             self.clock = r;
-            if taken {
-                self.read(r, false);
-            }
+            self.read(r, false);
         }
+    }
+
+    /// Before the first read: whether some window covers the instant and has not closed.
+    fn is_open_for(&self, stream: &str, at: i64) -> bool {
+        let r = if self.is_tuple() { self.clock } else { self.clock + 1 };
+        (0..self.windows.len()).filter(|i| self.windows[*i].stream == stream).any(|i| {
+            if !self.waits_for_close(i) {
+                return self.covers(i, at, r);
+            }
+            let (_, width, slide, _) = self.parts(i);
+            let mut k = self.first_k(i).max((at - self.open(i, 0) - width) / slide - 1);
+            while self.read_at(i, k) <= self.clock {
+                k += 1;
+            }
+            (k..k + 1000).any(|k| self.open(i, k) <= at && at < self.open(i, k) + width)
+        })
     }
 
     /// Whether a window not waiting for its close shows an element of this time at `r`.
@@ -218,9 +234,14 @@ impl Naive {
     fn waits_for_close(&self, window: usize) -> bool {
         match self.windows[window].kind {
             WindowKind::Past { .. } => true,
-            WindowKind::Step { .. } => !self.query.report.change,
+            WindowKind::Step { .. } => !self.follows_changes(),
             _ => false,
         }
+    }
+
+    /// With `close` as well, a change is looked for when a window closes.
+    fn follows_changes(&self) -> bool {
+        self.query.report.change && !self.query.report.close
     }
 
     fn shift(&self) -> i64 {
@@ -280,6 +301,10 @@ impl Naive {
                 self.clock = self.clock.max(r);
                 self.read(r, false);
             }
+            if self.period_due(r) && !(at_end && self.is_finished()) {
+                self.clock = self.clock.max(r);
+                self.read_period(r);
+            }
             if self.close_due(r) && !(at_end && self.is_finished()) {
                 self.clock = self.clock.max(r);
                 self.read(r, true);
@@ -301,8 +326,8 @@ impl Naive {
             let is_due = has_event || (at_end && window.unread.iter().any(|e| self.events[&window.stream][*e].at <= r));
             !self.waits_for_close(i) && !self.is_tuple() && is_due && r > self.clock
         });
-        let expires = (self.query.report.change || at_end) && self.expires_by(r);
-        let period = self.query.report.change
+        let expires = (self.follows_changes() || at_end) && self.expires_by(r);
+        let period = self.follows_changes()
             && self.changed
             && self.query.report.periodic.is_some_and(|p| r % p.as_millis() == 0 && r > self.clock);
         arrives || expires || period
@@ -315,11 +340,27 @@ impl Naive {
         })
     }
 
-    fn close_due(&self, r: i64) -> bool {
+    /// Whether a period is all that says when to report.
+    fn is_periodic(&self) -> bool {
         let report = &self.query.report;
-        let by_period = !report.close
-            && !report.change
-            && report.periodic.is_some_and(|p| (r + 1 - self.shift()) % p.as_millis() == 0);
+        !report.close && !report.change && report.periodic.is_some()
+    }
+
+    /// With windows that do not step, a period that ends at `r` shows the events of `r`.
+    fn has_period_of_its_own(&self) -> bool {
+        let steps = |kind: &WindowKind| matches!(kind, WindowKind::Step { .. } | WindowKind::Past { .. });
+        self.is_periodic() && self.shift() == 0 && self.windows.iter().any(|window| !steps(&window.kind))
+    }
+
+    fn period_due(&self, r: i64) -> bool {
+        self.has_period_of_its_own() && self.query.report.periodic.is_some_and(|p| r % p.as_millis() == 0)
+    }
+
+    fn close_due(&self, r: i64) -> bool {
+        let at_end_of_period = |p: whorl_engine::Span| (r + 1 - self.shift()) % p.as_millis() == 0;
+        let by_period = self.is_periodic()
+            && !self.has_period_of_its_own()
+            && self.query.report.periodic.is_some_and(at_end_of_period);
         by_period || (0..self.windows.len()).any(|i| self.closes(i, r))
     }
 
@@ -351,6 +392,19 @@ impl Naive {
         let (_, width, _, _) = self.parts(window);
         let covers = |k: i64| self.open(window, k) <= at && at < self.open(window, k) + width;
         self.windows[window].next_k.is_some_and(|k| (k..k + 1000).any(covers))
+    }
+
+    /// Brings every window to `r` and reports.
+    fn read_period(&mut self, r: i64) {
+        (0..self.windows.len()).filter(|i| !self.waits_for_close(*i)).collect::<Vec<_>>().into_iter().for_each(|i| {
+            self.refresh(i, r);
+            let events = &self.events[&self.windows[i].stream];
+            self.windows[i].unread.retain(|e| events[*e].at > r);
+        });
+        if !self.query.report.nonempty || (0..self.windows.len()).any(|i| !self.content(i).is_empty()) {
+            self.unreported = false;
+            self.report(r);
+        }
     }
 
     /// Brings every window to `r`; reports if that is due.
@@ -388,13 +442,9 @@ impl Naive {
         let report = self.query.report;
         self.unreported |= moved || closed;
         self.changed |= differs;
-        let due = if report.change {
-            self.changed
-        } else if report.close {
-            if is_close { closed } else { arrived }
-        } else {
-            report.periodic.is_none() || is_close
-        };
+        let due = (!report.change || self.changed)
+            && (!report.close || if is_close { closed } else { arrived })
+            && (!self.is_periodic() || (is_close && !self.has_period_of_its_own()));
         let label = if is_close && self.query.bounds == Bounds::ClosedOpen { r + 1 } else { r };
         let nonempty = (0..self.windows.len()).any(|i| !self.content(i).is_empty());
         if due && (!report.nonempty || nonempty) && report.periodic.is_none_or(|p| label % p.as_millis() == 0) {

@@ -121,12 +121,12 @@ impl Generator<'_> {
             0 => "NOW".into(),
             1 => "ALL".into(),
             2 => format!("TRIPLES {}", self.random.range(1, 9)),
-            3 if !self.is_cqels => format!("ELEMENTS {} STEP {}", self.random.range(1, 4), self.random.range(1, 4)),
+            3 => format!("ELEMENTS {} STEP {}", self.random.range(1, 4), self.random.range(1, 4)),
             4 if !self.is_cqels => {
                 let to = self.random.range(0, 4);
                 format!("FROM NOW-{}ms TO NOW-{to}ms STEP {slide}ms", to + width)
             }
-            3 | 4 => format!("RANGE {width}ms SLIDE {slide}ms"),
+            4 => format!("RANGE {width}ms SLIDE {slide}ms"),
             5 => format!("RANGE {width}ms"),
             _ => format!("RANGE {width}ms STEP {slide}ms"),
         }
@@ -338,11 +338,11 @@ impl Generator<'_> {
             options.r2s = Some(*self.random.pick(&[R2s::Rstream, R2s::Istream, R2s::Dstream, R2s::Changes]));
         }
         if self.random.chance(40) {
-            let periodic = if self.random.chance(15) { Some(Span::from_millis(self.random.range(2, 6))) } else { None };
+            let periodic = if self.random.chance(25) { Some(Span::from_millis(self.random.range(2, 6))) } else { None };
             let kind = self.random.below(10);
             options.report = Some(Report {
                 close: kind < 4,
-                change: (4..9).contains(&kind) || kind == 9 && periodic.is_none(),
+                change: (3..9).contains(&kind) || kind == 9 && periodic.is_none(),
                 nonempty: self.random.chance(40),
                 periodic,
             });

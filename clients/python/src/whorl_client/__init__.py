@@ -50,7 +50,20 @@ from ._exceptions import (
     UpdateError,
     WhorlError,
 )
-from ._models import Ack, Answer, Event, Gap, Plan, Progress, QueryInfo, Result, StreamInfo, Validation, Window
+from ._models import (
+    Ack,
+    Answer,
+    Event,
+    Gap,
+    Plan,
+    Progress,
+    QueryInfo,
+    Result,
+    Skipped,
+    StreamInfo,
+    Validation,
+    Window,
+)
 from ._payload import Format
 from ._terms import BlankNode, Iri, LangString, Literal, Quad, Term, Triple
 
@@ -101,6 +114,7 @@ __all__ = [
     "QuerySyntaxError",
     "RdfSyntaxError",
     "Result",
+    "Skipped",
     "Stream",
     "StreamExistsError",
     "StreamInfo",

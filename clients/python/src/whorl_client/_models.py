@@ -51,6 +51,17 @@ class Window(NamedTuple):
     close: int | None
 
 
+class Skipped(NamedTuple):
+    """Results that were the same and were not sent one by one: the instants of the first and the last of them.
+
+    `windows` is how many windows, or periods, ended at them.
+    """
+
+    start: int
+    end: int
+    windows: int
+
+
 class Answer:
     """What a query says: rows (SELECT), `boolean` (ASK) or triples (CONSTRUCT, DESCRIBE).
 
@@ -198,6 +209,12 @@ class Result(Answer):
     def windows(self) -> tuple[Window, ...]:
         """What it was computed over."""
         return tuple(Window(w["name"], w.get("open"), w.get("close")) for w in self.envelope.get("windows", ()))
+
+    @property
+    def skipped(self) -> Skipped | None:
+        """The results it stands for as well, where a long stretch had the same ones."""
+        passed = self.envelope.get("skipped")
+        return None if passed is None else Skipped(passed["from"], passed["to"], passed["windows"])
 
     @property
     def is_snapshot(self) -> bool:

@@ -18,8 +18,8 @@ impl Stream {
         to.at(self.watermark);
         to.bool(self.idle);
         to.list(self.waiting.values(), |to, element| element.save(to));
-        let StreamCounts { events, triples, late } = self.counts;
-        [events, triples, late].into_iter().for_each(|count| to.u64(count));
+        let StreamCounts { events, triples, late, unreadable } = self.counts;
+        [events, triples, late, unreadable].into_iter().for_each(|count| to.u64(count));
         to.bool(self.interest.is_some());
         to.option(self.mapping.as_ref(), |to, found| {
             to.text(found.mapping.text());
@@ -38,7 +38,8 @@ impl Stream {
         (stream.greatest, stream.watermark, stream.idle) = (from.at()?, from.at()?, from.bool()?);
         let keyed = |element: Element| -> ((Timestamp, u64), Element) { ((element.at, element.seq), element) };
         stream.waiting = from.list(32, |from| Element::restored(from).map(keyed))?;
-        stream.counts = StreamCounts { events: from.u64()?, triples: from.u64()?, late: from.u64()? };
+        let mut count = || from.u64();
+        stream.counts = StreamCounts { events: count()?, triples: count()?, late: count()?, unreadable: count()? };
         stream.interest = from.bool()?.then(Interest::default);
         stream.mapping = from.option(restored_mapping)?;
         Ok(stream)
