@@ -14,7 +14,6 @@ import logging
 import os
 import queue
 import secrets
-import sqlite3
 import tempfile
 import threading
 import time
@@ -27,7 +26,7 @@ from whorl.server.durations import Durations
 from whorl.server.errors import TYPE_BASE, Problem
 from whorl.server.runtime import commands as c
 from whorl.server.runtime.core import Core, Drained, Envelope, QueryEntry
-from whorl.server.store.backup import write_backup
+from whorl.server.store.backup import STORE_NAME, write_backup
 from whorl.server.store.store import Record, Store, StoreError
 
 if TYPE_CHECKING:
@@ -174,7 +173,7 @@ class Runtime:
     @property
     def store_bytes(self) -> int:
         """What the store takes on the disk."""
-        sizes = (path.stat().st_size for path in self.settings.data_dir.glob("whorl.sqlite3*") if path.exists())
+        sizes = (path.stat().st_size for path in self.settings.data_dir.glob(STORE_NAME + "*") if path.exists())
         return sum(sizes)
 
     # ---- the front ----
@@ -201,7 +200,7 @@ class Runtime:
         await self.read(lambda core: core.stream(iri))
         try:
             return await self._loop.run_in_executor(None, self._staged, iri, body, form)
-        except (sqlite3.Error, StoreError) as error:
+        except StoreError as error:
             _log.error("a body could not be staged: %s", error)
             raise _not_written() from error
 
@@ -219,7 +218,7 @@ class Runtime:
         async with self._backing_up:
             try:
                 return await self._loop.run_in_executor(None, self._backed_up)
-            except (OSError, sqlite3.Error, StoreError) as error:
+            except (OSError, StoreError) as error:
                 _log.error("a backup could not be made: %s", error)
                 raise Problem("backup-failed", 503, "the backup could not be made", retry_after_s=60) from error
 
@@ -368,7 +367,7 @@ class Runtime:
         if batch.snapshot is not None:
             try:
                 self._store.write_snapshot(*batch.snapshot)
-            except sqlite3.Error:
+            except StoreError:
                 # The log still has everything; the next snapshot comes when it has grown again.
                 _log.exception("no snapshot could be written")
         self.metrics.commit_seconds += time.perf_counter() - began
@@ -459,7 +458,7 @@ class Runtime:
     def _recover(self) -> None:
         """The state of the log: the newest snapshot, and every command after it."""
         began = time.perf_counter()
-        self._store = Store(self.settings.data_dir / "whorl.sqlite3")
+        self._store = Store(self.settings.data_dir / STORE_NAME)
         self.expire_stages()
         found = self._store.snapshot()
         options = engine_options(self.settings)
