@@ -13,7 +13,7 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any
 
-from whorl.server.errors import Problem
+from whorl.server.errors import DomainError
 from whorl.server.runtime import commands as c
 from whorl.server.runtime.core import shown_instant
 from whorl.server.runtime.runtime import Runtime, now_ms
@@ -62,7 +62,7 @@ class Clock:
                 if now - stages_at >= _STAGES_EVERY_S:
                     stages_at = now
                     await loop.run_in_executor(None, self._runtime.expire_stages)
-            except Problem:
+            except DomainError:
                 continue
             except Exception:  # noqa: BLE001 - logged
                 # A full disk, say. A clock that stands still would hold every window open.
