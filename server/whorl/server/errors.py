@@ -156,7 +156,7 @@ class TooManySubscriptionsError(DomainError):
 
 
 class TooManyTokensError(DomainError):
-    """No further token is kept."""
+    """The server keeps no further token."""
 
 
 class TooManyTicketsError(DomainError):
@@ -164,7 +164,7 @@ class TooManyTicketsError(DomainError):
 
 
 class OverloadedError(DomainError):
-    """More waits than the server takes; later it fits."""
+    """More is waiting than the server takes; the same request may succeed later."""
 
 
 class BodyTooLargeError(DomainError):
@@ -211,7 +211,7 @@ class ExpiredResultTokenError(DomainError):
 
 
 class NoQueryNamedError(DomainError):
-    """A subscription names no query and brings none."""
+    """A subscription says neither `query` nor `rspql`."""
 
 
 class QueryElsewhereError(DomainError):
@@ -222,7 +222,7 @@ class QueryElsewhereError(DomainError):
 
 
 class UnauthenticatedError(DomainError):
-    """Nobody knows who calls."""
+    """The request carries no token, or one that is not known."""
 
 
 class ForbiddenError(DomainError):
@@ -268,7 +268,7 @@ class MediaTypeError(DomainError):
 
 
 class CharsetError(DomainError):
-    """The text is not UTF-8, and says so."""
+    """The body says that it is in another charset than UTF-8."""
 
 
 class EncodingError(DomainError):
@@ -284,7 +284,7 @@ class BodyTooSlowError(DomainError):
 
 
 class InflatesTooMuchError(DomainError):
-    """The compressed body is far larger than it looks."""
+    """The body is compressed too much to be inflated safely."""
 
 
 class BrokenGzipError(DomainError):

@@ -138,6 +138,12 @@ _BY_STATUS = {
 _ENGINE_OPTIONS = ("keep_answer", "keep_windows", "allow_cartesian")
 
 
+def all_types() -> set[ProblemType]:
+    """Every type that a document can have, for the reference."""
+    of_engine = {*_BY_CODE.values(), *(kind for _, kind in _BY_CLASS)}
+    return {*TABLE.values(), *of_engine, *(of_status(status) for status in _BY_STATUS)}
+
+
 def problem_type(error: DomainError) -> ProblemType:
     """What a refusal is called, and its status."""
     return _of_engine(error.error) if isinstance(error, EngineRefusal) else TABLE[type(error)]
