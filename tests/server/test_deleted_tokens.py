@@ -74,7 +74,7 @@ def events(client: httpx.Client, stream: str) -> int:
 
 def check_closed(socket: ClientConnection) -> None:
     with pytest.raises(ConnectionClosed) as closed:
-        deque(iter(lambda: socket.recv(30), None), maxlen=0)
+        deque(iter(lambda: socket.recv(10), None), maxlen=0)
     assert closed.value.rcvd is not None
     assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (4401, "the token has been deleted")
 
