@@ -210,7 +210,7 @@ async def test_every_message_of_the_table(live: Live) -> None:
         await say(socket_, "ack", "1", seq=1)
         await say(socket_, "credit", "1", n=1)
         assert (await hear(socket_))["payload"]["seq"] == 2
-        live.rings.progress("q", 9000, 2)
+        live.rings.progress("q", 9000)
         assert await hear(socket_) == {"type": "progress", "id": "1", "payload": {"watermark": 9000, "seq": 2}}
         live.rings.open("q", "b2", 1, {})
         await say(socket_, "credit", "1", n=1)
@@ -654,7 +654,7 @@ async def test_a_long_poll_waits_for_a_result_and_no_longer(live: Live) -> None:
     async with live.http() as http:
         polling = asyncio.create_task(http.get("/queries/q/results", params={"after": "a1:0", "wait": "20s"}))
         await until(lambda: live.rings.connected == 1)
-        live.rings.progress("q", 5, 0)
+        live.rings.progress("q", 5)
         live.publish(1, 2)
         assert [one["seq"] for one in (await polling).json()["results"]] == [1, 2]
         empty = await http.get("/queries/q/results", params={"after": "a1:2", "wait": "50ms"})

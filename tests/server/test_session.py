@@ -375,14 +375,14 @@ def test_progress_is_told_to_those_who_asked_when_they_have_all_results() -> Non
     bench.subscribe("1", progress=True, credit=1)
     bench.subscribe("2")
     bench.hear()
-    bench.rings.progress("q", 5_000, 0)
+    bench.rings.progress("q", 5_000)
     assert bench.hear() == [{"type": "progress", "id": "1", "payload": {"watermark": 5_000, "seq": 0}}]
     bench.publish(1, 2)
-    bench.rings.progress("q", 6_000, 2)
+    bench.rings.progress("q", 6_000)
     assert "progress" not in [one["type"] for one in bench.hear()]
     bench.credit(1)
     assert bench.hear()[-1] == {"type": "progress", "id": "1", "payload": {"watermark": 6_000, "seq": 2}}
-    bench.rings.progress("q", 6_000, 2)
+    bench.rings.progress("q", 6_000)
     assert bench.hear() == []
 
 

@@ -24,7 +24,6 @@ from whorl.server.services.names import checked_iri
 
 router = APIRouter(tags=["graphs"])
 
-_PATHS = ("/graphs", "/graphs/{name:path}")
 _EXAMPLES = {"text/turtle": "@prefix ex: <http://ex.org/> . ex:room1 ex:floor 3 ."}
 _NEW = "new"
 

@@ -58,7 +58,7 @@ class Rings(Protocol):
     def publish(self, query: str, envelopes: Sequence[Envelope]) -> None:
         """New results, in order."""
 
-    def progress(self, query: str, watermark: int | None, seq: int) -> None:
+    def progress(self, query: str, watermark: int | None) -> None:
         """Nothing more happened up to here."""
 
     def fail(self, query: str, problem: DomainError) -> None:
@@ -124,8 +124,6 @@ class Runtime:
         self.state: State = "starting"
         self.failure: str | None = None
         self.metrics = Counters()
-        # Numbers of the engine as the clock last read them.
-        self.stats: dict[str, Any] = {}
         self.queue_bytes = 0
         self._queue: queue.Queue[_Job | None] = queue.Queue()
         self._batches: queue.Queue[_Batch | None] = queue.Queue(maxsize=_BATCHES_UNDER_WAY)

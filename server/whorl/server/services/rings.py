@@ -294,9 +294,8 @@ class Rings:
         if (ring := self._rings.get(query)) is not None:
             ring.publish(envelopes)
 
-    def progress(self, query: str, watermark: int | None, seq: int) -> None:
-        """Time has come this far, and `seq`, published before, is the newest result up to here."""
-        del seq
+    def progress(self, query: str, watermark: int | None) -> None:
+        """Time has come this far; what was published before are all results up to here."""
         ring = self._rings.get(query)
         if ring is None or watermark is None or ring.watermark == watermark:
             return
