@@ -113,6 +113,14 @@ def test_a_plain_socket_ends(caller: Caller, name: str) -> None:
         check_closed(socket)
 
 
+def test_a_socket_that_came_by_a_ticket_ends_with_the_token(caller: Caller, name: str) -> None:
+    with caller.server.client(caller.token) as client:
+        ticket = client.post("/tickets").json()["ticket"]
+    with caller.connect(f"/queries/{name}/ws?ticket={ticket}", additional_headers={}) as socket:
+        caller.delete()
+        check_closed(socket)
+
+
 def test_a_socket_cannot_begin_with_a_token_that_is_gone_since_the_handshake(caller: Caller) -> None:
     with caller.connect("/ws", subprotocols=PROTOCOL) as socket:
         caller.delete()

@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 from server_process import ServerProcess
+from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 from whorl.server import schemas
@@ -185,6 +186,39 @@ def test_a_cascade_goes_all_the_way_down_or_not_at_all(
         assert client.delete("/queries/foreign").status_code == 204
         assert registrar.delete(stream, params={"cascade": "true"}).status_code == 204
     assert not {"up", "below"} & {one["id"] for one in client.get("/queries").json()["queries"]}
+
+
+# ---- unnamed queries ----
+
+
+def test_an_unnamed_query_ends_though_others_read_its_output(tmp_path: Path) -> None:
+    server = ServerProcess(tmp_path / "data").start()
+    try:
+        with server.client() as client, session(server) as socket, session(server) as killed:
+            assert client.put(STREAM).status_code == 201
+            unnamed = []
+            for place, output in ((socket, "http://ex.org/out1"), (killed, "http://ex.org/out2")):
+                answer = subscribe(place, "1", relay(output, IRI))
+                unnamed.append(answer["payload"]["query"])
+                reader = client.put(f"/queries/{output[-4:]}", content=text_over(output), headers=RSPQL)
+                assert reader.status_code == 201
+            with connect_plainly(server, unnamed[0]) as follower:
+                socket.close()
+                with pytest.raises(ConnectionClosed):
+                    follower.recv(30)
+            assert client.get(f"/queries/{unnamed[0]}").status_code == 404
+            assert client.get(f"/queries/{unnamed[1]}").status_code == 200
+            server.kill()
+        # A query of a connection that died with the server does not keep it from starting.
+        with server.start().client() as client:
+            assert [one["id"] for one in client.get("/queries").json()["queries"]] == ["out1", "out2"]
+    finally:
+        server.kill()
+
+
+def connect_plainly(server: ServerProcess, name: str) -> ClientConnection:
+    url, headers = server.url.replace("http", "ws", 1), {"Authorization": f"Bearer {server.token}"}
+    return connect(f"{url}/queries/{name}/ws", additional_headers=headers, proxy=None)
 
 
 # ---- turns ----

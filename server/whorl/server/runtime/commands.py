@@ -183,10 +183,11 @@ class Register(Command):
 
 @dataclass(frozen=True, slots=True)
 class Unregister(Command):
-    """Stop a query and forget it."""
+    """Stop a query and forget it; with `force`, even when others read its output, which falls silent then."""
 
     kind: ClassVar[str] = "unregister"
     name: str
+    force: bool = False
 
 
 @dataclass(frozen=True, slots=True)

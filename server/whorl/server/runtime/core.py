@@ -228,7 +228,7 @@ class Core:
     def _(self, command: c.Unregister) -> None:
         entry = self.query(command.name)
         readers = self._readers_of_output(entry)
-        if readers:
+        if readers and not command.force:
             detail = f"the output of '{command.name}' is read by {', '.join(readers)}"
             raise errors.OutputInUseError(detail, hint="delete these queries first")
         self._remove_query(command.name)

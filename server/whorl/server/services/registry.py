@@ -124,8 +124,8 @@ class Registry:
         await self._runtime.run(c.Unregister(name), check=lambda core: _check_owns(core, name, caller))
 
     async def drop_unnamed(self, name: str) -> None:
-        """The connection that a query belongs to is gone."""
-        await self._runtime.run(c.Unregister(name))
+        """The connection that a query belongs to is gone, and the query goes, whoever reads what it writes."""
+        await self._runtime.run(c.Unregister(name, force=True))
 
     async def drop_orphans(self) -> None:
         """After a restart no connection is left, not even when the server was killed: queries of one go."""
