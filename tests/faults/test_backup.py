@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import queue
 import tarfile
 import threading
 from collections.abc import Callable, Iterator
@@ -95,35 +96,34 @@ def test_a_backup_under_load_has_all_that_was_acknowledged_before(
     start: Callable[..., ServerProcess], tmp_path: Path
 ) -> None:
     server = start("first", snapshot_log_bytes=100_000)
-    acknowledged = 0
+    acknowledged: queue.Queue[int] = queue.Queue()
     stop = threading.Event()
 
     def load() -> None:
-        nonlocal acknowledged
         with server.client() as client:
             for t in range(10_000):
                 if stop.is_set():
                     return
                 push(client, range(t, t + 1))
-                acknowledged = t + 1
+                acknowledged.put(t + 1)
 
     with server.client() as client:
         assert client.put(STREAM).status_code == 201
         loading = threading.Thread(target=load)
         loading.start()
         backups = []
-        for _ in range(5):
-            known = acknowledged
+        for _ in range(3):
+            # The load is under way: twenty more events have been acknowledged since the last backup.
+            known = max(acknowledged.get(timeout=30) for _ in range(20))
             backups.append((known, client.get("/backup").content))
         stop.set()
         loading.join()
-    for number, (_, content) in enumerate(backups):
+    assert [known >= 20 * number for number, (known, _) in enumerate(backups, 1)] == [True] * 3
+    for number, (known, content) in enumerate(backups):
         (tmp_path / f"{number}.tar").write_bytes(content)
         restore(tmp_path / f"{number}.tar", tmp_path / f"restored{number}")
-    known, _ = backups[-1]
-    again = start("restored4")
-    with again.client() as client:
-        assert client.get(STREAM).json()["events"] >= known
+        with start(f"restored{number}").client() as client:
+            assert client.get(STREAM).json()["events"] >= known
 
 
 def test_a_stopped_server_is_backed_up_and_a_running_one_is_refused(

@@ -177,8 +177,17 @@ def test_events_over_a_socket_that_point_elsewhere_are_refused(
 
 def test_a_context_named_in_a_header_is_not_fetched(client: httpx.Client, listener: Listener) -> None:
     link = f'<{listener.url}/c.jsonld>; rel="http://www.w3.org/ns/json-ld#context"; type="application/ld+json"'
-    headers = {"Content-Type": "application/json", "Link": link}
-    client.post(f"{STREAM}?t=1", content=b'{"@id": "urn:a", "b": 1}', headers=headers)
+    body = b'{"@id": "urn:a", "b": 1, "urn:c": 2}'
+    as_json = client.post(f"{STREAM}?t=1", content=body, headers={"Content-Type": "application/json", "Link": link})
+    check_refused(as_json, {"media-type-not-supported"})
+    headers = {"Content-Type": "application/ld+json", "Link": link}
+    as_json_ld = client.put("/graphs?graph=urn:linked", content=body, headers=headers)
+    assert as_json_ld.status_code == 201
+    # `b` means something in the context alone, which nobody has read.
+    found = client.get("/graphs?graph=urn:linked", headers={"Accept": "application/n-triples"}).text.split()
+    assert found[:2] == ["<urn:a>", "<urn:c>"]
+    assert len(found) == 4
+    assert listener.calls == []
 
 
 def test_a_turtle_base_and_imports_are_only_names(client: httpx.Client, listener: Listener) -> None:

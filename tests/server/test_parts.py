@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from whorl.server import media
-from whorl.server.errors import Problem
+from whorl.server.errors import (
+    BodyTooLargeError,
+    InvalidInstantError,
+    NotAcceptableError,
+    TooManyRegistrationsError,
+)
 from whorl.server.middleware.paths import stream_path
 from whorl.server.middleware.trace import printable
 from whorl.server.services.buckets import Buckets
@@ -38,14 +43,13 @@ def test_the_best_offer_is_chosen(accept: str | None, best: str) -> None:
 
 @pytest.mark.parametrize("accept", ["image/png", "text/csv;q=0", "*/*;q=0", "text/csv;q=nan"])
 def test_nothing_acceptable_is_a_problem(accept: str) -> None:
-    with pytest.raises(Problem) as raised:
+    with pytest.raises(NotAcceptableError):
         media.negotiate(accept, ("text/csv",))
-    assert raised.value.status == 406
 
 
 @given(st.text(max_size=60))
 def test_no_accept_header_breaks_negotiation(accept: str) -> None:
-    with contextlib.suppress(Problem):
+    with contextlib.suppress(NotAcceptableError):
         assert media.negotiate(accept, OFFERS) in OFFERS
 
 
@@ -70,9 +74,8 @@ def test_instants(text: str, ms: int) -> None:
     "text", ["", "soon", "1.5", "1e3", "2026-01-01", "2026-01-01T00:00:00", "2026-13-01T00:00:00Z", "9" * 30, "٣"]
 )
 def test_what_is_no_instant(text: str) -> None:
-    with pytest.raises(Problem) as raised:
+    with pytest.raises(InvalidInstantError):
         parse_instant(text)
-    assert raised.value.slug == "timestamp-invalid"
 
 
 @pytest.mark.parametrize(
@@ -114,7 +117,7 @@ def test_batches_are_bounded_and_long_lines_pass() -> None:
     cutter = LineCutter(2 * BATCH_BYTES_MAX)
     batches = list(cutter.feed((b"x" * 1000 + b"\n") * 600 + b"y" * (BATCH_BYTES_MAX + 5) + b"\n"))
     assert [len(batch) <= BATCH_BYTES_MAX for batch in batches] == [True, True, True, False]
-    with pytest.raises(Problem):
+    with pytest.raises(BodyTooLargeError):
         list(cutter.feed(b"z" * (2 * BATCH_BYTES_MAX + 1)))
 
 
@@ -141,7 +144,7 @@ def test_a_bucket_refills() -> None:
     buckets = Buckets(2)
     buckets.take("a", now=0.0)
     buckets.take("a", now=0.0)
-    with pytest.raises(Problem) as raised:
+    with pytest.raises(TooManyRegistrationsError) as raised:
         buckets.take("a", now=1.0)
     assert raised.value.retry_after_s in {29, 30}
     buckets.take("b", now=1.0)

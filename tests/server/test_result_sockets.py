@@ -23,12 +23,13 @@ import uvicorn
 from fastapi import FastAPI
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
-from whorl.server.errors import Problem
-from whorl.server.responses import problem_response
+from whorl.errors import QueryFailedError
+from whorl.server.errors import DomainError, EngineRefusal, UnknownStreamError
 from whorl.server.routes import results, ws
-from whorl.server.runtime import commands as c
-from whorl.server.security import Tokens
-from whorl.server.services.buckets import Buckets
+from whorl.server.routes.responses import problem_response
+from whorl.server.schemas import QueryRequest
+from whorl.server.security import Principal, Tokens
+from whorl.server.services.ingest import PushOptions
 from whorl.server.services.rings import Rings
 from whorl.server.settings import Settings
 from whorl.server.sockets import Server, SocketProtocol
@@ -40,12 +41,13 @@ ANSWER = b'{"head":{"vars":["s"]},"results":{"bindings":[]}}'
 
 
 class Desk:
-    """What the routes need of a runtime: rings, a state, and commands that are noted."""
+    """What the routes need of a runtime and of a registry: rings, a state, and queries that are noted."""
 
     def __init__(self, settings: Settings) -> None:
         self.rings = Rings(settings)
         self.state = "ready"
-        self.commands: list[c.Command] = []
+        self.registered: dict[str, QueryRequest] = {}
+        self.dropped: list[str] = []
         self.core = SimpleNamespace(query=self._query, running=lambda name: (self._query(name), 1), engine=self)
 
     def _query(self, name: str) -> Any:
@@ -60,19 +62,21 @@ class Desk:
     async def read(self, question: Callable[[Any], Any]) -> Any:
         return question(self.core)
 
-    async def run(self, command: c.Command, ack: str = "synced") -> Any:
-        del ack
-        self.commands.append(command)
-        if isinstance(command, c.Register):
-            self.rings.open(command.name, command.incarnation, 1, {})
-            self.rings.publish(command.name, [(1, 0, b'{"seq":1}')])
-        if isinstance(command, c.Unregister):
-            self.rings.close(command.name, "deleted")
+    async def register_unnamed(self, wanted: QueryRequest, caller: Principal) -> str:
+        name = f"{caller.id}-{len(self.registered)}"
+        self.registered[name] = wanted
+        self.rings.open(name, "b1", 1, {})
+        self.rings.publish(name, [(1, 0, b'{"seq":1}')])
+        return name
 
-    async def push(self, iri: str, body: bytes, form: str, **options: Any) -> dict[str, Any]:
+    async def drop_unnamed(self, name: str) -> None:
+        self.dropped.append(name)
+        self.rings.close(name, "deleted")
+
+    async def push(self, iri: str, body: bytes, form: str, options: PushOptions) -> dict[str, Any]:
         if iri == "http://ex/none":
-            raise Problem("unknown-stream", 404, "no such stream")
-        return {"accepted": body.count(b"\n") + 1, "format": form, "iri": iri, **options}
+            raise UnknownStreamError("no such stream")
+        return {"accepted": body.count(b"\n") + 1, "format": form, "iri": iri, "at": options.at}
 
 
 class Live:
@@ -120,10 +124,10 @@ async def live_server(data_dir: Path, *, ws_class: Any = SocketProtocol, **setti
     app = FastAPI()
     app.include_router(results.router)
     app.include_router(ws.router)
-    app.add_exception_handler(Problem, on_problem)
+    app.add_exception_handler(DomainError, on_problem)
     tokens = Tokens.open(chosen)
     app.state.settings, app.state.runtime, app.state.tokens = chosen, desk, tokens
-    app.state.ingest, app.state.registrations = desk, Buckets(100)
+    app.state.ingest, app.state.registry = desk, desk
     config = uvicorn.Config(
         app,
         ws=ws_class,
@@ -149,7 +153,7 @@ async def live_server(data_dir: Path, *, ws_class: Any = SocketProtocol, **setti
 
 
 async def on_problem(_: Any, error: Exception) -> Any:
-    assert isinstance(error, Problem)
+    assert isinstance(error, DomainError)
     return problem_response(error)
 
 
@@ -206,7 +210,7 @@ async def test_every_message_of_the_table(live: Live) -> None:
         await say(socket_, "ack", "1", seq=1)
         await say(socket_, "credit", "1", n=1)
         assert (await hear(socket_))["payload"]["seq"] == 2
-        live.rings.progress("q", 9000, 2)
+        live.rings.progress("q", 9000)
         assert await hear(socket_) == {"type": "progress", "id": "1", "payload": {"watermark": 9000, "seq": 2}}
         live.rings.open("q", "b2", 1, {})
         await say(socket_, "credit", "1", n=1)
@@ -243,17 +247,16 @@ async def test_a_query_by_text_ends_with_its_connection(live: Live) -> None:
     async with live.session() as socket_:
         await say(socket_, "subscribe", "1", rspql="SELECT …", options={"r2s": "ISTREAM"}, credit=5)
         assert [one["type"] for one in await hear_until(socket_, "next")] == ["subscribed", "next"]
-        (command,) = live.desk.commands
-        assert isinstance(command, c.Register)
-        assert (command.text, command.options) == ("SELECT …", {"r2s": "ISTREAM"})
-    await until(lambda: live.desk.commands[-1] == c.Unregister(command.name))
+        ((name, wanted),) = live.desk.registered.items()
+        assert (wanted.query, wanted.options()) == ("SELECT …", {"r2s": "ISTREAM"})
+    await until(lambda: live.desk.dropped == [name])
 
 
 async def test_options_that_do_not_exist_are_refused(live: Live) -> None:
     async with live.session() as socket_:
         await say(socket_, "subscribe", "1", rspql="SELECT …", options={"colour": "red"}, credit=5)
         assert (await hear(socket_))["payload"]["status"] == 422
-        assert live.desk.commands == []
+        assert live.desk.registered == {}
 
 
 async def test_publishing_over_the_socket_in_order(live: Live) -> None:
@@ -651,7 +654,7 @@ async def test_a_long_poll_waits_for_a_result_and_no_longer(live: Live) -> None:
     async with live.http() as http:
         polling = asyncio.create_task(http.get("/queries/q/results", params={"after": "a1:0", "wait": "20s"}))
         await until(lambda: live.rings.connected == 1)
-        live.rings.progress("q", 5, 0)
+        live.rings.progress("q", 5)
         live.publish(1, 2)
         assert [one["seq"] for one in (await polling).json()["results"]] == [1, 2]
         empty = await http.get("/queries/q/results", params={"after": "a1:2", "wait": "50ms"})
@@ -730,7 +733,7 @@ async def test_server_sent_events_tell_gaps_and_ends(tmp_path: Path) -> None:
         gap = json.loads((await next_line(lines)).removeprefix("data: "))
         assert (gap["fromSeq"], gap["toSeq"], gap["reason"]) == (4, None, "restart")
         assert await next_full(lines) == ":", "a comment is the heartbeat"
-        live.rings.fail("q", Problem("query-failed", 409, "no more"))
+        live.rings.fail("q", EngineRefusal(QueryFailedError("no more")))
         line = await next_full(lines)
         while line == ":":
             line = await next_full(lines)

@@ -4,7 +4,9 @@ import json
 from typing import Any
 
 import pytest
-from whorl.server.errors import Problem
+from whorl.errors import QueryFailedError, QuerySyntaxError
+from whorl.server import errors
+from whorl.server.errors import DomainError, EngineRefusal
 from whorl.server.security import Principal, Scope, require, unauthenticated
 from whorl.server.services.rings import Rings
 from whorl.server.services.session import (
@@ -340,7 +342,7 @@ def test_the_failure_of_a_query_is_told_with_its_problem() -> None:
     bench = Bench()
     bench.subscribe()
     bench.publish(1, 1)
-    bench.rings.fail("q", Problem("query-too-costly", 422, "it was too much"))
+    bench.rings.fail("q", EngineRefusal(QueryFailedError("it was too much", code="query.too_costly")))
     heard = bench.hear()
     assert [one["type"] for one in heard] == ["subscribed", "next", "error"]
     assert heard[-1]["payload"]["detail"] == "it was too much"
@@ -373,14 +375,14 @@ def test_progress_is_told_to_those_who_asked_when_they_have_all_results() -> Non
     bench.subscribe("1", progress=True, credit=1)
     bench.subscribe("2")
     bench.hear()
-    bench.rings.progress("q", 5_000, 0)
+    bench.rings.progress("q", 5_000)
     assert bench.hear() == [{"type": "progress", "id": "1", "payload": {"watermark": 5_000, "seq": 0}}]
     bench.publish(1, 2)
-    bench.rings.progress("q", 6_000, 2)
+    bench.rings.progress("q", 6_000)
     assert "progress" not in [one["type"] for one in bench.hear()]
     bench.credit(1)
     assert bench.hear()[-1] == {"type": "progress", "id": "1", "payload": {"watermark": 6_000, "seq": 2}}
-    bench.rings.progress("q", 6_000, 2)
+    bench.rings.progress("q", 6_000)
     assert bench.hear() == []
 
 
@@ -518,7 +520,7 @@ def test_who_lost_nothing_gets_no_snapshot_and_who_did_gets_one() -> None:
 def test_a_snapshot_that_is_refused_ends_the_subscription() -> None:
     bench = Bench()
     bench.subscribe(snapshot=True)
-    bench.session.refused("1", Problem("query-not-running", 409, "query 'q' is paused"))
+    bench.session.refused("1", errors.QueryNotRunningError("query 'q' is paused"))
     assert [one["type"] for one in bench.hear()] == ["subscribed", "error"]
     bench.subscribe()
     assert bench.code is None
@@ -558,17 +560,16 @@ def test_a_failed_query_by_text_is_dropped() -> None:
     bench.subscribe(query=None, rspql="SELECT …")
     bench.rings.open("ws-1", "c1", 1, {})
     bench.session.registered("1", "ws-1")
-    bench.rings.fail("ws-1", Problem("query-failed", 409, "no"))
+    bench.rings.fail("ws-1", EngineRefusal(QueryFailedError("no")))
     assert [one["type"] for one in bench.hear()] == ["subscribed", "error"]
     assert bench.session.drops() == [DropQuery("ws-1")]
 
 
-def test_a_text_that_is_refused_or_too_long_is_an_error_of_that_subscription() -> None:
-    bench = Bench(query_bytes_max=10)
-    assert bench.subscribe("1", query=None, rspql="SELECT ………") == []
+def test_a_text_that_is_refused_is_an_error_of_that_subscription() -> None:
+    bench = Bench()
     bench.subscribe("2", query=None, rspql="SELECT")
-    bench.session.refused("2", Problem("query-syntax", 400, "no"))
-    assert [(one["type"], one["payload"]["status"]) for one in bench.hear()] == [("error", 413), ("error", 400)]
+    bench.session.refused("2", EngineRefusal(QuerySyntaxError("no")))
+    assert [(one["type"], one["payload"]["status"]) for one in bench.hear()] == [("error", 400)]
     bench.subscribe("2")
     assert bench.code is None
 
@@ -597,7 +598,7 @@ def test_an_id_is_in_use_while_its_publication_is_under_way() -> None:
     bench = Bench()
     publish = {"type": "publish", "id": "p", "payload": {"stream": "http://ex/s", "events": []}}
     bench.say(publish)
-    bench.session.refused("p", Problem("overloaded", 429, "later"))
+    bench.session.refused("p", errors.OverloadedError("later"))
     bench.say(publish)
     assert bench.code is None
     bench.say(publish)
@@ -642,7 +643,7 @@ def test_a_plain_reader_is_told_of_gaps_and_failures() -> None:
     bench = Bench()
     bench.publish(1, 1)
     session = plain(bench, after="old:5")
-    bench.rings.fail("q", Problem("query-failed", 409, "no more"))
+    bench.rings.fail("q", EngineRefusal(QueryFailedError("no more")))
     gap, first, error = (json.loads(frame) for _ in range(2) for frame in session.take(1000))
     assert (gap["type"], gap["reason"], first["seq"], error["type"]) == ("gap", "restart", 1, "error")
     assert session.close == Close(1011, "no more")
@@ -667,8 +668,17 @@ def test_a_slow_plain_reader_is_1013() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "code"), [(401, 4401), (403, 4403), (429, 4429), (503, 1012), (500, 1011), (404, 4400)]
+    ("kind", "code"),
+    [
+        (errors.UnauthenticatedError, 4401),
+        (errors.ForbiddenError, 4403),
+        (errors.TooManySubscribersError, 4429),
+        (errors.NotReadyError, 1012),
+        (errors.ServerFaultError, 1011),
+        (errors.UnknownQueryError, 4400),
+    ],
 )
-def test_problems_have_close_codes(status: int, code: int) -> None:
-    assert close_of(Problem("x", status, "é" * 200)).code == code
-    assert len(close_of(Problem("x", status, "é" * 200)).reason.encode()) <= 123
+def test_problems_have_close_codes(kind: type[DomainError], code: int) -> None:
+    close = close_of(kind("é" * 200))
+    assert close.code == code
+    assert len(close.reason.encode()) <= 123

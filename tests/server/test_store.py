@@ -36,7 +36,7 @@ def test_records_come_back_whole_and_in_order(path: Path) -> None:
 def test_a_batch_that_fails_leaves_nothing_of_itself(path: Path) -> None:
     store = Store(path)
     store.append(records(1, 3))
-    with pytest.raises(sqlite3.IntegrityError):
+    with pytest.raises(StoreError, match="cannot be written"):
         store.append(records(3, 5) + records(4, 6))
     assert list(store.records(after=0)) == records(1, 3)
 

@@ -175,7 +175,9 @@ class TestFaults:
         self.run(scaled, data, 2)
         self.check(output, data, scaled)
 
-    def test_a_task_that_fails_after_it_has_written_is_run_again(self, tmp_path: Path) -> None:
+    def test_a_task_that_fails_after_it_has_written_is_run_again(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         class FailsOnce(PartitionStage):
             failed = False
 
@@ -188,12 +190,14 @@ class TestFaults:
 
         output, data = Kept(), batches(self.CASE, 5)
         scaled = driver(self.CASE, tmp_path, 2, output)
-        scaled.stage = FailsOnce
+        monkeypatch.setattr("whorl.spark.scale.driver.PartitionStage", FailsOnce)
         self.run(scaled, data)
         assert FailsOnce.failed
         self.check(output, data, scaled)
 
-    def test_of_two_attempts_the_one_in_the_manifest_counts(self, tmp_path: Path) -> None:
+    def test_of_two_attempts_the_one_in_the_manifest_counts(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         class RunsTwice(PartitionStage):
             def work(self, part: int, chunks: list[bytes]) -> Partial:
                 first = PartitionStage.work(self, part, chunks)
@@ -204,7 +208,7 @@ class TestFaults:
 
         output, data = Kept(), batches(self.CASE, 6)
         scaled = driver(self.CASE, tmp_path, 8, output)
-        scaled.stage = RunsTwice
+        monkeypatch.setattr("whorl.spark.scale.driver.PartitionStage", RunsTwice)
         self.run(scaled, data)
         self.check(output, data, scaled)
 
@@ -220,7 +224,7 @@ class TestFaults:
         self.run(scaled, data, 3)
         self.check(output, data, scaled)
 
-    def test_engines_stay_in_memory_between_batches(self, tmp_path: Path) -> None:
+    def test_engines_stay_in_memory_between_batches(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         class NeverRestores(PartitionStage):
             def restored(self, files: Any, part: int, before: Any) -> Any:
                 assert self.batch == 0
@@ -228,7 +232,7 @@ class TestFaults:
 
         output, data = Kept(), batches(self.CASE, 5)
         scaled = driver(self.CASE, tmp_path, 2, output)
-        scaled.stage = NeverRestores
+        monkeypatch.setattr("whorl.spark.scale.driver.PartitionStage", NeverRestores)
         self.run(scaled, data)
         self.check(output, data, scaled)
 

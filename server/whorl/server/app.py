@@ -9,22 +9,21 @@ from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from whorl.errors import WhorlError
 from whorl.server import schemas
-from whorl.server.errors import Problem, problem_of
+from whorl.server.errors import DomainError, InvalidMembersError
 from whorl.server.middleware.gate import Gate
 from whorl.server.middleware.paths import Paths
 from whorl.server.middleware.trace import Trace
-from whorl.server.responses import problem_response
+from whorl.server.problems import head, of_status
 from whorl.server.routes import backup, graphs, health, queries, results, service, sparql, streams, tokens, ws
+from whorl.server.routes.responses import ProblemResponse, problem_response
 from whorl.server.runtime.clock import Clock
 from whorl.server.runtime.runtime import Runtime
 from whorl.server.security import Tokens, check_exposure
-from whorl.server.services.buckets import Buckets
 from whorl.server.services.ingest import Ingest
+from whorl.server.services.registry import Registry
 from whorl.server.services.rings import Rings
 from whorl.server.services.traffic import Traffic
-from whorl.server.services.unnamed import drop_orphans
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -40,7 +39,6 @@ Continuous SPARQL over RDF streams: declare a stream, register a query, push eve
 Every operation but the service document, `/healthz` and `/readyz` needs `Authorization: Bearer <token>`. Errors are
 `application/problem+json` (RFC 9457) with a stable `type`. All paths exist under `/v1` as well.
 """
-_SLUGS = {404: "not-found", 405: "method-not-allowed", 406: "not-acceptable", 413: "body-too-large", 415: "not-read"}
 
 
 def create_app(settings: Settings, opened_tokens: Tokens | None = None) -> FastAPI:
@@ -65,7 +63,7 @@ def create_app(settings: Settings, opened_tokens: Tokens | None = None) -> FastA
     app.state.runtime = runtime
     app.state.ingest = Ingest(runtime, settings)
     app.state.traffic = Traffic()
-    app.state.registrations = Buckets(settings.registrations_per_minute)
+    app.state.registry = Registry(runtime, rings, app.state.ingest, settings)
     if opened_tokens is not None:
         app.state.tokens = opened_tokens
     # More particular paths come first: /queries/validate before /queries/{name}.
@@ -88,7 +86,7 @@ async def _life(app: FastAPI) -> AsyncIterator[None]:
     runtime: Runtime = app.state.runtime
     clock = Clock(runtime)
     await runtime.start()
-    await drop_orphans(runtime)
+    await app.state.registry.drop_orphans()
     clock.start()
     try:
         yield
@@ -102,38 +100,30 @@ async def _life(app: FastAPI) -> AsyncIterator[None]:
 
 
 def _handle_problems(app: FastAPI) -> None:
-    app.add_exception_handler(Problem, _on_problem)
-    app.add_exception_handler(WhorlError, _on_engine_error)
+    app.add_exception_handler(DomainError, _on_problem)
     app.add_exception_handler(HTTPException, _on_http_exception)
     app.add_exception_handler(RequestValidationError, _on_invalid_request)
 
 
 async def _on_problem(request: Request, error: Exception) -> Response:
     del request
-    assert isinstance(error, Problem)  # noqa: S101 - registered for this class
+    assert isinstance(error, DomainError)  # noqa: S101 - registered for this class
     return problem_response(error)
-
-
-async def _on_engine_error(request: Request, error: Exception) -> Response:
-    del request
-    assert isinstance(error, WhorlError)  # noqa: S101 - registered for this class
-    return problem_response(problem_of(error))
 
 
 async def _on_http_exception(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class
-    slug = _SLUGS.get(error.status_code, "refused")
     detail = {404: "there is nothing at this address", 405: f"{request.method} does not work here"}
-    hint = "GET / lists what there is"
-    problem = Problem(slug, error.status_code, detail.get(error.status_code, "the request is refused"), hint=hint)
-    return problem_response(problem, dict(error.headers or {}))
+    said = {"detail": detail.get(error.status_code, "the request is refused"), "hint": "GET / lists what there is"}
+    document = {**head(of_status(error.status_code)), **said}
+    return ProblemResponse(document, error.status_code, headers=dict(error.headers or {}))
 
 
 async def _on_invalid_request(request: Request, error: Exception) -> Response:
     del request
     assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this class
     faults = [{"member": ".".join(str(step) for step in one["loc"]), "reason": one["msg"]} for one in error.errors()]
-    return problem_response(Problem("request-invalid", 422, "parameters of the request are wrong", errors=faults))
+    return problem_response(InvalidMembersError("parameters of the request are wrong", errors=faults))
 
 
 def _describe_problems(app: FastAPI) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.server.errors import Problem
+from whorl.server import errors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -78,7 +78,7 @@ def text_type_of(header: str | None) -> str:
     media_type, parameters = media_type_of(header)
     charset = parameters.get("charset", "utf-8").lower()
     if charset not in {"utf-8", "utf8", "us-ascii"}:
-        raise Problem("charset-not-supported", 415, f"the body is in '{charset[:40]}'", hint="send it as UTF-8")
+        raise errors.CharsetError(f"the body is in '{charset[:40]}'", hint="send it as UTF-8")
     return media_type
 
 
@@ -88,7 +88,7 @@ def format_of(header: str | None, formats: Mapping[str, str]) -> str:
     if media_type in formats:
         return formats[media_type]
     said = f"the media type '{media_type[:80]}' is not read here" if media_type else "the body has no Content-Type"
-    raise Problem("media-type-not-supported", 415, said, hint="use one of the listed types", supported=list(formats))
+    raise errors.MediaTypeError(said, hint="use one of the listed types", supported=list(formats))
 
 
 def negotiate(accept: str | None, offers: Sequence[str]) -> str:
@@ -98,9 +98,7 @@ def negotiate(accept: str | None, offers: Sequence[str]) -> str:
     quality, _, best = max(scored)
     if quality <= 0:
         hint = "ask for one of the listed types"
-        raise Problem(
-            "not-acceptable", 406, "none of the asked media types is offered", hint=hint, offered=list(offers)
-        )
+        raise errors.NotAcceptableError("none of the asked media types is offered", hint=hint, offered=list(offers))
     return best
 
 

@@ -1,15 +1,29 @@
 """The JSON shapes of requests and responses, beside standard result formats and problem documents."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
-from whorl.server.errors import Problem
+from whorl.server.errors import InvalidInstantError, InvalidMembersError
 from whorl.server.security import Scope
 from whorl.server.services.times import parse_duration, parse_instant
 
 _DAY_MS = 86_400_000
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def checked(model: type[Model], members: object) -> Model:
+    """A document of the given shape, or which of its members are wrong, and why."""
+    try:
+        return model.model_validate(members)
+    except ValidationError as error:
+        faults = [
+            {"member": ".".join(str(step) for step in fault["loc"]), "reason": fault["msg"]}
+            for fault in error.errors(include_url=False, include_context=False, include_input=False)
+        ]
+        raise InvalidMembersError("members of the document are wrong", errors=faults) from error
 
 
 def _duration(value: object) -> object:
@@ -25,7 +39,7 @@ def _instant(value: object) -> object:
         return value
     try:
         return parse_instant(value)
-    except Problem as problem:
+    except InvalidInstantError as problem:
         raise ValueError(problem.detail) from problem
 
 
@@ -160,7 +174,7 @@ class QueryRequest(QueryOptions):
     """A query and its options."""
 
     name: str | None = Field(None, description="only with POST /queries; without it the server makes one")
-    query: str = Field(min_length=1, examples=["SELECT * FROM NAMED WINDOW <http://ex.org/w> ON <http://ex.org/s> …"])
+    query: str = Field(examples=["SELECT * FROM NAMED WINDOW <http://ex.org/w> ON <http://ex.org/s> …"])
 
     def options(self) -> dict[str, Any]:
         """The options that were given, by their JSON names."""

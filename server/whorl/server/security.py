@@ -11,6 +11,7 @@ within thirty seconds. No token is ever part of a URL that a server sees.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import ipaddress
@@ -21,13 +22,11 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from whorl.server.errors import Problem
+from whorl.server import errors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
-
-    from starlette.requests import HTTPConnection
 
     from whorl.server.settings import Settings
 
@@ -69,6 +68,8 @@ class _Ticket:
 
 ADMIN = Principal("admin", SCOPES)
 ANONYMOUS = Principal("anonymous", SCOPES)
+# At the other end of a connection that has not said who it is.
+NOBODY = Principal("", frozenset())
 
 
 @dataclass(slots=True)
@@ -81,6 +82,8 @@ class Tokens:
     made_admin_token: str | None = None
     records: dict[str, TokenRecord] = field(default_factory=dict)
     tickets: dict[str, _Ticket] = field(default_factory=dict)
+    # What is to end with a token, by the token's id.
+    _connections: dict[str, set[Callable[[], None]]] = field(default_factory=dict)
 
     @classmethod
     def open(cls, settings: Settings) -> Tokens:
@@ -106,7 +109,7 @@ class Tokens:
     def create(self, name: str, scopes: Iterable[Scope]) -> tuple[TokenRecord, str]:
         """A new token: its record, and its text, which is not kept."""
         if len(self.records) >= TOKENS_MAX:
-            raise Problem("too-many-tokens", 429, f"there are {TOKENS_MAX} tokens already", hint="delete unused ones")
+            raise errors.TooManyTokensError(f"there are {TOKENS_MAX} tokens already", hint="delete unused ones")
         token = new_token()
         ordered = tuple(sorted(set(scopes)))
         record = TokenRecord(secrets.token_hex(8), name, ordered, int(time.time() * 1000), _digest(token))
@@ -114,18 +117,38 @@ class Tokens:
         return record, token
 
     def delete(self, token_id: str) -> None:
-        """From now on this token is not known; its tickets go with it."""
+        """From now on this token is not known; its tickets go with it, and its connections end."""
         if token_id not in self.records:
-            raise Problem("unknown-token", 404, f"there is no token with the id '{token_id}'")
+            raise errors.UnknownTokenError(f"there is no token with the id '{token_id}'")
         self._save({key: record for key, record in self.records.items() if key != token_id})
         self.tickets = {key: ticket for key, ticket in self.tickets.items() if ticket.principal.id != token_id}
+        for end in tuple(self._connections.get(token_id, ())):
+            end()
+
+    def check(self, principal: Principal) -> None:
+        """Refuse a caller who was known once, and whose token has been deleted since."""
+        if principal.id not in self.records and principal not in {ADMIN, ANONYMOUS}:
+            raise unauthenticated("the token has been deleted")
+
+    @contextlib.contextmanager
+    def held(self, principal: Principal, end: Callable[[], None]) -> Iterator[None]:
+        """While a connection of the caller lasts: `end` is called when its token is deleted."""
+        self.check(principal)
+        held = self._connections.setdefault(principal.id, set())
+        held.add(end)
+        try:
+            yield
+        finally:
+            held.discard(end)
+            if not held:
+                self._connections.pop(principal.id, None)
 
     def issue_ticket(self, principal: Principal) -> str:
         """A word that stands for the caller, once, for a short time."""
         now = time.monotonic()
         self.tickets = {key: ticket for key, ticket in self.tickets.items() if ticket.expires_at > now}
         if len(self.tickets) >= TICKETS_MAX:
-            raise Problem("too-many-tickets", 429, "too many tickets are unused", retry_after_s=TICKET_SECONDS)
+            raise errors.TooManyTicketsError("too many tickets are unused", retry_after_s=TICKET_SECONDS)
         ticket = secrets.token_urlsafe(24)
         self.tickets[_digest(ticket)] = _Ticket(principal, now + TICKET_SECONDS)
         return ticket
@@ -150,16 +173,6 @@ class Tokens:
         self.records = records
 
 
-def authorize(connection: HTTPConnection, *scopes: Scope) -> Principal:
-    """The caller of a request or WebSocket, who must have one of the scopes; without scopes, be anybody known.
-
-    A connection without `Authorization` and `?ticket=` is refused; a WebSocket that sends its token in
-    `connection_init` uses `authorize_token` instead.
-    """
-    tokens: Tokens = connection.app.state.tokens
-    return require(_caller(connection, tokens), *scopes)
-
-
 def authorize_token(tokens: Tokens, token: str | None, *scopes: Scope) -> Principal:
     """The caller who says this token, who must have one of the scopes."""
     if tokens.anonymous:
@@ -174,13 +187,13 @@ def require(principal: Principal, *scopes: Scope) -> Principal:
     if scopes and not any(principal.may(scope) for scope in scopes):
         hint = "use a token with this scope; an admin makes one by POST /tokens"
         named = " or ".join(f"'{scope}'" for scope in scopes)
-        raise Problem("forbidden", 403, f"this needs the scope {named}", hint=hint, scopes=list(scopes))
+        raise errors.ForbiddenError(f"this needs the scope {named}", hint=hint, scopes=list(scopes))
     return principal
 
 
-def unauthenticated(detail: str, hint: str | None = None) -> Problem:
+def unauthenticated(detail: str, hint: str | None = None) -> errors.UnauthenticatedError:
     """The problem of a caller who is nobody."""
-    return Problem("unauthenticated", 401, detail, hint=hint or "send 'Authorization: Bearer <token>'")
+    return errors.UnauthenticatedError(detail, hint=hint or "send 'Authorization: Bearer <token>'")
 
 
 def new_token() -> str:
@@ -213,18 +226,6 @@ def check_exposure(settings: Settings) -> None:
             f"{settings.host} is not a loopback address: set tls_cert and tls_key, "
             "or behind_proxy when a proxy in front of the server does TLS"
         )
-
-
-def _caller(connection: HTTPConnection, tokens: Tokens) -> Principal:
-    if tokens.anonymous:
-        return ANONYMOUS
-    kind, _, token = connection.headers.get("authorization", "").partition(" ")
-    if kind.lower() == "bearer" and token.strip():
-        return tokens.authenticate(token.strip())
-    ticket = connection.query_params.get("ticket")
-    if ticket:
-        return tokens.redeem(ticket)
-    raise unauthenticated("a token is needed")
 
 
 def token_path(settings: Settings) -> Path:

@@ -14,12 +14,13 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 
-from whorl.server.errors import Problem
-from whorl.server.responses import problem_response
+from whorl.server import errors
+from whorl.server.routes.responses import problem_response
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from whorl.server.errors import DomainError
     from whorl.server.settings import Settings
 
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
@@ -54,19 +55,19 @@ class Gate:
         else:
             await self.app(scope, receive, self._with_cors(headers, send))
 
-    def _objection(self, scope: Scope, headers: Headers) -> Problem | None:
+    def _objection(self, scope: Scope, headers: Headers) -> DomainError | None:
         hosts = headers.getlist("host")
         parsed = _HOST.fullmatch(hosts[0].lower()) if len(hosts) == 1 else None
         if parsed is None or parsed.group(1) not in self.hosts:
             hint = "use a loopback name, or start the server with this name in allowed_hosts"
-            return Problem("host-not-allowed", 421, "the server does not answer to this name", hint=hint)
+            return errors.HostNotAllowedError("the server does not answer to this name", hint=hint)
         origins = headers.getlist("origin")
         if not origins or (len(origins) == 1 and self._is_own(origins[0], hosts[0], scope)):
             return None
         if len(origins) == 1 and origins[0].lower() in self.origins:
             return None
         hint = "start the server with this origin in allowed_origins"
-        return Problem("origin-not-allowed", 403, "pages of this origin may not use the server", hint=hint)
+        return errors.OriginNotAllowedError("pages of this origin may not use the server", hint=hint)
 
     def _is_own(self, origin: str, host: str, scope: Scope) -> bool:
         try:
@@ -121,7 +122,7 @@ def _is_preflight(scope: Scope, headers: Headers) -> bool:
     return scope["type"] == "http" and scope["method"] == "OPTIONS" and asks
 
 
-async def _refuse(problem: Problem, scope: Scope, receive: Receive, send: Send) -> None:
+async def _refuse(problem: DomainError, scope: Scope, receive: Receive, send: Send) -> None:
     if scope["type"] == "http" or "websocket.http.response" in scope.get("extensions", {}):
         await problem_response(problem)(scope, receive, send)
     else:

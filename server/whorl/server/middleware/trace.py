@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 
-from whorl.server.errors import Problem
-from whorl.server.responses import problem_response
+from whorl.server import errors
+from whorl.server.routes.responses import problem_response
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from whorl.server.errors import DomainError
     from whorl.server.services.traffic import Traffic
 
 log = logging.getLogger("whorl.server")
@@ -112,6 +113,6 @@ def _request_id(headers: Headers) -> str:
     return offered if _SANE_ID.fullmatch(offered) else secrets.token_hex(8)
 
 
-def _fault(request_id: str) -> Problem:
+def _fault(request_id: str) -> DomainError:
     hint = "this is a fault of the server; its log has more under this request id"
-    return Problem("server-fault", 500, "the server failed to answer", hint=hint, requestId=request_id)
+    return errors.ServerFaultError("the server failed to answer", hint=hint, requestId=request_id)

@@ -6,7 +6,7 @@ from typing import IO
 from fastapi import APIRouter
 from starlette.responses import Response, StreamingResponse
 
-from whorl.server.deps import Administrator, TheRuntime
+from whorl.server.routes.deps import Administrator, TheRuntime
 from whorl.server.routes.openapi import problems
 
 router = APIRouter(tags=["backup"])

@@ -13,18 +13,17 @@ from fastapi import APIRouter, Depends, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from whorl.server import media
-from whorl.server.bodies import read_body
-from whorl.server.deps import Reader, Registrar, TheRuntime, TheSettings, checked_iri
-from whorl.server.errors import Problem
-from whorl.server.responses import JsonResponse
+from whorl.server import errors, media
+from whorl.server.routes.bodies import read_body
+from whorl.server.routes.deps import Reader, Registrar, TheRuntime, TheSettings
 from whorl.server.routes.openapi import bodies, problems, text_answer
+from whorl.server.routes.responses import JsonResponse
 from whorl.server.runtime import commands as c
 from whorl.server.runtime.core import Core
+from whorl.server.services.names import checked_iri
 
 router = APIRouter(tags=["graphs"])
 
-_PATHS = ("/graphs", "/graphs/{name:path}")
 _EXAMPLES = {"text/turtle": "@prefix ex: <http://ex.org/> . ex:room1 ex:floor 3 ."}
 _NEW = "new"
 
@@ -42,7 +41,7 @@ def _graph_of(
         if request.method == "POST" and graph is None:
             return _NEW
         hint = "use ?graph=IRI or ?default"
-        raise Problem("graph-not-named", 400, "exactly one graph must be named", hint=hint)
+        raise errors.GraphNotNamedError("exactly one graph must be named", hint=hint)
     return None if graph is None else checked_iri(graph, "graph")
 
 
@@ -126,7 +125,7 @@ async def drop_graph(_: Registrar, graph: Graph, runtime: TheRuntime) -> Respons
 
 def _text(core: Core, graph: str | None, form: str) -> bytes:
     if graph is not None and not any(name == graph for name, _ in core.engine.graphs()):
-        raise Problem("unknown-graph", 404, f"graph <{graph}> is not known")
+        raise errors.UnknownGraphError(f"graph <{graph}> is not known")
     text: bytes = core.engine.graph_text(graph, form)
     return text
 
@@ -141,7 +140,7 @@ async def _parts_of(request: Request, bytes_max: int) -> list[tuple[bytes, str]]
     whole = BytesParser(policy=HTTP).parsebytes(b"Content-Type: " + header.encode("latin-1") + b"\r\n\r\n" + body)
     parts = list(whole.iter_parts()) if whole.is_multipart() else []
     if not parts:
-        raise Problem("multipart-broken", 400, "the body has no parts", hint="check the boundary")
+        raise errors.BrokenMultipartError("the body has no parts", hint="check the boundary")
     return [_part(part) for part in parts]
 
 

@@ -9,9 +9,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from whorl.server import schemas
-from whorl.server.deps import Anybody, TheRings, TheRuntime, TheTraffic
-from whorl.server.responses import JsonResponse
+from whorl.server.routes.deps import Anybody, TheRings, TheRuntime, TheTraffic
 from whorl.server.routes.openapi import problem, problems, text_answer
+from whorl.server.routes.responses import JsonResponse
 from whorl.server.services.numbers import Numbers, Reading
 
 router = APIRouter(tags=["health"])

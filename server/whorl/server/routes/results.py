@@ -1,18 +1,19 @@
 """Results over HTTP: the current answer as any SPARQL client reads it, long polls, NDJSON and server-sent events."""
 
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from whorl.server import media
-from whorl.server.deps import QueryName, Reader, TheRuntime, TheSettings
-from whorl.server.errors import Problem
+from whorl.server import errors, media
+from whorl.server.routes.deps import QueryName, Reader, TheRuntime, TheTokens
+from whorl.server.routes.feeds import FeedResponse, poll
 from whorl.server.routes.openapi import problems, text_answer
 from whorl.server.runtime.runtime import Runtime
 from whorl.server.services.answers import current_answer, is_graph
-from whorl.server.services.feeds import FeedResponse, Ndjson, ServerSentEvents, lenient_feed, poll, strict_feed
+from whorl.server.services.feeds import Ndjson, ServerSentEvents, lenient_feed, strict_feed
 from whorl.server.services.rings import Rings, Start
 from whorl.server.services.times import parse_duration
 
@@ -30,6 +31,27 @@ From = Annotated[
 Wait = Annotated[str | None, Query(description="how long to wait for a result: '30s', at most a minute")]
 Limit = Annotated[int | None, Query(description="of a poll: at most so many results", ge=1)]
 
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Which results are asked for; none of them, and it is the current answer."""
+
+    after: str | None
+    start: Start | None
+    wait: str | None
+    limit: int | None
+
+    @property
+    def is_polling(self) -> bool:
+        return not (self.after is None and self.start is None and self.wait is None)
+
+
+def _asked(after: After = None, start: From = None, wait: Wait = None, limit: Limit = None) -> _Asked:
+    return _Asked(after, start, wait, limit)
+
+
+Asked = Annotated[_Asked, Depends(_asked)]
+
 _ANSWERS: dict[int | str, dict[str, Any]] = {
     200: text_answer(
         "the current answer; with `after`, `from` or `wait`, `{results, next}`; as NDJSON, envelopes without end",
@@ -41,29 +63,20 @@ _ANSWERS: dict[int | str, dict[str, Any]] = {
 
 @router.get("/queries/{name}/results", summary="Read the current answer, or follow", responses=_ANSWERS)
 async def get_results(
-    request: Request,
-    name: QueryName,
-    caller: Reader,
-    runtime: TheRuntime,
-    settings: TheSettings,
-    after: After = None,
-    start: From = None,
-    wait: Wait = None,
-    limit: Limit = None,
+    request: Request, name: QueryName, caller: Reader, runtime: TheRuntime, tokens: TheTokens, asked: Asked
 ) -> Response:
     """Without parameters: the answer of the last evaluation, whole. With a token: the results after it."""
-    del caller
-    accept = request.headers.get("accept")
-    is_polling = not (after is None and start is None and wait is None)
-    offers = [media.JSON] if is_polling else await _answer_types(runtime, name)
-    chosen = media.negotiate(accept, [*offers, media.NDJSON])
-    if not is_polling and chosen != media.NDJSON:
+    offers = [media.JSON] if asked.is_polling else await _answer_types(runtime, name)
+    chosen = media.negotiate(request.headers.get("accept"), [*offers, media.NDJSON])
+    if not asked.is_polling and chosen != media.NDJSON:
         return await _answer(runtime, name, chosen)
     rings = _rings(request)
-    feed = strict_feed(rings, rings.ring(name), after, _start(start))
+    feed = strict_feed(rings, rings.ring(name), asked.after, _start(asked.start))
+    held = tokens.held(caller, feed.end)
     if chosen == media.NDJSON:
-        return FeedResponse(feed, Ndjson(), settings)
-    text = await poll(feed, request.receive, _wait_s(wait), _POLL_BYTES_MAX, limit)
+        return FeedResponse(feed, Ndjson(), request.app.state.settings, held)
+    with held:
+        text = await poll(feed, request.receive, _wait_s(asked.wait), _POLL_BYTES_MAX, asked.limit)
     return Response(text, media_type=media.JSON, headers={"Cache-Control": "no-store"})
 
 
@@ -73,13 +86,13 @@ async def get_results(
     responses={200: text_answer("events: `id` is the token, `data` the envelope", EVENT_STREAM), **problems(400, 404)},
 )
 async def get_events(
-    request: Request, name: QueryName, caller: Reader, settings: TheSettings, after: After = None, start: From = None
+    request: Request, name: QueryName, caller: Reader, tokens: TheTokens, after: After = None, start: From = None
 ) -> Response:
     """An EventSource resumes by itself: it sends the last id as `Last-Event-ID`. What was lost is an event `gap`."""
-    del caller
     rings = _rings(request)
     last = request.headers.get("last-event-id") or after
-    return FeedResponse(lenient_feed(rings, rings.ring(name), last, _start(start)), ServerSentEvents(), settings)
+    feed = lenient_feed(rings, rings.ring(name), last, _start(start))
+    return FeedResponse(feed, ServerSentEvents(), request.app.state.settings, tokens.held(caller, feed.end))
 
 
 async def _answer_types(runtime: Runtime, name: str) -> list[str]:
@@ -108,4 +121,4 @@ def _wait_s(wait: str | None) -> float:
     try:
         return min(parse_duration(wait) / 1000, _WAIT_S_MAX)
     except ValueError as error:
-        raise Problem("duration-invalid", 400, str(error)) from None
+        raise errors.InvalidDurationError(str(error)) from None

@@ -11,8 +11,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from whorl.server import media
-from whorl.server.responses import JsonResponse
 from whorl.server.routes.openapi import problem, text_answer
+from whorl.server.routes.responses import JsonResponse
 
 router = APIRouter(tags=["service"])
 

@@ -8,17 +8,17 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from whorl.errors import WhorlError
-from whorl.server import media
-from whorl.server.bodies import read_text
-from whorl.server.deps import Anybody, Reader, TheRuntime, TheSettings, checked_iri
-from whorl.server.errors import Problem, problem_of
-from whorl.server.responses import JsonResponse
+from whorl.server import errors, media
+from whorl.server.errors import engine_refusals
+from whorl.server.routes.bodies import read_text
+from whorl.server.routes.deps import Anybody, Reader, TheRuntime, TheSettings
 from whorl.server.routes.openapi import bodies, problems, text_answer
+from whorl.server.routes.responses import JsonResponse
 from whorl.server.runtime import commands as c
 from whorl.server.runtime.core import Core
 from whorl.server.runtime.runtime import Runtime
 from whorl.server.security import require
+from whorl.server.services.names import checked_iri
 
 router = APIRouter(tags=["sparql"])
 
@@ -91,7 +91,7 @@ async def post_operation(request: Request, caller: Anybody, runtime: TheRuntime,
     if media_type != media.FORM:
         said = f"an operation is not '{media_type[:80]}'" if media_type else "the body has no Content-Type"
         hint = f"send {media.SPARQL_QUERY}, {media.SPARQL_UPDATE} or {media.FORM}"
-        raise Problem("media-type-not-supported", 415, said, hint=hint)
+        raise errors.MediaTypeError(said, hint=hint)
     fields = addressed + _fields(await read_text(request, settings.body_bytes_max))
     if any(name == "update" for name, _ in fields):
         require(caller, "register")
@@ -106,7 +106,7 @@ def _fields(form: str) -> list[tuple[str, str]]:
     try:
         return parse_qsl(form, keep_blank_values=True, errors="strict", max_num_fields=1000)
     except ValueError as error:
-        raise Problem("form-broken", 400, "the form cannot be read", hint="encode it as UTF-8") from error
+        raise errors.BrokenFormError("the form cannot be read", hint="encode it as UTF-8") from error
 
 
 def _operation(request: Request, kind: str, text: str | None, fields: list[tuple[str, str]]) -> _Operation:
@@ -115,7 +115,7 @@ def _operation(request: Request, kind: str, text: str | None, fields: list[tuple
     texts += [] if text is None else [text]
     if len(texts) != 1 or any(name in {"query", "update"} and name != kind for name, _ in fields):
         said = "no operation was sent" if not texts else "more than one operation was sent"
-        raise Problem("operation-not-one", 400, said, hint="send one 'query' or one 'update'")
+        raise errors.OperationCountError(said, hint="send one 'query' or one 'update'")
     default, named = (
         tuple(checked_iri(value, "graph") for name, value in fields if name == parameter)
         for parameter in _DATASET[kind]
@@ -126,7 +126,7 @@ def _operation(request: Request, kind: str, text: str | None, fields: list[tuple
 
 def _check_length(text: str, bytes_max: int) -> None:
     if len(text.encode("utf-8", "surrogatepass")) > bytes_max:
-        raise Problem("body-too-large", 413, f"the query is longer than {bytes_max} bytes", limit=bytes_max)
+        raise errors.BodyTooLargeError(f"the query is longer than {bytes_max} bytes", limit=bytes_max)
 
 
 async def _answer(request: Request, operation: _Operation, runtime: Runtime) -> Response:
@@ -136,7 +136,7 @@ async def _answer(request: Request, operation: _Operation, runtime: Runtime) -> 
 
 def _asked(core: Core, operation: _Operation, accept: str | None) -> tuple[str, bytes]:
     """The answer in the format that the caller likes best, which depends on the form of the query."""
-    try:
+    with engine_refusals(operation.text):
         form = core.engine.query_form(operation.text, operation.base_iri)
         offers = media.TABLE_ANSWERS if form in _FORMS_OF_TABLES else media.GRAPH_ANSWERS
         media_type = media.negotiate(accept, tuple(offers))
@@ -147,8 +147,6 @@ def _asked(core: Core, operation: _Operation, accept: str | None) -> tuple[str, 
             default_graphs=list(operation.default_graphs) or None,
             named_graphs=list(operation.named_graphs) or None,
         )
-    except WhorlError as error:
-        raise problem_of(error, operation.text) from error
 
 
 async def _update(request: Request, operation: _Operation, runtime: Runtime) -> Response:

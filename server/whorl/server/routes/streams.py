@@ -1,17 +1,20 @@
 """Streams: declaring them, feeding them, telling them the time."""
 
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import quote
 
 import orjson
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from whorl.server import media, schemas
-from whorl.server.bodies import read_body, read_json, read_text, stream_body
-from whorl.server.deps import (
+from whorl.server import errors, media, schemas
+from whorl.server.errors import DomainError
+from whorl.server.problems import document
+from whorl.server.routes.bodies import read_body, read_json, read_text, stream_body
+from whorl.server.routes.deps import (
     Anybody,
     EventTime,
     Ingester,
@@ -19,20 +22,21 @@ from whorl.server.deps import (
     Registrar,
     StreamIri,
     TheIngest,
+    TheRegistry,
     TheRuntime,
     TheSettings,
-    checked_iri,
 )
-from whorl.server.errors import Problem
-from whorl.server.responses import DuplexResponse, JsonResponse
 from whorl.server.routes.openapi import bodies, json_body, problems, text_answer
+from whorl.server.routes.responses import DuplexResponse, JsonResponse
 from whorl.server.runtime import commands as c
-from whorl.server.runtime.core import Core
+from whorl.server.security import Principal
 from whorl.server.services import descriptors
-from whorl.server.services.ingest import Ingest, Tally
+from whorl.server.services.ingest import PushOptions, Tally
 from whorl.server.services.lines import BATCH_BYTES_MAX, LineCutter
 
 if TYPE_CHECKING:
+    from whorl.server.security import Tokens
+    from whorl.server.services.ingest import Ingest
     from whorl.server.settings import Settings
 
 router = APIRouter(tags=["streams"])
@@ -42,6 +46,20 @@ Ack = Annotated[
     Query(description="`synced`: answer when durable; `memory`: when applied; `batch`: NDJSON, one line per batch"),
 ]
 Atomic = Annotated[bool, Query(description="all events or none; with false, those that are right are taken")]
+
+
+@dataclass(frozen=True, slots=True)
+class _HowPushed:
+    options: PushOptions
+    # NDJSON alone: a line is answered for each batch.
+    per_batch: bool
+
+
+def _how_pushed(at: EventTime, producer: ProducerPlace, *, atomic: Atomic = True, ack: Ack = None) -> _HowPushed:
+    return _HowPushed(PushOptions(at, atomic, producer, None if ack == "batch" else ack), ack == "batch")
+
+
+HowPushed = Annotated[_HowPushed, Depends(_how_pushed)]
 
 _EXAMPLES = {
     "text/turtle": "@prefix ex: <http://ex.org/> . ex:room1 ex:temperature 21.5 .",
@@ -72,25 +90,13 @@ _EXAMPLES = {
     openapi_extra=json_body(schemas.StreamSettings, {"lateness": "10s", "time": "event"}, required=False),
 )
 async def declare(
-    request: Request,
-    _: Registrar,
-    iri: StreamIri,
-    runtime: TheRuntime,
-    ingest: TheIngest,
-    settings: TheSettings,
+    request: Request, _: Registrar, iri: StreamIri, registry: TheRegistry, settings: TheSettings
 ) -> Response:
     """Declare a stream. Saying the same again is harmless; other settings for a stream that is there are refused."""
     wanted = await read_json(request, schemas.StreamSettings, settings.query_bytes_max, optional=True)
-    if wanted.timestamp_predicate is not None:
-        checked_iri(wanted.timestamp_predicate, "timestamp predicate")
-    await runtime.read(lambda core: _check_room(core, iri, settings.streams_max))
-    options = c.StreamOptions(
-        wanted.timestamp_predicate, wanted.lateness, wanted.idle_timeout, wanted.retention, wanted.time
-    )
-    reply = await runtime.run(c.DeclareStream(iri, options))
-    document = await runtime.read(lambda core: descriptors.stream(core, iri, ingest))
+    found = await registry.declare(iri, wanted)
     location = {"Location": address(request, iri)}
-    return JsonResponse(document.document(), 201 if reply["created"] else 200, headers=location)
+    return JsonResponse(found.document.document(), 201 if found.created else 200, headers=location)
 
 
 @router.get(
@@ -99,10 +105,10 @@ async def declare(
     response_model=schemas.StreamList,
     responses={200: text_answer("all streams", media.TURTLE), **problems(406)},
 )
-async def list_streams(request: Request, _: Anybody, runtime: TheRuntime, ingest: TheIngest) -> Response:
+async def list_streams(request: Request, _: Anybody, registry: TheRegistry) -> Response:
     """All streams, in the order of their IRIs; in Turtle as VoCaLS descriptors."""
     wanted = media.negotiate(request.headers.get("accept"), (media.JSON, media.TURTLE))
-    found = await runtime.read(lambda core: descriptors.streams(core, ingest))
+    found = await registry.streams()
     if wanted == media.TURTLE:
         text = "".join(descriptors.vocals(one, base_of(request)) for one in found)
         return Response(text, media_type=media.content_type(media.TURTLE))
@@ -115,10 +121,10 @@ async def list_streams(request: Request, _: Anybody, runtime: TheRuntime, ingest
     response_model=schemas.StreamDocument,
     responses={200: text_answer("the stream", media.TURTLE), **problems(400, 404, 406)},
 )
-async def get_stream(request: Request, _: Anybody, iri: StreamIri, runtime: TheRuntime, ingest: TheIngest) -> Response:
+async def get_stream(request: Request, _: Anybody, iri: StreamIri, registry: TheRegistry) -> Response:
     """A stream and what has happened on it; in Turtle its VoCaLS descriptor."""
     wanted = media.negotiate(request.headers.get("accept"), (media.JSON, media.TURTLE))
-    found = await runtime.read(lambda core: descriptors.stream(core, iri, ingest))
+    found = await registry.stream(iri)
     if wanted == media.TURTLE:
         return Response(descriptors.vocals(found, base_of(request)), media_type=media.content_type(media.TURTLE))
     return JsonResponse(found.document())
@@ -126,16 +132,14 @@ async def get_stream(request: Request, _: Anybody, iri: StreamIri, runtime: TheR
 
 @router.delete("/streams/{iri}", summary="Delete a stream", status_code=204, responses=problems(400, 404, 409))
 async def delete(
-    _: Registrar,
+    caller: Registrar,
     iri: StreamIri,
-    runtime: TheRuntime,
-    ingest: TheIngest,
+    registry: TheRegistry,
     *,
-    cascade: Annotated[bool, Query(description="delete the queries that read it, too")] = False,
+    cascade: Annotated[bool, Query(description="delete the queries that depend on it, too")] = False,
 ) -> Response:
-    """Delete a stream that no query reads, or with `cascade=true` the queries as well."""
-    await runtime.run(c.DropStream(iri, cascade))
-    ingest.forget(iri)
+    """Delete a stream that no query reads; with `cascade=true` the queries as well, if the caller may delete all."""
+    await registry.drop_stream(iri, caller, cascade=cascade)
     return Response(status_code=204)
 
 
@@ -154,16 +158,7 @@ async def delete(
     openapi_extra=bodies(_EXAMPLES),
 )
 async def push(
-    request: Request,
-    _: Ingester,
-    iri: StreamIri,
-    at: EventTime,
-    producer: ProducerPlace,
-    ingest: TheIngest,
-    settings: TheSettings,
-    *,
-    atomic: Atomic = True,
-    ack: Ack = None,
+    request: Request, caller: Ingester, iri: StreamIri, how: HowPushed, ingest: TheIngest, settings: TheSettings
 ) -> Response:
     """One event (Turtle, N-Triples, JSON-LD) with its time in `?t=` or the header `RSP-Event-Time`; or many.
 
@@ -172,15 +167,14 @@ async def push(
     `RSP-Producer: id;epoch;seq` makes a repetition harmless.
     """
     form = media.format_of(request.headers.get("content-type"), media.INGEST_FORMATS)
-    options: dict[str, Any] = {"at": at, "atomic": atomic, "ack": ack if ack != "batch" else None}
-    if form == "ndjson" and ack == "batch" and producer is None:
-        lines = _acknowledged(request, iri, ingest, options)
-        return DuplexResponse(lines, 202, media_type=media.NDJSON)
-    if form == "ndjson" and producer is None and not _is_short(request):
-        tally = await _pushed_in_batches(request, iri, ingest, options)
-        return JsonResponse(tally.sums, 202)
+    if form == "ndjson" and how.options.producer is None:
+        upload = _Upload(request, caller, iri, how.options)
+        if how.per_batch:
+            return DuplexResponse(_acknowledged(upload), 202, media_type=media.NDJSON)
+        if not _is_short(request):
+            return JsonResponse(await _sums(upload), 202)
     body = await read_body(request, settings.body_bytes_max)
-    reply = await ingest.push(iri, body, form, producer=producer, **options)
+    reply = await ingest.push(iri, body, form, how.options)
     return JsonResponse(reply, 200 if reply["duplicates"] else 202)
 
 
@@ -236,7 +230,7 @@ async def set_mapping(
     media_type = media.text_type_of(request.headers.get("content-type"))
     if media_type not in {media.SPARQL_QUERY, media.PLAIN, media.RSP_QL, ""}:
         said = f"a mapping is not '{media_type[:80]}'"
-        raise Problem("media-type-not-supported", 415, said, hint=f"send it as {media.SPARQL_QUERY}")
+        raise errors.MediaTypeError(said, hint=f"send it as {media.SPARQL_QUERY}")
     text = await read_text(request, settings.query_bytes_max)
     reply = await runtime.run(c.SetMapping(iri, text, time_column))
     return JsonResponse({"mapping": text, "timeColumn": time_column}, 201 if reply["created"] else 200)
@@ -252,7 +246,7 @@ async def get_mapping(_: Anybody, iri: StreamIri, runtime: TheRuntime) -> Respon
     """How rows of this stream become triples."""
     entry = await runtime.read(lambda core: core.stream(iri))
     if entry.mapping is None:
-        raise Problem("unknown-mapping", 404, f"stream <{iri}> has no mapping")
+        raise errors.UnknownMappingError(f"stream <{iri}> has no mapping")
     return JsonResponse({"mapping": entry.mapping, "timeColumn": entry.time_column})
 
 
@@ -306,46 +300,57 @@ def address(request: Request, iri: str) -> str:
     return f"{request.scope.get('root_path', '')}/streams/{quote(iri, safe='')}"
 
 
-def _check_room(core: Core, iri: str, streams_max: int) -> None:
-    if len(core.streams) >= streams_max and iri not in core.streams:
-        detail = f"there are {streams_max} streams already"
-        raise Problem("too-many-streams", 429, detail, hint="delete streams that are not in use")
-
-
 def _is_short(request: Request) -> bool:
     """Whether a body is known to fit into one batch, which is then all or nothing."""
     announced = request.headers.get("content-length", "")
     return announced.isdecimal() and int(announced) <= BATCH_BYTES_MAX and "content-encoding" not in request.headers
 
 
-async def _batches(request: Request) -> AsyncIterator[bytes]:
-    settings: Settings = request.app.state.settings
-    # Several batches must fit into the queue, or a streaming body would stand in its own way.
-    cutter = LineCutter(settings.body_bytes_max, min(BATCH_BYTES_MAX, settings.queue_bytes_max // 4))
-    async for piece in stream_body(request):
-        for batch in cutter.feed(piece):
-            yield batch
-    rest = cutter.rest()
-    if rest:
-        yield rest
+class _Upload:
+    """An NDJSON body, taken in batches while it comes, for as long as its sender's token is valid."""
+
+    def __init__(self, request: Request, caller: Principal, iri: str, options: PushOptions) -> None:
+        self.tally = Tally()
+        self._request = request
+        self._caller = caller
+        self._iri = iri
+        self._options = options
+
+    async def replies(self) -> AsyncIterator[dict[str, Any]]:
+        """The replies to the batches, as they come; a problem says where in the body it is."""
+        ingest: Ingest = self._request.app.state.ingest
+        tokens: Tokens = self._request.app.state.tokens
+        try:
+            async for batch in self._batches():
+                tokens.check(self._caller)
+                reply = await ingest.push_patiently(self._iri, batch, "ndjson", self._options)
+                self.tally.add(reply, batch)
+                yield reply
+        except DomainError as problem:
+            self.tally.locate(problem)
+            raise
+
+    async def _batches(self) -> AsyncIterator[bytes]:
+        settings: Settings = self._request.app.state.settings
+        # Several batches must fit into the queue, or a streaming body would stand in its own way.
+        cutter = LineCutter(settings.body_bytes_max, min(BATCH_BYTES_MAX, settings.queue_bytes_max // 4))
+        async for piece in stream_body(self._request):
+            for batch in cutter.feed(piece):
+                yield batch
+        rest = cutter.rest()
+        if rest:
+            yield rest
 
 
-async def _pushed_in_batches(request: Request, iri: str, ingest: Ingest, options: dict[str, Any]) -> Tally:
-    tally = Tally()
+async def _sums(upload: _Upload) -> dict[str, Any]:
+    async for _ in upload.replies():
+        pass
+    return upload.tally.sums
+
+
+async def _acknowledged(upload: _Upload) -> AsyncIterator[bytes]:
     try:
-        async for batch in _batches(request):
-            tally.add(await ingest.push_patiently(iri, batch, "ndjson", **options), batch)
-    except Problem as problem:
-        raise tally.problem(problem) from problem
-    return tally
-
-
-async def _acknowledged(request: Request, iri: str, ingest: Ingest, options: dict[str, Any]) -> AsyncIterator[bytes]:
-    tally = Tally()
-    try:
-        async for batch in _batches(request):
-            reply = await ingest.push_patiently(iri, batch, "ndjson", **options)
-            tally.add(reply, batch)
-            yield orjson.dumps({**reply, "lines": tally.lines}) + b"\n"
-    except Problem as problem:
-        yield orjson.dumps({"problem": tally.problem(problem).document()}) + b"\n"
+        async for reply in upload.replies():
+            yield orjson.dumps({**reply, "lines": upload.tally.lines}) + b"\n"
+    except DomainError as problem:
+        yield orjson.dumps({"problem": document(problem)}) + b"\n"

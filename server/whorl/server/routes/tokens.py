@@ -5,10 +5,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from whorl.server import schemas
-from whorl.server.bodies import read_json
-from whorl.server.deps import Administrator, Anybody, TheSettings, TheTokens
-from whorl.server.responses import JsonResponse
+from whorl.server.routes.bodies import read_json
+from whorl.server.routes.deps import Administrator, Anybody, TheSettings, TheTokens
 from whorl.server.routes.openapi import json_body, problems
+from whorl.server.routes.responses import JsonResponse
 from whorl.server.security import TICKET_SECONDS, TokenRecord
 
 router = APIRouter(tags=["tokens"])

@@ -15,16 +15,16 @@ import time
 from typing import TYPE_CHECKING, Any, Literal
 
 from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from whorl.server import schemas
-from whorl.server.bodies import invalid_members
-from whorl.server.deps import checked_iri
-from whorl.server.errors import Problem
-from whorl.server.runtime.commands import Unregister
-from whorl.server.security import Principal, Scope, authorize, authorize_token, require
+from whorl.server import errors, schemas
+from whorl.server.errors import DomainError
+from whorl.server.routes.deps import authorize
+from whorl.server.security import Principal, Scope, authorize_token, require
 from whorl.server.services.answers import snapshot_envelope
+from whorl.server.services.ingest import PushOptions
+from whorl.server.services.names import checked_iri
 from whorl.server.services.session import (
     SUBPROTOCOL,
     Conversation,
@@ -38,7 +38,6 @@ from whorl.server.services.session import (
     close_of,
 )
 from whorl.server.services.subscriptions import Close, Wish
-from whorl.server.services.unnamed import registration
 from whorl.server.sockets import EXTENSION, SocketProtocol
 
 if TYPE_CHECKING:
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
     from whorl.server.runtime.runtime import Runtime
     from whorl.server.security import Tokens
     from whorl.server.services.ingest import Ingest
+    from whorl.server.services.registry import Registry
     from whorl.server.services.rings import Rings
     from whorl.server.settings import Settings
 
@@ -85,30 +85,39 @@ async def _converse(websocket: WebSocket, query: str | None) -> None:
     state = websocket.app.state
     try:
         known = _known_caller(websocket)
-    except Problem as problem:
+    except DomainError as problem:
         await _accept_and_close(websocket, close_of(problem), SUBPROTOCOL)
         return
 
+    held = contextlib.ExitStack()
+
     def authorize_init(token: str | None) -> Principal:
         scopes: tuple[Scope, ...] = ("subscribe", "ingest") if query is None else ("subscribe",)
-        if known is not None and token is None:
-            return require(known, *scopes)
-        return authorize_token(state.tokens, token, *scopes)
+        caller = (
+            authorize_token(state.tokens, token, *scopes)
+            if known is None or token is not None
+            else require(known, *scopes)
+        )
+        # Also refuses a caller whose token was deleted between the handshake and this message.
+        held.enter_context(state.tokens.held(caller, session.token_deleted))
+        return caller
 
     session = Session(state.runtime.rings, state.settings, authorize_init, name=secrets.token_hex(8), query=query)
-    await _Socket(websocket, session, SUBPROTOCOL).serve([])
+    with held:
+        await _Socket(websocket, session, SUBPROTOCOL).serve([])
 
 
 async def _follow_plainly(websocket: WebSocket, query: str) -> None:
     state = websocket.app.state
     try:
-        authorize(websocket, "subscribe")
+        caller = authorize(websocket, "subscribe")
         wish = _wish_of(websocket)
-    except Problem as problem:
+    except DomainError as problem:
         await _accept_and_close(websocket, close_of(problem))
         return
     session = PlainSession(state.runtime.rings, state.settings, query, wish)
-    await _Socket(websocket, session, None).serve(session.begin())
+    with state.tokens.held(caller, session.token_deleted):
+        await _Socket(websocket, session, None).serve(session.begin())
 
 
 class _Socket:
@@ -118,8 +127,10 @@ class _Socket:
         self._websocket = websocket
         self._session: Conversation = session
         self._subprotocol = subprotocol
-        self._state = websocket.app.state
         self._runtime: Runtime = websocket.app.state.runtime
+        self._registry: Registry = websocket.app.state.registry
+        self._ingest: Ingest = websocket.app.state.ingest
+        self._tokens: Tokens = websocket.app.state.tokens
         self._rings: Rings = websocket.app.state.runtime.rings
         self._settings: Settings = websocket.app.state.settings
         self._protocol: SocketProtocol | None = websocket.scope.get("extensions", {}).get(EXTENSION)
@@ -136,7 +147,7 @@ class _Socket:
         try:
             self._check_ready()
             self._rings.connect(self._session)
-        except Problem as problem:
+        except DomainError as problem:
             await _accept_and_close(self._websocket, close_of(problem), self._subprotocol)
             return
         try:
@@ -151,7 +162,7 @@ class _Socket:
 
     def _check_ready(self) -> None:
         if self._runtime.state != "ready":
-            raise Problem("not-ready", 503, f"the server is {self._runtime.state}", retry_after_s=1)
+            raise errors.NotReadyError(f"the server is {self._runtime.state}", retry_after_s=1)
 
     async def _converse(self, effects: list[Effect]) -> None:
         tasks = [asyncio.create_task(work) for work in (self._read(effects), self._send(), self._watch())]
@@ -255,33 +266,33 @@ class _Socket:
             payload = effect.payload
             body, form = payload.body()
             iri = checked_iri(payload.stream)
-            ingest: Ingest = self._state.ingest
-            reply = await ingest.push(iri, body, form, at=payload.t, atomic=payload.atomic)
+            # It may have waited for its turn while the token was deleted.
+            self._tokens.check(self._session.caller)
+            reply = await self._ingest.push(iri, body, form, PushOptions(payload.t, payload.atomic))
             self._session.published(effect.id, reply)
-        except Problem as problem:
+        except DomainError as problem:
             self._session.refused(effect.id, problem)
         finally:
             self._publishing.release()
 
     async def _register(self, effect: RegisterQuery) -> None:
         try:
-            command = registration(effect.text, _options_of(effect), self._session.caller_id)
-            self._state.registrations.take(self._session.caller_id)
-            await self._runtime.run(command)
-        except Problem as problem:
+            wanted = schemas.checked(schemas.QueryRequest, {**effect.options, "query": effect.text})
+            name = await self._registry.register_unnamed(wanted, self._session.caller)
+        except DomainError as problem:
             self._session.refused(effect.id, problem)
             return
-        for following in self._session.registered(effect.id, command.name):
+        for following in self._session.registered(effect.id, name):
             await self._do(following)
 
     async def _drop(self, name: str) -> None:
-        with contextlib.suppress(Problem):
-            await self._runtime.run(Unregister(name))
+        with contextlib.suppress(DomainError):
+            await self._registry.drop_unnamed(name)
 
     async def _take_snapshot(self, effect: TakeSnapshot) -> None:
         try:
             seq, text = await self._runtime.read(lambda core: snapshot_envelope(core, effect.query))
-        except Problem as problem:
+        except DomainError as problem:
             self._session.refused(effect.id, problem)
         else:
             self._session.snapshot_taken(effect.id, seq, text)
@@ -330,18 +341,8 @@ def _known_caller(websocket: WebSocket) -> Principal | None:
 
 def _wish_of(websocket: WebSocket) -> Wish:
     said = websocket.query_params
-    try:
-        wanted = PlainWish.model_validate({name: said[name] for name in said if name != "ticket"})
-    except ValidationError as error:
-        raise invalid_members(error) from None
+    wanted = schemas.checked(PlainWish, {name: said[name] for name in said if name != "ticket"})
     return Wish(None, wanted.overflow, wanted.after, wanted.start, wanted.snapshot)
-
-
-def _options_of(effect: RegisterQuery) -> dict[str, Any]:
-    try:
-        return schemas.QueryRequest.model_validate({**effect.options, "query": effect.text}).options()
-    except ValidationError as error:
-        raise invalid_members(error) from None
 
 
 class PlainWish(BaseModel):

@@ -13,7 +13,7 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any
 
-from whorl.server.errors import Problem
+from whorl.server.errors import DomainError
 from whorl.server.runtime import commands as c
 from whorl.server.runtime.core import shown_instant
 from whorl.server.runtime.runtime import Runtime, now_ms
@@ -62,7 +62,7 @@ class Clock:
                 if now - stages_at >= _STAGES_EVERY_S:
                     stages_at = now
                     await loop.run_in_executor(None, self._runtime.expire_stages)
-            except Problem:
+            except DomainError:
                 continue
             except Exception:  # noqa: BLE001 - logged
                 # A full disk, say. A clock that stands still would hold every window open.
@@ -74,9 +74,8 @@ class Clock:
 
     async def _read_numbers(self) -> None:
         stats, timeouts, clocks = await self._runtime.read(_numbers)
-        self._runtime.stats = stats
-        for name, watermark, seq in clocks:
-            self._runtime.rings.progress(name, watermark, seq)
+        for name, watermark in clocks:
+            self._runtime.rings.progress(name, watermark)
         await self._mark_silent(stats, timeouts)
 
     async def _mark_silent(self, stats: dict[str, Any], timeouts: dict[str, int]) -> None:
@@ -98,7 +97,7 @@ def _arrival_streams(core: Core) -> list[tuple[str, int]]:
     return [(entry.iri, entry.options.lateness_ms) for entry in entries if core.readers_of(entry.iri)]
 
 
-def _numbers(core: Core) -> tuple[dict[str, Any], dict[str, int], list[tuple[str, int | None, int]]]:
+def _numbers(core: Core) -> tuple[dict[str, Any], dict[str, int], list[tuple[str, int | None]]]:
     stats = core.engine.stats()
     timeouts = {
         entry.iri: entry.options.idle_timeout_ms
@@ -107,5 +106,5 @@ def _numbers(core: Core) -> tuple[dict[str, Any], dict[str, int], list[tuple[str
     }
     clock_of = {query["query"]: query["clock"] for query in stats["queries"]}
     running = [entry for entry in core.queries.values() if entry.number is not None]
-    clocks = [(entry.name, shown_instant(clock_of.get(entry.number)), entry.last_seq) for entry in running]
+    clocks = [(entry.name, shown_instant(clock_of.get(entry.number))) for entry in running]
     return stats, timeouts, clocks

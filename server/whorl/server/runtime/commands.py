@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import orjson
 
-from whorl.server.errors import Problem
+from whorl.server.store.store import StoreError
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +74,15 @@ class DeclareStream(Command):
 
 @dataclass(frozen=True, slots=True)
 class DropStream(Command):
-    """Forget a stream; with `cascade`, the queries that read it too."""
+    """Forget a stream; with `cascade`, the queries that read it too; with `downstream`, those that read their output.
+
+    Records of earlier versions have no `downstream`, and are replayed as they were applied.
+    """
 
     kind: ClassVar[str] = "drop-stream"
     iri: str
     cascade: bool = False
+    downstream: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,10 +183,11 @@ class Register(Command):
 
 @dataclass(frozen=True, slots=True)
 class Unregister(Command):
-    """Stop a query and forget it."""
+    """Stop a query and forget it; with `force`, even when others read its output, which falls silent then."""
 
     kind: ClassVar[str] = "unregister"
     name: str
+    force: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,5 +272,7 @@ _KINDS: dict[str, type[Command]] = {
 def command_of(kind: str, members: bytes, body: bytes) -> Command:
     """The command that a record of the log holds."""
     if kind not in _KINDS:
-        raise Problem("store-unreadable", 500, f"the log has a command '{kind}' that this version does not know")
+        raise StoreError(
+            f"the log has a command '{kind}' that this version does not know; use the server that wrote it"
+        )
     return _KINDS[kind].of_record(orjson.loads(members), body)

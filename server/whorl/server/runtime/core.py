@@ -15,16 +15,17 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from whorl import _engine
-from whorl.errors import QueryFailedError, WhorlError
-from whorl.server.errors import Problem, problem_of
+from whorl.errors import QueryFailedError
+from whorl.server import errors
+from whorl.server.errors import EngineRefusal, engine_refusals
 from whorl.server.runtime import commands as c
+from whorl.server.runtime.effects import Failed, Published
+from whorl.server.store.store import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Reply = dict[str, Any]
-# seq, instant, bytes of the envelope
-Envelope = tuple[int, int, bytes]
 
 # Names of options in JSON, and of the engine's keywords.
 _QUERY_OPTIONS = {
@@ -72,21 +73,16 @@ class QueryEntry:
     owner: str
     number: int | None
     status: str = "running"
-    problem: dict[str, Any] | None = None
+    # Message, code and hint of the engine, when the query has failed.
+    failure: dict[str, Any] | None = None
     facts: dict[str, Any] = field(default_factory=dict)
     last_seq: int = 0
     results: int = 0
     last_result_at: int | None = None
 
-
-@dataclass(slots=True)
-class Drained:
-    """What a query gave since it was last asked: envelopes, or the problem it ended with."""
-
-    name: str
-    incarnation: str
-    envelopes: list[Envelope]
-    problem: Problem | None = None
+    def refusal(self) -> EngineRefusal | None:
+        """Why the query has failed."""
+        return None if self.failure is None else EngineRefusal(QueryFailedError(**self.failure))
 
 
 @dataclass(slots=True)
@@ -113,11 +109,9 @@ class Core:
     # ---- commands ----
 
     def apply(self, command: c.Command) -> Reply | None:
-        """Carry a command out. A `Problem` means that nothing has changed."""
-        try:
+        """Carry a command out. A `DomainError` means that nothing has changed."""
+        with engine_refusals(getattr(command, "text", None) or getattr(command, "construct", None)):
             reply = self._apply(command)
-        except WhorlError as error:
-            raise problem_of(error, getattr(command, "text", None) or getattr(command, "construct", None)) from error
         self.offset += 1
         return reply
 
@@ -131,7 +125,7 @@ class Core:
         if known is not None:
             if known.options != command.options:
                 detail = f"stream <{command.iri}> exists with other settings"
-                raise Problem("stream-exists-differently", 409, detail, settings=asdict(known.options))
+                raise errors.StreamExistsError(detail, settings=asdict(known.options))
             return {"created": False}
         self._check_not_output(command.iri)
         self.engine.declare_stream(
@@ -146,10 +140,10 @@ class Core:
     @_apply.register
     def _(self, command: c.DropStream) -> Reply:
         self.stream(command.iri)
-        readers = self.readers_of(command.iri)
+        readers = self.readers_below(command.iri) if command.downstream else self.readers_of(command.iri)
         if readers and not command.cascade:
             detail = f"stream <{command.iri}> is read by {', '.join(readers)}"
-            raise Problem("stream-in-use", 409, detail, hint="delete these queries first, or ask for ?cascade=true")
+            raise errors.StreamInUseError(detail, hint="delete these queries first, or ask for ?cascade=true")
         for name in readers:
             self._remove_query(name)
         self.engine.drop_stream(command.iri)
@@ -192,7 +186,7 @@ class Core:
             return {**self._ingested(command.iri, nothing, max(events, 1)), "batch": last.seq}
         if command.parts == c.MISSING_PARTS:
             detail = "a token names no staged body of this stream; it may have expired"
-            raise Problem("unknown-stage", 404, detail, hint="stage the bodies of the batch again")
+            raise errors.UnknownStageError(detail, hint="stage the bodies of the batch again")
         report = self.engine.push_bodies(command.iri, command.bodies(), latest=command.latest)
         if command.watermark is not None:
             self._advance(command.iri, command.watermark, is_tick=True)
@@ -223,7 +217,7 @@ class Core:
         if known is not None:
             if (known.text, known.options) != (command.text, command.options):
                 detail = f"query '{command.name}' exists with another text or other options"
-                raise Problem("query-exists-differently", 409, detail, hint="delete it first, or choose another name")
+                raise errors.QueryExistsError(detail, hint="delete it first, or choose another name")
             return {"created": False}
         entry = QueryEntry(command.name, command.text, command.options, command.incarnation, command.owner, None)
         self._start(entry)
@@ -234,30 +228,30 @@ class Core:
     def _(self, command: c.Unregister) -> None:
         entry = self.query(command.name)
         readers = self._readers_of_output(entry)
-        if readers:
+        if readers and not command.force:
             detail = f"the output of '{command.name}' is read by {', '.join(readers)}"
-            raise Problem("output-in-use", 409, detail, hint="delete these queries first")
+            raise errors.OutputInUseError(detail, hint="delete these queries first")
         self._remove_query(command.name)
 
     @_apply.register
     def _(self, command: c.Pause) -> None:
         entry = self.query(command.name)
         if entry.status != "running":
-            raise Problem("query-not-running", 409, f"query '{command.name}' is {entry.status}")
+            raise errors.QueryNotRunningError(f"query '{command.name}' is {entry.status}")
         readers = self._readers_of_output(entry)
         if readers:
-            raise Problem("output-in-use", 409, f"the output of '{command.name}' is read by {', '.join(readers)}")
+            raise errors.OutputInUseError(f"the output of '{command.name}' is read by {', '.join(readers)}")
         self._stop(entry, "paused")
 
     @_apply.register
     def _(self, command: c.Restart) -> None:
         entry = self.query(command.name)
         if self._readers_of_output(entry) and entry.number is not None:
-            raise Problem("output-in-use", 409, f"other queries read the output of '{command.name}'")
+            raise errors.OutputInUseError(f"other queries read the output of '{command.name}'")
         if entry.number is not None:
             self._stop(entry, "paused")
         entry.incarnation = command.incarnation
-        entry.last_seq, entry.results, entry.last_result_at, entry.problem = 0, 0, None, None
+        entry.last_seq, entry.results, entry.last_result_at, entry.failure = 0, 0, None, None
         self._start(entry)
         entry.status = "running"
 
@@ -290,25 +284,24 @@ class Core:
 
     # ---- results ----
 
-    def drain(self) -> list[Drained]:
+    def drain(self) -> list[Published | Failed]:
         """What queries have given since the last call; failed ones are taken out of the engine."""
-        drained: list[Drained] = []
+        drained: list[Published | Failed] = []
         # A query that has failed gives what it had before, then its failure.
         while numbers := self.engine.waiting():
             drained.extend(self._drain_one(self.queries[self._names[number]], number) for number in numbers)
         return drained
 
-    def _drain_one(self, entry: QueryEntry, number: int) -> Drained:
+    def _drain_one(self, entry: QueryEntry, number: int) -> Published | Failed:
         try:
             envelopes = self.engine.drain_envelopes(number, entry.name, entry.incarnation)
         except QueryFailedError as error:
-            problem = problem_of(error)
             self._stop(entry, "failed")
-            entry.problem = problem.document()
-            return Drained(entry.name, entry.incarnation, [], problem)
+            entry.failure = {"message": error.message, "code": error.code, "hint": error.hint}
+            return Failed(entry.name, EngineRefusal(error))
         entry.last_seq, entry.last_result_at = envelopes[-1][0], envelopes[-1][1]
         entry.results += len(envelopes)
-        return Drained(entry.name, entry.incarnation, envelopes)
+        return Published(entry.name, entry.incarnation, envelopes)
 
     # ---- look-ups ----
 
@@ -318,14 +311,14 @@ class Core:
         if entry is None:
             known = ", ".join(f"<{name}>" for name in sorted(self.streams)[:10])
             hint = f"known streams: {known}" if known else "declare it with PUT /streams/{iri}"
-            raise Problem("unknown-stream", 404, f"stream <{iri}> is not known", hint=hint)
+            raise errors.UnknownStreamError(f"stream <{iri}> is not known", hint=hint)
         return entry
 
     def query(self, name: str) -> QueryEntry:
         """A query by its name."""
         entry = self.queries.get(name)
         if entry is None:
-            raise Problem("unknown-query", 404, f"query '{name}' is not known")
+            raise errors.UnknownQueryError(f"query '{name}' is not known")
         return entry
 
     def running(self, name: str) -> tuple[QueryEntry, int]:
@@ -333,12 +326,22 @@ class Core:
         entry = self.query(name)
         if entry.number is None:
             detail = f"query '{name}' is {entry.status}"
-            raise Problem("query-not-running", 409, detail, hint="restart it", problem=entry.problem)
+            raise errors.QueryNotRunningError(detail, hint="restart it", problem=entry.refusal())
         return entry, entry.number
 
     def readers_of(self, iri: str) -> list[str]:
         """The names of the queries that read a stream."""
         return [name for name, entry in self.queries.items() if iri in entry.facts.get("streams", ())]
+
+    def readers_below(self, iri: str) -> list[str]:
+        """The queries that read a stream, or what such queries write, and so on; nearest first."""
+        found = self.readers_of(iri)
+        # The list grows while it is walked.
+        for name in found:
+            output = self.queries[name].facts.get("output")
+            further = () if output is None else self.readers_of(output)
+            found.extend(reader for reader in further if reader not in found)
+        return found
 
     def outputs(self) -> dict[str, str]:
         """Streams that queries write, and which query does."""
@@ -350,7 +353,7 @@ class Core:
         unknown = sorted(set(options) - set(_QUERY_OPTIONS))
         if unknown:
             known = ", ".join(_QUERY_OPTIONS)
-            raise Problem("option-unknown", 400, f"option '{unknown[0]}' is not known", hint=f"known options: {known}")
+            raise errors.UnknownOptionError(f"option '{unknown[0]}' is not known", hint=f"known options: {known}")
         chosen = _SERVED | {name: value for name, value in options.items() if value is not None}
         return {_QUERY_OPTIONS[name]: value for name, value in chosen.items()}
 
@@ -361,7 +364,7 @@ class Core:
             if iri not in known and iri != facts.get("output"):
                 names = ", ".join(f"<{name}>" for name in sorted(known)[:10])
                 hint = f"known streams: {names}" if names else f"declare it with PUT /streams/{iri}"
-                raise Problem("unknown-stream", 422, f"stream <{iri}> is not known", hint=hint, stream=iri)
+                raise errors.UndeclaredStreamError(f"stream <{iri}> is not known", hint=hint, stream=iri)
 
     # ---- snapshots ----
 
@@ -382,7 +385,7 @@ class Core:
         """The state that `snapshot` wrote."""
         magic, length = _HEADER.unpack_from(data)
         if magic != _MAGIC:
-            raise Problem("store-unreadable", 500, "the snapshot is of another version")
+            raise StoreError("the snapshot is of another version; use the server that wrote it")
         at = _HEADER.size
         catalogue = orjson.loads(data[at : at + length])
         core = cls(engine_options)
@@ -392,7 +395,7 @@ class Core:
             options = c.StreamOptions(**stream.pop("options"))
             core.streams[stream["iri"]] = StreamEntry(options=options, **stream)
         for query in catalogue["queries"]:
-            entry = QueryEntry(**query)
+            entry = _query_entry(query)
             core.queries[entry.name] = entry
             if entry.number is not None:
                 core._names[entry.number] = entry.name
@@ -427,11 +430,11 @@ class Core:
     def _check_not_output(self, iri: str) -> None:
         writer = self.outputs().get(iri)
         if writer is not None:
-            raise Problem("stream-is-output", 409, f"stream <{iri}> is written by query '{writer}'")
+            raise errors.StreamIsOutputError(f"stream <{iri}> is written by query '{writer}'")
 
     def _check_open(self, entry: StreamEntry) -> None:
         if entry.closed:
-            raise Problem("stream-closed", 409, f"stream <{entry.iri}> has ended", hint="delete and declare it again")
+            raise errors.StreamClosedError(f"stream <{entry.iri}> has ended", hint="delete and declare it again")
 
     def _advance(self, iri: str, t: int, *, is_tick: bool) -> None:
         watermark = self.engine.watermark(iri)
@@ -446,10 +449,10 @@ class Core:
             return None
         if place.epoch < last.epoch:
             detail = f"producer '{place.id}' has epoch {last.epoch} now, not {place.epoch}"
-            raise Problem("producer-fenced", 409, detail, epoch=last.epoch)
+            raise errors.ProducerFencedError(detail, epoch=last.epoch)
         if place.seq > last.seq + 1:
             detail = f"producer '{place.id}' skipped from {last.seq} to {place.seq}"
-            raise Problem("producer-gap", 409, detail, expected=last.seq + 1)
+            raise errors.ProducerGapError(detail, expected=last.seq + 1)
         if place.seq == last.seq + 1:
             return None
         return last.events if place.seq == last.seq else 1
@@ -462,6 +465,18 @@ class Core:
 
     def _has_graph(self, graph: str | None) -> bool:
         return graph is None or any(name == graph for name, _ in self.engine.graphs())
+
+
+def _query_entry(members: dict[str, Any]) -> QueryEntry:
+    # Earlier snapshots hold the whole problem document of a query that has failed.
+    problem = members.pop("problem", None)
+    if problem is not None:
+        members["failure"] = {
+            "message": problem["detail"],
+            "code": problem.get("code", ""),
+            "hint": problem.get("hint"),
+        }
+    return QueryEntry(**members)
 
 
 def shown_instant(t: int | None) -> int | None:

@@ -14,7 +14,6 @@ import logging
 import os
 import queue
 import secrets
-import sqlite3
 import tempfile
 import threading
 import time
@@ -23,16 +22,19 @@ from typing import IO, TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from whorl.engine import GUARDED_LIMITS
 from whorl.errors import EnginePanicError
+from whorl.server import errors
 from whorl.server.durations import Durations
-from whorl.server.errors import TYPE_BASE, Problem
+from whorl.server.errors import DomainError, engine_refusals
 from whorl.server.runtime import commands as c
-from whorl.server.runtime.core import Core, Drained, Envelope, QueryEntry
-from whorl.server.store.backup import write_backup
+from whorl.server.runtime import effects as fx
+from whorl.server.runtime.core import Core
+from whorl.server.store.backup import STORE_NAME, write_backup
 from whorl.server.store.store import Record, Store, StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
+    from whorl.server.runtime.effects import Effect, Envelope
     from whorl.server.settings import Settings
 
 T = TypeVar("T")
@@ -43,6 +45,8 @@ _log = logging.getLogger("whorl.runtime")
 _BATCH_BYTES = 4 * 1024 * 1024
 _BATCHES_UNDER_WAY = 2
 _REPLAY_SHOW_EVERY = 256
+# What a question weighs in the queue.
+_QUESTION_BYTES = 512
 
 
 class Rings(Protocol):
@@ -54,10 +58,10 @@ class Rings(Protocol):
     def publish(self, query: str, envelopes: Sequence[Envelope]) -> None:
         """New results, in order."""
 
-    def progress(self, query: str, watermark: int | None, seq: int) -> None:
+    def progress(self, query: str, watermark: int | None) -> None:
         """Nothing more happened up to here."""
 
-    def fail(self, query: str, problem: Problem) -> None:
+    def fail(self, query: str, problem: DomainError) -> None:
         """The query has failed."""
 
     def close(self, query: str, reason: str) -> None:
@@ -88,9 +92,13 @@ class _Job:
     """Something for the worker: a command to log, or a question."""
 
     work: c.Command | Callable[[Core], Any]
-    future: asyncio.Future[Any]
     size_bytes: int
     ack: str = "synced"
+    # May refuse the command by the state that it is to change.
+    check: Callable[[Core], None] | None = None
+    # Makes the answer, of the reply and of the state that the command left.
+    then: Callable[[Core, Any], Any] | None = None
+    future: asyncio.Future[Any] = field(init=False)
     reply: Any = None
     problem: BaseException | None = None
 
@@ -103,12 +111,8 @@ class _Batch:
     records: list[Record] = field(default_factory=list)
     spent_stages: list[str] = field(default_factory=list)
     # What the rings are told, in the order in which it happened.
-    effects: list[_Effect | Drained] = field(default_factory=list)
+    effects: list[Effect] = field(default_factory=list)
     snapshot: tuple[int, bytes, dict[str, int]] | None = None
-
-
-# What a command means for the rings: a method of Rings and its arguments.
-_Effect = tuple[str, tuple[Any, ...]]
 
 
 class Runtime:
@@ -120,8 +124,6 @@ class Runtime:
         self.state: State = "starting"
         self.failure: str | None = None
         self.metrics = Counters()
-        # Numbers of the engine as the clock last read them.
-        self.stats: dict[str, Any] = {}
         self.queue_bytes = 0
         self._queue: queue.Queue[_Job | None] = queue.Queue()
         self._batches: queue.Queue[_Batch | None] = queue.Queue(maxsize=_BATCHES_UNDER_WAY)
@@ -174,21 +176,32 @@ class Runtime:
     @property
     def store_bytes(self) -> int:
         """What the store takes on the disk."""
-        sizes = (path.stat().st_size for path in self.settings.data_dir.glob("whorl.sqlite3*") if path.exists())
+        sizes = (path.stat().st_size for path in self.settings.data_dir.glob(STORE_NAME + "*") if path.exists())
         return sum(sizes)
 
     # ---- the front ----
 
-    async def run(self, command: c.Command, ack: str = "synced") -> Any:  # noqa: ANN401 - each command has its reply
-        """Carry a command out; the reply comes when it is durable, or with ack `memory` when it is applied."""
+    async def run(
+        self,
+        command: c.Command,
+        ack: str = "synced",
+        *,
+        check: Callable[[Core], None] | None = None,
+        then: Callable[[Core, Any], Any] | None = None,
+    ) -> Any:  # noqa: ANN401 - each command has its reply
+        """Carry a command out; the reply comes when it is durable, or with ack `memory` when it is applied.
+
+        `check` and `then` belong to the same turn of the worker as the command, and to neither the log nor a replay:
+        `check` sees the state before and may refuse, `then` makes the answer of the reply and the state after.
+        """
         if isinstance(command, c.Commit):
             command = await self._loop.run_in_executor(None, self._with_bodies, command)
             self._check_fits(command.size_bytes)
-        return await self._submit(command, command.size_bytes, ack)
+        return await self._submit(_Job(command, command.size_bytes, ack, check, then))
 
     async def read(self, question: Callable[[Core], T]) -> T:
         """Ask something of the state; what is answered is durable."""
-        answer: T = await self._submit(question, 512, "synced")
+        answer: T = await self._submit(_Job(question, _QUESTION_BYTES))
         return answer
 
     def stream_options(self, iri: str) -> c.StreamOptions | None:
@@ -201,13 +214,13 @@ class Runtime:
         await self.read(lambda core: core.stream(iri))
         try:
             return await self._loop.run_in_executor(None, self._staged, iri, body, form)
-        except (sqlite3.Error, StoreError) as error:
+        except StoreError as error:
             _log.error("a body could not be staged: %s", error)
             raise _not_written() from error
 
     def _staged(self, iri: str, body: bytes, form: str) -> str:
         if self._store.staged_bytes() + len(body) > self.settings.stage_bytes_max:
-            raise Problem("overloaded", 429, "too many bodies wait for their commit", retry_after_s=5)
+            raise errors.OverloadedError("too many bodies wait for their commit", retry_after_s=5)
         token = secrets.token_urlsafe(16)
         self._store.stage(token, iri, form, body, now_ms())
         return token
@@ -219,9 +232,9 @@ class Runtime:
         async with self._backing_up:
             try:
                 return await self._loop.run_in_executor(None, self._backed_up)
-            except (OSError, sqlite3.Error, StoreError) as error:
+            except (OSError, StoreError) as error:
                 _log.error("a backup could not be made: %s", error)
-                raise Problem("backup-failed", 503, "the backup could not be made", retry_after_s=60) from error
+                raise errors.BackupFailedError("the backup could not be made", retry_after_s=60) from error
 
     def _backed_up(self) -> IO[bytes]:
         file = tempfile.TemporaryFile(dir=self.settings.data_dir)  # noqa: SIM115 - who asked for it closes it
@@ -251,19 +264,19 @@ class Runtime:
         if size_bytes > limit:
             detail = f"the staged bodies have {size_bytes} bytes, more than the {limit} that may wait at all"
             hint = "commit smaller batches, or raise WHORL_QUEUE_BYTES_MAX"
-            raise Problem("body-too-large", 413, detail, hint=hint, limit=limit)
+            raise errors.BodyTooLargeError(detail, hint=hint, limit=limit)
 
-    async def _submit(self, work: c.Command | Callable[[Core], Any], size_bytes: int, ack: str) -> Any:  # noqa: ANN401
+    async def _submit(self, job: _Job) -> Any:  # noqa: ANN401 - each command has its reply
         if self.state != "ready":
             detail = self.failure or f"the server is {self.state}"
-            raise Problem("not-ready", 503, detail, retry_after_s=1)
-        full = self.queue_bytes + size_bytes > self.settings.queue_bytes_max
+            raise errors.NotReadyError(detail, retry_after_s=1)
+        full = self.queue_bytes + job.size_bytes > self.settings.queue_bytes_max
         if full or self._queue.qsize() >= self.settings.queue_commands_max:
-            raise Problem("overloaded", 429, "more is waiting than the engine can take", retry_after_s=1)
-        future = self._loop.create_future()
-        self.queue_bytes += size_bytes
-        self._queue.put(_Job(work, future, size_bytes, ack))
-        return await future
+            raise errors.OverloadedError("more is waiting than the engine can take", retry_after_s=1)
+        job.future = self._loop.create_future()
+        self.queue_bytes += job.size_bytes
+        self._queue.put(job)
+        return await job.future
 
     # ---- the worker ----
 
@@ -312,27 +325,45 @@ class Runtime:
         return batch
 
     def _apply_one(self, job: _Job, batch: _Batch) -> None:
-        try:
+        with self._answering(job):
             if not isinstance(job.work, c.Command):
                 job.reply = job.work(self._core)
                 return
+            if job.check is not None:
+                job.check(self._core)
             job.reply = self._core.apply(job.work)
-        except Exception as error:  # whatever it is, it is the answer to this job and to no other
+        if job.problem is not None:
+            return
+        self._note(job.work, job.reply, batch)
+        if job.then is not None:
+            # The command is applied and in the batch, whatever becomes of its answer.
+            with self._answering(job):
+                job.reply = job.then(self._core, job.reply)
+        if job.ack == "memory":
+            self._loop.call_soon_threadsafe(_answer, job)
+
+    @contextlib.contextmanager
+    def _answering(self, job: _Job) -> Iterator[None]:
+        """Whatever is raised is the answer to this job and to no other, unless it is a panic of the engine."""
+        try:
+            with engine_refusals():
+                yield
+        except Exception as error:
             job.problem = error
             if isinstance(error.__cause__, EnginePanicError):
                 # Nobody knows how far it came.
                 self._loop.call_soon_threadsafe(_answer, job)
                 raise
-            return
-        kind, members, body = job.work.record()
-        stream = getattr(job.work, "iri", None)
+
+    def _note(self, command: c.Command, reply: Any, batch: _Batch) -> None:  # noqa: ANN401 - each command has its reply
+        """Put a command that has been applied into the batch: its record, and what readers are to be told."""
+        kind, members, body = command.record()
+        stream = getattr(command, "iri", None)
         batch.records.append(Record(self._core.offset, kind, members, body, stream, now_ms()))
-        batch.spent_stages.extend(getattr(job.work, "tokens", ()))
+        batch.spent_stages.extend(getattr(command, "tokens", ()))
         # After each command, as at a replay: what a command finds must not depend on what else waited with it.
-        batch.effects.extend(_effects(job.work, job.reply, self._core))
+        batch.effects.extend(fx.of_command(command, reply, self._core))
         batch.effects.extend(self._core.drain())
-        if job.ack == "memory":
-            self._loop.call_soon_threadsafe(_answer, job)
 
     def _snapshot(self) -> tuple[int, bytes, dict[str, int]]:
         began = time.perf_counter()
@@ -368,7 +399,7 @@ class Runtime:
         if batch.snapshot is not None:
             try:
                 self._store.write_snapshot(*batch.snapshot)
-            except sqlite3.Error:
+            except StoreError:
                 # The log still has everything; the next snapshot comes when it has grown again.
                 _log.exception("no snapshot could be written")
         self.metrics.commit_seconds += time.perf_counter() - began
@@ -386,17 +417,18 @@ class Runtime:
             self.metrics.refused += job.problem is not None
             _answer(job)
 
-    def _show(self, effects: list[_Effect | Drained]) -> None:
+    def _show(self, effects: list[Effect]) -> None:
         for effect in effects:
-            if not isinstance(effect, Drained):
-                method, arguments = effect
-                getattr(self.rings, method)(*arguments)
-                continue
-            if effect.envelopes:
-                self.metrics.envelopes += len(effect.envelopes)
-                self.rings.publish(effect.name, effect.envelopes)
-            if effect.problem is not None:
-                self.rings.fail(effect.name, effect.problem)
+            match effect:
+                case fx.Opened(query, incarnation, next_seq, facts):
+                    self.rings.open(query, incarnation, next_seq, facts)
+                case fx.Published(query, _, envelopes):
+                    self.metrics.envelopes += len(envelopes)
+                    self.rings.publish(query, envelopes)
+                case fx.Failed(query, problem):
+                    self.rings.fail(query, problem)
+                case fx.Closed(query, reason):
+                    self.rings.close(query, reason)
 
     def _fail(self, batch: _Batch, reason: str) -> None:
         """The log refused a batch: nobody has seen it; the state goes back to what the log says."""
@@ -459,7 +491,7 @@ class Runtime:
     def _recover(self) -> None:
         """The state of the log: the newest snapshot, and every command after it."""
         began = time.perf_counter()
-        self._store = Store(self.settings.data_dir / "whorl.sqlite3")
+        self._store = Store(self.settings.data_dir / STORE_NAME)
         self.expire_stages()
         found = self._store.snapshot()
         options = engine_options(self.settings)
@@ -473,9 +505,9 @@ class Runtime:
     def _replay(self) -> None:
         """Apply the log. The rings are told what they have not been told: all at a start, little after a failure."""
         shown = self._shown_offset
-        effects: list[_Effect | Drained] = []
+        effects: list[Effect] = []
         if self._core.offset > shown or self._core.offset == 0:
-            effects.extend(effect for entry in self._core.queries.values() for effect in _begun(entry))
+            effects.extend(effect for entry in self._core.queries.values() for effect in fx.of_entry(entry))
         for record in self._store.records(self._core.offset):
             found = self._replayed(record)
             self.metrics.replayed += 1
@@ -488,14 +520,14 @@ class Runtime:
         self._loop.call_soon_threadsafe(self._show, effects)
         self._shown_offset = max(shown, self._core.offset)
 
-    def _replayed(self, record: Record) -> list[_Effect | Drained]:
+    def _replayed(self, record: Record) -> list[Effect]:
         command = c.command_of(record.kind, record.members, record.body)
         try:
             reply = self._core.apply(command)
-        except Problem as problem:
+        except DomainError as problem:
             path = self._store.path
             raise StoreError(f"{path}: record {record.offset} is refused ({problem.detail}); is it damaged?") from None
-        return [*_effects(command, reply, self._core), *self._core.drain()]
+        return [*fx.of_command(command, reply, self._core), *self._core.drain()]
 
 
 def engine_options(settings: Settings) -> dict[str, Any]:
@@ -513,44 +545,8 @@ def engine_options(settings: Settings) -> dict[str, Any]:
     return {"hash_seed": int.from_bytes(os.urandom(8)), "limits": limits}
 
 
-def _effects(command: c.Command, reply: Any, core: Core) -> list[_Effect]:  # noqa: ANN401 - each command has its reply
-    match command:
-        case c.Register() if reply["created"]:
-            return [_opened(command.name, core)]
-        case c.Restart():
-            return [_opened(command.name, core)]
-        case c.Unregister():
-            return [("close", (command.name, "deleted"))]
-        case c.Pause():
-            return [("close", (command.name, "paused"))]
-        case c.DropStream():
-            return [("close", (name, "stream deleted")) for name in reply["queries"]]
-        case _:
-            return []
-
-
-def _opened(name: str, core: Core) -> _Effect:
-    entry = core.queries[name]
-    return "open", (name, entry.incarnation, entry.last_seq + 1, entry.facts)
-
-
-def _begun(entry: QueryEntry) -> list[_Effect]:
-    """What the rings are told of a query that a snapshot holds."""
-    if entry.status == "paused":
-        return [("close", (entry.name, "paused"))]
-    opened: _Effect = ("open", (entry.name, entry.incarnation, entry.last_seq + 1, entry.facts))
-    if entry.problem is None:
-        return [opened]
-    known = {"type", "title", "status", "detail", "hint"}
-    further = {name: value for name, value in entry.problem.items() if name not in known}
-    slug = entry.problem["type"].removeprefix(TYPE_BASE)
-    document = entry.problem
-    problem = Problem(slug, document["status"], document["detail"], hint=document.get("hint"), **further)
-    return [opened, ("fail", (entry.name, problem))]
-
-
-def _not_written() -> Problem:
-    return Problem("store-failed", 503, "it could not be written down and was not taken", retry_after_s=5)
+def _not_written() -> DomainError:
+    return errors.WriteFailedError("the write failed; nothing was applied", retry_after_s=5)
 
 
 def _answer(job: _Job) -> None:

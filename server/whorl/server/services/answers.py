@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from whorl.errors import WhorlError
-from whorl.server.errors import problem_of
+from whorl.server.errors import engine_refusals
 from whorl.server.services.messages import compact
 
 if TYPE_CHECKING:
@@ -23,10 +22,8 @@ def is_graph(core: Core, name: str) -> bool:
 def current_answer(core: Core, name: str, form: str) -> bytes:
     """The answer of a query at its last evaluation, whole, in a format of the engine."""
     _, number = core.running(name)
-    try:
+    with engine_refusals():
         return core.engine.answer(number, form)
-    except WhorlError as error:
-        raise problem_of(error) from None
 
 
 def snapshot_envelope(core: Core, name: str) -> tuple[int, str]:

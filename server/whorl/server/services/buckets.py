@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 
-from whorl.server.errors import Problem
+from whorl.server import errors
 
 
 class Buckets:
@@ -23,5 +23,5 @@ class Buckets:
         if level < 1:
             wait_s = max(1, math.ceil((1 - level) * 60 / self._per_minute))
             detail = f"more than {self._per_minute} registrations a minute"
-            raise Problem("too-many-registrations", 429, detail, retry_after_s=wait_s)
+            raise errors.TooManyRegistrationsError(detail, retry_after_s=wait_s)
         self._levels[caller] = (level - 1, at)

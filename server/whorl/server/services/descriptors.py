@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from pydantic.alias_generators import to_camel
 
-from whorl.server import schemas
+from whorl.server import problems, schemas
 from whorl.server.runtime.core import shown_instant
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _output(core: Core, iri: str, writer: str, numbers: dict[str, dict[str, Any]
 def _query(entry: QueryEntry, numbers: dict[int, dict[str, Any]], subscribers: dict[str, int]) -> schemas.QueryDocument:
     counted = {} if entry.number is None else dict(numbers.get(entry.number, {}))
     counted.pop("query", None)
-    facts = entry.facts
+    facts, refusal = entry.facts, entry.refusal()
     return schemas.QueryDocument(
         id=entry.name,
         streams=facts.get("streams", []),
@@ -141,7 +141,7 @@ def _query(entry: QueryEntry, numbers: dict[int, dict[str, Any]], subscribers: d
         watermark=shown_instant(counted.pop("clock", None)),
         last_seq=entry.last_seq,
         subscribers=subscribers.get(entry.name, 0),
-        problem=entry.problem,
+        problem=None if refusal is None else problems.document(refusal),
         stats={"results": entry.results, "lastResultAt": entry.last_result_at, **_camel(counted)},
     )
 

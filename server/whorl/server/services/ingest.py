@@ -11,17 +11,31 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from whorl.server.errors import Problem
+from whorl.server import errors
 from whorl.server.runtime import commands as c
 from whorl.server.runtime.runtime import now_ms
 
 if TYPE_CHECKING:
+    from whorl.server.errors import DomainError
     from whorl.server.runtime.runtime import Runtime
     from whorl.server.settings import Settings
 
 _RATE_HORIZON_S = 10.0
 _RETRY_S = 0.05
 _ADDED = ("accepted", "late", "ahead", "duplicates")
+
+
+@dataclass(frozen=True, slots=True)
+class PushOptions:
+    """How a body is to be taken: the time of events that have none, all or nothing, whose it is, when to answer."""
+
+    at: int | None = None
+    atomic: bool = True
+    producer: c.Producer | None = None
+    ack: str | None = None
+
+
+_DEFAULTS = PushOptions()
 
 
 @dataclass(slots=True)
@@ -50,42 +64,23 @@ class Ingest:
         self._settings = settings
         self._rates: dict[str, _Rate] = {}
 
-    async def push(
-        self,
-        iri: str,
-        body: bytes,
-        form: str,
-        *,
-        at: int | None = None,
-        atomic: bool = True,
-        producer: c.Producer | None = None,
-        ack: str | None = None,
-    ) -> dict[str, Any]:
+    async def push(self, iri: str, body: bytes, form: str, options: PushOptions = _DEFAULTS) -> dict[str, Any]:
         """One body; events without a time have that of the call, or of their arrival where the stream says so."""
-        command = c.Push(
-            iri,
-            body,
-            form,
-            at=self._time_of_arrival(iri) if at is None else at,
-            latest=self._latest(),
-            atomic=atomic,
-            producer=producer,
-        )
+        at = self._time_of_arrival(iri) if options.at is None else options.at
+        command = c.Push(iri, body, form, at, self._latest(), options.atomic, options.producer)
         if command.size_bytes > self._settings.queue_bytes_max:
             limit = self._settings.queue_bytes_max
-            raise Problem("body-too-large", 413, f"more than the {limit} bytes that may wait at all", limit=limit)
-        reply: dict[str, Any] = await self._runtime.run(command, ack or self._settings.ack)
+            raise errors.BodyTooLargeError(f"more than the {limit} bytes that may wait at all", limit=limit)
+        reply: dict[str, Any] = await self._runtime.run(command, options.ack or self._settings.ack)
         self._rates.setdefault(iri, _Rate()).add(reply["accepted"], time.monotonic())
         return reply
 
-    async def push_patiently(self, iri: str, body: bytes, form: str, **options: Any) -> dict[str, Any]:  # noqa: ANN401
+    async def push_patiently(self, iri: str, body: bytes, form: str, options: PushOptions) -> dict[str, Any]:
         """The same for a body that streams in: a full queue holds its sender back instead of refusing it."""
         while True:
             try:
-                return await self.push(iri, body, form, **options)
-            except Problem as problem:
-                if problem.status != 429:
-                    raise
+                return await self.push(iri, body, form, options)
+            except errors.OverloadedError:
                 await asyncio.sleep(_RETRY_S)
 
     async def commit(self, iri: str, producer: str, batch: int, tokens: tuple[str, ...], watermark: int | None) -> Any:  # noqa: ANN401
@@ -129,18 +124,11 @@ class Tally:
         self.sums["offset"], self.sums["watermark"] = reply["offset"], reply["watermark"]
         self.lines += batch.count(b"\n")
 
-    def problem(self, problem: Problem) -> Problem:
-        """A problem of the next batch, with its line in the whole body and what was taken before it."""
-        members = {**problem.members, "line": self._line(problem.members.get("line"))}
-        taken = {"taken": self.sums} if self.lines else {}
-        return Problem(
-            problem.slug,
-            problem.status,
-            problem.detail,
-            hint=problem.hint,
-            retry_after_s=problem.retry_after_s,
-            **{**members, **taken},
-        )
+    def locate(self, problem: DomainError) -> None:
+        """Let a problem of the next batch say its line in the whole body, and what was taken before it."""
+        problem.members["line"] = self._line(problem.members.get("line"))
+        if self.lines:
+            problem.members["taken"] = self.sums
 
     def _line(self, line: int | None) -> int | None:
         return None if line is None else line + self.lines

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.server.errors import Problem
+from whorl.server import errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +32,7 @@ class LineCutter:
             yield batch
         if len(self._held) > self._line_bytes_max:
             limit = self._line_bytes_max
-            raise Problem("body-too-large", 413, f"a line is longer than {limit} bytes", limit=limit)
+            raise errors.BodyTooLargeError(f"a line is longer than {limit} bytes", limit=limit)
 
     def rest(self) -> bytes:
         """What stands after the last end of a line."""

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError, model_validator
 
+from whorl.server import problems
+
 if TYPE_CHECKING:
-    from whorl.server.errors import Problem
+    from whorl.server.errors import DomainError
 
 CREDIT_MAX = 1_000_000_000
 
@@ -188,9 +190,9 @@ def next_prefix(message_id: str) -> str:
     return f'{{"type":"next","id":{compact(message_id)},"payload":'
 
 
-def error(message_id: str, problem: Problem) -> str:
+def error(message_id: str, problem: DomainError) -> str:
     """`error`: a problem that ends one subscription or refuses one publication."""
-    return message("error", message_id, problem.document())
+    return message("error", message_id, problems.document(problem))
 
 
 def _first_fault(error: ValidationError) -> str:

@@ -23,11 +23,12 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
-from whorl.server.errors import Problem
+from whorl.server import errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from whorl.server.errors import DomainError
     from whorl.server.settings import Settings
 
 Start = Literal["earliest", "latest"]
@@ -94,7 +95,7 @@ class Ring:
         self.watermark: int | None = None
         self.state: State = "live"
         self.reason: str | None = None
-        self.problem: Problem | None = None
+        self.problem: DomainError | None = None
         self.successor: Ring | None = None
         self.readers: set[Reader] = set()
         self._kept = kept
@@ -117,7 +118,7 @@ class Ring:
             return self._cursor_at(self.first_seq), Gap(seq + 1, None, "restart", self.incarnation)
         if seq >= self.next_seq:
             detail = f"token '{after}' is ahead of query '{self.query}', which is at {self.next_seq - 1}"
-            raise Problem("token-invalid", 400, detail, hint="send a token as it came in an envelope")
+            raise errors.InvalidResultTokenError(detail, hint="send a token as it came in an envelope")
         if seq + 1 < self.first_seq:
             return self._cursor_at(self.first_seq), Gap(seq + 1, self.first_seq - 1, "expired", self.incarnation)
         return self._cursor_at(seq + 1), None
@@ -140,7 +141,7 @@ class Ring:
         if next_seq > self.next_seq:
             self._skip_to(next_seq)
 
-    def end(self, state: State, *, reason: str | None = None, problem: Problem | None = None) -> None:
+    def end(self, state: State, *, reason: str | None = None, problem: DomainError | None = None) -> None:
         """No more results: readers finish what is there and are told."""
         self.state, self.reason, self.problem = state, reason, problem
         self.wake_readers()
@@ -293,16 +294,15 @@ class Rings:
         if (ring := self._rings.get(query)) is not None:
             ring.publish(envelopes)
 
-    def progress(self, query: str, watermark: int | None, seq: int) -> None:
-        """Time has come this far, and `seq`, published before, is the newest result up to here."""
-        del seq
+    def progress(self, query: str, watermark: int | None) -> None:
+        """Time has come this far; what was published before are all results up to here."""
         ring = self._rings.get(query)
         if ring is None or watermark is None or ring.watermark == watermark:
             return
         ring.watermark = watermark
         ring.wake_readers()
 
-    def fail(self, query: str, problem: Problem) -> None:
+    def fail(self, query: str, problem: DomainError) -> None:
         """The query has failed; what it gave before can still be read."""
         if (ring := self._rings.get(query)) is not None:
             ring.end("failed", problem=problem)
@@ -330,8 +330,8 @@ class Rings:
         if ring is not None:
             return ring
         if query in self._paused:
-            raise Problem("query-not-running", 409, f"query '{query}' is paused", hint="restart it")
-        raise Problem("unknown-query", 404, f"query '{query}' is not known", hint="GET /queries lists those that are")
+            raise errors.QueryNotRunningError(f"query '{query}' is paused", hint="restart it")
+        raise errors.UnknownQueryError(f"query '{query}' is not known", hint="GET /queries lists those that are")
 
     def __iter__(self) -> Iterator[Ring]:
         """All rings, for metrics."""
@@ -349,10 +349,10 @@ class Rings:
     def connect(self, reader: Reader) -> None:
         """Someone begins to read, and will be woken when the server stops."""
         if self.is_stopping:
-            raise Problem("not-ready", 503, "the server stops", retry_after_s=1)
+            raise errors.NotReadyError("the server stops", retry_after_s=1)
         if len(self._connected) >= self._readers_max:
             detail = f"there are {self._readers_max} subscribers already"
-            raise Problem("too-many-subscribers", 429, detail, retry_after_s=5)
+            raise errors.TooManySubscribersError(detail, retry_after_s=5)
         self._connected.add(reader)
 
     def disconnect(self, reader: Reader) -> None:
@@ -382,7 +382,7 @@ def parse_token(token: str) -> tuple[str, int]:
     incarnation, colon, seq = token.rpartition(":")
     if not (colon and incarnation and seq.isascii() and seq.isdigit() and len(seq) < 20):
         detail = f"'{token[:64]}' is not a token"
-        raise Problem("token-invalid", 400, detail, hint="send a token as it came in an envelope")
+        raise errors.InvalidResultTokenError(detail, hint="send a token as it came in an envelope")
     return incarnation, int(seq)
 
 

@@ -17,8 +17,9 @@ from collections import deque
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from whorl.server.errors import Problem
-from whorl.server.security import Principal, Scope, require
+from whorl.server import errors, problems
+from whorl.server.errors import DomainError
+from whorl.server.security import NOBODY, Principal, Scope, require, unauthenticated
 from whorl.server.services import messages
 from whorl.server.services.subscriptions import Close, PlainVoice, Subscription, Voice, Wish
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 SUBPROTOCOL = "rsp.v1.json"
 # Replies that may wait for a reader before the server stops listening to it.
 _OUTBOX_MAX = 256
+_CLOSE_CODES = {401: 4401, 403: 4403, 429: 4429, 503: 1012}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +76,11 @@ class Conversation(Protocol):
     close: Close | None
 
     @property
-    def caller_id(self) -> str:
+    def caller(self) -> Principal:
         """Who is at the other end."""
+
+    def token_deleted(self) -> None:
+        """The caller's token is known no more: neither is the caller."""
 
     def receive(self, text: str) -> list[Effect]:
         """A frame has come."""
@@ -104,7 +109,7 @@ class Conversation(Protocol):
     def snapshot_taken(self, subscription_id: str, seq: int, text: str) -> None:
         """The effect `TakeSnapshot` has been done."""
 
-    def refused(self, message_id: str, problem: Problem) -> None:
+    def refused(self, message_id: str, problem: DomainError) -> None:
         """An effect has been refused."""
 
     @property
@@ -152,9 +157,13 @@ class _Connection:
         return []
 
     @property
-    def caller_id(self) -> str:
+    def caller(self) -> Principal:
         """Who is at the other end."""
-        return ""
+        return NOBODY
+
+    def token_deleted(self) -> None:
+        """The caller's token is known no more: neither is the caller."""
+        self._end(close_of(unauthenticated("the token has been deleted")))
 
     def drops(self) -> list[Effect]:
         """Unnamed queries whose subscription has ended since the last call."""
@@ -240,9 +249,9 @@ class Session(_Connection):
         self._began_at = self._heartbeat_at = clock()
 
     @property
-    def caller_id(self) -> str:
+    def caller(self) -> Principal:
         """Who is at the other end."""
-        return "" if self._principal is None else self._principal.id
+        return NOBODY if self._principal is None else self._principal
 
     # ---- frames in ----
 
@@ -283,7 +292,7 @@ class Session(_Connection):
             return
         try:
             self._principal = self._authorize(message.payload.token)
-        except Problem as problem:
+        except DomainError as problem:
             self._end(close_of(problem))
             return
         self._say(messages.message("connection_ack", payload=self._greeting()))
@@ -308,7 +317,7 @@ class Session(_Connection):
                 self._pending[subscription_id] = wish
                 return [RegisterQuery(subscription_id, payload.rspql, payload.options)]
             return self._follow(subscription_id, wish, self._query_of(payload))
-        except Problem as problem:
+        except DomainError as problem:
             self._say(messages.error(subscription_id, problem))
             return []
 
@@ -316,21 +325,17 @@ class Session(_Connection):
         self._require("subscribe")
         if len(self._subscriptions) + len(self._pending) >= self._settings.subscriptions_per_socket_max:
             detail = f"this connection has {self._settings.subscriptions_per_socket_max} subscriptions already"
-            raise Problem("too-many-subscriptions", 429, detail, hint="complete one, or open another connection")
-        if payload.rspql is None:
-            return
-        self._require("register")
-        if len(payload.rspql.encode()) > self._settings.query_bytes_max:
-            detail = f"the query text is longer than {self._settings.query_bytes_max} bytes"
-            raise Problem("query-too-large", 413, detail)
+            raise errors.TooManySubscriptionsError(detail, hint="complete one, or open another connection")
+        if payload.rspql is not None:
+            self._require("register")
 
     def _query_of(self, payload: messages.SubscribePayload) -> str:
         name = payload.query or self._only_query
         if name is None:
-            raise Problem("query-missing", 400, "there is nothing to subscribe to", hint="give 'query' or 'rspql'")
+            raise errors.NoQueryNamedError("there is nothing to subscribe to", hint="give 'query' or 'rspql'")
         if self._only_query is not None and name != self._only_query:
             detail = f"this connection is for query '{self._only_query}' only"
-            raise Problem("query-elsewhere", 400, detail, hint="connect to /ws to follow any query")
+            raise errors.QueryElsewhereError(detail, hint="connect to /ws to follow any query")
         return name
 
     def _follow(self, subscription_id: str, wish: Wish, query: str) -> list[Effect]:
@@ -356,7 +361,7 @@ class Session(_Connection):
             return []
         try:
             self._require("ingest")
-        except Problem as problem:
+        except DomainError as problem:
             self._say(messages.error(message.id, problem))
             return []
         self._pending[message.id] = None
@@ -380,7 +385,7 @@ class Session(_Connection):
         self._unnamed[subscription_id] = query
         try:
             return self._follow(subscription_id, wish, query)
-        except Problem as problem:
+        except DomainError as problem:
             self._say(messages.error(subscription_id, problem))
             self._drop_unnamed(subscription_id)
             return self.drops()
@@ -395,7 +400,7 @@ class Session(_Connection):
         if (subscription := self._subscriptions.get(subscription_id)) is not None:
             subscription.give_snapshot(seq, text)
 
-    def refused(self, message_id: str, problem: Problem) -> None:
+    def refused(self, message_id: str, problem: DomainError) -> None:
         """An effect has been refused: that subscription or publication is over."""
         if (subscription := self._subscriptions.get(message_id)) is not None:
             subscription.end(problem)
@@ -481,7 +486,7 @@ class PlainSession(_Connection):
             subscription = self._subscribe(
                 "", replace(self._wish, credit=None), self._rings.ring(self._query), PlainVoice()
             )
-        except Problem as problem:
+        except DomainError as problem:
             self._outbox.append(PlainVoice().error(problem))
             self._end(close_of(problem))
             return []
@@ -508,7 +513,7 @@ class PlainSession(_Connection):
         """The effect `TakeSnapshot` has been done."""
         self._subscriptions[subscription_id].give_snapshot(seq, text)
 
-    def refused(self, message_id: str, problem: Problem) -> None:
+    def refused(self, message_id: str, problem: DomainError) -> None:
         """The snapshot could not be taken."""
         del message_id
         self._outbox.append(PlainVoice().error(problem))
@@ -527,10 +532,10 @@ class PlainSession(_Connection):
             self._end(Close(1000, _reason(subscription.cursor.ring.reason or "complete")))
 
 
-def close_of(problem: Problem) -> Close:
+def close_of(problem: DomainError) -> Close:
     """The close code of a problem that ends a connection."""
-    codes = {401: 4401, 403: 4403, 429: 4429, 503: 1012}
-    code = codes.get(problem.status, 1011 if problem.status >= 500 else 4400)
+    status = problems.problem_type(problem).status
+    code = _CLOSE_CODES.get(status, 1011 if status >= 500 else 4400)
     return Close(code, _reason(problem.detail))
 
 

@@ -10,13 +10,14 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from whorl.server import problems
 from whorl.server.services import messages
 from whorl.server.services.rings import Envelope, Gap, Ring, Start
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from whorl.server.errors import Problem
+    from whorl.server.errors import DomainError
 
 Overflow = Literal["disconnect", "drop-oldest", "latest"]
 SLOW_READER = 1013
@@ -77,7 +78,7 @@ class Voice:
         """Nothing happened up to here."""
         return messages.message("progress", self._id, {"watermark": watermark, "seq": seq})
 
-    def error(self, problem: Problem) -> str:
+    def error(self, problem: DomainError) -> str:
         """The subscription ends with a problem."""
         return messages.error(self._id, problem)
 
@@ -109,9 +110,9 @@ class PlainVoice(Voice):
         """A loss is always said."""
         return messages.compact({"query": query, "type": "gap", **gap.members()})
 
-    def error(self, problem: Problem) -> str:
+    def error(self, problem: DomainError) -> str:
         """The last frame of a query that failed."""
-        return messages.compact({"type": "error", "problem": problem.document()})
+        return messages.compact({"type": "error", "problem": problems.document(problem)})
 
     def complete(self, reason: str | None) -> str | None:
         """Nothing: the connection closes."""
@@ -132,7 +133,7 @@ class Subscription:
         self.is_over = False
         # A reader that has lost nothing needs no snapshot.
         self.needs_snapshot = wish.snapshot and (wish.after is None or gap is not None)
-        self.problem: Problem | None = None
+        self.problem: DomainError | None = None
         self._voice = voice
         self._on_news = on_news
         self._snapshot: tuple[int, str] | None = None
@@ -162,7 +163,7 @@ class Subscription:
         self.cursor.next_seq = seq + 1
         self.wake()
 
-    def end(self, problem: Problem) -> None:
+    def end(self, problem: DomainError) -> None:
         """Something else than the query ended the subscription."""
         self._finish(self._voice.error(problem))
 

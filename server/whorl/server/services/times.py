@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
-from whorl.server.errors import Problem
+from whorl.server import errors
+
+if TYPE_CHECKING:
+    from whorl.server.errors import DomainError
 
 # Years 0001 to 9999, as a dateTime can say them.
 MS_MIN = -62_135_596_800_000
@@ -60,6 +64,6 @@ def _checked(ms: int, text: str) -> int:
     return ms
 
 
-def _not_an_instant(text: str) -> Problem:
+def _not_an_instant(text: str) -> DomainError:
     hint = "write milliseconds since 1970, or a dateTime with a zone such as 2026-01-31T12:00:00Z"
-    return Problem("timestamp-invalid", 422, f"'{text[:60]}' is not an instant", hint=hint)
+    return errors.InvalidInstantError(f"'{text[:60]}' is not an instant", hint=hint)

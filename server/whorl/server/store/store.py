@@ -120,14 +120,16 @@ class Store:
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         with self._lock:
-            self._db.execute("BEGIN IMMEDIATE")
             try:
+                self._db.execute("BEGIN IMMEDIATE")
                 yield self._db
                 self._db.execute("COMMIT")
-            except BaseException:
+            except BaseException as error:
                 # A full disk may have ended the transaction already.
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
+                if isinstance(error, sqlite3.Error):
+                    raise StoreError(f"{self.path}: cannot be written ({error})") from error
                 raise
 
     def append(self, records: Sequence[Record], spent_stages: Sequence[str] = ()) -> None:
@@ -139,10 +141,9 @@ class Store:
 
     def log_bytes(self, after: int) -> int:
         """How much the log holds after an offset."""
-        with self._lock:
-            (size,) = self._db.execute(
-                "SELECT coalesce(sum(length(body) + length(members)), 0) FROM log WHERE offset > ?", (after,)
-            ).fetchone()
+        ((size,),) = self._read(
+            "SELECT coalesce(sum(length(body) + length(members)), 0) FROM log WHERE offset > ?", after
+        )
         return int(size)
 
     def records(self, after: int) -> Iterator[Record]:

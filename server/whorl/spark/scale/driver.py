@@ -54,8 +54,6 @@ class Driver:
     checkpoint: Checkpoint
     output: Output
     tasks: int
-    # What makes stage 2 of a batch; tests put faults in here.
-    stage: type[PartitionStage] = field(default_factory=lambda: PartitionStage)
     progress: Callable[[BatchReport], None] | None = None
     reports: deque[BatchReport] = field(default_factory=lambda: deque(maxlen=_REPORTS_MAX))
     failure: BaseException | None = None
@@ -98,7 +96,7 @@ class Driver:
         before = self.checkpoint.before(batch) or Manifest(-1, (PartState(),) * self.spec.partitions)
         if before.closed:
             raise CheckpointError("the streams of this checkpoint have been closed", code="checkpoint.closed")
-        found = self._partials(chunks, self.stage(self.spec, batch, before.parts, closing))
+        found = self._partials(chunks, PartitionStage(self.spec, batch, before.parts, closing))
         merged = self._merger.merge(batch, before.merge, [partial.answers for partial in found])
         manifest = Manifest(
             batch=batch,

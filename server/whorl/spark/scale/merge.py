@@ -16,9 +16,8 @@ if TYPE_CHECKING:
 
 
 class Merged(NamedTuple):
-    """The answers of a batch as an Arrow IPC stream, the file they are in, and the state of the merge."""
+    """The file of a batch's answers, an Arrow IPC stream, and the file of the state of the merge."""
 
-    data: bytes
     answers: StateFile
     state: StateFile
 
@@ -37,11 +36,10 @@ class Merger:
         engine = self._at(before)
         # Only a merge that came to its end is one to go on with.
         self._engine = None
-        data = engine.merge(partials)
-        answers = self._write(batch, "answers", data)
+        answers = self._write(batch, "answers", engine.merge(partials))
         state = self._write(batch, "merge", engine.snapshot())
         self._engine, self._version = engine, state.name
-        return Merged(data, answers, state)
+        return Merged(answers, state)
 
     def _at(self, before: StateFile | None) -> MergeEngine:
         from whorl._engine import MergeEngine

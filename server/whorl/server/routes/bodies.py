@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import orjson
-from pydantic import BaseModel, ValidationError
 
-from whorl.server.errors import Problem
+from whorl.server import errors
 from whorl.server.media import JSON, text_type_of
+from whorl.server.schemas import Model, checked
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -27,8 +27,6 @@ INFLATE_RATIO_MAX = 20
 _INFLATE_FREE_BYTES = 64 * 1024
 _INFLATE_STEP_BYTES = 256 * 1024
 
-Model = TypeVar("Model", bound=BaseModel)
-
 
 async def read_body(request: Request, bytes_max: int) -> bytes:
     """The whole body; 413 as soon as it is known to be too large, 408 when it takes too long."""
@@ -41,7 +39,7 @@ async def read_body(request: Request, bytes_max: int) -> bytes:
             return await _collect(request, bytes_max)
     except TimeoutError as error:
         detail = f"the body was not complete after {settings.body_seconds_max} s"
-        raise Problem("body-too-slow", 408, detail) from error
+        raise errors.BodyTooSlowError(detail) from error
 
 
 async def read_text(request: Request, bytes_max: int) -> str:
@@ -57,27 +55,17 @@ async def read_json(request: Request, model: type[Model], bytes_max: int, *, opt
     media_type = text_type_of(request.headers.get("content-type"))
     if media_type not in {JSON, ""} and not media_type.endswith("+json"):
         said = f"the body is '{media_type[:80]}', a JSON document is needed"
-        raise Problem("media-type-not-supported", 415, said, hint="send 'Content-Type: application/json'")
+        raise errors.MediaTypeError(said, hint="send 'Content-Type: application/json'")
     return parse_json(body, model)
 
 
 def parse_json(body: bytes, model: type[Model]) -> Model:
     """A JSON document of the given shape."""
     try:
-        return model.model_validate(orjson.loads(body))
+        members = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise Problem("json-syntax", 400, f"the body is not JSON: {error.msg}", line=error.lineno) from error
-    except ValidationError as error:
-        raise invalid_members(error) from error
-
-
-def invalid_members(error: ValidationError) -> Problem:
-    """Which members of a document are wrong, and why."""
-    faults = [
-        {"member": ".".join(str(step) for step in fault["loc"]), "reason": fault["msg"]}
-        for fault in error.errors(include_url=False, include_context=False, include_input=False)
-    ]
-    return Problem("request-invalid", 422, "members of the document are wrong", errors=faults)
+        raise errors.JsonSyntaxError(f"the body is not JSON: {error.msg}", line=error.lineno) from error
+    return checked(model, members)
 
 
 async def stream_body(request: Request) -> AsyncIterator[bytes]:
@@ -100,13 +88,13 @@ def utf8(body: bytes) -> str:
     try:
         return body.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise Problem("not-utf-8", 400, f"the body is not UTF-8: byte {error.start} is wrong") from error
+        raise errors.NotUtf8Error(f"the body is not UTF-8: byte {error.start} is wrong") from error
 
 
-def too_large(bytes_max: int) -> Problem:
+def too_large(bytes_max: int) -> errors.DomainError:
     """The problem of a body beyond its limit."""
     hint = "send it in parts, or stream it as NDJSON"
-    return Problem("body-too-large", 413, f"the body is larger than {bytes_max} bytes", hint=hint, limit=bytes_max)
+    return errors.BodyTooLargeError(f"the body is larger than {bytes_max} bytes", hint=hint, limit=bytes_max)
 
 
 async def _collect(request: Request, bytes_max: int) -> bytes:
@@ -127,7 +115,7 @@ def _inflater_of(request: Request) -> _Inflater | None:
     if encoding in {"gzip", "x-gzip"}:
         return _Inflater()
     said = f"the content encoding '{encoding[:40]}' is not read here"
-    raise Problem("encoding-not-supported", 415, said, hint="use gzip, or none")
+    raise errors.EncodingError(said, hint="use gzip, or none")
 
 
 class _Inflater:
@@ -160,8 +148,8 @@ class _Inflater:
     def _check_ratio(self) -> None:
         if self._given > max(_INFLATE_FREE_BYTES, INFLATE_RATIO_MAX * self._taken):
             detail = f"the body inflates to more than {INFLATE_RATIO_MAX} times its size"
-            raise Problem("inflates-too-much", 413, detail, hint="send it without compression")
+            raise errors.InflatesTooMuchError(detail, hint="send it without compression")
 
 
-def _broken_gzip() -> Problem:
-    return Problem("gzip-broken", 400, "the body is not one complete gzip member")
+def _broken_gzip() -> errors.DomainError:
+    return errors.BrokenGzipError("the body is not one complete gzip member")

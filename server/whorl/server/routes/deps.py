@@ -6,36 +6,54 @@ from urllib.parse import unquote
 
 from fastapi import Depends, Path, Query
 from fastapi.security import HTTPBearer
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 
-from whorl.server import security
-from whorl.server.errors import Problem
+from whorl.server import errors
 from whorl.server.runtime.commands import Producer
 from whorl.server.runtime.runtime import Runtime
-from whorl.server.security import Principal, Tokens
+from whorl.server.security import ANONYMOUS, Principal, Scope, Tokens, require, unauthenticated
 from whorl.server.services.ingest import Ingest
+from whorl.server.services.names import checked_iri, checked_name
+from whorl.server.services.registry import Registry
 from whorl.server.services.rings import Rings
 from whorl.server.services.times import parse_instant
 from whorl.server.services.traffic import Traffic
 from whorl.server.settings import Settings
 
-# What an IRI cannot hold (RFC 3987), and what makes one absolute.
-_NOT_IN_IRI = re.compile(r"[\x00-\x20<>\"{}|\\^`\x7f-\x9f\ud800-\udfff]")
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:.")
-_IRI_CHARS_MAX = 2048
 _PRODUCER = re.compile(r"\s*([^;\s]{1,128})\s*;\s*([0-9]{1,18})\s*;\s*([0-9]{1,18})\s*")
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+def authorize(connection: HTTPConnection, *scopes: Scope) -> Principal:
+    """The caller of a request or WebSocket, who must have one of the scopes; without scopes, be anybody known.
+
+    A connection without `Authorization` and `?ticket=` is refused; a WebSocket that sends its token in
+    `connection_init` uses `authorize_token` instead.
+    """
+    tokens: Tokens = connection.app.state.tokens
+    return require(_caller(connection, tokens), *scopes)
+
+
+def _caller(connection: HTTPConnection, tokens: Tokens) -> Principal:
+    if tokens.anonymous:
+        return ANONYMOUS
+    kind, _, token = connection.headers.get("authorization", "").partition(" ")
+    if kind.lower() == "bearer" and token.strip():
+        return tokens.authenticate(token.strip())
+    ticket = connection.query_params.get("ticket")
+    if ticket:
+        return tokens.redeem(ticket)
+    raise unauthenticated("a token is needed")
 
 
 class _Needs(HTTPBearer):
     """The caller, who must have one of the scopes; also what the API's description says about tokens."""
 
-    def __init__(self, *scopes: security.Scope) -> None:
+    def __init__(self, *scopes: Scope) -> None:
         super().__init__(scheme_name="token", description="a token of this server", auto_error=False)
         self._scopes = scopes
 
     async def __call__(self, request: Request) -> Principal:  # type: ignore[override]
-        return security.authorize(request, *self._scopes)
+        return authorize(request, *self._scopes)
 
 
 Anybody = Annotated[Principal, Depends(_Needs())]
@@ -66,6 +84,11 @@ def _ingest(request: Request) -> Ingest:
     return ingest
 
 
+def _registry(request: Request) -> Registry:
+    registry: Registry = request.app.state.registry
+    return registry
+
+
 def _rings(request: Request) -> Rings:
     rings: Rings = request.app.state.rings
     return rings
@@ -80,23 +103,9 @@ TheRuntime = Annotated[Runtime, Depends(_runtime)]
 TheSettings = Annotated[Settings, Depends(_settings)]
 TheTokens = Annotated[Tokens, Depends(_tokens)]
 TheIngest = Annotated[Ingest, Depends(_ingest)]
+TheRegistry = Annotated[Registry, Depends(_registry)]
 TheRings = Annotated[Rings, Depends(_rings)]
 TheTraffic = Annotated[Traffic, Depends(_traffic)]
-
-
-def checked_iri(text: str, what: str = "stream") -> str:
-    """An absolute IRI, or the problem with it."""
-    if len(text) > _IRI_CHARS_MAX or _NOT_IN_IRI.search(text) or not _SCHEME.match(text):
-        hint = "write it as it is or percent-encoded, with a scheme such as http: or urn:"
-        raise Problem("iri-invalid", 400, f"the {what} is not named by an absolute IRI", hint=hint)
-    return text
-
-
-def checked_name(name: str) -> str:
-    """A name of a query, or the problem with it."""
-    if not _NAME.fullmatch(name):
-        raise Problem("name-invalid", 400, "a name has 1 to 64 letters, digits, '_' and '-'", hint="choose another one")
-    return name
 
 
 def _stream_iri(
@@ -131,7 +140,7 @@ def _producer(request: Request) -> Producer | None:
         return None
     parts = _PRODUCER.fullmatch(said)
     if parts is None:
-        raise Problem("producer-invalid", 400, "RSP-Producer is not 'id;epoch;seq'", hint="for example 'sensor-7;0;42'")
+        raise errors.InvalidProducerError("RSP-Producer is not 'id;epoch;seq'", hint="for example 'sensor-7;0;42'")
     return Producer(parts.group(1), int(parts.group(2)), int(parts.group(3)))
 
 

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from starlette.responses import Response, StreamingResponse
 
-from whorl.server import errors
+from whorl.server import problems
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
+
+    from whorl.server.errors import DomainError
 
 
 class JsonResponse(Response):
@@ -35,13 +37,22 @@ class DuplexResponse(StreamingResponse):
         await self.stream_response(send)
 
 
-def problem_response(problem: errors.Problem, headers: dict[str, str] | None = None) -> Response:
-    """A problem as a response."""
-    fields = dict(headers or {})
+class ProblemResponse(Response):
+    """A problem document."""
+
+    media_type = problems.MEDIA_TYPE
+
+    def render(self, content: Any) -> bytes:  # noqa: ANN401 - any JSON value
+        """The bytes of a problem document."""
+        return orjson.dumps(content, default=str)
+
+
+def problem_response(problem: DomainError) -> Response:
+    """A refusal as a response."""
+    status = problems.problem_type(problem).status
+    fields: dict[str, str] = {}
     if problem.retry_after_s is not None:
         fields["Retry-After"] = str(problem.retry_after_s)
-    if problem.status == 401:
+    if status == 401:
         fields["WWW-Authenticate"] = 'Bearer realm="whorl"'
-    return Response(
-        orjson.dumps(problem.document(), default=str), problem.status, headers=fields, media_type=errors.MEDIA_TYPE
-    )
+    return ProblemResponse(problems.document(problem), status, headers=fields)

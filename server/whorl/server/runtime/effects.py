@@ -1,0 +1,84 @@
+"""Effects: what a command means for those who follow queries. The rings are told when the command is durable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from whorl.server.runtime import commands as c
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from whorl.server.errors import DomainError
+    from whorl.server.runtime.core import Core, QueryEntry
+
+# seq, instant, bytes of the envelope
+Envelope: TypeAlias = tuple[int, int, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A query begins, or begins anew."""
+
+    query: str
+    incarnation: str
+    next_seq: int
+    facts: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """New results, in order."""
+
+    query: str
+    incarnation: str
+    envelopes: Sequence[Envelope]
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The query has failed."""
+
+    query: str
+    problem: DomainError
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """The query is no more, or is paused."""
+
+    query: str
+    reason: str
+
+
+Effect: TypeAlias = Opened | Published | Failed | Closed
+
+
+def of_command(command: c.Command, reply: Any, core: Core) -> list[Effect]:  # noqa: ANN401 - each command has its reply
+    """What a command that has been applied means for readers, beside the results it brought."""
+    match command:
+        case c.Register() if reply["created"]:
+            return [_opened(core.queries[command.name])]
+        case c.Restart():
+            return [_opened(core.queries[command.name])]
+        case c.Unregister():
+            return [Closed(command.name, "deleted")]
+        case c.Pause():
+            return [Closed(command.name, "paused")]
+        case c.DropStream():
+            return [Closed(name, "stream deleted") for name in reply["queries"]]
+        case _:
+            return []
+
+
+def of_entry(entry: QueryEntry) -> list[Effect]:
+    """What readers are told of a query that a snapshot holds."""
+    if entry.status == "paused":
+        return [Closed(entry.name, "paused")]
+    refusal = entry.refusal()
+    return [_opened(entry)] if refusal is None else [_opened(entry), Failed(entry.name, refusal)]
+
+
+def _opened(entry: QueryEntry) -> Opened:
+    return Opened(entry.name, entry.incarnation, entry.last_seq + 1, entry.facts)
