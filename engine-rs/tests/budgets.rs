@@ -394,7 +394,7 @@ const DENSE: &str = "?a :v ?y . ?c :p ?a . ?a ((:q/:p)/(:q|:q)) ?c . OPTIONAL { 
 
 #[test]
 fn values_decide_before_anything_is_joined() {
-    let few = Limits { work: Some(200), ..limits() };
+    let few = Limits { work: Some(20_000), ..limits() };
     for pattern in [
         format!("VALUES (?a) {{ (:x) (:y) }} {DENSE}"),
         format!("{DENSE} VALUES (?a) {{ (:x) (:y) }}"),

@@ -113,7 +113,7 @@ fn another_format_is_told_from_damage() {
     snapshot[8] += 1;
     let error = Engine::restore(&snapshot, EngineOptions::default()).err().expect("refused");
     assert_eq!(error.code(), "snapshot.version");
-    assert!(error.to_string().contains("its format is 3, and this release reads 2"), "{error}");
+    assert!(error.to_string().contains("its format is 4, and this release reads 3"), "{error}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -62,7 +63,7 @@ def singly() -> tuple[int, list[bytes]]:
 
 
 @pytest.mark.parametrize("format", ["nquads", "trig", "jsonld", "ndjson", "arrow"])
-def test_a_body_means_what_its_events_mean_one_after_the_other(format: str) -> None:
+def test_a_body_means_what_its_events_mean_one_after_the_other(format: Any) -> None:
     engine = Engine()
     query = engine.register(COUNT)
     report = engine.push(S, None, bodies()[format], format)

@@ -6,7 +6,9 @@
 use oxrdf::Term;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
-use whorl_engine::{Answered, Dictionary, Engine, EngineError, QueryId, QueryResult, Rows, Skipped, Timestamp, WindowBounds};
+use whorl_engine::{
+    Answered, Dictionary, Engine, EngineError, QueryId, QueryResult, Rows, Skipped, Timestamp, WindowBounds,
+};
 
 use crate::arrow::OutRow;
 use crate::terms::Factory;

@@ -31,7 +31,7 @@ impl Timeline {
         }
         let closes =
             self.windows.iter().filter_map(|window| window.closes_before(until)).chain(self.periods_before(until));
-        let (windows, last) = closes.reduce(|one, other| (one.0 + other.0, one.1.max(other.1)))?;
+        let (windows, last) = closes.reduce(|one, other| (one.0.saturating_add(other.0), one.1.max(other.1)))?;
         let from = self.label(first, phase);
         self.pass_quietly(last);
         let (last, phase) = self.next_read(watermark)?;
