@@ -81,7 +81,7 @@ def test_a_stream_is_one_segment_of_the_path_and_the_token_a_header() -> None:
 
 
 def test_options_that_are_not_given_are_left_to_the_server() -> None:
-    call = protocol.register_query("SELECT", "q", protocol.QueryOptions(r2s="ISTREAM", t0=5))
+    call = protocol.register_query("SELECT", "q", {"r2s": "ISTREAM", "t0": 5})
     name, [request], _ = perform(call, answer({"id": "q"}, 201))
     assert name == "q"
     assert (request.method, request.url) == ("PUT", "http://server:1/queries/q")
@@ -89,7 +89,7 @@ def test_options_that_are_not_given_are_left_to_the_server() -> None:
 
 
 def test_the_name_of_a_query_can_be_the_servers() -> None:
-    name, [request], _ = perform(protocol.register_query("S", None, protocol.QueryOptions()), answer({"id": "q7"}, 201))
+    name, [request], _ = perform(protocol.register_query("S", None, {}), answer({"id": "q7"}, 201))
     assert (name, request.method, request.url) == ("q7", "POST", "http://server:1/queries")
 
 
@@ -150,7 +150,7 @@ def test_a_syntax_error_says_where_and_what_to_do() -> None:
     members = {"line": 2, "column": 5, "hint": "close it", "snippet": "  { ?s"}
     with pytest.raises(_exceptions.QueryError) as caught:
         perform(
-            protocol.validate_query("", protocol.QueryOptions()),
+            protocol.validate_query("", {}),
             problem("query-syntax", 400, retry_after=None, **members),
         )
     error = caught.value

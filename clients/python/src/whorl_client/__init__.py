@@ -50,9 +50,10 @@ from ._exceptions import (
     UpdateError,
     WhorlError,
 )
-from ._models import Ack, Answer, Event, Gap, Plan, Progress, QueryInfo, Result, StreamInfo, Validation, Window
+from ._json import Json, JsonObject
+from ._models import Ack, Answer, Event, Gap, Plan, Progress, QueryInfo, Result, Row, StreamInfo, Validation, Window
 from ._payload import Format
-from ._terms import BlankNode, Iri, LangString, Literal, Quad, Term, Triple
+from ._terms import Binding, BlankNode, Iri, LangString, Literal, Quad, Statement, Term, Triple
 
 __version__ = _version("whorl-client")
 
@@ -69,6 +70,7 @@ __all__ = [
     "AsyncStreams",
     "AsyncSubscription",
     "AuthenticationError",
+    "Binding",
     "BlankNode",
     "Client",
     "ConflictError",
@@ -82,6 +84,8 @@ __all__ = [
     "Graphs",
     "IngestError",
     "Iri",
+    "Json",
+    "JsonObject",
     "LangString",
     "Literal",
     "NotFoundError",
@@ -101,6 +105,8 @@ __all__ = [
     "QuerySyntaxError",
     "RdfSyntaxError",
     "Result",
+    "Row",
+    "Statement",
     "Stream",
     "StreamExistsError",
     "StreamInfo",

@@ -1,59 +1,57 @@
-"""The client for asyncio: HTTP by httpx, WebSockets by `websockets.asyncio`. The same as `_client`, with `await`.
+"""The client for asyncio: a shell. Everything is decided in `_protocol`, `_publishing` and `_subscription`.
 
-Everything that is decided is decided in `_protocol`, `_publishing` and `_subscription`; here is only what touches a
-socket or a clock.
+`_client` is made from this file by `clients/python/generate_sync.py`: a change here is a change of both clients.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import time
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Generic, Literal, Self, TypeVar, Unpack, cast, overload
 from weakref import WeakSet
 
 import httpx
-from websockets.asyncio.client import ClientConnection, connect
-from websockets.typing import Subprotocol
 
 from . import _protocol as protocol
+from ._async_io import AsyncLatch, AsyncNotebookQuery, AsyncSocket, begun, sleep
 from ._payload import Format, body_of
-from ._protocol import Call, Failed, Flow, QueryOptions, Request, Response, Server, Sleep
-from ._publishing import Outbox
+from ._protocol import Call, Failed, Flow, Request, Response, Server, Sleep
+from ._publishing import Outbox, new_epoch
 from ._subscription import (
-    CREDIT,
     Close,
     Connect,
     Deliver,
     Effect,
+    Item_co,
     Lost,
-    OnGap,
+    RaiseGap,
     Ready,
     Receive,
     SendText,
     SubscribeOptions,
 )
 from ._subscription import Subscription as SubscriptionCore
-from ._transport import SOCKET_ERRORS, failed_of, lost_of, socket_options, text_of
+from ._transport import SOCKET_ERRORS, failed_of, lost_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import AsyncIterator, Sequence
     from ssl import SSLContext
     from types import TracebackType
 
-    from ._keywords import QueryKeywords, SubscribeKeywords
-    from ._models import Ack, Answer, Gap, Plan, Progress, QueryInfo, Result, StreamInfo, Time, Validation
+    from ._json import JsonObject
+    from ._keywords import QueryKeywords, StreamKeywords, SubscribeKeywords
+    from ._models import Ack, Answer, Gap, Plan, QueryInfo, Result, StreamInfo, Time, Validation
+    from ._subscription import OnGap
 
 T = TypeVar("T")
 
 
 class AsyncClient:
-    """A Whorl server, spoken to from asyncio.
+    """A Whorl server.
 
-    async with AsyncClient() as client:
-        query = await client.register(text, name="hot")
-        async for result in query.subscribe(limit=10):
-            print(result.time, result.rows)
+    >>> async with AsyncClient() as client:  # doctest: +SKIP
+    ...     query = await client.register(text, name="hot")
+    ...     async for result in query.subscribe(limit=10):
+    ...         print(result.time, result.rows)
 
     `token` is the server's token (default: the fragment of `url`, or `WHORL_TOKEN`); `timeout_s` bounds each attempt
     of a request, `patience_s` how long a server that went away is waited for. `ssl` is a context for `https`.
@@ -74,7 +72,7 @@ class AsyncClient:
         timeout = httpx.Timeout(timeout_s, connect=min(5.0, timeout_s))
         # Certificates take as long to load as many requests; plain HTTP needs none.
         self._http = httpx.AsyncClient(timeout=timeout, verify=ssl or self._server.url.startswith("https:"))
-        self._subscriptions: WeakSet[AsyncSubscription] = WeakSet()
+        self._subscriptions: WeakSet[AsyncSubscription[Result | Gap]] = WeakSet()
         self.streams = AsyncStreams(self)
         self.queries = AsyncQueries(self)
         self.graphs = AsyncGraphs(self)
@@ -104,7 +102,7 @@ class AsyncClient:
             await subscription.close()
         await self._http.aclose()
 
-    async def status(self) -> dict[str, Any]:
+    async def status(self) -> JsonObject:
         """The service document: what the server is, and what it holds."""
         return await self._do(protocol.read_status())
 
@@ -113,7 +111,7 @@ class AsyncClient:
         return AsyncStream(self, iri)
 
     def query(self, name: str) -> AsyncQuery:
-        """A query by its name; nothing is sent yet."""
+        """A query by its name; nothing is sent yet. The text of a query goes to `register` or `sparql`."""
         return AsyncQuery(self, name)
 
     async def register(self, text: str, name: str | None = None, **options: Unpack[QueryKeywords]) -> AsyncQuery:
@@ -135,51 +133,55 @@ class AsyncClient:
         A new publisher takes the place of older ones of the same name: its epoch is the time of day. A program that
         keeps `epoch` and `seq` (see `Publisher.place`) can go on after its own crash without a double.
         """
-        life = time.time_ns() // 1_000_000 if epoch is None else epoch
+        life = new_epoch() if epoch is None else epoch
         return AsyncPublisher(self, Outbox(self._server, stream, producer, life, seq, batch_events, batch_bytes))
+
+    @overload
+    def subscribe(
+        self,
+        query: str | AsyncQuery,
+        from_: str = "latest",
+        *,
+        on_gap: RaiseGap = "raise",
+        **options: Unpack[SubscribeKeywords],
+    ) -> AsyncSubscription[Result]: ...
+
+    @overload
+    def subscribe(
+        self,
+        query: str | AsyncQuery,
+        from_: str = "latest",
+        *,
+        on_gap: Literal["yield"],
+        **options: Unpack[SubscribeKeywords],
+    ) -> AsyncSubscription[Result | Gap]: ...
 
     def subscribe(
         self,
         query: str | AsyncQuery,
         from_: str = "latest",
         *,
-        snapshot: bool = False,
-        limit: int | None = None,
-        until: Time | None = None,
-        timeout_s: float | None = None,
         on_gap: OnGap = "raise",
-        on_progress: Callable[[Progress], None] | None = None,
-        raw: bool = False,
-        credit: int = CREDIT,
-        overflow: Literal["disconnect", "drop-oldest", "latest"] | None = None,
-    ) -> AsyncSubscription:
+        **options: Unpack[SubscribeKeywords],
+    ) -> AsyncSubscription[Result | Gap]:
         """Follow a query: each result once, across lost connections and restarts of the server.
 
         `from_` is `latest` (what comes from now on), `earliest` (all that the server has) or the token of a result.
-        `snapshot` begins with the current answer. It ends after `limit` results, or when time has passed `until`, or
-        when the query is deleted; `timeout_s` bounds the wait for one result. Results that are lost to this subscriber
-        raise `GapError`, come as `Gap` between the results (`on_gap="yield"`), or go to a function. With `raw`, rows
-        are SPARQL JSON. At most `credit` results are on their way; `overflow` is the server's rule for a slow reader.
+        `snapshot=True` begins with the current answer. It ends after `limit` results, or when time has passed `until`,
+        or when the query is deleted; `timeout_s` bounds the wait for one result. Results that are lost to this
+        subscriber raise `GapError`, come as `Gap` between the results (`on_gap="yield"`), or go to a function;
+        `on_progress` is a function that is called with `Progress` as time passes. With `raw=True`, rows are SPARQL
+        JSON. At most `credit` results are on their way; `overflow` (`disconnect`, `drop-oldest`, `latest`) is the
+        server's rule for a slow reader.
 
-        It begins with the first `async for`; `async with client.subscribe(…) as results` waits until the server has
-        confirmed: what is sent from then on is not missed.
+        Entering it by `async with` waits until the server has confirmed: what is sent from then on is not missed.
+        `Client.subscribe` waits for that before it returns, `AsyncClient.subscribe` begins with the first result.
         """
-        options = SubscribeOptions(
-            query if isinstance(query, str) else query.name,
-            from_,
-            snapshot,
-            limit,
-            until,
-            timeout_s,
-            on_gap,
-            on_progress,
-            raw,
-            credit,
-            overflow,
-        )
-        subscription = AsyncSubscription(SubscriptionCore(self._server, options), self._timeout_s, self._ssl)
+        name = query if isinstance(query, str) else query.name
+        core = SubscriptionCore(self._server, SubscribeOptions(name, from_, on_gap=on_gap, **options))
+        subscription: AsyncSubscription[Result | Gap] = AsyncSubscription(core, self._timeout_s, self._ssl)
         self._subscriptions.add(subscription)
-        return subscription
+        return begun(subscription)
 
     async def sparql(self, text: str, *, raw: bool = False) -> Answer:
         """Ask once, over static graphs and the current windows.
@@ -203,10 +205,9 @@ class AsyncClient:
             try:
                 wanted = flow.send(reply)
             except StopIteration as stop:
-                answer: T = stop.value
-                return answer
+                return cast("T", stop.value)
             if isinstance(wanted, Sleep):
-                await asyncio.sleep(wanted.seconds)
+                await sleep(wanted.seconds)
                 reply = None
             else:
                 reply = await self._request(wanted)
@@ -227,23 +228,15 @@ class AsyncStreams:
     def __init__(self, client: AsyncClient) -> None:
         self._client = client
 
-    async def create(
-        self,
-        iri: str,
-        *,
-        timestamp_predicate: str | None = None,
-        lateness: int | str | None = None,
-        idle_timeout: int | str | None = None,
-        retention: int | str | None = None,
-        time: Literal["event", "arrival"] | None = None,
-    ) -> AsyncStream:
+    async def create(self, iri: str, **options: Unpack[StreamKeywords]) -> AsyncStream:
         """Declare a stream; one that is there with the same settings is left as it is.
 
-        Durations are milliseconds or text such as `"10s"`. `time="arrival"` stamps events when they come.
+        `lateness`, `idle_timeout` and `retention` are milliseconds or text such as `"10s"`; `timestamp_predicate` finds
+        the time of an event in its data; `time="arrival"` stamps events when they come.
+
+        >>> await client.streams.create("http://example.org/sensors", lateness="5s")  # doctest: +SKIP
         """
-        await self._client._do(
-            protocol.create_stream(iri, timestamp_predicate, lateness, idle_timeout, retention, time)
-        )
+        await self._client._do(protocol.create_stream(iri, options))
         return AsyncStream(self._client, iri)
 
     async def list(self) -> list[StreamInfo]:
@@ -387,12 +380,12 @@ class AsyncQueries:
 
         Raises `QueryError` with `line`, `column`, `message` and `hint`.
         """
-        given = await self._client._do(protocol.register_query(text, name, QueryOptions(**options)))
+        given = await self._client._do(protocol.register_query(text, name, options))
         return AsyncQuery(self._client, given)
 
     async def validate(self, text: str, **options: Unpack[QueryKeywords]) -> Validation:
         """What the server makes of a query, without starting it; raises `QueryError`."""
-        return await self._client._do(protocol.validate_query(text, QueryOptions(**options)))
+        return await self._client._do(protocol.validate_query(text, options))
 
     async def list(self) -> list[QueryInfo]:
         """All queries."""
@@ -419,20 +412,32 @@ class AsyncQueries:
         await self._client._do(protocol.delete_query(name))
 
 
-class AsyncQuery:
+class AsyncQuery(AsyncNotebookQuery):
     """One query."""
 
     def __init__(self, client: AsyncClient, name: str) -> None:
         self._client = client
-        self.name = name
+        self.name = protocol.query_name(name)
 
     def __repr__(self) -> str:
         """Its name."""
         return f"{type(self).__name__}({self.name!r})"
 
-    def subscribe(self, from_: str = "latest", **options: Unpack[SubscribeKeywords]) -> AsyncSubscription:
+    @overload
+    def subscribe(
+        self, from_: str = "latest", *, on_gap: RaiseGap = "raise", **options: Unpack[SubscribeKeywords]
+    ) -> AsyncSubscription[Result]: ...
+
+    @overload
+    def subscribe(
+        self, from_: str = "latest", *, on_gap: Literal["yield"], **options: Unpack[SubscribeKeywords]
+    ) -> AsyncSubscription[Result | Gap]: ...
+
+    def subscribe(
+        self, from_: str = "latest", *, on_gap: OnGap = "raise", **options: Unpack[SubscribeKeywords]
+    ) -> AsyncSubscription[Result | Gap]:
         """Follow its results: see `AsyncClient.subscribe`."""
-        return self._client.subscribe(self.name, from_, **options)
+        return self._client.subscribe(self.name, from_, on_gap=on_gap, **options)
 
     async def answer(self, *, raw: bool = False) -> Answer:
         """The current answer, whole, as of the last evaluation."""
@@ -497,11 +502,13 @@ class AsyncGraphs:
         await self._client._do(protocol.delete_graph(graph))
 
 
-class AsyncSubscription:
+class AsyncSubscription(Generic[Item_co]):
     """Results of a query, in order, each once. Single pass: the socket closes when an `async for` over it ends.
 
     `token` is where it stands: `subscribe(query, from_=token)` goes on there, in another program too.
     """
+
+    _socket: AsyncSocket | None = None
 
     def __init__(self, core: SubscriptionCore, timeout_s: float, ssl: SSLContext | None) -> None:
         self._core = core
@@ -509,8 +516,7 @@ class AsyncSubscription:
         self._ssl = ssl
         self._flow = core.run()
         self._reply: str | Lost | None = None
-        self._socket: ClientConnection | None = None
-        self._is_closed = False
+        self._is_closed = AsyncLatch()
         self._is_started = False
 
     @property
@@ -534,11 +540,11 @@ class AsyncSubscription:
         return self._core.reason
 
     async def start(self) -> None:
-        """Connect, and wait until no result can be missed any more. Iterating does it, and `async with`."""
+        """Connect, and wait until no result can be missed any more; once. Iterating does it, and `async with`."""
         if self._is_started:
             return
         self._is_started = True
-        while not self._is_closed:
+        while not self._is_closed.is_set():
             wanted = await self._next_wanted()
             if wanted is None or isinstance(wanted, Ready):
                 return
@@ -555,7 +561,7 @@ class AsyncSubscription:
         """Close."""
         await self.close()
 
-    async def __aiter__(self) -> AsyncIterator[Any]:
+    async def __aiter__(self) -> AsyncIterator[Item_co]:
         """Results (and, when asked for, gaps), until it ends; then, or when the loop is left, the socket closes."""
         try:
             while (item := await self._next_item()) is not None:
@@ -563,7 +569,7 @@ class AsyncSubscription:
         finally:
             await self.close()
 
-    async def __anext__(self) -> Any:
+    async def __anext__(self) -> Item_co:
         """The next result."""
         item = await self._next_item()
         if item is None:
@@ -571,18 +577,24 @@ class AsyncSubscription:
         return item
 
     async def close(self) -> None:
-        """Stop following. Safe to call twice."""
-        self._is_closed = True
+        """Stop following. Safe to call twice, and `Subscription.close` from another thread."""
+        self._is_closed.set()
         await self._close_socket()
 
-    async def _next_item(self) -> Result | Gap | None:
+    def __del__(self) -> None:
+        """A subscription that nobody holds is not followed; one that was closed has nothing to let go of."""
+        if self._socket is not None:
+            self._socket.abort()
+
+    async def _next_item(self) -> Item_co | None:
         await self.start()
-        while not self._is_closed:
+        while not self._is_closed.is_set():
             wanted = await self._next_wanted()
             if wanted is None:
                 return None
             if isinstance(wanted, Deliver):
-                return wanted.item
+                # `on_gap` decides whether there are gaps among them; the overloads of `subscribe` say the same.
+                return cast("Item_co", wanted.item)
             self._reply = await self._do(wanted)
         return None
 
@@ -606,7 +618,7 @@ class AsyncSubscription:
             case Receive(timeout_s):
                 return await self._receive(timeout_s)
             case Sleep(seconds):
-                await asyncio.sleep(seconds)
+                await self._is_closed.wait(seconds)
             case Close():
                 await self._close_socket()
         return None
@@ -618,14 +630,7 @@ class AsyncSubscription:
 
     async def _connect(self, wanted: Connect) -> Lost | None:
         try:
-            self._socket = await connect(
-                wanted.url,
-                ssl=self._ssl,
-                additional_headers=wanted.headers,
-                subprotocols=[Subprotocol(wanted.subprotocol)],
-                open_timeout=self._timeout_s,
-                **socket_options(),
-            )
+            self._socket = await AsyncSocket.open(wanted, self._timeout_s, self._ssl)
         except SOCKET_ERRORS as error:
             return lost_of(error)
         return None
@@ -639,8 +644,7 @@ class AsyncSubscription:
         if self._socket is None:
             return Lost("closed")
         try:
-            async with asyncio.timeout(timeout_s):
-                return text_of(await self._socket.recv())
+            return await self._socket.receive(timeout_s)
         except TimeoutError:
             return None
         except SOCKET_ERRORS as error:

@@ -1,60 +1,57 @@
-"""The client for programs that wait: HTTP by httpx, WebSockets by `websockets.sync`.
+"""The client for programs that wait.
 
-Everything that is decided is decided in `_protocol`, `_publishing` and `_subscription`; here is only what touches a
-socket or a clock.
+Generated from `_async_client` by `clients/python/generate_sync.py`: change that file, and run `make client-sync`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import threading
-import time
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Generic, Literal, Self, TypeVar, Unpack, cast, overload
 from weakref import WeakSet
 
 import httpx
-from websockets.sync.client import ClientConnection, connect
-from websockets.typing import Subprotocol
 
-from . import _display
 from . import _protocol as protocol
 from ._payload import Format, body_of
-from ._protocol import Call, Failed, Flow, QueryOptions, Request, Response, Server, Sleep
-from ._publishing import Outbox
+from ._protocol import Call, Failed, Flow, Request, Response, Server, Sleep
+from ._publishing import Outbox, new_epoch
 from ._subscription import (
-    CREDIT,
     Close,
     Connect,
     Deliver,
     Effect,
+    Item_co,
     Lost,
-    OnGap,
+    RaiseGap,
     Ready,
     Receive,
     SendText,
     SubscribeOptions,
 )
 from ._subscription import Subscription as SubscriptionCore
-from ._transport import SOCKET_ERRORS, failed_of, lost_of, socket_options, text_of
+from ._sync_io import Latch, NotebookQuery, Socket, begun, sleep
+from ._transport import SOCKET_ERRORS, failed_of, lost_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from ssl import SSLContext
     from types import TracebackType
 
-    from ._keywords import QueryKeywords, SubscribeKeywords
-    from ._models import Ack, Answer, Gap, Plan, Progress, QueryInfo, Result, StreamInfo, Time, Validation
+    from ._json import JsonObject
+    from ._keywords import QueryKeywords, StreamKeywords, SubscribeKeywords
+    from ._models import Ack, Answer, Gap, Plan, QueryInfo, Result, StreamInfo, Time, Validation
+    from ._subscription import OnGap
 
 T = TypeVar("T")
 
 
 class Client:
-    """A Whorl server, spoken to by calls that wait.
+    """A Whorl server.
 
-    with Client() as client:
-        query = client.register(text, name="hot")
-        for result in query.subscribe(limit=10):
-            print(result.time, result.rows)
+    >>> with Client() as client:  # doctest: +SKIP
+    ...     query = client.register(text, name="hot")
+    ...     for result in query.subscribe(limit=10):
+    ...         print(result.time, result.rows)
 
     `token` is the server's token (default: the fragment of `url`, or `WHORL_TOKEN`); `timeout_s` bounds each attempt
     of a request, `patience_s` how long a server that went away is waited for. `ssl` is a context for `https`.
@@ -75,7 +72,7 @@ class Client:
         timeout = httpx.Timeout(timeout_s, connect=min(5.0, timeout_s))
         # Certificates take as long to load as many requests; plain HTTP needs none.
         self._http = httpx.Client(timeout=timeout, verify=ssl or self._server.url.startswith("https:"))
-        self._subscriptions: WeakSet[Subscription] = WeakSet()
+        self._subscriptions: WeakSet[Subscription[Result | Gap]] = WeakSet()
         self.streams = Streams(self)
         self.queries = Queries(self)
         self.graphs = Graphs(self)
@@ -105,7 +102,7 @@ class Client:
             subscription.close()
         self._http.close()
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> JsonObject:
         """The service document: what the server is, and what it holds."""
         return self._do(protocol.read_status())
 
@@ -114,7 +111,7 @@ class Client:
         return Stream(self, iri)
 
     def query(self, name: str) -> Query:
-        """A query by its name; nothing is sent yet."""
+        """A query by its name; nothing is sent yet. The text of a query goes to `register` or `sparql`."""
         return Query(self, name)
 
     def register(self, text: str, name: str | None = None, **options: Unpack[QueryKeywords]) -> Query:
@@ -136,51 +133,55 @@ class Client:
         A new publisher takes the place of older ones of the same name: its epoch is the time of day. A program that
         keeps `epoch` and `seq` (see `Publisher.place`) can go on after its own crash without a double.
         """
-        life = time.time_ns() // 1_000_000 if epoch is None else epoch
+        life = new_epoch() if epoch is None else epoch
         return Publisher(self, Outbox(self._server, stream, producer, life, seq, batch_events, batch_bytes))
+
+    @overload
+    def subscribe(
+        self,
+        query: str | Query,
+        from_: str = "latest",
+        *,
+        on_gap: RaiseGap = "raise",
+        **options: Unpack[SubscribeKeywords],
+    ) -> Subscription[Result]: ...
+
+    @overload
+    def subscribe(
+        self,
+        query: str | Query,
+        from_: str = "latest",
+        *,
+        on_gap: Literal["yield"],
+        **options: Unpack[SubscribeKeywords],
+    ) -> Subscription[Result | Gap]: ...
 
     def subscribe(
         self,
         query: str | Query,
         from_: str = "latest",
         *,
-        snapshot: bool = False,
-        limit: int | None = None,
-        until: Time | None = None,
-        timeout_s: float | None = None,
         on_gap: OnGap = "raise",
-        on_progress: Callable[[Progress], None] | None = None,
-        raw: bool = False,
-        credit: int = CREDIT,
-        overflow: Literal["disconnect", "drop-oldest", "latest"] | None = None,
-    ) -> Subscription:
+        **options: Unpack[SubscribeKeywords],
+    ) -> Subscription[Result | Gap]:
         """Follow a query: each result once, across lost connections and restarts of the server.
 
         `from_` is `latest` (what comes from now on), `earliest` (all that the server has) or the token of a result.
-        `snapshot` begins with the current answer. It ends after `limit` results, or when time has passed `until`, or
-        when the query is deleted; `timeout_s` bounds the wait for one result. Results that are lost to this subscriber
-        raise `GapError`, come as `Gap` between the results (`on_gap="yield"`), or go to a function. With `raw`, rows
-        are SPARQL JSON. At most `credit` results are on their way; `overflow` is the server's rule for a slow reader.
+        `snapshot=True` begins with the current answer. It ends after `limit` results, or when time has passed `until`,
+        or when the query is deleted; `timeout_s` bounds the wait for one result. Results that are lost to this
+        subscriber raise `GapError`, come as `Gap` between the results (`on_gap="yield"`), or go to a function;
+        `on_progress` is a function that is called with `Progress` as time passes. With `raw=True`, rows are SPARQL
+        JSON. At most `credit` results are on their way; `overflow` (`disconnect`, `drop-oldest`, `latest`) is the
+        server's rule for a slow reader.
 
-        When this returns, the server has confirmed: what is sent from now on is not missed.
+        Entering it by `with` waits until the server has confirmed: what is sent from then on is not missed.
+        `Client.subscribe` waits for that before it returns, `AsyncClient.subscribe` begins with the first result.
         """
-        options = SubscribeOptions(
-            query if isinstance(query, str) else query.name,
-            from_,
-            snapshot,
-            limit,
-            until,
-            timeout_s,
-            on_gap,
-            on_progress,
-            raw,
-            credit,
-            overflow,
-        )
-        subscription = Subscription(SubscriptionCore(self._server, options), self._timeout_s, self._ssl)
+        name = query if isinstance(query, str) else query.name
+        core = SubscriptionCore(self._server, SubscribeOptions(name, from_, on_gap=on_gap, **options))
+        subscription: Subscription[Result | Gap] = Subscription(core, self._timeout_s, self._ssl)
         self._subscriptions.add(subscription)
-        subscription.start()
-        return subscription
+        return begun(subscription)
 
     def sparql(self, text: str, *, raw: bool = False) -> Answer:
         """Ask once, over static graphs and the current windows.
@@ -204,10 +205,9 @@ class Client:
             try:
                 wanted = flow.send(reply)
             except StopIteration as stop:
-                answer: T = stop.value
-                return answer
+                return cast("T", stop.value)
             if isinstance(wanted, Sleep):
-                time.sleep(wanted.seconds)
+                sleep(wanted.seconds)
                 reply = None
             else:
                 reply = self._request(wanted)
@@ -228,21 +228,15 @@ class Streams:
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    def create(
-        self,
-        iri: str,
-        *,
-        timestamp_predicate: str | None = None,
-        lateness: int | str | None = None,
-        idle_timeout: int | str | None = None,
-        retention: int | str | None = None,
-        time: Literal["event", "arrival"] | None = None,
-    ) -> Stream:
+    def create(self, iri: str, **options: Unpack[StreamKeywords]) -> Stream:
         """Declare a stream; one that is there with the same settings is left as it is.
 
-        Durations are milliseconds or text such as `"10s"`. `time="arrival"` stamps events when they come.
+        `lateness`, `idle_timeout` and `retention` are milliseconds or text such as `"10s"`; `timestamp_predicate` finds
+        the time of an event in its data; `time="arrival"` stamps events when they come.
+
+        >>> client.streams.create("http://example.org/sensors", lateness="5s")  # doctest: +SKIP
         """
-        self._client._do(protocol.create_stream(iri, timestamp_predicate, lateness, idle_timeout, retention, time))
+        self._client._do(protocol.create_stream(iri, options))
         return Stream(self._client, iri)
 
     def list(self) -> list[StreamInfo]:
@@ -286,7 +280,6 @@ class Stream:
         So does a caller who numbers what it sends (`producer="id;epoch;seq"`): it is sent again, and taken once.
 
             client.stream("http://example.org/s").send("<urn:a> <urn:p> 1 .", t=1000)
-            client.stream("http://example.org/s").send([Event(triples, t=1000), Event(more, t=2000)])
         """
         call = protocol.send(self.iri, body_of(data, format), t, atomic=atomic, producer=producer)
         return self._client._do(call)
@@ -387,12 +380,12 @@ class Queries:
 
         Raises `QueryError` with `line`, `column`, `message` and `hint`.
         """
-        given = self._client._do(protocol.register_query(text, name, QueryOptions(**options)))
+        given = self._client._do(protocol.register_query(text, name, options))
         return Query(self._client, given)
 
     def validate(self, text: str, **options: Unpack[QueryKeywords]) -> Validation:
         """What the server makes of a query, without starting it; raises `QueryError`."""
-        return self._client._do(protocol.validate_query(text, QueryOptions(**options)))
+        return self._client._do(protocol.validate_query(text, options))
 
     def list(self) -> list[QueryInfo]:
         """All queries."""
@@ -419,20 +412,32 @@ class Queries:
         self._client._do(protocol.delete_query(name))
 
 
-class Query:
+class Query(NotebookQuery):
     """One query."""
 
     def __init__(self, client: Client, name: str) -> None:
         self._client = client
-        self.name = name
+        self.name = protocol.query_name(name)
 
     def __repr__(self) -> str:
         """Its name."""
         return f"{type(self).__name__}({self.name!r})"
 
-    def subscribe(self, from_: str = "latest", **options: Unpack[SubscribeKeywords]) -> Subscription:
+    @overload
+    def subscribe(
+        self, from_: str = "latest", *, on_gap: RaiseGap = "raise", **options: Unpack[SubscribeKeywords]
+    ) -> Subscription[Result]: ...
+
+    @overload
+    def subscribe(
+        self, from_: str = "latest", *, on_gap: Literal["yield"], **options: Unpack[SubscribeKeywords]
+    ) -> Subscription[Result | Gap]: ...
+
+    def subscribe(
+        self, from_: str = "latest", *, on_gap: OnGap = "raise", **options: Unpack[SubscribeKeywords]
+    ) -> Subscription[Result | Gap]:
         """Follow its results: see `Client.subscribe`."""
-        return self._client.subscribe(self.name, from_, **options)
+        return self._client.subscribe(self.name, from_, on_gap=on_gap, **options)
 
     def answer(self, *, raw: bool = False) -> Answer:
         """The current answer, whole, as of the last evaluation."""
@@ -473,9 +478,6 @@ class Query:
         """Stop and forget it."""
         self._client.queries.delete(self.name)
 
-    def _repr_html_(self) -> str:
-        return _display.query_html(self.info())
-
 
 class Graphs:
     """The static graphs of a server; None is the default graph."""
@@ -500,11 +502,13 @@ class Graphs:
         self._client._do(protocol.delete_graph(graph))
 
 
-class Subscription:
-    """Results of a query, in order, each once. Single pass: the socket closes when a `for` over it ends, by whatever.
+class Subscription(Generic[Item_co]):
+    """Results of a query, in order, each once. Single pass: the socket closes when a `for` over it ends.
 
     `token` is where it stands: `subscribe(query, from_=token)` goes on there, in another program too.
     """
+
+    _socket: Socket | None = None
 
     def __init__(self, core: SubscriptionCore, timeout_s: float, ssl: SSLContext | None) -> None:
         self._core = core
@@ -512,8 +516,8 @@ class Subscription:
         self._ssl = ssl
         self._flow = core.run()
         self._reply: str | Lost | None = None
-        self._socket: ClientConnection | None = None
-        self._is_closed = threading.Event()
+        self._is_closed = Latch()
+        self._is_started = False
 
     @property
     def token(self) -> str | None:
@@ -536,7 +540,10 @@ class Subscription:
         return self._core.reason
 
     def start(self) -> None:
-        """Connect, and wait until no result can be missed any more."""
+        """Connect, and wait until no result can be missed any more; once. Iterating does it, and `with`."""
+        if self._is_started:
+            return
+        self._is_started = True
         while not self._is_closed.is_set():
             wanted = self._next_wanted()
             if wanted is None or isinstance(wanted, Ready):
@@ -544,7 +551,8 @@ class Subscription:
             self._reply = self._do(wanted)
 
     def __enter__(self) -> Self:
-        """For `with`."""
+        """For `with`: when it is entered, no result is missed any more."""
+        self.start()
         return self
 
     def __exit__(
@@ -553,7 +561,7 @@ class Subscription:
         """Close."""
         self.close()
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Item_co]:
         """Results (and, when asked for, gaps), until it ends; then, or when the loop is left, the socket closes."""
         try:
             while (item := self._next_item()) is not None:
@@ -561,7 +569,7 @@ class Subscription:
         finally:
             self.close()
 
-    def __next__(self) -> Any:
+    def __next__(self) -> Item_co:
         """The next result."""
         item = self._next_item()
         if item is None:
@@ -569,23 +577,24 @@ class Subscription:
         return item
 
     def close(self) -> None:
-        """Stop following. Safe to call twice, and from another thread."""
+        """Stop following. Safe to call twice, and `Subscription.close` from another thread."""
         self._is_closed.set()
-        socket, self._socket = self._socket, None
-        if socket is not None:
-            socket.close()
+        self._close_socket()
 
     def __del__(self) -> None:
-        """A subscription that nobody holds is not followed."""
-        self.close()
+        """A subscription that nobody holds is not followed; one that was closed has nothing to let go of."""
+        if self._socket is not None:
+            self._socket.abort()
 
-    def _next_item(self) -> Result | Gap | None:
+    def _next_item(self) -> Item_co | None:
+        self.start()
         while not self._is_closed.is_set():
             wanted = self._next_wanted()
             if wanted is None:
                 return None
             if isinstance(wanted, Deliver):
-                return wanted.item
+                # `on_gap` decides whether there are gaps among them; the overloads of `subscribe` say the same.
+                return cast("Item_co", wanted.item)
             self._reply = self._do(wanted)
         return None
 
@@ -611,23 +620,17 @@ class Subscription:
             case Sleep(seconds):
                 self._is_closed.wait(seconds)
             case Close():
-                socket, self._socket = self._socket, None
-                if socket is not None:
-                    socket.close()
+                self._close_socket()
         return None
+
+    def _close_socket(self) -> None:
+        socket, self._socket = self._socket, None
+        if socket is not None:
+            socket.close()
 
     def _connect(self, wanted: Connect) -> Lost | None:
         try:
-            connecting = connect(
-                wanted.url,
-                ssl=self._ssl,
-                additional_headers=wanted.headers,
-                subprotocols=[Subprotocol(wanted.subprotocol)],
-                open_timeout=self._timeout_s,
-                **socket_options(),
-            )
-            # Newer versions connect when the context is entered, older ones before; it is left by `close`.
-            self._socket = connecting.__enter__()
+            self._socket = Socket.open(wanted, self._timeout_s, self._ssl)
         except SOCKET_ERRORS as error:
             return lost_of(error)
         return None
@@ -641,7 +644,7 @@ class Subscription:
         if self._socket is None:
             return Lost("closed")
         try:
-            return text_of(self._socket.recv(timeout_s))
+            return self._socket.receive(timeout_s)
         except TimeoutError:
             return None
         except SOCKET_ERRORS as error:
