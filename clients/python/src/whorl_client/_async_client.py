@@ -48,10 +48,18 @@ T = TypeVar("T")
 class AsyncClient:
     """A Whorl server.
 
-    >>> async with AsyncClient() as client:  # doctest: +SKIP
-    ...     query = await client.register(text, name="hot")
-    ...     async for result in query.subscribe(limit=10):
-    ...         print(result.time, result.rows)
+    >>> text = '''PREFIX : <http://example.org/>
+    ...     SELECT ?room ?t FROM NAMED WINDOW :w ON :thermometers [RANGE 10s STEP 10s]
+    ...     WHERE { WINDOW :w { ?room :temperature ?t FILTER(?t > 25) } }'''
+    >>> async with AsyncClient(url) as client:
+    ...     sensors = await client.streams.create("http://example.org/thermometers")
+    ...     hot = await client.register(text, name="hot-rooms")
+    ...     async with hot.subscribe(limit=1) as results:
+    ...         ack = await sensors.send("<urn:lab> <http://example.org/temperature> 31 .", t=1_000)
+    ...         watermark = await sensors.watermark(10_001)
+    ...         async for result in results:
+    ...             print(result.time, result.rows)
+    1970-01-01 00:00:10+00:00 [{'room': Iri('urn:lab'), 't': 31}]
 
     `token` is the server's token (default: the fragment of `url`, or `WHORL_TOKEN`); `timeout_s` bounds each attempt
     of a request, `patience_s` how long a server that went away is waited for. `ssl` is a context for `https`.
@@ -111,7 +119,12 @@ class AsyncClient:
         return AsyncStream(self, iri)
 
     def query(self, name: str) -> AsyncQuery:
-        """A query by its name; nothing is sent yet. The text of a query goes to `register` or `sparql`."""
+        """A query by its name; nothing is sent yet. The text of a query goes to `register` or `sparql`.
+
+        >>> client.query("SELECT ?room { ?room a <urn:Room> }")
+        Traceback (most recent call last):
+        ValueError: this is query text, not a query's name; call register(text) to start it or sparql(text) to ask once
+        """
         return AsyncQuery(self, name)
 
     async def register(self, text: str, name: str | None = None, **options: Unpack[QueryKeywords]) -> AsyncQuery:
@@ -132,6 +145,13 @@ class AsyncClient:
 
         A new publisher takes the place of older ones of the same name: its epoch is the time of day. A program that
         keeps `epoch` and `seq` (see `Publisher.place`) can go on after its own crash without a double.
+
+        >>> doors = await client.streams.create("http://example.org/doors")
+        >>> async with client.publisher("http://example.org/doors", producer="gateway-7", epoch=1) as publisher:
+        ...     for second in range(3):
+        ...         await publisher.send("<urn:door> <urn:opens> 1 .", t=second * 1000)
+        >>> publisher.total.accepted, publisher.place
+        (3, (1, 1))
         """
         life = new_epoch() if epoch is None else epoch
         return AsyncPublisher(self, Outbox(self._server, stream, producer, life, seq, batch_events, batch_bytes))
@@ -186,8 +206,10 @@ class AsyncClient:
     async def sparql(self, text: str, *, raw: bool = False) -> Answer:
         """Ask once, over static graphs and the current windows.
 
-        for row in await client.sparql("SELECT ?room { ?room a <http://example.org/Room> }"):
-            print(row["room"])
+        >>> await client.update("INSERT DATA { <urn:lab> <urn:floor> 1 }")
+        >>> for row in await client.sparql("SELECT ?room ?floor { ?room <urn:floor> ?floor }"):
+        ...     print(row["room"], row.value("floor", int))
+        urn:lab 1
         """
         return await self._do(protocol.ask_sparql(text, raw=raw))
 
@@ -234,7 +256,8 @@ class AsyncStreams:
         `lateness`, `idle_timeout` and `retention` are milliseconds or text such as `"10s"`; `timestamp_predicate` finds
         the time of an event in its data; `time="arrival"` stamps events when they come.
 
-        >>> await client.streams.create("http://example.org/sensors", lateness="5s")  # doctest: +SKIP
+        >>> await client.streams.create("http://example.org/late", lateness="5s")
+        AsyncStream('http://example.org/late')
         """
         await self._client._do(protocol.create_stream(iri, options))
         return AsyncStream(self._client, iri)
@@ -279,7 +302,11 @@ class AsyncStream:
         while the answer is awaited raises: whether the events were taken is not known then; a `publisher` knows.
         So does a caller who numbers what it sends (`producer="id;epoch;seq"`): it is sent again, and taken once.
 
-            await client.stream("http://example.org/s").send("<urn:a> <urn:p> 1 .", t=1000)
+        >>> meters = await client.streams.create("http://example.org/meters")
+        >>> ack = await meters.send("<urn:a> <urn:p> 1 .", t=1_000)
+        >>> more = await meters.send([Event("<urn:a> <urn:p> 2 .", t=2_000), Event({"@id": "urn:b"}, t=3_000)])
+        >>> ack.accepted, more.accepted
+        (1, 2)
         """
         call = protocol.send(self.iri, body_of(data, format), t, atomic=atomic, producer=producer)
         return await self._client._do(call)
@@ -384,7 +411,15 @@ class AsyncQueries:
         return AsyncQuery(self._client, given)
 
     async def validate(self, text: str, **options: Unpack[QueryKeywords]) -> Validation:
-        """What the server makes of a query, without starting it; raises `QueryError`."""
+        """What the server makes of a query, without starting it; raises `QueryError`.
+
+        >>> lamps = await client.streams.create("http://example.org/lamps")
+        >>> text = '''PREFIX : <http://example.org/>
+        ...     SELECT * FROM NAMED WINDOW :w ON :lamps [RANGE 10s] WHERE { WINDOW :w { ?lamp :is ?state } }'''
+        >>> validation = await client.queries.validate(text)
+        >>> validation.dialect, sorted(validation.variables)
+        ('RSP-QL', ['lamp', 'state'])
+        """
         return await self._client._do(protocol.validate_query(text, options))
 
     async def list(self) -> list[QueryInfo]:
@@ -454,7 +489,8 @@ class AsyncQuery(AsyncNotebookQuery):
     ) -> tuple[list[Result], str]:
         """Results after a token, without a socket, and the token to ask with next; about a megabyte at most.
 
-        Without a token, from the oldest result that is kept, or only new ones. `ExpiredError`: the token is too old.
+        Without a token, from the oldest result that is kept, or only new ones. `ExpiredError`: the token is too old,
+        and `error.earliest` is the oldest that works.
         """
         return await self._client._do(protocol.poll_results(self.name, after, from_, wait_s, limit, raw=raw))
 
@@ -490,7 +526,12 @@ class AsyncGraphs:
         return await self._client._do(protocol.get_graph(graph, format))
 
     async def put(self, data: object, graph: str | None = None, *, format: Format | None = None) -> None:
-        """Make a graph hold exactly this: text, triples or an rdflib graph."""
+        """Make a graph hold exactly this: text, triples or an rdflib graph.
+
+        >>> await client.graphs.put("<urn:lab> a <urn:Room> .", "http://example.org/rooms")
+        >>> print(await client.graphs.get("http://example.org/rooms", format="ntriples"), end="")
+        <urn:lab> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <urn:Room> .
+        """
         await self._client._do(protocol.write_graph("PUT", graph, data, format))
 
     async def post(self, data: object, graph: str | None = None, *, format: Format | None = None) -> None:

@@ -48,10 +48,18 @@ T = TypeVar("T")
 class Client:
     """A Whorl server.
 
-    >>> with Client() as client:  # doctest: +SKIP
-    ...     query = client.register(text, name="hot")
-    ...     for result in query.subscribe(limit=10):
-    ...         print(result.time, result.rows)
+    >>> text = '''PREFIX : <http://example.org/>
+    ...     SELECT ?room ?t FROM NAMED WINDOW :w ON :thermometers [RANGE 10s STEP 10s]
+    ...     WHERE { WINDOW :w { ?room :temperature ?t FILTER(?t > 25) } }'''
+    >>> with Client(url) as client:
+    ...     sensors = client.streams.create("http://example.org/thermometers")
+    ...     hot = client.register(text, name="hot-rooms")
+    ...     with hot.subscribe(limit=1) as results:
+    ...         ack = sensors.send("<urn:lab> <http://example.org/temperature> 31 .", t=1_000)
+    ...         watermark = sensors.watermark(10_001)
+    ...         for result in results:
+    ...             print(result.time, result.rows)
+    1970-01-01 00:00:10+00:00 [{'room': Iri('urn:lab'), 't': 31}]
 
     `token` is the server's token (default: the fragment of `url`, or `WHORL_TOKEN`); `timeout_s` bounds each attempt
     of a request, `patience_s` how long a server that went away is waited for. `ssl` is a context for `https`.
@@ -111,7 +119,12 @@ class Client:
         return Stream(self, iri)
 
     def query(self, name: str) -> Query:
-        """A query by its name; nothing is sent yet. The text of a query goes to `register` or `sparql`."""
+        """A query by its name; nothing is sent yet. The text of a query goes to `register` or `sparql`.
+
+        >>> client.query("SELECT ?room { ?room a <urn:Room> }")
+        Traceback (most recent call last):
+        ValueError: this is query text, not a query's name; call register(text) to start it or sparql(text) to ask once
+        """
         return Query(self, name)
 
     def register(self, text: str, name: str | None = None, **options: Unpack[QueryKeywords]) -> Query:
@@ -132,6 +145,13 @@ class Client:
 
         A new publisher takes the place of older ones of the same name: its epoch is the time of day. A program that
         keeps `epoch` and `seq` (see `Publisher.place`) can go on after its own crash without a double.
+
+        >>> doors = client.streams.create("http://example.org/doors")
+        >>> with client.publisher("http://example.org/doors", producer="gateway-7", epoch=1) as publisher:
+        ...     for second in range(3):
+        ...         publisher.send("<urn:door> <urn:opens> 1 .", t=second * 1000)
+        >>> publisher.total.accepted, publisher.place
+        (3, (1, 1))
         """
         life = new_epoch() if epoch is None else epoch
         return Publisher(self, Outbox(self._server, stream, producer, life, seq, batch_events, batch_bytes))
@@ -186,8 +206,10 @@ class Client:
     def sparql(self, text: str, *, raw: bool = False) -> Answer:
         """Ask once, over static graphs and the current windows.
 
-        for row in client.sparql("SELECT ?room { ?room a <http://example.org/Room> }"):
-            print(row["room"])
+        >>> client.update("INSERT DATA { <urn:lab> <urn:floor> 1 }")
+        >>> for row in client.sparql("SELECT ?room ?floor { ?room <urn:floor> ?floor }"):
+        ...     print(row["room"], row.value("floor", int))
+        urn:lab 1
         """
         return self._do(protocol.ask_sparql(text, raw=raw))
 
@@ -234,7 +256,8 @@ class Streams:
         `lateness`, `idle_timeout` and `retention` are milliseconds or text such as `"10s"`; `timestamp_predicate` finds
         the time of an event in its data; `time="arrival"` stamps events when they come.
 
-        >>> client.streams.create("http://example.org/sensors", lateness="5s")  # doctest: +SKIP
+        >>> client.streams.create("http://example.org/late", lateness="5s")
+        Stream('http://example.org/late')
         """
         self._client._do(protocol.create_stream(iri, options))
         return Stream(self._client, iri)
@@ -279,7 +302,11 @@ class Stream:
         while the answer is awaited raises: whether the events were taken is not known then; a `publisher` knows.
         So does a caller who numbers what it sends (`producer="id;epoch;seq"`): it is sent again, and taken once.
 
-            client.stream("http://example.org/s").send("<urn:a> <urn:p> 1 .", t=1000)
+        >>> meters = client.streams.create("http://example.org/meters")
+        >>> ack = meters.send("<urn:a> <urn:p> 1 .", t=1_000)
+        >>> more = meters.send([Event("<urn:a> <urn:p> 2 .", t=2_000), Event({"@id": "urn:b"}, t=3_000)])
+        >>> ack.accepted, more.accepted
+        (1, 2)
         """
         call = protocol.send(self.iri, body_of(data, format), t, atomic=atomic, producer=producer)
         return self._client._do(call)
@@ -384,7 +411,15 @@ class Queries:
         return Query(self._client, given)
 
     def validate(self, text: str, **options: Unpack[QueryKeywords]) -> Validation:
-        """What the server makes of a query, without starting it; raises `QueryError`."""
+        """What the server makes of a query, without starting it; raises `QueryError`.
+
+        >>> lamps = client.streams.create("http://example.org/lamps")
+        >>> text = '''PREFIX : <http://example.org/>
+        ...     SELECT * FROM NAMED WINDOW :w ON :lamps [RANGE 10s] WHERE { WINDOW :w { ?lamp :is ?state } }'''
+        >>> validation = client.queries.validate(text)
+        >>> validation.dialect, sorted(validation.variables)
+        ('RSP-QL', ['lamp', 'state'])
+        """
         return self._client._do(protocol.validate_query(text, options))
 
     def list(self) -> list[QueryInfo]:
@@ -454,7 +489,8 @@ class Query(NotebookQuery):
     ) -> tuple[list[Result], str]:
         """Results after a token, without a socket, and the token to ask with next; about a megabyte at most.
 
-        Without a token, from the oldest result that is kept, or only new ones. `ExpiredError`: the token is too old.
+        Without a token, from the oldest result that is kept, or only new ones. `ExpiredError`: the token is too old,
+        and `error.earliest` is the oldest that works.
         """
         return self._client._do(protocol.poll_results(self.name, after, from_, wait_s, limit, raw=raw))
 
@@ -490,7 +526,12 @@ class Graphs:
         return self._client._do(protocol.get_graph(graph, format))
 
     def put(self, data: object, graph: str | None = None, *, format: Format | None = None) -> None:
-        """Make a graph hold exactly this: text, triples or an rdflib graph."""
+        """Make a graph hold exactly this: text, triples or an rdflib graph.
+
+        >>> client.graphs.put("<urn:lab> a <urn:Room> .", "http://example.org/rooms")
+        >>> print(client.graphs.get("http://example.org/rooms", format="ntriples"), end="")
+        <urn:lab> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <urn:Room> .
+        """
         self._client._do(protocol.write_graph("PUT", graph, data, format))
 
     def post(self, data: object, graph: str | None = None, *, format: Format | None = None) -> None:

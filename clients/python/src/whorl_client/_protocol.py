@@ -306,12 +306,11 @@ def query_name(name: str) -> str:
     'hot'
     >>> query_name("SELECT ?room { ?room a :Room }")
     Traceback (most recent call last):
-    ValueError: this is the text of a query, not its name; register(text, name=…) starts a continuous query, …
+    ValueError: this is query text, not a query's name; call register(text) to start it or sparql(text) to ask once
     """
     if _QUERY_TEXT.match(name):
         raise ValueError(
-            "this is the text of a query, not its name; register(text, name=…) starts a continuous query, "
-            f"sparql(text) asks once and update(text) changes static data: {name[:60]!r}"
+            "this is query text, not a query's name; call register(text) to start it or sparql(text) to ask once"
         )
     return name
 
