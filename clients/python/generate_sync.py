@@ -1,7 +1,7 @@
-"""Make the client that waits from the one for asyncio: `_async_client.py` → `_client.py`.
+"""Make the client that waits from the one for asyncio: `_async_client.py` → `_client.py`, and so on.
 
-    python clients/python/generate_sync.py           # write it (make client-sync)
-    python clients/python/generate_sync.py --check   # exit with 1 if it is not what would be written
+    python clients/python/generate_sync.py           # write the files (make client-sync)
+    python clients/python/generate_sync.py --check   # exit with 1 if a file is not what would be written
 
 Only words change: `await` goes, `async def` becomes `def`, `AsyncClient` becomes `Client`, in code and in docstrings.
 Where the two clients really differ, the source uses what `_async_io` and `_sync_io` both have. Needs ruff, which
@@ -16,14 +16,18 @@ import sys
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent / "src" / "whorl_client"
-SOURCE = PACKAGE / "_async_client.py"
-TARGET = PACKAGE / "_client.py"
+# Source and target.
+FILES = {"_async_client.py": "_client.py", "_async_subscription.py": "_sync_subscription.py"}
 
-HEADER = '''"""The client for programs that wait.
+HEADER = '''"""{title}
 
-Generated from `_async_client` by `clients/python/generate_sync.py`: change that file, and run `make client-sync`.
+Generated from `{source}` by `clients/python/generate_sync.py`: change that file, and run `make client-sync`.
 """
 '''
+TITLES = {
+    "_client.py": "The client for programs that wait.",
+    "_sync_subscription.py": "The shell of a subscription, for programs that wait.",
+}
 
 # In this order, on whole words. `StopIteration` of a flow, which is a plain generator in both, stays as it is.
 WORDS = (
@@ -33,35 +37,43 @@ WORDS = (
     (r"\b__a(enter|exit|iter|next)__", r"__\1__"),
     (r"\baclose\b", "close"),
     (r"\bStopAsyncIteration\b", "StopIteration"),
-    (r"\b_async_io\b", "_sync_io"),
+    (r"\b_async_(?=io|subscription)", "_sync_"),
     (r"\bAsync(?=[A-Z])(?!Client\.subscribe` begins)", ""),
 )
 
 
-def generated() -> str:
-    """The text of the client that waits."""
-    _, _, code = SOURCE.read_text("utf-8").partition('"""\n\nfrom __future__')
-    text = HEADER + "\nfrom __future__" + code
+def generated(source: str, folder: Path = PACKAGE) -> str:
+    """The text that a source becomes."""
+    _, _, code = (folder / source).read_text("utf-8").partition('"""\n\nfrom __future__')
+    text = "from __future__" + code
     for pattern, replacement in WORDS:
         text = re.sub(pattern, replacement, text)
+    target = FILES[source]
+    text = HEADER.format(title=TITLES[target], source=source.removesuffix(".py")) + "\n" + text
     # Other names sort and break in other ways.
-    return _ruff(["format"], _ruff(["check", "--quiet", "--fix", "--select", "I"], text))
+    return _ruff(["format"], _ruff(["check", "--quiet", "--fix", "--select", "I"], text, target), target)
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments: list[str], folder: Path = PACKAGE) -> int:
     """Write, or compare."""
-    text = generated()
-    if arguments != ["--check"]:
-        TARGET.write_text(text, "utf-8")
-        return 0
-    if TARGET.read_text("utf-8") == text:
-        return 0
-    sys.stderr.write(f"{TARGET.name} is not what {SOURCE.name} says; run `make client-sync` and commit the result\n")
-    return 1
+    texts = {folder / target: generated(source, folder) for source, target in FILES.items()}
+    if arguments == ["--check"]:
+        return _check(texts)
+    for path, text in texts.items():
+        path.write_text(text, "utf-8")
+    return 0
 
 
-def _ruff(arguments: list[str], text: str) -> str:
-    command = [sys.executable, "-m", "ruff", *arguments, "--stdin-filename", str(TARGET), "-"]
+def _check(texts: dict[Path, str]) -> int:
+    stale = [path.name for path, text in texts.items() if path.read_text("utf-8") != text]
+    for name in stale:
+        sys.stderr.write(f"{name} is out of date; run `make client-sync` and commit the result\n")
+    return 1 if stale else 0
+
+
+def _ruff(arguments: list[str], text: str, target: str) -> str:
+    # The name decides which settings hold; the file itself is not read.
+    command = [sys.executable, "-m", "ruff", *arguments, "--stdin-filename", str(PACKAGE / target), "-"]
     return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout  # noqa: S603 - our own words
 
 

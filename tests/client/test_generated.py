@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib.util
 import re
+import shutil
 from pathlib import Path
 from types import ModuleType
 
@@ -31,23 +32,25 @@ def test_the_generated_client_is_up_to_date(script: ModuleType) -> None:
 
 
 def test_a_source_that_was_changed_alone_is_noticed(
-    script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    for name in [*script.FILES, *script.FILES.values()]:
+        shutil.copy(script.PACKAGE / name, tmp_path)
+    assert script.main(["--check"], tmp_path) == 0
     changed = tmp_path / "_async_client.py"
-    source = script.SOURCE.read_text()
-    changed.write_text(source.replace("async def status(self)", "async def health(self)"))
-    assert changed.read_text() != source
-    monkeypatch.setattr(script, "SOURCE", changed)
-    assert script.main(["--check"]) == 1
-    assert "make client-sync" in capsys.readouterr().err
+    changed.write_text(changed.read_text().replace("async def status(self)", "async def health(self)"))
+    assert script.main(["--check"], tmp_path) == 1
+    assert "_client.py is out of date; run `make client-sync`" in capsys.readouterr().err
+    assert script.main([], tmp_path) == script.main(["--check"], tmp_path) == 0
 
 
 def test_no_word_of_asyncio_is_left(script: ModuleType) -> None:
-    text = script.TARGET.read_text()
-    # Where the two begin to follow is told in both.
-    told = "`AsyncClient.subscribe` begins with the first result."
-    assert told in text
-    assert re.findall(r"\b(?:await|async|asyncio|Async\w+|__a\w+__|aclose)\b", text.replace(told, "")) == []
+    text = "".join((script.PACKAGE / target).read_text() for target in script.FILES.values())
+    # Where the two begin to follow is told in both; and each file names its source.
+    for told in ("`AsyncClient.subscribe` begins with the first result.", "`_async_client`", "`_async_subscription`"):
+        assert text.count(told) == 1
+        text = text.replace(told, "")
+    assert re.findall(r"(?i)\w*async\w*|\bawait\b|__a\w+__|\baclose\b", text) == []
 
 
 def test_the_examples_of_the_client_run(server: ServerProcess, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

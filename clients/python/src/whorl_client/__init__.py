@@ -20,9 +20,9 @@ from ._async_client import (
     AsyncQuery,
     AsyncStream,
     AsyncStreams,
-    AsyncSubscription,
 )
-from ._client import Client, Graphs, Publisher, Queries, Query, Stream, Streams, Subscription
+from ._async_subscription import AsyncSubscription
+from ._client import Client, Graphs, Publisher, Queries, Query, Stream, Streams
 from ._exceptions import (
     AnswerTimeoutError,
     AuthenticationError,
@@ -53,6 +53,7 @@ from ._exceptions import (
 from ._json import Json, JsonObject
 from ._models import Ack, Answer, Event, Gap, Plan, Progress, QueryInfo, Result, Row, StreamInfo, Validation, Window
 from ._payload import Format
+from ._sync_subscription import Subscription
 from ._terms import Binding, BlankNode, Iri, LangString, Literal, Quad, Statement, Term, Triple
 
 __version__ = _version("whorl-client")

@@ -5,8 +5,7 @@ Generated from `_async_client` by `clients/python/generate_sync.py`: change that
 
 from __future__ import annotations
 
-import contextlib
-from typing import TYPE_CHECKING, Generic, Literal, Self, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Literal, Self, TypeVar, Unpack, cast, overload
 from weakref import WeakSet
 
 import httpx
@@ -15,32 +14,21 @@ from . import _protocol as protocol
 from ._payload import Format, body_of
 from ._protocol import Call, Failed, Flow, Request, Response, Server, Sleep
 from ._publishing import Outbox, new_epoch
-from ._subscription import (
-    Close,
-    Connect,
-    Deliver,
-    Effect,
-    Item_co,
-    Lost,
-    RaiseGap,
-    Ready,
-    Receive,
-    SendText,
-    SubscribeOptions,
-)
+from ._subscription import SubscribeOptions
 from ._subscription import Subscription as SubscriptionCore
-from ._sync_io import Latch, NotebookQuery, Socket, begun, sleep
-from ._transport import SOCKET_ERRORS, failed_of, lost_of
+from ._sync_io import NotebookQuery, begun, sleep
+from ._sync_subscription import Subscription
+from ._transport import failed_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from ssl import SSLContext
     from types import TracebackType
 
     from ._json import JsonObject
     from ._keywords import QueryKeywords, StreamKeywords, SubscribeKeywords
     from ._models import Ack, Answer, Gap, Plan, QueryInfo, Result, StreamInfo, Time, Validation
-    from ._subscription import OnGap
+    from ._subscription import OnGap, RaiseGap
 
 T = TypeVar("T")
 
@@ -541,152 +529,3 @@ class Graphs:
     def delete(self, graph: str | None = None) -> None:
         """Delete a graph."""
         self._client._do(protocol.delete_graph(graph))
-
-
-class Subscription(Generic[Item_co]):
-    """Results of a query, in order, each once. Single pass: the socket closes when a `for` over it ends.
-
-    `token` is where it stands: `subscribe(query, from_=token)` goes on there, in another program too.
-    """
-
-    _socket: Socket | None = None
-
-    def __init__(self, core: SubscriptionCore, timeout_s: float, ssl: SSLContext | None) -> None:
-        self._core = core
-        self._timeout_s = timeout_s
-        self._ssl = ssl
-        self._flow = core.run()
-        self._reply: str | Lost | None = None
-        self._is_closed = Latch()
-        self._is_started = False
-
-    @property
-    def token(self) -> str | None:
-        """The place after the last result handed out."""
-        return self._core.token
-
-    @property
-    def variables(self) -> tuple[str, ...]:
-        """The variables of the query."""
-        return self._core.variables
-
-    @property
-    def watermark(self) -> int | None:
-        """How far time has come, where progress is asked for (`until`, `on_progress`)."""
-        return self._core.watermark
-
-    @property
-    def reason(self) -> str | None:
-        """Why it ended, where the server said so."""
-        return self._core.reason
-
-    def start(self) -> None:
-        """Connect, and wait until no result can be missed any more; once. Iterating does it, and `with`."""
-        if self._is_started:
-            return
-        self._is_started = True
-        while not self._is_closed.is_set():
-            wanted = self._next_wanted()
-            if wanted is None or isinstance(wanted, Ready):
-                return
-            self._reply = self._do(wanted)
-
-    def __enter__(self) -> Self:
-        """For `with`: when it is entered, no result is missed any more."""
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close."""
-        self.close()
-
-    def __iter__(self) -> Iterator[Item_co]:
-        """Results (and, when asked for, gaps), until it ends; then, or when the loop is left, the socket closes."""
-        try:
-            while (item := self._next_item()) is not None:
-                yield item
-        finally:
-            self.close()
-
-    def __next__(self) -> Item_co:
-        """The next result."""
-        item = self._next_item()
-        if item is None:
-            raise StopIteration
-        return item
-
-    def close(self) -> None:
-        """Stop following. Safe to call twice, and `Subscription.close` from another thread."""
-        self._is_closed.set()
-        self._close_socket()
-
-    def __del__(self) -> None:
-        """A subscription that nobody holds is not followed; one that was closed has nothing to let go of."""
-        if self._socket is not None:
-            self._socket.abort()
-
-    def _next_item(self) -> Item_co | None:
-        self.start()
-        while not self._is_closed.is_set():
-            wanted = self._next_wanted()
-            if wanted is None:
-                return None
-            if isinstance(wanted, Deliver):
-                # `on_gap` decides whether there are gaps among them; the overloads of `subscribe` say the same.
-                return cast("Item_co", wanted.item)
-            self._reply = self._do(wanted)
-        return None
-
-    def _next_wanted(self) -> Effect | None:
-        reply, self._reply = self._reply, None
-        try:
-            return self._flow.send(reply)
-        except StopIteration:
-            self.close()
-            return None
-        except BaseException:
-            self.close()
-            raise
-
-    def _do(self, wanted: Effect) -> str | Lost | None:
-        match wanted:
-            case Connect():
-                return self._connect(wanted)
-            case SendText(text):
-                self._send(text)
-            case Receive(timeout_s):
-                return self._receive(timeout_s)
-            case Sleep(seconds):
-                self._is_closed.wait(seconds)
-            case Close():
-                self._close_socket()
-        return None
-
-    def _close_socket(self) -> None:
-        socket, self._socket = self._socket, None
-        if socket is not None:
-            socket.close()
-
-    def _connect(self, wanted: Connect) -> Lost | None:
-        try:
-            self._socket = Socket.open(wanted, self._timeout_s, self._ssl)
-        except SOCKET_ERRORS as error:
-            return lost_of(error)
-        return None
-
-    def _send(self, text: str) -> None:
-        if self._socket is not None:
-            with contextlib.suppress(*SOCKET_ERRORS):
-                self._socket.send(text)
-
-    def _receive(self, timeout_s: float) -> str | Lost | None:
-        if self._socket is None:
-            return Lost("closed")
-        try:
-            return self._socket.receive(timeout_s)
-        except TimeoutError:
-            return None
-        except SOCKET_ERRORS as error:
-            return lost_of(error)
