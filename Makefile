@@ -29,8 +29,8 @@ help:
 	@echo "make test-all      the same, and the long campaigns"
 	@echo "make bench         benchmarks"
 	@echo "make fmt lint      format, check"
-	@echo "make client-sync   generate the client that waits from the one for asyncio"
-	@echo "make types         check the types of the public calls with pyright, which npx fetches"
+	@echo "make client-sync   generate the blocking client from the asyncio client"
+	@echo "make types         check the types of every public call with pyright, which npx downloads"
 	@echo "make docs          reference documentation of the engine"
 	@echo "make cases-update  rewrite the expectations in tests/cases and tests/plans; read the diff"
 	@echo "make lock          renew the exact versions of the development requirements"
@@ -106,7 +106,7 @@ fmt: $(DEPS_STAMP)
 client-sync: $(DEPS_STAMP)
 	$(BIN)/python clients/python/generate_sync.py
 
-# Not a part of lint: pyright is fetched from the network when it is not there.
+# Not part of lint, because npx may have to download pyright.
 types: setup
 	npx --yes pyright
 

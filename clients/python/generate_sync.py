@@ -1,11 +1,11 @@
-"""Make the client that waits from the one for asyncio: `_async_client.py` → `_client.py`, and so on.
+"""Generate the blocking client from the asyncio client: `_async_client.py` → `_client.py`, and so on.
 
     python clients/python/generate_sync.py           # write the files (make client-sync)
     python clients/python/generate_sync.py --check   # exit with 1 if a file is not what would be written
 
 Only words change: `await` goes, `async def` becomes `def`, `AsyncClient` becomes `Client`, in code and in docstrings.
-Where the two clients really differ, the source uses what `_async_io` and `_sync_io` both have. Needs ruff, which
-formats the result as everything else is formatted.
+Where the two clients really differ, the source uses names that `_async_io` and `_sync_io` both define. Needs ruff to
+format the result.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ FILES = {"_async_client.py": "_client.py", "_async_subscription.py": "_sync_subs
 
 HEADER = '''"""{title}
 
-Generated from `{source}` by `clients/python/generate_sync.py`: change that file, and run `make client-sync`.
+Generated from `{source}` by `clients/python/generate_sync.py`: edit that file and run `make client-sync`.
 """
 '''
 TITLES = {
-    "_client.py": "The client for programs that wait.",
-    "_sync_subscription.py": "The shell of a subscription, for programs that wait.",
+    "_client.py": "The blocking client.",
+    "_sync_subscription.py": "The I/O of a subscription, for blocking programs.",
 }
 
-# In this order, on whole words. `StopIteration` of a flow, which is a plain generator in both, stays as it is.
+# Applied in this order. `StopIteration` stays: a flow is a plain generator in both clients.
 WORDS = (
     (r"\basync (?=def|with|for)", ""),
     (r"\bawait ", ""),
@@ -43,19 +43,19 @@ WORDS = (
 
 
 def generated(source: str, folder: Path = PACKAGE) -> str:
-    """The text that a source becomes."""
+    """Return the text that a source becomes."""
     _, _, code = (folder / source).read_text("utf-8").partition('"""\n\nfrom __future__')
     text = "from __future__" + code
     for pattern, replacement in WORDS:
         text = re.sub(pattern, replacement, text)
     target = FILES[source]
     text = HEADER.format(title=TITLES[target], source=source.removesuffix(".py")) + "\n" + text
-    # Other names sort and break in other ways.
+    # Shorter names change the order of imports and the breaks of lines.
     return _ruff(["format"], _ruff(["check", "--quiet", "--fix", "--select", "I"], text, target), target)
 
 
 def main(arguments: list[str], folder: Path = PACKAGE) -> int:
-    """Write, or compare."""
+    """Write the files, or compare them."""
     texts = {folder / target: generated(source, folder) for source, target in FILES.items()}
     if arguments == ["--check"]:
         return _check(texts)
@@ -72,7 +72,7 @@ def _check(texts: dict[Path, str]) -> int:
 
 
 def _ruff(arguments: list[str], text: str, target: str) -> str:
-    # The name decides which settings hold; the file itself is not read.
+    # Ruff takes its settings from the name; it does not read the file.
     command = [sys.executable, "-m", "ruff", *arguments, "--stdin-filename", str(PACKAGE / target), "-"]
     return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout  # noqa: S603 - our own words
 

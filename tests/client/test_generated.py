@@ -1,4 +1,4 @@
-"""The client that waits is made from the one for asyncio, and is what would be made of it today."""
+"""The blocking client is generated from the asyncio client, and is up to date."""
 
 from __future__ import annotations
 

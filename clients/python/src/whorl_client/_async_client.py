@@ -1,6 +1,6 @@
-"""The client for asyncio: a shell. Everything is decided in `_protocol`, `_publishing` and `_subscription`.
+"""The asyncio client: a shell that does I/O. `_protocol`, `_publishing` and `_subscription` make all decisions.
 
-`clients/python/generate_sync.py` makes `_client` from this file: a change here is a change of both clients.
+`clients/python/generate_sync.py` generates `_client` from this file: a change here changes both clients.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 class AsyncClient:
-    """A Whorl server.
+    """A connection to a Whorl server.
 
     >>> text = '''PREFIX : <http://example.org/>
     ...     SELECT ?room ?t FROM NAMED WINDOW :w ON :thermometers [RANGE 10s STEP 10s]
@@ -49,8 +49,9 @@ class AsyncClient:
     ...             print(result.time, result.rows)
     1970-01-01 00:00:10+00:00 [{'room': Iri('urn:lab'), 't': 31}]
 
-    `token` is the server's token (default: the fragment of `url`, or `WHORL_TOKEN`); `timeout_s` bounds each attempt
-    of a request, `patience_s` how long a server that went away is waited for. `ssl` is a context for `https`.
+    `token` is the server's token; by default, the fragment of `url` or the variable `WHORL_TOKEN`. `timeout_s` bounds
+    each attempt of a request, and `patience_s` how long the client waits for a server that went away. `ssl` is a
+    context for `https`.
     """
 
     def __init__(
@@ -75,15 +76,15 @@ class AsyncClient:
 
     @property
     def url(self) -> str:
-        """Where the server is."""
+        """The address of the server."""
         return self._server.url
 
     def __repr__(self) -> str:
-        """Without the token."""
+        """The address, without the token."""
         return f"{type(self).__name__}({self.url!r})"
 
     async def __aenter__(self) -> Self:
-        """For `async with`: everything is closed at the end."""
+        """Enter `async with`, which closes the client at the end."""
         return self
 
     async def __aexit__(
@@ -93,21 +94,21 @@ class AsyncClient:
         await self.close()
 
     async def close(self) -> None:
-        """Close all connections, and with them the subscriptions."""
+        """Close all connections and subscriptions."""
         for subscription in list(self._subscriptions):
             await subscription.close()
         await self._http.aclose()
 
     async def status(self) -> JsonObject:
-        """The service document: what the server is, and what it holds."""
+        """Return the service document: what the server is, and what it holds."""
         return await self._do(protocol.read_status())
 
     def stream(self, iri: str) -> AsyncStream:
-        """A stream by its IRI; nothing is sent yet."""
+        """Refer to a stream by its IRI; this sends nothing."""
         return AsyncStream(self, iri)
 
     def query(self, name: str) -> AsyncQuery:
-        """A query by its name; nothing is sent yet. The text of a query goes to `register` or `sparql`.
+        """Refer to a registered query by its name; this sends nothing. Query text goes to `register` or `sparql`.
 
         >>> client.query("SELECT ?room { ?room a <urn:Room> }")
         Traceback (most recent call last):
@@ -116,7 +117,7 @@ class AsyncClient:
         return AsyncQuery(self, name)
 
     async def register(self, text: str, name: str | None = None, **options: Unpack[QueryKeywords]) -> AsyncQuery:
-        """The same as `queries.register`."""
+        """Start a continuous query: see `queries.register`."""
         return await self.queries.register(text, name, **options)
 
     def publisher(
@@ -129,10 +130,10 @@ class AsyncClient:
         batch_events: int = 500,
         batch_bytes: int = 1024 * 1024,
     ) -> AsyncPublisher:
-        """A producer of events whose every batch is taken once, however often it has to be sent.
+        """Create a producer of events; the server applies each of its batches once, however often it is sent.
 
-        A new publisher takes the place of older ones of the same name: its epoch is the time of day. A program that
-        keeps `epoch` and `seq` (see `Publisher.place`) can go on after its own crash without a double.
+        A new publisher replaces older ones of the same name: its epoch is the current time. A program that stores
+        `epoch` and `seq` (see `Publisher.place`) can resume after its own crash without duplicates.
 
         >>> doors = await client.streams.create("http://example.org/doors")
         >>> async with client.publisher("http://example.org/doors", producer="gateway-7", epoch=1) as publisher:
@@ -174,16 +175,16 @@ class AsyncClient:
     ) -> AsyncSubscription[Result | Gap]:
         """Follow a query: each result once, across lost connections and restarts of the server.
 
-        `from_` is `latest` (what comes from now on), `earliest` (all that the server has) or the token of a result.
-        `snapshot=True` begins with the current answer. It ends after `limit` results, or when time has passed `until`,
-        or when the query is deleted; `timeout_s` bounds the wait for one result. Results that are lost to this
-        subscriber raise `GapError`, come as `Gap` between the results (`on_gap="yield"`), or go to a function;
-        `on_progress` is a function that is called with `Progress` as time passes. With `raw=True`, rows are SPARQL
-        JSON. At most `credit` results are on their way; `overflow` (`disconnect`, `drop-oldest`, `latest`) is the
-        server's rule for a slow reader.
+        `from_` is `latest` (only new results), `earliest` (all that the server still has) or the token of a result.
+        `snapshot=True` begins with the current answer. The subscription ends after `limit` results, when event time
+        has passed `until`, or when the query is deleted; `timeout_s` bounds the wait for one result. If results are
+        lost to this subscriber, it raises `GapError`, yields a `Gap` between the results (`on_gap="yield"`), or calls
+        a function. `on_progress` is a function that it calls with `Progress` as event time passes. With `raw=True`,
+        rows are SPARQL JSON. At most `credit` results are in flight; `overflow` (`disconnect`, `drop-oldest`,
+        `latest`) tells the server what to do with a slow reader.
 
-        Entering it by `async with` waits until the server has confirmed: what is sent from then on is not missed.
-        `Client.subscribe` waits for that before it returns, `AsyncClient.subscribe` begins with the first result.
+        Once `async with` has entered the subscription, it misses nothing that is sent afterwards. `Client.subscribe`
+        waits for that before it returns; `AsyncClient.subscribe` begins with the first result.
         """
         name = query if isinstance(query, str) else query.name
         core = SubscriptionCore(self._server, SubscribeOptions(name, from_, on_gap=on_gap, **options))
@@ -192,7 +193,7 @@ class AsyncClient:
         return begun(subscription)
 
     async def sparql(self, text: str, *, raw: bool = False) -> Answer:
-        """Ask once, over static graphs and the current windows.
+        """Ask a query once, over the static graphs and the current windows.
 
         >>> await client.update("INSERT DATA { <urn:lab> <urn:floor> 1 }")
         >>> for row in await client.sparql("SELECT ?room ?floor { ?room <urn:floor> ?floor }"):
@@ -202,14 +203,14 @@ class AsyncClient:
         return await self._do(protocol.ask_sparql(text, raw=raw))
 
     async def update(self, text: str) -> None:
-        """Change static graphs by SPARQL Update; answers of running queries follow."""
+        """Change static graphs by SPARQL Update; running queries see the change at their next evaluation."""
         await self._do(protocol.update_sparql(text))
 
     async def _do(self, call: Call[T]) -> T:
         return await self._run(protocol.perform(self._server, call))
 
     async def _run(self, flow: Flow[T]) -> T:
-        """Do what a flow asks for until it has its answer."""
+        """Do what a flow asks for until it returns."""
         reply: Response | Failed | None = None
         while True:
             try:
@@ -239,10 +240,10 @@ class AsyncStreams:
         self._client = client
 
     async def create(self, iri: str, **options: Unpack[StreamKeywords]) -> AsyncStream:
-        """Declare a stream; one that is there with the same settings is left as it is.
+        """Declare a stream. Declaring it again with the same settings changes nothing.
 
-        `lateness`, `idle_timeout` and `retention` are milliseconds or text such as `"10s"`; `timestamp_predicate` finds
-        the time of an event in its data; `time="arrival"` stamps events when they come.
+        `lateness`, `idle_timeout` and `retention` are milliseconds or text such as `"10s"`. `timestamp_predicate` finds
+        the time of an event in its data; `time="arrival"` stamps events on arrival.
 
         >>> await client.streams.create("http://example.org/late", lateness="5s")
         AsyncStream('http://example.org/late')
@@ -251,15 +252,15 @@ class AsyncStreams:
         return AsyncStream(self._client, iri)
 
     async def list(self) -> list[StreamInfo]:
-        """All streams."""
+        """List all streams."""
         return await self._client._do(protocol.list_streams())
 
     async def get(self, iri: str) -> StreamInfo:
-        """What the server says of a stream."""
+        """Describe a stream: settings, counts, watermark."""
         return await self._client._do(protocol.get_stream(iri))
 
     async def delete(self, iri: str, *, cascade: bool = False) -> None:
-        """Delete a stream; with `cascade`, the queries that read it too."""
+        """Delete a stream; with `cascade`, also the queries that read it."""
         await self._client._do(protocol.delete_stream(iri, cascade=cascade))
 
 
@@ -283,12 +284,13 @@ class AsyncStream:
         atomic: bool = True,
         producer: str | None = None,
     ) -> Ack:
-        """Send one event or many, and wait until they are safe.
+        """Send one event or many; returns when they are on the server's disk.
 
         `data`: Turtle (or text in `format`), triples, an rdflib graph, a JSON-LD dict, a data frame or Arrow table, or
-        a list of `Event`. `t` is the time of one event: milliseconds or an aware datetime. A connection that is lost
-        while the answer is awaited raises: whether the events were taken is not known then; a `publisher` knows.
-        So does a caller who numbers what it sends (`producer="id;epoch;seq"`): it is sent again, and taken once.
+        a list of `Event`. `t` is the time of one event: milliseconds or an aware datetime. If the connection breaks
+        before the reply arrives, this raises, and the events may or may not have been applied. A `publisher` avoids
+        that; so does a caller who numbers what it sends (`producer="id;epoch;seq"`): the client then sends it again,
+        and the server applies it once.
 
         >>> meters = await client.streams.create("http://example.org/meters")
         >>> ack = await meters.send("<urn:a> <urn:p> 1 .", t=1_000)
@@ -300,43 +302,43 @@ class AsyncStream:
         return await self._client._do(call)
 
     async def info(self) -> StreamInfo:
-        """What the server says of it."""
+        """Describe it."""
         return await self._client._do(protocol.get_stream(self.iri))
 
     async def watermark(self, t: Time) -> int | None:
-        """Say that no event before `t` is to come. The answer is the watermark."""
+        """Declare that no event before `t` will follow; returns the watermark."""
         return await self._client._do(protocol.advance_stream(self.iri, t))
 
     async def close(self) -> int | None:
-        """Say that no event is to come any more."""
+        """Declare that no event will follow; returns the watermark."""
         return await self._client._do(protocol.close_stream(self.iri))
 
     async def mapping(self, construct: str, *, time_column: str = "t") -> None:
-        """Say by a CONSTRUCT whose variables are column names how rows of data frames become triples."""
+        """Map rows of data frames to triples by a CONSTRUCT whose variables are column names."""
         await self._client._do(protocol.map_stream(self.iri, construct, time_column))
 
     async def stage(self, data: object, *, format: Format | None = None) -> str:
-        """Store events where nobody sees them until a `commit` names the token. What no commit names expires."""
+        """Store events that stay invisible until a `commit` names the returned token; without one, they expire."""
         return await self._client._do(protocol.stage(self.iri, body_of(data, format)))
 
     async def commit(self, producer: str, batch: int, tokens: Sequence[str], *, watermark: Time | None = None) -> Ack:
-        """Make staged events visible at once, in the order of their times.
+        """Make staged events visible atomically, in the order of their times.
 
-        The batches of a producer count up; one that was committed before changes nothing and is answered with
-        `duplicates`. `watermark` says in the same step that no event before it is to come.
+        The batches of a producer count up; committing one again changes nothing and returns `duplicates`. `watermark`
+        declares in the same step that no event before it will follow.
         """
         return await self._client._do(protocol.commit(self.iri, producer, batch, tokens, watermark))
 
     async def delete(self, *, cascade: bool = False) -> None:
-        """Delete it; with `cascade`, the queries that read it too."""
+        """Delete it; with `cascade`, also the queries that read it."""
         await self._client._do(protocol.delete_stream(self.iri, cascade=cascade))
 
 
 class AsyncPublisher:
-    """Sends events in batches, each once. As a context manager it flushes at the end.
+    """Sends events in batches that the server applies once each. As a context manager, it flushes at the end.
 
-    `send` returns at once until a batch is full, then waits until the server has it: a busy server slows the program
-    down, and nothing is dropped. Events that wait are sent by `flush`.
+    `send` returns immediately until a batch is full, then waits until the server has stored it: a busy server slows the
+    program down, and nothing is dropped. `flush` sends what is buffered.
     """
 
     def __init__(self, client: AsyncClient, outbox: Outbox) -> None:
@@ -345,42 +347,42 @@ class AsyncPublisher:
 
     @property
     def place(self) -> tuple[int, int]:
-        """Epoch and number of the next batch, for a program that wants to go on here after a crash."""
+        """Epoch and number of the next batch, to store for a resumption after a crash."""
         return self._outbox.epoch, self._outbox.next_seq
 
     @property
     def total(self) -> Ack:
-        """What became of all events so far."""
+        """The acknowledgements so far, added up."""
         return self._outbox.total
 
     @property
     def waiting(self) -> int:
-        """Events that are gathered and not yet sent."""
+        """How many events are buffered."""
         return self._outbox.waiting
 
     async def __aenter__(self) -> Self:
-        """For `async with`."""
+        """Enter `async with`."""
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Flush, unless an exception is on its way."""
+        """Flush, unless an exception is propagating."""
         if kind is None:
             await self.flush()
 
     async def send(self, data: object, t: Time | None = None) -> None:
-        """Gather one event (text, triples, a graph, a JSON-LD dict), a list of `Event`, or a data frame."""
+        """Buffer one event (text, triples, a graph, a JSON-LD dict), a list of `Event`, or a data frame."""
         if self._outbox.add(data, t):
             await self.flush()
 
     async def watermark(self, t: Time) -> None:
-        """Say, in order with the events, that none before `t` is to come; and send what waits."""
+        """Declare, in order with the events, that none before `t` will follow; and flush."""
         self._outbox.add_watermark(t)
         await self.flush()
 
     async def flush(self) -> Ack:
-        """Send what waits, and wait until it is safe."""
+        """Send what is buffered; returns when it is on the server's disk."""
         return await self._client._run(self._outbox.flush())
 
 
@@ -391,7 +393,7 @@ class AsyncQueries:
         self._client = client
 
     async def register(self, text: str, name: str | None = None, **options: Unpack[QueryKeywords]) -> AsyncQuery:
-        """Start a continuous query; without a name the server gives one. The same query again is left as it is.
+        """Start a continuous query; the server names it if you do not. Registering it again unchanged does nothing.
 
         Raises `QueryError` with `line`, `column`, `message` and `hint`.
         """
@@ -399,7 +401,7 @@ class AsyncQueries:
         return AsyncQuery(self._client, given)
 
     async def validate(self, text: str, **options: Unpack[QueryKeywords]) -> Validation:
-        """What the server makes of a query, without starting it; raises `QueryError`.
+        """Check a query without starting it: its dialect, variables, warnings and plan. Raises `QueryError`.
 
         >>> lamps = await client.streams.create("http://example.org/lamps")
         >>> text = '''PREFIX : <http://example.org/>
@@ -411,15 +413,15 @@ class AsyncQueries:
         return await self._client._do(protocol.validate_query(text, options))
 
     async def list(self) -> list[QueryInfo]:
-        """All queries."""
+        """List all queries."""
         return await self._client._do(protocol.list_queries())
 
     async def get(self, name: str) -> QueryInfo:
-        """What the server says of a query."""
+        """Describe a query: text, status, watermark, last result."""
         return await self._client._do(protocol.get_query(name))
 
     async def explain(self, name: str) -> Plan:
-        """How a query is evaluated, with live counters."""
+        """Show how a query is evaluated, with live counters."""
         return await self._client._do(protocol.explain_query(name))
 
     async def pause(self, name: str) -> None:
@@ -427,11 +429,11 @@ class AsyncQueries:
         await self._client._do(protocol.act_on_query(name, "pause"))
 
     async def restart(self, name: str) -> None:
-        """Start a query anew, with empty windows; its results count from 1 again."""
+        """Restart a query with empty windows; its results count from 1 again."""
         await self._client._do(protocol.act_on_query(name, "restart"))
 
     async def delete(self, name: str) -> None:
-        """Stop a query and forget it."""
+        """Stop and delete a query."""
         await self._client._do(protocol.delete_query(name))
 
 
@@ -463,7 +465,7 @@ class AsyncQuery(AsyncNotebookQuery):
         return self._client.subscribe(self.name, from_, on_gap=on_gap, **options)
 
     async def answer(self, *, raw: bool = False) -> Answer:
-        """The current answer, whole, as of the last evaluation."""
+        """Return the whole current answer, as of the last evaluation."""
         return await self._client._do(protocol.read_answer(self.name, raw=raw))
 
     async def poll(
@@ -475,19 +477,19 @@ class AsyncQuery(AsyncNotebookQuery):
         limit: int | None = None,
         raw: bool = False,
     ) -> tuple[list[Result], str]:
-        """Results after a token, without a socket, and the token to ask with next; about a megabyte at most.
+        """Fetch results after a token, by plain HTTP; returns them (a megabyte at most) and the token to ask with next.
 
-        Without a token, from the oldest result that is kept, or only new ones. `ExpiredError`: the token is too old,
-        and `error.earliest` is the oldest that works.
+        Without a token, `from_` says where to begin: with the oldest result that the server has, or with new ones. If
+        the token is too old, this raises `ExpiredError`, whose `earliest` is the oldest token that works.
         """
         return await self._client._do(protocol.poll_results(self.name, after, from_, wait_s, limit, raw=raw))
 
     async def info(self) -> QueryInfo:
-        """What the server says of it."""
+        """Describe it."""
         return await self._client.queries.get(self.name)
 
     async def explain(self) -> Plan:
-        """How it is evaluated, with live counters."""
+        """Show how it is evaluated, with live counters."""
         return await self._client.queries.explain(self.name)
 
     async def pause(self) -> None:
@@ -495,11 +497,11 @@ class AsyncQuery(AsyncNotebookQuery):
         await self._client.queries.pause(self.name)
 
     async def restart(self) -> None:
-        """Start it anew, with empty windows."""
+        """Restart it with empty windows."""
         await self._client.queries.restart(self.name)
 
     async def delete(self) -> None:
-        """Stop and forget it."""
+        """Stop and delete it."""
         await self._client.queries.delete(self.name)
 
 
@@ -510,11 +512,11 @@ class AsyncGraphs:
         self._client = client
 
     async def get(self, graph: str | None = None, *, format: Format = "turtle") -> str:
-        """The text of a graph."""
+        """Return a graph as text."""
         return await self._client._do(protocol.get_graph(graph, format))
 
     async def put(self, data: object, graph: str | None = None, *, format: Format | None = None) -> None:
-        """Make a graph hold exactly this: text, triples or an rdflib graph.
+        """Replace the content of a graph by text, triples or an rdflib graph.
 
         >>> await client.graphs.put("<urn:lab> a <urn:Room> .", "http://example.org/rooms")
         >>> print(await client.graphs.get("http://example.org/rooms", format="ntriples"), end="")
@@ -523,7 +525,7 @@ class AsyncGraphs:
         await self._client._do(protocol.write_graph("PUT", graph, data, format))
 
     async def post(self, data: object, graph: str | None = None, *, format: Format | None = None) -> None:
-        """Add to a graph."""
+        """Add text, triples or an rdflib graph to a graph."""
         await self._client._do(protocol.write_graph("POST", graph, data, format))
 
     async def delete(self, graph: str | None = None) -> None:

@@ -1,7 +1,7 @@
-"""What `AsyncClient` touches the world with: a WebSocket, a clock and a latch of asyncio.
+"""The I/O of `AsyncClient`: a WebSocket, a clock and a latch of asyncio.
 
-`_sync_io` has the same for `Client`, under the same names without `Async`. Here is all in which the two clients differ;
-the rest of `Client` is made from `_async_client` by `generate_sync.py`.
+`_sync_io` has the same for `Client`, under the same names without `Async`. The two clients differ only here; the rest
+of `Client` is generated.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ sleep = asyncio.sleep
 
 
 class AsyncLatch:
-    """Is set once; those who wait on it go on at once then."""
+    """An event that is set once and ends all waits."""
 
     def __init__(self) -> None:
         self._event = asyncio.Event()
 
     def set(self) -> None:
-        """Set it, for good."""
+        """Set it."""
         self._event.set()
 
     def is_set(self) -> bool:
-        """Whether it was set."""
+        """Whether it is set."""
         return self._event.is_set()
 
     async def wait(self, seconds: float) -> None:
-        """Wait until it is set, and for so long at the most."""
+        """Wait until it is set, for at most that long."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._event.wait()
 
 
 class AsyncSocket:
-    """A WebSocket. What the network or the other side does wrong is raised as one of `SOCKET_ERRORS`."""
+    """A WebSocket. Faults of the network or of the server raise one of `SOCKET_ERRORS`."""
 
     def __init__(self, connection: ClientConnection) -> None:
         self._connection = connection
@@ -70,7 +70,7 @@ class AsyncSocket:
         await self._connection.send(text)
 
     async def receive(self, timeout_s: float) -> str:
-        """The next text frame; TimeoutError if none comes in time."""
+        """Return the next text frame; raises TimeoutError if none arrives in time."""
         async with asyncio.timeout(timeout_s):
             return text_of(await self._connection.recv())
 
@@ -79,16 +79,16 @@ class AsyncSocket:
         await self._connection.close()
 
     def abort(self) -> None:
-        """Let go of the connection without a handshake: for finalizers, which may run in any thread."""
+        """Drop the connection without a handshake: for finalizers, which may run in any thread."""
         # A loop that is closed has closed its connections.
         with contextlib.suppress(RuntimeError):
             self._connection.loop.call_soon_threadsafe(self._connection.transport.abort)
 
 
 class AsyncNotebookQuery:
-    """How a notebook shows a query. It cannot await what the server says of it."""
+    """How a notebook shows a query: it cannot await the server, so only by its name."""
 
 
 def begun(subscription: S) -> S:
-    """A subscription that begins when it is entered or iterated: a plain call cannot await the server."""
+    """Return it unstarted: a plain call cannot await the server. Entering or iterating starts it."""
     return subscription

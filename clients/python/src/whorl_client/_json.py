@@ -1,7 +1,6 @@
-"""JSON as the server sends it, with types: what is read from a document is checked where it is read.
+"""Typed access to the JSON that the server sends: each member is checked where it is read.
 
-A member that is missing, or is not of the kind that is asked for, reads as None: newer servers may say more, and older
-ones less.
+A member that is missing or of another type reads as None, because newer servers may send more and older ones less.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ V = TypeVar("V")
 
 
 def parsed(text: str | bytes) -> Json:
-    """JSON text as a value; raises ValueError."""
+    """Parse JSON text; raises ValueError."""
     return cast("Json", json.loads(text))
 
 
 def member(document: JsonObject, name: str, kind: type[V]) -> V | None:
-    """One member, if it is of this kind.
+    """Return a member if it is of this type.
 
     >>> member({"line": 3, "hint": None}, "line", int), member({"hint": None}, "hint", str)
     (3, None)
@@ -31,25 +30,25 @@ def member(document: JsonObject, name: str, kind: type[V]) -> V | None:
 
 
 def number(document: JsonObject, name: str) -> float | None:
-    """A member that is a number of whatever kind."""
+    """Return a member if it is a number."""
     value = document.get(name)
     return float(value) if isinstance(value, (int, float)) else None
 
 
 def inner(document: JsonObject, name: str) -> JsonObject:
-    """The object in a member; empty if there is none."""
+    """Return the object in a member, or an empty one."""
     value = document.get(name)
     return value if isinstance(value, dict) else {}
 
 
 def objects(document: JsonObject, name: str) -> list[JsonObject]:
-    """The objects in a list."""
+    """Return the objects in a list."""
     value = document.get(name)
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def strings(document: JsonObject, name: str) -> list[str]:
-    """The strings in a list.
+    """Return the strings in a list.
 
     >>> strings({"vars": ["room", "t"]}, "vars")
     ['room', 't']

@@ -1,4 +1,4 @@
-"""Options that both clients take by keyword, written once: their names, types and, in JSON, their names there."""
+"""The keyword options of both clients, each defined once; the names in JSON are derived."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class QueryKeywords(TypedDict, total=False):
-    """Options of `register` and `validate`; what is left out is as the text says, or as the server does it."""
+    """Options of `register` and `validate`; those left out are as the query text or the server says."""
 
     dialect: Literal["rspql", "csparql", "cqels"] | None
     report: str | list[str] | None
@@ -42,7 +42,7 @@ class StreamKeywords(TypedDict, total=False):
 
 
 class SubscribeKeywords(TypedDict, total=False):
-    """Options of `subscribe` beside `on_gap`, which decides what a subscription hands out."""
+    """Options of `subscribe` except `on_gap`, which decides the type of what a subscription yields."""
 
     snapshot: bool
     limit: int | None
@@ -55,7 +55,7 @@ class SubscribeKeywords(TypedDict, total=False):
 
 
 def document_of(options: Mapping[str, object], known: frozenset[str]) -> dict[str, object]:
-    """Options as the server reads them: names in camel case, times in milliseconds. An unknown name is a TypeError.
+    """Convert options to JSON: names in camel case, times in milliseconds. An unknown name raises TypeError.
 
     >>> document_of({"base_iri": "http://example.org/"}, QueryKeywords.__optional_keys__)
     {'baseIri': 'http://example.org/'}

@@ -67,7 +67,7 @@ def required(document: JsonObject, name: str, kind: type[V]) -> V:
 
 
 class Row(dict[str, Term]):
-    """One solution of a SELECT: a dict from the names of its variables to Python values; unbound ones are missing.
+    """One solution of a SELECT: a dict from variable names to Python values. Unbound variables are missing.
 
     >>> row = Row(room="lab", t=21)
     >>> row["room"], row.get("alarm")
@@ -77,10 +77,10 @@ class Row(dict[str, Term]):
     __slots__ = ()
 
     def value(self, name: str, kind: type[V]) -> V:
-        """The value of a variable as the type that you expect, so that a type checker knows it too.
+        """Return the value of a variable as the type you expect, which tells a type checker as well.
 
-        Every number is a `float` if you ask for one. Raises `KeyError` if the variable is unbound, and `TypeError` if
-        its value is of another type.
+        Every number can be read as `float`. Raises `KeyError` if the variable is unbound, and `TypeError` if its value
+        is of another type.
 
         >>> Row(t=21).value("t", int) + Row(t=21).value("t", float)
         42.0
@@ -140,7 +140,7 @@ class Answer:
 
     @cached_property
     def variables(self) -> tuple[str, ...]:
-        """The variables of a SELECT, in the order of its head; of `SELECT *`, in the order that the server gives."""
+        """The variables of a SELECT, in its order; for `SELECT *`, in the order of the server."""
         return next((tuple(strings(inner(part, "head"), "vars")) for part in self._objects()), ())
 
     @property
@@ -150,20 +150,20 @@ class Answer:
 
     @cached_property
     def inserted(self) -> list[Row]:
-        """The rows that came; as `rows`, those of a CONSTRUCT are triples."""
+        """The rows that came. As with `rows`, those of a CONSTRUCT are triples."""
         return _members(self._came, raw=self._raw)
 
     @cached_property
     def deleted(self) -> list[Row]:
-        """The rows that went; as `rows`, those of a CONSTRUCT are triples."""
+        """The rows that went. As with `rows`, those of a CONSTRUCT are triples."""
         return _members(self._went, raw=self._raw)
 
     @property
     def rows(self) -> list[Row]:
-        """The rows that came (of a DSTREAM: that went): a dict each, without the variables that are not bound.
+        """The rows that came (for a DSTREAM: that went), each a dict without the unbound variables.
 
-        What they are is known when the answer is there: of a CONSTRUCT they are `Triple` and `Quad`, and with `raw`
-        they are SPARQL JSON. Programs that are checked for types read those by `triples()` and `bindings()`.
+        The query decides what they are: those of a CONSTRUCT are `Triple` and `Quad`, and with `raw` they are SPARQL
+        JSON. A type checker cannot see that, so typed programs call `triples()` and `bindings()` for those.
         """
         return self.inserted if self._came is not None else self.deleted
 

@@ -300,7 +300,7 @@ _QUERY_TEXT = re.compile(
 
 
 def query_name(name: str) -> str:
-    """The name of a query as it is; the text of one, which is easily taken for it, is refused.
+    """Return the name of a query; refuse query text, which is easily passed in its place.
 
     >>> query_name("hot")
     'hot'

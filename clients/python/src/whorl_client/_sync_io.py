@@ -1,4 +1,4 @@
-"""What `Client` touches the world with: a WebSocket of `websockets.sync`, a clock and a latch of threads.
+"""The I/O of `Client`: a WebSocket of `websockets.sync`, a clock and a latch for threads.
 
 `_async_io` has the same for `AsyncClient`, under the same names with `Async` before them.
 """
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from ._subscription import Connect
 
 sleep = time.sleep
-# Is set once; those who wait on it go on at once then.
+# An event that is set once and ends all waits.
 Latch = threading.Event
 
 
 class Socket:
-    """A WebSocket. What the network or the other side does wrong is raised as one of `SOCKET_ERRORS`."""
+    """A WebSocket. Faults of the network or of the server raise one of `SOCKET_ERRORS`."""
 
-    # Not looked up in the module, whose names may be gone when `abort` runs at the end of a program.
+    # A class attribute, because module globals may be gone when `abort` runs at interpreter exit.
     _BOTH_WAYS = socket.SHUT_RDWR
 
     def __init__(self, connection: ClientConnection) -> None:
@@ -55,7 +55,7 @@ class Socket:
         self._connection.send(text)
 
     def receive(self, timeout_s: float) -> str:
-        """The next text frame; TimeoutError if none comes in time."""
+        """Return the next text frame; raises TimeoutError if none arrives in time."""
         return text_of(self._connection.recv(timeout_s))
 
     def close(self) -> None:
@@ -63,11 +63,11 @@ class Socket:
         self._connection.close()
 
     def abort(self) -> None:
-        """Let go of the connection without a handshake: for finalizers, which may run in any thread.
+        """Drop the connection without a handshake: for finalizers, which may run in any thread.
 
-        A handshake waits for the thread that reads the socket and for its lock. When the interpreter ends, that thread
-        does not run any more; when garbage is collected, it may be the very thread that runs the finalizer. So only the
-        system call is made, and the reading thread, where it still runs, cleans up.
+        A handshake waits for the thread that reads the socket, and takes its lock. At interpreter exit that thread no
+        longer runs; during garbage collection it may be the very thread that runs the finalizer. So this makes only the
+        system call, and the reading thread, if it still runs, cleans up.
         """
         try:
             self._connection.socket.shutdown(self._BOTH_WAYS)
@@ -76,10 +76,10 @@ class Socket:
 
 
 class NotebookQuery:
-    """How a notebook shows a query: with what the server says of it."""
+    """How a notebook shows a query: with its status and text, which it asks the server for."""
 
     def info(self) -> QueryInfo:
-        """What the server says of it."""
+        """Describe it."""
         raise NotImplementedError
 
     def _repr_html_(self) -> str:
@@ -94,6 +94,6 @@ S = TypeVar("S", bound=_Startable)
 
 
 def begun(subscription: S) -> S:
-    """A subscription that the server has confirmed."""
+    """Start it, and return it when the server has confirmed it."""
     subscription.start()
     return subscription

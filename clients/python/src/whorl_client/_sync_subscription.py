@@ -1,6 +1,6 @@
-"""The shell of a subscription, for programs that wait.
+"""The I/O of a subscription, for blocking programs.
 
-Generated from `_async_subscription` by `clients/python/generate_sync.py`: change that file, and run `make client-sync`.
+Generated from `_async_subscription` by `clients/python/generate_sync.py`: edit that file and run `make client-sync`.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 class Subscription(Generic[Item_co]):
-    """Results of a query, in order, each once. Single pass: the socket closes when a `for` over it ends.
+    """The results of a query, in order, each once. Single pass: the socket closes when a `for` over it ends.
 
-    `token` is where it stands: `subscribe(query, from_=token)` goes on there, in another program too.
+    `token` is its position: `subscribe(query, from_=token)` resumes there, also in another program.
     """
 
     _socket: Socket | None = None
@@ -40,7 +40,7 @@ class Subscription(Generic[Item_co]):
 
     @property
     def token(self) -> str | None:
-        """The place after the last result handed out."""
+        """The position after the last result delivered."""
         return self._core.token
 
     @property
@@ -50,16 +50,16 @@ class Subscription(Generic[Item_co]):
 
     @property
     def watermark(self) -> int | None:
-        """How far time has come, where progress is asked for (`until`, `on_progress`)."""
+        """How far event time has come, if `until` or `on_progress` ask for progress."""
         return self._core.watermark
 
     @property
     def reason(self) -> str | None:
-        """Why it ended, where the server said so."""
+        """Why it ended, if the server said so."""
         return self._core.reason
 
     def start(self) -> None:
-        """Connect, and wait until no result can be missed any more; once. Iterating does it, and `with`."""
+        """Connect, and wait until no result can be missed. Iterating and `with` call it; it acts once."""
         if self._is_started:
             return
         self._is_started = True
@@ -70,7 +70,7 @@ class Subscription(Generic[Item_co]):
             self._reply = self._do(wanted)
 
     def __enter__(self) -> Self:
-        """For `with`: when it is entered, no result is missed any more."""
+        """Start: from here on, no result is missed."""
         self.start()
         return self
 
@@ -81,7 +81,7 @@ class Subscription(Generic[Item_co]):
         self.close()
 
     def __iter__(self) -> Iterator[Item_co]:
-        """Results (and, when asked for, gaps), until it ends; then, or when the loop is left, the socket closes."""
+        """Yield results (and, if asked for, gaps). The socket closes at the end, or when you leave the loop."""
         try:
             while (item := self._next_item()) is not None:
                 yield item
@@ -96,12 +96,12 @@ class Subscription(Generic[Item_co]):
         return item
 
     def close(self) -> None:
-        """Stop following. Safe to call twice, and `Subscription.close` from another thread."""
+        """Stop following. You may call it twice, and call `Subscription.close` from another thread."""
         self._is_closed.set()
         self._close_socket()
 
     def __del__(self) -> None:
-        """A subscription that nobody holds is not followed; one that was closed has nothing to let go of."""
+        """Let go of the connection of a subscription that nobody holds any more."""
         if self._socket is not None:
             self._socket.abort()
 
