@@ -458,7 +458,7 @@ def _members(document: Document | None, *, raw: bool) -> list[Row]:
     bindings = _bindings(document)
     if raw:
         return cast("list[Row]", list(bindings))
-    return [Row((name, term_of(term)) for name, term in binding.items()) for binding in bindings]
+    return [Row({name: term_of(term) for name, term in binding.items()}) for binding in bindings]
 
 
 def _bindings(document: Document | None) -> list[Binding]:

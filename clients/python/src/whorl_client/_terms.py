@@ -17,7 +17,7 @@ from decimal import Decimal
 from typing import NamedTuple, TypeAlias
 
 from ._exceptions import ProtocolError
-from ._json import JsonObject, member
+from ._json import JsonObject
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 
@@ -111,6 +111,21 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 _Reader: TypeAlias = tuple[re.Pattern[str], Callable[[str], Term]]
 
+_WHOLE_NUMBERS = [
+    "integer",
+    "int",
+    "long",
+    "short",
+    "byte",
+    "nonNegativeInteger",
+    "positiveInteger",
+    "nonPositiveInteger",
+    "negativeInteger",
+    "unsignedInt",
+    "unsignedLong",
+    "unsignedShort",
+    "unsignedByte",
+]
 _WHOLE: _Reader = (_INTEGER, int)
 _FLOATING: _Reader = (_DOUBLE, float)
 # Python's own readers take more than XSD does (underscores, spaces), so a pattern stands before each.
@@ -123,14 +138,8 @@ _READERS: dict[str, _Reader] = {
     XSD + "dateTimeStamp": (_DATETIME, datetime.fromisoformat),
     XSD + "date": (_DATE, date.fromisoformat),
     XSD + "string": (re.compile(r".*", re.DOTALL), str),
-    **{
-        XSD + name: _WHOLE
-        for name in (
-            "integer", "int", "long", "short", "byte", "nonNegativeInteger", "positiveInteger", "nonPositiveInteger",
-            "negativeInteger", "unsignedInt", "unsignedLong", "unsignedShort", "unsignedByte",
-        )
-    },
-}  # fmt: skip
+    **{XSD + name: _WHOLE for name in _WHOLE_NUMBERS},
+}
 
 
 def literal_of(text: str, datatype: str | None, language: str | None = None) -> Term:
@@ -165,7 +174,13 @@ def term_of(written: JsonTerm) -> Term:
         case {"type": "bnode", "value": str(value)}:
             return BlankNode(value)
         case {"type": "literal" | "typed-literal", "value": str(value)}:
-            return literal_of(value, member(written, "datatype", str), member(written, "xml:lang", str))
+            # For every literal of every row, so without a call for each member.
+            datatype, language = written.get("datatype"), written.get("xml:lang")
+            return literal_of(
+                value,
+                datatype if isinstance(datatype, str) else None,
+                language if isinstance(language, str) else None,
+            )
         case {"type": "triple", "value": {"subject": dict(s), "predicate": dict(p), "object": dict(o)}}:
             return Triple(term_of(s), term_of(p), term_of(o))
     raise ProtocolError(f"not a term of SPARQL results: {written!r}")
