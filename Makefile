@@ -20,6 +20,7 @@ export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help setup test test-all test-rust test-python rust-checked bench run fmt lint lint-rust lint-python docs lock cases-update clean
+.PHONY: client-sync types
 .PHONY: wheels wheel-test wheel-repeat image-test compose-check audit audit-offline sbom
 
 help:
@@ -28,6 +29,8 @@ help:
 	@echo "make test-all      the same, and the long campaigns"
 	@echo "make bench         benchmarks"
 	@echo "make fmt lint      format, check"
+	@echo "make client-sync   generate the blocking client from the asyncio client"
+	@echo "make types         check the types of every public call with pyright, which npx downloads"
 	@echo "make docs          reference documentation of the engine"
 	@echo "make cases-update  rewrite the expectations in tests/cases and tests/plans; read the diff"
 	@echo "make lock          renew the exact versions of the development requirements"
@@ -90,6 +93,7 @@ lint-rust: $(DEPS_STAMP)
 lint-python: setup
 	$(BIN)/ruff check $(PYTHON_DIRS)
 	$(BIN)/ruff format --check $(PYTHON_DIRS)
+	$(BIN)/python clients/python/generate_sync.py --check
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest whorl._engine
 
@@ -97,6 +101,14 @@ fmt: $(DEPS_STAMP)
 	cargo fmt --all
 	$(BIN)/ruff check --fix --exit-zero --quiet $(PYTHON_DIRS)
 	$(BIN)/ruff format $(PYTHON_DIRS)
+
+# `_client.py` is `_async_client.py` without `await`; lint-python fails when it is out of date.
+client-sync: $(DEPS_STAMP)
+	$(BIN)/python clients/python/generate_sync.py
+
+# Not part of lint, because npx may have to download pyright.
+types: setup
+	npx --yes pyright
 
 bench: setup
 	cargo bench --locked -p whorl-engine

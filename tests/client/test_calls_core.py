@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import pytest
@@ -30,6 +31,7 @@ from whorl_client import _protocol as protocol
 from whorl_client._payload import body_of
 from whorl_client._protocol import Call, Failed, Flow, Request, Response, Server, Sleep
 from whorl_client._publishing import Outbox
+from whorl_client._subscription import SubscribeOptions
 
 T = TypeVar("T")
 Reply = Response | Failed
@@ -81,15 +83,54 @@ def test_a_stream_is_one_segment_of_the_path_and_the_token_a_header() -> None:
 
 
 def test_options_that_are_not_given_are_left_to_the_server() -> None:
-    call = protocol.register_query("SELECT", "q", protocol.QueryOptions(r2s="ISTREAM", t0=5))
+    call = protocol.register_query("SELECT", "q", {"r2s": "ISTREAM", "t0": 5})
     name, [request], _ = perform(call, answer({"id": "q"}, 201))
     assert name == "q"
     assert (request.method, request.url) == ("PUT", "http://server:1/queries/q")
     assert json.loads(request.content or b"") == {"query": "SELECT", "r2s": "ISTREAM", "t0": 5}
 
 
+def test_options_have_the_names_of_json_and_times_are_milliseconds() -> None:
+    at = datetime(1970, 1, 1, 0, 0, 5, tzinfo=UTC)
+    call = protocol.register_query("S", "q", {"t0": at, "base_iri": "http://a", "allow_cartesian": True, "tick": None})
+    _, [request], _ = perform(call, answer({"id": "q"}, 201))
+    document = {"query": "S", "t0": 5000, "baseIri": "http://a", "allowCartesian": True}
+    assert json.loads(request.content or b"") == document
+
+
+def test_an_option_that_does_not_exist_is_refused() -> None:
+    unknown: Any = {"dialekt": "rspql"}
+    with pytest.raises(TypeError, match="unknown option 'dialekt'; one of allow_cartesian"):
+        protocol.register_query("S", "q", unknown)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT ?s WHERE { ?s ?p ?o }",
+        "select * { }",
+        "  # rooms\n PREFIX : <http://example.org/>\nSELECT ?room …",
+        "ASK { ?s ?p ?o }",
+        "ASK{}",
+        "REGISTER RSTREAM <out> AS SELECT ?n",
+        "DELETE WHERE { ?s ?p ?o }",
+    ],
+)
+def test_the_text_of_a_query_is_no_name_and_the_error_says_what_to_call(text: str) -> None:
+    for use in (protocol.get_query, protocol.delete_query, SubscribeOptions):
+        with pytest.raises(ValueError, match=r"call register\(text\) to start it or sparql\(text\)"):
+            use(text)
+
+
+@pytest.mark.parametrize(
+    "name", ["hot", "select", "SELECT", "ask rooms", "select-all", "base:1", "selected {1}", "a b"]
+)
+def test_other_names_are_names(name: str) -> None:
+    assert protocol.query_name(name) == name
+
+
 def test_the_name_of_a_query_can_be_the_servers() -> None:
-    name, [request], _ = perform(protocol.register_query("S", None, protocol.QueryOptions()), answer({"id": "q7"}, 201))
+    name, [request], _ = perform(protocol.register_query("S", None, {}), answer({"id": "q7"}, 201))
     assert (name, request.method, request.url) == ("q7", "POST", "http://server:1/queries")
 
 
@@ -150,7 +191,7 @@ def test_a_syntax_error_says_where_and_what_to_do() -> None:
     members = {"line": 2, "column": 5, "hint": "close it", "snippet": "  { ?s"}
     with pytest.raises(_exceptions.QueryError) as caught:
         perform(
-            protocol.validate_query("", protocol.QueryOptions()),
+            protocol.validate_query("", {}),
             problem("query-syntax", 400, retry_after=None, **members),
         )
     error = caught.value

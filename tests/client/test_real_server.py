@@ -6,6 +6,7 @@ import asyncio
 import re
 import threading
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -31,6 +32,7 @@ from whorl_client import (
     UnknownQueryError,
     UnknownStreamError,
 )
+from whorl_client._keywords import QueryKeywords
 
 README = Path(__file__).parents[2] / "clients" / "python" / "README.md"
 N = "http://example.org/n"
@@ -247,6 +249,50 @@ def test_a_query_is_looked_at_from_all_sides(client: Client, iri: str) -> None:
     query.delete()
     with pytest.raises(UnknownQueryError):
         query.info()
+
+
+def test_every_option_of_a_query_is_one_that_the_server_knows(client: Client, iri: str) -> None:
+    client.streams.create(iri)
+    options: QueryKeywords = {
+        "dialect": "rspql",
+        "report": ["close", "nonempty"],
+        "tick": "time",
+        "t0": datetime(1970, 1, 1, tzinfo=UTC),
+        "bounds": "[)",
+        "partial": True,
+        "semantics": "bag",
+        "r2s": "ISTREAM",
+        "base_iri": "http://example.org/",
+        "default_graph": f"<{iri}> [RANGE 1s STEP 1s]",
+        "allow_cartesian": True,
+        "keep_answer": True,
+        "keep_windows": True,
+    }
+    assert set(options) == QueryKeywords.__optional_keys__
+    query = client.register("SELECT ?n WHERE { ?x <n> ?n }", "options", **options)
+    assert client.queries.validate("SELECT ?n WHERE { ?x <n> ?n }", **options).variables == ("n",)
+    assert "ISTREAM · bag" in str(query.explain())
+
+
+def test_a_query_by_its_text_says_what_to_call(client: Client, iri: str) -> None:
+    for use in (client.query, client.queries.get, client.subscribe):
+        with pytest.raises(ValueError, match=r"register\(text\)"):
+            use(counting(iri))
+
+
+def test_results_are_frames_with_times_and_columns_in_the_order_of_the_server(client: Client, iri: str) -> None:
+    stream = client.streams.create(iri)
+    text = counting(iri).replace("?n FROM", "* FROM")
+    query = client.register(text, "frames")
+    stream.send([Event(turtle(7), 500)])
+    stream.watermark(1001)
+    [result] = list(query.subscribe("earliest", limit=1, timeout_s=30))
+    at = datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)
+    frame = result.to_polars(meta=True)
+    assert frame.columns == ["_seq", "_t", "_sign", *result.variables]
+    assert frame.rows(named=True) == [{"_seq": 1, "_t": at, "_sign": 1, "n": 7, "x": "urn:x"}]
+    assert (result.time, result.windows[0].close_time) == (at, at)
+    assert query.info().variables == query.answer().variables == result.variables
 
 
 def test_a_snapshot_is_the_current_answer_and_results_go_on_after_it(client: Client, iri: str) -> None:

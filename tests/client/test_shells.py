@@ -159,6 +159,19 @@ def test_a_subscription_that_is_dropped_inside_a_program_closes_its_socket() -> 
         assert server.closed.acquire(timeout=5)
 
 
+async def test_an_async_subscription_that_is_dropped_closes_its_socket_while_the_client_goes_on() -> None:
+    def script(player: Player, _: ScriptedSockets) -> None:
+        player.greet()
+        player.say("next", envelope(1))
+        player.socket.recv(10)
+
+    with scripted_sockets(script) as server:
+        async with AsyncClient(server.url) as client:
+            assert (await anext(client.subscribe("q"))).seq == 1
+            gc.collect()
+            assert await asyncio.to_thread(server.closed.acquire, timeout=5)
+
+
 async def test_leaving_an_async_loop_closes_the_socket_while_the_client_goes_on() -> None:
     def script(player: Player, _: ScriptedSockets) -> None:
         player.greet()

@@ -18,7 +18,21 @@ import whorl_client
 from client_model import envelope
 from hypothesis import given
 from hypothesis import strategies as st
-from whorl_client import Answer, BlankNode, Event, Iri, LangString, Literal, Plan, ProtocolError, Quad, Result, Triple
+from whorl_client import (
+    Answer,
+    BlankNode,
+    Event,
+    Iri,
+    LangString,
+    Literal,
+    Plan,
+    ProtocolError,
+    Quad,
+    Result,
+    Row,
+    Triple,
+    Window,
+)
 from whorl_client._models import QueryInfo, time_ms
 from whorl_client._payload import body_of
 from whorl_client._terms import XSD, literal_of, ntriples_of, statements_of, term_of
@@ -51,7 +65,7 @@ def test_the_public_list_is_complete_and_sorted() -> None:
     assert public | {"__version__"} == set(whorl_client.__all__)
 
 
-@pytest.mark.parametrize("module", ["_terms", "_models", "_payload"])
+@pytest.mark.parametrize("module", ["_json", "_keywords", "_models", "_payload", "_protocol", "_terms"])
 def test_the_examples_in_docstrings_run(module: str) -> None:
     tried = doctest.testmod(importlib.import_module(f"whorl_client.{module}"))
     assert (tried.failed, tried.attempted > 0) == (0, True)
@@ -74,7 +88,6 @@ def methods(kind: type) -> dict[str, str]:
 )
 def test_both_clients_have_the_same_methods_with_the_same_parameters(name: str) -> None:
     waiting, asynchronous = methods(getattr(whorl_client, name)), methods(getattr(whorl_client, "Async" + name))
-    waiting.pop("del", None)
     assert waiting == asynchronous
 
 
@@ -157,6 +170,33 @@ def test_rows_are_dicts_without_what_is_not_bound() -> None:
     assert (answer.variables, len(answer), list(answer)) == (("a", "b"), 2, answer.rows)
 
 
+def test_columns_stand_in_the_order_that_the_server_gives() -> None:
+    # Of `SELECT *` that is the order of appearance; no order of names, nor of what is bound first.
+    document = select(zeta=[None, uri("http://z")], alpha=[literal("1", "integer"), None], mid=[None, None])
+    document["results"]["bindings"][1] = dict(reversed(document["results"]["bindings"][1].items()))
+    answer = Answer(document)
+    assert answer.variables == ("zeta", "alpha", "mid")
+    assert answer.to_arrow().column_names == list(answer.to_pandas().columns) == ["zeta", "alpha", "mid"]
+    assert answer.to_polars().columns == ["zeta", "alpha", "mid"]
+    assert answer._repr_html_().index("zeta") < answer._repr_html_().index("alpha")
+
+
+def test_a_row_is_read_as_the_type_one_expects() -> None:
+    row = Row(room=Iri("http://a"), whole=21, exact=Decimal("20.5"), on=True)
+    assert (row.value("room", Iri), row.value("whole", int), row.value("exact", Decimal)) == (
+        "http://a",
+        21,
+        Decimal("20.5"),
+    )
+    assert (row.value("whole", float), row.value("exact", float)) == (21.0, 20.5)
+    assert type(row.value("whole", float)) is float
+    with pytest.raises(KeyError):
+        row.value("window", str)
+    for name, kind in (("room", int), ("on", int), ("on", float), ("whole", str)):
+        with pytest.raises(TypeError, match=rf"^\?{name} is .* and not an? {kind.__name__}$"):
+            row.value(name, kind)
+
+
 def test_raw_rows_are_sparql_json() -> None:
     document = select(a=[literal("1", "integer")])
     assert Answer(document, raw=True).rows == document["results"]["bindings"]
@@ -194,6 +234,9 @@ def test_a_result_knows_its_place() -> None:
     assert (result.seq, result.t, result.token) == (4, 4000, "a1:4")
     assert result.time == datetime(1970, 1, 1, 0, 0, 4, tzinfo=UTC)
     assert result.windows == (("http://w", 0, 4000),)
+    [window] = result.windows
+    assert (window.open_time, window.close_time) == (datetime(1970, 1, 1, tzinfo=UTC), result.time)
+    assert (Window("w", None, None).open_time, Window("w", None, None).close_time) == (None, None)
     assert repr(result) == "<Result 'q' seq=4 t=4000 +1 -0>"
 
 
@@ -208,6 +251,10 @@ def test_a_construct_is_triples_and_quads() -> None:
         Triple(Iri("http://a"), Iri("http://p"), 1),
         Quad(BlankNode("b"), Iri("http://p"), LangString('x"é', "en"), Iri("http://g")),
     ]
+    assert Answer(GRAPH).triples() == Answer(GRAPH).rows == Answer(GRAPH).inserted
+    assert (Answer(None, GRAPH).triples(), Answer(None, GRAPH).triples(gone=True)) == ([], Answer(GRAPH).triples())
+    with pytest.raises(TypeError, match="read rows or boolean"):
+        Answer(select(a=[])).triples()
 
 
 def test_a_construct_is_a_graph_of_rdflib_and_quads_of_pyoxigraph() -> None:
@@ -216,6 +263,8 @@ def test_a_construct_is_a_graph_of_rdflib_and_quads_of_pyoxigraph() -> None:
         (rdflib.URIRef("http://a"), rdflib.URIRef("http://p"), rdflib.Literal(1))
     }
     assert len(Answer(GRAPH).to_pyoxigraph()) == 2
+    # Of a DSTREAM, what went.
+    assert len(Answer(None, GRAPH).to_pyoxigraph()) == len(Answer(None, triples).to_rdflib()) + 1 == 2
 
 
 def test_rows_are_terms_of_rdflib_and_pyoxigraph() -> None:
@@ -246,8 +295,9 @@ def test_a_column_has_the_type_of_its_values(cells: list[dict[str, str] | None],
 
 
 def test_tables_say_where_rows_come_from_when_asked() -> None:
-    frame = Result(envelope(3)).to_pandas(meta=True)
-    assert frame.to_dict("records") == [{"_seq": 3, "_t": 3000, "_sign": 1, "n": 3}]
+    at = datetime(1970, 1, 1, 0, 0, 3, tzinfo=UTC)
+    [row] = Result(envelope(3)).to_pandas(meta=True).to_dict("records")
+    assert row == {"_seq": 3, "_t": at, "_sign": 1, "n": 3}
 
 
 def test_any_library_that_speaks_arrow_takes_a_result() -> None:
@@ -255,8 +305,9 @@ def test_any_library_that_speaks_arrow_takes_a_result() -> None:
 
 
 def test_a_frame_of_polars() -> None:
-    pytest.importorskip("polars")
     assert Result(envelope(3)).to_polars().to_dicts() == [{"n": 3}]
+    at = datetime(1970, 1, 1, 0, 0, 3, tzinfo=UTC)
+    assert Result(envelope(3)).to_polars(meta=True).to_dicts() == [{"_seq": 3, "_t": at, "_sign": 1, "n": 3}]
 
 
 def test_a_library_that_is_not_there_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:

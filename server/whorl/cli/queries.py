@@ -75,5 +75,5 @@ def _row(query: QueryInfo) -> tuple[object, ...]:
         query.last_seq,
         document.get("subscribers"),
         instant(query.watermark),
-        ", ".join(document.get("streams", ())),
+        ", ".join(query.streams),
     )

@@ -63,4 +63,4 @@ def command(
 def _row(stream: StreamInfo) -> tuple[object, ...]:
     document = stream.document
     counts = (document.get(name) for name in ("events", "triples", "late", "rate"))
-    return (stream.iri, stream.status, *counts, instant(stream.watermark), ", ".join(document.get("queries", ())))
+    return (stream.iri, stream.status, *counts, instant(stream.watermark), ", ".join(stream.queries))

@@ -162,7 +162,7 @@ def _prepared(client: Client, options: SinkOptions, schema: StructType) -> Layou
     """The stream and its mapping are there; and what to send of the rows."""
     info = _stream(client, options)
     mapping, time_column = _known_mapping(options, info)
-    has_time_in_data = bool((info.document.get("settings") or {}).get("timestampPredicate"))
+    has_time_in_data = bool(info.settings.get("timestampPredicate"))
     layout = layout_of(
         schema,
         mapping,
@@ -184,7 +184,7 @@ def _stream(client: Client, options: SinkOptions) -> StreamInfo:
             return client.streams.get(options.stream)
         hint = "declare it on the server, or set option 'createStream' to true"
         raise WhorlSparkError(f"unknown stream: {error.message}", hint) from None
-    has_ms = (info.document.get("settings") or {}).get("lateness", 0)
+    has_ms = info.settings.get("lateness", 0)
     if options.lateness_ms not in {None, has_ms}:
         raise WhorlSparkError(
             f"stream <{options.stream}> has a lateness of {has_ms} ms, option 'lateness' says {options.lateness_ms} ms",
@@ -194,7 +194,7 @@ def _stream(client: Client, options: SinkOptions) -> StreamInfo:
 
 
 def _there(info: StreamInfo) -> tuple[str | None, str]:
-    return info.document.get("mapping"), info.document.get("timeColumn") or "t"
+    return info.mapping, info.time_column
 
 
 def _known_mapping(options: SinkOptions, info: StreamInfo) -> tuple[str | None, str | None]:

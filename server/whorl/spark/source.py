@@ -109,7 +109,7 @@ class Results:
         if self.options.allows_gaps:
             return earliest
         if gap.get("reason") == "restart":
-            lost = f"it was restarted: results after {gap['fromSeq'] - 1} of its former run may be lost"
+            lost = f"it was restarted: results after {(error.from_seq or 1) - 1} of its former run may be lost"
         else:
             lost = f"results {gap.get('fromSeq')} to {gap.get('toSeq')} are lost: the server no longer has them"
         raise WhorlSparkError(
@@ -255,13 +255,13 @@ def _read(
 
 def _variables(query: Query) -> tuple[str, ...]:
     """Of a SELECT its variables; the other forms have columns of their own."""
-    document = query.info().document
-    match str(document.get("form", "")).lower():
+    info = query.info()
+    match str(info.document.get("form", "")).lower():
         case "ask":
             return TRUTH
         case "construct" | "describe":
             return STATEMENT
-    return tuple(str(name).lstrip("?") for name in document.get("variables", ()))
+    return info.variables
 
 
 def _cut(after: Place, to_seq: int, n_parts: int) -> Iterator[ResultRange]:

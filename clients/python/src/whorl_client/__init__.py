@@ -20,9 +20,9 @@ from ._async_client import (
     AsyncQuery,
     AsyncStream,
     AsyncStreams,
-    AsyncSubscription,
 )
-from ._client import Client, Graphs, Publisher, Queries, Query, Stream, Streams, Subscription
+from ._async_subscription import AsyncSubscription
+from ._client import Client, Graphs, Publisher, Queries, Query, Stream, Streams
 from ._exceptions import (
     AnswerTimeoutError,
     AuthenticationError,
@@ -50,6 +50,7 @@ from ._exceptions import (
     UpdateError,
     WhorlError,
 )
+from ._json import Json, JsonObject
 from ._models import (
     Ack,
     Answer,
@@ -59,13 +60,15 @@ from ._models import (
     Progress,
     QueryInfo,
     Result,
+    Row,
     Skipped,
     StreamInfo,
     Validation,
     Window,
 )
 from ._payload import Format
-from ._terms import BlankNode, Iri, LangString, Literal, Quad, Term, Triple
+from ._sync_subscription import Subscription
+from ._terms import Binding, BlankNode, Iri, LangString, Literal, Quad, Statement, Term, Triple
 
 __version__ = _version("whorl-client")
 
@@ -82,6 +85,7 @@ __all__ = [
     "AsyncStreams",
     "AsyncSubscription",
     "AuthenticationError",
+    "Binding",
     "BlankNode",
     "Client",
     "ConflictError",
@@ -95,6 +99,8 @@ __all__ = [
     "Graphs",
     "IngestError",
     "Iri",
+    "Json",
+    "JsonObject",
     "LangString",
     "Literal",
     "NotFoundError",
@@ -114,7 +120,9 @@ __all__ = [
     "QuerySyntaxError",
     "RdfSyntaxError",
     "Result",
+    "Row",
     "Skipped",
+    "Statement",
     "Stream",
     "StreamExistsError",
     "StreamInfo",

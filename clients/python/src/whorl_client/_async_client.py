@@ -1,62 +1,57 @@
-"""The client for asyncio: HTTP by httpx, WebSockets by `websockets.asyncio`. The same as `_client`, with `await`.
+"""The asyncio client: a shell that does I/O. `_protocol`, `_publishing` and `_subscription` make all decisions.
 
-Everything that is decided is decided in `_protocol`, `_publishing` and `_subscription`; here is only what touches a
-socket or a clock.
+`clients/python/generate_sync.py` generates `_client` from this file: a change here changes both clients.
 """
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import time
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Literal, Self, TypeVar, Unpack, cast, overload
 from weakref import WeakSet
 
 import httpx
-from websockets.asyncio.client import ClientConnection, connect
-from websockets.typing import Subprotocol
 
 from . import _protocol as protocol
+from ._async_io import AsyncNotebookQuery, begun, sleep
+from ._async_subscription import AsyncSubscription
 from ._payload import Format, body_of
-from ._protocol import Call, Failed, Flow, QueryOptions, Request, Response, Server, Sleep
-from ._publishing import Outbox
-from ._subscription import (
-    CREDIT,
-    Close,
-    Connect,
-    Deliver,
-    Effect,
-    Lost,
-    OnGap,
-    Ready,
-    Receive,
-    SendText,
-    SubscribeOptions,
-)
+from ._protocol import Call, Failed, Flow, Request, Response, Server, Sleep
+from ._publishing import Outbox, new_epoch
+from ._subscription import SubscribeOptions
 from ._subscription import Subscription as SubscriptionCore
-from ._transport import SOCKET_ERRORS, failed_of, lost_of, socket_options, text_of
+from ._transport import failed_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import Sequence
     from ssl import SSLContext
     from types import TracebackType
 
-    from ._keywords import QueryKeywords, SubscribeKeywords
-    from ._models import Ack, Answer, Gap, Plan, Progress, QueryInfo, Result, StreamInfo, Time, Validation
+    from ._json import JsonObject
+    from ._keywords import QueryKeywords, StreamKeywords, SubscribeKeywords
+    from ._models import Ack, Answer, Gap, Plan, QueryInfo, Result, StreamInfo, Time, Validation
+    from ._subscription import OnGap, RaiseGap
 
 T = TypeVar("T")
 
 
 class AsyncClient:
-    """A Whorl server, spoken to from asyncio.
+    """A connection to a Whorl server.
 
-    async with AsyncClient() as client:
-        query = await client.register(text, name="hot")
-        async for result in query.subscribe(limit=10):
-            print(result.time, result.rows)
+    >>> text = '''PREFIX : <http://example.org/>
+    ...     SELECT ?room ?t FROM NAMED WINDOW :w ON :thermometers [RANGE 10s STEP 10s]
+    ...     WHERE { WINDOW :w { ?room :temperature ?t FILTER(?t > 25) } }'''
+    >>> async with AsyncClient(url) as client:
+    ...     sensors = await client.streams.create("http://example.org/thermometers")
+    ...     hot = await client.register(text, name="hot-rooms")
+    ...     async with hot.subscribe(limit=1) as results:
+    ...         ack = await sensors.send("<urn:lab> <http://example.org/temperature> 31 .", t=1_000)
+    ...         watermark = await sensors.watermark(10_001)
+    ...         async for result in results:
+    ...             print(result.time, result.rows)
+    1970-01-01 00:00:10+00:00 [{'room': Iri('urn:lab'), 't': 31}]
 
-    `token` is the server's token (default: the fragment of `url`, or `WHORL_TOKEN`); `timeout_s` bounds each attempt
-    of a request, `patience_s` how long a server that went away is waited for. `ssl` is a context for `https`.
+    `token` is the server's token; by default, the fragment of `url` or the variable `WHORL_TOKEN`. `timeout_s` bounds
+    each attempt of a request, and `patience_s` how long the client waits for a server that went away. `ssl` is a
+    context for `https`.
     """
 
     def __init__(
@@ -74,22 +69,22 @@ class AsyncClient:
         timeout = httpx.Timeout(timeout_s, connect=min(5.0, timeout_s))
         # Certificates take as long to load as many requests; plain HTTP needs none.
         self._http = httpx.AsyncClient(timeout=timeout, verify=ssl or self._server.url.startswith("https:"))
-        self._subscriptions: WeakSet[AsyncSubscription] = WeakSet()
+        self._subscriptions: WeakSet[AsyncSubscription[Result | Gap]] = WeakSet()
         self.streams = AsyncStreams(self)
         self.queries = AsyncQueries(self)
         self.graphs = AsyncGraphs(self)
 
     @property
     def url(self) -> str:
-        """Where the server is."""
+        """The address of the server."""
         return self._server.url
 
     def __repr__(self) -> str:
-        """Without the token."""
+        """The address, without the token."""
         return f"{type(self).__name__}({self.url!r})"
 
     async def __aenter__(self) -> Self:
-        """For `async with`: everything is closed at the end."""
+        """Enter `async with`, which closes the client at the end."""
         return self
 
     async def __aexit__(
@@ -99,25 +94,30 @@ class AsyncClient:
         await self.close()
 
     async def close(self) -> None:
-        """Close all connections, and with them the subscriptions."""
+        """Close all connections and subscriptions."""
         for subscription in list(self._subscriptions):
             await subscription.close()
         await self._http.aclose()
 
-    async def status(self) -> dict[str, Any]:
-        """The service document: what the server is, and what it holds."""
+    async def status(self) -> JsonObject:
+        """Return the service document: what the server is, and what it holds."""
         return await self._do(protocol.read_status())
 
     def stream(self, iri: str) -> AsyncStream:
-        """A stream by its IRI; nothing is sent yet."""
+        """Refer to a stream by its IRI; this sends nothing."""
         return AsyncStream(self, iri)
 
     def query(self, name: str) -> AsyncQuery:
-        """A query by its name; nothing is sent yet."""
+        """Refer to a registered query by its name; this sends nothing. Query text goes to `register` or `sparql`.
+
+        >>> client.query("SELECT ?room { ?room a <urn:Room> }")
+        Traceback (most recent call last):
+        ValueError: this is query text, not a query's name; call register(text) to start it or sparql(text) to ask once
+        """
         return AsyncQuery(self, name)
 
     async def register(self, text: str, name: str | None = None, **options: Unpack[QueryKeywords]) -> AsyncQuery:
-        """The same as `queries.register`."""
+        """Start a continuous query: see `queries.register`."""
         return await self.queries.register(text, name, **options)
 
     def publisher(
@@ -130,83 +130,95 @@ class AsyncClient:
         batch_events: int = 500,
         batch_bytes: int = 1024 * 1024,
     ) -> AsyncPublisher:
-        """A producer of events whose every batch is taken once, however often it has to be sent.
+        """Create a producer of events; the server applies each of its batches once, however often it is sent.
 
-        A new publisher takes the place of older ones of the same name: its epoch is the time of day. A program that
-        keeps `epoch` and `seq` (see `Publisher.place`) can go on after its own crash without a double.
+        A new publisher replaces older ones of the same name: its epoch is the current time. A program that stores
+        `epoch` and `seq` (see `Publisher.place`) can resume after its own crash without duplicates.
+
+        >>> doors = await client.streams.create("http://example.org/doors")
+        >>> async with client.publisher("http://example.org/doors", producer="gateway-7", epoch=1) as publisher:
+        ...     for second in range(3):
+        ...         await publisher.send("<urn:door> <urn:opens> 1 .", t=second * 1000)
+        >>> publisher.total.accepted, publisher.place
+        (3, (1, 1))
         """
-        life = time.time_ns() // 1_000_000 if epoch is None else epoch
+        life = new_epoch() if epoch is None else epoch
         return AsyncPublisher(self, Outbox(self._server, stream, producer, life, seq, batch_events, batch_bytes))
+
+    @overload
+    def subscribe(
+        self,
+        query: str | AsyncQuery,
+        from_: str = "latest",
+        *,
+        on_gap: RaiseGap = "raise",
+        **options: Unpack[SubscribeKeywords],
+    ) -> AsyncSubscription[Result]: ...
+
+    @overload
+    def subscribe(
+        self,
+        query: str | AsyncQuery,
+        from_: str = "latest",
+        *,
+        on_gap: Literal["yield"],
+        **options: Unpack[SubscribeKeywords],
+    ) -> AsyncSubscription[Result | Gap]: ...
 
     def subscribe(
         self,
         query: str | AsyncQuery,
         from_: str = "latest",
         *,
-        snapshot: bool = False,
-        limit: int | None = None,
-        until: Time | None = None,
-        timeout_s: float | None = None,
         on_gap: OnGap = "raise",
-        on_progress: Callable[[Progress], None] | None = None,
-        raw: bool = False,
-        credit: int = CREDIT,
-        overflow: Literal["disconnect", "drop-oldest", "latest"] | None = None,
-    ) -> AsyncSubscription:
+        **options: Unpack[SubscribeKeywords],
+    ) -> AsyncSubscription[Result | Gap]:
         """Follow a query: each result once, across lost connections and restarts of the server.
 
-        `from_` is `latest` (what comes from now on), `earliest` (all that the server has) or the token of a result.
-        `snapshot` begins with the current answer. It ends after `limit` results, or when time has passed `until`, or
-        when the query is deleted; `timeout_s` bounds the wait for one result. Results that are lost to this subscriber
-        raise `GapError`, come as `Gap` between the results (`on_gap="yield"`), or go to a function. With `raw`, rows
-        are SPARQL JSON. At most `credit` results are on their way; `overflow` is the server's rule for a slow reader.
+        `from_` is `latest` (only new results), `earliest` (all that the server still has) or the token of a result.
+        `snapshot=True` begins with the current answer. The subscription ends after `limit` results, when event time
+        has passed `until`, or when the query is deleted; `timeout_s` bounds the wait for one result. If results are
+        lost to this subscriber, it raises `GapError`, yields a `Gap` between the results (`on_gap="yield"`), or calls
+        a function. `on_progress` is a function that it calls with `Progress` as event time passes. With `raw=True`,
+        rows are SPARQL JSON. At most `credit` results are in flight; `overflow` (`disconnect`, `drop-oldest`,
+        `latest`) tells the server what to do with a slow reader.
 
-        It begins with the first `async for`; `async with client.subscribe(…) as results` waits until the server has
-        confirmed: what is sent from then on is not missed.
+        Once `async with` has entered the subscription, it misses nothing that is sent afterwards. `Client.subscribe`
+        waits for that before it returns; `AsyncClient.subscribe` begins with the first result.
         """
-        options = SubscribeOptions(
-            query if isinstance(query, str) else query.name,
-            from_,
-            snapshot,
-            limit,
-            until,
-            timeout_s,
-            on_gap,
-            on_progress,
-            raw,
-            credit,
-            overflow,
-        )
-        subscription = AsyncSubscription(SubscriptionCore(self._server, options), self._timeout_s, self._ssl)
+        name = query if isinstance(query, str) else query.name
+        core = SubscriptionCore(self._server, SubscribeOptions(name, from_, on_gap=on_gap, **options))
+        subscription: AsyncSubscription[Result | Gap] = AsyncSubscription(core, self._timeout_s, self._ssl)
         self._subscriptions.add(subscription)
-        return subscription
+        return begun(subscription)
 
     async def sparql(self, text: str, *, raw: bool = False) -> Answer:
-        """Ask once, over static graphs and the current windows.
+        """Ask a query once, over the static graphs and the current windows.
 
-        for row in await client.sparql("SELECT ?room { ?room a <http://example.org/Room> }"):
-            print(row["room"])
+        >>> await client.update("INSERT DATA { <urn:lab> <urn:floor> 1 }")
+        >>> for row in await client.sparql("SELECT ?room ?floor { ?room <urn:floor> ?floor }"):
+        ...     print(row["room"], row.value("floor", int))
+        urn:lab 1
         """
         return await self._do(protocol.ask_sparql(text, raw=raw))
 
     async def update(self, text: str) -> None:
-        """Change static graphs by SPARQL Update; answers of running queries follow."""
+        """Change static graphs by SPARQL Update; running queries see the change at their next evaluation."""
         await self._do(protocol.update_sparql(text))
 
     async def _do(self, call: Call[T]) -> T:
         return await self._run(protocol.perform(self._server, call))
 
     async def _run(self, flow: Flow[T]) -> T:
-        """Do what a flow asks for until it has its answer."""
+        """Do what a flow asks for until it returns."""
         reply: Response | Failed | None = None
         while True:
             try:
                 wanted = flow.send(reply)
             except StopIteration as stop:
-                answer: T = stop.value
-                return answer
+                return cast("T", stop.value)
             if isinstance(wanted, Sleep):
-                await asyncio.sleep(wanted.seconds)
+                await sleep(wanted.seconds)
                 reply = None
             else:
                 reply = await self._request(wanted)
@@ -227,35 +239,28 @@ class AsyncStreams:
     def __init__(self, client: AsyncClient) -> None:
         self._client = client
 
-    async def create(
-        self,
-        iri: str,
-        *,
-        timestamp_predicate: str | None = None,
-        lateness: int | str | None = None,
-        idle_timeout: int | str | None = None,
-        retention: int | str | None = None,
-        time: Literal["event", "arrival"] | None = None,
-    ) -> AsyncStream:
-        """Declare a stream; one that is there with the same settings is left as it is.
+    async def create(self, iri: str, **options: Unpack[StreamKeywords]) -> AsyncStream:
+        """Declare a stream. Declaring it again with the same settings changes nothing.
 
-        Durations are milliseconds or text such as `"10s"`. `time="arrival"` stamps events when they come.
+        `lateness`, `idle_timeout` and `retention` are milliseconds or text such as `"10s"`. `timestamp_predicate` finds
+        the time of an event in its data; `time="arrival"` stamps events on arrival.
+
+        >>> await client.streams.create("http://example.org/late", lateness="5s")
+        AsyncStream('http://example.org/late')
         """
-        await self._client._do(
-            protocol.create_stream(iri, timestamp_predicate, lateness, idle_timeout, retention, time)
-        )
+        await self._client._do(protocol.create_stream(iri, options))
         return AsyncStream(self._client, iri)
 
     async def list(self) -> list[StreamInfo]:
-        """All streams."""
+        """List all streams."""
         return await self._client._do(protocol.list_streams())
 
     async def get(self, iri: str) -> StreamInfo:
-        """What the server says of a stream."""
+        """Describe a stream: settings, counts, watermark."""
         return await self._client._do(protocol.get_stream(iri))
 
     async def delete(self, iri: str, *, cascade: bool = False) -> None:
-        """Delete a stream; with `cascade`, the queries that read it too."""
+        """Delete a stream; with `cascade`, also the queries that read it."""
         await self._client._do(protocol.delete_stream(iri, cascade=cascade))
 
 
@@ -279,56 +284,61 @@ class AsyncStream:
         atomic: bool = True,
         producer: str | None = None,
     ) -> Ack:
-        """Send one event or many, and wait until they are safe.
+        """Send one event or many; returns when they are on the server's disk.
 
         `data`: Turtle (or text in `format`), triples, an rdflib graph, a JSON-LD dict, a data frame or Arrow table, or
-        a list of `Event`. `t` is the time of one event: milliseconds or an aware datetime. A connection that is lost
-        while the answer is awaited raises: whether the events were taken is not known then; a `publisher` knows.
-        So does a caller who numbers what it sends (`producer="id;epoch;seq"`): it is sent again, and taken once.
+        a list of `Event`. `t` is the time of one event: milliseconds or an aware datetime. If the connection breaks
+        before the reply arrives, this raises, and the events may or may not have been applied. A `publisher` avoids
+        that; so does a caller who numbers what it sends (`producer="id;epoch;seq"`): the client then sends it again,
+        and the server applies it once.
 
-            await client.stream("http://example.org/s").send("<urn:a> <urn:p> 1 .", t=1000)
+        >>> meters = await client.streams.create("http://example.org/meters")
+        >>> ack = await meters.send("<urn:a> <urn:p> 1 .", t=1_000)
+        >>> more = await meters.send([Event("<urn:a> <urn:p> 2 .", t=2_000), Event({"@id": "urn:b"}, t=3_000)])
+        >>> ack.accepted, more.accepted
+        (1, 2)
         """
         call = protocol.send(self.iri, body_of(data, format), t, atomic=atomic, producer=producer)
         return await self._client._do(call)
 
     async def info(self) -> StreamInfo:
-        """What the server says of it."""
+        """Describe it."""
         return await self._client._do(protocol.get_stream(self.iri))
 
     async def watermark(self, t: Time) -> int | None:
-        """Say that no event before `t` is to come. The answer is the watermark."""
+        """Declare that no event before `t` will follow; returns the watermark."""
         return await self._client._do(protocol.advance_stream(self.iri, t))
 
     async def close(self) -> int | None:
-        """Say that no event is to come any more."""
+        """Declare that no event will follow; returns the watermark."""
         return await self._client._do(protocol.close_stream(self.iri))
 
     async def mapping(self, construct: str, *, time_column: str = "t") -> None:
-        """Say by a CONSTRUCT whose variables are column names how rows of data frames become triples."""
+        """Map rows of data frames to triples by a CONSTRUCT whose variables are column names."""
         await self._client._do(protocol.map_stream(self.iri, construct, time_column))
 
     async def stage(self, data: object, *, format: Format | None = None) -> str:
-        """Store events where nobody sees them until a `commit` names the token. What no commit names expires."""
+        """Store events that stay invisible until a `commit` names the returned token; without one, they expire."""
         return await self._client._do(protocol.stage(self.iri, body_of(data, format)))
 
     async def commit(self, producer: str, batch: int, tokens: Sequence[str], *, watermark: Time | None = None) -> Ack:
-        """Make staged events visible at once, in the order of their times.
+        """Make staged events visible atomically, in the order of their times.
 
-        The batches of a producer count up; one that was committed before changes nothing and is answered with
-        `duplicates`. `watermark` says in the same step that no event before it is to come.
+        The batches of a producer count up; committing one again changes nothing and returns `duplicates`. `watermark`
+        declares in the same step that no event before it will follow.
         """
         return await self._client._do(protocol.commit(self.iri, producer, batch, tokens, watermark))
 
     async def delete(self, *, cascade: bool = False) -> None:
-        """Delete it; with `cascade`, the queries that read it too."""
+        """Delete it; with `cascade`, also the queries that read it."""
         await self._client._do(protocol.delete_stream(self.iri, cascade=cascade))
 
 
 class AsyncPublisher:
-    """Sends events in batches, each once. As a context manager it flushes at the end.
+    """Sends events in batches that the server applies once each. As a context manager, it flushes at the end.
 
-    `send` returns at once until a batch is full, then waits until the server has it: a busy server slows the program
-    down, and nothing is dropped. Events that wait are sent by `flush`.
+    `send` returns immediately until a batch is full, then waits until the server has stored it: a busy server slows the
+    program down, and nothing is dropped. `flush` sends what is buffered.
     """
 
     def __init__(self, client: AsyncClient, outbox: Outbox) -> None:
@@ -337,42 +347,42 @@ class AsyncPublisher:
 
     @property
     def place(self) -> tuple[int, int]:
-        """Epoch and number of the next batch, for a program that wants to go on here after a crash."""
+        """Epoch and number of the next batch, to store for a resumption after a crash."""
         return self._outbox.epoch, self._outbox.next_seq
 
     @property
     def total(self) -> Ack:
-        """What became of all events so far."""
+        """The acknowledgements so far, added up."""
         return self._outbox.total
 
     @property
     def waiting(self) -> int:
-        """Events that are gathered and not yet sent."""
+        """How many events are buffered."""
         return self._outbox.waiting
 
     async def __aenter__(self) -> Self:
-        """For `async with`."""
+        """Enter `async with`."""
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Flush, unless an exception is on its way."""
+        """Flush, unless an exception is propagating."""
         if kind is None:
             await self.flush()
 
     async def send(self, data: object, t: Time | None = None) -> None:
-        """Gather one event (text, triples, a graph, a JSON-LD dict), a list of `Event`, or a data frame."""
+        """Buffer one event (text, triples, a graph, a JSON-LD dict), a list of `Event`, or a data frame."""
         if self._outbox.add(data, t):
             await self.flush()
 
     async def watermark(self, t: Time) -> None:
-        """Say, in order with the events, that none before `t` is to come; and send what waits."""
+        """Declare, in order with the events, that none before `t` will follow; and flush."""
         self._outbox.add_watermark(t)
         await self.flush()
 
     async def flush(self) -> Ack:
-        """Send what waits, and wait until it is safe."""
+        """Send what is buffered; returns when it is on the server's disk."""
         return await self._client._run(self._outbox.flush())
 
 
@@ -383,27 +393,35 @@ class AsyncQueries:
         self._client = client
 
     async def register(self, text: str, name: str | None = None, **options: Unpack[QueryKeywords]) -> AsyncQuery:
-        """Start a continuous query; without a name the server gives one. The same query again is left as it is.
+        """Start a continuous query; the server names it if you do not. Registering it again unchanged does nothing.
 
         Raises `QueryError` with `line`, `column`, `message` and `hint`.
         """
-        given = await self._client._do(protocol.register_query(text, name, QueryOptions(**options)))
+        given = await self._client._do(protocol.register_query(text, name, options))
         return AsyncQuery(self._client, given)
 
     async def validate(self, text: str, **options: Unpack[QueryKeywords]) -> Validation:
-        """What the server makes of a query, without starting it; raises `QueryError`."""
-        return await self._client._do(protocol.validate_query(text, QueryOptions(**options)))
+        """Check a query without starting it: its dialect, variables, warnings and plan. Raises `QueryError`.
+
+        >>> lamps = await client.streams.create("http://example.org/lamps")
+        >>> text = '''PREFIX : <http://example.org/>
+        ...     SELECT * FROM NAMED WINDOW :w ON :lamps [RANGE 10s] WHERE { WINDOW :w { ?lamp :is ?state } }'''
+        >>> validation = await client.queries.validate(text)
+        >>> validation.dialect, sorted(validation.variables)
+        ('RSP-QL', ['lamp', 'state'])
+        """
+        return await self._client._do(protocol.validate_query(text, options))
 
     async def list(self) -> list[QueryInfo]:
-        """All queries."""
+        """List all queries."""
         return await self._client._do(protocol.list_queries())
 
     async def get(self, name: str) -> QueryInfo:
-        """What the server says of a query."""
+        """Describe a query: text, status, watermark, last result."""
         return await self._client._do(protocol.get_query(name))
 
     async def explain(self, name: str) -> Plan:
-        """How a query is evaluated, with live counters."""
+        """Show how a query is evaluated, with live counters."""
         return await self._client._do(protocol.explain_query(name))
 
     async def pause(self, name: str) -> None:
@@ -411,31 +429,43 @@ class AsyncQueries:
         await self._client._do(protocol.act_on_query(name, "pause"))
 
     async def restart(self, name: str) -> None:
-        """Start a query anew, with empty windows; its results count from 1 again."""
+        """Restart a query with empty windows; its results count from 1 again."""
         await self._client._do(protocol.act_on_query(name, "restart"))
 
     async def delete(self, name: str) -> None:
-        """Stop a query and forget it."""
+        """Stop and delete a query."""
         await self._client._do(protocol.delete_query(name))
 
 
-class AsyncQuery:
+class AsyncQuery(AsyncNotebookQuery):
     """One query."""
 
     def __init__(self, client: AsyncClient, name: str) -> None:
         self._client = client
-        self.name = name
+        self.name = protocol.query_name(name)
 
     def __repr__(self) -> str:
         """Its name."""
         return f"{type(self).__name__}({self.name!r})"
 
-    def subscribe(self, from_: str = "latest", **options: Unpack[SubscribeKeywords]) -> AsyncSubscription:
+    @overload
+    def subscribe(
+        self, from_: str = "latest", *, on_gap: RaiseGap = "raise", **options: Unpack[SubscribeKeywords]
+    ) -> AsyncSubscription[Result]: ...
+
+    @overload
+    def subscribe(
+        self, from_: str = "latest", *, on_gap: Literal["yield"], **options: Unpack[SubscribeKeywords]
+    ) -> AsyncSubscription[Result | Gap]: ...
+
+    def subscribe(
+        self, from_: str = "latest", *, on_gap: OnGap = "raise", **options: Unpack[SubscribeKeywords]
+    ) -> AsyncSubscription[Result | Gap]:
         """Follow its results: see `AsyncClient.subscribe`."""
-        return self._client.subscribe(self.name, from_, **options)
+        return self._client.subscribe(self.name, from_, on_gap=on_gap, **options)
 
     async def answer(self, *, raw: bool = False) -> Answer:
-        """The current answer, whole, as of the last evaluation."""
+        """Return the whole current answer, as of the last evaluation."""
         return await self._client._do(protocol.read_answer(self.name, raw=raw))
 
     async def poll(
@@ -447,18 +477,19 @@ class AsyncQuery:
         limit: int | None = None,
         raw: bool = False,
     ) -> tuple[list[Result], str]:
-        """Results after a token, without a socket, and the token to ask with next; about a megabyte at most.
+        """Fetch results after a token, by plain HTTP; returns them (a megabyte at most) and the token to ask with next.
 
-        Without a token, from the oldest result that is kept, or only new ones. `ExpiredError`: the token is too old.
+        Without a token, `from_` says where to begin: with the oldest result that the server has, or with new ones. If
+        the token is too old, this raises `ExpiredError`, whose `earliest` is the oldest token that works.
         """
         return await self._client._do(protocol.poll_results(self.name, after, from_, wait_s, limit, raw=raw))
 
     async def info(self) -> QueryInfo:
-        """What the server says of it."""
+        """Describe it."""
         return await self._client.queries.get(self.name)
 
     async def explain(self) -> Plan:
-        """How it is evaluated, with live counters."""
+        """Show how it is evaluated, with live counters."""
         return await self._client.queries.explain(self.name)
 
     async def pause(self) -> None:
@@ -466,11 +497,11 @@ class AsyncQuery:
         await self._client.queries.pause(self.name)
 
     async def restart(self) -> None:
-        """Start it anew, with empty windows."""
+        """Restart it with empty windows."""
         await self._client.queries.restart(self.name)
 
     async def delete(self) -> None:
-        """Stop and forget it."""
+        """Stop and delete it."""
         await self._client.queries.delete(self.name)
 
 
@@ -481,167 +512,22 @@ class AsyncGraphs:
         self._client = client
 
     async def get(self, graph: str | None = None, *, format: Format = "turtle") -> str:
-        """The text of a graph."""
+        """Return a graph as text."""
         return await self._client._do(protocol.get_graph(graph, format))
 
     async def put(self, data: object, graph: str | None = None, *, format: Format | None = None) -> None:
-        """Make a graph hold exactly this: text, triples or an rdflib graph."""
+        """Replace the content of a graph by text, triples or an rdflib graph.
+
+        >>> await client.graphs.put("<urn:lab> a <urn:Room> .", "http://example.org/rooms")
+        >>> print(await client.graphs.get("http://example.org/rooms", format="ntriples"), end="")
+        <urn:lab> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <urn:Room> .
+        """
         await self._client._do(protocol.write_graph("PUT", graph, data, format))
 
     async def post(self, data: object, graph: str | None = None, *, format: Format | None = None) -> None:
-        """Add to a graph."""
+        """Add text, triples or an rdflib graph to a graph."""
         await self._client._do(protocol.write_graph("POST", graph, data, format))
 
     async def delete(self, graph: str | None = None) -> None:
         """Delete a graph."""
         await self._client._do(protocol.delete_graph(graph))
-
-
-class AsyncSubscription:
-    """Results of a query, in order, each once. Single pass: the socket closes when an `async for` over it ends.
-
-    `token` is where it stands: `subscribe(query, from_=token)` goes on there, in another program too.
-    """
-
-    def __init__(self, core: SubscriptionCore, timeout_s: float, ssl: SSLContext | None) -> None:
-        self._core = core
-        self._timeout_s = timeout_s
-        self._ssl = ssl
-        self._flow = core.run()
-        self._reply: str | Lost | None = None
-        self._socket: ClientConnection | None = None
-        self._is_closed = False
-        self._is_started = False
-
-    @property
-    def token(self) -> str | None:
-        """The place after the last result handed out."""
-        return self._core.token
-
-    @property
-    def variables(self) -> tuple[str, ...]:
-        """The variables of the query."""
-        return self._core.variables
-
-    @property
-    def watermark(self) -> int | None:
-        """How far time has come, where progress is asked for (`until`, `on_progress`)."""
-        return self._core.watermark
-
-    @property
-    def reason(self) -> str | None:
-        """Why it ended, where the server said so."""
-        return self._core.reason
-
-    async def start(self) -> None:
-        """Connect, and wait until no result can be missed any more. Iterating does it, and `async with`."""
-        if self._is_started:
-            return
-        self._is_started = True
-        while not self._is_closed:
-            wanted = await self._next_wanted()
-            if wanted is None or isinstance(wanted, Ready):
-                return
-            self._reply = await self._do(wanted)
-
-    async def __aenter__(self) -> Self:
-        """For `async with`: when it is entered, no result is missed any more."""
-        await self.start()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close."""
-        await self.close()
-
-    async def __aiter__(self) -> AsyncIterator[Any]:
-        """Results (and, when asked for, gaps), until it ends; then, or when the loop is left, the socket closes."""
-        try:
-            while (item := await self._next_item()) is not None:
-                yield item
-        finally:
-            await self.close()
-
-    async def __anext__(self) -> Any:
-        """The next result."""
-        item = await self._next_item()
-        if item is None:
-            raise StopAsyncIteration
-        return item
-
-    async def close(self) -> None:
-        """Stop following. Safe to call twice."""
-        self._is_closed = True
-        await self._close_socket()
-
-    async def _next_item(self) -> Result | Gap | None:
-        await self.start()
-        while not self._is_closed:
-            wanted = await self._next_wanted()
-            if wanted is None:
-                return None
-            if isinstance(wanted, Deliver):
-                return wanted.item
-            self._reply = await self._do(wanted)
-        return None
-
-    async def _next_wanted(self) -> Effect | None:
-        reply, self._reply = self._reply, None
-        try:
-            return self._flow.send(reply)
-        except StopIteration:
-            await self.close()
-            return None
-        except BaseException:
-            await self.close()
-            raise
-
-    async def _do(self, wanted: Effect) -> str | Lost | None:
-        match wanted:
-            case Connect():
-                return await self._connect(wanted)
-            case SendText(text):
-                await self._send(text)
-            case Receive(timeout_s):
-                return await self._receive(timeout_s)
-            case Sleep(seconds):
-                await asyncio.sleep(seconds)
-            case Close():
-                await self._close_socket()
-        return None
-
-    async def _close_socket(self) -> None:
-        socket, self._socket = self._socket, None
-        if socket is not None:
-            await socket.close()
-
-    async def _connect(self, wanted: Connect) -> Lost | None:
-        try:
-            self._socket = await connect(
-                wanted.url,
-                ssl=self._ssl,
-                additional_headers=wanted.headers,
-                subprotocols=[Subprotocol(wanted.subprotocol)],
-                open_timeout=self._timeout_s,
-                **socket_options(),
-            )
-        except SOCKET_ERRORS as error:
-            return lost_of(error)
-        return None
-
-    async def _send(self, text: str) -> None:
-        if self._socket is not None:
-            with contextlib.suppress(*SOCKET_ERRORS):
-                await self._socket.send(text)
-
-    async def _receive(self, timeout_s: float) -> str | Lost | None:
-        if self._socket is None:
-            return Lost("closed")
-        try:
-            async with asyncio.timeout(timeout_s):
-                return text_of(await self._socket.recv())
-        except TimeoutError:
-            return None
-        except SOCKET_ERRORS as error:
-            return lost_of(error)

@@ -1,63 +1,57 @@
-"""The client for programs that wait: HTTP by httpx, WebSockets by `websockets.sync`.
+"""The blocking client.
 
-Everything that is decided is decided in `_protocol`, `_publishing` and `_subscription`; here is only what touches a
-socket or a clock.
+Generated from `_async_client` by `clients/python/generate_sync.py`: edit that file and run `make client-sync`.
 """
 
 from __future__ import annotations
 
-import contextlib
-import threading
-import time
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Literal, Self, TypeVar, Unpack, cast, overload
 from weakref import WeakSet
 
 import httpx
-from websockets.sync.client import ClientConnection, connect
-from websockets.typing import Subprotocol
 
-from . import _display
 from . import _protocol as protocol
 from ._payload import Format, body_of
-from ._protocol import Call, Failed, Flow, QueryOptions, Request, Response, Server, Sleep
-from ._publishing import Outbox
-from ._subscription import (
-    CREDIT,
-    Close,
-    Connect,
-    Deliver,
-    Effect,
-    Lost,
-    OnGap,
-    Ready,
-    Receive,
-    SendText,
-    SubscribeOptions,
-)
+from ._protocol import Call, Failed, Flow, Request, Response, Server, Sleep
+from ._publishing import Outbox, new_epoch
+from ._subscription import SubscribeOptions
 from ._subscription import Subscription as SubscriptionCore
-from ._transport import SOCKET_ERRORS, failed_of, lost_of, socket_options, text_of
+from ._sync_io import NotebookQuery, begun, sleep
+from ._sync_subscription import Subscription
+from ._transport import failed_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Sequence
     from ssl import SSLContext
     from types import TracebackType
 
-    from ._keywords import QueryKeywords, SubscribeKeywords
-    from ._models import Ack, Answer, Gap, Plan, Progress, QueryInfo, Result, StreamInfo, Time, Validation
+    from ._json import JsonObject
+    from ._keywords import QueryKeywords, StreamKeywords, SubscribeKeywords
+    from ._models import Ack, Answer, Gap, Plan, QueryInfo, Result, StreamInfo, Time, Validation
+    from ._subscription import OnGap, RaiseGap
 
 T = TypeVar("T")
 
 
 class Client:
-    """A Whorl server, spoken to by calls that wait.
+    """A connection to a Whorl server.
 
-    with Client() as client:
-        query = client.register(text, name="hot")
-        for result in query.subscribe(limit=10):
-            print(result.time, result.rows)
+    >>> text = '''PREFIX : <http://example.org/>
+    ...     SELECT ?room ?t FROM NAMED WINDOW :w ON :thermometers [RANGE 10s STEP 10s]
+    ...     WHERE { WINDOW :w { ?room :temperature ?t FILTER(?t > 25) } }'''
+    >>> with Client(url) as client:
+    ...     sensors = client.streams.create("http://example.org/thermometers")
+    ...     hot = client.register(text, name="hot-rooms")
+    ...     with hot.subscribe(limit=1) as results:
+    ...         ack = sensors.send("<urn:lab> <http://example.org/temperature> 31 .", t=1_000)
+    ...         watermark = sensors.watermark(10_001)
+    ...         for result in results:
+    ...             print(result.time, result.rows)
+    1970-01-01 00:00:10+00:00 [{'room': Iri('urn:lab'), 't': 31}]
 
-    `token` is the server's token (default: the fragment of `url`, or `WHORL_TOKEN`); `timeout_s` bounds each attempt
-    of a request, `patience_s` how long a server that went away is waited for. `ssl` is a context for `https`.
+    `token` is the server's token; by default, the fragment of `url` or the variable `WHORL_TOKEN`. `timeout_s` bounds
+    each attempt of a request, and `patience_s` how long the client waits for a server that went away. `ssl` is a
+    context for `https`.
     """
 
     def __init__(
@@ -75,22 +69,22 @@ class Client:
         timeout = httpx.Timeout(timeout_s, connect=min(5.0, timeout_s))
         # Certificates take as long to load as many requests; plain HTTP needs none.
         self._http = httpx.Client(timeout=timeout, verify=ssl or self._server.url.startswith("https:"))
-        self._subscriptions: WeakSet[Subscription] = WeakSet()
+        self._subscriptions: WeakSet[Subscription[Result | Gap]] = WeakSet()
         self.streams = Streams(self)
         self.queries = Queries(self)
         self.graphs = Graphs(self)
 
     @property
     def url(self) -> str:
-        """Where the server is."""
+        """The address of the server."""
         return self._server.url
 
     def __repr__(self) -> str:
-        """Without the token."""
+        """The address, without the token."""
         return f"{type(self).__name__}({self.url!r})"
 
     def __enter__(self) -> Self:
-        """For `with`: everything is closed at the end."""
+        """Enter `with`, which closes the client at the end."""
         return self
 
     def __exit__(
@@ -100,25 +94,30 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Close all connections, and with them the subscriptions."""
+        """Close all connections and subscriptions."""
         for subscription in list(self._subscriptions):
             subscription.close()
         self._http.close()
 
-    def status(self) -> dict[str, Any]:
-        """The service document: what the server is, and what it holds."""
+    def status(self) -> JsonObject:
+        """Return the service document: what the server is, and what it holds."""
         return self._do(protocol.read_status())
 
     def stream(self, iri: str) -> Stream:
-        """A stream by its IRI; nothing is sent yet."""
+        """Refer to a stream by its IRI; this sends nothing."""
         return Stream(self, iri)
 
     def query(self, name: str) -> Query:
-        """A query by its name; nothing is sent yet."""
+        """Refer to a registered query by its name; this sends nothing. Query text goes to `register` or `sparql`.
+
+        >>> client.query("SELECT ?room { ?room a <urn:Room> }")
+        Traceback (most recent call last):
+        ValueError: this is query text, not a query's name; call register(text) to start it or sparql(text) to ask once
+        """
         return Query(self, name)
 
     def register(self, text: str, name: str | None = None, **options: Unpack[QueryKeywords]) -> Query:
-        """The same as `queries.register`."""
+        """Start a continuous query: see `queries.register`."""
         return self.queries.register(text, name, **options)
 
     def publisher(
@@ -131,83 +130,95 @@ class Client:
         batch_events: int = 500,
         batch_bytes: int = 1024 * 1024,
     ) -> Publisher:
-        """A producer of events whose every batch is taken once, however often it has to be sent.
+        """Create a producer of events; the server applies each of its batches once, however often it is sent.
 
-        A new publisher takes the place of older ones of the same name: its epoch is the time of day. A program that
-        keeps `epoch` and `seq` (see `Publisher.place`) can go on after its own crash without a double.
+        A new publisher replaces older ones of the same name: its epoch is the current time. A program that stores
+        `epoch` and `seq` (see `Publisher.place`) can resume after its own crash without duplicates.
+
+        >>> doors = client.streams.create("http://example.org/doors")
+        >>> with client.publisher("http://example.org/doors", producer="gateway-7", epoch=1) as publisher:
+        ...     for second in range(3):
+        ...         publisher.send("<urn:door> <urn:opens> 1 .", t=second * 1000)
+        >>> publisher.total.accepted, publisher.place
+        (3, (1, 1))
         """
-        life = time.time_ns() // 1_000_000 if epoch is None else epoch
+        life = new_epoch() if epoch is None else epoch
         return Publisher(self, Outbox(self._server, stream, producer, life, seq, batch_events, batch_bytes))
+
+    @overload
+    def subscribe(
+        self,
+        query: str | Query,
+        from_: str = "latest",
+        *,
+        on_gap: RaiseGap = "raise",
+        **options: Unpack[SubscribeKeywords],
+    ) -> Subscription[Result]: ...
+
+    @overload
+    def subscribe(
+        self,
+        query: str | Query,
+        from_: str = "latest",
+        *,
+        on_gap: Literal["yield"],
+        **options: Unpack[SubscribeKeywords],
+    ) -> Subscription[Result | Gap]: ...
 
     def subscribe(
         self,
         query: str | Query,
         from_: str = "latest",
         *,
-        snapshot: bool = False,
-        limit: int | None = None,
-        until: Time | None = None,
-        timeout_s: float | None = None,
         on_gap: OnGap = "raise",
-        on_progress: Callable[[Progress], None] | None = None,
-        raw: bool = False,
-        credit: int = CREDIT,
-        overflow: Literal["disconnect", "drop-oldest", "latest"] | None = None,
-    ) -> Subscription:
+        **options: Unpack[SubscribeKeywords],
+    ) -> Subscription[Result | Gap]:
         """Follow a query: each result once, across lost connections and restarts of the server.
 
-        `from_` is `latest` (what comes from now on), `earliest` (all that the server has) or the token of a result.
-        `snapshot` begins with the current answer. It ends after `limit` results, or when time has passed `until`, or
-        when the query is deleted; `timeout_s` bounds the wait for one result. Results that are lost to this subscriber
-        raise `GapError`, come as `Gap` between the results (`on_gap="yield"`), or go to a function. With `raw`, rows
-        are SPARQL JSON. At most `credit` results are on their way; `overflow` is the server's rule for a slow reader.
+        `from_` is `latest` (only new results), `earliest` (all that the server still has) or the token of a result.
+        `snapshot=True` begins with the current answer. The subscription ends after `limit` results, when event time
+        has passed `until`, or when the query is deleted; `timeout_s` bounds the wait for one result. If results are
+        lost to this subscriber, it raises `GapError`, yields a `Gap` between the results (`on_gap="yield"`), or calls
+        a function. `on_progress` is a function that it calls with `Progress` as event time passes. With `raw=True`,
+        rows are SPARQL JSON. At most `credit` results are in flight; `overflow` (`disconnect`, `drop-oldest`,
+        `latest`) tells the server what to do with a slow reader.
 
-        When this returns, the server has confirmed: what is sent from now on is not missed.
+        Once `with` has entered the subscription, it misses nothing that is sent afterwards. `Client.subscribe`
+        waits for that before it returns; `AsyncClient.subscribe` begins with the first result.
         """
-        options = SubscribeOptions(
-            query if isinstance(query, str) else query.name,
-            from_,
-            snapshot,
-            limit,
-            until,
-            timeout_s,
-            on_gap,
-            on_progress,
-            raw,
-            credit,
-            overflow,
-        )
-        subscription = Subscription(SubscriptionCore(self._server, options), self._timeout_s, self._ssl)
+        name = query if isinstance(query, str) else query.name
+        core = SubscriptionCore(self._server, SubscribeOptions(name, from_, on_gap=on_gap, **options))
+        subscription: Subscription[Result | Gap] = Subscription(core, self._timeout_s, self._ssl)
         self._subscriptions.add(subscription)
-        subscription.start()
-        return subscription
+        return begun(subscription)
 
     def sparql(self, text: str, *, raw: bool = False) -> Answer:
-        """Ask once, over static graphs and the current windows.
+        """Ask a query once, over the static graphs and the current windows.
 
-        for row in client.sparql("SELECT ?room { ?room a <http://example.org/Room> }"):
-            print(row["room"])
+        >>> client.update("INSERT DATA { <urn:lab> <urn:floor> 1 }")
+        >>> for row in client.sparql("SELECT ?room ?floor { ?room <urn:floor> ?floor }"):
+        ...     print(row["room"], row.value("floor", int))
+        urn:lab 1
         """
         return self._do(protocol.ask_sparql(text, raw=raw))
 
     def update(self, text: str) -> None:
-        """Change static graphs by SPARQL Update; answers of running queries follow."""
+        """Change static graphs by SPARQL Update; running queries see the change at their next evaluation."""
         self._do(protocol.update_sparql(text))
 
     def _do(self, call: Call[T]) -> T:
         return self._run(protocol.perform(self._server, call))
 
     def _run(self, flow: Flow[T]) -> T:
-        """Do what a flow asks for until it has its answer."""
+        """Do what a flow asks for until it returns."""
         reply: Response | Failed | None = None
         while True:
             try:
                 wanted = flow.send(reply)
             except StopIteration as stop:
-                answer: T = stop.value
-                return answer
+                return cast("T", stop.value)
             if isinstance(wanted, Sleep):
-                time.sleep(wanted.seconds)
+                sleep(wanted.seconds)
                 reply = None
             else:
                 reply = self._request(wanted)
@@ -228,33 +239,28 @@ class Streams:
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    def create(
-        self,
-        iri: str,
-        *,
-        timestamp_predicate: str | None = None,
-        lateness: int | str | None = None,
-        idle_timeout: int | str | None = None,
-        retention: int | str | None = None,
-        time: Literal["event", "arrival"] | None = None,
-    ) -> Stream:
-        """Declare a stream; one that is there with the same settings is left as it is.
+    def create(self, iri: str, **options: Unpack[StreamKeywords]) -> Stream:
+        """Declare a stream. Declaring it again with the same settings changes nothing.
 
-        Durations are milliseconds or text such as `"10s"`. `time="arrival"` stamps events when they come.
+        `lateness`, `idle_timeout` and `retention` are milliseconds or text such as `"10s"`. `timestamp_predicate` finds
+        the time of an event in its data; `time="arrival"` stamps events on arrival.
+
+        >>> client.streams.create("http://example.org/late", lateness="5s")
+        Stream('http://example.org/late')
         """
-        self._client._do(protocol.create_stream(iri, timestamp_predicate, lateness, idle_timeout, retention, time))
+        self._client._do(protocol.create_stream(iri, options))
         return Stream(self._client, iri)
 
     def list(self) -> list[StreamInfo]:
-        """All streams."""
+        """List all streams."""
         return self._client._do(protocol.list_streams())
 
     def get(self, iri: str) -> StreamInfo:
-        """What the server says of a stream."""
+        """Describe a stream: settings, counts, watermark."""
         return self._client._do(protocol.get_stream(iri))
 
     def delete(self, iri: str, *, cascade: bool = False) -> None:
-        """Delete a stream; with `cascade`, the queries that read it too."""
+        """Delete a stream; with `cascade`, also the queries that read it."""
         self._client._do(protocol.delete_stream(iri, cascade=cascade))
 
 
@@ -278,57 +284,61 @@ class Stream:
         atomic: bool = True,
         producer: str | None = None,
     ) -> Ack:
-        """Send one event or many, and wait until they are safe.
+        """Send one event or many; returns when they are on the server's disk.
 
         `data`: Turtle (or text in `format`), triples, an rdflib graph, a JSON-LD dict, a data frame or Arrow table, or
-        a list of `Event`. `t` is the time of one event: milliseconds or an aware datetime. A connection that is lost
-        while the answer is awaited raises: whether the events were taken is not known then; a `publisher` knows.
-        So does a caller who numbers what it sends (`producer="id;epoch;seq"`): it is sent again, and taken once.
+        a list of `Event`. `t` is the time of one event: milliseconds or an aware datetime. If the connection breaks
+        before the reply arrives, this raises, and the events may or may not have been applied. A `publisher` avoids
+        that; so does a caller who numbers what it sends (`producer="id;epoch;seq"`): the client then sends it again,
+        and the server applies it once.
 
-            client.stream("http://example.org/s").send("<urn:a> <urn:p> 1 .", t=1000)
-            client.stream("http://example.org/s").send([Event(triples, t=1000), Event(more, t=2000)])
+        >>> meters = client.streams.create("http://example.org/meters")
+        >>> ack = meters.send("<urn:a> <urn:p> 1 .", t=1_000)
+        >>> more = meters.send([Event("<urn:a> <urn:p> 2 .", t=2_000), Event({"@id": "urn:b"}, t=3_000)])
+        >>> ack.accepted, more.accepted
+        (1, 2)
         """
         call = protocol.send(self.iri, body_of(data, format), t, atomic=atomic, producer=producer)
         return self._client._do(call)
 
     def info(self) -> StreamInfo:
-        """What the server says of it."""
+        """Describe it."""
         return self._client._do(protocol.get_stream(self.iri))
 
     def watermark(self, t: Time) -> int | None:
-        """Say that no event before `t` is to come. The answer is the watermark."""
+        """Declare that no event before `t` will follow; returns the watermark."""
         return self._client._do(protocol.advance_stream(self.iri, t))
 
     def close(self) -> int | None:
-        """Say that no event is to come any more."""
+        """Declare that no event will follow; returns the watermark."""
         return self._client._do(protocol.close_stream(self.iri))
 
     def mapping(self, construct: str, *, time_column: str = "t") -> None:
-        """Say by a CONSTRUCT whose variables are column names how rows of data frames become triples."""
+        """Map rows of data frames to triples by a CONSTRUCT whose variables are column names."""
         self._client._do(protocol.map_stream(self.iri, construct, time_column))
 
     def stage(self, data: object, *, format: Format | None = None) -> str:
-        """Store events where nobody sees them until a `commit` names the token. What no commit names expires."""
+        """Store events that stay invisible until a `commit` names the returned token; without one, they expire."""
         return self._client._do(protocol.stage(self.iri, body_of(data, format)))
 
     def commit(self, producer: str, batch: int, tokens: Sequence[str], *, watermark: Time | None = None) -> Ack:
-        """Make staged events visible at once, in the order of their times.
+        """Make staged events visible atomically, in the order of their times.
 
-        The batches of a producer count up; one that was committed before changes nothing and is answered with
-        `duplicates`. `watermark` says in the same step that no event before it is to come.
+        The batches of a producer count up; committing one again changes nothing and returns `duplicates`. `watermark`
+        declares in the same step that no event before it will follow.
         """
         return self._client._do(protocol.commit(self.iri, producer, batch, tokens, watermark))
 
     def delete(self, *, cascade: bool = False) -> None:
-        """Delete it; with `cascade`, the queries that read it too."""
+        """Delete it; with `cascade`, also the queries that read it."""
         self._client._do(protocol.delete_stream(self.iri, cascade=cascade))
 
 
 class Publisher:
-    """Sends events in batches, each once. As a context manager it flushes at the end.
+    """Sends events in batches that the server applies once each. As a context manager, it flushes at the end.
 
-    `send` returns at once until a batch is full, then waits until the server has it: a busy server slows the program
-    down, and nothing is dropped. Events that wait are sent by `flush`.
+    `send` returns immediately until a batch is full, then waits until the server has stored it: a busy server slows the
+    program down, and nothing is dropped. `flush` sends what is buffered.
     """
 
     def __init__(self, client: Client, outbox: Outbox) -> None:
@@ -337,42 +347,42 @@ class Publisher:
 
     @property
     def place(self) -> tuple[int, int]:
-        """Epoch and number of the next batch, for a program that wants to go on here after a crash."""
+        """Epoch and number of the next batch, to store for a resumption after a crash."""
         return self._outbox.epoch, self._outbox.next_seq
 
     @property
     def total(self) -> Ack:
-        """What became of all events so far."""
+        """The acknowledgements so far, added up."""
         return self._outbox.total
 
     @property
     def waiting(self) -> int:
-        """Events that are gathered and not yet sent."""
+        """How many events are buffered."""
         return self._outbox.waiting
 
     def __enter__(self) -> Self:
-        """For `with`."""
+        """Enter `with`."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Flush, unless an exception is on its way."""
+        """Flush, unless an exception is propagating."""
         if kind is None:
             self.flush()
 
     def send(self, data: object, t: Time | None = None) -> None:
-        """Gather one event (text, triples, a graph, a JSON-LD dict), a list of `Event`, or a data frame."""
+        """Buffer one event (text, triples, a graph, a JSON-LD dict), a list of `Event`, or a data frame."""
         if self._outbox.add(data, t):
             self.flush()
 
     def watermark(self, t: Time) -> None:
-        """Say, in order with the events, that none before `t` is to come; and send what waits."""
+        """Declare, in order with the events, that none before `t` will follow; and flush."""
         self._outbox.add_watermark(t)
         self.flush()
 
     def flush(self) -> Ack:
-        """Send what waits, and wait until it is safe."""
+        """Send what is buffered; returns when it is on the server's disk."""
         return self._client._run(self._outbox.flush())
 
 
@@ -383,27 +393,35 @@ class Queries:
         self._client = client
 
     def register(self, text: str, name: str | None = None, **options: Unpack[QueryKeywords]) -> Query:
-        """Start a continuous query; without a name the server gives one. The same query again is left as it is.
+        """Start a continuous query; the server names it if you do not. Registering it again unchanged does nothing.
 
         Raises `QueryError` with `line`, `column`, `message` and `hint`.
         """
-        given = self._client._do(protocol.register_query(text, name, QueryOptions(**options)))
+        given = self._client._do(protocol.register_query(text, name, options))
         return Query(self._client, given)
 
     def validate(self, text: str, **options: Unpack[QueryKeywords]) -> Validation:
-        """What the server makes of a query, without starting it; raises `QueryError`."""
-        return self._client._do(protocol.validate_query(text, QueryOptions(**options)))
+        """Check a query without starting it: its dialect, variables, warnings and plan. Raises `QueryError`.
+
+        >>> lamps = client.streams.create("http://example.org/lamps")
+        >>> text = '''PREFIX : <http://example.org/>
+        ...     SELECT * FROM NAMED WINDOW :w ON :lamps [RANGE 10s] WHERE { WINDOW :w { ?lamp :is ?state } }'''
+        >>> validation = client.queries.validate(text)
+        >>> validation.dialect, sorted(validation.variables)
+        ('RSP-QL', ['lamp', 'state'])
+        """
+        return self._client._do(protocol.validate_query(text, options))
 
     def list(self) -> list[QueryInfo]:
-        """All queries."""
+        """List all queries."""
         return self._client._do(protocol.list_queries())
 
     def get(self, name: str) -> QueryInfo:
-        """What the server says of a query."""
+        """Describe a query: text, status, watermark, last result."""
         return self._client._do(protocol.get_query(name))
 
     def explain(self, name: str) -> Plan:
-        """How a query is evaluated, with live counters."""
+        """Show how a query is evaluated, with live counters."""
         return self._client._do(protocol.explain_query(name))
 
     def pause(self, name: str) -> None:
@@ -411,31 +429,43 @@ class Queries:
         self._client._do(protocol.act_on_query(name, "pause"))
 
     def restart(self, name: str) -> None:
-        """Start a query anew, with empty windows; its results count from 1 again."""
+        """Restart a query with empty windows; its results count from 1 again."""
         self._client._do(protocol.act_on_query(name, "restart"))
 
     def delete(self, name: str) -> None:
-        """Stop a query and forget it."""
+        """Stop and delete a query."""
         self._client._do(protocol.delete_query(name))
 
 
-class Query:
+class Query(NotebookQuery):
     """One query."""
 
     def __init__(self, client: Client, name: str) -> None:
         self._client = client
-        self.name = name
+        self.name = protocol.query_name(name)
 
     def __repr__(self) -> str:
         """Its name."""
         return f"{type(self).__name__}({self.name!r})"
 
-    def subscribe(self, from_: str = "latest", **options: Unpack[SubscribeKeywords]) -> Subscription:
+    @overload
+    def subscribe(
+        self, from_: str = "latest", *, on_gap: RaiseGap = "raise", **options: Unpack[SubscribeKeywords]
+    ) -> Subscription[Result]: ...
+
+    @overload
+    def subscribe(
+        self, from_: str = "latest", *, on_gap: Literal["yield"], **options: Unpack[SubscribeKeywords]
+    ) -> Subscription[Result | Gap]: ...
+
+    def subscribe(
+        self, from_: str = "latest", *, on_gap: OnGap = "raise", **options: Unpack[SubscribeKeywords]
+    ) -> Subscription[Result | Gap]:
         """Follow its results: see `Client.subscribe`."""
-        return self._client.subscribe(self.name, from_, **options)
+        return self._client.subscribe(self.name, from_, on_gap=on_gap, **options)
 
     def answer(self, *, raw: bool = False) -> Answer:
-        """The current answer, whole, as of the last evaluation."""
+        """Return the whole current answer, as of the last evaluation."""
         return self._client._do(protocol.read_answer(self.name, raw=raw))
 
     def poll(
@@ -447,18 +477,19 @@ class Query:
         limit: int | None = None,
         raw: bool = False,
     ) -> tuple[list[Result], str]:
-        """Results after a token, without a socket, and the token to ask with next; about a megabyte at most.
+        """Fetch results after a token, by plain HTTP; returns them (a megabyte at most) and the token to ask with next.
 
-        Without a token, from the oldest result that is kept, or only new ones. `ExpiredError`: the token is too old.
+        Without a token, `from_` says where to begin: with the oldest result that the server has, or with new ones. If
+        the token is too old, this raises `ExpiredError`, whose `earliest` is the oldest token that works.
         """
         return self._client._do(protocol.poll_results(self.name, after, from_, wait_s, limit, raw=raw))
 
     def info(self) -> QueryInfo:
-        """What the server says of it."""
+        """Describe it."""
         return self._client.queries.get(self.name)
 
     def explain(self) -> Plan:
-        """How it is evaluated, with live counters."""
+        """Show how it is evaluated, with live counters."""
         return self._client.queries.explain(self.name)
 
     def pause(self) -> None:
@@ -466,15 +497,12 @@ class Query:
         self._client.queries.pause(self.name)
 
     def restart(self) -> None:
-        """Start it anew, with empty windows."""
+        """Restart it with empty windows."""
         self._client.queries.restart(self.name)
 
     def delete(self) -> None:
-        """Stop and forget it."""
+        """Stop and delete it."""
         self._client.queries.delete(self.name)
-
-    def _repr_html_(self) -> str:
-        return _display.query_html(self.info())
 
 
 class Graphs:
@@ -484,165 +512,22 @@ class Graphs:
         self._client = client
 
     def get(self, graph: str | None = None, *, format: Format = "turtle") -> str:
-        """The text of a graph."""
+        """Return a graph as text."""
         return self._client._do(protocol.get_graph(graph, format))
 
     def put(self, data: object, graph: str | None = None, *, format: Format | None = None) -> None:
-        """Make a graph hold exactly this: text, triples or an rdflib graph."""
+        """Replace the content of a graph by text, triples or an rdflib graph.
+
+        >>> client.graphs.put("<urn:lab> a <urn:Room> .", "http://example.org/rooms")
+        >>> print(client.graphs.get("http://example.org/rooms", format="ntriples"), end="")
+        <urn:lab> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <urn:Room> .
+        """
         self._client._do(protocol.write_graph("PUT", graph, data, format))
 
     def post(self, data: object, graph: str | None = None, *, format: Format | None = None) -> None:
-        """Add to a graph."""
+        """Add text, triples or an rdflib graph to a graph."""
         self._client._do(protocol.write_graph("POST", graph, data, format))
 
     def delete(self, graph: str | None = None) -> None:
         """Delete a graph."""
         self._client._do(protocol.delete_graph(graph))
-
-
-class Subscription:
-    """Results of a query, in order, each once. Single pass: the socket closes when a `for` over it ends, by whatever.
-
-    `token` is where it stands: `subscribe(query, from_=token)` goes on there, in another program too.
-    """
-
-    def __init__(self, core: SubscriptionCore, timeout_s: float, ssl: SSLContext | None) -> None:
-        self._core = core
-        self._timeout_s = timeout_s
-        self._ssl = ssl
-        self._flow = core.run()
-        self._reply: str | Lost | None = None
-        self._socket: ClientConnection | None = None
-        self._is_closed = threading.Event()
-
-    @property
-    def token(self) -> str | None:
-        """The place after the last result handed out."""
-        return self._core.token
-
-    @property
-    def variables(self) -> tuple[str, ...]:
-        """The variables of the query."""
-        return self._core.variables
-
-    @property
-    def watermark(self) -> int | None:
-        """How far time has come, where progress is asked for (`until`, `on_progress`)."""
-        return self._core.watermark
-
-    @property
-    def reason(self) -> str | None:
-        """Why it ended, where the server said so."""
-        return self._core.reason
-
-    def start(self) -> None:
-        """Connect, and wait until no result can be missed any more."""
-        while not self._is_closed.is_set():
-            wanted = self._next_wanted()
-            if wanted is None or isinstance(wanted, Ready):
-                return
-            self._reply = self._do(wanted)
-
-    def __enter__(self) -> Self:
-        """For `with`."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close."""
-        self.close()
-
-    def __iter__(self) -> Iterator[Any]:
-        """Results (and, when asked for, gaps), until it ends; then, or when the loop is left, the socket closes."""
-        try:
-            while (item := self._next_item()) is not None:
-                yield item
-        finally:
-            self.close()
-
-    def __next__(self) -> Any:
-        """The next result."""
-        item = self._next_item()
-        if item is None:
-            raise StopIteration
-        return item
-
-    def close(self) -> None:
-        """Stop following. Safe to call twice, and from another thread."""
-        self._is_closed.set()
-        socket, self._socket = self._socket, None
-        if socket is not None:
-            socket.close()
-
-    def __del__(self) -> None:
-        """A subscription that nobody holds is not followed."""
-        self.close()
-
-    def _next_item(self) -> Result | Gap | None:
-        while not self._is_closed.is_set():
-            wanted = self._next_wanted()
-            if wanted is None:
-                return None
-            if isinstance(wanted, Deliver):
-                return wanted.item
-            self._reply = self._do(wanted)
-        return None
-
-    def _next_wanted(self) -> Effect | None:
-        reply, self._reply = self._reply, None
-        try:
-            return self._flow.send(reply)
-        except StopIteration:
-            self.close()
-            return None
-        except BaseException:
-            self.close()
-            raise
-
-    def _do(self, wanted: Effect) -> str | Lost | None:
-        match wanted:
-            case Connect():
-                return self._connect(wanted)
-            case SendText(text):
-                self._send(text)
-            case Receive(timeout_s):
-                return self._receive(timeout_s)
-            case Sleep(seconds):
-                self._is_closed.wait(seconds)
-            case Close():
-                socket, self._socket = self._socket, None
-                if socket is not None:
-                    socket.close()
-        return None
-
-    def _connect(self, wanted: Connect) -> Lost | None:
-        try:
-            connecting = connect(
-                wanted.url,
-                ssl=self._ssl,
-                additional_headers=wanted.headers,
-                subprotocols=[Subprotocol(wanted.subprotocol)],
-                open_timeout=self._timeout_s,
-                **socket_options(),
-            )
-            # Newer versions connect when the context is entered, older ones before; it is left by `close`.
-            self._socket = connecting.__enter__()
-        except SOCKET_ERRORS as error:
-            return lost_of(error)
-        return None
-
-    def _send(self, text: str) -> None:
-        if self._socket is not None:
-            with contextlib.suppress(*SOCKET_ERRORS):
-                self._socket.send(text)
-
-    def _receive(self, timeout_s: float) -> str | Lost | None:
-        if self._socket is None:
-            return Lost("closed")
-        try:
-            return text_of(self._socket.recv(timeout_s))
-        except TimeoutError:
-            return None
-        except SOCKET_ERRORS as error:
-            return lost_of(error)

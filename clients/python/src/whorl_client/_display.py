@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ._json import JsonObject, inner, objects, strings
+from ._terms import term_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ._models import Answer, QueryInfo
 
 ROWS_SHOWN_MAX = 50
@@ -18,11 +23,11 @@ def answer_html(answer: Answer) -> str:
     if answer.kind == "boolean":
         return f"{caption}<p><b>{str(answer.boolean).lower()}</b></p>"
     columns = ("subject", "predicate", "object") if answer.kind == "graph" else answer.variables
-    signed = [*(("+", row) for row in answer.inserted), *(("−", row) for row in answer.deleted)]
+    signed = [*(("+", row) for row in _shown(answer)), *(("−", row) for row in _shown(answer, gone=True))]
     sign = [""] if answer.has_changes else []
     head = "".join(f"<th>{escape(name)}</th>" for name in [*sign, *columns])
     body = "".join(
-        "<tr>" + "".join(f"<td>{cell}</td>" for cell in [*([mark] if sign else []), *_cells(row, columns)]) + "</tr>"
+        "<tr>" + "".join(f"<td>{cell}</td>" for cell in [*([mark] if sign else []), *map(escape, row)]) + "</tr>"
         for mark, row in signed[:ROWS_SHOWN_MAX]
     )
     more = len(signed) - ROWS_SHOWN_MAX
@@ -36,34 +41,33 @@ def query_html(query: QueryInfo) -> str:
     return f"<p><b>{escape(query.name)}</b> {facts}</p><pre>{escape(query.text)}</pre>"
 
 
-def plan_html(document: dict[str, Any]) -> str:
+def plan_html(document: JsonObject) -> str:
     """The tree as text in HTML."""
     return f"<pre>{escape(plan_text(document))}</pre>"
 
 
-def plan_text(document: dict[str, Any]) -> str:
+def plan_text(document: JsonObject) -> str:
     """An operator a line, inputs indented."""
-    lines = [_headline(document.get("query") or {})]
-    lines += [
-        f"window {w.get('name')} on {w.get('stream')} {w.get('text', '')}".rstrip() for w in document.get("windows", ())
-    ]
-    root = document.get("root")
-    if isinstance(root, dict):
+    lines = [_headline(inner(document, "query"))]
+    windows = objects(document, "windows")
+    lines += [f"window {w.get('name')} on {w.get('stream')} {w.get('text', '')}".rstrip() for w in windows]
+    root = inner(document, "root")
+    if root:
         _add_operator(lines, root, 0)
     return "\n".join(line for line in lines if line)
 
 
-def _headline(query: dict[str, Any]) -> str:
-    variables = " ".join(query.get("variables", ()))
+def _headline(query: JsonObject) -> str:
+    variables = " ".join(strings(query, "variables"))
     first = " ".join(str(word) for word in (query.get("dialect"), query.get("form"), variables) if word)
     return " · ".join(str(word) for word in (first, query.get("r2s"), query.get("semantics")) if word)
 
 
-def _add_operator(lines: list[str], node: dict[str, Any], depth: int) -> None:
+def _add_operator(lines: list[str], node: JsonObject, depth: int) -> None:
     counters = [f"{name} {node[name]}" for name in _COUNTERS if name in node]
     words = [f"{node.get('operator', '?')} {node.get('detail', '')}".rstrip(), str(node.get("mode", "")), *counters]
     lines.append("  " * depth + " · ".join(word for word in words if word))
-    for child in node.get("inputs", ()):
+    for child in objects(node, "inputs"):
         _add_operator(lines, child, depth + 1)
 
 
@@ -71,6 +75,9 @@ def _caption(answer: Answer) -> str:
     return "" if not answer.meta else f"<p>seq {answer.meta['_seq']} · t {answer.meta['_t']}</p>"
 
 
-def _cells(row: Any, columns: tuple[str, ...]) -> list[str]:
-    values = [row.get(name, "") for name in columns] if isinstance(row, dict) else list(row[:3])
-    return [escape(str(value.get("value", "") if isinstance(value, dict) else value)) for value in values]
+def _shown(answer: Answer, *, gone: bool = False) -> list[Sequence[str]]:
+    """The cells of each row, as text."""
+    if answer.kind == "graph":
+        return [[str(term) for term in statement[:3]] for statement in answer.triples(gone=gone)]
+    rows = answer.bindings(gone=gone)
+    return [[str(term_of(row[name])) if name in row else "" for name in answer.variables] for row in rows]

@@ -31,7 +31,7 @@ A problem document becomes one of them by its slug and, where the slug is new to
 
 from __future__ import annotations
 
-from typing import Any
+from ._json import JsonObject, member
 
 TYPE_BASE = "urn:whorl:problem:"
 
@@ -80,21 +80,21 @@ class ProblemError(WhorlError):
         status: int,
         message: str,
         *,
-        document: dict[str, Any] | None = None,
+        document: JsonObject | None = None,
         retry_after_s: float | None = None,
     ) -> None:
         super().__init__(message)
-        members = document or {}
+        members: JsonObject = document or {}
         self.slug = slug
         self.status = status
         self.message = message
         self.document = members
         self.retry_after_s = retry_after_s
-        self.hint: str | None = _typed(members, "hint", str)
-        self.line: int | None = _typed(members, "line", int)
-        self.column: int | None = _typed(members, "column", int)
-        self.index: int | None = _typed(members, "index", int)
-        self.snippet: str | None = _typed(members, "snippet", str)
+        self.hint = member(members, "hint", str)
+        self.line = member(members, "line", int)
+        self.column = member(members, "column", int)
+        self.index = member(members, "index", int)
+        self.snippet = member(members, "snippet", str)
 
     def __str__(self) -> str:
         """The message, where, the line itself, and what to do about it."""
@@ -166,7 +166,17 @@ class StreamExistsError(ConflictError):
 
 
 class ExpiredError(ProblemError):
-    """The token points before what the server still has."""
+    """The token points before what the server still has: results after `earliest` are there."""
+
+    @property
+    def earliest(self) -> str | None:
+        """The token to go on with: `subscribe(query, from_=error.earliest)` begins with the oldest result."""
+        return member(self.document, "earliest", str)
+
+    @property
+    def from_seq(self) -> int | None:
+        """The first result that is lost."""
+        return member(self.document, "fromSeq", int)
 
 
 class OverloadedError(ProblemError):
@@ -216,19 +226,14 @@ _BY_STATUS: dict[int, type[ProblemError]] = {
 }
 
 
-def problem_of(document: dict[str, Any], status: int | None = None, retry_after_s: float | None = None) -> ProblemError:
+def problem_of(document: JsonObject, status: int | None = None, retry_after_s: float | None = None) -> ProblemError:
     """The exception that a problem document is."""
     slug = str(document.get("type", "")).removeprefix(TYPE_BASE)
-    told = _typed(document, "status", int)
-    number: int = status if status is not None else (told or 0)
+    told = member(document, "status", int)
+    number = status if status is not None else (told or 0)
     kind = _BY_SLUG.get(slug) or _BY_STATUS.get(number) or ProblemError
     message = str(document.get("detail") or document.get("title") or f"the server answered {number}")
     return kind(slug, number, message, document=document, retry_after_s=retry_after_s)
-
-
-def _typed(members: dict[str, Any], name: str, kind: type) -> Any:
-    value = members.get(name)
-    return value if isinstance(value, kind) else None
 
 
 def _caret(column: int | None) -> str:

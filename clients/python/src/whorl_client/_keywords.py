@@ -1,18 +1,20 @@
-"""Options that both shells take by keyword, written once."""
+"""The keyword options of both clients, each defined once; the names in JSON are derived."""
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Literal, TypedDict
 
+from ._models import time_ms
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from ._models import Progress, Time
-    from ._subscription import OnGap
 
 
 class QueryKeywords(TypedDict, total=False):
-    """Options of `register` and `validate`; what is left out is as the text says, or as the server does it."""
+    """Options of `register` and `validate`; those left out are as the query text or the server says."""
 
     dialect: Literal["rspql", "csparql", "cqels"] | None
     report: str | list[str] | None
@@ -29,15 +31,45 @@ class QueryKeywords(TypedDict, total=False):
     keep_windows: bool | None
 
 
+class StreamKeywords(TypedDict, total=False):
+    """Options of `streams.create`; durations are milliseconds or text such as `"10s"`."""
+
+    timestamp_predicate: str | None
+    lateness: int | str | None
+    idle_timeout: int | str | None
+    retention: int | str | None
+    time: Literal["event", "arrival"] | None
+
+
 class SubscribeKeywords(TypedDict, total=False):
-    """Options of `subscribe`."""
+    """Options of `subscribe` except `on_gap`, which decides the type of what a subscription yields."""
 
     snapshot: bool
     limit: int | None
     until: Time | None
     timeout_s: float | None
-    on_gap: OnGap
     on_progress: Callable[[Progress], None] | None
     raw: bool
     credit: int
     overflow: Literal["disconnect", "drop-oldest", "latest"] | None
+
+
+def document_of(options: Mapping[str, object], known: frozenset[str]) -> dict[str, object]:
+    """Convert options to JSON: names in camel case, times in milliseconds. An unknown name raises TypeError.
+
+    >>> document_of({"base_iri": "http://example.org/"}, QueryKeywords.__optional_keys__)
+    {'baseIri': 'http://example.org/'}
+    """
+    unknown = sorted(options.keys() - known)
+    if unknown:
+        raise TypeError(f"unknown option {unknown[0]!r}; one of {', '.join(sorted(known))}")
+    return {_camel_case(name): _written(value) for name, value in options.items()}
+
+
+def _camel_case(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+def _written(value: object) -> object:
+    return time_ms(value) if isinstance(value, datetime) else value

@@ -8,24 +8,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeVar, cast
 
 from . import _display, _tables
 from ._exceptions import ProtocolError
-from ._terms import Quad, Term, Triple, members_of, statements_of, term_of
+from ._json import JsonObject, inner, member, objects, strings
+from ._terms import Binding, Statement, Term, members_of, statements_of, term_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     import pandas as pd
     import polars as pl
     import pyarrow as pa
+    import pyoxigraph
+    import rdflib
+    from rdflib.term import IdentifiedNode
+    from rdflib.term import Literal as RdflibLiteral
 
-Row: TypeAlias = dict[str, Any]
 Time: TypeAlias = int | datetime
 # SPARQL 1.1 Results JSON, or N-Quads.
-Document: TypeAlias = dict[str, Any] | str
+Document: TypeAlias = JsonObject | str
+V = TypeVar("V")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -43,12 +49,70 @@ def time_ms(t: Time) -> int:
     return t
 
 
+def datetime_of(t: int) -> datetime:
+    """Milliseconds since the epoch as a datetime in UTC.
+
+    >>> datetime_of(1000)
+    datetime.datetime(1970, 1, 1, 0, 0, 1, tzinfo=datetime.timezone.utc)
+    """
+    return _EPOCH + timedelta(milliseconds=t)
+
+
+def required(document: JsonObject, name: str, kind: type[V]) -> V:
+    """A member without which a document makes no sense."""
+    value = member(document, name, kind)
+    if value is None:
+        raise ProtocolError(f"the server sent a document without {name!r}: {str(document)[:80]}")
+    return value
+
+
+class Row(dict[str, Term]):
+    """One solution of a SELECT: a dict from variable names to Python values. Unbound variables are missing.
+
+    >>> row = Row(room="lab", t=21)
+    >>> row["room"], row.get("alarm")
+    ('lab', None)
+    """
+
+    __slots__ = ()
+
+    def value(self, name: str, kind: type[V]) -> V:
+        """Return the value of a variable as the type you expect, which tells a type checker as well.
+
+        Every number can be read as `float`. Raises `KeyError` if the variable is unbound, and `TypeError` if its value
+        is of another type.
+
+        >>> Row(t=21).value("t", int) + Row(t=21).value("t", float)
+        42.0
+        >>> Row(t="hot").value("t", int)
+        Traceback (most recent call last):
+        TypeError: ?t is 'hot', a str and not an int
+        """
+        value: object = self[name]
+        if kind is float and isinstance(value, (int, Decimal)) and not isinstance(value, bool):
+            value = float(value)
+        # True is an int to Python, and not to RDF.
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            raise TypeError(f"?{name} is {value!r}, {_with_article(type(value))} and not {_with_article(kind)}")
+        return value
+
+
 class Window(NamedTuple):
-    """The part of a stream a result was computed over; a side without a bound is None."""
+    """The part of a stream a result was computed over, in milliseconds; a side without a bound is None."""
 
     name: str
     open: int | None
     close: int | None
+
+    @property
+    def open_time(self) -> datetime | None:
+        """`open` as a datetime in UTC."""
+        return None if self.open is None else datetime_of(self.open)
+
+    @property
+    def close_time(self) -> datetime | None:
+        """`close` as a datetime in UTC."""
+        return None if self.close is None else datetime_of(self.close)
 
 
 class Skipped(NamedTuple):
@@ -63,7 +127,7 @@ class Skipped(NamedTuple):
 
 
 class Answer:
-    """What a query says: rows (SELECT), `boolean` (ASK) or triples (CONSTRUCT, DESCRIBE).
+    """What a query says: `rows` (SELECT), `boolean` (ASK) or `triples()` (CONSTRUCT, DESCRIBE).
 
     `rows` are what is true now or has come; where a result is about changes, `deleted` is what has gone.
 
@@ -78,7 +142,7 @@ class Answer:
         self._raw = raw
 
     @property
-    def kind(self) -> str:
+    def kind(self) -> Literal["bindings", "boolean", "graph"]:
         """`bindings`, `boolean` or `graph`."""
         document = self._came if self._came is not None else self._went
         if isinstance(document, str):
@@ -87,47 +151,56 @@ class Answer:
 
     @cached_property
     def variables(self) -> tuple[str, ...]:
-        """The variables of a SELECT, in its order."""
-        return next((tuple(part["head"].get("vars", ())) for part in self._parts() if isinstance(part, dict)), ())
+        """The variables of a SELECT, in its order; for `SELECT *`, in the order of the server."""
+        return next((tuple(strings(inner(part, "head"), "vars")) for part in self._objects()), ())
 
     @property
     def boolean(self) -> bool | None:
         """The answer of an ASK."""
-        return next(
-            (bool(part["boolean"]) for part in self._parts() if isinstance(part, dict) and "boolean" in part), None
-        )
+        return next((bool(part["boolean"]) for part in self._objects() if "boolean" in part), None)
 
     @cached_property
-    def inserted(self) -> list[Any]:
-        """The rows or triples that came."""
+    def inserted(self) -> list[Row]:
+        """The rows that came. As with `rows`, those of a CONSTRUCT are triples."""
         return _members(self._came, raw=self._raw)
 
     @cached_property
-    def deleted(self) -> list[Any]:
-        """The rows or triples that went."""
+    def deleted(self) -> list[Row]:
+        """The rows that went. As with `rows`, those of a CONSTRUCT are triples."""
         return _members(self._went, raw=self._raw)
 
     @property
-    def rows(self) -> list[Any]:
-        """The rows that came (of a DSTREAM: that went): a dict each, without the variables that are not bound.
+    def rows(self) -> list[Row]:
+        """The rows that came (for a DSTREAM: that went), each a dict without the unbound variables.
 
-        Triples of a CONSTRUCT are `Triple`, in named graphs `Quad`.
+        The query decides what they are: those of a CONSTRUCT are `Triple` and `Quad`, and with `raw` they are SPARQL
+        JSON. A type checker cannot see that, so typed programs call `triples()` and `bindings()` for those.
         """
         return self.inserted if self._came is not None else self.deleted
 
+    def triples(self, *, gone: bool = False) -> list[Statement]:
+        """The triples of a CONSTRUCT or DESCRIBE that came, or that went: `Triple`, in named graphs `Quad`.
+
+        >>> Answer("<http://example.org/lab> <http://example.org/on> <http://example.org/floor1> .").triples()[0].object
+        Iri('http://example.org/floor1')
+        """
+        return list(statements_of(self._graph(gone=gone)))
+
+    def bindings(self, *, gone: bool = False) -> list[Binding]:
+        """The rows as SPARQL JSON has them; of triples: `subject`, `predicate`, `object` and perhaps `graph`."""
+        return _bindings(self._went if gone else self._came)
+
     @property
     def text(self) -> str:
-        """The triples that came, as N-Quads."""
-        if not isinstance(self._came, str):
-            raise TypeError("only the answers of CONSTRUCT and DESCRIBE are RDF; read rows or boolean")
-        return self._came
+        """The triples that came (of a DSTREAM: that went), as N-Quads."""
+        return self._graph(gone=self._came is None)
 
     @property
     def has_changes(self) -> bool:
         """Whether it tells what came and what went."""
         return self._came is not None and self._went is not None
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Row]:
         """The rows."""
         return iter(self.rows)
 
@@ -142,7 +215,7 @@ class Answer:
     def to_arrow(self, *, meta: bool = False) -> pa.Table:
         """A table with a column per variable, typed after its values; with `meta`, also `_seq`, `_t` and `_sign`.
 
-        `_sign` (1 came, -1 went) is always there where a result tells both.
+        `_t` is a timestamp in UTC. `_sign` (1 came, -1 went) is always there where a result tells both.
         """
         return _tables.arrow_of(self, meta=meta)
 
@@ -155,11 +228,11 @@ class Answer:
         """`to_arrow` as a polars data frame."""
         return _tables.polars_of(self.to_arrow(meta=meta))
 
-    def to_rdflib(self) -> Any:
+    def to_rdflib(self) -> rdflib.Graph | list[dict[str, IdentifiedNode | RdflibLiteral]]:
         """An `rdflib.Graph` (CONSTRUCT; with named graphs a `Dataset`), or rows of rdflib terms (SELECT)."""
         return _tables.rdflib_of(self)
 
-    def to_pyoxigraph(self) -> Any:
+    def to_pyoxigraph(self) -> list[pyoxigraph.Quad] | list[dict[str, _tables.OxigraphTerm]]:
         """A list of `pyoxigraph.Quad` (CONSTRUCT), or rows of pyoxigraph terms (SELECT)."""
         return _tables.pyoxigraph_of(self)
 
@@ -171,44 +244,50 @@ class Answer:
     def _repr_html_(self) -> str:
         return _display.answer_html(self)
 
-    def _parts(self) -> list[Document]:
-        return [part for part in (self._came, self._went) if part is not None]
+    def _objects(self) -> list[JsonObject]:
+        return [part for part in (self._came, self._went) if isinstance(part, dict)]
+
+    def _graph(self, *, gone: bool = False) -> str:
+        document = self._went if gone else self._came
+        if self.kind != "graph":
+            raise TypeError("only the answers of CONSTRUCT and DESCRIBE are RDF; read rows or boolean")
+        return document if isinstance(document, str) else ""
 
     @property
     def meta(self) -> dict[str, int]:
         """Columns that say where a row comes from."""
         return {}
 
-    def bindings(self, *, gone: bool = False) -> list[dict[str, dict[str, Any]]]:
-        """The rows as SPARQL JSON has them; of triples: `subject`, `predicate`, `object` and perhaps `graph`."""
-        return _bindings(self._went if gone else self._came)
-
 
 class Result(Answer):
     """One result of a continuous query: an `Answer` with its place in the sequence and in time.
 
-    `token` is the place to resume from after this result.
+    `t` is its instant in milliseconds since the epoch, `time` the same as a datetime. `token` is the place to resume
+    from after this result.
     """
 
-    def __init__(self, envelope: dict[str, Any], *, raw: bool = False) -> None:
+    def __init__(self, envelope: JsonObject, *, raw: bool = False) -> None:
         self.envelope = envelope
-        self.query: str = envelope["query"]
-        self.incarnation: str = envelope["incarnation"]
-        self.seq: int = envelope["seq"]
-        self.token: str = envelope["token"]
-        self.t: int = envelope["t"]
-        self.r2s: str = envelope.get("r2s", "RSTREAM")
+        self.query = required(envelope, "query", str)
+        self.incarnation = required(envelope, "incarnation", str)
+        self.seq = required(envelope, "seq", int)
+        self.token = required(envelope, "token", str)
+        self.t = required(envelope, "t", int)
+        self.r2s = member(envelope, "r2s", str) or "RSTREAM"
         super().__init__(*_came_and_went(envelope, self.r2s), raw=raw)
 
     @property
     def time(self) -> datetime:
         """`t` as a datetime in UTC."""
-        return _EPOCH + timedelta(milliseconds=self.t)
+        return datetime_of(self.t)
 
     @property
     def windows(self) -> tuple[Window, ...]:
         """What it was computed over."""
-        return tuple(Window(w["name"], w.get("open"), w.get("close")) for w in self.envelope.get("windows", ()))
+        return tuple(
+            Window(required(w, "name", str), member(w, "open", int), member(w, "close", int))
+            for w in objects(self.envelope, "windows")
+        )
 
     @property
     def skipped(self) -> Skipped | None:
@@ -257,6 +336,11 @@ class Progress:
     watermark: int | None
     seq: int
 
+    @property
+    def time(self) -> datetime | None:
+        """`watermark` as a datetime in UTC."""
+        return None if self.watermark is None else datetime_of(self.watermark)
+
 
 @dataclass(frozen=True, slots=True)
 class Ack:
@@ -268,7 +352,7 @@ class Ack:
     ahead: int = 0
     offset: int | None = None
     watermark: int | None = None
-    refused: tuple[dict[str, Any], ...] = ()
+    refused: tuple[JsonObject, ...] = ()
     batch: int | None = None
 
 
@@ -279,7 +363,7 @@ class Event:
     Without `t`, the time is in the data, by the stream's timestamp predicate.
     """
 
-    data: Any
+    data: object
     t: Time | None = None
 
 
@@ -290,7 +374,27 @@ class StreamInfo:
     iri: str
     status: str
     watermark: int | None
-    document: dict[str, Any] = field(repr=False)
+    document: JsonObject = field(repr=False)
+
+    @property
+    def queries(self) -> tuple[str, ...]:
+        """The names of the queries that read it."""
+        return tuple(strings(self.document, "queries"))
+
+    @property
+    def settings(self) -> JsonObject:
+        """What it was declared with."""
+        return inner(self.document, "settings")
+
+    @property
+    def mapping(self) -> str | None:
+        """The CONSTRUCT that makes triples of rows, if it has one."""
+        return member(self.document, "mapping", str)
+
+    @property
+    def time_column(self) -> str:
+        """The column of its rows that holds their times."""
+        return member(self.document, "timeColumn", str) or "t"
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,7 +407,17 @@ class QueryInfo:
     status: str
     watermark: int | None
     last_seq: int
-    document: dict[str, Any] = field(repr=False)
+    document: JsonObject = field(repr=False)
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The IRIs of the streams that it reads."""
+        return tuple(strings(self.document, "streams"))
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables of a SELECT, in its order."""
+        return tuple(name.lstrip("?") for name in strings(self.document, "variables"))
 
     def _repr_html_(self) -> str:
         return _display.query_html(self)
@@ -317,14 +431,14 @@ class Validation:
     variables: tuple[str, ...]
     warnings: tuple[str, ...]
     plan: Plan
-    document: dict[str, Any] = field(repr=False)
+    document: JsonObject = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """How a query is evaluated: the tree of operators, with live counters in `document`."""
 
-    document: dict[str, Any] = field(repr=False)
+    document: JsonObject = field(repr=False)
 
     def __str__(self) -> str:
         """An operator a line, inputs below the operator that reads them."""
@@ -338,32 +452,38 @@ class Plan:
         return _display.plan_html(self.document)
 
 
-def _came_and_went(envelope: dict[str, Any], r2s: str) -> tuple[Document | None, Document | None]:
+def _came_and_went(envelope: JsonObject, r2s: str) -> tuple[Document | None, Document | None]:
     if envelope.get("type") == "changes":
-        return envelope["insert"], envelope["delete"]
-    if "results" not in envelope:
-        raise ProtocolError(f"result {envelope['seq']} of '{envelope['query']}' holds no results")
+        return _document(envelope, "insert"), _document(envelope, "delete")
+    results = _document(envelope, "results")
     # A snapshot is what is true, also of a query that tells what goes.
     has_gone = r2s == "DSTREAM" and not envelope.get("snapshot")
-    return (None, envelope["results"]) if has_gone else (envelope["results"], None)
+    return (None, results) if has_gone else (results, None)
 
 
-def _members(document: Document | None, *, raw: bool) -> list[Any]:
+def _document(envelope: JsonObject, name: str) -> Document:
+    found = envelope.get(name)
+    if not isinstance(found, (dict, str)):
+        raise ProtocolError(f"result {envelope['seq']} of '{envelope['query']}' holds no {name}")
+    return found
+
+
+def _members(document: Document | None, *, raw: bool) -> list[Row]:
     if isinstance(document, str):
-        found: Sequence[Triple | Quad] = list(statements_of(document))
-        return list(found)
+        # The text of a query, which no type checker reads, decides what its answers are made of: see `Answer.rows`.
+        return cast("list[Row]", list(statements_of(document)))
     bindings = _bindings(document)
-    return list(bindings) if raw else [_row(binding) for binding in bindings]
+    if raw:
+        return cast("list[Row]", list(bindings))
+    return [Row({name: term_of(term) for name, term in binding.items()}) for binding in bindings]
 
 
-def _bindings(document: Document | None) -> list[dict[str, dict[str, Any]]]:
+def _bindings(document: Document | None) -> list[Binding]:
     if isinstance(document, str):
         return list(members_of(document))
-    if not isinstance(document, dict):
-        return []
-    bindings: list[dict[str, dict[str, Any]]] = document.get("results", {}).get("bindings", [])
-    return bindings
+    # The server's own writer made them; `term_of` checks each term that is read.
+    return [] if document is None else cast("list[Binding]", inner(document, "results").get("bindings", []))
 
 
-def _row(binding: dict[str, dict[str, Any]]) -> dict[str, Term]:
-    return {name: term_of(member) for name, member in binding.items()}
+def _with_article(kind: type) -> str:
+    return f"{'an' if kind.__name__[0] in 'aeiouAEIOU' else 'a'} {kind.__name__}"

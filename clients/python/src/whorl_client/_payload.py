@@ -30,7 +30,7 @@ class Body(NamedTuple):
     media_type: str
 
 
-def body_of(data: Any, format: Format | None = None) -> Body:
+def body_of(data: object, format: Format | None = None) -> Body:
     r"""One event (text, triples, a graph, a dict of JSON-LD) or many (`Event`s, dicts, a frame) as a body.
 
     >>> body_of("<a:s> <a:p> 1 .").media_type
@@ -86,7 +86,7 @@ def _items_body(items: list[Any]) -> Body:
     return Body(text.encode(), MEDIA_TYPES["nquads" if is_quads else "ntriples"])
 
 
-def _text(data: Any) -> str:
+def _text(data: object) -> str:
     """The data of one event as Turtle."""
     if isinstance(data, (str, bytes)):
         return data if isinstance(data, str) else data.decode()

@@ -10,13 +10,16 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, TypeAlias, TypeVar
+from typing import Generic, Literal, TypeAlias, TypeVar
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from ._exceptions import AnswerTimeoutError, ConnectionFailedError, ProblemError, ProtocolError, WhorlError, problem_of
-from ._models import Ack, Answer, Plan, QueryInfo, Result, StreamInfo, Time, Validation, time_ms
+from ._json import Json, JsonObject, inner, member, objects, parsed, strings
+from ._keywords import QueryKeywords, StreamKeywords, document_of
+from ._models import Ack, Answer, Plan, QueryInfo, Result, StreamInfo, Time, Validation, required, time_ms
 from ._payload import Body, Format, body_of, media_type
 
 T = TypeVar("T")
@@ -63,17 +66,17 @@ class Response:
         except (KeyError, ValueError):
             return None
 
-    def json(self) -> dict[str, Any]:
+    def json(self) -> JsonObject:
         """The body, which must be a JSON object."""
         value = self.value()
         if not isinstance(value, dict):
             raise ProtocolError(f"the server answered {self.status} with JSON that is not an object")
         return value
 
-    def value(self) -> Any:
+    def value(self) -> Json:
         """The body as JSON."""
         try:
-            return json.loads(self.content) if self.content else {}
+            return parsed(self.content) if self.content else {}
         except ValueError as error:
             raise ProtocolError(f"the server answered {self.status} with text that is not JSON") from error
 
@@ -207,14 +210,14 @@ def _error_of(reply: Response | Failed | None, server: Server) -> WhorlError:
     raise ProtocolError("a request was answered with nothing")
 
 
-def _problem_document(response: Response) -> dict[str, Any]:
+def _problem_document(response: Response) -> JsonObject:
     try:
         return response.json()
     except ProtocolError:  # a proxy that knows nothing of problem documents
         return {"detail": response.content[:200].decode(errors="replace")}
 
 
-def _may_repeat(reply: Response | Failed | None, call: Call[Any]) -> bool:
+def _may_repeat(reply: Response | Failed | None, call: Call[T]) -> bool:
     if isinstance(reply, Response):
         # Busy: surely not taken. A 429 that names no time is a quota, which waiting does not lift.
         is_busy = reply.status == 503 or (reply.status == 429 and reply.retry_after_s is not None)
@@ -229,23 +232,10 @@ def _asked_s(error: WhorlError) -> float:
 # --- streams ----------------------------------------------------------------------------------------------------------
 
 
-def create_stream(
-    iri: str,
-    timestamp_predicate: str | None,
-    lateness: int | str | None,
-    idle_timeout: int | str | None,
-    retention: int | str | None,
-    time: Literal["event", "arrival"] | None,
-) -> Call[StreamInfo]:
+def create_stream(iri: str, options: StreamKeywords) -> Call[StreamInfo]:
     """`PUT /streams/{iri}`."""
-    options = {
-        "timestampPredicate": timestamp_predicate,
-        "lateness": lateness,
-        "idleTimeout": idle_timeout,
-        "retention": retention,
-        "time": time,
-    }
-    return Call("PUT", _stream_path(iri), lambda response: _stream_info(response.json(), iri), **_json_body(options))
+    members = document_of(options, StreamKeywords.__optional_keys__)
+    return _json_call("PUT", _stream_path(iri), lambda response: _stream_info(response.json(), iri), members)
 
 
 def list_streams() -> Call[list[StreamInfo]]:
@@ -265,9 +255,7 @@ def delete_stream(iri: str, *, cascade: bool) -> Call[None]:
 
 def advance_stream(iri: str, t: Time) -> Call[int | None]:
     """`POST /streams/{iri}/watermark`. Not repeated blindly: a second one could be behind what others have said."""
-    return Call(
-        "POST", _stream_path(iri) + "/watermark", _watermark, **_json_body({"t": time_ms(t)}), is_repeatable=False
-    )
+    return _json_call("POST", _stream_path(iri) + "/watermark", _watermark, {"t": time_ms(t)}, is_repeatable=False)
 
 
 def close_stream(iri: str) -> Call[int | None]:
@@ -289,11 +277,6 @@ def send(iri: str, body: Body, t: Time | None, *, atomic: bool, producer: str | 
     return Call("POST", _stream_path(iri), _ack, params, headers, body.content, is_repeatable=producer is not None)
 
 
-def read_mapping(iri: str) -> Call[tuple[str, str]]:
-    """`GET /streams/{iri}/mapping`: the CONSTRUCT and the column of times."""
-    return Call("GET", _stream_path(iri) + "/mapping", _mapping)
-
-
 def stage(iri: str, body: Body) -> Call[str]:
     """`POST /streams/{iri}/stages`: a token. A body whose answer was lost is staged again; the first one expires."""
     headers = {"content-type": body.media_type}
@@ -304,61 +287,49 @@ def commit(iri: str, producer: str, batch: int, tokens: Sequence[str], watermark
     """`POST /streams/{iri}/commits`: repeating it is harmless, for the server knows the batches of a producer."""
     at = None if watermark is None else time_ms(watermark)
     members = {"producer": producer, "batch": batch, "tokens": list(tokens), "watermark": at}
-    return Call("POST", _stream_path(iri) + "/commits", _ack, **_json_body(members))
+    return _json_call("POST", _stream_path(iri) + "/commits", _ack, members)
 
 
 # --- queries ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class QueryOptions:
-    """How a query is read and evaluated, where its text does not say; None leaves it to the server."""
-
-    dialect: Literal["rspql", "csparql", "cqels"] | None = None
-    report: str | list[str] | None = None
-    tick: Literal["time", "tuple"] | None = None
-    t0: Time | None = None
-    bounds: Literal["[)", "(]"] | None = None
-    partial: bool | None = None
-    semantics: Literal["set", "bag"] | None = None
-    r2s: Literal["RSTREAM", "ISTREAM", "DSTREAM", "CHANGES"] | None = None
-    base_iri: str | None = None
-    default_graph: str | None = None
-    allow_cartesian: bool | None = None
-    keep_answer: bool | None = None
-    keep_windows: bool | None = None
-
-    def document(self, text: str) -> dict[str, Any]:
-        """As the server reads it."""
-        return {
-            "query": text,
-            "dialect": self.dialect,
-            "report": self.report,
-            "tick": self.tick,
-            "t0": None if self.t0 is None else time_ms(self.t0),
-            "bounds": self.bounds,
-            "partial": self.partial,
-            "semantics": self.semantics,
-            "r2s": self.r2s,
-            "baseIri": self.base_iri,
-            "defaultGraph": self.default_graph,
-            "allowCartesian": self.allow_cartesian,
-            "keepAnswer": self.keep_answer,
-            "keepWindows": self.keep_windows,
-        }
+_QUERY_TEXT = re.compile(
+    r"\s*(\#[^\n]*\n\s*)*(PREFIX|BASE|REGISTER|SELECT|CONSTRUCT|DESCRIBE|ASK|INSERT|DELETE|WITH)(\s[^{]*[{?$*]|\s*\{)",
+    re.IGNORECASE,
+)
 
 
-def register_query(text: str, name: str | None, options: QueryOptions) -> Call[str]:
+def query_name(name: str) -> str:
+    """Return the name of a query; refuse query text, which is easily passed in its place.
+
+    >>> query_name("hot")
+    'hot'
+    >>> query_name("SELECT ?room { ?room a :Room }")
+    Traceback (most recent call last):
+    ValueError: this is query text, not a query's name; call register(text) to start it or sparql(text) to ask once
+    """
+    if _QUERY_TEXT.match(name):
+        raise ValueError(
+            "this is query text, not a query's name; call register(text) to start it or sparql(text) to ask once"
+        )
+    return name
+
+
+def register_query(text: str, name: str | None, options: QueryKeywords) -> Call[str]:
     """`PUT /queries/{name}`, or `POST /queries` where the server gives the name. The answer is the name."""
-    body = _json_body(options.document(text))
+    members = _query_document(text, options)
     if name is None:
-        return Call("POST", "/queries", _given_name, **body, is_repeatable=False)
-    return Call("PUT", _query_path(name), lambda _: name, **body)
+        return _json_call("POST", "/queries", _given_name, members, is_repeatable=False)
+    return _json_call("PUT", _query_path(name), lambda _: name, members)
 
 
-def validate_query(text: str, options: QueryOptions) -> Call[Validation]:
+def validate_query(text: str, options: QueryKeywords) -> Call[Validation]:
     """`POST /queries/validate`."""
-    return Call("POST", "/queries/validate", _validation, **_json_body(options.document(text)))
+    return _json_call("POST", "/queries/validate", _validation, _query_document(text, options))
+
+
+def _query_document(text: str, options: QueryKeywords) -> dict[str, object]:
+    return {"query": text, **document_of(options, QueryKeywords.__optional_keys__)}
 
 
 def list_queries() -> Call[list[QueryInfo]]:
@@ -378,7 +349,7 @@ def explain_query(name: str) -> Call[Plan]:
 
 def act_on_query(name: str, action: Literal["pause", "restart"]) -> Call[None]:
     """`POST /queries/{name}`. A second restart would throw away what the first one has gathered."""
-    return Call("POST", _query_path(name), _nothing, **_json_body({"action": action}), is_repeatable=action == "pause")
+    return _json_call("POST", _query_path(name), _nothing, {"action": action}, is_repeatable=action == "pause")
 
 
 def delete_query(name: str) -> Call[None]:
@@ -440,7 +411,7 @@ def delete_graph(graph: str | None) -> Call[None]:
     return Call("DELETE", "/graphs", _nothing, _graph_params(graph))
 
 
-def read_status() -> Call[dict[str, Any]]:
+def read_status() -> Call[JsonObject]:
     """`GET /`: the service document."""
     return Call("GET", "/", lambda response: response.json(), headers={"accept": "application/json"})
 
@@ -453,17 +424,25 @@ def _stream_path(iri: str) -> str:
 
 
 def _query_path(name: str) -> str:
-    return "/queries/" + quote(name, safe="")
+    return "/queries/" + quote(query_name(name), safe="")
 
 
 def _graph_params(graph: str | None) -> dict[str, str]:
     return {"default": ""} if graph is None else {"graph": graph}
 
 
-def _json_body(members: dict[str, Any]) -> dict[str, Any]:
-    """Content and its header, for `Call`; members that are None are left out."""
-    content = json.dumps({name: value for name, value in members.items() if value is not None})
-    return {"content": content.encode(), "headers": {"content-type": "application/json"}}
+def _json_call(
+    method: str,
+    path: str,
+    decode: Callable[[Response], T],
+    members: Mapping[str, object],
+    *,
+    is_repeatable: bool = True,
+) -> Call[T]:
+    """A call whose body is JSON; members that are None are left out."""
+    content = json.dumps({name: value for name, value in members.items() if value is not None}).encode()
+    headers = {"content-type": "application/json"}
+    return Call(method, path, decode, headers=headers, content=content, is_repeatable=is_repeatable)
 
 
 def _nothing(_: Response) -> None:
@@ -474,81 +453,79 @@ def _text(response: Response) -> str:
     return response.content.decode()
 
 
-def _items(response: Response, name: str) -> list[dict[str, Any]]:
+def _items(response: Response, name: str) -> list[JsonObject]:
     value = response.value()
-    found = value.get(name, []) if isinstance(value, dict) else value
-    if not isinstance(found, list):
+    document: JsonObject = value if isinstance(value, dict) else {name: value}
+    if not isinstance(document.get(name, []), list):
         raise ProtocolError(f"the server answered with no list of {name}")
-    return found
+    return objects(document, name)
 
 
-def _stream_info(document: dict[str, Any], iri: str) -> StreamInfo:
+def _stream_info(document: JsonObject, iri: str) -> StreamInfo:
     return StreamInfo(
-        iri=document.get("streamIRI") or iri,
-        status=document.get("status", ""),
-        watermark=document.get("watermark"),
+        iri=member(document, "streamIRI", str) or iri,
+        status=member(document, "status", str) or "",
+        watermark=member(document, "watermark", int),
         document=document,
     )
 
 
-def _query_info(document: dict[str, Any]) -> QueryInfo:
+def _query_info(document: JsonObject) -> QueryInfo:
     return QueryInfo(
-        name=str(document["id"]),
-        text=document.get("body", ""),
-        dialect=document.get("dialect") or "",
-        status=document.get("status", ""),
-        watermark=document.get("watermark"),
-        last_seq=document.get("lastSeq") or 0,
+        name=str(required(document, "id", object)),
+        text=member(document, "body", str) or "",
+        dialect=member(document, "dialect", str) or "",
+        status=member(document, "status", str) or "",
+        watermark=member(document, "watermark", int),
+        last_seq=member(document, "lastSeq", int) or 0,
         document=document,
     )
 
 
 def _validation(response: Response) -> Validation:
     document = response.json()
-    plan = document.get("plan")
     return Validation(
-        dialect=document.get("dialect", ""),
-        variables=tuple(str(name).lstrip("?") for name in document.get("variables", ())),
-        warnings=tuple(str(warning) for warning in document.get("warnings", ())),
-        plan=Plan(plan if isinstance(plan, dict) else {}),
+        dialect=member(document, "dialect", str) or "",
+        variables=tuple(name.lstrip("?") for name in strings(document, "variables")),
+        warnings=tuple(_warning(item) for item in member(document, "warnings", list) or ()),
+        plan=Plan(inner(document, "plan")),
         document=document,
     )
 
 
+def _warning(item: Json) -> str:
+    """Its text; where it stands is in the document."""
+    return (member(item, "message", str) or str(item)) if isinstance(item, dict) else str(item)
+
+
 def _given_name(response: Response) -> str:
-    return str(response.json()["id"])
+    return str(required(response.json(), "id", object))
 
 
 def _watermark(response: Response) -> int | None:
-    watermark: int | None = response.json().get("watermark")
-    return watermark
-
-
-def _mapping(response: Response) -> tuple[str, str]:
-    document = response.json()
-    return document["mapping"], document.get("timeColumn", "t")
+    return member(response.json(), "watermark", int)
 
 
 def _token(response: Response) -> str:
-    return str(response.json()["token"])
+    return required(response.json(), "token", str)
 
 
 def _polled(response: Response, *, raw: bool) -> tuple[list[Result], str]:
     document = response.json()
-    return [Result(envelope, raw=raw) for envelope in document["results"]], str(document["next"])
+    return [Result(envelope, raw=raw) for envelope in objects(document, "results")], required(document, "next", str)
 
 
 def _ack(response: Response) -> Ack:
     document = response.json()
     return Ack(
-        accepted=document.get("accepted", 0),
-        late=document.get("late", 0),
-        duplicates=document.get("duplicates", 0),
-        ahead=document.get("ahead", 0),
-        offset=document.get("offset"),
-        watermark=document.get("watermark"),
-        refused=tuple(document.get("refused", ())),
-        batch=document.get("batch"),
+        accepted=member(document, "accepted", int) or 0,
+        late=member(document, "late", int) or 0,
+        duplicates=member(document, "duplicates", int) or 0,
+        ahead=member(document, "ahead", int) or 0,
+        offset=member(document, "offset", int),
+        watermark=member(document, "watermark", int),
+        refused=tuple(objects(document, "refused")),
+        batch=member(document, "batch", int),
     )
 
 

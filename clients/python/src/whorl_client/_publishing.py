@@ -7,6 +7,7 @@ can be sent again and is taken once. One batch is under way at a time: the serve
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -97,6 +98,11 @@ class Outbox:
         if self._lines:
             self._sealed.append(Body(b"".join(self._lines), MEDIA_TYPES["ndjson"]))
             self._lines, self._lines_bytes = [], 0
+
+
+def new_epoch() -> int:
+    """An epoch that is beyond those of earlier lives of a producer: the time of day, in milliseconds."""
+    return time.time_ns() // 1_000_000
 
 
 def _sum(first: Ack, second: Ack) -> Ack:

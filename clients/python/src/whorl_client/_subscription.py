@@ -16,7 +16,7 @@ import json
 import time
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from ._exceptions import (
     TYPE_BASE,
@@ -29,8 +29,20 @@ from ._exceptions import (
     WhorlError,
     problem_of,
 )
-from ._models import Gap, Progress, Result, Time, time_ms
-from ._protocol import Backoff, Server, Sleep
+from ._json import Json, JsonObject, inner, member, number, parsed, strings
+from ._models import Gap, Progress, Result, Time, required, time_ms
+from ._protocol import Backoff, Server, Sleep, query_name
+
+# What a subscription hands out: results, and gaps where `on_gap="yield"` asks for them.
+if TYPE_CHECKING:
+    # Type checkers know this module without its being installed; defaults of type variables come with Python 3.13.
+    from typing_extensions import TypeVar
+
+    Item_co = TypeVar("Item_co", covariant=True, default=Result)
+else:
+    from typing import TypeVar
+
+    Item_co = TypeVar("Item_co", covariant=True)
 
 SUBPROTOCOL = "rsp.v1.json"
 CREDIT = 256
@@ -38,7 +50,8 @@ CREDIT = 256
 _HEARTBEAT_S = 20.0
 _NORMAL_CLOSURE = 1000
 
-OnGap: TypeAlias = Literal["raise", "yield"] | Callable[[Gap], None]
+RaiseGap: TypeAlias = Literal["raise"] | Callable[[Gap], None]
+OnGap: TypeAlias = RaiseGap | Literal["yield"]
 
 # Close codes after which a new connection would end the same way. All others are worth another try.
 _FATAL_CLOSES: dict[int, tuple[str, int, str]] = {
@@ -127,6 +140,7 @@ class SubscribeOptions:
     overflow: Literal["disconnect", "drop-oldest", "latest"] | None = None
 
     def __post_init__(self) -> None:
+        query_name(self.query)
         if self.limit is not None and self.limit < 1:
             raise ValueError("limit counts results: it is at least 1")
         if self.credit < 1:
@@ -240,21 +254,21 @@ class Subscription:
     def _take(self, text: str) -> _Steps:
         """Handle one message; a `Lost` says that this connection is of no more use."""
         message = _parsed(text)
-        payload: dict[str, Any] = message.get("payload") or {}
+        payload = inner(message, "payload")
         match message["type"]:
             case "connection_ack":
-                self._heartbeat_s = float(payload.get("heartbeat") or _HEARTBEAT_S * 1000) / 1000
+                self._heartbeat_s = (number(payload, "heartbeat") or _HEARTBEAT_S * 1000) / 1000
                 yield SendText(self._subscribe_message())
             case "ping":
                 self._is_alive()
                 yield SendText(_message("pong"))
             case "pong":
                 self._is_alive()
-            case kind if message.get("id") == str(self._id):
+            case str(kind) if message.get("id") == str(self._id):
                 return (yield from self._take_own(kind, payload))
         return None
 
-    def _take_own(self, kind: str, payload: dict[str, Any]) -> _Steps:
+    def _take_own(self, kind: str, payload: JsonObject) -> _Steps:
         match kind:
             case "subscribed":
                 yield from self._begin(payload)
@@ -265,7 +279,7 @@ class Subscription:
             case "gap":
                 yield from self._told_gap(payload)
             case "complete":
-                self.reason = payload.get("reason")
+                self.reason = member(payload, "reason", str)
                 self._is_over = True
             case "error":
                 return (yield from self._refused(payload))
@@ -274,8 +288,8 @@ class Subscription:
     def _subscribe_message(self) -> str:
         self._id += 1
         self._owed = 0
-        place = {"after": self.token} if self.token is not None else {"from": self._from}
-        asks = {
+        place: dict[str, Json] = {"after": self.token} if self.token is not None else {"from": self._from}
+        asks: dict[str, Json] = {
             "query": self.options.query,
             **place,
             # A snapshot is for the beginning; a resumed subscription has seen it.
@@ -284,12 +298,12 @@ class Subscription:
             "credit": self.options.credit,
             "overflow": self.options.overflow,
         }
-        payload = {name: value for name, value in asks.items() if value is not None}
+        payload: JsonObject = {name: value for name, value in asks.items() if value is not None}
         return _message("subscribe", str(self._id), payload)
 
-    def _begin(self, payload: dict[str, Any]) -> SubscriptionFlow:
-        incarnation, start_seq = str(payload["incarnation"]), int(payload["startSeq"])
-        self.variables = tuple(str(name).lstrip("?") for name in payload.get("vars") or ())
+    def _begin(self, payload: JsonObject) -> SubscriptionFlow:
+        incarnation, start_seq = required(payload, "incarnation", str), required(payload, "startSeq", int)
+        self.variables = tuple(name.lstrip("?") for name in strings(payload, "vars"))
         self._start = (incarnation, start_seq)
         self._is_subscribed = True
         if not self.options.snapshot:
@@ -304,11 +318,11 @@ class Subscription:
         """The connection does its work, so the next loss is a new one: delays begin anew."""
         self._backoff = self.server.backoff()
 
-    def _hand_out(self, envelope: dict[str, Any]) -> SubscriptionFlow:
+    def _hand_out(self, envelope: JsonObject) -> SubscriptionFlow:
         self._is_alive()
-        if envelope["t"] is None:
+        if envelope.get("t") is None:
             # The snapshot of a query that was never evaluated: there is no answer yet, only a place.
-            self.token = envelope["token"]
+            self.token = required(envelope, "token", str)
             return
         result = Result(envelope, raw=self.options.raw)
         self._owed += 1
@@ -351,9 +365,9 @@ class Subscription:
         self._last = (result.incarnation, result.seq)
         self._expected = (result.incarnation, result.seq + 1)
 
-    def _progress(self, payload: dict[str, Any]) -> None:
+    def _progress(self, payload: JsonObject) -> None:
         self._is_alive()
-        progress = Progress(payload.get("watermark"), int(payload.get("seq") or 0))
+        progress = Progress(member(payload, "watermark", int), member(payload, "seq", int) or 0)
         self.watermark = progress.watermark
         if self.options.on_progress is not None:
             self.options.on_progress(progress)
@@ -363,9 +377,9 @@ class Subscription:
 
     # --- gaps and errors --------------------------------------------------------------------------------------------
 
-    def _told_gap(self, payload: dict[str, Any]) -> SubscriptionFlow:
-        from_seq, to_seq = payload.get("fromSeq"), payload.get("toSeq")
-        incarnation = payload.get("incarnation") or (self._expected or self._start or ("", 0))[0]
+    def _told_gap(self, payload: JsonObject) -> SubscriptionFlow:
+        from_seq, to_seq = member(payload, "fromSeq", int), member(payload, "toSeq", int)
+        incarnation = member(payload, "incarnation", str) or (self._expected or self._start or ("", 0))[0]
         token = f"{incarnation}:{self._first_seq(incarnation) - 1 if to_seq is None else to_seq}"
         # After a restart nobody knows which result is the first; after any other gap it is the next one.
         self._expected = None if to_seq is None else (incarnation, to_seq + 1)
@@ -386,9 +400,9 @@ class Subscription:
             yield Close()
             raise GapError(gap.from_seq, gap.to_seq, gap.reason, gap.token)
 
-    def _refused(self, payload: dict[str, Any]) -> _Steps:
+    def _refused(self, payload: JsonObject) -> _Steps:
         """An error ends this attempt; an expired place is a gap, a busy server is worth another try."""
-        error = problem_of(_problem_document(payload))
+        error = problem_of(inner(payload, "problem") or payload)
         if isinstance(error, ExpiredError):
             self.token, self._from = None, "earliest"
             first = None if self._expected is None else self._expected[1]
@@ -397,14 +411,14 @@ class Subscription:
             yield SendText(self._subscribe_message())
             return None
         if isinstance(error, OverloadedError):
-            return Lost(error.message, retry_after_s=error.document.get("retryAfter"))
+            return Lost(error.message, retry_after_s=number(error.document, "retryAfter"))
         yield Close()
         raise error
 
 
-def _parsed(text: str) -> dict[str, Any]:
+def _parsed(text: str) -> JsonObject:
     try:
-        message = json.loads(text)
+        message = parsed(text)
     except ValueError as error:
         raise ProtocolError(f"the server sent a message that is not JSON: {text[:80]!r}") from error
     if not isinstance(message, dict) or not isinstance(message.get("type"), str):
@@ -412,18 +426,13 @@ def _parsed(text: str) -> dict[str, Any]:
     return message
 
 
-def _message(kind: str, number: str | None = None, payload: dict[str, Any] | None = None) -> str:
-    message: dict[str, Any] = {"type": kind}
+def _message(kind: str, number: str | None = None, payload: JsonObject | None = None) -> str:
+    message: JsonObject = {"type": kind}
     if number is not None:
         message["id"] = number
     if payload is not None:
         message["payload"] = payload
     return json.dumps(message)
-
-
-def _problem_document(payload: dict[str, Any]) -> dict[str, Any]:
-    inner = payload.get("problem")
-    return inner if isinstance(inner, dict) else payload
 
 
 def _is_passing(lost: Lost) -> bool:
@@ -443,9 +452,9 @@ def _error_of(lost: Lost, server: Server) -> WhorlError:
     return ConnectionFailedError(f"no connection to {server.url}: {lost.reason}")
 
 
-def _json_or_text(body: bytes) -> dict[str, Any]:
+def _json_or_text(body: bytes) -> JsonObject:
     try:
-        document = json.loads(body)
+        document = parsed(body)
     except ValueError:
         document = None
     return document if isinstance(document, dict) else {"detail": body[:200].decode(errors="replace")}

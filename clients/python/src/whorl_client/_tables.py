@@ -5,17 +5,25 @@ from __future__ import annotations
 import importlib
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from ._terms import term_of
+from ._json import inner, member
+from ._terms import XSD, Binding, JsonTerm, term_of
 
 if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
+    import pyoxigraph
+    import rdflib
+    from rdflib.term import IdentifiedNode
+    from rdflib.term import Literal as RdflibLiteral
 
     from ._models import Answer
 
-XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
+    RdflibTerm: TypeAlias = IdentifiedNode | RdflibLiteral
+    OxigraphTerm: TypeAlias = pyoxigraph.NamedNode | pyoxigraph.BlankNode | pyoxigraph.Literal | pyoxigraph.Triple
+
+_STATEMENT = ("subject", "predicate", "object", "graph")
 # An Arrow decimal holds 38 digits; a column with longer ones is text.
 _DIGITS_MAX = 38
 
@@ -27,6 +35,8 @@ def arrow_of(answer: Answer, *, meta: bool) -> pa.Table:
     columns: dict[str, Any] = {}
     if meta:
         columns |= {name: arrow.array([value] * len(signed), arrow.int64()) for name, value in answer.meta.items()}
+    if "_t" in columns:
+        columns["_t"] = columns["_t"].cast(arrow.timestamp("ms", tz="UTC"))
     if meta or answer.has_changes:
         columns["_sign"] = arrow.array([sign for sign, _ in signed], arrow.int8())
     for name in _names(answer):
@@ -39,27 +49,25 @@ def polars_of(table: pa.Table) -> pl.DataFrame:
     return cast("pl.DataFrame", _library("polars", "polars").from_arrow(table))
 
 
-def rdflib_of(answer: Answer) -> Any:
+def rdflib_of(answer: Answer) -> rdflib.Graph | list[dict[str, RdflibTerm]]:
     """A graph, or rows of terms."""
-    rdflib = _library("rdflib", "rdflib")
+    library = _library("rdflib", "rdflib")
     if answer.kind == "bindings":
-        rows = answer.bindings() + answer.bindings(gone=True)
-        return [{name: _rdflib_term(rdflib, member) for name, member in row.items()} for row in rows]
-    named = any(len(statement) == 4 for statement in answer.inserted)
-    graph = rdflib.Dataset() if named else rdflib.Graph()
+        return [{name: _rdflib_term(library, term) for name, term in row.items()} for row in _bindings(answer)]
+    named = any("graph" in row for row in _bindings(answer))
+    graph: rdflib.Graph = library.Dataset() if named else library.Graph()
     return graph.parse(data=answer.text, format="nquads" if named else "nt")
 
 
-def pyoxigraph_of(answer: Answer) -> Any:
+def pyoxigraph_of(answer: Answer) -> list[pyoxigraph.Quad] | list[dict[str, OxigraphTerm]]:
     """Quads, or rows of terms."""
-    oxigraph = _library("pyoxigraph", "pyoxigraph")
+    library = _library("pyoxigraph", "pyoxigraph")
     if answer.kind == "bindings":
-        rows = answer.bindings() + answer.bindings(gone=True)
-        return [{name: _oxigraph_term(oxigraph, member) for name, member in row.items()} for row in rows]
-    return list(oxigraph.parse(answer.text, oxigraph.RdfFormat.N_QUADS))
+        return [{name: _oxigraph_term(library, term) for name, term in row.items()} for row in _bindings(answer)]
+    return list(library.parse(answer.text, library.RdfFormat.N_QUADS))
 
 
-def ipc_bytes(data: Any) -> bytes:
+def ipc_bytes(data: object) -> bytes:
     """An Arrow IPC stream of a table, a data frame, a reader or a batch."""
     arrow = _library("pyarrow", "arrow")
     table = arrow.table(data)
@@ -76,20 +84,21 @@ def _library(name: str, extra: str) -> Any:
         raise ImportError(f"{name} is not installed; pip install 'whorl-client[{extra}]'") from error
 
 
+def _bindings(answer: Answer) -> list[Binding]:
+    return answer.bindings() + answer.bindings(gone=True)
+
+
 def _rows(answer: Answer, *, gone: bool = False) -> list[dict[str, Any]]:
     if answer.kind == "graph":
-        statements = answer.deleted if gone else answer.inserted
-        return [
-            dict(zip(("subject", "predicate", "object", "graph"), statement, strict=False)) for statement in statements
-        ]
-    return [{name: term_of(member) for name, member in row.items()} for row in answer.bindings(gone=gone)]
+        return [dict(zip(_STATEMENT, statement, strict=False)) for statement in answer.triples(gone=gone)]
+    return [{name: term_of(term) for name, term in row.items()} for row in answer.bindings(gone=gone)]
 
 
 def _names(answer: Answer) -> tuple[str, ...]:
     if answer.kind == "bindings":
         return answer.variables
     if answer.kind == "graph":
-        return ("subject", "predicate", "object")
+        return _STATEMENT[:3]
     raise TypeError("the answer of an ASK is no table; read boolean")
 
 
@@ -139,28 +148,33 @@ def _text(value: object) -> str:
     return value.isoformat() if isinstance(value, date) else str(value)
 
 
-def _rdflib_term(rdflib: Any, member: dict[str, Any]) -> Any:
-    match member["type"]:
+def _rdflib_term(library: Any, term: JsonTerm) -> RdflibTerm:
+    found: RdflibTerm
+    match term["type"]:
         case "uri":
-            return rdflib.URIRef(member["value"])
+            found = library.URIRef(term["value"])
         case "bnode":
-            return rdflib.BNode(member["value"])
+            found = library.BNode(term["value"])
         case "literal" | "typed-literal":
-            return rdflib.Literal(member["value"], datatype=member.get("datatype"), lang=member.get("xml:lang"))
-    raise TypeError("rdflib has no triple terms; read rows or to_pyoxigraph()")
+            found = library.Literal(term["value"], datatype=term.get("datatype"), lang=term.get("xml:lang"))
+        case _:
+            raise TypeError("rdflib has no triple terms; read rows or to_pyoxigraph()")
+    return found
 
 
-def _oxigraph_term(oxigraph: Any, member: dict[str, Any]) -> Any:
-    value = member["value"]
-    match member["type"]:
+def _oxigraph_term(library: Any, term: JsonTerm) -> OxigraphTerm:
+    found: OxigraphTerm
+    match term["type"]:
         case "uri":
-            return oxigraph.NamedNode(value)
+            found = library.NamedNode(term["value"])
         case "bnode":
-            return oxigraph.BlankNode(value)
+            found = library.BlankNode(term["value"])
         case "triple":
-            return oxigraph.Triple(
-                *(_oxigraph_term(oxigraph, value[part]) for part in ("subject", "predicate", "object"))
-            )
-    if "xml:lang" in member:
-        return oxigraph.Literal(value, language=member["xml:lang"])
-    return oxigraph.Literal(value, datatype=oxigraph.NamedNode(member.get("datatype", XSD_STRING)))
+            parts = inner(term, "value")
+            found = library.Triple(*(_oxigraph_term(library, inner(parts, part)) for part in _STATEMENT[:3]))
+        case _ if "xml:lang" in term:
+            found = library.Literal(term["value"], language=term["xml:lang"])
+        case _:
+            datatype = member(term, "datatype", str) or XSD + "string"
+            found = library.Literal(term["value"], datatype=library.NamedNode(datatype))
+    return found

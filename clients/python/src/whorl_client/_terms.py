@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from ._exceptions import ProtocolError
+from ._json import JsonObject
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 
@@ -76,20 +77,24 @@ class Literal:
 class Triple(NamedTuple):
     """A triple; also the triple terms of RDF 1.2."""
 
-    subject: Any
-    predicate: Any
-    object: Any
+    subject: Term
+    predicate: Term
+    object: Term
 
 
 class Quad(NamedTuple):
     """A triple in a named graph."""
 
-    subject: Any
-    predicate: Any
-    object: Any
-    graph: Any
+    subject: Term
+    predicate: Term
+    object: Term
+    graph: Term
 
 
+Statement: TypeAlias = Triple | Quad
+# A term as SPARQL 1.1 Results JSON has it, and a row of them.
+JsonTerm: TypeAlias = JsonObject
+Binding: TypeAlias = dict[str, JsonTerm]
 Term: TypeAlias = Iri | BlankNode | LangString | Literal | Triple | str | int | float | bool | Decimal | datetime | date
 
 
@@ -106,6 +111,21 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 _Reader: TypeAlias = tuple[re.Pattern[str], Callable[[str], Term]]
 
+_WHOLE_NUMBERS = [
+    "integer",
+    "int",
+    "long",
+    "short",
+    "byte",
+    "nonNegativeInteger",
+    "positiveInteger",
+    "nonPositiveInteger",
+    "negativeInteger",
+    "unsignedInt",
+    "unsignedLong",
+    "unsignedShort",
+    "unsignedByte",
+]
 _WHOLE: _Reader = (_INTEGER, int)
 _FLOATING: _Reader = (_DOUBLE, float)
 # Python's own readers take more than XSD does (underscores, spaces), so a pattern stands before each.
@@ -118,14 +138,8 @@ _READERS: dict[str, _Reader] = {
     XSD + "dateTimeStamp": (_DATETIME, datetime.fromisoformat),
     XSD + "date": (_DATE, date.fromisoformat),
     XSD + "string": (re.compile(r".*", re.DOTALL), str),
-    **{
-        XSD + name: _WHOLE
-        for name in (
-            "integer", "int", "long", "short", "byte", "nonNegativeInteger", "positiveInteger", "nonPositiveInteger",
-            "negativeInteger", "unsignedInt", "unsignedLong", "unsignedShort", "unsignedByte",
-        )
-    },
-}  # fmt: skip
+    **{XSD + name: _WHOLE for name in _WHOLE_NUMBERS},
+}
 
 
 def literal_of(text: str, datatype: str | None, language: str | None = None) -> Term:
@@ -152,18 +166,24 @@ def literal_of(text: str, datatype: str | None, language: str | None = None) -> 
 # --- SPARQL JSON ------------------------------------------------------------------------------------------------------
 
 
-def term_of(member: dict[str, Any]) -> Term:
+def term_of(written: JsonTerm) -> Term:
     """The Python value of one term of SPARQL 1.1 Results JSON."""
-    match member:
+    match written:
         case {"type": "uri", "value": str(value)}:
             return Iri(value)
         case {"type": "bnode", "value": str(value)}:
             return BlankNode(value)
         case {"type": "literal" | "typed-literal", "value": str(value)}:
-            return literal_of(value, member.get("datatype"), member.get("xml:lang"))
+            # For every literal of every row, so without a call for each member.
+            datatype, language = written.get("datatype"), written.get("xml:lang")
+            return literal_of(
+                value,
+                datatype if isinstance(datatype, str) else None,
+                language if isinstance(language, str) else None,
+            )
         case {"type": "triple", "value": {"subject": dict(s), "predicate": dict(p), "object": dict(o)}}:
             return Triple(term_of(s), term_of(p), term_of(o))
-    raise ProtocolError(f"not a term of SPARQL results: {member!r}")
+    raise ProtocolError(f"not a term of SPARQL results: {written!r}")
 
 
 # --- N-Triples, N-Quads -----------------------------------------------------------------------------------------------
@@ -179,14 +199,14 @@ _ESCAPED = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f"}
 _MUST_ESCAPE = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
-def statements_of(text: str) -> Iterator[Triple | Quad]:
+def statements_of(text: str) -> Iterator[Statement]:
     """The statements of N-Quads text, as the server writes it: one a line."""
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             yield _statement(line, number)
 
 
-def members_of(text: str) -> Iterator[dict[str, dict[str, Any]]]:
+def members_of(text: str) -> Iterator[Binding]:
     """The statements of N-Quads text as rows of SPARQL JSON, whose literals keep their lexical form."""
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
@@ -194,7 +214,7 @@ def members_of(text: str) -> Iterator[dict[str, dict[str, Any]]]:
             yield dict(zip(("subject", "predicate", "object", "graph"), members, strict=False))
 
 
-def _statement(line: str, number: int) -> Triple | Quad:
+def _statement(line: str, number: int) -> Statement:
     terms = [_written_term(found) for found in _written_terms(line, number)]
     if len(terms) == 3:
         return Triple(*terms)
@@ -212,14 +232,15 @@ def _written_terms(line: str, number: int) -> Iterator[re.Match[str]]:
         yield found
 
 
-def _written_member(found: re.Match[str]) -> dict[str, Any]:
+def _written_member(found: re.Match[str]) -> JsonTerm:
     if found["iri"] is not None:
         return {"type": "uri", "value": _unescape(found["iri"])}
     if found["blank"] is not None:
         return {"type": "bnode", "value": found["blank"]}
-    further = {"xml:lang": found["language"], "datatype": found["datatype"]}
-    literal = {"type": "literal", "value": _unescape(found["text"])}
-    return literal | {name: value for name, value in further.items() if value is not None}
+    literal: JsonTerm = {"type": "literal", "value": _unescape(found["text"])}
+    literal |= {"xml:lang": found["language"]} if found["language"] is not None else {}
+    literal |= {"datatype": found["datatype"]} if found["datatype"] is not None else {}
+    return literal
 
 
 def _written_term(found: re.Match[str]) -> Term:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from typing import TypedDict
 
 import httpx
 from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
@@ -64,7 +64,7 @@ def lost_of(error: Exception) -> Lost:
 SOCKET_ERRORS: tuple[type[Exception], ...] = (OSError, TimeoutError, WebSocketException, EOFError)
 
 
-def text_of(frame: Any) -> str:
+def text_of(frame: str | bytes | bytearray | memoryview) -> str:
     """The text of a frame; the protocol has no others."""
     return frame if isinstance(frame, str) else bytes(frame).decode()
 
