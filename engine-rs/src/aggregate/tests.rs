@@ -4,6 +4,7 @@
 //! Sees: any trace of what has left, wrong types and errors, wrong rounding of sums (against rational
 //! arithmetic on integers). Cannot see: a fault that a fresh accumulator and spareval share.
 
+use super::naive::register_custom_aggregates;
 use super::*;
 use crate::expr::compare_terms;
 use oxrdf::vocab::xsd;
