@@ -362,7 +362,7 @@ mod tests {
             Literal::new_simple_literal("eight888").into(),
             Literal::new_simple_literal("\0\0").into(),
             Literal::new_simple_literal("Ünï").into(),
-            Literal::new_language_tagged_literal_unchecked("chat", "fr-be").into(),
+            Literal::new_language_tagged_literal_unchecked("chat", "fr-BE").into(),
             Literal::new_directional_language_tagged_literal_unchecked("chat", "ar", BaseDirection::Rtl).into(),
             Triple::new(iri.clone(), iri.clone(), Literal::from(1)).into(),
             oxrdf::BlankNode::new_unchecked("b17").into(),

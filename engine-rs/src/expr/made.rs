@@ -8,6 +8,7 @@ use super::text::{MadeTerm, Text};
 use super::value::Value;
 use crate::encode::Dictionary;
 use crate::model::TermId;
+use oxrdf::vocab::{rdf, xsd};
 use oxrdf::{Literal, NamedNode, NamedOrBlankNode, Term, Triple};
 
 /// Functions whose result is a term and not only a value.
@@ -71,10 +72,14 @@ fn make(maker: Maker, terms: Vec<Term>) -> Option<Term> {
     }
 }
 
-/// Only a plain string becomes a literal of another datatype.
+/// Only a plain string becomes a literal of another datatype, and none becomes one that needs a language.
 fn typed(text: &Literal, datatype: NamedNode) -> Option<Term> {
-    let is_plain = text.datatype() == oxrdf::vocab::xsd::STRING;
-    is_plain.then(|| Literal::new_typed_literal(text.value(), datatype).into())
+    let is_plain = text.datatype() == xsd::STRING;
+    (is_plain && !needs_language(datatype.as_str())).then(|| Literal::new_typed_literal(text.value(), datatype).into())
+}
+
+pub(super) fn needs_language(datatype: &str) -> bool {
+    [rdf::LANG_STRING, rdf::DIR_LANG_STRING].iter().any(|tagged| tagged.as_str() == datatype)
 }
 
 fn node(term: Term) -> Option<NamedOrBlankNode> {

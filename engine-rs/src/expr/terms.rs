@@ -1,7 +1,7 @@
 //! Functions that take terms apart and put them together.
 
 use super::builtin::Builtin;
-use super::made::Maker;
+use super::made::{Maker, needs_language};
 use super::numbers::Number;
 use super::text::{Language, Text};
 use super::value::{TripleValue, Value};
@@ -191,7 +191,7 @@ fn tagged<'d>(text: Text<'d>, tag: Text<'d>, direction: Option<BaseDirection>) -
 fn str_dt<'d>(text: Value<'d>, datatype: Value<'d>) -> Option<Value<'d>> {
     let text = text.into_string()?;
     match datatype {
-        Value::Iri(datatype) => Some(Value::typed(text, datatype)),
+        Value::Iri(datatype) if !needs_language(datatype.as_str()) => Some(Value::typed(text, datatype)),
         _ => None,
     }
 }
