@@ -238,7 +238,7 @@ impl Dictionary {
         // A term is hashed while it is at hand.
         let mut hashes = Vec::new();
         dictionary.slots = from.long_list(1, |from| {
-            let entry = from.option(|from| Ok(Entry { last_use: from.u64()?, term: in_form(from.term()?) }))?;
+            let entry = from.option(|from| Ok(Entry { last_use: from.u64()?, term: from.term()? }))?;
             hashes.push(entry.as_ref().map_or(0, |entry| dictionary.hasher.hash_one(entry.term.as_ref())));
             Ok(entry)
         })?;
@@ -328,11 +328,6 @@ impl Dictionary {
 fn hash_of(hasher: &FixedState, slots: &[Option<Entry>], slot: u32) -> u64 {
     let entry = slots[slot as usize].as_ref().expect("slots in the table are filled");
     hasher.hash_one(entry.term.as_ref())
-}
-
-/// An older snapshot has tags in lower case.
-fn in_form(term: Term) -> Term {
-    with_tags_in_form(term.as_ref()).unwrap_or(term)
 }
 
 fn inlined(term: TermRef<'_>) -> Option<TermId> {

@@ -28,7 +28,7 @@ use std::panic::catch_unwind;
 
 const MAGIC: [u8; 8] = *b"WHORLSNP";
 /// Grows whenever a document of the release before could not be read.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 const HEADER_BYTES: usize = 28;
 
 impl Engine {
