@@ -266,7 +266,9 @@ class Query:
         return [row for answer in self.answers(terms) for row in (answer.inserted or answer.deleted)]
 
     def to_arrow(self, columns: Literal["auto", "text"] = "auto") -> pa.Table:
-        """The waiting answers as an Arrow table: `seq`, `t`, `sign` (1 came, -1 went), then a column per variable.
+        """The waiting answers as an Arrow table: `@seq`, `@t`, `@sign` (1 came, -1 went), then a column per variable.
+
+        No variable has `@` in its name, so these columns never clash with one.
 
         With `auto` a column is typed after the values it holds; with `text` it always holds strings.
         """

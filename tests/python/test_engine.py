@@ -377,9 +377,19 @@ def test_answers_as_arrow_and_pandas(engine: Engine) -> None:
     engine.push(S, 1, [(EX + "a", EX + "p", 1), (EX + "b", EX + "p", 2.5)])
     engine.advance_to(10_000)
     table = typed.to_arrow()
-    assert table.column_names == ["seq", "t", "sign", "s", "o"]
+    assert table.column_names == ["@seq", "@t", "@sign", "s", "o"]
     assert table.schema.field("o").type == pa.float64()
     assert sorted(table["o"].to_pylist()) == [1.0, 2.5]
     assert plain.to_arrow("text").schema.field("o").type == pa.string()
-    assert list(frame.to_pandas()["t"]) == [10_000, 10_000]
+    assert list(frame.to_pandas()["@t"]) == [10_000, 10_000]
     assert typed.to_arrow().num_rows == 0
+
+
+def test_columns_of_arrow_never_clash_with_variables(engine: Engine) -> None:
+    pattern = "FROM NAMED WINDOW :w ON :s [RANGE 10s] WHERE { WINDOW :w { ?t :p ?seq . ?t ?sign ?seq } }"
+    query = engine.register(f"PREFIX : <http://ex/> SELECT * {pattern}")
+    engine.push(S, 1, [(EX + "a", EX + "p", 1)])
+    engine.advance_to(10_000)
+    assert query.to_arrow().to_pylist() == [
+        {"@seq": 1, "@t": 10_000, "@sign": 1, "t": EX + "a", "seq": 1, "sign": EX + "p"}
+    ]

@@ -19,15 +19,15 @@ pub struct OutRow<'a> {
     pub values: &'a [Option<Term>],
 }
 
-/// Makes one batch of all rows: `seq`, `t`, `sign`, then a column per variable.
+/// Makes one batch of all rows: `@seq`, `@t`, `@sign`, which no variable can be called, then a column per variable.
 pub fn write_batch(variables: &[String], rows: &[OutRow<'_>], typed: bool) -> Result<RecordBatch, String> {
     let numbers = |pick: fn(&OutRow<'_>) -> i64| -> ArrayRef {
         Arc::new(rows.iter().map(|row| Some(pick(row))).collect::<arrow_array::Int64Array>())
     };
     let mut fields = vec![
-        Field::new("seq", DataType::Int64, false),
-        Field::new("t", DataType::Int64, false),
-        Field::new("sign", DataType::Int64, false),
+        Field::new("@seq", DataType::Int64, false),
+        Field::new("@t", DataType::Int64, false),
+        Field::new("@sign", DataType::Int64, false),
     ];
     let mut columns =
         vec![numbers(|row| i64::try_from(row.seq).unwrap_or(i64::MAX)), numbers(|row| row.at), numbers(|row| row.sign)];

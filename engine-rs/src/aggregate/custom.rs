@@ -1,12 +1,8 @@
-//! Aggregates beyond SPARQL, called by IRI, and their naive twins for the reference evaluator.
+//! Aggregates beyond SPARQL, called by IRI.
 
-use super::{AggregateKind, AggregateSpec, statistics};
-use crate::encode::Dictionary;
-use crate::expr::{Number, Value, compare_terms};
+use super::{AggregateKind, AggregateSpec};
 use crate::parse::AGGREGATE_PREFIX;
-use oxrdf::{NamedNode, NamedNodeRef, Term};
-use spareval::{AggregateFunctionAccumulator, QueryEvaluator};
-use std::collections::HashSet;
+use oxrdf::NamedNodeRef;
 
 /// The aggregate behind an IRI, and whether it is over distinct terms: `urn:whorl:agg:` and `median`,
 /// `percentile:<fraction>`, `stddev` (or `stddev_samp`), `stddev_pop`, `variance` (`var_samp`) or
@@ -27,62 +23,4 @@ pub fn custom_aggregate(name: NamedNodeRef<'_>) -> Option<AggregateSpec> {
         }
     };
     Some(AggregateSpec { kind, distinct })
-}
-
-/// Teaches the reference evaluator those of the named aggregates that are ours.
-#[must_use]
-pub fn register_custom_aggregates(mut evaluator: QueryEvaluator, names: &[NamedNode]) -> QueryEvaluator {
-    for name in names {
-        if let Some(AggregateSpec { kind, distinct }) = custom_aggregate(name.as_ref()) {
-            evaluator = evaluator.with_custom_aggregate_function(name.clone(), move || {
-                Box::new(Naive { kind: kind.clone(), seen: distinct.then(HashSet::new), terms: Vec::new() })
-            });
-        }
-    }
-    evaluator
-}
-
-/// Collects all values and computes at the end.
-struct Naive {
-    kind: AggregateKind,
-    /// With DISTINCT, the terms so far.
-    seen: Option<HashSet<Term>>,
-    terms: Vec<Term>,
-}
-
-impl AggregateFunctionAccumulator for Naive {
-    fn accumulate(&mut self, element: Term) {
-        if self.seen.as_mut().is_none_or(|seen| seen.insert(element.clone())) {
-            self.terms.push(element);
-        }
-    }
-
-    fn finish(&mut self) -> Option<Term> {
-        let numbers = self.sorted_numbers()?;
-        let counted: Vec<(f64, i64)> = numbers.iter().map(|number| (number.to_double().into(), 1)).collect();
-        let variance = |sample| statistics::variance(&counted, sample);
-        let result = match self.kind {
-            AggregateKind::Median => at_fraction(0.5, &numbers),
-            AggregateKind::Percentile(fraction) => at_fraction(fraction, &numbers),
-            AggregateKind::Variance { sample } => variance(sample).map(|value| Number::Double(value.into())),
-            AggregateKind::StdDev { sample } => variance(sample).map(|value| Number::Double(value.sqrt().into())),
-            _ => None,
-        };
-        result.map(|number| number.to_literal().into())
-    }
-}
-
-impl Naive {
-    /// `None` when one of the terms is not a number.
-    fn sorted_numbers(&self) -> Option<Vec<Number>> {
-        let mut dictionary = Dictionary::new(0);
-        let mut ids: Vec<_> = self.terms.iter().map(|term| dictionary.intern(term.as_ref())).collect();
-        ids.sort_by(|a, b| compare_terms(*a, *b, &dictionary));
-        ids.iter().map(|id| Value::of(*id, &dictionary).as_number()).collect()
-    }
-}
-
-fn at_fraction(fraction: f64, sorted: &[Number]) -> Option<Number> {
-    let nth = |rank: i64| usize::try_from(rank).ok().and_then(|rank| sorted.get(rank)).copied();
-    statistics::quantile(fraction, i64::try_from(sorted.len()).ok()?, nth)
 }

@@ -9,6 +9,8 @@
 mod concat;
 mod custom;
 mod exact_sum;
+#[cfg(test)]
+mod naive;
 mod ordered_bag;
 mod statistics;
 mod sum;
@@ -17,7 +19,7 @@ mod sum;
 mod tests;
 mod wide;
 
-pub use custom::{custom_aggregate, register_custom_aggregates};
+pub use custom::custom_aggregate;
 
 use crate::codec::{Damaged, Decoded, Reader, Writer};
 use crate::encode::Dictionary;
@@ -28,6 +30,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use ordered_bag::OrderedBag;
 use oxrdf::{LiteralRef, NamedNodeRef, Term};
+use spargebra::algebra::AggregateFunction;
 use sum::NumberSum;
 
 /// The type of literals that say what a sum has come to.
@@ -69,6 +72,25 @@ pub enum AggregateKind {
     /// SUM and AVG of what such literals stand for.
     SumOfStates,
     AvgOfStates,
+}
+
+impl AggregateSpec {
+    /// The aggregate a query calls; `None` when it is not known.
+    pub(crate) fn of(function: &AggregateFunction) -> Option<Self> {
+        let kind = match function {
+            AggregateFunction::Count => AggregateKind::Count,
+            AggregateFunction::Sum => AggregateKind::Sum,
+            AggregateFunction::Avg => AggregateKind::Avg,
+            AggregateFunction::Min => AggregateKind::Min,
+            AggregateFunction::Max => AggregateKind::Max,
+            AggregateFunction::Sample => AggregateKind::Sample,
+            AggregateFunction::GroupConcat { separator } => {
+                AggregateKind::GroupConcat { separator: separator.clone().unwrap_or_else(|| " ".to_owned()) }
+            }
+            AggregateFunction::Custom(name) => return custom_aggregate(name.as_ref()),
+        };
+        Some(Self { kind, distinct: false })
+    }
 }
 
 impl AggregateKind {

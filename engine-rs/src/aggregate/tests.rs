@@ -4,6 +4,7 @@
 //! Sees: any trace of what has left, wrong types and errors, wrong rounding of sums (against rational
 //! arithmetic on integers). Cannot see: a fault that a fresh accumulator and spareval share.
 
+use super::naive::register_custom_aggregates;
 use super::*;
 use crate::expr::compare_terms;
 use oxrdf::vocab::xsd;
@@ -298,7 +299,9 @@ fn the_reference_agrees_where_its_answer_is_decided() {
                 // The least and the greatest are terms as they came; the reference writes their values anew.
                 let chooses = matches!(kind, AggregateKind::Min | AggregateKind::Max | AggregateKind::Sample);
                 let got = ours(&AggregateSpec { kind: kind.clone(), distinct }, &values);
-                let got = if chooses { got.map(|term| Value::of_term(term.as_ref()).into_term()) } else { got };
+                let written = |term: Term| Value::of_term(term.as_ref()).into_term();
+                let got = if chooses { got.map(written) } else { got };
+                let expected = expected.map(written);
                 assert_eq!(got, expected, "{kind:?} distinct {distinct} of {values:?}");
                 n_checked += 1;
             }
@@ -372,9 +375,9 @@ fn the_type_of_a_sum_follows_the_values_present() {
     let expected = [
         ("1", xsd::INTEGER),
         ("1.5", xsd::DECIMAL),
-        ("1.75", xsd::FLOAT),
+        ("1.75E0", xsd::FLOAT),
         ("INF", xsd::DOUBLE),
-        ("1.75", xsd::FLOAT),
+        ("1.75E0", xsd::FLOAT),
         ("1.5", xsd::DECIMAL),
         ("1", xsd::INTEGER),
         ("0", xsd::INTEGER),
@@ -433,10 +436,13 @@ fn quantiles_interpolate_between_ranks() {
     assert_eq!(of(AggregateKind::Percentile(0.1), &integers), Some(typed("1.3", xsd::DECIMAL)));
     assert_eq!(of(AggregateKind::Percentile(1.0), &integers), Some(typed("4", xsd::INTEGER)));
     let doubles = values(&["1", "2"], xsd::DOUBLE);
-    assert_eq!(of(AggregateKind::Percentile(0.25), &doubles), Some(typed("1.25", xsd::DOUBLE)));
+    assert_eq!(of(AggregateKind::Percentile(0.25), &doubles), Some(typed("1.25E0", xsd::DOUBLE)));
     assert_eq!(of(AggregateKind::StdDev { sample: true }, &doubles[..1]), None);
-    assert_eq!(of(AggregateKind::StdDev { sample: false }, &doubles[..1]), Some(typed("0", xsd::DOUBLE)));
-    assert_eq!(of(AggregateKind::Variance { sample: true }, &integers), Some(typed("1.6666666666666667", xsd::DOUBLE)));
+    assert_eq!(of(AggregateKind::StdDev { sample: false }, &doubles[..1]), Some(typed("0.0E0", xsd::DOUBLE)));
+    assert_eq!(
+        of(AggregateKind::Variance { sample: true }, &integers),
+        Some(typed("1.6666666666666667E0", xsd::DOUBLE))
+    );
 }
 
 #[test]

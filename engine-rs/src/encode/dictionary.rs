@@ -10,12 +10,13 @@
 //! more; then it is a stream term that the last event has used.
 
 use super::inline;
+use super::language::with_tags_in_form;
 use super::placement::partition_of;
 use crate::codec::{Decoded, Reader, Writer, ensure};
 use crate::model::TermId;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
-use oxrdf::{Term, TermRef};
+use oxrdf::{Term, TermRef, Triple};
 use std::hash::BuildHasher;
 
 const PINNED: u64 = u64::MAX;
@@ -89,6 +90,9 @@ impl Dictionary {
     /// The id of a term if it has one: inlined, or already in the dictionary.
     #[must_use]
     pub fn lookup(&self, term: TermRef<'_>) -> Option<TermId> {
+        if let Some(term) = with_tags_in_form(term) {
+            return self.lookup(term.as_ref());
+        }
         if let Some(id) = inlined(term) {
             return Some(id);
         }
@@ -102,10 +106,7 @@ impl Dictionary {
     /// When the id is unbound or was swept: an operator kept an id beyond its windows.
     #[must_use]
     pub fn term(&self, id: TermId) -> Term {
-        match id.inline_value() {
-            Some(value) => inline::to_term(value),
-            None => self.stored(id).clone(),
-        }
+        inline::to_term(id).unwrap_or_else(|| self.stored(id).clone())
     }
 
     /// The term of an id that is not inlined, without copying it.
@@ -116,8 +117,8 @@ impl Dictionary {
 
     /// The partition the term of an id belongs to.
     pub(crate) fn partition_of(&self, id: TermId, partitions: u32) -> u32 {
-        match id.inline_value() {
-            Some(value) => partition_of(inline::to_term(value).as_ref(), partitions),
+        match inline::to_term(id) {
+            Some(term) => partition_of(term.as_ref(), partitions),
             None => partition_of(self.stored(id).as_ref(), partitions),
         }
     }
@@ -133,6 +134,22 @@ impl Dictionary {
             Some(value) => matches!(value, inline::Inline::Blank(_)),
             None => matches!(self.stored(id), Term::BlankNode(_)),
         }
+    }
+
+    /// Whether these can be the terms of a triple.
+    pub(crate) fn is_triple(&self, [s, p, o]: [TermId; 3]) -> bool {
+        let bound = s.is_bound() && p.is_bound() && o.is_bound();
+        bound && self.is_iri(p) && (self.is_iri(s) || self.is_blank(s))
+    }
+
+    /// The triple term of these terms, if they can make one.
+    pub(crate) fn intern_triple(&mut self, parts: [TermId; 3]) -> Option<TermId> {
+        if !self.is_triple(parts) {
+            return None;
+        }
+        let [subject, predicate, object] = parts.map(|part| self.term(part));
+        let triple = Triple::from_terms(subject, predicate, object).ok()?;
+        Some(self.intern(Term::from(triple).as_ref()))
     }
 
     /// The text of a literal that other literals may equal in value; inlined ones are canonical.
@@ -263,6 +280,9 @@ impl Dictionary {
     }
 
     fn intern_at(&mut self, term: TermRef<'_>, last_use: u64) -> TermId {
+        if let Some(term) = with_tags_in_form(term) {
+            return self.intern_at(term.as_ref(), last_use);
+        }
         if let Some(id) = inlined(term) {
             return id;
         }
@@ -334,7 +354,7 @@ fn inlined(term: TermRef<'_>) -> Option<TermId> {
 mod tests {
     use super::*;
     use oxrdf::vocab::xsd;
-    use oxrdf::{BaseDirection, Literal, NamedNode, NamedNodeRef, Triple};
+    use oxrdf::{BaseDirection, Literal, NamedNode, NamedNodeRef};
 
     fn typed(text: &str, datatype: NamedNodeRef<'_>) -> Term {
         Literal::new_typed_literal(text, datatype).into()
@@ -349,7 +369,7 @@ mod tests {
             Literal::new_simple_literal("eight888").into(),
             Literal::new_simple_literal("\0\0").into(),
             Literal::new_simple_literal("Ünï").into(),
-            Literal::new_language_tagged_literal_unchecked("chat", "fr-be").into(),
+            Literal::new_language_tagged_literal_unchecked("chat", "fr-BE").into(),
             Literal::new_directional_language_tagged_literal_unchecked("chat", "ar", BaseDirection::Rtl).into(),
             Triple::new(iri.clone(), iri.clone(), Literal::from(1)).into(),
             oxrdf::BlankNode::new_unchecked("b17").into(),

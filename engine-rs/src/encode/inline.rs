@@ -3,6 +3,7 @@
 //! A literal is inlined only when writing it back gives the same text, so the id stands for the
 //! term, not for the value: `"1"` is inlined, `"01"` goes to the dictionary.
 
+use super::canonical::{canonical_double, canonical_float};
 use super::datetime::{WallTime, Zone};
 use crate::model::TermId;
 use oxrdf::vocab::xsd;
@@ -19,6 +20,10 @@ const DATE_TIME: u8 = 5;
 const STRING: u8 = 6;
 const STRING_OF_SEVEN: u8 = 7;
 const INTEGERS: u8 = 8;
+/// Beside the doubles and floats written without an exponent, those written as XSD does.
+const CANONICAL_DOUBLE: u8 = INTEGERS + 11;
+const CANONICAL_FLOAT: u8 = CANONICAL_DOUBLE + 1;
+const KINDS: u8 = CANONICAL_FLOAT + 1;
 
 const VALUE_BITS: u32 = 58;
 const DECIMAL_SCALE_BITS: u32 = 5;
@@ -101,14 +106,34 @@ impl TermId {
         integer_of_type(IntegerType::Integer, value)
     }
 
+    /// An `xsd:double` in canonical form. INF and NaN have one form only.
     pub(crate) fn double(value: f64) -> Option<Self> {
-        const LOW: u64 = (1 << (64 - VALUE_BITS)) - 1;
-        let bits = value.to_bits();
-        (bits & LOW == 0).then(|| Self::inline(DOUBLE, bits >> (64 - VALUE_BITS)))
+        double_of_kind(if value.is_finite() { CANONICAL_DOUBLE } else { DOUBLE }, value)
     }
 
+    /// An `xsd:double` written without an exponent.
+    pub(crate) fn plain_double(value: f64) -> Option<Self> {
+        double_of_kind(DOUBLE, value)
+    }
+
+    /// An `xsd:float` in canonical form.
     pub(crate) fn float(value: f32) -> Self {
-        Self::inline(FLOAT, value.to_bits().into())
+        let kind = if value.is_finite() { CANONICAL_FLOAT } else { FLOAT };
+        Self::inline(kind, value.to_bits().into())
+    }
+
+    /// The text of an inlined double.
+    pub(crate) fn double_text(self, value: f64) -> String {
+        if self.is_kind(CANONICAL_DOUBLE) { canonical_double(value) } else { Double::from(value).to_string() }
+    }
+
+    /// The text of an inlined float.
+    pub(crate) fn float_text(self, value: f32) -> String {
+        if self.is_kind(CANONICAL_FLOAT) { canonical_float(value) } else { Float::from(value).to_string() }
+    }
+
+    fn is_kind(self, kind: u8) -> bool {
+        self.inlined().is_some_and(|(own, _)| own == kind)
     }
 
     pub(crate) fn decimal(value: Decimal) -> Option<Self> {
@@ -144,8 +169,7 @@ impl TermId {
 
     /// Whether the id is that of a literal which fits into one.
     pub(crate) fn is_value(self) -> bool {
-        let known = INTEGERS as usize + INTEGER_TYPES.len();
-        self.inlined().is_some_and(|(kind, _)| kind != BLANK && (kind as usize) < known)
+        self.inlined().is_some_and(|(kind, _)| kind != BLANK && kind < KINDS)
     }
 
     /// The number of a blank node that was named here.
@@ -160,8 +184,8 @@ impl TermId {
             BLANK => Inline::Blank(value),
             BOOLEAN => Inline::Boolean(value != 0),
             DECIMAL => Inline::Decimal(read_decimal(value)),
-            DOUBLE => Inline::Double(f64::from_bits(value << (64 - VALUE_BITS))),
-            FLOAT => Inline::Float(f32::from_bits(value as u32)),
+            DOUBLE | CANONICAL_DOUBLE => Inline::Double(f64::from_bits(value << (64 - VALUE_BITS))),
+            FLOAT | CANONICAL_FLOAT => Inline::Float(f32::from_bits(value as u32)),
             DATE_TIME => Inline::DateTime(read_date_time(value)),
             STRING => Inline::String(ShortString { bytes: (value >> 3).to_le_bytes(), len: (value & 7) as u8 }),
             STRING_OF_SEVEN => Inline::String(ShortString { bytes: value.to_le_bytes(), len: 7 }),
@@ -185,8 +209,9 @@ pub(super) fn literal(literal: LiteralRef<'_>) -> Option<TermId> {
         return TermId::short_string(text);
     }
     if datatype == xsd::DOUBLE {
-        let value = Double::from_str(text).ok().filter(|v| v.to_string() == text)?;
-        return TermId::double(value.into());
+        let value = Double::from_str(text).ok()?;
+        let ids = [TermId::plain_double(value.into()), TermId::double(value.into())];
+        return ids.into_iter().flatten().find(|id| id.double_text(value.into()) == text);
     }
     if datatype == xsd::DECIMAL {
         let value = Decimal::from_str(text).ok().filter(|v| v.to_string() == text)?;
@@ -203,8 +228,9 @@ pub(super) fn literal(literal: LiteralRef<'_>) -> Option<TermId> {
         return TermId::date_time(WallTime::parse(text)?);
     }
     if datatype == xsd::FLOAT {
-        let value = Float::from_str(text).ok().filter(|v| v.to_string() == text)?;
-        return Some(TermId::float(value.into()));
+        let value = f32::from(Float::from_str(text).ok()?);
+        let ids = [TermId::inline(FLOAT, value.to_bits().into()), TermId::float(value)];
+        return ids.into_iter().find(|id| id.float_text(value) == text);
     }
     let (kind, _, min, max) = INTEGER_TYPES.iter().find(|(_, iri, ..)| *iri == datatype)?;
     let value = canonical_integer(text).filter(|v| (min..=max).contains(&v))?;
@@ -221,18 +247,25 @@ fn canonical_integer(text: &str) -> Option<i64> {
     if canonical { text.parse().ok() } else { None }
 }
 
-pub(super) fn to_term(value: Inline) -> Term {
+/// The term of an id that has its value inside.
+pub(super) fn to_term(id: TermId) -> Option<Term> {
     let typed = |text: String, datatype: NamedNodeRef<'_>| Literal::new_typed_literal(text, datatype).into();
-    match value {
+    Some(match id.inline_value()? {
         Inline::Blank(number) => BlankNode::new_unchecked(format!("b{number}")).into(),
         Inline::Boolean(value) => Literal::from(value).into(),
         Inline::Integer(kind, value) => typed(value.to_string(), kind.datatype()),
         Inline::Decimal(value) => typed(value.to_string(), xsd::DECIMAL),
-        Inline::Double(value) => typed(Double::from(value).to_string(), xsd::DOUBLE),
-        Inline::Float(value) => typed(Float::from(value).to_string(), xsd::FLOAT),
+        Inline::Double(value) => typed(id.double_text(value), xsd::DOUBLE),
+        Inline::Float(value) => typed(id.float_text(value), xsd::FLOAT),
         Inline::DateTime(wall) => typed(wall.render(), xsd::DATE_TIME),
         Inline::String(text) => Literal::new_simple_literal(text.as_str()).into(),
-    }
+    })
+}
+
+fn double_of_kind(kind: u8, value: f64) -> Option<TermId> {
+    const LOW: u64 = (1 << (64 - VALUE_BITS)) - 1;
+    let bits = value.to_bits();
+    (bits & LOW == 0).then(|| TermId::inline(kind, bits >> (64 - VALUE_BITS)))
 }
 
 /// The number of a blank node we named ourselves.

@@ -4,12 +4,16 @@
 //! (`dictionary.rs`), which lets go of terms that no window can reach any more.
 //! Cost: one hash of the term's text for what is not inlined, nothing but bit work for the rest.
 
+mod canonical;
 mod datetime;
 mod dictionary;
 mod inline;
+mod language;
 mod placement;
 
+pub(crate) use canonical::{canonical_double, canonical_float};
 pub(crate) use datetime::WallTime;
 pub use dictionary::Dictionary;
 pub(crate) use inline::{Inline, IntegerType, ShortString};
+pub(crate) use language::with_tags_in_form;
 pub(crate) use placement::SCHEME as PLACEMENT_SCHEME;

@@ -4,6 +4,7 @@
 //! bits of FNV alone are uneven; then the remainder by the number of partitions. Neither a seed nor a table takes part.
 //! Changing any of it makes snapshots of partitions useless: their header says which scheme they were made by.
 
+use super::language::with_tags_in_lower_case;
 use oxrdf::TermRef;
 use std::fmt::Write;
 
@@ -15,6 +16,9 @@ const PRIME: u64 = 0x0100_0000_01B3;
 
 /// The partition a term belongs to, below `partitions`.
 pub(crate) fn partition_of(term: TermRef<'_>, partitions: u32) -> u32 {
+    if let Some(term) = with_tags_in_lower_case(term) {
+        return partition_of(term.as_ref(), partitions);
+    }
     let mut hash = Fnv(BASIS);
     match term {
         // As the writer does it, without the detour: most terms are IRIs.

@@ -10,7 +10,7 @@ use super::registry::QueryId;
 use crate::error::EngineError;
 use crate::limits::{Budget, within};
 use crate::parse::{PlainQuery, parse_plain};
-use crate::plan::graph_names;
+use crate::plan::{evaluable, graph_names};
 use crate::reevaluate::{Found, ReadableWindow, ask_once};
 use crate::sink::{AnswerFormat, write_boolean, write_graph, write_solutions};
 use oxrdf::{GraphName, NamedNode, Triple};
@@ -81,6 +81,7 @@ impl Engine {
     pub fn ask(&self, text: &str, format: AnswerFormat, options: &AskOptions) -> Result<Vec<u8>, EngineError> {
         let mut asked = parse_plain(text, options.base_iri.as_deref())?;
         override_dataset(&mut asked, options)?;
+        unfold_paths(&mut asked.query);
         let windows = self.readable_windows();
         self.check_windows_kept(&asked, &windows)?;
         let mut budget = Budget::new(self.options.limits);
@@ -148,6 +149,14 @@ fn window_name(id: QueryId, clause: usize) -> String {
 
 fn in_default_graph(triple: Triple) -> oxrdf::Quad {
     triple.in_graph(GraphName::DefaultGraph)
+}
+
+fn unfold_paths(query: &mut Query) {
+    let (Query::Select { pattern, .. }
+    | Query::Construct { pattern, .. }
+    | Query::Describe { pattern, .. }
+    | Query::Ask { pattern, .. }) = query;
+    *pattern = evaluable(pattern);
 }
 
 /// The dataset of the request wins over that of the text, as the SPARQL protocol has it.

@@ -9,6 +9,7 @@ use crate::reevaluate::{Question, Source, Sources};
 use oxrdf::{NamedNode, Term, Variable};
 use spargebra::Query;
 use spargebra::algebra::GraphPattern;
+use std::collections::BTreeSet;
 
 const STREAMS_MAX: usize = 1_000;
 
@@ -42,14 +43,9 @@ impl Engine {
         let mut budget = Budget::new(self.options.limits);
         let mut ask = |pattern: &GraphPattern| {
             let base = definition.query.base_iri().cloned();
-            let question = Question::new(
-                pattern.clone(),
-                vec![variable.clone()],
-                sources.clone(),
-                base,
-                &[],
-                &self.options.limits,
-            );
+            let question =
+                Question::new(pattern.clone(), vec![variable.clone()], sources.clone(), base, &self.options.limits);
+            let Ok(question) = question else { return BTreeSet::new() };
             let solutions = question.solutions(&self.dictionary, &self.graphs, &[], &mut budget);
             let solutions = solutions.into_iter().flatten().flatten();
             solutions.filter_map(|term| if let Term::NamedNode(node) = term { Some(node) } else { None }).collect()

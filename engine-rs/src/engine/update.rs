@@ -11,6 +11,7 @@ use crate::error::EngineError;
 use crate::limits::{Budget, within};
 use crate::model::{EncodedTriple, TermId};
 use crate::parse::{Source, UpdateOperation, parse_update};
+use crate::plan::evaluable;
 use crate::reevaluate::{Solution, Where, ask_static};
 use crate::store::{GraphId, Transaction};
 use oxiri::Iri;
@@ -155,9 +156,17 @@ impl Update<'_> {
     ) -> Result<(), EngineError> {
         let delete: Vec<Template> = delete.iter().map(Template::from_ground).collect();
         let insert: Vec<Template> = insert.iter().map(Template::from_pattern).collect();
-        let mut variables = Vec::new();
+        let (pattern, mut variables) = (evaluable(asked.pattern), Vec::new());
         delete.iter().chain(&insert).for_each(|template| template.variables(&mut variables));
-        let solutions = within(|| ask_static(asked, &variables, &self.graphs, self.dictionary, &mut self.budget));
+        let solutions = within(|| {
+            ask_static(
+                Where { pattern: &pattern, ..asked },
+                &variables,
+                &self.graphs,
+                self.dictionary,
+                &mut self.budget,
+            )
+        });
         let solutions = solutions
             .map_err(|breach| EngineError::TooCostly { what: "the update".to_owned(), reason: breach.to_string() })?;
         let solutions = solutions.map_err(|error| EngineError::UpdateFailed { reason: error.to_string() })?;

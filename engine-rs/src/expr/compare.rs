@@ -1,6 +1,5 @@
 //! `=` and `<` on values, with the errors SPARQL gives to what cannot be compared.
 
-use super::numbers::Number;
 use super::value::{TripleValue, Value};
 use crate::encode::{Dictionary, Inline};
 use crate::model::TermId;
@@ -18,13 +17,14 @@ pub(super) enum Comparison {
 }
 
 impl Comparison {
-    pub(super) fn accepts(self, ordering: Ordering) -> bool {
-        match self {
+    /// Whether it holds for values in this order. Two numbers of which one is NaN have none, and no comparison holds.
+    pub(super) fn accepts(self, ordering: Option<Ordering>) -> bool {
+        ordering.is_some_and(|ordering| match self {
             Self::Less => ordering.is_lt(),
             Self::LessOrEqual => ordering.is_le(),
             Self::Greater => ordering.is_gt(),
             Self::GreaterOrEqual => ordering.is_ge(),
-        }
+        })
     }
 }
 
@@ -85,11 +85,6 @@ pub(super) fn compare_instants(a: TermId, b: TermId) -> Option<Ordering> {
     }
 }
 
-/// The order of two numbers; NaN is beside itself only as an identical term.
-pub(super) fn compare_numbers(a: Number, b: Number) -> Option<Ordering> {
-    if a.is_identical(b) { Some(Ordering::Equal) } else { a.compare(b) }
-}
-
 /// False for NaN and for what may contain it.
 fn is_equal_to_itself(id: TermId, dictionary: &Dictionary) -> bool {
     match id.inline_value() {
@@ -111,25 +106,22 @@ fn is_resource(id: TermId, dictionary: &Dictionary) -> bool {
     }
 }
 
-/// The order behind `<`, `<=`, `>` and `>=`; `None` is an error.
-pub(super) fn compare(a: &Value<'_>, b: &Value<'_>) -> Option<Ordering> {
-    if let (Value::Number(a), Value::Number(b)) = (a, b) {
-        return compare_numbers(*a, *b);
-    }
-    if a.is_identical(b) {
-        return Some(Ordering::Equal);
-    }
+/// The order behind `<`, `<=`, `>` and `>=`. `None` is an error: SPARQL has no order on IRIs, blank nodes and literals of
+/// unknown datatypes, not even for a term and itself. `Some(None)` are numbers without an order.
+pub(super) fn compare(a: &Value<'_>, b: &Value<'_>) -> Option<Option<Ordering>> {
     match (a, b) {
-        (Value::String(a), Value::String(b)) => Some(a.as_str().cmp(b.as_str())),
-        (Value::LangString(a, la), Value::LangString(b, lb)) if la == lb => Some(a.as_str().cmp(b.as_str())),
-        (Value::DateTime(a), Value::DateTime(b)) => a.partial_cmp(b),
+        (Value::Number(a), Value::Number(b)) => Some(a.compare(*b)),
+        (Value::String(a), Value::String(b)) => Some(Some(a.as_str().cmp(b.as_str()))),
+        (Value::LangString(a, la), Value::LangString(b, lb)) if la == lb => Some(Some(a.as_str().cmp(b.as_str()))),
+        (Value::Boolean(a), Value::Boolean(b)) => Some(Some(a.cmp(b))),
+        (Value::DateTime(a), Value::DateTime(b)) => a.partial_cmp(b).map(Some),
         (Value::Triple(a), Value::Triple(b)) => compare_triples(a, b),
-        (Value::Other { .. }, Value::Other { .. }) => date(a)?.partial_cmp(&date(b)?),
+        (Value::Other { .. }, Value::Other { .. }) => date(a)?.partial_cmp(&date(b)?).map(Some),
         _ => None,
     }
 }
 
-fn compare_triples(a: &TripleValue<'_>, b: &TripleValue<'_>) -> Option<Ordering> {
+fn compare_triples(a: &TripleValue<'_>, b: &TripleValue<'_>) -> Option<Option<Ordering>> {
     if !a.subject.is_identical(&b.subject) || a.predicate != b.predicate {
         return None;
     }

@@ -105,6 +105,9 @@ impl Compiler<'_> {
             self.calls += 1;
             return Ok(Node::Source(source, self.calls));
         }
+        if let Some(maker) = terms::maker(function, arguments.len()) {
+            return Ok(Node::Make(maker, self.nodes(arguments)?));
+        }
         match (function, arguments) {
             (Function::Custom(iri), _) => self.custom(iri, arguments),
             (Function::Concat, _) => Ok(Node::Concat(self.nodes(arguments)?)),
@@ -112,10 +115,10 @@ impl Compiler<'_> {
             (Function::Iri, [argument]) => Ok(Node::Iri(Box::new(self.node(argument)?), self.base.cloned())),
             (Function::Str | Function::Datatype, [argument]) => {
                 let argument = self.node(argument)?;
-                Ok(match (function, argument.yields_terms()) {
+                Ok(match (function, argument.passes_terms()) {
                     (Function::Str, true) => Node::StrOfTerm(argument.into()),
                     (_, true) => Node::DatatypeOfTerm(argument.into()),
-                    (Function::Str, false) => Node::Call(Builtin::Unary(terms::str), vec![argument]),
+                    (Function::Str, false) => Node::Call(Builtin::Unary(terms::lexical), vec![argument]),
                     (_, false) => Node::Call(Builtin::Unary(terms::datatype), vec![argument]),
                 })
             }

@@ -2,8 +2,8 @@
 //!
 //! In: a row of ids. Out: an id, or `None`: an error is "no value", never an `Err`. Results are the
 //! terms the reference evaluator (spareval) gives, but where the W3C tests know better: a computed
-//! value is written in canonical form, a term passed through (a variable, or `COALESCE` and `IF`
-//! over variables and constants) is kept as it is, and `STR` and `DATATYPE` ask for that term.
+//! value is written in canonical form, a term passed through (`made.rs`) is kept as it is, and `STR`
+//! and `DATATYPE` ask for that term.
 //!
 //! What stays true: evaluation reads no clock and draws no random number, it interns nothing but
 //! its result, and no string it makes is longer than the budget allows (1 MiB). Inlined numbers, booleans and
@@ -16,10 +16,10 @@ mod compare;
 mod compile;
 mod datetimes;
 mod hashes;
+mod made;
 mod node;
 mod numbers;
 pub mod order;
-mod outside;
 mod regexes;
 mod scratch;
 mod strings;
@@ -35,8 +35,7 @@ pub use scratch::Scratch;
 
 pub(crate) use compile::IN_PARTITION;
 pub(crate) use numbers::{Number, Operator};
-pub(crate) use order::compare_rows;
-pub(crate) use outside::GrowingFunction;
+pub(crate) use order::{compare_rows, order_text, tie_text};
 pub(crate) use text::Text;
 pub(crate) use value::Value;
 
@@ -61,7 +60,6 @@ pub struct EvalContext<'a> {
 /// A compiled expression.
 pub struct Expr {
     node: Node,
-    yields_terms: bool,
     /// Its number in the query.
     number: u32,
     /// How many columns of a mapping tell solutions apart; later ones were computed from them.
@@ -102,8 +100,7 @@ pub fn compile(
     dictionary: &mut Dictionary,
 ) -> Result<Expr, CompileError> {
     let node = Compiler { base, column_of, dictionary, calls: 0 }.node(expression)?;
-    let yields_terms = node.yields_terms();
-    Ok(Expr { node, yields_terms, number: 0, identity: usize::MAX })
+    Ok(Expr { node, number: 0, identity: usize::MAX })
 }
 
 impl std::fmt::Debug for Expr {
@@ -132,11 +129,7 @@ impl Expr {
 
     /// The value for one mapping; `None` is an error, or an unbound variable.
     pub fn evaluate(&self, row: &[TermId], ctx: &mut EvalContext<'_>) -> Option<TermId> {
-        let mut scope = self.scope(ctx);
-        if self.yields_terms {
-            return self.node.term(row, &mut scope);
-        }
-        let made = self.node.value(row, &mut scope)?.into_made();
+        let made = self.node.made(row, &mut self.scope(ctx))?;
         Some(made.intern(ctx.dictionary))
     }
 

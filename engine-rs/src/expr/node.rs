@@ -1,7 +1,8 @@
 //! The compiled form of an expression and its evaluation on one mapping.
 
 use super::builtin::Builtin;
-use super::compare::{Comparison, compare, compare_instants, compare_numbers, equals, equals_by_id};
+use super::compare::{Comparison, compare, compare_instants, equals, equals_by_id};
+use super::made::{self, Maker};
 use super::numbers::{Number, Operator};
 use super::regexes;
 use super::scratch::{CallSite, Drawn, Scratch};
@@ -41,6 +42,8 @@ pub(super) enum Node {
     Call(Builtin, Vec<Node>),
     SubStrFrom(Box<(Node, Node)>),
     Concat(Vec<Node>),
+    /// A function whose result is a term.
+    Make(Maker, Vec<Node>),
     /// `STR` and `DATATYPE` of a term as it is: its lexical form and its own datatype.
     StrOfTerm(Box<Node>),
     DatatypeOfTerm(Box<Node>),
@@ -94,31 +97,6 @@ impl Scope<'_, '_> {
 }
 
 impl Node {
-    /// Whether the result is a term of the mapping or the query as it is, with its lexical form:
-    /// a variable, a constant, or a choice between such.
-    pub(super) fn yields_terms(&self) -> bool {
-        match self {
-            Self::Constant { .. } | Self::Column(_) | Self::Unbound => true,
-            Self::Coalesce(choices) => choices.iter().all(Self::yields_terms),
-            Self::If(branches) => branches.1.yields_terms() && branches.2.yields_terms(),
-            _ => false,
-        }
-    }
-
-    /// The result of a node that [yields terms](Self::yields_terms).
-    pub(super) fn term<'v>(&'v self, row: &[TermId], scope: &mut Scope<'v, '_>) -> Option<TermId> {
-        match self {
-            Self::Constant { id, .. } => Some(*id),
-            Self::Column(column) => Some(row[*column]).filter(|id| id.is_bound()),
-            Self::Coalesce(choices) => choices.iter().find_map(|choice| choice.term(row, scope)),
-            Self::If(branches) => {
-                let branch = if branches.0.truth(row, scope)? { &branches.1 } else { &branches.2 };
-                branch.term(row, scope)
-            }
-            _ => None,
-        }
-    }
-
     pub(super) fn value<'v>(&'v self, row: &[TermId], scope: &mut Scope<'v, '_>) -> Option<Value<'v>> {
         match self {
             Self::Constant { scalar: Some(scalar), .. } => Some(scalar.clone()),
@@ -141,8 +119,9 @@ impl Node {
                 sub_str_from(argument(&arguments.0, row, scope)?, argument(&arguments.1, row, scope)?)
             }
             Self::Concat(arguments) => concat(arguments, row, scope),
-            Self::StrOfTerm(argument) => terms::str_of(argument.term(row, scope)?, scope.dictionary),
-            Self::DatatypeOfTerm(argument) => terms::datatype_of(argument.term(row, scope)?, scope.dictionary),
+            Self::StrOfTerm(argument) => made::str_of(argument.made(row, scope)?, scope.dictionary),
+            Self::DatatypeOfTerm(argument) => made::datatype_of(argument.made(row, scope)?, scope.dictionary),
+            Self::Make(maker, arguments) => admitted(call(terms::of_maker(*maker), arguments, row, scope)?, scope),
             Self::Iri(inner, base) => admitted(terms::iri(argument(inner, row, scope)?, base.as_ref())?, scope),
             Self::LabelledBlank(label) => {
                 let label = label.value(row, scope)?.into_string()?;
@@ -176,7 +155,7 @@ impl Node {
             }
             Self::In(needle, list) => is_in(needle, list, row, scope),
             Self::InPartition(term, partitions, partition) => {
-                let id = term.term(row, scope)?;
+                let id = term.plain_id(row)?;
                 Some(scope.dictionary.partition_of(id, *partitions) == *partition)
             }
             other => other.value(row, scope)?.effective_boolean(),
@@ -238,14 +217,14 @@ fn until<'v>(sides: &'v [Node], deciding: bool, row: &[TermId], scope: &mut Scop
     (!failed).then_some(!deciding)
 }
 
-fn node_compare<'v>(a: &'v Node, b: &'v Node, row: &[TermId], scope: &mut Scope<'v, '_>) -> Option<Ordering> {
+fn node_compare<'v>(a: &'v Node, b: &'v Node, row: &[TermId], scope: &mut Scope<'v, '_>) -> Option<Option<Ordering>> {
     if let (Some(a), Some(b)) = (a.plain_number(row), b.plain_number(row)) {
-        return compare_numbers(a, b);
+        return Some(a.compare(b));
     }
     if let (Some(a), Some(b)) = (a.plain_id(row), b.plain_id(row))
         && let Some(ordering) = compare_instants(a, b)
     {
-        return Some(ordering);
+        return Some(Some(ordering));
     }
     let (a, b) = (a.value(row, scope)?, b.value(row, scope)?);
     compare(&a, &b)
@@ -264,19 +243,10 @@ fn node_equals<'v>(a: &'v Node, b: &'v Node, row: &[TermId], scope: &mut Scope<'
     equals(&a, &b)
 }
 
-/// Terms of the mapping are compared as they are; computed ones in the form they would be written.
+/// Terms that are passed through are compared as they are; computed ones in the form they would be written.
 fn same_term<'v>(a: &'v Node, b: &'v Node, row: &[TermId], scope: &mut Scope<'v, '_>) -> Option<bool> {
-    let (term, computed) = match (a.yields_terms(), b.yields_terms()) {
-        (true, true) => return Some(a.term(row, scope)? == b.term(row, scope)?),
-        (false, false) => {
-            let (a, b) = (a.value(row, scope)?, b.value(row, scope)?);
-            return Some(a.is_identical(&b));
-        }
-        (true, false) => (a, b),
-        (false, true) => (b, a),
-    };
-    let (term, computed) = (term.term(row, scope)?, computed.value(row, scope)?);
-    Some(computed.find_id(scope.dictionary) == Some(term))
+    let (a, b) = (a.made(row, scope)?, b.made(row, scope)?);
+    Some(a.is_same(&b, scope.dictionary))
 }
 
 fn is_in<'v>(needle: &'v Node, list: &'v [Node], row: &[TermId], scope: &mut Scope<'v, '_>) -> Option<bool> {

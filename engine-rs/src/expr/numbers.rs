@@ -2,8 +2,10 @@
 //!
 //! Integers are 64 bits, decimals have 18 fractional digits in 128 bits; an overflow is "no value".
 
+use crate::encode::{canonical_double, canonical_float};
 use crate::model::TermId;
 use oxrdf::Literal;
+use oxrdf::vocab::xsd;
 use oxsdatatypes::{Boolean, Decimal, Double, Float, Integer};
 use std::cmp::Ordering;
 
@@ -104,8 +106,8 @@ impl Number {
         match self {
             Self::Integer(value) => value.into(),
             Self::Decimal(value) => value.into(),
-            Self::Float(value) => value.into(),
-            Self::Double(value) => value.into(),
+            Self::Float(value) => Literal::new_typed_literal(canonical_float(value.into()), xsd::FLOAT),
+            Self::Double(value) => Literal::new_typed_literal(canonical_double(value.into()), xsd::DOUBLE),
         }
     }
 

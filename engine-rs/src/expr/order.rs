@@ -114,7 +114,7 @@ fn key_of(value: &Value<'_>) -> SortKey {
                 Some(BaseDirection::Ltr) => (rdf::DIR_LANG_STRING, "ltr"),
                 Some(BaseDirection::Rtl) => (rdf::DIR_LANG_STRING, "rtl"),
             };
-            let kind = format!("{}\0{}\0{direction}", datatype.as_str(), language.tag.as_str());
+            let kind = format!("{}\0{}\0{direction}", datatype.as_str(), language.tag.as_str().to_ascii_lowercase());
             literal_key(text, Some(&kind))
         }
     })
@@ -235,4 +235,66 @@ pub(crate) fn compare_rows(a: &[TermId], b: &[TermId], dictionary: &Dictionary) 
         }
     }
     Ordering::Equal
+}
+
+/// A text that sorts, byte by byte, as the value does.
+pub(crate) fn order_text(id: TermId, dictionary: &Dictionary) -> String {
+    let mut text = String::new();
+    sort_key(id, dictionary).write(&mut text);
+    text
+}
+
+/// A text that sorts as the term does in [`compare_terms`], and is the term's alone.
+pub(crate) fn tie_text(id: TermId, dictionary: &Dictionary) -> String {
+    let mut text = order_text(id, dictionary);
+    if id.is_bound() {
+        text.push(char::from(b'0' + number_rank(&Value::of(id, dictionary))));
+        write_text(&dictionary.term(id).to_string(), &mut text);
+    }
+    text
+}
+
+impl SortKey {
+    /// Fixed widths, and texts that end where no longer one can go on: so texts sort as keys do.
+    fn write(&self, out: &mut String) {
+        match &self.0 {
+            Key::Unbound => out.push('0'),
+            Key::Blank(label) => write_tagged('1', label, out),
+            Key::Iri(iri) => write_tagged('2', iri, out),
+            Key::Number { nearest, beyond } => {
+                out.push_str(&format!("3{:016x}{}", above_zero(nearest.0), beyond.hex()));
+            }
+            Key::NotANumber => out.push('4'),
+            Key::DateTime { at, zoned } => out.push_str(&format!("5{}{}", at.hex(), u8::from(*zoned))),
+            Key::Literal(literal) => {
+                write_tagged('6', &literal.text, out);
+                write_text(literal.kind(), out);
+            }
+            Key::Triple(parts) => {
+                out.push('7');
+                parts.iter().for_each(|part| part.write(out));
+            }
+        }
+    }
+}
+
+impl Halves {
+    fn hex(self) -> String {
+        format!("{:016x}{:016x}", above_zero(self.0), self.1)
+    }
+}
+
+fn above_zero(value: i64) -> u64 {
+    (value as u64) ^ (1 << 63)
+}
+
+fn write_tagged(tag: char, text: &str, out: &mut String) {
+    out.push(tag);
+    write_text(text, out);
+}
+
+/// Two NULs end a text; a NUL inside it is followed by something greater.
+fn write_text(text: &str, out: &mut String) {
+    out.push_str(&text.replace('\0', "\0\u{1}"));
+    out.push_str("\0\0");
 }

@@ -1,6 +1,7 @@
 //! Functions that take terms apart and put them together.
 
 use super::builtin::Builtin;
+use super::made::{Maker, needs_language};
 use super::numbers::Number;
 use super::text::{Language, Text};
 use super::value::{TripleValue, Value};
@@ -17,7 +18,6 @@ pub(super) fn builtin(function: &Function) -> Option<Builtin> {
         Function::LangDir => Builtin::Unary(lang_dir),
         Function::StrLang => Builtin::Binary(str_lang),
         Function::StrLangDir => Builtin::Ternary(str_lang_dir),
-        Function::StrDt => Builtin::Binary(str_dt),
         Function::IsIri => Builtin::Unary(|value| Some(Value::Boolean(matches!(value, Value::Iri(_))))),
         Function::IsBlank => Builtin::Unary(|value| Some(Value::Boolean(matches!(value, Value::Blank(_))))),
         Function::IsTriple => Builtin::Unary(|value| Some(Value::Boolean(matches!(value, Value::Triple(_))))),
@@ -26,16 +26,51 @@ pub(super) fn builtin(function: &Function) -> Option<Builtin> {
         Function::HasLangDir => Builtin::Unary(|value| {
             Some(Value::Boolean(matches!(value, Value::LangString(_, Language { direction: Some(_), .. }))))
         }),
-        Function::Triple => Builtin::Ternary(triple),
-        Function::Subject => Builtin::Unary(|value| parts(value).map(|triple| triple.subject)),
-        Function::Predicate => Builtin::Unary(|value| parts(value).map(|triple| Value::Iri(triple.predicate))),
-        Function::Object => Builtin::Unary(|value| parts(value).map(|triple| triple.object)),
         _ => return None,
     })
 }
 
-/// `STR` and the cast to `xsd:string`.
+/// Functions that make terms, and how many arguments they take.
+pub(super) fn maker(function: &Function, arity: usize) -> Option<Maker> {
+    match (function, arity) {
+        (Function::StrDt, 2) => Some(Maker::StrDt),
+        (Function::Triple, 3) => Some(Maker::Triple),
+        (Function::Subject, 1) => Some(Maker::Subject),
+        (Function::Predicate, 1) => Some(Maker::Predicate),
+        (Function::Object, 1) => Some(Maker::Object),
+        _ => None,
+    }
+}
+
+/// The value of what such a function makes.
+pub(super) fn of_maker(maker: Maker) -> Builtin {
+    match maker {
+        Maker::StrDt => Builtin::Binary(str_dt),
+        Maker::Triple => Builtin::Ternary(triple),
+        Maker::Subject => Builtin::Unary(|value| parts(value).map(|triple| triple.subject)),
+        Maker::Predicate => Builtin::Unary(|value| parts(value).map(|triple| Value::Iri(triple.predicate))),
+        Maker::Object => Builtin::Unary(|value| parts(value).map(|triple| triple.object)),
+    }
+}
+
+/// The cast to `xsd:string`: XPath writes doubles of a common size without an exponent.
 pub(super) fn str(value: Value<'_>) -> Option<Value<'_>> {
+    match value {
+        Value::Number(Number::Double(_) | Number::Float(_)) => {}
+        other => return lexical(other),
+    }
+    let number = value.as_number()?;
+    let size = f64::from(number.to_double()).abs();
+    let text = match number {
+        _ if size != 0.0 && !(1e-6..1e6).contains(&size) => return lexical(value),
+        Number::Float(value) => value.to_string(),
+        other => other.to_double().to_string(),
+    };
+    Some(Value::String(Text::Owned(text)))
+}
+
+/// `STR` of a value, and what becomes of others in a cast to `xsd:string`.
+pub(super) fn lexical(value: Value<'_>) -> Option<Value<'_>> {
     Some(Value::String(match value {
         Value::Iri(text) | Value::String(text) | Value::LangString(text, _) | Value::Other { text, .. } => text,
         Value::Boolean(value) => Text::Borrowed(if value { "true" } else { "false" }),
@@ -49,7 +84,13 @@ pub(super) fn str(value: Value<'_>) -> Option<Value<'_>> {
 pub(super) fn str_of(id: TermId, dictionary: &Dictionary) -> Option<Value<'_>> {
     match literal(id, dictionary) {
         Some(literal) => Some(Value::String(Text::Borrowed(literal.value()))),
-        None => str(Value::of(id, dictionary)),
+        None => match Value::of(id, dictionary) {
+            Value::Number(Number::Double(_) | Number::Float(_)) => match dictionary.term(id) {
+                Term::Literal(literal) => Some(Value::String(Text::Owned(literal.destruct().0))),
+                _ => None,
+            },
+            value => lexical(value),
+        },
     }
 }
 
@@ -128,7 +169,7 @@ pub(super) fn datatype(value: Value<'_>) -> Option<Value<'_>> {
 
 fn str_lang<'d>(text: Value<'d>, tag: Value<'d>) -> Option<Value<'d>> {
     let (text, tag) = (text.into_string()?, tag.into_string()?);
-    tagged(Literal::new_language_tagged_literal(text.into_string(), tag.into_string()).ok()?)
+    tagged(text, tag, None)
 }
 
 fn str_lang_dir<'d>(text: Value<'d>, tag: Value<'d>, direction: Value<'d>) -> Option<Value<'d>> {
@@ -138,19 +179,19 @@ fn str_lang_dir<'d>(text: Value<'d>, tag: Value<'d>, direction: Value<'d>) -> Op
         "rtl" => BaseDirection::Rtl,
         _ => return None,
     };
-    tagged(Literal::new_directional_language_tagged_literal(text.into_string(), tag.into_string(), direction).ok()?)
+    tagged(text, tag, Some(direction))
 }
 
-/// A checked language-tagged literal as a value: oxrdf brings the tag to lower case.
-fn tagged(literal: Literal) -> Option<Value<'static>> {
-    let (text, _, tag, direction) = literal.destruct();
-    Some(Value::LangString(Text::Owned(text), Language { tag: Text::Owned(tag?), direction }))
+/// A literal with a language, if the tag is one; it keeps its form.
+fn tagged<'d>(text: Text<'d>, tag: Text<'d>, direction: Option<BaseDirection>) -> Option<Value<'d>> {
+    Literal::new_language_tagged_literal("", tag.as_str()).ok()?;
+    Some(Value::LangString(text, Language { tag, direction }))
 }
 
 fn str_dt<'d>(text: Value<'d>, datatype: Value<'d>) -> Option<Value<'d>> {
     let text = text.into_string()?;
     match datatype {
-        Value::Iri(datatype) => Some(Value::typed(text, datatype)),
+        Value::Iri(datatype) if !needs_language(datatype.as_str()) => Some(Value::typed(text, datatype)),
         _ => None,
     }
 }

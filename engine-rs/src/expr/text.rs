@@ -13,7 +13,7 @@ pub(crate) enum Text<'d> {
 }
 
 /// Language tag and, in RDF 1.2, base direction.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Language<'d> {
     pub tag: Text<'d>,
     pub direction: Option<BaseDirection>,
@@ -57,6 +57,13 @@ impl PartialEq for Text<'_> {
 }
 
 impl Eq for Text<'_> {}
+
+/// Tags that differ in case alone mean the same language.
+impl PartialEq for Language<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.tag.as_str().eq_ignore_ascii_case(other.tag.as_str()) && self.direction == other.direction
+    }
+}
 
 impl Language<'_> {
     pub(crate) fn tag_literal(self, text: Text<'_>) -> Literal {

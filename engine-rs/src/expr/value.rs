@@ -9,9 +9,7 @@ use super::text::{Language, MadeTerm, Text};
 use crate::encode::{Dictionary, Inline, WallTime};
 use crate::model::TermId;
 use oxrdf::vocab::{rdf, xsd};
-use oxrdf::{
-    BlankNode, BlankNodeRef, Literal, LiteralRef, NamedNode, NamedNodeRef, NamedOrBlankNode, Term, TermRef, Triple,
-};
+use oxrdf::{BlankNode, Literal, LiteralRef, NamedNode, NamedOrBlankNode, Term, TermRef, Triple};
 use oxsdatatypes::{Boolean, DateTime, Decimal, Double, Float, Integer};
 use std::str::FromStr;
 
@@ -224,21 +222,6 @@ impl<'d> Value<'d> {
             }
             Self::String(text) => Literal::new_simple_literal(text.into_string()),
             Self::Iri(_) | Self::Blank(_) | Self::Triple(_) => unreachable!("into_term keeps these"),
-        }
-    }
-
-    /// The id this value's term has, if it has one already.
-    pub(crate) fn find_id(&self, dictionary: &Dictionary) -> Option<TermId> {
-        match self {
-            Self::Iri(iri) => dictionary.lookup(NamedNodeRef::new_unchecked(iri.as_str()).into()),
-            Self::Blank(Blank::Labelled(label)) => {
-                dictionary.lookup(BlankNodeRef::new_unchecked(label.as_str()).into())
-            }
-            Self::String(text) => dictionary.lookup(LiteralRef::new_simple_literal(text.as_str()).into()),
-            other => match other.clone().into_made() {
-                MadeTerm::Id(id) => Some(id),
-                MadeTerm::Term(term) => dictionary.lookup(term.as_ref()),
-            },
         }
     }
 }

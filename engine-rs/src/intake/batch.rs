@@ -164,7 +164,7 @@ impl EventBatch {
     }
 
     pub fn double(&mut self, value: f64) -> TermId {
-        TermId::double(value)
+        TermId::plain_double(value)
             .unwrap_or_else(|| self.literal(&oxsdatatypes::Double::from(value).to_string(), xsd::DOUBLE))
     }
 

@@ -5,9 +5,9 @@
 
 use spargebra::{Query, SparqlParser};
 
-use super::diagnose::{Grammar, explain};
 use super::error::ParseError;
 use super::names::Names;
+use super::reading::read_query;
 use super::rewrite::Edits;
 use super::token::{Kind, Token};
 use super::{limits, token};
@@ -24,8 +24,7 @@ pub(crate) fn parse_mapping(text: &str) -> Result<Query, ParseError> {
         edits.splice(text.len(), text.len(), "\nWHERE {}");
     }
     let (rewritten, parser) = (edits.apply(text), SparqlParser::new());
-    let parsed = parser.clone().parse_query(&rewritten.text);
-    parsed.map_err(|_| explain(text, &rewritten, &parser, Grammar::Query, work))
+    read_query(&parser, text, rewritten, work)
 }
 
 fn check_form(text: &str, tokens: &[Token]) -> Result<(), ParseError> {

@@ -32,6 +32,7 @@ mod names;
 mod plain;
 mod query;
 mod rdf;
+mod reading;
 mod rewrite;
 mod token;
 mod update;

@@ -1,17 +1,16 @@
 //! SPARQL that is asked once: the text of a query without streaming clauses.
 //!
-//! In: the text and a base IRI. Out: the query, and the aggregates beyond SPARQL that it may call. Limits and faults are
+//! In: the text and a base IRI. Out: the query. Limits and faults are
 //! those of continuous queries; what belongs to those alone is refused where it stands.
 
-use oxrdf::NamedNode;
 use spargebra::Query;
 
 use super::clause::{Clauses, find_clauses};
 use super::cursor::Cursor;
-use super::diagnose::{Grammar, explain};
 use super::error::ParseError;
 use super::names::{Names, check_prologue};
 use super::query::{ParseOptions, blank_mark, sparql_parser};
+use super::reading::read_query;
 use super::token::Token;
 use super::{calls, extension, limits, token};
 
@@ -23,7 +22,6 @@ const STREAMING: [&str; 9] =
 #[derive(Clone, Debug)]
 pub(crate) struct PlainQuery {
     pub query: Query,
-    pub aggregates: Vec<NamedNode>,
 }
 
 /// Parses a query that has no streaming clauses.
@@ -40,13 +38,11 @@ pub(crate) fn parse_plain(text: &str, base: Option<&str>) -> Result<PlainQuery, 
     blank_mark(text, &mut clauses);
     calls::check_aggregates(text, &tokens)?;
     let percentiles = extension::rewrite(text, &tokens, &mut clauses.edits)?;
-    let aggregates = extension::aggregates().chain(percentiles.iter().cloned()).collect();
     let options = ParseOptions { base_iri: base.map(str::to_owned), ..ParseOptions::default() };
     let parser = sparql_parser(&options, percentiles)?;
     let rewritten = std::mem::take(&mut clauses.edits).apply(text);
-    let query = parser.clone().parse_query(&rewritten.text);
-    let query = query.map_err(|_| explain(text, &rewritten, &parser, Grammar::Query, work))?;
-    Ok(PlainQuery { query, aggregates })
+    let query = read_query(&parser, text, rewritten, work)?;
+    Ok(PlainQuery { query })
 }
 
 fn refuse_streaming(text: &str, tokens: &[Token], found: &Clauses) -> Result<(), ParseError> {

@@ -11,9 +11,9 @@ use spargebra::SparqlParser;
 
 use super::clause::{Clauses, add_default_window, find_clauses};
 use super::cursor::Cursor;
-use super::diagnose::{Grammar, explain};
 use super::error::{ParseError, Position, suggestion};
 use super::names::{Names, check_prologue};
+use super::reading::read_query;
 use super::{calls, extension, limits, token};
 use crate::time::{Span, Timestamp};
 
@@ -205,8 +205,7 @@ pub fn parse_query(text: &str, options: &ParseOptions) -> Result<ContinuousQuery
     let percentiles = extension::rewrite(text, &tokens, &mut clauses.edits)?;
     let parser = sparql_parser(options, percentiles)?;
     let rewritten = std::mem::take(&mut clauses.edits).apply(text);
-    let query = parser.clone().parse_query(&rewritten.text);
-    let query = query.map_err(|_| explain(text, &rewritten, &parser, Grammar::Query, work))?;
+    let query = read_query(&parser, text, rewritten, work)?;
     // A mistyped word can hide a window: what is wrong with the words is said first.
     windows?;
     Ok(assemble(text, options, clauses, default_graph, query))

@@ -15,6 +15,7 @@ use spargebra::{GraphUpdateOperation, SparqlParser};
 use super::diagnose::{Grammar, explain};
 use super::error::ParseError;
 use super::names::Names;
+use super::reading::{check_iris, lower_booleans};
 use super::rewrite::Rewritten;
 use super::token::{Kind, Token};
 use super::{limits, token};
@@ -84,9 +85,12 @@ impl Part<'_> {
         let parser = names.parser(*first)?;
         names.learn(self.tokens)?;
         names.check_prefixes(self.tokens)?;
-        let (before, rewritten) = (&self.text[..self.end], Rewritten::part(self.text, first.start, self.end));
+        let (before, mut rewritten) = (&self.text[..self.end], Rewritten::part(self.text, first.start, self.end));
+        let tokens = token::tokenize(&rewritten.text)?;
+        lower_booleans(&mut rewritten, &tokens);
         let parsed = parser.clone().parse_update(&rewritten.text);
         let parsed = parsed.map_err(|_| explain(before, &rewritten, &parser, Grammar::Update, work))?;
+        check_iris(before, &rewritten, &tokens, |text| parser.clone().parse_update(text).is_ok())?;
         let Some(verb) = self.verb() else { return Ok(None) };
         let source = self.source(verb, &parsed.operations);
         Ok(Some(UpdateOperation { steps: parsed.operations, base_iri: parsed.base_iri, source }))

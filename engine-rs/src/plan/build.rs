@@ -4,15 +4,15 @@ use super::costly;
 use super::cut::{Part, part_of};
 use super::error::PlanError;
 use super::explain::{Description, Mode};
-use super::logical::{Dataset, Place, Plan, Stage, WindowFamily};
+use super::logical::{Dataset, Plan, Stage, WindowFamily};
 use super::modifiers::{Answer, Top, take_apart};
 use super::paths::FreshVariables;
 use super::properties::{hides_nothing, is_plain};
 use super::scope;
 use super::spelling::Meanings;
-use super::translate::{Translator, is_blank, places};
+use super::translate::Translator;
 use super::wording::{aggregate_text, expression_text, operand_text, order_text, pattern_text, variables_text};
-use crate::aggregate::{AggregateKind, AggregateSpec, custom_aggregate};
+use crate::aggregate::{AggregateKind, AggregateSpec};
 use crate::encode::Dictionary;
 use crate::expr::{self, Expr};
 use crate::flow::Operator;
@@ -23,11 +23,11 @@ use crate::limits::Limits;
 use crate::model::{Schema, TermId, VarId, VarTable};
 use crate::parse::{ContentSemantics, ContinuousQuery, DefaultGraph, Dialect, R2s};
 use crate::reevaluate::{Question, Reevaluated, Source, Sources};
-use crate::shape::{Construct, Distinct, Extend, Filter, Given, Now, Rearrange, TemplateSlot};
+use crate::shape::{Construct, Distinct, Extend, Filter, Given, Now, Rearrange};
 use crate::thresholds::Thresholds;
 use crate::topk::{Comparator, TopK};
 use oxrdf::{NamedNode, Variable};
-use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression, GraphPattern, OrderExpression};
+use spargebra::algebra::{AggregateExpression, Expression, GraphPattern, OrderExpression};
 use spargebra::term::TriplePattern;
 
 /// How results are taken back, when the planner is not to choose.
@@ -149,23 +149,8 @@ impl<H: Host> Builder<'_, H> {
 
     /// The produced graph is a set: a triple is there as long as some solution makes it.
     fn construct(&mut self, root: usize, template: &[TriplePattern], schema: &Schema) {
-        let mut blanks: Vec<Variable> = Vec::new();
-        let mut slots = Vec::new();
-        for triple in template {
-            slots.push(places(triple).map(|place| match place {
-                Place::Term(term) => TemplateSlot::Constant(self.dictionary.intern_pinned(term.as_ref())),
-                Place::Variable(variable) if is_blank(&variable) => {
-                    let known = blanks.iter().position(|b| *b == variable);
-                    TemplateSlot::Blank(known.unwrap_or_else(|| {
-                        blanks.push(variable);
-                        blanks.len() - 1
-                    }))
-                }
-                Place::Variable(variable) => {
-                    TemplateSlot::Column(self.vars.find(&variable).and_then(|var| schema.column(var)))
-                }
-            }));
-        }
+        let mut blanks = Vec::new();
+        let slots = template.iter().map(|triple| self.template_slots(triple, schema, &mut blanks)).collect();
         let mut column = |meaning: &str| {
             let var = self.vars.fresh();
             self.meanings.insert(self.vars.name(var).clone(), meaning.to_owned());
@@ -433,7 +418,7 @@ impl<H: Host> Builder<'_, H> {
             AggregateExpression::CountSolutions { distinct: true } => Aggregate::DistinctRows,
             AggregateExpression::FunctionCall { name, expr, distinct } => {
                 let mut spec =
-                    aggregate_spec(name).ok_or_else(|| PlanError::unsupported(format!("aggregate {name}")))?;
+                    AggregateSpec::of(name).ok_or_else(|| PlanError::unsupported(format!("aggregate {name}")))?;
                 spec.distinct |= distinct;
                 Aggregate::Of(self.compile(expr, from)?, spec)
             }
@@ -451,7 +436,7 @@ impl<H: Host> Builder<'_, H> {
         let (kind, argument) = match aggregate {
             AggregateExpression::CountSolutions { .. } => (Some(AggregateKind::CountAll), None),
             AggregateExpression::FunctionCall { name, expr, .. } => {
-                (aggregate_spec(name).map(|spec| spec.kind), Some(expr))
+                (AggregateSpec::of(name).map(|spec| spec.kind), Some(expr))
             }
         };
         let parts = kind.as_ref().and_then(AggregateKind::in_parts);
@@ -489,7 +474,7 @@ impl<H: Host> Builder<'_, H> {
 
     pub(super) fn static_relation(&mut self, pattern: &GraphPattern, each_graph: Option<&Variable>) -> Built {
         let default = self.static_default();
-        let (mut schema, mut question) = self.question(pattern, default, vec![]);
+        let (mut schema, mut question) = self.question(pattern, default, vec![])?;
         let text = pattern_text(pattern);
         let detail = each_graph.map_or(text.clone(), |variable| format!("in each graph {variable} {text}"));
         let description = Description::new("static", Mode::Static, detail);
@@ -526,7 +511,7 @@ impl<H: Host> Builder<'_, H> {
             let name = self.dictionary.intern_pinned(window.name.as_ref().into());
             windows.push((name, self.host.window_with_content(clause)));
         }
-        let (schema, question) = self.question(pattern, default, windows);
+        let (schema, question) = self.question(pattern, default, windows)?;
         let mut detail = pattern_text(pattern);
         if let Some(clause) = window {
             detail = format!("{detail} in {}", self.query.windows[clause].name);
@@ -562,18 +547,16 @@ impl<H: Host> Builder<'_, H> {
         pattern: &GraphPattern,
         default: Vec<Source>,
         windows: Vec<(TermId, usize)>,
-    ) -> (Schema, Question) {
+    ) -> Result<(Schema, Question), PlanError> {
         let variables: Vec<Variable> = scope::in_scope(pattern).into_iter().collect();
         let certain = scope::certain(pattern);
         let schema = variables.iter().map(|v| (self.vars.id(v), certain.contains(v))).collect();
-        let mut aggregates = Vec::new();
-        custom_aggregates(pattern, &mut aggregates);
         let named = self.query.query.dataset().and_then(|dataset| dataset.named.as_ref());
         let named =
             named.map(|names| names.iter().map(|name| self.dictionary.intern_pinned(name.as_ref().into())).collect());
         let base = self.query.query.base_iri().cloned();
         let sources = Sources { default, named, windows };
-        (schema, Question::new(pattern.clone(), variables, sources, base, &aggregates, &self.options.limits))
+        Ok((schema, Question::new(pattern.clone(), variables, sources, base, &self.options.limits)?))
     }
 }
 
@@ -587,31 +570,4 @@ pub(super) fn root_of(query: &ContinuousQuery, families: &[WindowFamily]) -> Res
         plan = *inner;
     }
     Ok((top, plan, translator.fresh.meanings))
-}
-
-pub(super) fn aggregate_spec(name: &AggregateFunction) -> Option<AggregateSpec> {
-    let kind = match name {
-        AggregateFunction::Count => AggregateKind::Count,
-        AggregateFunction::Sum => AggregateKind::Sum,
-        AggregateFunction::Avg => AggregateKind::Avg,
-        AggregateFunction::Min => AggregateKind::Min,
-        AggregateFunction::Max => AggregateKind::Max,
-        AggregateFunction::Sample => AggregateKind::Sample,
-        AggregateFunction::GroupConcat { separator } => {
-            AggregateKind::GroupConcat { separator: separator.clone().unwrap_or_else(|| " ".to_owned()) }
-        }
-        AggregateFunction::Custom(name) => return custom_aggregate(name.as_ref()),
-    };
-    Some(AggregateSpec { kind, distinct: false })
-}
-
-fn custom_aggregates(pattern: &GraphPattern, found: &mut Vec<NamedNode>) {
-    if let GraphPattern::Group { aggregates, .. } = pattern {
-        for (_, aggregate) in aggregates {
-            if let AggregateExpression::FunctionCall { name: AggregateFunction::Custom(name), .. } = aggregate {
-                found.push(name.clone());
-            }
-        }
-    }
-    scope::children(pattern).into_iter().for_each(|child| custom_aggregates(child, found));
 }

@@ -8,14 +8,14 @@
 //! What stays true: both parts are the plan of the whole query, with the same columns in the same order, but for the
 //! place of the cut. So ties, sums and the order of rows are the same by construction.
 
-use super::build::{aggregate_spec, root_of};
+use super::build::root_of;
 use super::error::PlanError;
 use super::logical::{LeafPlan, Place, Plan, Stage};
 use super::modifiers::{Answer, Top, projected};
 use super::scope::draws_values;
 use super::translate::is_hidden;
 use super::wording::{aggregate_text, leaf_text};
-use crate::aggregate::AggregateKind;
+use crate::aggregate::{AggregateKind, AggregateSpec};
 use crate::expr::IN_PARTITION;
 use crate::parse::{ContinuousQuery, StreamName};
 use oxrdf::{Literal, NamedNode, Variable};
@@ -269,7 +269,7 @@ fn cut_here(plan: &Plan, inner: &Plan, given: &Plan) -> Result<Option<Pieces>, S
 fn has_parts(aggregate: &AggregateExpression) -> bool {
     match aggregate {
         AggregateExpression::CountSolutions { distinct } => !distinct,
-        AggregateExpression::FunctionCall { name, distinct, .. } => aggregate_spec(name).is_some_and(|spec| {
+        AggregateExpression::FunctionCall { name, distinct, .. } => AggregateSpec::of(name).is_some_and(|spec| {
             use AggregateKind as Kind;
             let by_presence = matches!(spec.kind, Kind::Min | Kind::Max | Kind::Sample);
             spec.kind.in_parts().is_some() && (by_presence || !(spec.distinct || *distinct))

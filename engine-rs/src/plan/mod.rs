@@ -25,6 +25,7 @@ mod rename;
 mod scope;
 mod spelling;
 mod streams;
+mod template;
 mod translate;
 mod values;
 mod warnings;
@@ -40,6 +41,7 @@ pub(crate) use explain::{BufferView, Explained, Mode, NodeView, PlanView, QueryV
 pub(crate) use graph_names::graph_names;
 pub(crate) use logical::{Place, WindowFamily};
 pub(crate) use modifiers::Answer;
+pub(crate) use paths::evaluable;
 pub(crate) use rename::rename_invented;
 pub(crate) use spelling::Meanings;
 pub(crate) use streams::streams_of;

@@ -1,5 +1,6 @@
 //! Property paths without closure are joins, unions and DISTINCT; the others are re-evaluated.
 
+use super::scope;
 use super::spelling::Meanings;
 use super::translate::{open_blank, single_value};
 use oxrdf::Variable;
@@ -30,11 +31,86 @@ impl FreshVariables {
 /// Whether [`unfold`] has something to do.
 pub(super) fn unfolds(subject: &TermPattern, path: &PropertyPathExpression, object: &TermPattern) -> bool {
     use PropertyPathExpression as P;
-    match path {
+    let closed = closed(path);
+    match &closed {
+        _ if closed != *path => true,
         P::OneOrMore(_) => false,
         P::ZeroOrMore(_) => !is_open(subject) || !is_open(object),
         P::Reverse(inner) => unfolds(object, inner, subject) || !matches!(**inner, P::OneOrMore(_) | P::ZeroOrMore(_)),
         _ => true,
+    }
+}
+
+/// The pattern with its paths taken apart, because the evaluator does not know that alternatives are bags. Inside EXISTS
+/// paths stay whole: their ends may be put in, and what is put in need not be in the graph.
+pub(super) fn unfold_paths(pattern: &GraphPattern, fresh: &mut FreshVariables) -> GraphPattern {
+    let mut pattern = pattern.clone();
+    if let GraphPattern::Path { subject, path, object } = &pattern
+        && let Some(unfolded) = unfold(subject, path, object, fresh)
+    {
+        return unfolded;
+    }
+    for expression in scope::expressions_mut(&mut pattern) {
+        scope::visit_exists_mut(expression, &mut close_paths);
+    }
+    for child in scope::children_mut(&mut pattern) {
+        *child = unfold_paths(child, fresh);
+    }
+    pattern
+}
+
+/// [`unfold_paths`] for a pattern that is asked by itself.
+pub(crate) fn evaluable(pattern: &GraphPattern) -> GraphPattern {
+    unfold_paths(pattern, &mut FreshVariables::default())
+}
+
+fn close_paths(pattern: &mut GraphPattern) {
+    if let GraphPattern::Path { path, .. } = pattern {
+        *path = closed(path);
+    }
+    for expression in scope::expressions_mut(pattern) {
+        scope::visit_exists_mut(expression, &mut close_paths);
+    }
+    scope::children_mut(pattern).into_iter().for_each(close_paths);
+}
+
+/// The same path with no closure over what can be empty: `(p*)+` is `p*`, which begins at any term.
+fn closed(path: &PropertyPathExpression) -> PropertyPathExpression {
+    use PropertyPathExpression as P;
+    let again = |path: &P| Box::new(closed(path));
+    match path {
+        P::NamedNode(_) | P::NegatedPropertySet(_) => path.clone(),
+        P::Reverse(inner) => P::Reverse(again(inner)),
+        P::Sequence(a, b) => P::Sequence(again(a), again(b)),
+        P::Alternative(a, b) => P::Alternative(again(a), again(b)),
+        P::ZeroOrOne(inner) => P::ZeroOrOne(again(inner)),
+        P::ZeroOrMore(inner) => P::ZeroOrMore(Box::new(not_empty(&closed(inner)))),
+        P::OneOrMore(inner) if is_nullable(inner) => P::ZeroOrMore(Box::new(not_empty(&closed(inner)))),
+        P::OneOrMore(inner) => P::OneOrMore(again(inner)),
+    }
+}
+
+/// Whether the path can have length zero.
+fn is_nullable(path: &PropertyPathExpression) -> bool {
+    use PropertyPathExpression as P;
+    match path {
+        P::NamedNode(_) | P::NegatedPropertySet(_) => false,
+        P::ZeroOrMore(_) | P::ZeroOrOne(_) => true,
+        P::Reverse(inner) | P::OneOrMore(inner) => is_nullable(inner),
+        P::Sequence(a, b) => is_nullable(a) && is_nullable(b),
+        P::Alternative(a, b) => is_nullable(a) || is_nullable(b),
+    }
+}
+
+/// A path that is never empty, and under a closure reaches the same: what takes two steps of it may be left out.
+fn not_empty(path: &PropertyPathExpression) -> PropertyPathExpression {
+    use PropertyPathExpression as P;
+    match path {
+        path if !is_nullable(path) => path.clone(),
+        P::ZeroOrMore(inner) | P::ZeroOrOne(inner) | P::OneOrMore(inner) => not_empty(inner),
+        P::Reverse(inner) => P::Reverse(Box::new(not_empty(inner))),
+        P::Sequence(a, b) | P::Alternative(a, b) => P::Alternative(Box::new(not_empty(a)), Box::new(not_empty(b))),
+        path => path.clone(),
     }
 }
 
@@ -60,7 +136,8 @@ pub(super) fn unfold(
     fresh: &mut FreshVariables,
 ) -> Option<GraphPattern> {
     use PropertyPathExpression as P;
-    match path {
+    let closed = closed(path);
+    match &closed {
         P::NamedNode(predicate) => Some(step(subject, predicate.clone().into(), object)),
         P::Reverse(inner) => unfold(object, inner, subject, fresh),
         P::Sequence(first, second) => {
@@ -88,6 +165,10 @@ pub(super) fn unfold(
             let (subject, object) = (open_blank(subject), open_blank(object));
             let one = GraphPattern::Path { subject: subject.clone(), path: more, object: object.clone() };
             or_nothing(&subject, &object, one, fresh)
+        }
+        // The closure of what can be empty is another one.
+        _ if closed != *path => {
+            Some(GraphPattern::Path { subject: subject.clone(), path: closed, object: object.clone() })
         }
         P::ZeroOrMore(_) | P::OneOrMore(_) => None,
     }

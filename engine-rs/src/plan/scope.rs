@@ -112,6 +112,41 @@ pub(super) fn expressions(pattern: &GraphPattern) -> Vec<&Expression> {
     }
 }
 
+/// The expressions of this node alone, to be changed.
+pub(super) fn expressions_mut(pattern: &mut GraphPattern) -> Vec<&mut Expression> {
+    match pattern {
+        GraphPattern::Filter { expr, .. } => vec![expr],
+        GraphPattern::LeftJoin { expression, .. } => expression.iter_mut().collect(),
+        GraphPattern::Extend { expression, .. } => vec![expression],
+        GraphPattern::OrderBy { expression, .. } => {
+            let of = expression.iter_mut().map(|order| match order {
+                OrderExpression::Asc(expression) | OrderExpression::Desc(expression) => expression,
+            });
+            of.collect()
+        }
+        GraphPattern::Group { aggregates, .. } => {
+            let of = aggregates.iter_mut().filter_map(|(_, aggregate)| match aggregate {
+                AggregateExpression::CountSolutions { .. } => None,
+                AggregateExpression::FunctionCall { expr, .. } => Some(expr),
+            });
+            of.collect()
+        }
+        _ => vec![],
+    }
+}
+
+/// Visits the patterns of EXISTS in an expression, to change them.
+pub(super) fn visit_exists_mut(expression: &mut Expression, visit: &mut dyn FnMut(&mut GraphPattern)) {
+    *expression = rewrite(expression, &mut |e| match e {
+        Expression::Exists(pattern) => {
+            let mut pattern = pattern.clone();
+            visit(&mut pattern);
+            Some(Expression::Exists(pattern))
+        }
+        _ => None,
+    });
+}
+
 pub(super) fn of_order(order: &OrderExpression) -> &Expression {
     match order {
         OrderExpression::Asc(expression) | OrderExpression::Desc(expression) => expression,

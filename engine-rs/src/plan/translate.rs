@@ -5,7 +5,7 @@
 
 use super::error::PlanError;
 use super::logical::{Dataset, LeafPlan, Place, Plan, Stage, WindowFamily};
-use super::paths::{FreshVariables, unfold, unfolds};
+use super::paths::{FreshVariables, unfold, unfold_paths, unfolds};
 use super::scope::{self, Vars, children, contains_exists, expressions, is_volatile};
 use super::values::values_first;
 use crate::parse::{ContentSemantics, ContinuousQuery};
@@ -382,20 +382,6 @@ impl Translator<'_> {
         })
     }
 
-    /// The pattern with its paths taken apart, because the evaluator does not know that alternatives are bags.
-    fn unfolded(&mut self, pattern: &GraphPattern) -> GraphPattern {
-        let mut pattern = pattern.clone();
-        if let GraphPattern::Path { subject, path, object } = &pattern
-            && let Some(unfolded) = unfold(subject, path, object, &mut self.fresh)
-        {
-            return unfolded;
-        }
-        for child in scope::children_mut(&mut pattern) {
-            *child = self.unfolded(child);
-        }
-        pattern
-    }
-
     /// Whether the pattern asks for windows by a variable, or for the graphs of events: re-evaluation sees neither.
     fn names_parts_of_windows(&self, pattern: &GraphPattern, dataset: &Dataset) -> bool {
         let mut inside = dataset.clone();
@@ -420,10 +406,11 @@ impl Translator<'_> {
         match dataset {
             Dataset::EventGraph(..) => Err(PlanError::unsupported(format!("{reason} inside GRAPH in a window"))),
             Dataset::Window(window) => {
-                Ok(Plan::Reevaluated { pattern: self.unfolded(pattern), window: Some(*window), reason })
+                let pattern = unfold_paths(pattern, &mut self.fresh);
+                Ok(Plan::Reevaluated { pattern, window: Some(*window), reason })
             }
             _ => {
-                let pattern = inside(&self.unfolded(pattern), dataset);
+                let pattern = inside(&unfold_paths(pattern, &mut self.fresh), dataset);
                 Ok(Plan::Reevaluated { pattern, window: None, reason })
             }
         }
@@ -532,10 +519,6 @@ fn place(term: &TermPattern) -> Place {
 /// A blank node of a query is a variable nobody can ask for.
 pub(super) fn blank_variable(node: &oxrdf::BlankNode) -> Variable {
     Variable::new_unchecked(format!("{BLANK_PREFIX}{}", node.as_str()))
-}
-
-pub(super) fn is_blank(variable: &Variable) -> bool {
-    variable.as_str().starts_with(BLANK_PREFIX)
 }
 
 /// The pattern with variables for its blank nodes, so that other patterns can be joined on them.

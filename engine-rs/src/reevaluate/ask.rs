@@ -1,16 +1,17 @@
 //! One question: about the static graphs, for WHERE of an update; or a whole query, also about windows.
 
-use super::bounded::bounded;
+use super::by_graph::graph_by_graph;
 use super::dataset::{Kind, NamedSets, View};
+use super::expressions::{Unordered, with_our_expressions};
 use super::meter::Meter;
-use crate::aggregate::register_custom_aggregates;
 use crate::encode::Dictionary;
+use crate::expr::CompileError;
 use crate::limits::Budget;
 use crate::parse::PlainQuery;
 use crate::store::{StaticGraphs, TripleSet};
 use oxiri::Iri;
 use oxrdf::{NamedNode, Term, Triple, Variable};
-use spareval::{QueryEvaluationError, QueryEvaluator, QueryResults};
+use spareval::{QueryEvaluationError, QueryResults};
 use spargebra::Query;
 use spargebra::algebra::{GraphPattern, QueryDataset};
 use std::collections::HashSet;
@@ -18,6 +19,15 @@ use std::sync::Arc;
 
 /// The terms of a solution, in the order of the variables asked for.
 pub(crate) type Solution = Vec<Option<Term>>;
+
+/// Why a question has no answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unanswered {
+    #[error(transparent)]
+    Expression(#[from] CompileError),
+    #[error(transparent)]
+    Evaluation(#[from] QueryEvaluationError),
+}
 
 /// A pattern, and over which of the graphs: what USING or WITH say, or all.
 #[derive(Clone, Copy, Debug)]
@@ -34,16 +44,20 @@ pub(crate) fn ask_static(
     graphs: &StaticGraphs,
     dictionary: &Dictionary,
     budget: &mut Budget,
-) -> Result<Vec<Solution>, QueryEvaluationError> {
-    let pattern = GraphPattern::Project { inner: Box::new(pattern.clone()), variables: variables.to_vec() };
-    let query = Query::Select { dataset: using.cloned(), pattern, base_iri: base_iri.cloned() };
-    let (query, evaluator) = bounded(&query, QueryEvaluator::new(), &budget.limits());
+) -> Result<Vec<Solution>, Unanswered> {
     let named: Vec<_> = graphs.named().iter().map(|(name, graph)| NamedSets::new(*name, graph)).collect();
+    let mut pattern = pattern.clone();
+    graph_by_graph(&mut pattern, &graph_names(using, &named, dictionary));
+    let pattern = GraphPattern::Project { inner: Box::new(pattern), variables: variables.to_vec() };
+    let query = Query::Select { dataset: using.cloned(), pattern, base_iri: base_iri.cloned() };
+    let (query, evaluator) = with_our_expressions(&query, &budget.limits(), Unordered::First)?;
     let terms = |solution: spareval::QuerySolution| variables.iter().map(|v| solution.get(v).cloned()).collect();
     Meter::of(budget, |meter| {
         let view = View { dictionary, default: &[graphs.default_graph()], named: &named, windows: &[], meter };
         match evaluator.prepare(&query).execute(view)? {
-            QueryResults::Solutions(solutions) => solutions.map(|solution| solution.map(terms)).collect(),
+            QueryResults::Solutions(solutions) => {
+                Ok(solutions.map(|solution| solution.map(terms)).collect::<Result<_, _>>()?)
+            }
             _ => Ok(Vec::new()),
         }
     })
@@ -73,7 +87,7 @@ pub(crate) fn ask_once(
     windows: &[ReadableWindow<'_>],
     dictionary: &Dictionary,
     budget: &mut Budget,
-) -> Result<Found, QueryEvaluationError> {
+) -> Result<Found, Unanswered> {
     let mut listed: Vec<_> = graphs.named().iter().map(|(name, graph)| NamedSets::new(*name, graph)).collect();
     let mut unlisted = Vec::new();
     for window in windows {
@@ -85,12 +99,36 @@ pub(crate) fn ask_once(
             None => sets.push(NamedSets { name, parts: vec![window.content] }),
         }
     }
-    let evaluator = register_custom_aggregates(QueryEvaluator::new(), &asked.aggregates);
-    let (query, evaluator) = bounded(&asked.query, evaluator, &budget.limits());
+    let mut query = asked.query.clone();
+    let names = graph_names(query.dataset(), &listed, dictionary);
+    let (Query::Select { pattern, .. }
+    | Query::Construct { pattern, .. }
+    | Query::Describe { pattern, .. }
+    | Query::Ask { pattern, .. }) = &mut query;
+    graph_by_graph(pattern, &names);
+    let (query, evaluator) = with_our_expressions(&query, &budget.limits(), Unordered::Any)?;
     Meter::of(budget, |meter| {
         let view = View { dictionary, default: &[graphs.default_graph()], named: &listed, windows: &unlisted, meter };
-        found(evaluator.prepare(&query).execute(view)?)
+        Ok(found(evaluator.prepare(&query).execute(view)?)?)
     })
+}
+
+/// The graphs that GRAPH with a variable ranges over, by name.
+fn graph_names(dataset: Option<&QueryDataset>, listed: &[NamedSets<'_>], dictionary: &Dictionary) -> Vec<NamedNode> {
+    let mut names: Vec<NamedNode> = match dataset {
+        Some(dataset) => dataset.named.clone().unwrap_or_default(),
+        None => listed.iter().filter_map(|graph| iri(graph.name.clone().into_term(dictionary))).collect(),
+    };
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+fn iri(term: Term) -> Option<NamedNode> {
+    match term {
+        Term::NamedNode(node) => Some(node),
+        _ => None,
+    }
 }
 
 fn found(results: QueryResults<'_>) -> Result<Found, QueryEvaluationError> {

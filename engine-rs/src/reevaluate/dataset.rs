@@ -5,12 +5,13 @@
 //! expression makes are not interned: they live beside the ids until the
 //! results are read.
 
+use super::exact::{opened, sealed};
 use super::meter::Meter;
-use crate::encode::Dictionary;
+use crate::encode::{Dictionary, with_tags_in_form};
 use crate::model::{EncodedTriple, TermId};
 use crate::store::TripleSet;
 use oxrdf::Term;
-use spareval::{InternalQuad, QueryableDataset};
+use spareval::{ExpressionTerm, InternalQuad, QueryableDataset};
 use std::convert::Infallible;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -26,6 +27,15 @@ pub(super) enum Kind {
     Id(TermId),
     /// A term that has no id: never equal to one that has.
     Made(Arc<Term>),
+}
+
+impl Kind {
+    pub(super) fn into_term(self, dictionary: &Dictionary) -> Term {
+        match self {
+            Self::Id(id) => dictionary.term(id),
+            Self::Made(term) => Arc::unwrap_or_clone(term),
+        }
+    }
 }
 
 impl Clone for InternalTerm<'_> {
@@ -151,16 +161,24 @@ impl<'a> QueryableDataset<'a> for View<'a> {
         self.meter.admit(&term);
         Ok(match self.dictionary.lookup(term.as_ref()) {
             Some(id) => self.term(Kind::Id(id)),
-            None => InternalTerm { kind: Kind::Made(Arc::new(term)), meter: self.meter },
+            None => {
+                let term = with_tags_in_form(term.as_ref()).unwrap_or(term);
+                self.term(Kind::Made(Arc::new(term)))
+            }
         })
     }
 
     fn externalize_term(&self, term: InternalTerm<'a>) -> Result<Term, Infallible> {
-        let term = match term.kind {
-            Kind::Id(id) => self.dictionary.term(id),
-            Kind::Made(term) => Arc::unwrap_or_clone(term),
-        };
+        let term = term.kind.into_term(self.dictionary);
         self.meter.pass(&term);
         Ok(term)
+    }
+
+    fn externalize_expression_term(&self, term: InternalTerm<'a>) -> Result<ExpressionTerm, Infallible> {
+        Ok(sealed(self.externalize_term(term)?).into())
+    }
+
+    fn internalize_expression_term(&self, term: ExpressionTerm) -> Result<InternalTerm<'a>, Infallible> {
+        self.internalize_term(opened(term.into()))
     }
 }

@@ -1,10 +1,13 @@
 //! Re-evaluation: what has no incremental operator is computed anew at each instant, by spareval,
 //! over the window's content and the static graphs, and the difference is handed on. Updates ask the same
-//! way.
+//! way. The evaluator matches and joins; expressions, aggregates and orders are our own (`expressions.rs`).
 
 mod ask;
-mod bounded;
+mod by_graph;
+mod computed;
 mod dataset;
+mod exact;
+mod expressions;
 mod meter;
 mod operator;
 

@@ -1,19 +1,18 @@
 //! Operators that ask spareval: over windows at every instant, over static graphs when they change.
 
-use super::bounded::bounded;
 use super::dataset::{NamedSets, View};
+use super::expressions::{Unordered, with_our_expressions};
 use super::meter::Meter;
-use crate::aggregate::register_custom_aggregates;
 use crate::codec::{Decoded, Reader, Writer};
 use crate::encode::Dictionary;
-use crate::expr::EvalContext;
+use crate::expr::{CompileError, EvalContext};
 use crate::flow::{Flow, HeldTerms, Operator, terms_of};
 use crate::limits::{Budget, Limits};
 use crate::model::{Batch, RowMap, TermId, Weight};
 use crate::store::{StaticGraphs, TripleSet};
 use crate::window::Window;
 use oxiri::Iri;
-use oxrdf::{NamedNode, Variable};
+use oxrdf::Variable;
 use smallvec::SmallVec;
 use spareval::{QueryEvaluator, QueryResults};
 use spargebra::Query;
@@ -60,14 +59,12 @@ impl Question {
         variables: Vec<Variable>,
         sources: Sources,
         base_iri: Option<Iri<String>>,
-        aggregates: &[NamedNode],
         limits: &Limits,
-    ) -> Self {
+    ) -> Result<Self, CompileError> {
         let pattern = GraphPattern::Project { inner: Box::new(pattern), variables: variables.clone() };
         let query = Query::Select { dataset: None, pattern, base_iri };
-        let evaluator = register_custom_aggregates(QueryEvaluator::new(), aggregates);
-        let (query, evaluator) = bounded(&query, evaluator, limits);
-        Self { query, variables, sources, evaluator, each_graph: None }
+        let (query, evaluator) = with_our_expressions(&query, limits, Unordered::First)?;
+        Ok(Self { query, variables, sources, evaluator, each_graph: None })
     }
 
     /// What the answer depends on: it is the same as long as these are.

@@ -4,18 +4,45 @@
 //! solution is taken back. Triples with an unbound or impossible term are left out.
 
 use crate::codec::{Decoded, Reader, Writer, ensure};
+use crate::encode::Dictionary;
 use crate::expr::EvalContext;
 use crate::flow::{Flow, HeldTerms, Operator, terms_of};
 use crate::model::{Batch, RowMap, TermId, Weight};
 
 /// One place of a template triple.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum TemplateSlot {
     Constant(TermId),
     /// A column of the solution; `None` for a variable nothing binds.
     Column(Option<usize>),
     /// The blank node with this number in the template.
     Blank(usize),
+    /// A triple term.
+    Triple(Box<[TemplateSlot; 3]>),
+}
+
+impl TemplateSlot {
+    /// How many blank nodes it needs.
+    fn blanks(&self) -> usize {
+        match self {
+            Self::Constant(_) | Self::Column(_) => 0,
+            Self::Blank(number) => number + 1,
+            Self::Triple(parts) => parts.iter().map(Self::blanks).max().unwrap_or(0),
+        }
+    }
+
+    /// The term for one solution; unbound where there is none.
+    fn fill(&self, row: &[TermId], blanks: &[TermId], dictionary: &mut Dictionary) -> TermId {
+        match self {
+            Self::Constant(term) => *term,
+            Self::Column(column) => column.map_or(TermId::UNBOUND, |column| row[column]),
+            Self::Blank(number) => blanks[*number],
+            Self::Triple(parts) => {
+                let parts = parts.each_ref().map(|part| part.fill(row, blanks, dictionary));
+                dictionary.intern_triple(parts).unwrap_or(TermId::UNBOUND)
+            }
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -28,22 +55,15 @@ pub(crate) struct Construct {
 
 impl Construct {
     pub(crate) fn new(template: Vec<[TemplateSlot; 3]>) -> Self {
-        let blanks = template.iter().flatten().filter_map(|slot| match slot {
-            TemplateSlot::Blank(number) => Some(*number + 1),
-            _ => None,
-        });
-        Self { n_blanks: blanks.max().unwrap_or(0), template, given: RowMap::default() }
+        let n_blanks = template.iter().flatten().map(TemplateSlot::blanks).max().unwrap_or(0);
+        Self { n_blanks, template, given: RowMap::default() }
     }
 
     fn emit(&self, row: &[TermId], blanks: &[TermId], weight: Weight, out: &mut Batch, flow: &mut Flow<'_>) {
         flow.eval.scratch.budget.spend_rows(self.template.len(), 3);
         for slots in &self.template {
-            let triple = slots.map(|slot| match slot {
-                TemplateSlot::Constant(term) => term,
-                TemplateSlot::Column(column) => column.map_or(TermId::UNBOUND, |c| row[c]),
-                TemplateSlot::Blank(number) => blanks[number],
-            });
-            if is_triple(&triple, flow) {
+            let triple = slots.each_ref().map(|slot| slot.fill(row, blanks, flow.eval.dictionary));
+            if flow.eval.dictionary.is_triple(triple) {
                 out.push(&triple, weight);
             }
         }
@@ -73,14 +93,6 @@ impl Construct {
     }
 }
 
-fn is_triple([s, p, o]: &[TermId; 3], flow: &Flow<'_>) -> bool {
-    if !(s.is_bound() && p.is_bound() && o.is_bound()) {
-        return false;
-    }
-    let dictionary = &*flow.eval.dictionary;
-    dictionary.is_iri(*p) && (dictionary.is_iri(*s) || dictionary.is_blank(*s))
-}
-
 impl Operator for Construct {
     fn absorb(&mut self, _port: usize, deltas: &Batch, out: &mut Batch, flow: &mut Flow<'_>) {
         let signs: [fn(Weight) -> bool; 2] = [|weight| weight > 0, |weight| weight < 0];
@@ -107,6 +119,11 @@ impl Operator for Construct {
 
     fn state_size(&self) -> usize {
         self.given.len()
+    }
+
+    /// A triple term is made of a solution, and stays with the row it is in.
+    fn makes_lasting_rows(&self) -> bool {
+        self.template.iter().flatten().any(|slot| matches!(slot, TemplateSlot::Triple(_)))
     }
 
     /// The blank nodes given are ids without a term.

@@ -12,7 +12,6 @@ use crate::encode::{Dictionary, Inline};
 use crate::model::TermId;
 use oxrdf::vocab::xsd;
 use oxrdf::{BaseDirection, NamedNodeRef, TermRef, Variable};
-use oxsdatatypes::{Double, Float};
 use std::fmt::{Display, Write};
 
 /// `{"head":{"vars":[…]},"results":{"bindings":[…]}}`
@@ -54,8 +53,8 @@ fn push_id(text: &mut String, id: TermId, dictionary: &Dictionary) {
         Some(Inline::Boolean(value)) => push_typed(text, value, xsd::BOOLEAN),
         Some(Inline::Integer(kind, value)) => push_typed(text, value, kind.datatype()),
         Some(Inline::Decimal(value)) => push_typed(text, value, xsd::DECIMAL),
-        Some(Inline::Double(value)) => push_typed(text, Double::from(value), xsd::DOUBLE),
-        Some(Inline::Float(value)) => push_typed(text, Float::from(value), xsd::FLOAT),
+        Some(Inline::Double(value)) => push_typed(text, id.double_text(value), xsd::DOUBLE),
+        Some(Inline::Float(value)) => push_typed(text, id.float_text(value), xsd::FLOAT),
         Some(Inline::DateTime(value)) => push_typed(text, value.render(), xsd::DATE_TIME),
     }
 }

@@ -82,6 +82,11 @@ def from_envelope(envelope: bytes) -> Answer:
     return _parsed(json.dumps(parts["results"]).encode(), ox.QueryResultsFormat.JSON)
 
 
+def from_document(body: bytes) -> Answer:
+    """The answer in a document of results in JSON."""
+    return _parsed(body, ox.QueryResultsFormat.JSON)
+
+
 def from_result(result: Result) -> Answer:
     """The answer of RSTREAM."""
     return _answer(result, result.inserted)

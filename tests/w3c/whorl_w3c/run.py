@@ -172,7 +172,7 @@ class Run:
         self._stream = cut(mode, [*task.data, *streamed], _union(static), task.entry.id)
         self._engine = Engine(**OPTIONS.get(mode, {}))
         for name, triples in static.items():
-            self._engine.load(name, _ntriples(triples), "ntriples")
+            self._engine.load(name, ntriples(triples), "ntriples")
         self._plain = self._registered(task.text, default_graph=f"<{STREAM}> {self._stream.window}")
         declaration = f"FROM NAMED WINDOW {WINDOW} ON <{STREAM}> {self._stream.window}"
         text = wrapped(task.text, declaration, WINDOW)
@@ -251,5 +251,6 @@ def _union(graphs: Graphs) -> list[Triple]:
     return [triple for graph in graphs.values() for triple in graph]
 
 
-def _ntriples(triples: tuple[Triple, ...]) -> str:
+def ntriples(triples: tuple[Triple, ...]) -> str:
+    """Triples as text."""
     return "".join(f"{triple} .\n" for triple in triples)

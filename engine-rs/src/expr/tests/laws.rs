@@ -2,7 +2,9 @@
 
 use super::reference::awkward_terms;
 use crate::encode::Dictionary;
-use crate::expr::{CompileError, EvalContext, Expr, Scratch, SortKey, compare_terms, compile, sort_key};
+use crate::expr::{
+    CompileError, EvalContext, Expr, Scratch, SortKey, compare_terms, compile, order_text, sort_key, tie_text,
+};
 use crate::model::TermId;
 use crate::time::Timestamp;
 use oxrdf::{Term, Variable};
@@ -154,4 +156,85 @@ fn expressions_can_move_between_threads() {
     fn check<T: Send + Sync>() {}
     check::<Expr>();
     check::<Scratch>();
+}
+
+fn evaluate_on(expression: &str, a: &str) -> Option<String> {
+    let mut dictionary = Dictionary::new(1);
+    let expr = compiled(expression, &mut dictionary).unwrap();
+    let Expression::Literal(a) = parse(a) else { panic!("a literal") };
+    let row = [dictionary.intern(a.as_ref().into())];
+    let (now, scratch) = (Timestamp::EPOCH, &mut Scratch::new(1));
+    let id = expr.evaluate(&row, &mut EvalContext { dictionary: &mut dictionary, now, scratch })?;
+    Some(dictionary.term(id).to_string().replace("http://www.w3.org/2001/XMLSchema#", "xsd:"))
+}
+
+#[test]
+fn what_passes_through_keeps_its_form() {
+    let a = "\"01\"^^xsd:integer";
+    let kept = Some("\"01\"^^<xsd:integer>".to_owned());
+    for expression in [
+        "?a",
+        "COALESCE(?a, 1 + 1)",
+        "COALESCE(?nothing + 1, ?a)",
+        "IF(?a = 1, ?a, ?a + 1)",
+        "STRDT(\"01\", xsd:integer)",
+        "OBJECT(TRIPLE(<http://ex/a>, <http://ex/p>, ?a))",
+    ] {
+        assert_eq!(evaluate_on(expression, a), kept, "{expression}");
+    }
+    assert_eq!(evaluate_on("STR(COALESCE(?a, 1 + 1))", a).as_deref(), Some("\"01\""));
+    assert_eq!(evaluate_on("STR(STRDT(\"01\", xsd:integer))", a).as_deref(), Some("\"01\""));
+    assert_eq!(evaluate_on("sameTerm(COALESCE(?a, 1 + 1), 1)", a).as_deref(), Some("\"false\"^^<xsd:boolean>"));
+    assert_eq!(evaluate_on("?a + 0", a).as_deref(), Some("\"1\"^^<xsd:integer>"));
+}
+
+#[test]
+fn computed_doubles_are_canonical() {
+    let double = |text: &str| Some(format!("\"{text}\"^^<xsd:double>"));
+    assert_eq!(evaluate_on("?a + 0", "\"1.50\"^^xsd:double"), double("1.5E0"));
+    assert_eq!(evaluate_on("?a * 2", "\"50\"^^xsd:double"), double("1.0E2"));
+    assert_eq!(evaluate_on("?a / 3", "\"1\"^^xsd:double"), double("3.333333333333333E-1"));
+    assert_eq!(evaluate_on("xsd:double(?a)", "1"), double("1.0E0"));
+    assert_eq!(evaluate_on("xsd:float(?a)", "1").as_deref(), Some("\"1.0E0\"^^<xsd:float>"));
+    assert_eq!(evaluate_on("STR(?a + 0)", "1e0").as_deref(), Some("\"1.0E0\""));
+    assert_eq!(evaluate_on("STR(?a)", "\"1\"^^xsd:double").as_deref(), Some("\"1\""));
+    assert_eq!(evaluate_on("xsd:string(?a)", "1e0").as_deref(), Some("\"1\""));
+    assert_eq!(evaluate_on("xsd:string(?a)", "1e9").as_deref(), Some("\"1.0E9\""));
+}
+
+#[test]
+fn comparisons_follow_the_standard() {
+    let is = |truth: bool| Some(format!("\"{truth}\"^^<xsd:boolean>"));
+    let nan = "\"NaN\"^^xsd:double";
+    for operator in ["<", "<=", ">", ">=", "="] {
+        assert_eq!(evaluate_on(&format!("?a {operator} 1"), nan), is(false), "{operator}");
+        assert_eq!(evaluate_on(&format!("?a {operator} ?a"), nan), is(false), "{operator}");
+        assert_eq!(evaluate_on(&format!("(?a + 0) {operator} (?a + 0)"), nan), is(false), "{operator}");
+    }
+    assert_eq!(evaluate_on("?a < true", "false"), is(true));
+    assert_eq!(evaluate_on("?a >= true", "false"), is(false));
+    assert_eq!(evaluate_on("<http://ex/a> <= <http://ex/a>", "1"), None);
+    assert_eq!(evaluate_on("?a <= ?a", "\"x\"^^<http://ex/t>"), None);
+    assert_eq!(evaluate_on("?a = \"x\"@EN-gb", "\"x\"@en-GB"), is(true));
+}
+
+#[test]
+fn texts_of_the_order_sort_as_terms_do() {
+    let mut dictionary = Dictionary::new(1);
+    let mut ids: Vec<TermId> = awkward_terms().iter().flatten().map(|term| dictionary.intern(term.as_ref())).collect();
+    let strange = ["a", "a\0", "a\0\0", "a\0\u{1}", "ab"].map(|text| Term::from(oxrdf::Literal::from(text)));
+    ids.extend(strange.iter().map(|term| dictionary.intern(term.as_ref())));
+    ids.push(TermId::UNBOUND);
+    for a in &ids {
+        for b in &ids {
+            let texts = |id: &TermId| (order_text(*id, &dictionary), tie_text(*id, &dictionary));
+            let (ours, theirs) = (texts(a), texts(b));
+            assert_eq!(
+                ours.0.cmp(&theirs.0),
+                sort_key(*a, &dictionary).cmp(&sort_key(*b, &dictionary)),
+                "{ours:?} {theirs:?}"
+            );
+            assert_eq!(ours.1.cmp(&theirs.1), compare_terms(*a, *b, &dictionary), "{ours:?} {theirs:?}");
+        }
+    }
 }

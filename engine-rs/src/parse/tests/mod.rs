@@ -428,3 +428,33 @@ fn aggregates_beyond_sparql() {
     assert_eq!(refuse("SELECT (PERCENTILE(?x, 101) AS ?m) { ?s ?p ?x }").code(), "aggregate.percentile");
     parse("SELECT (?a + ?b) AS ?c { ?a ?median ?b FILTER(COALESCE (?a, 1) = CONCAT ('a', 'MEDIAN(1)')) }");
 }
+
+#[test]
+fn a_token_is_as_long_as_it_can_be() {
+    assert_eq!(refuse("SELECT * { ?s ?p ?x FILTER(?x<?a&&?b>?y) }").code(), "parse.unexpected_token");
+    assert_eq!(refuse("SELECT * { ?s ?p ?x FILTER(IF(?x<?a,?b>?y,1)) }").code(), "parse.unexpected_token");
+    parse("SELECT * { ?s ?p ?x FILTER(?x < ?a&&?b > ?y) }");
+    parse("SELECT * { ?x<http://ex/?a=1&b=2>?y FILTER(?x IN(<http://ex/?a=(1)>)) }");
+}
+
+#[test]
+fn booleans_are_keywords_in_any_case() {
+    let lower = parse("SELECT ?s { ?s ?p true FILTER(false) }");
+    assert_eq!(parse("SELECT ?s { ?s ?p TRUE FILTER(False) }").query, lower.query);
+}
+
+#[test]
+fn a_star_shows_variables_in_the_order_of_the_text() {
+    let columns = |text: &str| match parse(text).query {
+        spargebra::Query::Select { pattern: GraphPattern::Slice { inner, .. }, .. } => match *inner {
+            GraphPattern::Distinct { inner } => match *inner {
+                GraphPattern::Project { variables, .. } => variables.iter().map(|v| v.as_str().to_owned()).collect(),
+                other => panic!("{other:?}"),
+            },
+            other => panic!("{other:?}"),
+        },
+        other => vec![format!("{other:?}")],
+    };
+    let text = "SELECT DISTINCT * { ?z ?b $a { SELECT ?y { ?y ?hidden ?z } } } ORDER BY ?q LIMIT 5";
+    assert_eq!(columns(text), ["z", "b", "a", "y"]);
+}

@@ -1,0 +1,103 @@
+//! The one place where spargebra reads a query, and what it reads otherwise than the grammar has it.
+//!
+//! - Keywords are matched in any case, and `true` and `false` are keywords: `TRUE` is a boolean.
+//! - A token is as long as it can be: in `?x<?a&&?b>?y` there is the IRI `<?a&&?b>`, not two comparisons.
+//! - `SELECT *` shows variables in the order in which the text mentions them.
+
+use oxrdf::Variable;
+use spargebra::algebra::GraphPattern;
+use spargebra::{Query, SparqlParser};
+
+use super::diagnose::{Grammar, explain, shorten};
+use super::error::ParseError;
+use super::rewrite::Rewritten;
+use super::token::{Kind, Token, tokenize};
+
+/// Stands for an IRI that could be read as comparisons.
+const PLAIN_IRI: &str = "<urn:whorl:iri>";
+
+/// Parses the text of a query after all edits; `original` is what the user wrote.
+pub(super) fn read_query(
+    parser: &SparqlParser,
+    original: &str,
+    mut rewritten: Rewritten,
+    work: u64,
+) -> Result<Query, ParseError> {
+    let tokens = tokenize(&rewritten.text)?;
+    lower_booleans(&mut rewritten, &tokens);
+    let parsed = parser.clone().parse_query(&rewritten.text);
+    let mut query = parsed.map_err(|_| explain(original, &rewritten, parser, Grammar::Query, work))?;
+    let accepts = |text: &str| parser.clone().parse_query(text).is_ok();
+    check_iris(original, &rewritten, &tokens, accepts)?;
+    order_columns(&mut query, &rewritten.text, &tokens);
+    Ok(query)
+}
+
+/// Spells booleans as spargebra wants them; no offset changes.
+pub(super) fn lower_booleans(rewritten: &mut Rewritten, tokens: &[Token]) {
+    let text = &mut rewritten.text;
+    for token in tokens {
+        if token.is_any_word(text, &["true", "false"]) {
+            let lower = token.text(text).to_ascii_lowercase();
+            text.replace_range(token.start..token.end, &lower);
+        }
+    }
+}
+
+/// Refuses an IRI that was read as comparisons: with another IRI in its place, the text is not well formed.
+pub(super) fn check_iris(
+    original: &str,
+    rewritten: &Rewritten,
+    tokens: &[Token],
+    accepts: impl Fn(&str) -> bool,
+) -> Result<(), ParseError> {
+    let text = &rewritten.text;
+    let suspects = tokens.windows(2).filter(|pair| pair[0].ends_operand() && may_compare(pair[1], text));
+    for iri in suspects.map(|pair| pair[1]) {
+        let plain = [&text[..iri.start], PLAIN_IRI, &text[iri.end..]].concat();
+        if !accepts(&plain) {
+            let message = format!("unexpected '{}'", shorten(iri.text(text)));
+            let error =
+                ParseError::new("parse.unexpected_token", message).at(original, rewritten.original_offset(iri.start));
+            return Err(error.with_hint("this is an IRI; write blanks around < and > to compare"));
+        }
+    }
+    Ok(())
+}
+
+/// Whether the inside of an IRI could end one comparison and begin another.
+fn may_compare(token: Token, text: &str) -> bool {
+    token.kind == Kind::Iri && token.text(text).contains(['&', ',', '(', ')', '=', '?', '$'])
+}
+
+/// Puts the columns of `SELECT *` in the order of the text; spargebra sorts them by name.
+fn order_columns(query: &mut Query, text: &str, tokens: &[Token]) {
+    let Query::Select { pattern, .. } = query else { return };
+    if !selects_all(text, tokens) {
+        return;
+    }
+    let place = |variable: &Variable| {
+        let is_it = |token: &Token| token.kind == Kind::Variable && token.text(text)[1..] == *variable.as_str();
+        tokens.iter().position(is_it).unwrap_or(usize::MAX)
+    };
+    if let Some(columns) = columns_mut(pattern) {
+        columns.sort_by_cached_key(place);
+    }
+}
+
+/// Whether the first SELECT, which is the outermost, has a star.
+fn selects_all(text: &str, tokens: &[Token]) -> bool {
+    let select = tokens.iter().position(|token| token.is_word(text, "SELECT"));
+    let mut behind = tokens[select.map_or(tokens.len(), |at| at + 1)..].iter();
+    behind.find(|token| !token.is_any_word(text, &["DISTINCT", "REDUCED"])).is_some_and(|token| token.is(text, "*"))
+}
+
+fn columns_mut(pattern: &mut GraphPattern) -> Option<&mut Vec<Variable>> {
+    match pattern {
+        GraphPattern::Project { variables, .. } => Some(variables),
+        GraphPattern::Distinct { inner } | GraphPattern::Reduced { inner } | GraphPattern::Slice { inner, .. } => {
+            columns_mut(inner)
+        }
+        _ => None,
+    }
+}

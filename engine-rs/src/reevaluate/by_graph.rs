@@ -1,0 +1,95 @@
+//! `GRAPH ?g { … }` as the standard defines it: the pattern in each graph by itself, joined with the graph's name.
+//!
+//! The evaluator puts the variable into the patterns of triples instead. That is the same for triples and joins of them,
+//! and not for OPTIONAL, groups, filters on the variable or patterns that match nothing.
+
+use super::expressions::{mentioned, parts_mut};
+use oxrdf::{NamedNode, Variable};
+use spargebra::algebra::{Expression, GraphPattern};
+use spargebra::term::{GroundTerm, NamedNodePattern};
+use std::collections::BTreeSet;
+
+/// Asks one graph after the other, wherever that makes a difference.
+pub(super) fn graph_by_graph(pattern: &mut GraphPattern, names: &[NamedNode]) {
+    inside(pattern).into_iter().for_each(|inner| graph_by_graph(inner, names));
+    let GraphPattern::Graph { name: NamedNodePattern::Variable(variable), inner } = pattern else { return };
+    if is_plain(inner) {
+        return;
+    }
+    let (variable, inner) = (variable.clone(), std::mem::take(&mut **inner));
+    *pattern = match inner {
+        // What does not look at the name may as well stand outside.
+        GraphPattern::Filter { expr, inner } if !may_mention(&expr, &variable) => {
+            let mut inner = GraphPattern::Graph { name: variable.into(), inner };
+            graph_by_graph(&mut inner, names);
+            GraphPattern::Filter { expr, inner: inner.into() }
+        }
+        inner => any_of(names, &variable, &inner),
+    };
+}
+
+/// A balanced union, so that many graphs do not make a deep pattern.
+fn any_of(names: &[NamedNode], variable: &Variable, inner: &GraphPattern) -> GraphPattern {
+    match names {
+        [] => GraphPattern::Values { variables: vec![variable.clone()], bindings: vec![] },
+        [name] => {
+            let named = vec![Some(GroundTerm::NamedNode(name.clone()))];
+            let named = GraphPattern::Values { variables: vec![variable.clone()], bindings: vec![named] };
+            let inner = GraphPattern::Graph { name: name.clone().into(), inner: inner.clone().into() };
+            GraphPattern::Join { left: named.into(), right: inner.into() }
+        }
+        names => {
+            let (left, right) = names.split_at(names.len() / 2);
+            let side = |names| any_of(names, variable, inner).into();
+            GraphPattern::Union { left: side(left), right: side(right) }
+        }
+    }
+}
+
+fn is_plain(pattern: &GraphPattern) -> bool {
+    match pattern {
+        GraphPattern::Bgp { patterns } => !patterns.is_empty(),
+        GraphPattern::Path { .. } => true,
+        GraphPattern::Join { left, right } | GraphPattern::Union { left, right } => is_plain(left) && is_plain(right),
+        _ => false,
+    }
+}
+
+/// The patterns directly inside, those of EXISTS too.
+fn inside(pattern: &mut GraphPattern) -> Vec<&mut GraphPattern> {
+    match pattern {
+        GraphPattern::Bgp { .. } | GraphPattern::Path { .. } | GraphPattern::Values { .. } => vec![],
+        GraphPattern::Join { left, right }
+        | GraphPattern::Union { left, right }
+        | GraphPattern::Minus { left, right } => vec![left, right],
+        GraphPattern::LeftJoin { left, right, expression } => {
+            let condition = expression.iter_mut().flat_map(in_exists);
+            [&mut **left, &mut **right].into_iter().chain(condition).collect()
+        }
+        GraphPattern::Filter { expr: expression, inner } | GraphPattern::Extend { expression, inner, .. } => {
+            std::iter::once(&mut **inner).chain(in_exists(expression)).collect()
+        }
+        GraphPattern::Graph { inner, .. }
+        | GraphPattern::OrderBy { inner, .. }
+        | GraphPattern::Group { inner, .. }
+        | GraphPattern::Project { inner, .. }
+        | GraphPattern::Distinct { inner }
+        | GraphPattern::Reduced { inner }
+        | GraphPattern::Slice { inner, .. }
+        | GraphPattern::Service { inner, .. } => vec![inner],
+    }
+}
+
+fn in_exists(expression: &mut Expression) -> Vec<&mut GraphPattern> {
+    match expression {
+        Expression::Exists(pattern) => vec![pattern],
+        other => parts_mut(other).into_iter().flat_map(in_exists).collect(),
+    }
+}
+
+fn may_mention(expression: &Expression, variable: &Variable) -> bool {
+    let mut expression = expression.clone();
+    let mut found = BTreeSet::new();
+    mentioned(&mut expression, &mut found);
+    found.contains(variable) || !in_exists(&mut expression).is_empty()
+}

@@ -1,0 +1,289 @@
+//! Expressions, aggregates and orders under spareval: a query is changed so that the evaluator only matches and joins.
+//!
+//! What the evaluator computes by itself forgets lexical forms, knows no limits and leaves to chance what the order of
+//! arrival decides. So each expression becomes a call of one function of ours, on the variables it mentions; each
+//! aggregate is one of ours; and rows that are cut by LIMIT are put in our order of terms first. Left to the evaluator
+//! are EXISTS and functions that are no functions of a row (NOW, RAND, …): their values are arguments.
+
+use super::computed::{Aggregated, Computed, tie};
+use super::exact::no_value;
+use crate::aggregate::AggregateSpec;
+use crate::expr::CompileError;
+use crate::limits::Limits;
+use oxiri::Iri;
+use oxrdf::{NamedNode, Term, Variable};
+use spareval::QueryEvaluator;
+use spargebra::Query;
+use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression, Function, GraphPattern, OrderExpression};
+use std::collections::BTreeSet;
+
+const PREFIX: &str = "urn:whorl:computed:";
+
+/// Which rows a LIMIT without ORDER BY keeps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Unordered {
+    /// The first ones in the order of terms, so that the order of arrival does not matter.
+    First,
+    /// Any, so that the evaluator may stop early.
+    Any,
+}
+
+/// The query with our own expressions, and an evaluator that knows them.
+pub(super) fn with_our_expressions(
+    query: &Query,
+    limits: &Limits,
+    unordered: Unordered,
+) -> Result<(Query, QueryEvaluator), CompileError> {
+    let mut query = query.clone();
+    let (Query::Select { pattern, base_iri, .. }
+    | Query::Construct { pattern, base_iri, .. }
+    | Query::Describe { pattern, base_iri, .. }
+    | Query::Ask { pattern, base_iri, .. }) = &mut query;
+    let mut changes =
+        Changes { evaluator: QueryEvaluator::new(), base: base_iri.clone(), limits: *limits, unordered, made: 0 };
+    changes.pattern(pattern)?;
+    let evaluator = changes.evaluator;
+    Ok((query, evaluator))
+}
+
+struct Changes {
+    evaluator: QueryEvaluator,
+    base: Option<Iri<String>>,
+    limits: Limits,
+    unordered: Unordered,
+    made: usize,
+}
+
+type Done = Result<(), CompileError>;
+type Called = fn(&Computed, &[Term]) -> Option<Term>;
+
+impl Changes {
+    fn pattern(&mut self, pattern: &mut GraphPattern) -> Done {
+        match pattern {
+            GraphPattern::Bgp { .. } | GraphPattern::Path { .. } | GraphPattern::Values { .. } => Ok(()),
+            GraphPattern::Join { left, right }
+            | GraphPattern::Union { left, right }
+            | GraphPattern::Minus { left, right } => self.patterns([left, right]),
+            GraphPattern::LeftJoin { left, right, expression } => {
+                self.patterns([left, right])?;
+                expression.iter_mut().try_for_each(|condition| self.condition(condition))
+            }
+            GraphPattern::Filter { .. } => self.filter(pattern),
+            GraphPattern::Extend { inner, expression, .. } => {
+                self.pattern(inner)?;
+                self.value(expression)
+            }
+            GraphPattern::OrderBy { .. } => self.order(pattern, &[]),
+            GraphPattern::Group { inner, aggregates, .. } => {
+                self.pattern(inner)?;
+                aggregates.iter_mut().try_for_each(|(_, aggregate)| self.aggregate(aggregate))
+            }
+            GraphPattern::Slice { inner, .. } => self.sliced(inner),
+            GraphPattern::Graph { inner, .. }
+            | GraphPattern::Project { inner, .. }
+            | GraphPattern::Distinct { inner }
+            | GraphPattern::Reduced { inner }
+            | GraphPattern::Service { inner, .. } => self.pattern(inner),
+        }
+    }
+
+    fn patterns(&mut self, patterns: [&mut Box<GraphPattern>; 2]) -> Done {
+        patterns.into_iter().try_for_each(|pattern| self.pattern(pattern))
+    }
+
+    /// Each part of a conjunction is a filter of its own, which the evaluator can apply as early as it likes.
+    fn filter(&mut self, pattern: &mut GraphPattern) -> Done {
+        let GraphPattern::Filter { expr, inner } = std::mem::take(pattern) else { return Ok(()) };
+        let (mut inner, mut parts) = (*inner, Vec::new());
+        self.pattern(&mut inner)?;
+        split_and(expr, &mut parts);
+        for mut expr in parts {
+            self.condition(&mut expr)?;
+            inner = GraphPattern::Filter { expr, inner: inner.into() };
+        }
+        *pattern = inner;
+        Ok(())
+    }
+
+    fn condition(&mut self, condition: &mut Expression) -> Done {
+        match condition {
+            Expression::Exists(pattern) => self.pattern(pattern),
+            Expression::Bound(_) => Ok(()),
+            Expression::Not(inner) if matches!(**inner, Expression::Exists(_) | Expression::Bound(_)) => {
+                self.condition(inner)
+            }
+            _ => self.call(condition, |computed, terms| Some(computed.holds(terms))),
+        }
+    }
+
+    fn value(&mut self, expression: &mut Expression) -> Done {
+        match expression {
+            // These are terms already.
+            Expression::Variable(_) | Expression::NamedNode(_) | Expression::Literal(_) => Ok(()),
+            Expression::Exists(pattern) => self.pattern(pattern),
+            _ => self.call(expression, Computed::value),
+        }
+    }
+
+    /// Puts a call of our own in the place of an expression.
+    fn call(&mut self, expression: &mut Expression, called: Called) -> Done {
+        let mut given = Vec::new();
+        self.take_out(expression, &mut given)?;
+        let mut variables = BTreeSet::new();
+        mentioned(expression, &mut variables);
+        let taken = |variable: &Variable| given.iter().any(|(known, _)| known == variable);
+        let own = variables.into_iter().filter(|variable| !taken(variable));
+        let own: Vec<_> = own.map(|variable| (variable.clone(), Expression::Variable(variable))).collect();
+        let (names, arguments): (Vec<_>, Vec<_>) = own.into_iter().chain(given).unzip();
+        let computed = Computed::new(expression, &names, self.base.as_ref(), &self.limits)?;
+        let name = self.name();
+        self.teach(|evaluator| evaluator.with_custom_function(name.clone(), move |terms| called(&computed, terms)));
+        *expression =
+            Expression::FunctionCall(Function::Custom(name), arguments.into_iter().map(or_no_value).collect());
+        Ok(())
+    }
+
+    /// Takes out what only the evaluator can tell; a variable stands in its place.
+    fn take_out(&mut self, expression: &mut Expression, taken: &mut Vec<(Variable, Expression)>) -> Done {
+        match expression {
+            Expression::Exists(pattern) => self.pattern(pattern)?,
+            Expression::FunctionCall(function, arguments) if is_beyond_the_row(function) => {
+                arguments.iter_mut().try_for_each(|argument| self.call(argument, Computed::value))?;
+            }
+            other => return parts_mut(other).into_iter().try_for_each(|part| self.take_out(part, taken)),
+        }
+        let variable = self.fresh();
+        taken.push((variable.clone(), std::mem::replace(expression, Expression::Variable(variable))));
+        Ok(())
+    }
+
+    fn aggregate(&mut self, aggregate: &mut AggregateExpression) -> Done {
+        let AggregateExpression::FunctionCall { name: function, expr, .. } = aggregate else { return Ok(()) };
+        let Some(spec) = AggregateSpec::of(function) else { return Ok(()) };
+        if !matches!(expr, Expression::Variable(_)) {
+            self.call(expr, Computed::value)?;
+        }
+        // Our aggregates know which errors they may pass over.
+        *expr = or_no_value(std::mem::replace(expr, Expression::NamedNode(no_value())));
+        let (name, limits) = (self.name(), self.limits);
+        *function = AggregateFunction::Custom(name.clone());
+        self.teach(|evaluator| {
+            evaluator.with_custom_aggregate_function(name, move || Box::new(Aggregated::new(&spec, &limits)))
+        });
+        Ok(())
+    }
+
+    /// What a LIMIT cuts: put in order down to the last difference between rows.
+    fn sliced(&mut self, pattern: &mut GraphPattern) -> Done {
+        let mut shown = Vec::new();
+        pattern.on_in_scope_variable(|variable| shown.push(variable.clone()));
+        shown.sort_unstable();
+        self.sliced_by(pattern, &shown)
+    }
+
+    fn sliced_by(&mut self, pattern: &mut GraphPattern, shown: &[Variable]) -> Done {
+        match pattern {
+            GraphPattern::Distinct { inner } | GraphPattern::Reduced { inner } => self.sliced_by(inner, shown),
+            GraphPattern::Project { inner, variables } => self.sliced_by(inner, variables),
+            GraphPattern::OrderBy { .. } => self.order(pattern, shown),
+            other if self.unordered == Unordered::Any => self.pattern(other),
+            other => {
+                let inner = std::mem::take(other);
+                *other = GraphPattern::OrderBy { inner: inner.into(), expression: vec![] };
+                self.order(other, shown)
+            }
+        }
+    }
+
+    /// Keys are computed once for each row, as texts that sort as they do.
+    fn order(&mut self, pattern: &mut GraphPattern, ties: &[Variable]) -> Done {
+        let GraphPattern::OrderBy { inner, expression } = pattern else { return Ok(()) };
+        self.pattern(inner)?;
+        for order in expression.iter_mut() {
+            let (OrderExpression::Asc(key) | OrderExpression::Desc(key)) = order;
+            self.call(key, |computed, terms| Some(computed.order(terms)))?;
+            self.extend(inner, key);
+        }
+        if !ties.is_empty() {
+            let name = self.name();
+            self.teach(|evaluator| evaluator.with_custom_function(name.clone(), |terms| Some(tie(terms))));
+            let arguments = ties.iter().map(|variable| or_no_value(Expression::Variable(variable.clone())));
+            let mut key = Expression::FunctionCall(Function::Custom(name), arguments.collect());
+            self.extend(inner, &mut key);
+            expression.push(OrderExpression::Asc(key));
+        }
+        Ok(())
+    }
+
+    /// Binds the expression to a variable below, and puts that in its place.
+    fn extend(&mut self, below: &mut GraphPattern, expression: &mut Expression) {
+        let variable = self.fresh();
+        let expression = std::mem::replace(expression, Expression::Variable(variable.clone()));
+        let inner = std::mem::take(below);
+        *below = GraphPattern::Extend { inner: inner.into(), variable, expression };
+    }
+
+    fn name(&mut self) -> NamedNode {
+        self.made += 1;
+        NamedNode::new_unchecked(format!("{PREFIX}{}", self.made))
+    }
+
+    fn fresh(&mut self) -> Variable {
+        self.made += 1;
+        Variable::new_unchecked(format!("_whorl_computed_{}", self.made))
+    }
+
+    fn teach(&mut self, change: impl FnOnce(QueryEvaluator) -> QueryEvaluator) {
+        self.evaluator = change(std::mem::take(&mut self.evaluator));
+    }
+}
+
+/// An argument that is there even where it has no value: a missing one would fail the whole call.
+fn or_no_value(expression: Expression) -> Expression {
+    Expression::Coalesce(vec![expression, no_value().into()])
+}
+
+/// The clock, and what draws something new for each row.
+fn is_beyond_the_row(function: &Function) -> bool {
+    matches!(function, Function::Now | Function::Rand | Function::Uuid | Function::StrUuid | Function::BNode)
+}
+
+fn split_and(condition: Expression, parts: &mut Vec<Expression>) {
+    match condition {
+        Expression::And(a, b) => {
+            split_and(*a, parts);
+            split_and(*b, parts);
+        }
+        other => parts.push(other),
+    }
+}
+
+pub(super) fn mentioned(expression: &mut Expression, found: &mut BTreeSet<Variable>) {
+    if let Expression::Variable(variable) | Expression::Bound(variable) = expression {
+        found.insert(variable.clone());
+    }
+    parts_mut(expression).into_iter().for_each(|part| mentioned(part, found));
+}
+
+pub(super) fn parts_mut(expression: &mut Expression) -> Vec<&mut Expression> {
+    use Expression as E;
+    match expression {
+        E::NamedNode(_) | E::Literal(_) | E::Variable(_) | E::Bound(_) | E::Exists(_) => vec![],
+        E::Or(a, b)
+        | E::And(a, b)
+        | E::Equal(a, b)
+        | E::SameTerm(a, b)
+        | E::Greater(a, b)
+        | E::GreaterOrEqual(a, b)
+        | E::Less(a, b)
+        | E::LessOrEqual(a, b)
+        | E::Add(a, b)
+        | E::Subtract(a, b)
+        | E::Multiply(a, b)
+        | E::Divide(a, b) => vec![a, b],
+        E::UnaryPlus(a) | E::UnaryMinus(a) | E::Not(a) => vec![a],
+        E::If(a, b, c) => vec![a, b, c],
+        E::In(a, list) => std::iter::once(&mut **a).chain(list).collect(),
+        E::Coalesce(list) | E::FunctionCall(_, list) => list.iter_mut().collect(),
+    }
+}
