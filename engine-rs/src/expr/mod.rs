@@ -23,6 +23,7 @@ mod outside;
 mod regexes;
 mod scratch;
 mod strings;
+mod temporal;
 mod terms;
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may panic")]
@@ -33,10 +34,11 @@ mod value;
 pub use order::{SortKey, compare_terms, sort_key};
 pub use scratch::Scratch;
 
-pub(crate) use compile::IN_PARTITION;
+pub(crate) use casts::is_known as is_known_function;
+pub(crate) use compile::{IN_PARTITION, TRIPLE_PART};
 pub(crate) use numbers::{Number, Operator};
 pub(crate) use order::compare_rows;
-pub(crate) use outside::GrowingFunction;
+pub(crate) use outside::{GrowingFunction, OutsideFunction};
 pub(crate) use text::Text;
 pub(crate) use value::Value;
 
@@ -94,7 +96,7 @@ impl CompileError {
 /// Compiles an expression; `IRI(…)` resolves against the base. A variable without a column is unbound.
 ///
 /// # Errors
-/// When it contains `EXISTS`, an unknown function or a wrong number of arguments.
+/// When it contains `EXISTS`, or a wrong number of arguments. A function nobody knows is an error when it is called.
 pub fn compile(
     expression: &Expression,
     base: Option<&Iri<String>>,
@@ -136,7 +138,7 @@ impl Expr {
         if self.yields_terms {
             return self.node.term(row, &mut scope);
         }
-        let made = self.node.value(row, &mut scope)?.into_made();
+        let made = self.node.made(row, &mut scope)?;
         Some(made.intern(ctx.dictionary))
     }
 

@@ -1,14 +1,15 @@
 //! The compiled form of an expression and its evaluation on one mapping.
 
 use super::builtin::Builtin;
+use super::casts::DerivedInteger;
 use super::compare::{Comparison, compare, compare_instants, compare_numbers, equals, equals_by_id};
 use super::numbers::{Number, Operator};
 use super::regexes;
 use super::scratch::{CallSite, Drawn, Scratch};
 use super::strings::{Concat, sub_str_from};
-use super::text::Text;
+use super::text::{MadeTerm, Text};
 use super::value::{Blank, Value, inlined_number};
-use super::{datetimes, terms};
+use super::{datetimes, temporal, terms};
 use crate::encode::Dictionary;
 use crate::model::TermId;
 use crate::time::Timestamp;
@@ -44,6 +45,12 @@ pub(super) enum Node {
     /// `STR` and `DATATYPE` of a term as it is: its lexical form and its own datatype.
     StrOfTerm(Box<Node>),
     DatatypeOfTerm(Box<Node>),
+    /// A cast to a type derived from `xsd:integer`: the value is an integer, the term has that type.
+    Derived(DerivedInteger, Box<Node>),
+    /// A part of the triple term in a column, as it is written there.
+    TriplePart(usize, Vec<TriplePart>),
+    /// A function nobody knows: an error when it is called.
+    Unknown,
     Iri(Box<Node>, Option<Iri<String>>),
     LabelledBlank(Box<Node>),
     /// Whether a term belongs to a partition: out of how many, and to which.
@@ -59,6 +66,14 @@ pub(super) enum Node {
         pattern: Pattern,
         replacement: Box<Node>,
     },
+}
+
+/// A step from a triple term to one of its terms.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum TriplePart {
+    Subject,
+    Predicate,
+    Object,
 }
 
 /// Values that come from outside the mapping.
@@ -126,11 +141,8 @@ impl Node {
             Self::Column(column) => {
                 Some(row[*column]).filter(|id| id.is_bound()).map(|id| Value::of(id, scope.dictionary))
             }
-            Self::Unbound => None,
-            Self::Arithmetic(operator, sides) => {
-                let (a, b) = (sides.0.number(row, scope)?, sides.1.number(row, scope)?);
-                a.apply(*operator, b).map(Value::Number)
-            }
+            Self::Unbound | Self::Unknown => None,
+            Self::Arithmetic(operator, sides) => compute(*operator, sides, row, scope),
             Self::If(branches) => {
                 let branch = if branches.0.truth(row, scope)? { &branches.1 } else { &branches.2 };
                 branch.value(row, scope)
@@ -142,7 +154,15 @@ impl Node {
             }
             Self::Concat(arguments) => concat(arguments, row, scope),
             Self::StrOfTerm(argument) => terms::str_of(argument.term(row, scope)?, scope.dictionary),
-            Self::DatatypeOfTerm(argument) => terms::datatype_of(argument.term(row, scope)?, scope.dictionary),
+            Self::DatatypeOfTerm(argument) => match argument.as_ref() {
+                Self::Derived(derived, inner) => {
+                    derived.cast(inner.value(row, scope)?)?;
+                    Some(Value::Iri(Text::Borrowed(derived.datatype.as_str())))
+                }
+                argument => terms::datatype_of(argument.term(row, scope)?, scope.dictionary),
+            },
+            Self::Derived(derived, inner) => derived.cast(argument(inner, row, scope)?).map(Value::integer),
+            Self::TriplePart(column, path) => terms::part_of(row[*column], path, scope.dictionary),
             Self::Iri(inner, base) => admitted(terms::iri(argument(inner, row, scope)?, base.as_ref())?, scope),
             Self::LabelledBlank(label) => {
                 let label = label.value(row, scope)?.into_string()?;
@@ -204,8 +224,36 @@ impl Node {
         }
     }
 
-    fn number<'v>(&'v self, row: &[TermId], scope: &mut Scope<'v, '_>) -> Option<Number> {
-        self.plain_number(row).or_else(|| self.value(row, scope)?.as_number())
+    /// The result as a term that can be interned: a value in canonical form, but for casts to derived types.
+    pub(super) fn made<'v>(&'v self, row: &[TermId], scope: &mut Scope<'v, '_>) -> Option<MadeTerm> {
+        match self {
+            Self::Derived(derived, inner) => {
+                let value = derived.cast(inner.value(row, scope)?)?;
+                Some(MadeTerm::Term(derived.literal(value).into()))
+            }
+            Self::If(branches) => {
+                let branch = if branches.0.truth(row, scope)? { &branches.1 } else { &branches.2 };
+                branch.made(row, scope)
+            }
+            Self::Coalesce(choices) => choices.iter().find_map(|choice| choice.made(row, scope)),
+            _ => self.value(row, scope).map(Value::into_made),
+        }
+    }
+}
+
+/// Numbers that are at hand need no values; dates and durations are computed elsewhere.
+fn compute<'v>(
+    operator: Operator,
+    sides: &'v (Node, Node),
+    row: &[TermId],
+    scope: &mut Scope<'v, '_>,
+) -> Option<Value<'v>> {
+    if let (Some(a), Some(b)) = (sides.0.plain_number(row), sides.1.plain_number(row)) {
+        return a.apply(operator, b).map(Value::Number);
+    }
+    match (sides.0.value(row, scope)?, sides.1.value(row, scope)?) {
+        (Value::Number(a), Value::Number(b)) => a.apply(operator, b).map(Value::Number),
+        (a, b) => temporal::apply(operator, &a, &b),
     }
 }
 
@@ -275,8 +323,12 @@ fn same_term<'v>(a: &'v Node, b: &'v Node, row: &[TermId], scope: &mut Scope<'v,
         (true, false) => (a, b),
         (false, true) => (b, a),
     };
-    let (term, computed) = (term.term(row, scope)?, computed.value(row, scope)?);
-    Some(computed.find_id(scope.dictionary) == Some(term))
+    let term = term.term(row, scope)?;
+    if let Node::Derived(..) = computed {
+        let MadeTerm::Term(made) = computed.made(row, scope)? else { return None };
+        return Some(scope.dictionary.lookup(made.as_ref()) == Some(term));
+    }
+    Some(computed.value(row, scope)?.find_id(scope.dictionary) == Some(term))
 }
 
 fn is_in<'v>(needle: &'v Node, list: &'v [Node], row: &[TermId], scope: &mut Scope<'v, '_>) -> Option<bool> {

@@ -1,10 +1,11 @@
 //! Functions that make texts grow, for an evaluator that is not ours and knows no limits: on terms, within a budget.
 
+use super::casts::{self, DerivedInteger};
 use super::regexes::{self, RegexCache};
 use super::strings::{Concat, encode_for_uri};
 use super::value::Value;
 use crate::limits::{Budget, Limits};
-use oxrdf::Term;
+use oxrdf::{NamedNode, Term};
 use spargebra::algebra::Function;
 use std::sync::{Mutex, PoisonError};
 
@@ -50,5 +51,22 @@ impl GrowingFunction {
             _ => return None,
         };
         budget.admits_literal(value.made_bytes()).then(|| value.into_term())
+    }
+}
+
+/// A function that the other evaluator does not know by its IRI: a cast to a type derived from `xsd:integer`, or one
+/// that nobody knows, which is an error when it is called.
+pub(crate) struct OutsideFunction(Option<DerivedInteger>);
+
+impl OutsideFunction {
+    /// `None` for functions the other evaluator knows.
+    pub(crate) fn of(iri: &NamedNode) -> Option<Self> {
+        let derived = casts::lookup_derived(iri.as_ref());
+        (derived.is_some() || !casts::is_known(iri.as_ref())).then_some(Self(derived))
+    }
+
+    pub(crate) fn call(&self, arguments: &[Term]) -> Option<Term> {
+        let (derived, [argument]) = (self.0?, arguments) else { return None };
+        derived.cast(Value::of_term(argument.as_ref())).map(|value| derived.literal(value).into())
     }
 }

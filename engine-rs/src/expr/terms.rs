@@ -1,6 +1,7 @@
 //! Functions that take terms apart and put them together.
 
 use super::builtin::Builtin;
+use super::node::TriplePart;
 use super::numbers::Number;
 use super::text::{Language, Text};
 use super::value::{TripleValue, Value};
@@ -41,6 +42,7 @@ pub(super) fn str(value: Value<'_>) -> Option<Value<'_>> {
         Value::Boolean(value) => Text::Borrowed(if value { "true" } else { "false" }),
         Value::Number(number) => Text::Owned(number.to_literal().destruct().0),
         Value::DateTime(at) => Text::Owned(at.to_string()),
+        Value::Temporal(temporal) => Text::Owned(temporal.text()),
         Value::Blank(_) | Value::Triple(_) => return None,
     }))
 }
@@ -62,6 +64,33 @@ pub(super) fn datatype_of(id: TermId, dictionary: &Dictionary) -> Option<Value<'
             _ => None,
         },
         _ => datatype(Value::of(id, dictionary)),
+    }
+}
+
+/// A part of a triple term: a literal is not read, so that it keeps its lexical form. No value where there is no triple.
+pub(super) fn part_of<'d>(id: TermId, path: &[TriplePart], dictionary: &'d Dictionary) -> Option<Value<'d>> {
+    if !id.is_bound() || id.inline_value().is_some() {
+        return None;
+    }
+    let mut term = dictionary.stored(id).as_ref();
+    for step in path {
+        let TermRef::Triple(triple) = term else { return None };
+        term = match step {
+            TriplePart::Subject => triple.subject.as_ref().into(),
+            TriplePart::Predicate => triple.predicate.as_ref().into(),
+            TriplePart::Object => triple.object.as_ref(),
+        };
+    }
+    Some(as_written(term))
+}
+
+fn as_written(term: TermRef<'_>) -> Value<'_> {
+    match term {
+        TermRef::Literal(literal) if literal.language().is_none() && literal.datatype() != xsd::STRING => {
+            let text = Text::Borrowed(literal.value());
+            Value::Other { text, datatype: Text::Owned(literal.datatype().as_str().to_owned()) }
+        }
+        other => Value::of_term(other),
     }
 }
 
@@ -120,6 +149,7 @@ pub(super) fn datatype(value: Value<'_>) -> Option<Value<'_>> {
         Value::Number(Number::Float(_)) => xsd::FLOAT,
         Value::Number(Number::Double(_)) => xsd::DOUBLE,
         Value::DateTime(_) => xsd::DATE_TIME,
+        Value::Temporal(temporal) => temporal.datatype(),
         Value::Other { datatype, .. } => return Some(Value::Iri(datatype)),
         Value::Iri(_) | Value::Blank(_) | Value::Triple(_) => return None,
     };

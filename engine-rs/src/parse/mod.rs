@@ -33,6 +33,7 @@ mod plain;
 mod query;
 mod rdf;
 mod rewrite;
+mod short_construct;
 mod token;
 mod update;
 mod window;

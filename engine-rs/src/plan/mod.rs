@@ -26,6 +26,7 @@ mod scope;
 mod spelling;
 mod streams;
 mod translate;
+mod triple_terms;
 mod warnings;
 mod wording;
 
@@ -42,4 +43,4 @@ pub(crate) use modifiers::Answer;
 pub(crate) use rename::rename_invented;
 pub(crate) use spelling::Meanings;
 pub(crate) use streams::streams_of;
-pub(crate) use warnings::{Warning, warnings};
+pub(crate) use warnings::{Warning, unknown_function, warnings};

@@ -1,7 +1,8 @@
-//! Texts that grow, under spareval: CONCAT, REPLACE, ENCODE_FOR_URI and GROUP_CONCAT of a query are replaced by functions
-//! of ours that stop at the limit. The evaluator would make a text of any length before anybody sees it.
+//! Functions under spareval. CONCAT, REPLACE, ENCODE_FOR_URI and GROUP_CONCAT of a query are replaced by functions
+//! of ours that stop at the limit: the evaluator would make a text of any length before anybody sees it. Functions that it
+//! does not know are taught to it, because it would refuse the query, and one that nobody knows is an error of its call.
 
-use crate::expr::GrowingFunction;
+use crate::expr::{GrowingFunction, OutsideFunction};
 use crate::limits::{Budget, Limits};
 use oxrdf::{Literal, NamedNode, Term};
 use spareval::{AggregateFunctionAccumulator, QueryEvaluator};
@@ -10,12 +11,9 @@ use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression, Fun
 
 const PREFIX: &str = "urn:whorl:bounded:";
 
-/// The query with bounded functions, and the evaluator that knows them; both as they are where no text is limited.
+/// The query with bounded functions where texts are limited, and an evaluator that knows every function in it.
 pub(super) fn bounded(query: &Query, evaluator: QueryEvaluator, limits: &Limits) -> (Query, QueryEvaluator) {
     let mut query = query.clone();
-    if limits.literal_bytes.is_none() && limits.concat_bytes.is_none() {
-        return (query, evaluator);
-    }
     let (Query::Select { pattern, .. }
     | Query::Construct { pattern, .. }
     | Query::Describe { pattern, .. }
@@ -32,6 +30,11 @@ struct Bounds {
 }
 
 impl Bounds {
+    /// Whether the length of texts is limited.
+    fn is_limited(&self) -> bool {
+        self.limits.literal_bytes.is_some() || self.limits.concat_bytes.is_some()
+    }
+
     fn name(&mut self) -> NamedNode {
         self.replaced += 1;
         NamedNode::new_unchecked(format!("{PREFIX}{}", self.replaced))
@@ -108,7 +111,13 @@ impl Bounds {
             E::Coalesce(list) => self.expressions(list),
             E::FunctionCall(function, arguments) => {
                 self.expressions(arguments);
-                if GrowingFunction::is(function) {
+                if let Function::Custom(name) = function
+                    && let Some(known) = OutsideFunction::of(name)
+                {
+                    let name = name.clone();
+                    self.teach(|evaluator| evaluator.with_custom_function(name, move |terms| known.call(terms)));
+                }
+                if self.is_limited() && GrowingFunction::is(function) {
                     let name = self.name();
                     let called = std::mem::replace(function, Function::Custom(name.clone()));
                     let bounded = GrowingFunction::new(called, self.limits);
@@ -122,6 +131,9 @@ impl Bounds {
         let AggregateExpression::FunctionCall { name: function, expr, .. } = aggregate else { return };
         self.expression(expr);
         let AggregateFunction::GroupConcat { separator } = function else { return };
+        if !self.is_limited() {
+            return;
+        }
         let separator = separator.clone().unwrap_or_else(|| " ".to_owned());
         let name = self.name();
         *function = AggregateFunction::Custom(name.clone());
