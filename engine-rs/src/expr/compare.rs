@@ -48,10 +48,7 @@ fn triple_equals(a: &TripleValue<'_>, b: &TripleValue<'_>) -> Option<bool> {
 }
 
 fn is_typed_literal(value: &Value<'_>) -> bool {
-    matches!(
-        value,
-        Value::String(_) | Value::Boolean(_) | Value::Number(_) | Value::DateTime(_) | Value::Temporal(_)
-    )
+    matches!(value, Value::String(_) | Value::Boolean(_) | Value::Number(_) | Value::DateTime(_) | Value::Temporal(_))
 }
 
 /// `=` decided on the ids alone, without reading the values; `None` when that is not possible.

@@ -115,7 +115,8 @@ impl Compiler<'_> {
             (Function::Iri, [argument]) => Ok(Node::Iri(Box::new(self.node(argument)?), self.base.cloned())),
             (Function::Str | Function::Datatype, [argument]) => {
                 let argument = self.node(argument)?;
-                let is_term = argument.yields_terms() || matches!(argument, Node::Derived(..)) && *function == Function::Datatype;
+                let is_term =
+                    argument.yields_terms() || matches!(argument, Node::Derived(..)) && *function == Function::Datatype;
                 Ok(match (function, is_term) {
                     (Function::Str, true) => Node::StrOfTerm(argument.into()),
                     (_, true) => Node::DatatypeOfTerm(argument.into()),

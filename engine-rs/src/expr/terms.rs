@@ -90,6 +90,11 @@ fn as_written(term: TermRef<'_>) -> Value<'_> {
             let text = Text::Borrowed(literal.value());
             Value::Other { text, datatype: Text::Owned(literal.datatype().as_str().to_owned()) }
         }
+        TermRef::Triple(triple) => Value::Triple(Box::new(TripleValue {
+            subject: as_written(triple.subject.as_ref().into()),
+            predicate: Text::Borrowed(triple.predicate.as_str()),
+            object: as_written(triple.object.as_ref()),
+        })),
         other => Value::of_term(other),
     }
 }

@@ -5,8 +5,8 @@
 //! refused, with its place.
 
 use crate::error::EngineError;
-use crate::parse::{parse_mapping, suggestion};
 use crate::expr::CompileError;
+use crate::parse::{parse_mapping, suggestion};
 use crate::plan::{PlanError, unknown_function};
 use oxiri::Iri;
 use oxrdf::Variable;

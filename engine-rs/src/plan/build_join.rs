@@ -66,8 +66,7 @@ impl<H: Host> Builder<'_, H> {
         // What some leaf has checked holds for everything joined with it.
         filters
             .retain(|filter| !inputs.iter().any(|input| matches!(input, Plan::Leaf(leaf) if is_about(filter, leaf))));
-        let schema: Schema =
-            join.vars.iter().enumerate().map(|(i, var)| (*var, join.certain[i])).collect();
+        let schema: Schema = join.vars.iter().enumerate().map(|(i, var)| (*var, join.certain[i])).collect();
         let mut compiled = Vec::new();
         for filter in &filters {
             compiled.push(self.join_filter(filter, &schema)?);

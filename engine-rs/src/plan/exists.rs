@@ -52,7 +52,9 @@ fn strip_bindings<'p>(pattern: &'p GraphPattern, outer: &Vars) -> (&'p GraphPatt
                 conditions.push(expr.clone());
                 inner
             }
-            GraphPattern::Extend { inner, variable, expression } if !outer.contains(variable) && !is_drawn(expression) => {
+            GraphPattern::Extend { inner, variable, expression }
+                if !outer.contains(variable) && !is_drawn(expression) =>
+            {
                 conditions.iter_mut().for_each(|condition| *condition = put_in(condition, variable, expression));
                 inner
             }

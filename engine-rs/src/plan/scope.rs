@@ -173,6 +173,7 @@ pub(super) fn ignores_copies(pattern: &GraphPattern) -> bool {
     match pattern {
         GraphPattern::Path { .. } => true,
         GraphPattern::Distinct { inner } => !counts_rows(inner),
+        GraphPattern::Slice { inner, .. } => ignores_copies(inner),
         _ => false,
     }
 }

@@ -22,15 +22,17 @@ pub(super) struct Opened {
 impl Opened {
     pub(super) fn new(pattern: &TriplePattern, fresh: &mut FreshVariables) -> Self {
         let mut opened = Self { pattern: pattern.clone(), conditions: vec![], bound: vec![] };
-        for place in [&pattern.subject, &pattern.object] {
-            let TermPattern::Triple(inner) = place else { continue };
-            let whole = fresh.standing_for("triple", place.to_string());
-            opened.inside(&whole, inner, "");
-            let replaced =
-                if place == &pattern.subject { &mut opened.pattern.subject } else { &mut opened.pattern.object };
-            *replaced = whole.into();
-        }
+        opened.pattern.subject = opened.open(&pattern.subject, fresh);
+        opened.pattern.object = opened.open(&pattern.object, fresh);
         opened
+    }
+
+    /// A variable in place of a triple term.
+    fn open(&mut self, term: &TermPattern, fresh: &mut FreshVariables) -> TermPattern {
+        let TermPattern::Triple(inner) = term else { return term.clone() };
+        let whole = fresh.standing_for("triple", term.to_string());
+        self.inside(&whole, inner, "");
+        whole.into()
     }
 
     /// The plan of the pattern with its triple terms taken apart.

@@ -37,7 +37,11 @@ fn unknown_functions(definition: &ContinuousQuery) -> Vec<Warning> {
     let mut waiting = vec![pattern];
     while let Some(pattern) = waiting.pop() {
         let called = scope::expressions(pattern).into_iter().flat_map(unknown_in);
-        called.for_each(|iri| if !unknown.contains(&iri) { unknown.push(iri) });
+        called.for_each(|iri| {
+            if !unknown.contains(&iri) {
+                unknown.push(iri)
+            }
+        });
         waiting.extend(scope::children_and_exists(pattern).into_iter().rev());
     }
     let warning = |iri: &NamedNode| Warning {

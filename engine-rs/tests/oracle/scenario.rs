@@ -28,6 +28,18 @@ const STREAMS: [&str; 2] = ["http://ex/s", "http://ex/s2"];
 const PREDICATES: [&str; 3] = [":p", ":q", ":r"];
 const VARIABLES: [&str; 5] = ["?a", "?b", "?c", "?d", "?e"];
 
+const RARE_OBJECTS: [&str; 9] = [
+    "<<( :a :p 01 )>>",
+    "<<( :b :p :c )>>",
+    "<<( :a :q <<( :b :q 2 )>> )>>",
+    "\"2024-01-31\"^^xsd:date",
+    "\"2024-02-29Z\"^^xsd:date",
+    "\"2024-01-31T10:00:00Z\"^^xsd:dateTime",
+    "\"P1M\"^^xsd:yearMonthDuration",
+    "\"PT36H\"^^xsd:dayTimeDuration",
+    "\"10:00:00\"^^xsd:time",
+];
+
 struct Generator<'r> {
     random: &'r mut Random,
     is_cqels: bool,
@@ -36,6 +48,8 @@ struct Generator<'r> {
     made: usize,
     /// Literals that are equal in value and different as terms; off where ties would be free.
     awkward: bool,
+    /// Triple terms, dates, functions nobody knows, EXISTS with BIND and LIMIT.
+    rare: bool,
 }
 
 impl Scenario {
@@ -43,8 +57,11 @@ impl Scenario {
         let mut random = Random::new(seed);
         let is_cqels = random.chance(35);
         let n_streams = 1 + random.below(2);
-        let awkward = random.chance(30);
-        let mut generator = Generator { random: &mut random, is_cqels, windows: vec![], n_streams, made: 0, awkward };
+        // One in five, and the others stay what they were.
+        let rare = seed % 5 == 0;
+        let awkward = random.chance(30) || rare;
+        let mut generator =
+            Generator { random: &mut random, is_cqels, windows: vec![], n_streams, made: 0, awkward, rare };
         let query = generator.query();
         let statics = generator.statics();
         let options = generator.options();
@@ -115,6 +132,9 @@ impl Generator<'_> {
     }
 
     fn object(&mut self) -> String {
+        if self.rare && self.random.chance(30) {
+            return (*self.random.pick(&RARE_OBJECTS)).to_owned();
+        }
         match self.random.below(10) {
             0..=3 => format!(":{}", ["a", "b", "c"][self.random.below(3)]),
             4..=7 => self.random.below(4).to_string(),
@@ -141,8 +161,46 @@ impl Generator<'_> {
         } else {
             self.variable().to_owned()
         };
-        let object = if self.random.chance(80) { self.variable().to_owned() } else { self.object() };
+        let object = match self.random.chance(80) {
+            true if self.rare && self.random.chance(25) => self.triple_term(),
+            true => self.variable().to_owned(),
+            false => self.object(),
+        };
         format!("{subject} {predicate} {object} .")
+    }
+
+    fn triple_term(&mut self) -> String {
+        let subject = if self.random.chance(80) { self.variable() } else { ":a" };
+        let predicate = if self.random.chance(80) { ":p" } else { self.variable() };
+        let object = match self.random.below(5) {
+            0 => "01",
+            1 => "<<( :b :q ?e )>>",
+            _ => self.variable(),
+        };
+        format!("<<( {subject} {predicate} {object} )>>")
+    }
+
+    /// What few queries have.
+    fn rare_part(&mut self) -> String {
+        self.made += 1;
+        let (a, b, made) = (self.variable(), self.variable(), self.made);
+        match self.random.below(7) {
+            0 => format!("BIND({a} + {b} AS ?bound{made})"),
+            1 => format!("BIND({a} - {b} AS ?bound{made}) FILTER(!BOUND(?bound{made}) || ?bound{made} != 0)"),
+            2 => format!("BIND(COALESCE(xsd:date({a}), xsd:dayTimeDuration(STR({b}))) AS ?bound{made})"),
+            3 => format!("BIND(COALESCE(<urn:unknown>({a}), {b}) AS ?bound{made})"),
+            4 => format!("FILTER(<urn:unknown>({a}) || {})", self.comparison()),
+            5 => {
+                let triples = self.triples(2);
+                let block = self.block(&triples);
+                format!("FILTER EXISTS {{ {block} BIND({a} + {b} AS ?bound{made}) FILTER(?bound{made} > 1) }}")
+            }
+            _ => {
+                let triples = self.triples(2);
+                let block = self.block(&triples);
+                format!("FILTER NOT EXISTS {{ SELECT {a} {{ {block} }} LIMIT 1 }}")
+            }
+        }
     }
 
     fn triples(&mut self, most: usize) -> String {
@@ -169,6 +227,9 @@ impl Generator<'_> {
 
     /// One more part of a group; what it may hold depends on the depth.
     fn part(&mut self, depth: usize) -> String {
+        if self.rare && self.random.chance(40) {
+            return self.rare_part();
+        }
         match self.random.below(if depth > 0 { 13 } else { 5 }) {
             0 | 1 => {
                 let triples = self.triples(2);
