@@ -38,7 +38,7 @@ pub(crate) use casts::is_known as is_known_function;
 pub(crate) use compile::{IN_PARTITION, TRIPLE_PART};
 pub(crate) use numbers::{Number, Operator};
 pub(crate) use order::compare_rows;
-pub(crate) use outside::{GrowingFunction, OutsideFunction};
+pub(crate) use outside::{GrowingFunction, OutsideFunction, add};
 pub(crate) use text::Text;
 pub(crate) use value::Value;
 

@@ -1,8 +1,10 @@
 //! Functions that make texts grow, for an evaluator that is not ours and knows no limits: on terms, within a budget.
 
 use super::casts::{self, DerivedInteger};
+use super::numbers::Operator;
 use super::regexes::{self, RegexCache};
 use super::strings::{Concat, encode_for_uri};
+use super::temporal;
 use super::value::Value;
 use crate::limits::{Budget, Limits};
 use oxrdf::{NamedNode, Term};
@@ -51,6 +53,15 @@ impl GrowingFunction {
             _ => return None,
         };
         budget.admits_literal(value.made_bytes()).then(|| value.into_term())
+    }
+}
+
+/// `+` for an evaluator that takes the sides of an addition in any order, also where they are of different types.
+pub(crate) fn add(arguments: &[Term]) -> Option<Term> {
+    let [a, b] = arguments else { return None };
+    match (Value::of_term(a.as_ref()), Value::of_term(b.as_ref())) {
+        (Value::Number(a), Value::Number(b)) => a.apply(Operator::Add, b).map(|sum| sum.to_literal().into()),
+        (a, b) => temporal::apply(Operator::Add, &a, &b).map(Value::into_term),
     }
 }
 

@@ -1,8 +1,9 @@
 //! Dates, times of day and durations: their arithmetic and their order.
 //!
 //! `xsd:dateTime` is a value of its own, because streams are full of it; it meets the others here. What comes out is
-//! what the reference evaluator gives (SPARQL-dev's SEP-0002, on the functions of XPath), with one exception: `=`
-//! between a date with a zone and one without is an error when they may be the same day, as the W3C tests have it.
+//! what the reference evaluator gives (SPARQL-dev's SEP-0002, on the functions of XPath), with two exceptions: `=`
+//! between a date with a zone and one without is an error when they may be the same day, as the W3C tests have it; and
+//! `+` does not depend on the order of its sides, which the reference changes without looking at their types.
 
 use super::numbers::{Number, Operator};
 use super::value::Value;
@@ -114,6 +115,10 @@ pub(super) fn apply<'d>(operator: Operator, a: &Value<'d>, b: &Value<'d>) -> Opt
     match (operator, a, b) {
         (Operator::Subtract, Value::DateTime(a), Value::DateTime(b)) => day_time(a.checked_sub(*b)?),
         (_, Value::DateTime(at), Value::Temporal(by)) => shift_date_time(operator, *at, *by).map(Value::DateTime),
+        // As XPath has it, a duration may also stand before what it is added to.
+        (Operator::Add, Value::Temporal(by), Value::DateTime(at)) => {
+            shift_date_time(operator, *at, *by).map(Value::DateTime)
+        }
         (_, Value::Temporal(a), Value::Temporal(b)) => apply_to_temporals(operator, *a, *b).map(Value::Temporal),
         _ => None,
     }
@@ -139,8 +144,12 @@ fn apply_to_temporals(operator: Operator, a: Temporal, b: Temporal) -> Option<Te
     match (operator, a, b) {
         (Operator::Subtract, Temporal::Date(a), Temporal::Date(b)) => a.checked_sub(b).map(Temporal::DayTime),
         (Operator::Subtract, Temporal::Time(a), Temporal::Time(b)) => a.checked_sub(b).map(Temporal::DayTime),
-        (_, Temporal::Date(at), by) => shift_date(operator, at, by).map(Temporal::Date),
-        (_, Temporal::Time(at), by) => shift_time(operator, at, by).map(Temporal::Time),
+        (_, Temporal::Date(at), by) | (Operator::Add, by, Temporal::Date(at)) => {
+            shift_date(operator, at, by).map(Temporal::Date)
+        }
+        (_, Temporal::Time(at), by) | (Operator::Add, by, Temporal::Time(at)) => {
+            shift_time(operator, at, by).map(Temporal::Time)
+        }
         (Operator::Add, ..) => add_durations(a, b),
         (Operator::Subtract, ..) => subtract_durations(a, b),
         _ => None,

@@ -2,7 +2,7 @@
 //! of ours that stop at the limit: the evaluator would make a text of any length before anybody sees it. Functions that it
 //! does not know are taught to it, because it would refuse the query, and one that nobody knows is an error of its call.
 
-use crate::expr::{GrowingFunction, OutsideFunction};
+use crate::expr::{GrowingFunction, OutsideFunction, add};
 use crate::limits::{Budget, Limits};
 use oxrdf::{Literal, NamedNode, Term};
 use spareval::{AggregateFunctionAccumulator, QueryEvaluator};
@@ -98,10 +98,14 @@ impl Bounds {
             | E::GreaterOrEqual(a, b)
             | E::Less(a, b)
             | E::LessOrEqual(a, b)
-            | E::Add(a, b)
             | E::Subtract(a, b)
             | E::Multiply(a, b)
             | E::Divide(a, b) => self.expressions([&mut **a, &mut **b]),
+            E::Add(a, b) => {
+                self.expressions([&mut **a, &mut **b]);
+                let sides = [a, b].map(|side| std::mem::replace(&mut **side, E::Coalesce(vec![])));
+                *expression = self.addition(sides);
+            }
             E::UnaryPlus(a) | E::UnaryMinus(a) | E::Not(a) => self.expression(a),
             E::If(a, b, c) => self.expressions([&mut **a, &mut **b, &mut **c]),
             E::In(a, list) => {
@@ -125,6 +129,13 @@ impl Bounds {
                 }
             }
         }
+    }
+
+    /// The evaluator changes the sides of an addition as it likes, and then finds no sum of a duration and a date.
+    fn addition(&mut self, sides: [Expression; 2]) -> Expression {
+        let name = self.name();
+        self.teach(|evaluator| evaluator.with_custom_function(name.clone(), add));
+        Expression::FunctionCall(Function::Custom(name), sides.to_vec())
     }
 
     fn aggregate(&mut self, aggregate: &mut AggregateExpression) {

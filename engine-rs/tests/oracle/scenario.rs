@@ -185,7 +185,7 @@ impl Generator<'_> {
         self.made += 1;
         let (a, b, made) = (self.variable(), self.variable(), self.made);
         match self.random.below(7) {
-            0 => format!("BIND({a} + {b} AS ?bound{made})"),
+            0 => format!("BIND({a} - {b} AS ?bound{made})"),
             1 => format!("BIND({a} - {b} AS ?bound{made}) FILTER(!BOUND(?bound{made}) || ?bound{made} != 0)"),
             2 => format!("BIND(COALESCE(xsd:date({a}), xsd:dayTimeDuration(STR({b}))) AS ?bound{made})"),
             3 => format!("BIND(COALESCE(<urn:unknown>({a}), {b}) AS ?bound{made})"),
@@ -193,7 +193,7 @@ impl Generator<'_> {
             5 => {
                 let triples = self.triples(2);
                 let block = self.block(&triples);
-                format!("FILTER EXISTS {{ {block} BIND({a} + {b} AS ?bound{made}) FILTER(?bound{made} > 1) }}")
+                format!("FILTER EXISTS {{ {block} BIND({a} - {b} AS ?bound{made}) FILTER(?bound{made} != 1) }}")
             }
             _ => {
                 let triples = self.triples(2);

@@ -104,6 +104,21 @@ fn a_function_nobody_knows_is_an_error_when_it_is_called() {
 }
 
 #[test]
+fn a_duration_is_added_from_either_side() {
+    let mut scratch = Scratch::new(1);
+    for (moment, duration, sum) in [
+        ("\"2024-01-31\"^^xsd:date", "\"P1M\"^^xsd:yearMonthDuration", "2024-02-29"),
+        ("\"2024-01-31T10:00:00Z\"^^xsd:dateTime", "\"P1MT1H\"^^xsd:duration", "2024-02-29T11:00:00Z"),
+        ("\"23:30:00\"^^xsd:time", "\"PT1H\"^^xsd:dayTimeDuration", "00:30:00"),
+    ] {
+        for expression in [format!("STR({moment} + {duration})"), format!("STR({duration} + {moment})")] {
+            assert_eq!(evaluate(&expression, &mut scratch), Some(format!("\"{sum}\"")), "{expression}");
+        }
+        assert_eq!(evaluate(&format!("{duration} - {moment}"), &mut scratch), None);
+    }
+}
+
+#[test]
 fn derived_integers_keep_their_type_and_their_bounds() {
     let mut scratch = Scratch::new(1);
     let mut written = |expression: &str| evaluate(expression, &mut scratch).map(|text| text.replace(XSD, "xsd:"));

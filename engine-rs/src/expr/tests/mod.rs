@@ -72,7 +72,7 @@ fn functions_of_one_term_agree() {
         "xsd:yearMonthDuration(STR(?a))",
         "xsd:dayTimeDuration(STR(?a))",
         "xsd:date(?a) - \"2000-01-01\"^^xsd:date",
-        "xsd:dateTime(xsd:date(?a)) + \"P1MT1H\"^^xsd:duration",
+        "xsd:dateTime(xsd:date(?a)) - \"P1MT1H\"^^xsd:duration",
         "COALESCE(?a, <http://example.org/unknown>(?a))",
         "IF(BOUND(?a), ?a, <http://example.org/unknown>(?a))",
         "xsd:integer(STR(?a))",
