@@ -180,7 +180,7 @@ impl Dictionary {
 
     /// Frees the terms last used before the oldest event any window can still reach, except those
     /// that are held elsewhere.
-    pub fn sweep(&mut self, oldest_reachable: u64, held: impl Iterator<Item = TermId>, shrink_min: usize) {
+    pub fn sweep(&mut self, oldest_reachable: u64, held: impl Iterator<Item = TermId>) {
         for (slot, is_held) in self.marked(held).into_iter().enumerate() {
             let is_old = self.slots[slot].as_ref().is_some_and(|entry| entry.last_use < oldest_reachable);
             if is_old && !is_held {
@@ -191,8 +191,12 @@ impl Dictionary {
             self.slots = Vec::new();
             self.free = Vec::new();
         }
+    }
+
+    /// Gives back room of the table, where it has much more than its terms, or than this many, need.
+    pub(crate) fn shrink(&mut self, terms_min: usize) {
         let Self { slots, by_term, hasher, .. } = self;
-        if by_term.capacity() > 4 * by_term.len().max(shrink_min) {
+        if by_term.capacity() > 4 * by_term.len().max(terms_min) {
             by_term.shrink_to(2 * by_term.len(), |slot| hash_of(hasher, slots, *slot));
         }
     }

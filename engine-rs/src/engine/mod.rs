@@ -181,7 +181,8 @@ impl Engine {
         let in_streams = self.streams.iter().filter_map(Stream::oldest_waiting).min();
         let oldest = in_windows.into_iter().chain(in_streams).min().unwrap_or(self.events + 1);
         let held = self.timelines.iter().flat_map(Timeline::held_terms);
-        self.dictionary.sweep(oldest, held, self.options.thresholds.terms_shrink_min);
+        self.dictionary.sweep(oldest, held);
+        self.dictionary.shrink(self.options.thresholds.terms_shrink_min);
         self.terms_after_sweep = self.dictionary.stream_terms();
         self.sweeps += 1;
         Rare::TermsSwept.note();

@@ -16,14 +16,6 @@ pub(super) fn builtin(function: &Function) -> Option<Builtin> {
     })
 }
 
-pub(super) fn plus(value: Value<'_>) -> Option<Value<'_>> {
-    on_number(value, Some)
-}
-
-pub(super) fn minus(value: Value<'_>) -> Option<Value<'_>> {
-    on_number(value, Number::negate)
-}
-
 fn on_number<'d>(value: Value<'d>, apply: fn(Number) -> Option<Number>) -> Option<Value<'d>> {
     value.as_number().and_then(apply).map(Value::Number)
 }

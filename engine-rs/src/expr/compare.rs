@@ -5,7 +5,6 @@ use crate::encode::{Dictionary, Inline};
 use crate::model::TermId;
 use oxrdf::TermRef;
 use oxrdf::vocab::xsd;
-use oxsdatatypes::Date;
 use std::cmp::Ordering;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,11 +33,9 @@ pub(super) fn equals(a: &Value<'_>, b: &Value<'_>) -> Option<bool> {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => Some(a.equals(*b)),
         (Value::Triple(a), Value::Triple(b)) => triple_equals(a, b),
-        (Value::Other { .. }, Value::Other { .. }) if a.is_identical(b) => Some(true),
-        (Value::Other { .. }, Value::Other { .. }) => date(a)?.partial_cmp(&date(b)?).map(Ordering::is_eq),
-        (Value::Other { .. }, other) | (other, Value::Other { .. }) if is_typed_literal(other) => {
-            date(a).or(date(b)).map(|_| false)
-        }
+        (Value::Temporal(a), Value::Temporal(b)) => a.equals(*b),
+        (Value::Other { .. }, Value::Other { .. }) => a.is_identical(b).then_some(true),
+        (Value::Other { .. }, other) | (other, Value::Other { .. }) if is_typed_literal(other) => None,
         _ => Some(a.is_identical(b)),
     }
 }
@@ -50,16 +47,8 @@ fn triple_equals(a: &TripleValue<'_>, b: &TripleValue<'_>) -> Option<bool> {
     equals(&a.object, &b.object)
 }
 
-/// Dates are rare enough to be read when they are compared.
-fn date(value: &Value<'_>) -> Option<Date> {
-    match value {
-        Value::Other { text, datatype } if datatype.as_str() == xsd::DATE.as_str() => text.as_str().parse().ok(),
-        _ => None,
-    }
-}
-
 fn is_typed_literal(value: &Value<'_>) -> bool {
-    matches!(value, Value::String(_) | Value::Boolean(_) | Value::Number(_) | Value::DateTime(_))
+    matches!(value, Value::String(_) | Value::Boolean(_) | Value::Number(_) | Value::DateTime(_) | Value::Temporal(_))
 }
 
 /// `=` decided on the ids alone, without reading the values; `None` when that is not possible.
@@ -116,7 +105,7 @@ pub(super) fn compare(a: &Value<'_>, b: &Value<'_>) -> Option<Option<Ordering>> 
         (Value::Boolean(a), Value::Boolean(b)) => Some(Some(a.cmp(b))),
         (Value::DateTime(a), Value::DateTime(b)) => a.partial_cmp(b).map(Some),
         (Value::Triple(a), Value::Triple(b)) => compare_triples(a, b),
-        (Value::Other { .. }, Value::Other { .. }) => date(a)?.partial_cmp(&date(b)?).map(Some),
+        (Value::Temporal(a), Value::Temporal(b)) => a.compare(*b).map(Some),
         _ => None,
     }
 }

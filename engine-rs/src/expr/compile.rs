@@ -2,10 +2,10 @@
 
 use super::builtin::{self, Builtin};
 use super::compare::Comparison;
-use super::node::{Node, Pattern, Source};
+use super::node::{Node, Pattern, Source, TriplePart};
 use super::numbers::Operator;
 use super::value::Value;
-use super::{CompileError, arithmetic, casts, regexes, terms};
+use super::{CompileError, casts, regexes, temporal, terms};
 use crate::encode::Dictionary;
 use crate::model::TermId;
 use oxiri::Iri;
@@ -15,6 +15,9 @@ use spargebra::algebra::{Expression, Function};
 
 /// `(term, partitions, partition)`: whether the term belongs to the partition. For plans of partitions alone.
 pub(crate) const IN_PARTITION: &str = "urn:whorl:fn:in-partition";
+
+/// `(?t, "os")`: the subject of the object of the triple term in a column, with its lexical form. For plans alone.
+pub(crate) const TRIPLE_PART: &str = "urn:whorl:fn:triple-part";
 
 /// What the nodes of one expression are made with.
 pub(super) struct Compiler<'a> {
@@ -46,8 +49,8 @@ impl Compiler<'_> {
             E::In(needle, list) => Node::In(Box::new(self.node(needle)?), self.nodes(list)?),
             E::If(condition, then, otherwise) => self.conditional(condition, then, otherwise)?,
             E::Coalesce(list) => Node::Coalesce(self.nodes(list)?),
-            E::UnaryPlus(inner) => Node::Call(Builtin::Unary(arithmetic::plus), vec![self.node(inner)?]),
-            E::UnaryMinus(inner) => Node::Call(Builtin::Unary(arithmetic::minus), vec![self.node(inner)?]),
+            E::UnaryPlus(inner) => Node::Call(Builtin::Unary(temporal::plus), vec![self.node(inner)?]),
+            E::UnaryMinus(inner) => Node::Call(Builtin::Unary(temporal::minus), vec![self.node(inner)?]),
             E::FunctionCall(function, arguments) => self.function(function, arguments)?,
             E::Equal(a, b) => Node::Equal(self.pair(a, b)?),
             E::SameTerm(a, b) => Node::SameTerm(self.pair(a, b)?),
@@ -144,9 +147,18 @@ impl Compiler<'_> {
         {
             return Ok(Node::InPartition(Box::new(self.node(term)?), partitions, partition));
         }
+        if let (TRIPLE_PART, [Expression::Variable(column), Expression::Literal(path)]) = (iri.as_str(), arguments) {
+            let path = path.value().chars().filter_map(TriplePart::of).collect();
+            return Ok((self.column_of)(column).map_or(Node::Unbound, |column| Node::TriplePart(column, path)));
+        }
+        if let Some(derived) = casts::lookup_derived(iri.as_ref()) {
+            let [argument] = arguments else { return Err(wrong_arity(&iri.to_string(), arguments)) };
+            return Ok(Node::Derived(derived, Box::new(self.node(argument)?)));
+        }
         match casts::lookup(iri.as_ref()) {
             Some(builtin) => self.call(builtin, &iri.to_string(), arguments),
-            None => Err(CompileError::UnknownFunction { iri: iri.clone() }),
+            // Its arguments must be right all the same.
+            None => self.nodes(arguments).map(|_| Node::Unknown),
         }
     }
 
@@ -175,6 +187,17 @@ impl Compiler<'_> {
             None => None,
         };
         Ok(Pattern::Computed { pattern: Box::new(self.node(pattern)?), flags })
+    }
+}
+
+impl TriplePart {
+    fn of(letter: char) -> Option<Self> {
+        match letter {
+            's' => Some(Self::Subject),
+            'p' => Some(Self::Predicate),
+            'o' => Some(Self::Object),
+            _ => None,
+        }
     }
 }
 

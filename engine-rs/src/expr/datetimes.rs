@@ -1,24 +1,25 @@
-//! Parts of an `xsd:dateTime`.
+//! Parts of dateTimes, dates and times of day.
 
 use super::builtin::Builtin;
 use super::numbers::Number;
+use super::temporal::{self, Part, Temporal};
 use super::text::Text;
 use super::value::Value;
 use crate::time::Timestamp;
-use oxrdf::vocab::xsd;
 use oxsdatatypes::DateTime;
 use spargebra::algebra::Function;
 
 pub(super) fn builtin(function: &Function) -> Option<Builtin> {
     Some(match function {
-        Function::Year => Builtin::Unary(|value| part(value, DateTime::year)),
-        Function::Month => Builtin::Unary(|value| part(value, |at| at.month().into())),
-        Function::Day => Builtin::Unary(|value| part(value, |at| at.day().into())),
-        Function::Hours => Builtin::Unary(|value| part(value, |at| at.hour().into())),
-        Function::Minutes => Builtin::Unary(|value| part(value, |at| at.minute().into())),
+        Function::Year => Builtin::Unary(|value| temporal::part(&value, Part::Year)),
+        Function::Month => Builtin::Unary(|value| temporal::part(&value, Part::Month)),
+        Function::Day => Builtin::Unary(|value| temporal::part(&value, Part::Day)),
+        Function::Hours => Builtin::Unary(|value| temporal::part(&value, Part::Hours)),
+        Function::Minutes => Builtin::Unary(|value| temporal::part(&value, Part::Minutes)),
         Function::Seconds => {
-            Builtin::Unary(|value| date_time(&value).map(|at| Value::Number(Number::Decimal(at.second()))))
+            Builtin::Unary(|value| temporal::seconds(&value).map(|seconds| Value::Number(Number::Decimal(seconds))))
         }
+        Function::Adjust => Builtin::Binary(temporal::adjust),
         Function::Timezone => Builtin::Unary(timezone),
         Function::Tz => Builtin::Unary(tz),
         _ => return None,
@@ -34,26 +35,12 @@ pub(super) fn at_instant(now: Timestamp) -> Value<'static> {
     Value::DateTime(DateTime::from_be_bytes(bytes))
 }
 
-fn date_time(value: &Value<'_>) -> Option<DateTime> {
-    match value {
-        Value::DateTime(at) => Some(*at),
-        _ => None,
-    }
-}
-
-fn part<'d>(value: Value<'d>, read: fn(DateTime) -> i64) -> Option<Value<'d>> {
-    date_time(&value).map(|at| Value::integer(read(at)))
-}
-
 fn timezone(value: Value<'_>) -> Option<Value<'_>> {
-    let offset = date_time(&value)?.timezone()?;
-    Some(Value::Other {
-        text: Text::Owned(offset.to_string()),
-        datatype: Text::Borrowed(xsd::DAY_TIME_DURATION.as_str()),
-    })
+    let offset = temporal::zone(&value)??;
+    Some(Value::Temporal(Temporal::DayTime(offset.into())))
 }
 
 fn tz(value: Value<'_>) -> Option<Value<'_>> {
-    let offset = date_time(&value)?.timezone_offset();
+    let offset = temporal::zone(&value)?;
     Some(Value::String(Text::Owned(offset.map_or_else(String::new, |offset| offset.to_string()))))
 }

@@ -25,7 +25,7 @@ impl Node {
     /// Whether the result may be a term that is passed through: its text and datatype are its own.
     pub(super) fn passes_terms(&self) -> bool {
         match self {
-            Self::Constant { .. } | Self::Column(_) | Self::Unbound | Self::Make(..) => true,
+            Self::Constant { .. } | Self::Column(_) | Self::Unbound | Self::Make(..) | Self::Derived(..) => true,
             Self::Coalesce(choices) => choices.iter().any(Self::passes_terms),
             Self::If(branches) => branches.1.passes_terms() || branches.2.passes_terms(),
             _ => false,
@@ -48,6 +48,10 @@ impl Node {
                     terms.push(argument.made(row, scope)?.into_term(scope.dictionary));
                 }
                 make(*maker, terms).map(MadeTerm::Term)
+            }
+            Self::Derived(derived, inner) => {
+                let value = derived.cast(inner.value(row, scope)?)?;
+                Some(MadeTerm::Term(derived.literal(value).into()))
             }
             other => Some(other.value(row, scope)?.into_made()),
         }

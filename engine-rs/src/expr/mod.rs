@@ -23,6 +23,7 @@ pub mod order;
 mod regexes;
 mod scratch;
 mod strings;
+mod temporal;
 mod terms;
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may panic")]
@@ -33,7 +34,8 @@ mod value;
 pub use order::{SortKey, compare_terms, sort_key};
 pub use scratch::Scratch;
 
-pub(crate) use compile::IN_PARTITION;
+pub(crate) use casts::is_known as is_known_function;
+pub(crate) use compile::{IN_PARTITION, TRIPLE_PART};
 pub(crate) use numbers::{Number, Operator};
 pub(crate) use order::{compare_rows, order_text, tie_text};
 pub(crate) use text::Text;
@@ -92,7 +94,7 @@ impl CompileError {
 /// Compiles an expression; `IRI(…)` resolves against the base. A variable without a column is unbound.
 ///
 /// # Errors
-/// When it contains `EXISTS`, an unknown function or a wrong number of arguments.
+/// When it contains `EXISTS`, or a wrong number of arguments. A function nobody knows is an error when it is called.
 pub fn compile(
     expression: &Expression,
     base: Option<&Iri<String>>,

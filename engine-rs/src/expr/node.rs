@@ -1,6 +1,7 @@
 //! The compiled form of an expression and its evaluation on one mapping.
 
 use super::builtin::Builtin;
+use super::casts::DerivedInteger;
 use super::compare::{Comparison, compare, compare_instants, equals, equals_by_id};
 use super::made::{self, Maker};
 use super::numbers::{Number, Operator};
@@ -9,7 +10,7 @@ use super::scratch::{CallSite, Drawn, Scratch};
 use super::strings::{Concat, sub_str_from};
 use super::text::Text;
 use super::value::{Blank, Value, inlined_number};
-use super::{datetimes, terms};
+use super::{datetimes, temporal, terms};
 use crate::encode::Dictionary;
 use crate::model::TermId;
 use crate::time::Timestamp;
@@ -47,6 +48,12 @@ pub(super) enum Node {
     /// `STR` and `DATATYPE` of a term as it is: its lexical form and its own datatype.
     StrOfTerm(Box<Node>),
     DatatypeOfTerm(Box<Node>),
+    /// A cast to a type derived from `xsd:integer`: the value is an integer, the term has that type.
+    Derived(DerivedInteger, Box<Node>),
+    /// A part of the triple term in a column, as it is written there.
+    TriplePart(usize, Vec<TriplePart>),
+    /// A function nobody knows: an error when it is called.
+    Unknown,
     Iri(Box<Node>, Option<Iri<String>>),
     LabelledBlank(Box<Node>),
     /// Whether a term belongs to a partition: out of how many, and to which.
@@ -62,6 +69,14 @@ pub(super) enum Node {
         pattern: Pattern,
         replacement: Box<Node>,
     },
+}
+
+/// A step from a triple term to one of its terms.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum TriplePart {
+    Subject,
+    Predicate,
+    Object,
 }
 
 /// Values that come from outside the mapping.
@@ -104,11 +119,8 @@ impl Node {
             Self::Column(column) => {
                 Some(row[*column]).filter(|id| id.is_bound()).map(|id| Value::of(id, scope.dictionary))
             }
-            Self::Unbound => None,
-            Self::Arithmetic(operator, sides) => {
-                let (a, b) = (sides.0.number(row, scope)?, sides.1.number(row, scope)?);
-                a.apply(*operator, b).map(Value::Number)
-            }
+            Self::Unbound | Self::Unknown => None,
+            Self::Arithmetic(operator, sides) => compute(*operator, sides, row, scope),
             Self::If(branches) => {
                 let branch = if branches.0.truth(row, scope)? { &branches.1 } else { &branches.2 };
                 branch.value(row, scope)
@@ -122,6 +134,8 @@ impl Node {
             Self::StrOfTerm(argument) => made::str_of(argument.made(row, scope)?, scope.dictionary),
             Self::DatatypeOfTerm(argument) => made::datatype_of(argument.made(row, scope)?, scope.dictionary),
             Self::Make(maker, arguments) => admitted(call(terms::of_maker(*maker), arguments, row, scope)?, scope),
+            Self::Derived(derived, inner) => derived.cast(argument(inner, row, scope)?).map(Value::integer),
+            Self::TriplePart(column, path) => terms::part_of(row[*column], path, scope.dictionary),
             Self::Iri(inner, base) => admitted(terms::iri(argument(inner, row, scope)?, base.as_ref())?, scope),
             Self::LabelledBlank(label) => {
                 let label = label.value(row, scope)?.into_string()?;
@@ -182,9 +196,21 @@ impl Node {
             _ => None,
         }
     }
+}
 
-    fn number<'v>(&'v self, row: &[TermId], scope: &mut Scope<'v, '_>) -> Option<Number> {
-        self.plain_number(row).or_else(|| self.value(row, scope)?.as_number())
+/// Numbers that are at hand need no values; dates and durations are computed elsewhere.
+fn compute<'v>(
+    operator: Operator,
+    sides: &'v (Node, Node),
+    row: &[TermId],
+    scope: &mut Scope<'v, '_>,
+) -> Option<Value<'v>> {
+    if let (Some(a), Some(b)) = (sides.0.plain_number(row), sides.1.plain_number(row)) {
+        return a.apply(operator, b).map(Value::Number);
+    }
+    match (sides.0.value(row, scope)?, sides.1.value(row, scope)?) {
+        (Value::Number(a), Value::Number(b)) => a.apply(operator, b).map(Value::Number),
+        (a, b) => temporal::apply(operator, &a, &b),
     }
 }
 

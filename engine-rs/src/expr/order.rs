@@ -1,7 +1,7 @@
 //! One total order on terms, for ORDER BY, MIN, MAX and ties.
 //!
 //! Unbound, blank nodes, IRIs, literals, triple terms. Literals: numbers by value (NaN last), then
-//! dateTimes by instant, then all others by text, datatype and language. Inside each of these groups this
+//! dateTimes by instant, then dates, times of day and durations, then all others by text, datatype and language. Inside each of these groups this
 //! is what the reference evaluator does; across them its order is not transitive, so ours has to differ.
 //!
 //! A number's key is the nearest double and what an integer or decimal has beyond it. Doubles sit
@@ -9,13 +9,14 @@
 //! equal, as `=` has it, and long integers and decimals are still told apart.
 
 use super::numbers::Number;
+use super::temporal::Temporal;
 use super::text::Text;
 use super::value::{Blank, TripleValue, Value};
 use crate::encode::{Dictionary, Inline, IntegerType};
 use crate::model::TermId;
 use oxrdf::BaseDirection;
 use oxrdf::vocab::{rdf, xsd};
-use oxsdatatypes::{DateTime, Decimal};
+use oxsdatatypes::{DateTime, Decimal, Duration};
 use std::cmp::Ordering;
 use std::str::FromStr;
 
@@ -31,6 +32,9 @@ enum Key {
     Number { nearest: SortableDouble, beyond: Halves },
     NotANumber,
     DateTime { at: Halves, zoned: bool },
+    Date { at: Halves, zoned: bool },
+    Time { at: Halves, zoned: bool },
+    Duration { after_reference: Halves, months: i64 },
     Literal(LiteralKey),
     Triple(Box<[SortKey; 3]>),
 }
@@ -102,6 +106,7 @@ fn key_of(value: &Value<'_>) -> SortKey {
         Value::Blank(Blank::Labelled(label)) => Key::Blank(label.as_str().into()),
         Value::Number(number) => number_key(*number),
         Value::DateTime(at) => date_time_key(*at),
+        Value::Temporal(temporal) => temporal_key(*temporal),
         Value::Triple(triple) => triple_key(triple),
         Value::String(text) => literal_key(text, None),
         Value::Boolean(value) => {
@@ -131,10 +136,47 @@ fn triple_key(triple: &TripleValue<'_>) -> Key {
 
 /// Without a zone, the instant is read as UTC and comes just before the same instant with one.
 fn date_time_key(at: DateTime) -> Key {
-    let bytes = at.to_be_bytes();
+    Key::DateTime { at: Halves::of(instant(at.to_be_bytes())), zoned: at.timezone_offset().is_some() }
+}
+
+fn instant(bytes: [u8; 18]) -> i128 {
     let mut raw = [0; 16];
     raw.copy_from_slice(&bytes[..16]);
-    Key::DateTime { at: Halves::of(i128::from_be_bytes(raw)), zoned: at.timezone_offset().is_some() }
+    i128::from_be_bytes(raw)
+}
+
+fn temporal_key(value: Temporal) -> Key {
+    match value {
+        Temporal::Date(at) => {
+            Key::Date { at: Halves::of(instant(at.to_be_bytes())), zoned: at.timezone_offset().is_some() }
+        }
+        Temporal::Time(at) => {
+            Key::Time { at: Halves::of(instant(at.to_be_bytes())), zoned: at.timezone_offset().is_some() }
+        }
+        Temporal::Duration(_) | Temporal::YearMonth(_) | Temporal::DayTime(_) => {
+            duration_key(value.as_duration().unwrap_or_default())
+        }
+    }
+}
+
+/// Durations by the instant they lead to from one of the four at which XML Schema compares them: what is less from all
+/// four is less from this one. Months tell apart those that meet there and nowhere else.
+fn duration_key(duration: Duration) -> Key {
+    /// From 0001-01-01T00:00:00Z to 1903-03-01T00:00:00Z, and the length of a mean month.
+    const REFERENCE: i128 = 60_026_313_600 * TEN_TO_18;
+    const MONTH: i128 = 2_629_746 * TEN_TO_18;
+    let mut bytes = [0; 18];
+    bytes[..16].copy_from_slice(&REFERENCE.to_be_bytes());
+    let months = duration.years() * 12 + duration.months();
+    let at = DateTime::from_be_bytes(bytes).checked_add_duration(duration).map(|at| instant(at.to_be_bytes()));
+    // Beyond the calendar only lengths of one kind can be compared.
+    let beyond = || {
+        let mut seconds = [0; 16];
+        seconds.copy_from_slice(&duration.to_be_bytes()[8..]);
+        let seconds = REFERENCE.saturating_add(i128::from_be_bytes(seconds));
+        seconds.saturating_add(MONTH.saturating_mul(months.into()))
+    };
+    Key::Duration { after_reference: Halves::of(at.unwrap_or_else(beyond)), months }
 }
 
 fn number_key(number: Number) -> Key {
@@ -265,13 +307,18 @@ impl SortKey {
                 out.push_str(&format!("3{:016x}{}", above_zero(nearest.0), beyond.hex()));
             }
             Key::NotANumber => out.push('4'),
-            Key::DateTime { at, zoned } => out.push_str(&format!("5{}{}", at.hex(), u8::from(*zoned))),
+            Key::DateTime { at, zoned } => write_moment('5', *at, *zoned, out),
+            Key::Date { at, zoned } => write_moment('6', *at, *zoned, out),
+            Key::Time { at, zoned } => write_moment('7', *at, *zoned, out),
+            Key::Duration { after_reference, months } => {
+                out.push_str(&format!("8{}{:016x}", after_reference.hex(), above_zero(*months)));
+            }
             Key::Literal(literal) => {
-                write_tagged('6', &literal.text, out);
+                write_tagged('9', &literal.text, out);
                 write_text(literal.kind(), out);
             }
             Key::Triple(parts) => {
-                out.push('7');
+                out.push(':');
                 parts.iter().for_each(|part| part.write(out));
             }
         }
@@ -286,6 +333,10 @@ impl Halves {
 
 fn above_zero(value: i64) -> u64 {
     (value as u64) ^ (1 << 63)
+}
+
+fn write_moment(tag: char, at: Halves, zoned: bool, out: &mut String) {
+    out.push_str(&format!("{tag}{}{}", at.hex(), u8::from(zoned)));
 }
 
 fn write_tagged(tag: char, text: &str, out: &mut String) {

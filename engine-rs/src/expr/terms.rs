@@ -2,6 +2,7 @@
 
 use super::builtin::Builtin;
 use super::made::{Maker, needs_language};
+use super::node::TriplePart;
 use super::numbers::Number;
 use super::text::{Language, Text};
 use super::value::{TripleValue, Value};
@@ -76,6 +77,7 @@ pub(super) fn lexical(value: Value<'_>) -> Option<Value<'_>> {
         Value::Boolean(value) => Text::Borrowed(if value { "true" } else { "false" }),
         Value::Number(number) => Text::Owned(number.to_literal().destruct().0),
         Value::DateTime(at) => Text::Owned(at.to_string()),
+        Value::Temporal(temporal) => Text::Owned(temporal.text()),
         Value::Blank(_) | Value::Triple(_) => return None,
     }))
 }
@@ -103,6 +105,38 @@ pub(super) fn datatype_of(id: TermId, dictionary: &Dictionary) -> Option<Value<'
             _ => None,
         },
         _ => datatype(Value::of(id, dictionary)),
+    }
+}
+
+/// A part of a triple term: a literal is not read, so that it keeps its lexical form. No value where there is no triple.
+pub(super) fn part_of<'d>(id: TermId, path: &[TriplePart], dictionary: &'d Dictionary) -> Option<Value<'d>> {
+    if !id.is_bound() || id.inline_value().is_some() {
+        return None;
+    }
+    let mut term = dictionary.stored(id).as_ref();
+    for step in path {
+        let TermRef::Triple(triple) = term else { return None };
+        term = match step {
+            TriplePart::Subject => triple.subject.as_ref().into(),
+            TriplePart::Predicate => triple.predicate.as_ref().into(),
+            TriplePart::Object => triple.object.as_ref(),
+        };
+    }
+    Some(as_written(term))
+}
+
+fn as_written(term: TermRef<'_>) -> Value<'_> {
+    match term {
+        TermRef::Literal(literal) if literal.language().is_none() && literal.datatype() != xsd::STRING => {
+            let text = Text::Borrowed(literal.value());
+            Value::Other { text, datatype: Text::Owned(literal.datatype().as_str().to_owned()) }
+        }
+        TermRef::Triple(triple) => Value::Triple(Box::new(TripleValue {
+            subject: as_written(triple.subject.as_ref().into()),
+            predicate: Text::Borrowed(triple.predicate.as_str()),
+            object: as_written(triple.object.as_ref()),
+        })),
+        other => Value::of_term(other),
     }
 }
 
@@ -161,6 +195,7 @@ pub(super) fn datatype(value: Value<'_>) -> Option<Value<'_>> {
         Value::Number(Number::Float(_)) => xsd::FLOAT,
         Value::Number(Number::Double(_)) => xsd::DOUBLE,
         Value::DateTime(_) => xsd::DATE_TIME,
+        Value::Temporal(temporal) => temporal.datatype(),
         Value::Other { datatype, .. } => return Some(Value::Iri(datatype)),
         Value::Iri(_) | Value::Blank(_) | Value::Triple(_) => return None,
     };

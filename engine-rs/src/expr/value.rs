@@ -5,6 +5,7 @@
 //! evaluator. Text borrows from the dictionary; inlined values are read without touching strings.
 
 use super::numbers::Number;
+use super::temporal::Temporal;
 use super::text::{Language, MadeTerm, Text};
 use crate::encode::{Dictionary, Inline, WallTime};
 use crate::model::TermId;
@@ -26,6 +27,8 @@ pub(crate) enum Value<'d> {
     Boolean(bool),
     Number(Number),
     DateTime(DateTime),
+    /// A date, a time of day or a duration.
+    Temporal(Temporal),
     /// A literal of an unknown datatype, or one whose text its datatype does not allow.
     Other {
         text: Text<'d>,
@@ -172,7 +175,7 @@ impl<'d> Value<'d> {
         }
     }
 
-    /// Whether the two are the same term once written back (dateTimes: the same instant).
+    /// Whether the two are the same term once written back (dateTimes and their like: the same value).
     pub(crate) fn is_identical(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Iri(a), Self::Iri(b)) | (Self::String(a), Self::String(b)) => a == b,
@@ -181,6 +184,7 @@ impl<'d> Value<'d> {
             (Self::Boolean(a), Self::Boolean(b)) => a == b,
             (Self::Number(a), Self::Number(b)) => a.is_identical(*b),
             (Self::DateTime(a), Self::DateTime(b)) => a == b,
+            (Self::Temporal(a), Self::Temporal(b)) => a.is_identical(*b),
             (Self::Other { text: a, datatype: da }, Self::Other { text: b, datatype: db }) => a == b && da == db,
             (Self::Triple(a), Self::Triple(b)) => {
                 a.subject.is_identical(&b.subject) && a.predicate == b.predicate && a.object.is_identical(&b.object)
@@ -217,6 +221,7 @@ impl<'d> Value<'d> {
             Self::Boolean(value) => Literal::from(value),
             Self::Number(number) => number.to_literal(),
             Self::DateTime(value) => Literal::from(value),
+            Self::Temporal(value) => value.to_literal(),
             Self::Other { text, datatype } => {
                 Literal::new_typed_literal(text.into_string(), NamedNode::new_unchecked(datatype.into_string()))
             }
@@ -267,7 +272,7 @@ fn parse_xsd(text: &str, name: &str) -> Option<Value<'static>> {
         | "unsignedLong" | "positiveInteger" | "negativeInteger" | "nonPositiveInteger" | "nonNegativeInteger" => {
             Number::Integer(Integer::from_str(text).ok()?)
         }
-        _ => return None,
+        _ => return Temporal::parse(text, name).map(Value::Temporal),
     };
     Some(Value::Number(number))
 }

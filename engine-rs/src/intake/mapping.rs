@@ -5,8 +5,9 @@
 //! refused, with its place.
 
 use crate::error::EngineError;
+use crate::expr::CompileError;
 use crate::parse::{parse_mapping, suggestion};
-use crate::plan::PlanError;
+use crate::plan::{PlanError, unknown_function};
 use oxiri::Iri;
 use oxrdf::Variable;
 use spargebra::Query;
@@ -57,6 +58,7 @@ impl RowMapping {
         check_template(&template).map_err(|what| unsupported(&what, text))?;
         let (columns, tables) = find_columns(&steps, &template).map_err(|what| unsupported(&what, text))?;
         let mapping = Self { text: text.to_owned(), base: base_iri, template, steps, columns, tables };
+        check_functions(&mapping.steps).map_err(|error| EngineError::from(PlanError::from(error)).located(text))?;
         // What cannot be compiled is found now and not with the first row.
         super::rows::RowMapper::new(&mapping).map_err(|error| EngineError::from(error).located(text))?;
         Ok(mapping)
@@ -114,6 +116,18 @@ fn find_columns(steps: &[Step], template: &[TriplePattern]) -> Result<(Vec<Varia
         template_variables(pattern).for_each(|variable| read(variable, &mut columns, &bound));
     }
     Ok((columns, tables))
+}
+
+/// A mapping has nobody to warn: what could only be an error for every row is refused.
+fn check_functions(steps: &[Step]) -> Result<(), CompileError> {
+    let mut expressions = steps.iter().filter_map(|step| match step {
+        Step::Bind(_, expression) | Step::Filter(expression) => Some(expression),
+        Step::Values(..) => None,
+    });
+    match expressions.find_map(unknown_function) {
+        Some(iri) => Err(CompileError::UnknownFunction { iri: iri.clone() }),
+        None => Ok(()),
+    }
 }
 
 fn unsupported(what: &str, text: &str) -> EngineError {

@@ -15,5 +15,5 @@ mod witness;
 
 pub(crate) use multiway::{JoinFilter, JoinNode, RetractionMode};
 pub use orders::Probing;
-pub(crate) use shape::{BufferSource, BufferSpec};
+pub(crate) use shape::{BufferSource, BufferSpec, INDEXED_VARS};
 pub(crate) use witness::{Witness, WitnessKind};

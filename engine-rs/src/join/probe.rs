@@ -7,7 +7,7 @@
 //! looked up again only for buffers whose key has changed.
 
 use super::orders::{OrderCounts, Probing, extend_order};
-use super::shape::{BufferSet, BufferSource, JoinShape, Key, VarSet, bit};
+use super::shape::{BufferSet, BufferSource, INDEXED_VARS, JoinShape, Key, VarSet, bit};
 use crate::index::{Probe, RingStore, SlotId};
 use crate::leaf::Leaf;
 use crate::model::TermId;
@@ -70,6 +70,15 @@ impl Search<'_> {
 
     /// Finds every combination that contains the starting mapping in this role.
     pub(super) fn run(&self, scratch: &mut Scratch, orders: &mut OrderCounts, found: &mut impl Found) {
+        if self.shape.n_vars > INDEXED_VARS {
+            self.run_as::<true>(scratch, orders, found);
+        } else {
+            self.run_as::<false>(scratch, orders, found);
+        }
+    }
+
+    /// `WIDE`: some variables have no bit. Asked once per search, so that others pay nothing.
+    fn run_as<const WIDE: bool>(&self, scratch: &mut Scratch, orders: &mut OrderCounts, found: &mut impl Found) {
         let role = self.role;
         scratch.row.clear();
         scratch.row.resize(self.shape.n_vars, TermId::UNBOUND);
@@ -77,16 +86,23 @@ impl Search<'_> {
         scratch.probes.resize(self.shape.buffers.len(), (0, Probe::NOTHING));
         scratch.slots.resize(self.shape.buffers.len(), SlotId(0));
         let bound = self.shape.buffers[role].certain;
-        if !self.merge(role, self.start, 0, scratch) || !found.passes(&scratch.row, 0, bound) {
+        if !self.merge::<WIDE>(role, self.start, 0, scratch) || !found.passes(&scratch.row, 0, bound) {
             scratch.undo.clear();
             return;
         }
         scratch.slots[role] = self.start;
-        self.extend(Step { done: 1 << role, bound, order: extend_order(0, role) }, scratch, orders, found);
+        let step = Step { done: 1 << role, bound, order: extend_order(0, role) };
+        self.extend::<WIDE>(step, scratch, orders, found);
         scratch.undo.clear();
     }
 
-    fn extend(&self, step: Step, scratch: &mut Scratch, orders: &mut OrderCounts, found: &mut impl Found) {
+    fn extend<const WIDE: bool>(
+        &self,
+        step: Step,
+        scratch: &mut Scratch,
+        orders: &mut OrderCounts,
+        found: &mut impl Found,
+    ) {
         if step.done == self.shape.all_buffers() {
             if self.shape.buffers.len() > 2 {
                 orders.note(step.order);
@@ -111,9 +127,10 @@ impl Search<'_> {
             }
             found.visit();
             let mark = scratch.undo.len();
-            if self.merge(next, slot, step.bound, scratch) && found.passes(&scratch.row, step.bound, deeper.bound) {
+            let fits = self.merge::<WIDE>(next, slot, step.bound, scratch);
+            if fits && found.passes(&scratch.row, step.bound, deeper.bound) {
                 scratch.slots[next] = slot;
-                self.extend(deeper, scratch, orders, found);
+                self.extend::<WIDE>(deeper, scratch, orders, found);
             }
             scratch.rewind(mark);
         };
@@ -178,7 +195,7 @@ impl Search<'_> {
     /// Writes a mapping into the row, and drops the probes that were made with what it replaces;
     /// false when it is not compatible with what is bound already.
     #[inline]
-    fn merge(&self, buffer: usize, slot: SlotId, bound: VarSet, scratch: &mut Scratch) -> bool {
+    fn merge<const WIDE: bool>(&self, buffer: usize, slot: SlotId, bound: VarSet, scratch: &mut Scratch) -> bool {
         let shape = &self.shape.buffers[buffer];
         let new = shape.certain & !bound;
         let Scratch { row, probes, undo, .. } = scratch;
@@ -190,7 +207,8 @@ impl Search<'_> {
         let settled = new & !self.shape.uncertain;
         for (var, term) in shape.vars.iter().zip(self.store(buffer).row(slot)) {
             let place = &mut row[*var as usize];
-            if settled & bit(*var) != 0 {
+            let own = if WIDE { bit(*var) } else { 1 << *var };
+            if settled & own != 0 {
                 *place = term;
             } else if !place.is_bound() {
                 undo.push((*var, *place));

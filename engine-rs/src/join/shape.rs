@@ -24,9 +24,15 @@ pub(crate) struct BufferSpec {
     pub is_static: bool,
 }
 
-/// Sets of variables and of buffers, one bit each.
+/// Sets of variables and of buffers, one bit each. Variables beyond [`INDEXED_VARS`] have no bit: they are compared
+/// when mappings meet, as those that may be unbound are, and are never part of a key.
 pub(crate) type VarSet = u64;
 pub(crate) type BufferSet = u32;
+
+/// Variables of a join that have a bit in a [`VarSet`].
+pub(crate) const INDEXED_VARS: usize = VarSet::BITS as usize;
+/// A buffer that shares more variables than these is not given an index for every subset of them.
+const SUBSETS_OF_MAX: u32 = 6;
 
 #[derive(Debug)]
 pub(crate) struct Buffer {
@@ -155,16 +161,24 @@ impl Buffer {
     /// The index for these variables of the buffer being bound.
     #[inline]
     pub(crate) fn key(&self, bound: VarSet) -> Option<&Key> {
-        self.keys.iter().find(|key| key.bound == bound)
+        let exact = self.keys.iter().find(|key| key.bound == bound);
+        if exact.is_some() || bound == 0 { exact } else { self.narrower_key(bound) }
+    }
+
+    /// The index on most of these variables: the others are compared with what it finds.
+    #[cold]
+    fn narrower_key(&self, bound: VarSet) -> Option<&Key> {
+        let narrower = self.keys.iter().filter(|key| key.bound & !bound == 0);
+        narrower.rev().max_by_key(|key| key.bound.count_ones())
     }
 }
 
 pub(crate) fn bit(var: u8) -> VarSet {
-    1 << var
+    VarSet::from(1_u8).checked_shl(var.into()).unwrap_or(0)
 }
 
 fn buffer(spec: &BufferSpec) -> Buffer {
-    let certain = spec.columns.iter().filter(|(_, certain)| *certain).map(|(var, _)| bit(*var)).sum();
+    let certain = spec.columns.iter().filter(|(_, certain)| *certain).fold(0, |set, (var, _)| set | bit(*var));
     Buffer {
         source: spec.source,
         vars: spec.columns.iter().map(|(var, _)| *var).collect(),
@@ -178,7 +192,7 @@ fn buffer(spec: &BufferSpec) -> Buffer {
 
 /// Every (buffer, bound variables of it) that can come up: starting anywhere, visiting connected
 /// buffers in any order. For many buffers the exact search would be exponential; then every
-/// non-empty subset of the variables a buffer shares is taken.
+/// non-empty subset of the variables a buffer shares is taken, or each of them alone and all when they are many.
 fn reachable_keys(buffers: &[Buffer]) -> Vec<(usize, VarSet)> {
     let mut found = Vec::new();
     let mut add = |at: usize, bound: VarSet| {
@@ -192,7 +206,11 @@ fn reachable_keys(buffers: &[Buffer]) -> Vec<(usize, VarSet)> {
         for (at, buffer) in buffers.iter().enumerate() {
             let others = buffers.iter().enumerate().filter(|(i, _)| *i != at);
             let shared = buffer.certain & others.map(|(_, b)| b.certain).fold(0, |a, b| a | b);
-            subsets(shared).for_each(|bound| add(at, bound));
+            if shared.count_ones() > SUBSETS_OF_MAX {
+                (0..VarSet::BITS).map(|var| shared & (1 << var)).chain([shared]).for_each(|bound| add(at, bound));
+            } else {
+                subsets(shared).for_each(|bound| add(at, bound));
+            }
         }
     }
     found

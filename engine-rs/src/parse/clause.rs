@@ -9,6 +9,7 @@ use super::cursor::{Cursor, is_name};
 use super::error::{ParseError, Position};
 use super::query::{DefaultGraph, Dialect, R2s, Report, StreamName, Tick, WindowClause, WindowKind};
 use super::rewrite::Edits;
+use super::short_construct;
 use super::token::{Kind, Token};
 use super::window::{WindowSpec, parse_window, positive_span};
 use crate::time::Span;
@@ -137,6 +138,9 @@ impl Scan<'_> {
             self.dataset()
         } else if token.is_word(text, "CONSTRUCT") {
             (self.template, self.formed) = (Some(0), true);
+            if let Some(template) = short_construct::template(self.cursor)? {
+                self.found.edits.splice(token.end, token.end, template);
+            }
             Ok(())
         } else {
             if token.is_word(text, "WHERE") {

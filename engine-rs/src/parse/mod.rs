@@ -34,6 +34,7 @@ mod query;
 mod rdf;
 mod reading;
 mod rewrite;
+mod short_construct;
 mod token;
 mod update;
 mod window;

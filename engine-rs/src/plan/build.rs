@@ -11,6 +11,7 @@ use super::properties::{hides_nothing, is_plain};
 use super::scope;
 use super::spelling::Meanings;
 use super::translate::Translator;
+use super::triple_terms::is_part;
 use super::wording::{aggregate_text, expression_text, operand_text, order_text, pattern_text, variables_text};
 use crate::aggregate::{AggregateKind, AggregateSpec};
 use crate::encode::Dictionary;
@@ -254,7 +255,7 @@ impl<H: Host> Builder<'_, H> {
         let PlanNode { schema, identity, .. } = &self.nodes[inner];
         let (mut schema, identity) = (schema.clone(), *identity);
         let compiled = self.compile(expression, &schema)?.at_place(self.expressions, identity);
-        schema.push(self.vars.id(variable), false);
+        schema.push(self.vars.id(variable), is_part(expression));
         let detail = match self.mean(variable, || operand_text(expression)) {
             true => expression_text(expression),
             false => format!("{variable} = {}", expression_text(expression)),
@@ -488,9 +489,7 @@ impl<H: Host> Builder<'_, H> {
     }
 
     fn reevaluated(&mut self, pattern: &GraphPattern, window: Option<usize>, reason: &'static str) -> Built {
-        // What a closure path reaches does not depend on how often a triple is there.
-        let is_path = matches!(pattern, GraphPattern::Path { .. });
-        if self.query.semantics == ContentSemantics::Bag && !is_path {
+        if self.query.semantics == ContentSemantics::Bag && !scope::ignores_copies(pattern) {
             return Err(PlanError::NeedsSet { what: reason.to_owned() });
         }
         self.reevaluates = true;

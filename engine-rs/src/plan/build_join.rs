@@ -6,7 +6,7 @@ use super::explain::{BufferDescription, Description, LEAF};
 use super::logical::{LeafPlan, Place, Plan};
 use super::scope;
 use super::wording::{expression_text, leaf_text};
-use crate::join::{BufferSource, BufferSpec, JoinFilter, JoinNode, RetractionMode};
+use crate::join::{BufferSource, BufferSpec, INDEXED_VARS, JoinFilter, JoinNode, RetractionMode};
 use crate::leaf::{LeafCondition, LeafPattern, OriginPattern, PatternSlot};
 use crate::limits::Budget;
 use crate::model::{Schema, VarId};
@@ -14,7 +14,8 @@ use oxrdf::Variable;
 use spargebra::algebra::{Expression, GraphPattern};
 
 const BUFFERS_MAX: usize = 20;
-const VARIABLES_MAX: usize = 64;
+/// Variables of a join are numbered in a byte.
+const VARIABLES_MAX: usize = 255;
 
 impl<H: Host> Builder<'_, H> {
     pub(super) fn join(&mut self, inputs: &[Plan], filters: &[Expression], retracts: bool) -> Built {
@@ -65,8 +66,7 @@ impl<H: Host> Builder<'_, H> {
         // What some leaf has checked holds for everything joined with it.
         filters
             .retain(|filter| !inputs.iter().any(|input| matches!(input, Plan::Leaf(leaf) if is_about(filter, leaf))));
-        let schema: Schema =
-            join.vars.iter().enumerate().map(|(i, var)| (*var, join.certain & (1 << i) != 0)).collect();
+        let schema: Schema = join.vars.iter().enumerate().map(|(i, var)| (*var, join.certain[i])).collect();
         let mut compiled = Vec::new();
         for filter in &filters {
             compiled.push(self.join_filter(filter, &schema)?);
@@ -124,7 +124,7 @@ impl<H: Host> Builder<'_, H> {
         for variable in scope::mentioned(filter) {
             let column = self.vars.find(&variable).and_then(|var| schema.column(var));
             match column {
-                Some(column) if schema.is_certain(column) => bound |= 1 << column,
+                Some(column) if schema.is_certain(column) && column < INDEXED_VARS => bound |= 1 << column,
                 _ => return Ok(JoinFilter { needs: None, condition, range: None }),
             }
         }
@@ -211,7 +211,7 @@ fn column_of(var: VarId, schema: &mut Schema) -> u8 {
 #[derive(Default)]
 struct JoinBuilder {
     vars: Vec<VarId>,
-    certain: u64,
+    certain: Vec<bool>,
     specs: Vec<BufferSpec>,
     inputs: Vec<usize>,
     leaves: Vec<(usize, usize)>,
@@ -231,14 +231,13 @@ impl JoinBuilder {
         for (var, certain) in schema.iter() {
             let number = self.vars.iter().position(|v| *v == var).unwrap_or_else(|| {
                 self.vars.push(var);
+                self.certain.push(false);
                 self.vars.len() - 1
             });
             if number >= VARIABLES_MAX {
                 return Err(PlanError::unsupported(format!("a join of more than {VARIABLES_MAX} variables")));
             }
-            if certain {
-                self.certain |= 1 << number;
-            }
+            self.certain[number] |= certain;
             columns.push((number as u8, certain));
         }
         self.specs.push(BufferSpec { source, columns, is_static });

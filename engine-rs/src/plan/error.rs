@@ -87,7 +87,9 @@ impl PlanError {
             }
             Self::NoStream { .. } => "load the data that names the streams before the query is registered",
             Self::Unsupported { what } => unsupported_hint(what),
-            Self::NeedsSet { .. } => "register the query with set semantics",
+            Self::NeedsSet { .. } => {
+                "register the query with set semantics, or count in a sub-query with GROUP BY and HAVING"
+            }
             Self::Mapping { .. } => {
                 "a mapping turns one row into triples: write BIND, FILTER and VALUES over the columns in one group"
             }
@@ -114,10 +116,11 @@ impl PlanError {
 }
 
 /// The first of these words that is in the message has advice behind it.
-const ADVICE: [(&str, &str); 7] = [
+const ADVICE: [(&str, &str); 8] = [
     ("streams under", "let the static data name fewer streams, or register several queries"),
     ("timestamp(…)", "write f:timestamp(?s, ?p, ?o) with the three terms of a pattern of the window"),
     ("re-evaluated", "compute it outside this part, and use its variable"),
+    ("together with a window", "put the WINDOW block beside the GRAPH block and join them by a variable"),
     ("inside GRAPH in a window", "put this part beside the GRAPH block and join them by a variable"),
     ("inside GRAPH", "put it beside the GRAPH block and join them by a variable"),
     ("more than", "split the pattern into sub-queries that hand on fewer variables"),
@@ -147,12 +150,7 @@ fn too_costly_hint(what: &str) -> &'static str {
 fn expression_hint(error: &CompileError) -> &'static str {
     match error {
         CompileError::Exists => "use EXISTS in FILTER",
-        CompileError::UnknownFunction { iri } if iri.as_str().ends_with("timestamp") => {
-            "the time of a triple is <http://larkc.eu/csparql/sparql/jena/ext#timestamp>(?s, ?p, ?o)"
-        }
-        CompileError::UnknownFunction { .. } => {
-            "functions are those of SPARQL 1.1, and the casts xsd:integer, xsd:decimal, xsd:float, xsd:double, xsd:string, xsd:boolean and xsd:dateTime"
-        }
+        CompileError::UnknownFunction { .. } => "the reference of queries has the functions and casts there are",
         CompileError::WrongArity { .. } => "check the arguments; a cast takes one",
     }
 }

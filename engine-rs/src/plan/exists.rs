@@ -4,7 +4,8 @@
 //! matching on the shared variables, where filters at the top of the pattern may mention outer
 //! variables; `is_joinable` says for which. Other patterns are left to re-evaluation.
 
-use super::scope::{Vars, certain, children, contains_exists, free, in_scope};
+use super::scope::{Vars, certain, children, contains_exists, free, in_scope, is_volatile, rewrite};
+use oxrdf::Variable;
 use spargebra::algebra::{Expression, GraphPattern, PropertyPathExpression};
 use spargebra::term::TermPattern;
 
@@ -16,12 +17,95 @@ pub(super) struct Correlated {
 
 /// Takes an EXISTS pattern apart; `None` when matching on shared variables would not be the same.
 pub(super) fn correlate(pattern: &GraphPattern, outer: &Vars) -> Option<Correlated> {
-    let (inner, conditions) = strip_filters(pattern);
-    if !is_joinable(inner, outer) || !free(inner).is_disjoint(outer) {
+    let pattern = without_limit(pattern);
+    let (mut inner, mut conditions) = strip_filters(pattern);
+    if !is_independent(inner, outer) {
+        (inner, conditions) = strip_bindings(pattern, outer);
+    }
+    if !is_independent(inner, outer) {
         return None;
     }
     let condition = conditions.into_iter().reduce(|a, b| Expression::And(a.into(), b.into()));
     Some(Correlated { pattern: inner.clone(), condition })
+}
+
+fn is_independent(pattern: &GraphPattern, outer: &Vars) -> bool {
+    is_joinable(pattern, outer) && free(pattern).is_disjoint(outer)
+}
+
+/// The first rows are there when any is.
+fn without_limit(pattern: &GraphPattern) -> &GraphPattern {
+    match pattern {
+        GraphPattern::Slice { inner, start: 0, length } if *length != Some(0) => inner,
+        other => other,
+    }
+}
+
+/// As [`strip_filters`], and BIND too: it changes nothing about whether there is a match, and what it computes from the
+/// outer mapping is put into the filters above it.
+fn strip_bindings<'p>(pattern: &'p GraphPattern, outer: &Vars) -> (&'p GraphPattern, Vec<Expression>) {
+    let mut conditions: Vec<Expression> = Vec::new();
+    let mut inner = pattern;
+    loop {
+        inner = match inner {
+            GraphPattern::Filter { expr, inner } if !contains_exists(expr) => {
+                conditions.push(expr.clone());
+                inner
+            }
+            GraphPattern::Extend { inner, variable, expression }
+                if !outer.contains(variable) && !is_drawn(expression) =>
+            {
+                conditions.iter_mut().for_each(|condition| *condition = put_in(condition, variable, expression));
+                inner
+            }
+            _ => return (inner, conditions),
+        }
+    }
+}
+
+/// Whether the expression cannot be written in several places.
+fn is_drawn(expression: &Expression) -> bool {
+    contains_exists(expression) || is_volatile(expression)
+}
+
+fn put_in(condition: &Expression, variable: &Variable, value: &Expression) -> Expression {
+    rewrite(condition, &mut |e| match e {
+        Expression::Variable(v) if v == variable => Some(value.clone()),
+        // It is bound when it can be computed: then it is the same as itself.
+        Expression::Bound(v) if v == variable => {
+            let computed = Expression::SameTerm(value.clone().into(), value.clone().into());
+            Some(Expression::Coalesce(vec![computed, Expression::Literal(false.into())]))
+        }
+        _ => None,
+    })
+}
+
+/// A pattern that binds at least what the outer mapping gives an EXISTS: filters, and BIND of other variables, are left
+/// out. `None` when one of these variables is computed, or may be unbound.
+pub(super) fn seeds(outer: &GraphPattern, needed: &Vars) -> Option<GraphPattern> {
+    let seeds = generator(outer, needed);
+    (!computes(&seeds, needed) && needed.is_subset(&certain(&seeds))).then_some(seeds)
+}
+
+fn generator(pattern: &GraphPattern, needed: &Vars) -> GraphPattern {
+    match pattern {
+        GraphPattern::Filter { inner, .. } => generator(inner, needed),
+        GraphPattern::Extend { inner, variable, .. } if !needed.contains(variable) => generator(inner, needed),
+        GraphPattern::Join { left, right } => {
+            GraphPattern::Join { left: generator(left, needed).into(), right: generator(right, needed).into() }
+        }
+        other => other.clone(),
+    }
+}
+
+/// Whether the pattern has expressions or aggregates: their terms may be written differently elsewhere.
+fn computes(pattern: &GraphPattern, needed: &Vars) -> bool {
+    let own = match pattern {
+        GraphPattern::Extend { variable, .. } => needed.contains(variable),
+        GraphPattern::Group { aggregates, .. } => aggregates.iter().any(|(variable, _)| needed.contains(variable)),
+        _ => false,
+    };
+    own || children(pattern).into_iter().any(|child| computes(child, needed))
 }
 
 /// Filters that contain EXISTS stay where they are.

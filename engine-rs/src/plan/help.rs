@@ -5,7 +5,7 @@
 //! operators above stay functions of their rows, and deltas keep them right.
 
 use super::error::PlanError;
-use super::exists::correlate;
+use super::exists::{correlate, seeds};
 use super::logical::{Dataset, LeafPlan, Place, Plan, Stage};
 use super::scope;
 use super::translate::Translator;
@@ -34,7 +34,11 @@ impl Translator<'_> {
             _ => None,
         });
         for (flag, pattern) in found {
-            let Some(correlated) = correlate(&pattern, &outer) else { return Ok(None) };
+            let Some(correlated) = correlate(&pattern, &outer) else {
+                let Some(witnesses) = self.witnesses(&pattern, inner, dataset)? else { return Ok(None) };
+                plan = Plan::Mark { left: plan.into(), right: witnesses.into(), condition: None, flag };
+                continue;
+            };
             let mut condition = correlated.condition;
             if let Some(asking) = condition.take_if(|c| scope::asks_time(c)) {
                 let (timed, told) = self.timed(plan, &asking, inner, dataset)?;
@@ -44,6 +48,23 @@ impl Translator<'_> {
             plan = Plan::Mark { left: plan.into(), right: right.into(), condition, flag };
         }
         self.timed(plan, &expression, inner, dataset).map(Some)
+    }
+
+    /// The outer mappings, restricted to what an EXISTS looks at, for which re-evaluation finds a match. The rows
+    /// themselves stay ours, so that neither their terms nor their number depend on it.
+    fn witnesses(
+        &mut self,
+        pattern: &GraphPattern,
+        inner: &GraphPattern,
+        dataset: &Dataset,
+    ) -> Result<Option<Plan>, PlanError> {
+        let needed = &scope::mentioned_in(pattern) & &scope::in_scope(inner);
+        let Some(seeds) = seeds(inner, &needed) else { return Ok(None) };
+        let exists = Expression::Exists(Box::new(pattern.clone()));
+        let matched = GraphPattern::Filter { expr: exists, inner: Box::new(seeds) };
+        let shown = GraphPattern::Project { inner: Box::new(matched), variables: needed.into_iter().collect() };
+        let distinct = GraphPattern::Distinct { inner: Box::new(shown) };
+        self.reevaluated(&distinct, dataset, "EXISTS over this pattern").map(Some)
     }
 
     /// Provides what NOW() and timestamp(…) ask for.

@@ -202,6 +202,22 @@ pub(super) fn has_nested_pattern(pattern: &TriplePattern) -> bool {
     [&pattern.subject, &pattern.object].into_iter().any(|term| matches!(term, TermPattern::Triple(_)))
 }
 
+/// Whether the answer is the same however often a triple is there: what a closure path reaches, and what is asked for
+/// once, as long as nothing inside is counted or cut off.
+pub(super) fn ignores_copies(pattern: &GraphPattern) -> bool {
+    match pattern {
+        GraphPattern::Path { .. } => true,
+        GraphPattern::Distinct { inner } => !counts_rows(inner),
+        GraphPattern::Slice { inner, .. } => ignores_copies(inner),
+        _ => false,
+    }
+}
+
+fn counts_rows(pattern: &GraphPattern) -> bool {
+    matches!(pattern, GraphPattern::Group { .. } | GraphPattern::Slice { .. })
+        || children_and_exists(pattern).into_iter().any(counts_rows)
+}
+
 pub(super) fn graph_variable(name: &NamedNodePattern) -> Option<&Variable> {
     match name {
         NamedNodePattern::Variable(variable) => Some(variable),

@@ -7,6 +7,7 @@ use super::error::PlanError;
 use super::logical::{Dataset, LeafPlan, Place, Plan, Stage, WindowFamily};
 use super::paths::{FreshVariables, unfold, unfold_paths, unfolds};
 use super::scope::{self, Vars, children, contains_exists, expressions, is_volatile};
+use super::triple_terms::Opened;
 use super::values::values_first;
 use crate::parse::{ContentSemantics, ContinuousQuery};
 use oxrdf::{Term, Variable};
@@ -27,6 +28,9 @@ impl Translator<'_> {
     pub(super) fn plan(&mut self, pattern: &GraphPattern, dataset: &Dataset) -> Planned {
         if self.is_static(pattern, dataset) {
             return Ok(static_parts(pattern, dataset));
+        }
+        if let Dataset::EachGraph(_) = dataset {
+            self.check_each_graph(pattern, dataset)?;
         }
         match pattern {
             GraphPattern::Bgp { patterns } => self.basic(patterns, dataset),
@@ -57,7 +61,9 @@ impl Translator<'_> {
             }
             GraphPattern::Project { inner, variables } => {
                 let inner = self.plan(inner, dataset)?;
-                Ok(Plan::Project { inner: inner.into(), variables: variables.clone() })
+                let carried = carried(dataset).filter(|carried| !variables.contains(carried));
+                let variables = variables.iter().chain(carried).cloned().collect();
+                Ok(Plan::Project { inner: inner.into(), variables })
             }
             GraphPattern::Distinct { inner } => Ok(Plan::Distinct { inner: self.plan(inner, dataset)?.into() }),
             // REDUCED may keep what DISTINCT would drop.
@@ -143,6 +149,14 @@ impl Translator<'_> {
     }
 
     fn graph(&mut self, name: &NamedNodePattern, inner: &GraphPattern, dataset: &Dataset) -> Planned {
+        let plan = self.graph_block(name, inner, dataset)?;
+        Ok(match dataset {
+            Dataset::EachGraph(around) => Plan::join([plan, graph_names(around)]),
+            _ => plan,
+        })
+    }
+
+    fn graph_block(&mut self, name: &NamedNodePattern, inner: &GraphPattern, dataset: &Dataset) -> Planned {
         if let Some(family) = self.family(name).cloned() {
             return self.each_window(&family, inner);
         }
@@ -150,10 +164,7 @@ impl Translator<'_> {
             Dataset::EachGraph(variable) if self.is_steady(inner, &Dataset::EachGraph(variable.clone())) => {
                 self.each_graph(variable, inner, dataset)
             }
-            Dataset::EachGraph(variable) => {
-                let what = format!("a window, or a function whose value changes, inside GRAPH {variable}");
-                Err(PlanError::unsupported(what))
-            }
+            Dataset::EachGraph(variable) => self.streaming_graphs(&variable, inner),
             Dataset::EventGraph(window, Place::Variable(graph)) => {
                 let inside = Dataset::EventGraph(window, Place::Variable(graph.clone()));
                 let plan = self.plan(inner, &inside)?;
@@ -163,6 +174,36 @@ impl Translator<'_> {
             }
             inside => self.plan(inner, &inside),
         }
+    }
+
+    /// A pattern that also reads windows, in each static graph by itself. Its rows carry the name of their graph in a
+    /// column of their own, which keeps the graphs apart in joins; only the result shows it as the variable.
+    fn streaming_graphs(&mut self, variable: &Variable, inner: &GraphPattern) -> Planned {
+        let graph = self.fresh.standing_for("graph", variable.to_string());
+        let plan = self.plan(inner, &Dataset::EachGraph(graph.clone()))?;
+        let named = Plan::Extend {
+            inner: graph_names(&graph).into(),
+            variable: variable.clone(),
+            expression: Expression::Variable(graph),
+        };
+        let mut shown = scope::in_scope(inner);
+        shown.insert(variable.clone());
+        Ok(project(Plan::join([plan, named]), shown))
+    }
+
+    /// What is counted, cut off or taken away in each graph by itself needs more than a column with its name.
+    fn check_each_graph(&self, pattern: &GraphPattern, dataset: &Dataset) -> Result<(), PlanError> {
+        let what = match pattern {
+            GraphPattern::Slice { .. } => "LIMIT",
+            GraphPattern::Group { variables, .. } if variables.is_empty() => "an aggregate without GROUP BY",
+            GraphPattern::Minus { left, right } if scope::certain(left).is_disjoint(&scope::certain(right)) => {
+                "MINUS on variables that may be unbound"
+            }
+            _ => return Ok(()),
+        };
+        let graph = carried(dataset).and_then(|graph| self.fresh.meanings.get(graph));
+        let graph = graph.map_or("?g", String::as_str);
+        Err(PlanError::unsupported(format!("{what} together with a window inside GRAPH {graph}")))
     }
 
     /// A pattern in each static graph by itself. A filter that does not look at the graph's name may as well
@@ -198,19 +239,27 @@ impl Translator<'_> {
     }
 
     fn basic(&mut self, patterns: &[TriplePattern], dataset: &Dataset) -> Planned {
-        if patterns.iter().any(scope::has_nested_pattern) {
-            let pattern = GraphPattern::Bgp { patterns: patterns.to_vec() };
-            return self.reevaluated(&pattern, dataset, "triple term in a pattern");
+        let mut parts = Vec::new();
+        for pattern in patterns {
+            parts.push(if scope::has_nested_pattern(pattern) {
+                let opened = Opened::new(pattern, &mut self.fresh);
+                let leaf = self.triple(&opened.pattern, dataset);
+                opened.over(leaf)
+            } else {
+                self.triple(pattern, dataset)
+            });
         }
-        let leaf = |pattern: &TriplePattern, window: usize, graph: Option<Place>| {
+        Ok(Plan::join(parts))
+    }
+
+    fn triple(&self, pattern: &TriplePattern, dataset: &Dataset) -> Plan {
+        let leaf = |window: usize, graph: Option<Place>| {
             Plan::Leaf(LeafPlan { window, places: places(pattern), graph, time: None })
         };
         match dataset {
-            Dataset::Window(window) => Ok(Plan::join(patterns.iter().map(|pattern| leaf(pattern, *window, None)))),
-            Dataset::EventGraph(window, graph) => {
-                Ok(Plan::join(patterns.iter().map(|pattern| leaf(pattern, *window, Some(graph.clone())))))
-            }
-            _ => Ok(Plan::join(patterns.iter().map(|pattern| self.merged_leaf(pattern)))),
+            Dataset::Window(window) => leaf(*window, None),
+            Dataset::EventGraph(window, graph) => leaf(*window, Some(graph.clone())),
+            _ => self.merged_leaf(pattern),
         }
     }
 
@@ -288,7 +337,7 @@ impl Translator<'_> {
                 return self.reevaluated(whole, dataset, "EXISTS over this pattern");
             };
             let plan = Plan::Filter { inner: plan.into(), condition };
-            return Ok(project(plan, scope::in_scope(inner)));
+            return Ok(project(plan, shown(inner, dataset)));
         }
         let plan = self.plan(inner, dataset)?;
         // Static data is filtered before it is joined with anything.
@@ -323,7 +372,7 @@ impl Translator<'_> {
             return self.reevaluated(whole, dataset, "EXISTS over this pattern");
         };
         let plan = Plan::Extend { inner: plan.into(), variable: variable.clone(), expression };
-        let mut shown = scope::in_scope(inner);
+        let mut shown = shown(inner, dataset);
         shown.insert(variable.clone());
         Ok(project(plan, shown))
     }
@@ -355,7 +404,8 @@ impl Translator<'_> {
         if matches!(plan, Plan::Reevaluated { .. }) && bound != *inner {
             return self.reevaluated(whole, dataset, "EXISTS in an aggregate");
         }
-        Ok(Plan::Group { inner: plan.into(), keys: keys.to_vec(), aggregates: simple, stage: Stage::Whole })
+        let keys = keys.iter().chain(carried(dataset)).cloned().collect();
+        Ok(Plan::Group { inner: plan.into(), keys, aggregates: simple, stage: Stage::Whole })
     }
 
     /// LIMIT and OFFSET over what ORDER BY, below projection and DISTINCT, has put in order.
@@ -436,6 +486,9 @@ fn static_parts(pattern: &GraphPattern, dataset: &Dataset) -> Plan {
     let wrap = |pattern: GraphPattern| Plan::of_static(inside(&pattern, dataset));
     let patterns = match pattern {
         GraphPattern::Bgp { patterns } if patterns.len() > 1 => patterns,
+        _ if !is_plain(pattern) && carried(dataset).is_some() => {
+            return Plan::Static { pattern: pattern.clone(), each_graph: carried(dataset).cloned() };
+        }
         _ => return wrap(pattern.clone()),
     };
     let mut parts: Vec<(Vars, Vec<TriplePattern>)> = Vec::new();
@@ -486,6 +539,27 @@ fn inside(pattern: &GraphPattern, dataset: &Dataset) -> GraphPattern {
         Dataset::EachGraph(variable) => variable.clone().into(),
     };
     GraphPattern::Graph { name, inner: pattern.clone().into() }
+}
+
+/// The names of the static graphs, under this variable.
+fn graph_names(variable: &Variable) -> Plan {
+    let nothing = GraphPattern::Bgp { patterns: vec![] };
+    Plan::of_static(inside(&nothing, &Dataset::EachGraph(variable.clone())))
+}
+
+/// The variable with the name of the graph that every row inside GRAPH ?g carries.
+fn carried(dataset: &Dataset) -> Option<&Variable> {
+    match dataset {
+        Dataset::EachGraph(variable) => Some(variable),
+        _ => None,
+    }
+}
+
+/// The variables of a pattern, and what its rows carry.
+fn shown(pattern: &GraphPattern, dataset: &Dataset) -> Vars {
+    let mut vars = scope::in_scope(pattern);
+    vars.extend(carried(dataset).cloned());
+    vars
 }
 
 fn split_and(condition: &Expression, parts: &mut Vec<Expression>) {

@@ -1,9 +1,12 @@
 //! What a user may want to know about a query before it runs.
 
 use super::explain::{Mode, NodeView, PlanView, SourceView};
+use super::scope;
+use crate::expr::is_known_function;
 use crate::parse::{ContinuousQuery, R2s, WindowKind};
+use oxrdf::NamedNode;
 use spargebra::Query;
-use spargebra::algebra::GraphPattern;
+use spargebra::algebra::{Expression, Function, GraphPattern};
 
 /// Something that is allowed, and may not be what was meant.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -20,7 +23,59 @@ pub(crate) fn warnings(definition: &ContinuousQuery, plan: &PlanView) -> Vec<War
     found.extend(unread_windows(plan));
     found.extend(windows_with_gaps(definition, plan));
     found.extend(open_order(definition));
+    found.extend(unknown_functions(definition));
     found
+}
+
+/// Calling a function that nobody knows is an error, and an error is a value that COALESCE, IF and || can deal with.
+fn unknown_functions(definition: &ContinuousQuery) -> Vec<Warning> {
+    let (Query::Select { pattern, .. }
+    | Query::Construct { pattern, .. }
+    | Query::Describe { pattern, .. }
+    | Query::Ask { pattern, .. }) = &definition.query;
+    let mut unknown = Vec::new();
+    let mut waiting = vec![pattern];
+    while let Some(pattern) = waiting.pop() {
+        let called = scope::expressions(pattern).into_iter().flat_map(unknown_in);
+        called.for_each(|iri| {
+            if !unknown.contains(&iri) {
+                unknown.push(iri)
+            }
+        });
+        waiting.extend(scope::children_and_exists(pattern).into_iter().rev());
+    }
+    let warning = |iri: &NamedNode| Warning {
+        code: "expr.unknown_function",
+        message: format!("function {iri} is not known, so that each call of it is an error"),
+        hint: function_hint(iri).to_owned(),
+    };
+    unknown.into_iter().map(warning).collect()
+}
+
+/// A function that the expression calls and nobody knows.
+pub(crate) fn unknown_function(expression: &Expression) -> Option<&NamedNode> {
+    unknown_in(expression).into_iter().next()
+}
+
+fn unknown_in(expression: &Expression) -> Vec<&NamedNode> {
+    let mut unknown = Vec::new();
+    scope::visit_expression(expression, &mut |e| match e {
+        Expression::FunctionCall(function @ Function::Custom(iri), _)
+            if !is_known_function(iri.as_ref()) && !scope::is_timestamp(function) =>
+        {
+            unknown.push(iri);
+        }
+        _ => {}
+    });
+    unknown
+}
+
+fn function_hint(iri: &NamedNode) -> &'static str {
+    if iri.as_str().ends_with("timestamp") {
+        return "the time of a triple is <http://larkc.eu/csparql/sparql/jena/ext#timestamp>(?s, ?p, ?o)";
+    }
+    "a FILTER that needs it keeps nothing and a BIND leaves its variable unbound; the functions there are, and the \
+     casts such as xsd:integer and xsd:date, are in the reference of queries"
 }
 
 fn reevaluated(node: &NodeView, found: &mut Vec<Warning>) {

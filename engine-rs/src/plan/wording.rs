@@ -3,9 +3,10 @@
 //! spargebra prints arithmetic without its brackets; here they stand where precedence needs them, and nowhere else.
 
 use super::logical::{LeafPlan, Place};
+use crate::expr::TRIPLE_PART;
 use crate::parse::AGGREGATE_PREFIX;
 use oxrdf::Variable;
-use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression, GraphPattern, OrderExpression};
+use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression, Function, GraphPattern, OrderExpression};
 
 /// How tightly an operator binds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,12 +61,23 @@ fn at_least(expression: &Expression, wanted: Tightness) -> String {
             (format!("IF({}, {}, {})", expression_text(a), expression_text(b), expression_text(c)), T::Whole)
         }
         E::Coalesce(list) => (format!("COALESCE{}", arguments(list)), T::Whole),
+        E::FunctionCall(Function::Custom(iri), list) if iri.as_str() == TRIPLE_PART => (part_text(list), T::Whole),
         E::FunctionCall(function, list) => (format!("{function}{}", arguments(list)), T::Whole),
         E::NamedNode(_) | E::Literal(_) | E::Variable(_) | E::Bound(_) | E::Exists(_) => {
             (expression.to_string(), T::Whole)
         }
     };
     if tightness < wanted { format!("({text})") } else { text }
+}
+
+/// A part of a triple term, as the functions of SPARQL would ask for it.
+fn part_text(list: &[Expression]) -> String {
+    let [whole, Expression::Literal(path)] = list else { return arguments(list) };
+    path.value().chars().fold(expression_text(whole), |inner, step| match step {
+        's' => format!("SUBJECT({inner})"),
+        'p' => format!("PREDICATE({inner})"),
+        _ => format!("OBJECT({inner})"),
+    })
 }
 
 fn arguments(list: &[Expression]) -> String {

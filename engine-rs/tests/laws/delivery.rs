@@ -2,7 +2,7 @@
 
 use crate::random::Random;
 use crate::run::{by_time, envelopes, hold, in_order, json, shuffle, started, step, time};
-use crate::scenario::{PREFIXES, Scenario, Step};
+use crate::scenario::{Event, PREFIXES, Scenario, Step};
 use std::fmt::Write;
 use whorl_engine::{Engine, EngineOptions, RdfFormat, parse_rdf};
 
@@ -14,7 +14,7 @@ fn push_together(engine: &mut Engine, events: &[Step], as_trig: bool) {
     let mut document = String::new();
     let mut on = "";
     for (number, event) in events.iter().enumerate() {
-        let Step::Event { stream, at, turtle } = event else { panic!("only events are pushed together") };
+        let Step::Event(Event { stream, at, turtle }) = event else { panic!("only events are pushed together") };
         on = stream;
         let graph = format!("<urn:event:{number}>");
         let timed = writeln!(document, "{graph} <{GENERATED_AT}> \"{at}\"^^<{LONG}> .");
@@ -40,7 +40,7 @@ fn documents(steps: &[Step], random: &mut Random) -> Vec<Vec<Step>> {
     let mut documents: Vec<Vec<Step>> = Vec::new();
     for next in steps {
         let joins = match (documents.last().and_then(|d| d.last()), next) {
-            (Some(Step::Event { stream, at, .. }), Step::Event { stream: on, at: then, .. }) => {
+            (Some(Step::Event(Event { stream, at, .. })), Step::Event(Event { stream: on, at: then, .. })) => {
                 stream == on && at <= then
             }
             _ => false,

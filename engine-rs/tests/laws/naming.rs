@@ -2,7 +2,7 @@
 
 use crate::random::Random;
 use crate::run::{Bag, Seen, envelopes, hold, reports, shuffle};
-use crate::scenario::{Scenario, Step};
+use crate::scenario::{Event, Scenario, Step};
 use whorl_engine::EngineOptions;
 
 const NAMES: [&str; 3] = ["a", "b", "c"];
@@ -27,7 +27,7 @@ fn renamed_scenario(scenario: &Scenario, names: &[&str; 3]) -> Scenario {
     scenario.query = renamed(&scenario.query, names);
     scenario.statics = renamed(&scenario.statics, names);
     for step in &mut scenario.steps {
-        if let Step::Event { turtle, .. } = step {
+        if let Step::Event(Event { turtle, .. }) = step {
             *turtle = renamed(turtle, names);
         }
     }

@@ -7,7 +7,7 @@
 
 use crate::random::Random;
 use crate::run::{hold, prepared, text};
-use crate::scenario::{PREFIXES, Scenario, Step};
+use crate::scenario::{Event, PREFIXES, Scenario, Step};
 use whorl_engine::{
     Engine, EngineOptions, Limits, ParseOptions, Probing, QueryId, R2s, RdfFormat, Retraction, StreamOptions, Timestamp,
 };
@@ -89,7 +89,7 @@ fn query(scenario: &Scenario, random: &mut Random) -> Action {
 /// The events of the scenario; some of them name nothing, say a time, or come on a stream of queries' own.
 fn step(one: &Step, random: &mut Random) -> Step {
     let mut one = one.clone();
-    if let Step::Event { turtle, at, .. } = &mut one {
+    if let Step::Event(Event { turtle, at, .. }) = &mut one {
         match random.below(12) {
             0 | 1 => turtle.push_str(" _:x :p _:y . _:y :q :a . :b :p _:x ."),
             2 => turtle.push_str(&format!(" :a :when {} .", *at + 1)),
@@ -124,7 +124,7 @@ fn script(scenario: &Scenario, random: &mut Random) -> Vec<Action> {
 /// Does one thing; says what came of it.
 fn act(engine: &mut Engine, action: &Action) -> String {
     match action {
-        Action::Step(Step::Event { stream, at, turtle }) => {
+        Action::Step(Step::Event(Event { stream, at, turtle })) => {
             let rdf = format!("{PREFIXES}{turtle}");
             format!("{:?}", engine.push(stream, Some(Timestamp::from_millis(*at)), rdf.as_bytes(), RdfFormat::Turtle))
         }
@@ -133,6 +133,7 @@ fn act(engine: &mut Engine, action: &Action) -> String {
             engine.close();
             String::new()
         }
+        Action::Step(other) => panic!("laws look at quiet streams, without {other:?}"),
         Action::Update(update) => format!("{:?}", engine.update(&format!("{PREFIXES}{update}"), None)),
         Action::Register(text, options) => format!("{:?}", engine.register(text, options)),
         Action::Unregister(id) => format!("{:?}", engine.unregister(QueryId(*id))),

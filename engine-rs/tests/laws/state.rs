@@ -1,7 +1,7 @@
 //! Law 11: when all windows are empty, nothing is kept.
 
 use crate::run::{definition, drained, hold, is_by_count, started, step};
-use crate::scenario::{Scenario, Step};
+use crate::scenario::{Event, Scenario, Step};
 use whorl_engine::{Engine, EngineOptions, ParseOptions, Probing, R2s, Retraction, WindowKind};
 
 #[test]
@@ -65,7 +65,7 @@ fn terms_of_results_that_are_taken_go_without_another_event() {
     let text =
         "PREFIX : <http://ex/> SELECT ?e FROM NAMED WINDOW :w ON :s [RANGE 5ms] WHERE { WINDOW :w { ?e :in :x } }";
     let query = engine.register(text, &ParseOptions::default()).expect("a query");
-    step(&mut engine, &Step::Event { stream: "http://ex/s", at: 1, turtle: ":a :in :x .".to_owned() });
+    step(&mut engine, &Step::Event(Event { stream: "http://ex/s", at: 1, turtle: ":a :in :x .".to_owned() }));
     engine.close();
     assert_eq!(drained(&mut engine, query).len(), 2);
     engine.close();

@@ -7,7 +7,7 @@
 
 use crate::random::Random;
 use crate::run::{Bag, Seen, drained, hold, minus, prepared, step, text};
-use crate::scenario::{PREFIXES, Scenario, Step};
+use crate::scenario::{Event, PREFIXES, Scenario, Step};
 use std::collections::BTreeMap;
 use whorl_engine::{Engine, EngineOptions, ParseOptions, QueryId, R2s, RdfFormat};
 
@@ -151,12 +151,13 @@ fn sparse(query: &str, random: &mut Random) -> Scenario {
         let predicate = *random.pick(&[":p", ":q"]);
         let turtle = format!("{subject} {predicate} :b , 'a text that came with event {number}' .");
         steps.push(match random.chance(50) {
-            true => Step::Event { stream: "http://ex/s", at, turtle },
+            true => Step::Event(Event { stream: "http://ex/s", at, turtle }),
             false => Step::Watermark(at),
         });
     }
     let statics = ":a :static :old , 'an old text' . :b :static 'another old text' .".to_owned();
-    Scenario { query: head, options: ParseOptions::default(), statics, lateness: BTreeMap::new(), steps }
+    let (options, working) = (ParseOptions::default(), EngineOptions::default());
+    Scenario { query: head, options, statics, lateness: BTreeMap::new(), steps, working, offset: 0 }
 }
 
 /// Mostly new terms.

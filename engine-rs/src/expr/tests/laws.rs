@@ -12,6 +12,8 @@ use spargebra::algebra::{Expression, GraphPattern};
 use spargebra::{Query, SparqlParser};
 use std::cmp::Ordering;
 
+const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
+
 fn parse(expression: &str) -> Expression {
     let text = format!("PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> SELECT * WHERE {{ BIND({expression} AS ?r) }}");
     let Ok(Query::Select { pattern: GraphPattern::Project { inner, .. }, .. }) = SparqlParser::new().parse_query(&text)
@@ -82,14 +84,64 @@ fn strings_beyond_the_limit_have_no_value() {
 }
 
 #[test]
-fn unknown_functions_and_wrong_arities_are_refused() {
+fn wrong_arities_are_refused() {
     let mut dictionary = Dictionary::new(1);
     let code = |expression: &str, dictionary: &mut Dictionary| {
         compiled(expression, dictionary).err().map(|error| error.code())
     };
-    assert_eq!(code("<http://example.org/f>(?a)", &mut dictionary), Some("expr.unknown_function"));
+    assert_eq!(code("xsd:int(?a, ?a)", &mut dictionary), Some("expr.wrong_arity"));
+    assert_eq!(code("<http://example.org/f>(xsd:int())", &mut dictionary), Some("expr.wrong_arity"));
     assert_eq!(code("xsd:integer(?a, ?a)", &mut dictionary), Some("expr.wrong_arity"));
     assert_eq!(code("EXISTS { ?a ?b ?c }", &mut dictionary), Some("expr.exists_not_allowed"));
+}
+
+#[test]
+fn a_function_nobody_knows_is_an_error_when_it_is_called() {
+    let mut scratch = Scratch::new(1);
+    assert_eq!(evaluate("<http://example.org/f>(1)", &mut scratch), None);
+    for expression in ["COALESCE(<http://example.org/f>(1), 2)", "IF(true, 2, <http://example.org/f>(1))"] {
+        assert!(evaluate(expression, &mut scratch).unwrap().contains('2'), "{expression}");
+    }
+    assert!(evaluate("<http://example.org/f>(1) || true", &mut scratch).unwrap().contains("true"));
+}
+
+#[test]
+fn a_duration_is_added_from_either_side() {
+    let mut scratch = Scratch::new(1);
+    for (moment, duration, sum) in [
+        ("\"2024-01-31\"^^xsd:date", "\"P1M\"^^xsd:yearMonthDuration", "2024-02-29"),
+        ("\"2024-01-31T10:00:00Z\"^^xsd:dateTime", "\"P1MT1H\"^^xsd:duration", "2024-02-29T11:00:00Z"),
+        ("\"23:30:00\"^^xsd:time", "\"PT1H\"^^xsd:dayTimeDuration", "00:30:00"),
+    ] {
+        for expression in [format!("STR({moment} + {duration})"), format!("STR({duration} + {moment})")] {
+            assert_eq!(evaluate(&expression, &mut scratch), Some(format!("\"{sum}\"")), "{expression}");
+        }
+        assert_eq!(evaluate(&format!("{duration} - {moment}"), &mut scratch), None);
+    }
+}
+
+#[test]
+fn derived_integers_keep_their_type_and_their_bounds() {
+    let mut scratch = Scratch::new(1);
+    let mut written = |expression: &str| evaluate(expression, &mut scratch).map(|text| text.replace(XSD, "xsd:"));
+    for (expression, expected) in [
+        ("xsd:int(\"07\")", "\"7\"^^<xsd:int>"),
+        ("xsd:byte(127.9)", "\"127\"^^<xsd:byte>"),
+        ("xsd:long(\"9223372036854775807\")", "\"9223372036854775807\"^^<xsd:long>"),
+        ("xsd:nonPositiveInteger(0)", "\"0\"^^<xsd:nonPositiveInteger>"),
+        ("COALESCE(xsd:byte(128), xsd:short(128))", "\"128\"^^<xsd:short>"),
+        ("IF(true, xsd:int(1), 2)", "\"1\"^^<xsd:int>"),
+        ("xsd:int(1) + 1", "\"2\"^^<xsd:integer>"),
+        ("DATATYPE(xsd:int(1))", "<xsd:int>"),
+        ("STR(xsd:int(1))", "\"1\""),
+        ("sameTerm(xsd:int(1), \"1\"^^xsd:int)", "\"true\"^^<xsd:boolean>"),
+        ("sameTerm(xsd:int(1), 1)", "\"false\"^^<xsd:boolean>"),
+    ] {
+        assert_eq!(written(expression).as_deref(), Some(expected), "{expression}");
+    }
+    for outside in ["xsd:byte(128)", "xsd:unsignedInt(-1)", "xsd:positiveInteger(0)", "xsd:int(\"x\")"] {
+        assert_eq!(written(outside), None, "{outside}");
+    }
 }
 
 #[test]

@@ -47,15 +47,18 @@ pub(crate) fn awkward_terms() -> Vec<Option<Term>> {
         Triple::new(iri.clone(), iri.clone(), Literal::from(1)).into(),
         Triple::new(iri.clone(), iri.clone(), Literal::new_typed_literal("01", xsd::INTEGER)).into(),
         Triple::new(BlankNode::new_unchecked("node"), iri, Literal::from(f64::NAN)).into(),
-        typed("2013-01-01", xsd::DATE),
-        typed("PT1H", xsd::DAY_TIME_DURATION),
         typed("x", NamedNodeRef::new_unchecked("http://example.org/t")),
         typed("y", NamedNodeRef::new_unchecked("http://example.org/t")),
         typed("7", xsd::UNSIGNED_BYTE),
         typed("-7", NamedNodeRef::new_unchecked("http://www.w3.org/2001/XMLSchema#negativeInteger")),
         typed("2013-01-01T15:11:48Z", NamedNodeRef::new_unchecked("http://www.w3.org/2001/XMLSchema#dateTimeStamp")),
     ];
-    let families: [(NamedNodeRef<'_>, &[&str]); 7] = [
+    let families: [(NamedNodeRef<'_>, &[&str]); 12] = [
+        (xsd::DATE, &["2013-01-01", "2013-01-01Z", "2024-02-29+02:00", "2024-01-31", "2013-02-29"]),
+        (xsd::TIME, &["15:11:48", "15:11:48.50Z", "24:00:00", "00:30:00+01:00", "x"]),
+        (xsd::DURATION, &["P1Y2M3DT4H", "P1M", "P30D", "-P1M", "PT1H", "P1"]),
+        (xsd::YEAR_MONTH_DURATION, &["P1M", "P14M", "-P1Y", "P1D"]),
+        (xsd::DAY_TIME_DURATION, &["PT1H", "PT36H", "-PT0.5S", "P31D", "P1M"]),
         (
             xsd::STRING,
             &[
@@ -167,7 +170,9 @@ fn agree(expression: &str, a_terms: &[Option<Term>], b_terms: &[Option<Term>]) {
         let mut ctx = EvalContext { dictionary: &mut dictionary, now: Timestamp::EPOCH, scratch: &mut scratch };
         n_rows += 1;
         let given = [&a_terms[i], &b_terms[j]];
-        if given.into_iter().flatten().any(|term| we_know_better(expression, term)) {
+        if given.into_iter().flatten().any(|term| we_know_better(expression, term))
+            || expression.contains('+') && adds_to_a_moment(&given)
+        {
             continue;
         }
         let got = expr.evaluate(&row, &mut ctx);
@@ -221,6 +226,13 @@ fn is_better_form(expression: &str, got: Option<&Term>, expected: Option<&Term>,
     let is_given = given.iter().any(|term| term.as_ref() == Some(got));
     let is_binary = matches!(got, Term::Literal(literal) if literal.value().contains('E'));
     written(got) == written(expected) && (passes || is_given || is_binary && written(got) == *got)
+}
+
+/// Whether one is a date or a time and the other a duration: the reference adds them in one order and not in the other,
+/// and takes them in any. Our own sums are in the laws.
+fn adds_to_a_moment(terms: &[&Option<Term>; 2]) -> bool {
+    let is_duration = |term: &&&Option<Term>| matches!(term, Some(Term::Literal(literal)) if literal.datatype().as_str().ends_with("uration"));
+    terms.iter().filter(is_duration).count() == 1
 }
 
 fn expression_of(query: &Query) -> &Expression {
