@@ -398,7 +398,7 @@ fn values_decide_before_anything_is_joined() {
     for pattern in [
         format!("VALUES (?a) {{ (:x) (:y) }} {DENSE}"),
         format!("{DENSE} VALUES (?a) {{ (:x) (:y) }}"),
-        format!("{DENSE} MINUS {{ ?c :v ?a }} BIND(?y + 1 AS ?z) VALUES (?a ?c) {{ (:x UNDEF) (UNDEF :y) }}"),
+        format!("{DENSE} MINUS {{ ?c :v ?a }} BIND(?y + 1 AS ?z) VALUES (?a ?c) {{ (:x :c) (:y :d) }}"),
     ] {
         let answers = over_dense_stream(&pattern, 131, few).unwrap_or_else(|error| panic!("{error} of {pattern}"));
         assert!(answers.is_empty(), "{pattern}");
