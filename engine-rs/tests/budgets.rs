@@ -387,7 +387,9 @@ fn over_dense_stream(pattern: &str, events: i64, limits: Limits) -> Result<Vec<V
     let text = format!("SELECT ?a ?b ?c ?y WHERE {{ STREAM :s [RANGE 400ms] {{ {pattern} }} }}");
     let query = register(&mut engine, &text, false)?;
     dense_stream(&mut engine, events);
-    engine.drain_json(query, "q")
+    let answers = engine.drain_json(query, "q")?;
+    // A failure is said once the answers before it have been taken.
+    engine.drain_json(query, "q").map(|_| answers)
 }
 
 const DENSE: &str = "?a :v ?y . ?c :p ?a . ?a ((:q/:p)/(:q|:q)) ?c . OPTIONAL { ?c :p ?b }";
@@ -403,7 +405,7 @@ fn values_decide_before_anything_is_joined() {
         let answers = over_dense_stream(&pattern, 131, few).unwrap_or_else(|error| panic!("{error} of {pattern}"));
         assert!(answers.is_empty(), "{pattern}");
     }
-    let error = over_dense_stream(DENSE, 131, few).expect_err("without VALUES it is more work");
+    let error = over_dense_stream(DENSE, 131, few).err().expect("without VALUES it is more work");
     assert!(error.to_string().contains("(limit work)"), "{error}");
 }
 
