@@ -42,8 +42,8 @@ def start(pair: Pair, **engine_options: Any) -> tuple[Engine, Query]:
     return engine, register(engine, pair.query)
 
 
-def register(engine: Engine, query: QuerySpec) -> Query:
-    """The query with its options; a dialect's own settings are left to the dialect."""
+def register(engine: Engine, query: QuerySpec, output: str = ":out") -> Query:
+    """The query with its options, and the stream it writes; a dialect's own settings are left to the dialect."""
     options = query.options
     chosen: dict[str, Any] = {}
     if query.dialect is not Dialect.CQELS:
@@ -59,7 +59,7 @@ def register(engine: Engine, query: QuerySpec) -> Query:
     if query.default_window is not None:
         window = query.window(query.default_window)
         chosen["default_graph"] = f"<{window.stream}> [{window_text(window, query.dialect)}]"
-    return engine.register(streaming_text(query), **chosen)
+    return engine.register(streaming_text(query).replace(" :out AS", f" {output} AS"), **chosen)
 
 
 def act(engine: Engine, action: Action) -> None:
