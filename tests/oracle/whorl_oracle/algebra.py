@@ -568,8 +568,8 @@ def greatest(values: Weighted, _: str) -> str:
 
 def extreme(values: Weighted, sign: int) -> str:
     known = [value for value, _ in values if value is not None]
-    if not known:
-        raise ExpressionError("nothing to choose from")
+    if not known or len(known) < len(values):
+        raise ExpressionError("nothing to choose from, or an error among the values")
     best = known[0]
     for value in known[1:]:
         if order(value, best) * sign < 0:

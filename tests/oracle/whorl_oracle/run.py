@@ -92,6 +92,7 @@ class Oracle:
         self.closed: dict[str, tuple[int, Content]] = {}
         self.shown: dict[str, Content] = {}
         self.evaluated: dict[str, object] = {}
+        self.changed = False
         self.answer: Counter[Row] = Counter()
         self.counted: dict[str, int] = {}
 
@@ -117,7 +118,7 @@ class Oracle:
 
     def push(self, action: Push) -> None:
         passed = self.due if self.options.tick is Tick.TUPLE else self.watermark()
-        if passed is not None and action.at < passed and not self.has_open_window(action.stream, action.at, passed):
+        if self.is_behind(action) and not self.has_open_window(action.stream, action.at, passed):
             self.late += 1
             return
         if self.options.tick is Tick.TUPLE:
@@ -133,10 +134,6 @@ class Oracle:
         event = Event(action.stream, action.at, distinct, len(self.events), takes_part_at, action.graph)
         self.events.append(event)
         self.of[event.stream].add(event)
-        if self.options.report.close and event.at < takes_part_at:
-            # It waits for the next evaluation, and makes none.
-            self.waiting.append(takes_part_at)
-            return
         for instant in self.instants_of(event):
             heapq.heappush(self.pending, instant)
 
@@ -157,9 +154,17 @@ class Oracle:
 
     # Late or not.
 
-    def has_open_window(self, stream: str, at: int, passed: int) -> bool:
+    def is_behind(self, action: Push) -> bool:
+        """Behind the watermark of its stream; with tick `tuple`, also behind what has been read already."""
+        mark = self.watermarks[action.stream]
+        if self.options.tick is Tick.TUPLE and self.due is not None:
+            return action.at < self.due
+        return mark is not None and action.at < mark
+
+    def has_open_window(self, stream: str, at: int, passed: int | None) -> bool:
         """Whether some window of the query covers `at` and has not closed when all before `passed` is known."""
-        return any(self.takes(window.kind, at, passed) for window in self.windows if window.stream == stream)
+        before = -INFINITY if passed is None else passed
+        return any(self.takes(window.kind, at, before) for window in self.windows if window.stream == stream)
 
     def takes(self, kind: Kind, at: int, passed: int) -> bool:
         match kind:
@@ -181,8 +186,15 @@ class Oracle:
     # Instants at which something can happen.
 
     def instants_of(self, event: Event) -> set[int]:
-        """When the event may change what windows hold: as it takes part, and as it leaves."""
-        found = {event.arrived_at}
+        """When the event may change what windows hold: as it takes part, and as it leaves.
+
+        What comes behind the watermark is seen at the next evaluation (SEMANTICS §1): it makes none.
+        """
+        found = set[int]()
+        if event.at == event.arrived_at or self.options.tick is Tick.TUPLE:
+            found.add(event.arrived_at)
+        else:
+            self.waiting.append(event.arrived_at)
         for window in self.windows:
             if window.stream == event.stream and self.options.report.change:
                 found |= {instant for instant in leaves(window.kind, event.at) if instant > event.arrived_at}
@@ -356,15 +368,18 @@ class Oracle:
         contents = {window.name: self.content(window, instant) for window in self.windows}
         self.shown = contents
         report = self.options.report
+        if report.change:
+            # A change that another condition keeps from being reported is remembered (docs/semantics.md).
+            these = {name: self.essence(content) for name, content in contents.items()}
+            self.changed |= these != (self.evaluated or dict.fromkeys(these, self.essence(())))
+            self.evaluated = these
         if report.nonempty and not any(contents.values()):
             return
         if report.periodic is not None and at % report.periodic:
             return
-        if report.change:
-            these = {name: self.essence(content) for name, content in contents.items()}
-            if these == (self.evaluated or dict.fromkeys(these, self.essence(()))):
-                return
-            self.evaluated = these
+        if report.change and not self.changed:
+            return
+        self.changed = False
         self.report(at, contents, closed_before)
 
     def essence(self, content: Content) -> object:
