@@ -1,8 +1,7 @@
 """The oracle's own evaluation: SPARQL 1.1 §18 over bags of solutions, by definition and without a plan.
 
-A solution is a tuple with a place for every variable of its scope, None where unbound; a bag is a dict from solutions
-to how often they are there. Groups are evaluated on their own and joined, as the algebra says. Inside EXISTS the outer
-solution is put in: every pattern begins with it.
+Groups are evaluated on their own and joined, as the algebra says. Inside EXISTS the outer solution is put in: every
+pattern begins with it.
 """
 
 from __future__ import annotations
@@ -12,6 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from whorl_oracle import formula
+from whorl_oracle.aggregates import GroupSolution, Members, aggregate, extended_by, value_or_none
+from whorl_oracle.bags import Bag, Solution, bound, bounded, join, matched, minus
 from whorl_oracle.compare import orderly
 from whorl_oracle.formula import Compiled, Node, term
 from whorl_oracle.graph import Graph, parsed
@@ -41,25 +42,12 @@ from whorl_oracle.query import (
     variable_of,
 )
 from whorl_oracle.spelling import is_path
-from whorl_oracle.values import (
-    ExpressionError,
-    Number,
-    as_number,
-    calculate,
-    order,
-    order_key,
-    parts,
-    string,
-    truth,
-    write,
-)
+from whorl_oracle.values import FALSE, TRUE, ExpressionError, order, order_key, truth
 
 if TYPE_CHECKING:
     from whorl_oracle.run import Row
-    from whorl_oracle.windows import Reading
+    from whorl_oracle.windows import Content, Reading
 
-Solution = tuple[str | None, ...]
-Bag = dict[Solution, int]
 # A part of a query, ready to be evaluated: from the graphs and the solution around it to its bag.
 Part = Callable[["World", Solution], Bag]
 # Graphs by window name; None is the default graph of the static data.
@@ -74,10 +62,14 @@ class Algebra:
         self.static: Graphs = static or {}
         self.select = SelectPart(query.select, query)
         self.last: tuple[object, list[Row]] | None = None
+        # The graph of each window for the content it had last.
+        self.graphs: dict[str | None, tuple[object, Graph]] = {}
+        self.concatenates = any("GROUP_CONCAT" in str(item) for item in query.select.projection)
 
     def change(self, action: Static) -> None:
         self.static = changed(self.static, action)
         self.last = None
+        self.graphs = {}
 
     def __call__(self, reading: Reading) -> list[Row]:
         key = dict(reading)
@@ -86,15 +78,20 @@ class Algebra:
         return self.last[1]
 
     def world(self, reading: Reading) -> World:
-        static = [(triple, 1) for triple in self.static.get(None, ())]
-        bags = {name: Counter(triple for triple, _ in content) for name, content in reading.items()}
+        static = self.static.get(None, frozenset())
         if self.query.dialect is Dialect.CSPARQL:
-            merged = {triple for bag in bags.values() for triple in bag} | {triple for triple, _ in static}
+            merged = {triple for content in reading.values() for triple, _ in content} | static
             return {None: Graph((triple, 1) for triple in merged)}
-        world: World = {None: Graph(static)}
-        for name, bag in bags.items():
-            world[name] = Graph(bag.items() if self.query.options.bag else ((triple, 1) for triple in bag))
-        return world
+        world: World = {name: self.graph(name, content) for name, content in reading.items()}
+        return {None: self.graph(None, tuple((triple, 0) for triple in static)), **world}
+
+    def graph(self, name: str | None, content: Content) -> Graph:
+        known = self.graphs.get(name)
+        if known is None or known[0] != content:
+            bag = Counter(triple for triple, _ in content)
+            known = (content, Graph(bag.items() if self.query.options.bag else ((triple, 1) for triple in bag)))
+            self.graphs[name] = known
+        return known[1]
 
     def evaluated(self, world: World) -> list[Row]:
         match self.query.form:
@@ -102,7 +99,8 @@ class Algebra:
                 return [("true" if self.select.solutions(world) else "false",)]
             case Form.CONSTRUCT:
                 return sorted(self.constructed(world))
-        return [orderly(row) for row in self.select.rows(world)]
+        rows = self.select.rows(world)
+        return [orderly(row) for row in rows] if self.concatenates else rows
 
     def constructed(self, world: World) -> set[Row]:
         found: set[Row] = set()
@@ -160,14 +158,14 @@ class SelectPart:
             assert node.group is not None
             return self.exists(node.group, window)
         look = self.variable(node.below[0].text)
-        return lambda solution: formula.TRUE if is_bound(look, solution) else formula.FALSE
+        return lambda solution: TRUE if is_bound(look, solution) else FALSE
 
     def exists(self, exists: Exists, window: str | None) -> Compiled:
         inner = self.group(exists.group, window)
 
         def evaluate(solution: Solution) -> str:
             found = bool(inner(self.now, self.padded(solution)))
-            return formula.TRUE if found != exists.negated else formula.FALSE
+            return TRUE if found != exists.negated else FALSE
 
         return evaluate
 
@@ -196,7 +194,7 @@ class SelectPart:
         def evaluate(world: World, outer: Solution) -> Bag:
             bag: Bag = {outer: 1}
             for step in steps:
-                bag = step(world, outer, bag)
+                bag = bounded(step(world, outer, bag))
                 if not bag:
                     return bag
             return {row: count for row, count in bag.items() if all(holds(test, row) for test in tests)}
@@ -245,7 +243,7 @@ class SelectPart:
 
         def evaluate(world: World, _: Solution, bag: Bag) -> Bag:
             for matcher in matchers:
-                bag = matcher(world[graph], bag)
+                bag = bounded(matcher(world[graph], bag))
             return bag
 
         return evaluate
@@ -326,7 +324,7 @@ class SelectPart:
         def evaluate(_: World, outer: Solution, bag: Bag) -> Bag:
             table: Bag = defaultdict(int)
             for row in rows:
-                one = (None,) * len(self.padded(outer))
+                one: Solution = (None,) * len(self.padded(outer))
                 for place, value in zip(places, row, strict=True):
                     one = replaced(one, place, None if value == "UNDEF" else term(value))
                 table[one] += 1
@@ -388,7 +386,7 @@ class SelectPart:
 
     def modified(self, keyed: list[tuple[list[object], Row]]) -> list[Row]:
         if self.order:
-            keyed.sort(key=lambda one: one[0])  # type: ignore[arg-type, return-value]
+            keyed.sort(key=lambda one: one[0])
         rows = [row for _, row in keyed]
         if self.select.distinct or self.select.reduced:
             rows = list(dict.fromkeys(rows))
@@ -414,24 +412,6 @@ class SelectPart:
             return term(part)
         place = self.places.get(part)
         return None if place is None or place >= len(solution) else solution[place]
-
-
-class Members:
-    """The solutions of a group."""
-
-    def __init__(self) -> None:
-        self.rows: list[tuple[Solution, int]] = []
-
-
-class GroupSolution(tuple[str | None, ...]):
-    """A solution with the members of its group."""
-
-    members: Members
-
-    def __new__(cls, row: Iterable[str | None], members: Members) -> GroupSolution:
-        made = super().__new__(cls, row)
-        made.members = members
-        return made
 
 
 class Backwards:
@@ -489,136 +469,8 @@ def is_bound(look: Compiled, solution: Solution) -> bool:
     return value_or_none(look, solution) is not None
 
 
-def value_or_none(expression: Compiled, solution: Solution) -> str | None:
-    try:
-        return expression(solution)
-    except ExpressionError:
-        return None
-
-
 def replaced(solution: Solution, place: int, value: str | None) -> Solution:
     return (*solution[:place], value, *solution[place + 1 :])
-
-
-def extended_by(solution: Solution, place: int, value: str | None, width: int) -> Solution:
-    row = list(solution) + [None] * (width - len(solution))
-    row[place] = value
-    return GroupSolution(row, solution.members) if isinstance(solution, GroupSolution) else tuple(row)
-
-
-# Aggregates.
-
-
-def aggregate(node: Node, variable: Callable[[str], Compiled], special: Callable[[Node], Compiled]) -> Compiled:
-    name, _, distinct = node.text.partition(" ")
-    separator = node.below[-1].text
-    inner = formula.compiled(node.below[0], variable, special) if len(node.below) > 1 else None
-
-    def evaluate(solution: Solution) -> str:
-        assert isinstance(solution, GroupSolution)
-        values = list(members_of(solution.members, inner))
-        if distinct:
-            values = [(value, 1) for value in dict.fromkeys(value for value, _ in values)]
-        return AGGREGATES[name](values, separator)
-
-    return evaluate
-
-
-Weighted = list[tuple[str | None, int]]
-
-
-def members_of(members: Members, inner: Compiled | None) -> Iterator[tuple[str | None, int]]:
-    """The values of the members, None for an error; `*` takes whole solutions."""
-    for row, count in members.rows:
-        yield ("" if inner is None else value_or_none(inner, row)), count
-
-
-def count_of(values: Weighted, _: str) -> str:
-    return write(Number("integer", sum(count for value, count in values if value is not None)))
-
-
-def sum_of(values: Weighted, _: str) -> str:
-    return write(total(values))
-
-
-def total(values: Weighted) -> Number:
-    """The type follows the values; an error among them is an error of the sum."""
-    found = Number("integer", 0)
-    for value, count in values:
-        if value is None:
-            raise ExpressionError("an error among the values")
-        found = calculate("+", found, calculate("*", as_number(value), Number("integer", count)))
-    return found
-
-
-def average_of(values: Weighted, _: str) -> str:
-    count = sum(more for _, more in values)
-    if count == 0:
-        return write(Number("integer", 0))
-    return write(calculate("/", total(values), Number("integer", count)))
-
-
-def least(values: Weighted, _: str) -> str:
-    return extreme(values, 1)
-
-
-def greatest(values: Weighted, _: str) -> str:
-    return extreme(values, -1)
-
-
-def extreme(values: Weighted, sign: int) -> str:
-    known = [value for value, _ in values if value is not None]
-    if not known or len(known) < len(values):
-        raise ExpressionError("nothing to choose from, or an error among the values")
-    best = known[0]
-    for value in known[1:]:
-        if order(value, best) * sign < 0:
-            best = value
-    return best
-
-
-def sample(values: Weighted, _: str) -> str:
-    known = sorted(value for value, _ in values if value is not None)
-    if not known:
-        raise ExpressionError("nothing to choose from")
-    return known[0]
-
-
-def concatenated(values: Weighted, separator: str) -> str:
-    if any(value is None for value, _ in values):
-        raise ExpressionError("an error among the values")
-    return string(separator.join(parts(str(value))[0] for value, count in values for _ in range(count)))
-
-
-AGGREGATES: dict[str, Callable[[Weighted, str], str]] = {
-    "COUNT": count_of,
-    "SUM": sum_of,
-    "AVG": average_of,
-    "MIN": least,
-    "MAX": greatest,
-    "SAMPLE": sample,
-    "GROUP_CONCAT": concatenated,
-}
-
-
-# Bags.
-
-
-def bound(row: Solution, spots: list[tuple[int | None, str | None]], values: Iterable[object]) -> Solution | None:
-    """The solution with the values in their places; None where they do not fit."""
-    made: list[str | None] | None = None
-    for (place, constant), value in zip(spots, values, strict=False):
-        if place is None:
-            if constant != value:
-                return None
-            continue
-        here = (made or row)[place]
-        if here is None:
-            made = list(row) if made is None else made
-            made[place] = value  # type: ignore[assignment]
-        elif here != value:
-            return None
-    return row if made is None else tuple(made)
 
 
 def union(parts: list[Part]) -> Part:
@@ -630,58 +482,3 @@ def union(parts: list[Part]) -> Part:
         return found
 
     return evaluate
-
-
-def join(left: Bag, right: Bag) -> Bag:
-    found: Bag = defaultdict(int)
-    for _, count, matches in matched(left, right):
-        for row, more in matches:
-            found[row] += count * more
-    return found
-
-
-def matched(left: Bag, right: Bag) -> Iterator[tuple[Solution, int, list[tuple[Solution, int]]]]:
-    """Each solution on the left, how often it is there, and what it makes with the compatible ones on the right."""
-    keys = certain(left) & certain(right)
-    table: dict[tuple[str | None, ...], list[tuple[Solution, int]]] = defaultdict(list)
-    for row, count in right.items():
-        table[tuple(row[place] for place in keys)].append((row, count))
-    for row, count in left.items():
-        near = table.get(tuple(row[place] for place in keys), ())
-        merged = ((merge(row, other), more) for other, more in near)
-        yield row, count, [(one, more) for one, more in merged if one is not None]
-
-
-def certain(bag: Bag) -> set[int]:
-    """Places that are bound in every solution."""
-    if not bag:
-        return set()
-    rows = iter(bag)
-    found = {place for place, value in enumerate(next(rows)) if value is not None}
-    for row in rows:
-        found = {place for place in found if place < len(row) and row[place] is not None}
-    return found
-
-
-def merge(left: Solution, right: Solution) -> Solution | None:
-    if len(left) < len(right):
-        left, right = right, left
-    made = list(left)
-    for place, value in enumerate(right):
-        if value is None:
-            continue
-        if made[place] is None:
-            made[place] = value
-        elif made[place] != value:
-            return None
-    return tuple(made)
-
-
-def minus(left: Bag, right: Bag) -> Bag:
-    return {row: count for row, count in left.items() if not any(excludes(other, row) for other in right)}
-
-
-def excludes(other: Solution, row: Solution) -> bool:
-    """Compatible, and with a variable in common."""
-    shared = [(a, b) for a, b in zip(row, other, strict=False) if a is not None and b is not None]
-    return bool(shared) and all(a == b for a, b in shared)

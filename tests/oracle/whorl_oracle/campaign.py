@@ -6,15 +6,17 @@ what it finds; a pair is one query on its streams.
 
 from __future__ import annotations
 
+import resource
 import sys
 import time
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from whorl import UnsupportedQueryError
 
+from whorl_oracle.bags import TooBigError
 from whorl_oracle.compare import same_rows
 from whorl_oracle.model import Dialect, R2s
 from whorl_oracle.query import Form
@@ -26,7 +28,6 @@ from whorl_oracle.scenario import (
     Outcome,
     Restore,
     Scenario,
-    TooBig,
     actions_of,
     expected,
     found,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from whorl_oracle.run import Answer
 
 BLOCK = 50
+MEMORY_MAX = 6 << 30
 # Where a campaign stops to look for more.
 FINDINGS_MAX = 200
 
@@ -98,7 +100,7 @@ def fault(one: Scenario, ours: Outcome | None = None) -> Difference | None:
         theirs = found(one)
     except UnsupportedQueryError:
         raise
-    except BaseException as error:  # noqa: BLE001 - whatever it is, a panic of the engine included, it is the finding
+    except BaseException as error:
         if isinstance(error, KeyboardInterrupt | SystemExit):
             raise
         return Difference(f"error {type(error).__name__}", 0, f"{type(error).__name__}: {error}")
@@ -138,13 +140,10 @@ def smaller_scenarios(one: Scenario) -> Iterator[Scenario]:
         for index in range(len(one.follows)):
             yield replace(one, follows=one.follows[:index] + one.follows[index + 1 :])
     yield from with_plainer_ways(one)
-    count, size = len(one.steps), len(one.steps) // 2
+    size = len(one.steps) // 2
     while size > 0:
-        for start in range(0, count, size):
-            yield without_steps(one, start, start + size)
-        size //= 2 if size > 3 else size
-        size = size if size != 0 else 0
-    yield from (without_steps(one, index, index + 1) for index in range(count - 1, -1, -1))
+        yield from (without_steps(one, start, start + size) for start in range(0, len(one.steps), size))
+        size //= 2
     yield from with_smaller_feeds(one)
     for index, follow in enumerate(one.follows):
         for query in smaller_queries(follow.query):
@@ -217,9 +216,7 @@ def story(one: Scenario, known: Difference) -> str:
     lines += [f"  static {triple_text(triple)}" for triple in one.static]
     for number, step in enumerate(one.steps):
         how = f" ({step.form})" if isinstance(step, Feed) else ""
-        said = [action_text(action) for action in actions_of(step)] or [f"restore {step.way}"] if isinstance(
-            step, Restore
-        ) else [action_text(action) for action in actions_of(step)]
+        said = [f"restore {step.way}"] if isinstance(step, Restore) else map(action_text, actions_of(step))
         lines += [f"  {number}{how}: {text}" for text in said]
     return "\n".join([*lines, *told(one, known.follow)])
 
@@ -259,7 +256,7 @@ class Tally:
     kinds: Counter[str] = field(default_factory=Counter)
     stories: list[str] = field(default_factory=list)
 
-    def __iadd__(self, other: Tally) -> Tally:
+    def __iadd__(self, other: Tally) -> Self:
         self.pairs += other.pairs
         self.refused += other.refused
         self.too_big += other.too_big
@@ -281,7 +278,7 @@ def checked(seed: int, make: Callable[[int], Scenario] = scenario) -> Tally:
     tally = Tally(pairs=len(one.follows))
     try:
         ours = expected(one)
-    except TooBig:
+    except TooBigError:
         return Tally(too_big=len(one.follows))
     tally.fruitful = sum(any(answer.inserted or answer.deleted for answer in answers) for answers in ours.answers)
     try:
@@ -303,6 +300,11 @@ def checked_all(seeds: range) -> Tally:
     return total
 
 
+def bound_memory() -> None:
+    """An engine that runs away shall not take the machine with it."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_MAX, MEMORY_MAX))
+
+
 def blocks(seeds: range) -> list[range]:
     return [seeds[start : start + BLOCK] for start in range(0, len(seeds), BLOCK)]
 
@@ -310,7 +312,7 @@ def blocks(seeds: range) -> list[range]:
 def campaign(first: int, pairs: int, processes: int = 2) -> Tally:
     """Scenarios from a seed on, until there are as many pairs, on several cores."""
     total = Tally()
-    with ProcessPoolExecutor(processes) as pool:
+    with ProcessPoolExecutor(processes, initializer=bound_memory) as pool:
         while total.pairs < pairs and len(total.stories) < FINDINGS_MAX:
             # A scenario has 1.7 pairs on average.
             wanted = max(BLOCK, min(40 * BLOCK, (pairs - total.pairs) * 10 // 17))
@@ -324,7 +326,7 @@ def campaign(first: int, pairs: int, processes: int = 2) -> Tally:
 def main() -> None:
     first, count = int(sys.argv[1]), int(sys.argv[2])
     began, total = time.monotonic(), Tally()
-    with ProcessPoolExecutor(2) as pool:
+    with ProcessPoolExecutor(2, initializer=bound_memory) as pool:
         for tally in pool.map(checked_all, blocks(range(first, first + count))):
             for text in tally.stories:
                 print(text, end="\n\n", flush=True)  # noqa: T201

@@ -389,7 +389,8 @@ def converted(kind: str, value: Number) -> Number:
 
 def absolute(value: str) -> str:
     known = as_number(value)
-    return write(Number(known.kind, abs(known.value)))
+    negative = known.value < 0
+    return write(calculate("*", known, Number("integer", -1 if negative else 1)))
 
 
 FUNCTIONS: dict[str, Callable[..., str]] = {

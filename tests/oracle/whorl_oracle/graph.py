@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from whorl_oracle import paths
 from whorl_oracle.formula import term
@@ -21,16 +21,28 @@ class Graph:
     """Triples with how often each is there."""
 
     def __init__(self, triples: Iterable[tuple[Triple, int]]) -> None:
-        self.rows: Found = []
-        self.by_predicate: dict[str, Found] = defaultdict(list)
-        self.by_subject: dict[tuple[str, str], Found] = defaultdict(list)
-        self.by_object: dict[tuple[str, str], Found] = defaultdict(list)
-        for (s, p, o), count in triples:
-            row = (s, p, o, count)
-            self.rows.append(row)
-            self.by_predicate[p].append(row)
-            self.by_subject[p, s].append(row)
-            self.by_object[p, o].append(row)
+        self.rows: Found = [(*triple, count) for triple, count in triples]
+
+    @cached_property
+    def by_predicate(self) -> dict[str, Found]:
+        found: dict[str, Found] = defaultdict(list)
+        for row in self.rows:
+            found[row[1]].append(row)
+        return found
+
+    @cached_property
+    def by_subject(self) -> dict[tuple[str, str], Found]:
+        found: dict[tuple[str, str], Found] = defaultdict(list)
+        for row in self.rows:
+            found[row[1], row[0]].append(row)
+        return found
+
+    @cached_property
+    def by_object(self) -> dict[tuple[str, str], Found]:
+        found: dict[tuple[str, str], Found] = defaultdict(list)
+        for row in self.rows:
+            found[row[1], row[2]].append(row)
+        return found
 
     def candidates(self, subject: str | None, predicate: str | None, value: str | None) -> Found:
         """Triples that may match; None matches all."""

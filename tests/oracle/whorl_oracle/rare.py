@@ -1,8 +1,8 @@
 """Random scenarios in which the rare is common: long, repetitive streams over few terms, and much happening to them.
 
-Renewals, moves, gaps and wraps need triples that come again and again; the pool of triples is small and some of them are
-hot. Windows of different length read one stream, queries come and go, snapshots are taken and restored, and events
-arrive singly and in bodies of every format.
+Renewals, moves, gaps and wraps need triples that come again and again: the pool of triples is small and some are hot.
+Windows of different length read one stream, queries come and go, snapshots are taken and restored, and events arrive
+singly and in bodies of every format.
 """
 
 from __future__ import annotations
@@ -72,9 +72,10 @@ MIXED = (
     literal("2.0", "decimal"),
     literal("1.0E0", "double"),
     literal("7", "int"),
+    literal("NaN", "double"),
     '"1"',
     '"x"',
-    '"x"@en',
+    '"x"@en-GB',
 )
 COMPARISONS = ("<", "<=", ">", ">=", "=", "!=")
 
@@ -160,7 +161,7 @@ class _Rare:
         return steps
 
     def feed(self, actions: list[Action]) -> Feed:
-        """As many of the next events as go into one body: of one stream, in order of time."""
+        """As many of the next events as go into one body, of one stream: they are taken in its order."""
         limit = self.rng.choice([1, 1, 2, 5, 20])
         events = [actions.pop(0)]
         while actions and len(events) < limit and self.goes_with(events[-1], actions[0]):
@@ -169,19 +170,15 @@ class _Rare:
         return Feed(tuple(events), form)  # type: ignore[arg-type]
 
     def goes_with(self, last: Action, action: Action) -> bool:
-        return (
-            isinstance(last, Push)
-            and isinstance(action, Push)
-            and last.stream == action.stream
-            and last.at <= action.at
-        )
+        return isinstance(last, Push) and isinstance(action, Push) and last.stream == action.stream
 
     def actions(self, length: int, queries: list[Query]) -> list[Action]:
         rng = self.rng
         patterns = [pattern for query in queries for pattern in patterns_in(query.select.where)]
         pool = [self.triple(patterns) for _ in range(rng.choice([4, 6, 10, 16]))]
-        edges = sorted({edge for query in queries for window in query.windows for edge in edges_of(window.kind)})
-        pace = max(1, rng.choice(edges) // rng.choice([2, 4, 8, 12]))
+        kinds = [window.kind for query in queries for window in query.windows]
+        edges = sorted({edge for kind in kinds for edge in edges_of(kind)})
+        pace = max(1, rng.choice([edges_of(kind)[0] for kind in kinds]) // rng.choice([3, 6, 12, 20]))
         now, found = self.base + rng.randint(0, 3 * pace), list[Action]()
         for _ in range(length):
             now = self.next_time(now, pace, edges, queries[0].options.t0)
@@ -204,7 +201,7 @@ class _Rare:
         if pick < 0.25:
             return now
         if pick < 0.5:
-            edge = self.rng.choice(edges)
+            edge = min(self.rng.choice(edges), self.rng.choice(edges))
             return max(now, now + edge - (now - t0) % edge + self.rng.choice([-1, 0, 0, 1]))
         if pick < 0.98:
             return now + self.rng.randint(0, pace)
@@ -224,7 +221,7 @@ class _Rare:
 
     def query(self) -> Query:
         dialect = self.rng.choices(list(Dialect), weights=[60, 15, 25], k=1)[0]
-        windows = tuple(self.window(dialect) for _ in range(self.rng.choice([1, 1, 1, 2, 2, 3])))
+        windows = tuple(self.window(dialect) for _ in range(self.rng.choice([1, 1, 1, 1, 2, 2, 3])))
         options = self.options(dialect, windows)
         names, where = _Body(self.rng, self.links, windows, self.numbers).whole(dialect)
         select, form, template = self.asked(names, where, dialect)
@@ -345,7 +342,8 @@ class _Body:
             else:
                 elements.append(Scope(Place.WINDOW, window.name, Group(tuple(inside))))
         if len(self.windows) > 1 and dialect is not Dialect.CSPARQL and self.chance(0.25):
-            elements[-1] = self.rng.choice([Optional, Minus])(Group((elements[-1],)))
+            last = Group((elements[-1],))
+            elements[-1] = Optional(last) if self.chance(0.5) else Minus(last)
         if self.chance(0.1) and dialect is not Dialect.CSPARQL:
             elements.append(Block(None, ((self.node(), ":type", f":{self.rng.choice(['K1', 'K2'])}"),)))
         if self.chance(0.1):
@@ -422,7 +420,7 @@ class _Body:
             [(a, self.link(), b), (b, self.label(), a)],
             [(a, self.link(), a)],
         ]
-        patterns = self.rng.choices(shapes, weights=[22, 22, 20, 10, 14, 10, 2], k=1)[0]
+        patterns = self.rng.choices(shapes, weights=[26, 24, 20, 8, 12, 8, 2], k=1)[0]
         if self.chance(0.4):
             patterns = [*patterns, (self.rng.choice([a, b]) if len(patterns[0]) else a, ":v", "?x")]
             patterns = patterns[-1:] if self.chance(0.2) else patterns
@@ -504,7 +502,12 @@ class _Body:
     def filter(self) -> Element:
         node, other = self.node(), self.node()
         number = "?x" if "?x" in self.names else "1"
-        choices = [f"{node} != {other}", f"{node} = :a", f"{node} IN (:a, :b)", f"!BOUND({self.rng.choice(self.names)})"]
+        choices = [
+            f"{node} != {other}",
+            f"{node} = :a",
+            f"{node} IN (:a, :b)",
+            f"!BOUND({self.rng.choice(self.names)})",
+        ]
         choices += [f"{number} {self.rng.choice(COMPARISONS)} {self.rng.randint(0, 2)}"] * 2
         choices += [f"{number} + 1 > 2 || {node} = :a", f'STR({number}) != "01"']
         return Filter(self.rng.choice(choices))

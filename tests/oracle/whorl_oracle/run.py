@@ -213,10 +213,21 @@ class Oracle:
         if report.close or (report.change and report.periodic is None):
             found |= {(at, TICK) for at in arrived if at >= low}
         elif report.periodic is not None:
-            first = -(-low // report.periodic) * report.periodic
-            phase = PERIOD_BEHIND if self.options.closed_right else PERIOD
-            found |= {(at, phase) for at in range(first, high + 1, report.periodic)}
+            found |= self.periods(report.periodic, low, high)
         return sorted(found)
+
+    def periods(self, period: int, low: int, high: int) -> set[tuple[int, int]]:
+        """The multiples of the period: read with the events of the instant.
+
+        Where all windows step there are none to wait for: what has closed by then is known with the instant before.
+        """
+        ahead = 1 if self.steps_only() and not self.options.closed_right else 0
+        phase = PERIOD_BEHIND if ahead or self.options.closed_right else PERIOD
+        first = -(-(low + ahead) // period) * period
+        return {(at - ahead, phase) for at in range(first, high + ahead + 1, period)}
+
+    def steps_only(self) -> bool:
+        return all(isinstance(window.kind, Step | Past) for window in self.windows)
 
     def closes(self, low: int, high: int) -> set[int]:
         """The last instants of windows that close."""
@@ -294,6 +305,8 @@ class Oracle:
         at = self.close_windows(instant) if phase == CLOSE else instant
         if phase == CLOSE and not report.close:
             return
+        if phase == PERIOD_BEHIND and not self.options.closed_right:
+            at = instant + 1
         if report.close and phase == TICK and not self.something_arrived(instant):
             return
         self.read(at, instant, closed_before=instant + (phase >= CLOSE))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from whorl import Engine
 
 from whorl_oracle.algebra import Algebra
+from whorl_oracle.bags import TooBigError
 from whorl_oracle.bodies import SINGLE, ntriples, send
 from whorl_oracle.compare import orderly
 from whorl_oracle.model import Advance, Close, Graphs, Push, R2s, Static, changed
@@ -25,12 +26,8 @@ if TYPE_CHECKING:
 
     from whorl_oracle.query import Query
 
-# More rows than this say nothing more, and take long.
+# More rows than this, over all reports, take long to compare.
 ROWS_MAX = 20_000
-
-
-class TooBig(Exception):
-    """The answers are too big to be worth comparing."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +139,7 @@ class Expected:
             new = oracle.act(action)
             self.rows += sum(len(one.inserted) + len(one.deleted) for one in new)
             if self.rows > ROWS_MAX:
-                raise TooBig
+                raise TooBigError
             self.found[index] += self.worth_saying(self.scenario.follows[index].query, index, new)
         self.move_marks(action)
 
@@ -174,8 +171,10 @@ class Expected:
 def is_alone(scenario: Scenario) -> bool:
     """Whether one query says what is late."""
     read = {window.stream for follow in scenario.follows for window in follow.query.windows}
-    return len(scenario.follows) == 1 and scenario.follows[0] == Follow(scenario.follows[0].query) and read >= set(
-        scenario.streams()
+    return (
+        len(scenario.follows) == 1
+        and scenario.follows[0] == Follow(scenario.follows[0].query)
+        and read >= set(scenario.streams())
     )
 
 

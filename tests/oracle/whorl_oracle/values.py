@@ -27,7 +27,7 @@ class Number:
     """A number with its type after promotion: integer, decimal, float or double."""
 
     kind: str
-    value: int | Decimal | float
+    value: Decimal | float
 
 
 @lru_cache(maxsize=200_000)
@@ -110,7 +110,7 @@ def double_text(value: float) -> str:
     return f"{'-' if sign else ''}{shown[0]}.{shown[1:] or '0'}E{exponent}"
 
 
-def promoted(left: Number, right: Number) -> tuple[str, int | Decimal | float, int | Decimal | float]:
+def promoted(left: Number, right: Number) -> tuple[str, Decimal | float, Decimal | float]:
     kind = max(left.kind, right.kind, key=RANKS.__getitem__)
     if kind == "integer":
         return kind, left.value, right.value
@@ -131,7 +131,7 @@ def calculate(operator: str, left: Number, right: Number) -> Number:
     return Number(kind, plain(other))  # type: ignore[operator]
 
 
-def divide(kind: str, one: int | Decimal | float, other: int | Decimal | float) -> Number:
+def divide(kind: str, one: Decimal | float, other: Decimal | float) -> Number:
     if kind in ("integer", "decimal"):
         if other == 0:
             raise ExpressionError("division by zero")
