@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-
 from typing import Self
 
 from whorl_oracle import formula
