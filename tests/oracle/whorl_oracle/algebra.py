@@ -241,20 +241,20 @@ class SelectPart:
         graph = window if block.window == HERE else self.scope_of(block.window)
         matchers = [self.matcher(pattern) for pattern in block.patterns]
 
-        def evaluate(world: World, _: Solution, bag: Bag) -> Bag:
+        def evaluate(world: World, outer: Solution, bag: Bag) -> Bag:
             for matcher in matchers:
-                bag = bounded(matcher(world[graph], bag))
+                bag = bounded(matcher(world[graph], outer, bag))
             return bag
 
         return evaluate
 
-    def matcher(self, pattern: Pattern) -> Callable[[Graph, Bag], Bag]:
+    def matcher(self, pattern: Pattern) -> Callable[[Graph, Solution, Bag], Bag]:
         subject, predicate, value = pattern
         if is_path(predicate):
             return self.path_matcher(subject, predicate, value)
         spots = [self.spot(part) for part in pattern]
 
-        def evaluate(graph: Graph, bag: Bag) -> Bag:
+        def evaluate(graph: Graph, _: Solution, bag: Bag) -> Bag:
             found: Bag = defaultdict(int)
             for row, count in bag.items():
                 padded = self.padded(row)
@@ -271,13 +271,15 @@ class SelectPart:
         """Where a part of a pattern stands in a solution, or the constant it is."""
         return (self.place(part), None) if part.startswith("?") else (None, term(part))
 
-    def path_matcher(self, subject: str, predicate: str, value: str) -> Callable[[Graph, Bag], Bag]:
+    def path_matcher(self, subject: str, predicate: str, value: str) -> Callable[[Graph, Solution, Bag], Bag]:
         spots = [self.spot(subject), self.spot(value)]
         path = parsed(predicate)
 
-        def evaluate(graph: Graph, bag: Bag) -> Bag:
+        def evaluate(graph: Graph, outer: Solution, bag: Bag) -> Bag:
             found: Bag = defaultdict(int)
-            pairs = graph.pairs(path, (spots[0][1], spots[1][1]))
+            # What EXISTS puts in stands there as a term.
+            first, last = (self.padded(outer)[place] if place is not None else term for place, term in spots)
+            pairs = graph.pairs(path, (first, last))
             for row, count in bag.items():
                 padded = self.padded(row)
                 for pair, more in pairs.items():

@@ -466,10 +466,10 @@ class _Body:
         return Minus(Group((self.apart()[0],)))
 
     def exists(self) -> Element:
-        block = Block(HERE, tuple(simple(one) for one in self.apart()[0].patterns))
+        block = self.apart()[0]
         inside: tuple[Element, ...] = (block,)
         if self.chance(0.2):
-            inside = (block, Optional(Group((Block(HERE, tuple(simple(one) for one in self.apart()[0].patterns)),))))
+            inside = (block, Optional(Group((self.apart()[0],))))
         return Exists(Group(inside), negated=self.chance(0.6))
 
     def subselect(self) -> Element:
@@ -511,12 +511,6 @@ class _Body:
         choices += [f"{number} {self.rng.choice(COMPARISONS)} {self.rng.randint(0, 2)}"] * 2
         choices += [f"{number} + 1 > 2 || {node} = :a", f'STR({number}) != "01"']
         return Filter(self.rng.choice(choices))
-
-
-def simple(pattern: Pattern) -> Pattern:
-    """Without a closure: what EXISTS makes of the ends of a path of length zero is asked elsewhere."""
-    subject, predicate, value = pattern
-    return subject, predicate.strip("()*+?^").split("/")[0].split("|")[0] if predicate != "?pr" else ":p", value
 
 
 def edges_of(kind: Kind) -> tuple[int, ...]:
