@@ -121,9 +121,9 @@ def kind_of(one: Scenario) -> str | None:
 # Making small.
 
 
-def shrunk(one: Scenario, kind: str, attempts: int = 1500) -> Scenario:
+def shrunk(one: Scenario, kind: str, attempts: int = 1500, seconds: float = 20) -> Scenario:
     """The smallest scenario found by leaving parts out that differs in the same way."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + seconds
     progress = True
     while progress:
         progress = False

@@ -197,8 +197,22 @@ class Oracle:
             self.waiting.append(event.arrived_at)
         for window in self.windows:
             if window.stream == event.stream and self.options.report.change:
-                found |= {instant for instant in leaves(window.kind, event.at) if instant > event.arrived_at}
+                found |= {instant for instant in self.leaves(window.kind, event.at) if instant > event.arrived_at}
         return found
+
+    def leaves(self, kind: Kind, at: int) -> tuple[int, ...]:
+        """The instant at which an event of `at` leaves what the window holds as it stands."""
+        match kind:
+            case Sliding(width):
+                return (at + width,)
+            case Now():
+                return (at + 1,)
+            case Step() | Past():
+                # The first window that opens behind it is the one that counts when the one before has closed.
+                k = (at - interval(kind, 0, self.options)[0]) // kind.slide + 1
+                if k > first_index(kind, self.options):
+                    return (last_instant(kind, k - 1, self.options) + 1,)
+        return ()
 
     def steps(self, low: int, high: int) -> list[tuple[int, int]]:
         """What is to be done from low to high, in order."""
@@ -208,8 +222,6 @@ class Oracle:
             arrived.add(heapq.heappop(self.pending))
         if report.close or not report.change:
             found |= {(at, CLOSE) for at in self.closes(low, high)}
-        elif report.periodic is None:
-            arrived |= {at + 1 for at in self.closes(low - 1, high - 1)}
         if report.close or (report.change and report.periodic is None):
             found |= {(at, TICK) for at in arrived if at >= low}
         elif report.periodic is not None:
@@ -396,9 +408,8 @@ class Oracle:
         self.report(at, contents, closed_before)
 
     def essence(self, content: Content) -> object:
-        """What two contents must share to be the same: the set of triples, or the bag."""
-        triples = (triple for triple, _ in content)
-        return Counter(triples) if self.options.bag else frozenset(triples)
+        """What two contents must share to be the same: the set of triples, or in a bag the occurrences."""
+        return frozenset(content) if self.options.bag else frozenset(triple for triple, _ in content)
 
     def report(self, at: int, contents: dict[str, Content], closed_before: int) -> None:
         rows = Counter(self.evaluate(Reading(contents, at, self.events)))
@@ -426,16 +437,6 @@ class Oracle:
                 some = k >= first_index(window.kind, self.options)
                 found[window.name] = bounds(window.kind, k, self.options) if some else None
         return found
-
-
-def leaves(kind: Kind, at: int) -> tuple[int, ...]:
-    """Instants at which an event of `at` leaves the content, where no grid says it."""
-    match kind:
-        case Sliding(width):
-            return (at + width,)
-        case Now():
-            return (at + 1,)
-    return ()
 
 
 def span(kind: Kind) -> int:
