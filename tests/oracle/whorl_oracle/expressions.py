@@ -16,7 +16,8 @@ from whorl_oracle.streams import Streams
 from whorl_oracle.vocabulary import NODES
 
 MARK = re.compile("\0(\\d+)\0")
-COMPARISONS = ("<", "<=", ">", ">=", "=", "!=")
+# Without <= and >=: pyoxigraph takes them for true of equal terms that have no order.
+COMPARISONS = ("<", ">", "=", "!=")
 NUMBERS = ("0", "1", "2", "3", "-1", "1.5", "2.25", "1.25e0", '"2"^^xsd:float')
 TEXTS = ('"x"', '"abc"', '""', '"x"@en', '"y"@de', '"2"', '"b"')
 DATATYPES = (

@@ -367,6 +367,8 @@ class Oracle:
         for instant, phase in self.steps(self.due, action.at - 1):
             self.step(instant, phase)
         self.due = max(self.due, action.at)
+        if not self.has_open_window(action.stream, action.at, self.due):
+            return  # In no window, it is no reading.
         self.accept(action, self.due)
         self.steps(self.due, self.due)
         self.read(self.due, self.due, closed_before=self.due)
