@@ -8,6 +8,7 @@ import pytest
 from whorl_oracle import Close, Options, Push, Report, Step, Window, run
 from whorl_oracle.compare import same_rows
 from whorl_oracle.generate import Pair, pair
+from whorl_oracle.model import Action
 from whorl_oracle.query import Block, Group, Query, Select
 from whorl_oracle.snapshot import Snapshots, by_rdflib
 from whorl_oracle.spelling import plain_text
@@ -31,7 +32,7 @@ def test_o_aggregates_over_no_match() -> None:
 def test_l_count_of_a_triple_that_came_twice(bag: bool, count: int) -> None:
     options = Options(report=Report(nonempty=True), bag=bag)
     query = Query(Select(("(COUNT(*) AS ?c)",), MEASURE), (W,), options)
-    actions = [Push(W.stream, 1000, (TRIPLE,)), Push(W.stream, 4000, (TRIPLE,)), Close()]
+    actions: list[Action] = [Push(W.stream, 1000, (TRIPLE,)), Push(W.stream, 4000, (TRIPLE,)), Close()]
     for evaluate in (Snapshots(query), by_rdflib(query)):
         (answer,) = run((W,), options, actions, evaluate)
         assert answer.inserted == ((f'"{count}"^^<http://www.w3.org/2001/XMLSchema#integer>',),)
@@ -42,7 +43,7 @@ def test_bag_join_multiplies_occurrences() -> None:
     where = Group((Block(W.name, (("?s", ":v", "?n"), ("?s", ":v", "?m"))),))
     options = Options(report=Report(nonempty=True), bag=True)
     query = Query(Select(("?n", "?m"), where), (W,), options)
-    actions = [Push(W.stream, 1000, (TRIPLE,)), Push(W.stream, 4000, (TRIPLE,)), Close()]
+    actions: list[Action] = [Push(W.stream, 1000, (TRIPLE,)), Push(W.stream, 4000, (TRIPLE,)), Close()]
     (answer,) = run((W,), options, actions, Snapshots(query))
     assert len(answer.inserted) == 4
 

@@ -215,3 +215,95 @@ def test_count_windows_step() -> None:
 def test_now_and_all() -> None:
     assert ticks(Now(), stream("a@1 b@1 c@3 d@4")) == [(1000, "ab", ""), (3000, "c", "")]
     assert ticks(AllSoFar(), stream("a@1 b@2 c@3")) == [(1000, "a", ""), (2000, "ab", "")]
+
+
+# What the examples leave open, as docs/semantics.md closes it.
+
+
+def test_tick_tuple_reads_an_event_together_with_what_expires_at_its_instant() -> None:
+    found = ticks(Sliding(5000), stream("a@0 b@2 c@5 d@5 e@9"), report=CHANGE, tick=Tick.TUPLE)
+    assert found == [
+        (0, "a", ""),
+        (2000, "ab", ""),
+        (5000, "bc", ""),
+        (5000, "bcd", ""),
+        (7000, "cd", ""),
+        (9000, "cde", ""),
+    ]
+
+
+def test_tick_tuple_reads_an_expiry_alone_where_nothing_arrives() -> None:
+    actions: list[Action] = [*stream("a@0 b@2 c@6"), Advance(20_000)]
+    found = ticks(Sliding(5000), actions, report=CHANGE, tick=Tick.TUPLE)
+    assert [(at, letters) for at, letters, _ in found] == [
+        (0, "a"),
+        (2000, "ab"),
+        (5000, "b"),
+        (6000, "bc"),
+        (7000, "c"),
+        (11_000, ""),
+    ]
+
+
+def test_close_and_change_must_both_hold() -> None:
+    actions: list[Action] = [*stream("a@1 a@6 a@16 b@21"), Advance(60_000)]
+    report = Report(close=True, change=True)
+    found = [(at, letters) for at, letters, _ in ticks(Step(5000, 5000), actions, report=report)]
+    assert found == [(5000, "a"), (15_000, ""), (20_000, "a"), (25_000, "b"), (30_000, "")]
+
+
+def test_change_that_nonempty_keeps_back_is_remembered() -> None:
+    actions: list[Action] = [*stream("a@1 a@6 a@16 b@21"), Advance(60_000)]
+    report = Report(close=True, change=True, nonempty=True)
+    found = [(at, letters) for at, letters, _ in ticks(Step(5000, 5000), actions, report=report)]
+    assert found == [(5000, "a"), (20_000, "a"), (25_000, "b")]
+
+
+def test_period_shows_the_events_of_its_instant() -> None:
+    report = Report(close=False, periodic=5)
+    actions: list[Action] = [event("a", 0.004), event("b", 0.005), Advance(11)]
+    for kind, at_five, at_ten in ((Now(), "b", ""), (AllSoFar(), "ab", "ab"), (Sliding(3), "ab", "")):
+        assert ticks(kind, actions, report=report) == [(5, at_five, ""), (10, at_ten, "")]
+
+
+def test_period_shows_windows_that_step_as_soon_as_they_are_known() -> None:
+    report = Report(close=False, periodic=5)
+    assert ticks(Step(3, 3), [event("a", 0.002), Advance(5)], report=report) == [(5, "a", "")]
+
+
+def test_window_that_has_closed_takes_nothing_before_the_first_reading() -> None:
+    oracle = Oracle([Window("w", S, Step(20, 5))], Options(lateness=1), letters)
+    for action in (event("a", 1.035), event("x", 1.007), event("b", 1.020), event("c", 1.041)):
+        oracle.act(action)
+    assert oracle.late == 1
+    assert [(answer.at, joined(answer.inserted)) for answer in oracle.answers] == [(1035, "b"), (1040, "ab")]
+
+
+def test_late_under_change_is_what_no_open_window_covers() -> None:
+    oracle = Oracle([Window("w", S, Step(2, 2))], Options(report=CHANGE), letters)
+    for action in (event("a", 0.032), event("x", 0.031)):
+        oracle.act(action)
+    assert oracle.late == 1
+
+
+def test_no_window_has_closed_before_t0() -> None:
+    windows = [Window("w1", S, Step(50, 12)), Window("w2", S, Step(120, 60))]
+    (first, *_) = run(windows, Options(report=CLOSE), [event("a", 0.093), event("b", 0.622)], occurrences)
+    assert (first.at, first.windows) == (98, {"w1": (48, 98), "w2": None})
+
+
+def test_query_registered_late_starts_at_the_watermark() -> None:
+    oracle = Oracle([Window("w", S, Step(5000, 5000))], Options(report=CLOSE), letters, marks={S: 7000})
+    for action in [*stream("a@8 b@13"), Close()]:
+        oracle.act(action)
+    assert [(answer.at, joined(answer.inserted)) for answer in oracle.answers] == [
+        (10_000, "a"),
+        (15_000, "b"),
+        (20_000, ""),
+    ]
+
+
+def test_what_comes_behind_the_watermark_makes_no_evaluation() -> None:
+    """`x` is in the open window, and is seen when the next event brings an evaluation."""
+    actions: list[Action] = [Advance(3000), event("x", 2), event("a", 4), event("b", 4.5)]
+    assert ticks(Step(5000, 5000), actions, report=CHANGE) == [(4000, "ax", "")]

@@ -169,7 +169,7 @@ class _Generator(Streams):
         choices = [f"{x} != {y}", f"{x} = :a", f"{x} IN (:a, :b)", f"isIRI({x})", f"!({x} = {y})"]
         if numeric:
             n, m = rng.choice(numeric), rng.choice(numeric)
-            less = rng.choice(["<", "<=", ">", ">=", "=", "!="])
+            less = rng.choice(["<", ">", "=", "!="])
             choices += [f"{n} {less} 2"] * 3
             choices += [f"{n} {less} {m}", f"{n} + 1 {less} {m} * 2", f"{n} {less} 1.5 || {x} = :a"]
             choices += [f"!({n} {less} 2) && {x} != :b"]

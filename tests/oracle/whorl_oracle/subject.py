@@ -42,8 +42,8 @@ def start(pair: Pair, **engine_options: Any) -> tuple[Engine, Query]:
     return engine, register(engine, pair.query)
 
 
-def register(engine: Engine, query: QuerySpec) -> Query:
-    """The query with its options; a dialect's own settings are left to the dialect."""
+def register(engine: Engine, query: QuerySpec, output: str = ":out") -> Query:
+    """The query with its options, and the stream it writes; a dialect's own settings are left to the dialect."""
     options = query.options
     chosen: dict[str, Any] = {}
     if query.dialect is not Dialect.CQELS:
@@ -59,7 +59,7 @@ def register(engine: Engine, query: QuerySpec) -> Query:
     if query.default_window is not None:
         window = query.window(query.default_window)
         chosen["default_graph"] = f"<{window.stream}> [{window_text(window, query.dialect)}]"
-    return engine.register(streaming_text(query), **chosen)
+    return engine.register(streaming_text(query).replace(" :out AS", f" {output} AS"), **chosen)
 
 
 def act(engine: Engine, action: Action) -> None:
@@ -91,20 +91,21 @@ def change_static(engine: Engine, action: Static) -> None:
             engine.update(f"{action.change.name} DATA {{ {body} }}")
 
 
-def row(values: Any) -> Row:
-    """A solution or a triple."""
+def row(values: Any, *, by_name: bool = False) -> Row:
+    """A solution, if asked in the order of its names, or a triple."""
     if isinstance(values, dict):
-        return orderly(tuple(None if term is None else str(term) for term in values.values()))
+        terms = (values[name] for name in sorted(values)) if by_name else values.values()
+        return orderly(tuple(None if term is None else str(term) for term in terms))
     return tuple(str(term) for term in values)
 
 
-def answer(result: Result) -> Answer:
+def answer(result: Result, *, by_name: bool = False) -> Answer:
     """A result in the oracle's terms."""
     windows: dict[str, tuple[int, int] | None] = {}
     for window in result.windows:
         known = window.open is not None and window.close is not None
         windows[window.name] = (window.open, window.close) if known else None  # type: ignore[assignment]
-    inserted, deleted = (tuple(map(row, rows)) for rows in (result.inserted, result.deleted))
+    inserted, deleted = (tuple(row(one, by_name=by_name) for one in rows) for rows in (result.inserted, result.deleted))
     if result.boolean is not None:
         inserted = (("true" if result.boolean else "false",),)
     return Answer(result.at, windows, inserted, deleted)
@@ -113,10 +114,11 @@ def answer(result: Result) -> Answer:
 def answers_by_action(pair: Pair, **engine_options: Any) -> list[list[Answer]]:
     """What the engine reports after each action."""
     engine, query = start(pair, **engine_options)
+    by_name = pair.query.select.projection == ("*",)
     found = []
     for action in pair.actions:
         act(engine, action)
-        found.append([answer(result) for result in query.answers("pyoxigraph")])
+        found.append([answer(result, by_name=by_name) for result in query.answers("pyoxigraph")])
     return found
 
 

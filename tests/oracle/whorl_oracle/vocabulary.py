@@ -29,12 +29,11 @@ ORDERLY = (
 )
 INTEGERS = ORDERLY[:7]
 # Equal values of different types, and values that numbers stumble over. Two spellings of one value and type (01 and
-# 1) are left to a test of their own: pyoxigraph's store keeps only one of them.
+# 1) and NaN are for `rare`: pyoxigraph's store keeps only one of them, and takes NaN >= NaN for true.
 ODD = (
     *ORDERLY,
     literal("2", "decimal"),
     literal("3", "double"),
-    literal("NaN", "double"),
     literal("INF", "double"),
     literal("7.5", "float"),
     literal("true", "boolean"),
