@@ -31,16 +31,17 @@ struct State {
 }
 
 impl Computed {
-    /// The expression as a function of these variables.
+    /// The expression as a function of these variables, the first `identity` of which tell solutions apart.
     pub(super) fn new(
         expression: &Expression,
         variables: &[Variable],
+        identity: usize,
         base: Option<&Iri<String>>,
         limits: &Limits,
     ) -> Result<Self, CompileError> {
         let mut dictionary = Dictionary::new(0);
         let column_of = |variable: &Variable| variables.iter().position(|v| v == variable);
-        let expression = compile(expression, base, &column_of, &mut dictionary)?;
+        let expression = compile(expression, base, &column_of, &mut dictionary)?.at_place(0, identity);
         let state = State { expression, dictionary, scratch: Scratch::default(), calls: 0 };
         // Only lengths are limited here: work is counted where terms come and go.
         Ok(Self { state: Mutex::new(state), limits: Limits { work: None, ..*limits } })

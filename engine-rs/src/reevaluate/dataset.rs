@@ -8,6 +8,7 @@
 use super::exact::{opened, sealed};
 use super::meter::Meter;
 use crate::encode::{Dictionary, with_tags_in_form};
+use crate::expr::Value;
 use crate::model::{EncodedTriple, TermId};
 use crate::store::TripleSet;
 use oxrdf::Term;
@@ -176,6 +177,12 @@ impl<'a> QueryableDataset<'a> for View<'a> {
 
     fn externalize_expression_term(&self, term: InternalTerm<'a>) -> Result<ExpressionTerm, Infallible> {
         Ok(sealed(self.externalize_term(term)?).into())
+    }
+
+    /// Asked for conditions that are terms: the evaluator puts `true` where an OPTIONAL has none.
+    fn internal_term_effective_boolean_value(&self, term: InternalTerm<'a>) -> Result<Option<bool>, Infallible> {
+        let term = self.externalize_term(term)?;
+        Ok(Value::of_term(term.as_ref()).effective_boolean())
     }
 
     fn internalize_expression_term(&self, term: ExpressionTerm) -> Result<InternalTerm<'a>, Infallible> {

@@ -39,8 +39,14 @@ pub(super) fn with_our_expressions(
     | Query::Construct { pattern, base_iri, .. }
     | Query::Describe { pattern, base_iri, .. }
     | Query::Ask { pattern, base_iri, .. }) = &mut query;
-    let mut changes =
-        Changes { evaluator: QueryEvaluator::new(), base: base_iri.clone(), limits: *limits, unordered, made: 0 };
+    let mut changes = Changes {
+        evaluator: QueryEvaluator::new(),
+        base: base_iri.clone(),
+        limits: *limits,
+        unordered,
+        made: 0,
+        solution: vec![],
+    };
     changes.pattern(pattern)?;
     let evaluator = changes.evaluator;
     Ok((query, evaluator))
@@ -52,6 +58,8 @@ struct Changes {
     limits: Limits,
     unordered: Unordered,
     made: usize,
+    /// What tells solutions apart where an expression is bound: its variables before anything was computed.
+    solution: Vec<Variable>,
 }
 
 type Done = Result<(), CompileError>;
@@ -70,7 +78,9 @@ impl Changes {
             }
             GraphPattern::Filter { .. } => self.filter(pattern),
             GraphPattern::Extend { inner, expression, .. } => {
+                let solution = solution_of(inner);
                 self.pattern(inner)?;
+                self.solution = solution;
                 self.value(expression)
             }
             GraphPattern::OrderBy { .. } => self.order(pattern, &[]),
@@ -132,10 +142,13 @@ impl Changes {
         let mut variables = BTreeSet::new();
         mentioned(expression, &mut variables);
         let taken = |variable: &Variable| given.iter().any(|(known, _)| known == variable);
-        let own = variables.into_iter().filter(|variable| !taken(variable));
+        let solution = if names_blanks(expression) { std::mem::take(&mut self.solution) } else { vec![] };
+        let identity = solution.len();
+        let rest = variables.into_iter().filter(|variable| !taken(variable) && !solution.contains(variable));
+        let own = solution.iter().cloned().chain(rest.collect::<Vec<_>>());
         let own: Vec<_> = own.map(|variable| (variable.clone(), Expression::Variable(variable))).collect();
         let (names, arguments): (Vec<_>, Vec<_>) = own.into_iter().chain(given).unzip();
-        let computed = Computed::new(expression, &names, self.base.as_ref(), &self.limits)?;
+        let computed = Computed::new(expression, &names, identity, self.base.as_ref(), &self.limits)?;
         let name = self.name();
         self.teach(|evaluator| evaluator.with_custom_function(name.clone(), move |terms| called(&computed, terms)));
         *expression =
@@ -147,9 +160,7 @@ impl Changes {
     fn take_out(&mut self, expression: &mut Expression, taken: &mut Vec<(Variable, Expression)>) -> Done {
         match expression {
             Expression::Exists(pattern) => self.pattern(pattern)?,
-            Expression::FunctionCall(function, arguments) if is_beyond_the_row(function) => {
-                arguments.iter_mut().try_for_each(|argument| self.call(argument, Computed::value))?;
-            }
+            Expression::FunctionCall(function, arguments) if arguments.is_empty() && is_beyond_the_row(function) => {}
             other => return parts_mut(other).into_iter().try_for_each(|part| self.take_out(part, taken)),
         }
         let variable = self.fresh();
@@ -246,6 +257,23 @@ fn or_no_value(expression: Expression) -> Expression {
 /// The clock, and what draws something new for each row.
 fn is_beyond_the_row(function: &Function) -> bool {
     matches!(function, Function::Now | Function::Rand | Function::Uuid | Function::StrUuid | Function::BNode)
+}
+
+/// Whether BNODE is called with a text: the same text is the same blank node, in one solution.
+fn names_blanks(expression: &mut Expression) -> bool {
+    let own = matches!(expression, Expression::FunctionCall(Function::BNode, arguments) if !arguments.is_empty());
+    own || parts_mut(expression).into_iter().any(names_blanks)
+}
+
+fn solution_of(pattern: &GraphPattern) -> Vec<Variable> {
+    if let GraphPattern::Extend { inner, .. } = pattern {
+        return solution_of(inner);
+    }
+    let mut variables = BTreeSet::new();
+    pattern.on_in_scope_variable(|variable| {
+        variables.insert(variable.clone());
+    });
+    variables.into_iter().collect()
 }
 
 fn split_and(condition: Expression, parts: &mut Vec<Expression>) {

@@ -210,9 +210,12 @@ fn we_know_better(expression: &str, term: &Term) -> bool {
     let Term::Literal(literal) = term else { return asks_term && writes_anew };
     let is_binary = literal.datatype() == xsd::DOUBLE || literal.datatype() == xsd::FLOAT;
     // Only a literal with a tag has the datatype of tagged ones.
-    let makes_untagged = expression.starts_with("STRDT(") && literal.language().is_some();
+    let makes_untagged = expression.contains("STRDT(") && literal.language().is_some();
+    // The reference takes two texts of one instant for the same term.
+    let is_instant = expression.contains("sameTerm(COALESCE") && literal.datatype() == xsd::DATE_TIME;
     literal.datatype() == xsd::DATE
         || makes_untagged
+        || is_instant
         || asks_term && (writes_anew || is_binary)
         || expression.contains("xsd:string(") && is_binary
 }
