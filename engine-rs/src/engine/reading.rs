@@ -201,18 +201,22 @@ impl Timeline {
     }
 
     /// Whether a result that goes with this mapping may come back at the same instant, so that the
-    /// two must cancel. In a set it cannot: an equal mapping would have renewed this one.
+    /// two must cancel. In a set it cannot: an equal mapping would have renewed this one. In a bag an equal mapping may
+    /// arrive; and where some other buffer has arrivals, or this leaf is several buffers of the query, an equal result
+    /// may be made of what is still there.
     fn may_return(&self, leaf: usize, slot: SlotId, query: u32) -> bool {
         if self.key.semantics == ContentSemantics::Set {
             return false;
         }
-        if self.leaves_incoming <= 1 {
-            return self.leaves[leaf].may_be_incoming(slot)
-                || (self.leaves_incoming == 1 && self.leaves[leaf].n_incoming() == 0);
+        let own = &self.leaves[leaf];
+        let arrives = own.n_incoming() > 0;
+        let is_reader = |reader: &&Reader| reader.query == query;
+        if arrives && (own.may_be_incoming(slot) || own.readers.iter().filter(is_reader).nth(1).is_some()) {
+            return true;
         }
         let elsewhere = |other: &Leaf| other.n_incoming() > 0 && other.readers.iter().any(|r| r.query == query);
-        let others = self.leaves.iter().enumerate().filter(|(number, _)| *number != leaf);
-        self.leaves[leaf].may_be_incoming(slot) || others.into_iter().any(|(_, other)| elsewhere(other))
+        let mut others = self.leaves.iter().enumerate().filter(|(number, _)| *number != leaf);
+        self.leaves_incoming > usize::from(arrives) && others.any(|(_, other)| elsewhere(other))
     }
 
     fn arrive(&mut self, window: usize, at: Timestamp, workshop: &mut Workshop<'_>) {
