@@ -30,7 +30,7 @@ def test_a_second_server_on_one_directory_is_refused_in_a_sentence(start_server:
 def test_a_file_that_is_no_store_is_refused_in_a_sentence(tmp_path: Path) -> None:
     first = ServerProcess(tmp_path).start()
     assert first.stop() == 0
-    (store,) = tmp_path.glob("*.sqlite3")
+    (store,) = tmp_path.glob("store/log-*")
     store.write_bytes(b"something else" * 1000)
     assert str(store) in refused(tmp_path)
 
