@@ -49,6 +49,9 @@ class Settings(BaseSettings):
     log_format: Literal["human", "json"] = "human"
 
     ack: Literal["synced", "memory"] = Field("synced", description="what a 2xx of an ingest promises by default")
+    accept_loss: bool = Field(
+        default=False, description="start although the store has less than was acknowledged; for one start"
+    )
     snapshot_log_bytes: int = Field(64 * MIB, gt=0, description="log size at which a snapshot replaces it")
     stage_expiry_s: int = Field(3600, gt=0, description="how long staged bodies wait for their commit")
     stage_bytes_max: int = Field(512 * MIB, gt=0, description="bytes that may wait for commits")
