@@ -285,11 +285,14 @@ async def test_a_snapshot_that_does_not_fit_costs_nothing_but_the_snapshot(
         assert (await runtime.read(lambda core: core.engine.stats()))["streams"][0]["events"] == 2
 
 
-async def test_a_disk_that_cannot_be_trusted_acknowledges_nothing_more(tmp_path: Path, disk: FailingDisk) -> None:
+@pytest.mark.parametrize("fault", ["log_syncs", "mark_syncs"])
+async def test_a_disk_that_cannot_be_trusted_acknowledges_nothing_more(
+    tmp_path: Path, disk: FailingDisk, fault: str
+) -> None:
     async with running(tmp_path) as (runtime, _):
         await runtime.run(c.DeclareStream(S, c.StreamOptions()))
         await runtime.run(push(1))
-        disk.mark_syncs = 10**6
+        setattr(disk, fault, 10**6)
         with pytest.raises(Problem) as caught:
             await runtime.run(push(2))
         # It may be there after a restart: nobody is told that it is not.
@@ -297,25 +300,10 @@ async def test_a_disk_that_cannot_be_trusted_acknowledges_nothing_more(tmp_path:
         with pytest.raises(Problem, match="restart the server"):
             await runtime.run(push(3))
         assert runtime.state == "failed"
-    disk.mark_syncs = 0
+    setattr(disk, fault, 0)
     async with running(tmp_path) as (runtime, _):
         events = (await runtime.read(lambda core: core.engine.stats()))["streams"][0]["events"]
         assert events in (1, 2)
-
-
-async def test_what_was_refused_is_not_there_after_a_restart(tmp_path: Path, disk: FailingDisk) -> None:
-    async with running(tmp_path) as (runtime, _):
-        await runtime.run(c.DeclareStream(S, c.StreamOptions()))
-        await runtime.run(push(1))
-        # The sync of the log fails, and that of undoing it as well: the mark was not touched, and still holds.
-        disk.log_syncs = 2
-        with pytest.raises(Problem) as caught:
-            await runtime.run(push(2))
-        assert caught.value.slug == "store-failed"
-        await until_ready(runtime)
-        await runtime.run(push(3))
-    async with running(tmp_path) as (runtime, _):
-        assert (await runtime.read(lambda core: core.engine.stats()))["streams"][0]["events"] == 2
 
 
 async def test_a_fault_of_the_engine_thread_rebuilds_the_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

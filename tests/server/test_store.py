@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 from failing_disk import FAULTS, FailingDisk
-from whorl.server.store.frames import Encoder
+from whorl.server.store.frames import Encoder, Type, read_file_head
+from whorl.server.store.mark import Mark, create_mark
 from whorl.server.store.store import LossError, NotWrittenError, OutcomeUnknownError, Record, Store, StoreError
 
 STREAM = "http://ex/s"
@@ -93,7 +94,7 @@ def test_retained_streams_keep_their_records_behind_a_snapshot(path: Path) -> No
     store.write_snapshot(9, b"state", {STREAM: 50})
     encoder = Encoder(0, 0)
     (kept,) = (path / "store").glob("retained-*")
-    assert kept.read_bytes() == b"".join(encoder.record(record) for record in records(5, 10))
+    assert kept.read_bytes() == encoder.commit([(Type.RECORD, record) for record in records(5, 10)])
     store.append(records(10, 11))
     store.write_snapshot(10, b"state", {STREAM: 90})
     assert len(list((path / "store").glob("retained-*"))) == 2
@@ -222,20 +223,31 @@ def test_a_torn_tail_that_was_not_acknowledged_is_cut_off(path: Path, tail: byte
     with log_of(path).open("ab") as log:
         log.write(tail)
     assert contents(path) == records(1, 10)
-    # A whole record behind the mark was not acknowledged either.
-    longer, shorter = filled(path.with_name("longer"), 11), path.with_name("copy")
-    shutil.copytree(longer, shorter)
-    assert contents(shorter) == records(1, 11)
 
 
-def test_a_whole_record_behind_the_mark_was_not_acknowledged(path: Path) -> None:
+def test_a_whole_record_behind_the_mark_counts(path: Path) -> None:
+    """A commit that was cut short before its mark; or a mark that is older than the log it came with."""
     store = Store(path)
     store.append(records(1, 3))
     before = (path / "acknowledged").read_bytes()
     store.append(records(3, 5))
     store.close()
     (path / "acknowledged").write_bytes(before)
-    assert contents(path) == records(1, 3)
+    assert contents(path) == records(1, 5)
+    # From now on it is acknowledged.
+    log_of(path).write_bytes(log_of(path).read_bytes()[:-1])
+    with pytest.raises(LossError, match="record 4 would be lost"):
+        Store(path)
+
+
+def test_a_torn_batch_behind_the_mark_does_not_count_by_half(path: Path) -> None:
+    store = Store(path)
+    store.append(records(1, 3))
+    before = (path / "acknowledged").read_bytes()
+    store.append(records(3, 6))
+    store.close()
+    (path / "acknowledged").write_bytes(before)
+    log_of(path).write_bytes(log_of(path).read_bytes()[:-1])
     assert contents(path) == records(1, 3)
 
 
@@ -247,6 +259,27 @@ def test_a_mark_of_which_one_half_is_torn_loses_nothing(path: Path, slot: int) -
     (path / "acknowledged").write_bytes(mark)
     assert contents(path) == records(1, 10)
     assert contents(path) == records(1, 10)
+
+
+@pytest.mark.parametrize("slot", [0, 1])
+def test_the_mark_of_a_young_store_may_be_torn_too(path: Path, slot: int) -> None:
+    """One slot is then from before the first log."""
+    filled(path, 2)
+    mark = bytearray((path / "acknowledged").read_bytes())
+    mark[slot * 4096] ^= 1
+    (path / "acknowledged").write_bytes(mark)
+    assert contents(path) == records(1, 2)
+
+
+def test_a_mark_from_before_the_first_log_does_not_make_a_new_one(path: Path) -> None:
+    filled(path, 2)
+    first = Mark(read_file_head(os.open(log_of(path), os.O_RDONLY))[0].store_id)
+    store = Store(path)
+    store.write_snapshot(1, b"state", {})
+    store.close()
+    create_mark(path / "acknowledged", first)
+    with pytest.raises(LossError, match="is missing"):
+        Store(path)
 
 
 def test_half_a_mark_and_a_torn_tail_cannot_be_told_from_a_loss(path: Path) -> None:
@@ -263,10 +296,21 @@ def test_half_a_mark_and_a_torn_tail_cannot_be_told_from_a_loss(path: Path) -> N
 
 
 def test_a_start_that_was_cut_short_begins_again(path: Path) -> None:
+    path.mkdir()
+    create_mark(path / "acknowledged", Mark(bytes(16)))
     Store(path).close()
+    create_mark(path / "acknowledged", Mark(bytes(16)))
+    log_of(path).write_bytes(log_of(path).read_bytes()[:10])
+    Store(path).close()
+    assert contents(path) == []
+
+
+def test_a_directory_without_a_mark_is_no_new_store(path: Path) -> None:
+    filled(path)
     log_of(path).unlink()
     (path / "acknowledged").unlink()
-    Store(path).close()
+    with pytest.raises(LossError, match="is missing; no log can be read"):
+        Store(path)
 
 
 # ---- damage ----

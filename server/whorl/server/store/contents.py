@@ -28,6 +28,7 @@ from whorl.server.store.frames import (
 from whorl.server.store.mark import Mark
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 # magic, format, store id, offset, size, digest of the data; then a checksum.
@@ -86,7 +87,7 @@ class Contents:
     retained: list[Retained] = field(default_factory=list)
     snapshot: bytes | None = None
     faults: list[Fault] = field(default_factory=list)
-    # Bytes behind the acknowledged ones.
+    # Bytes behind the last whole frame.
     tail_bytes: int = 0
 
     @property
@@ -143,8 +144,9 @@ def read_stage(directory: Path, stage: Stage) -> bytes:
 def examine(directory: Path, mark: Mark, *, is_whole: bool) -> Contents:
     """Check a store against its mark.
 
-    Bytes behind the mark were never acknowledged, and are left out. When one slot of the mark cannot be read, the mark
-    may be one commit old: whole frames behind it then count, and nothing else may be there.
+    Whole commits behind the mark count: a commit that was cut short after its sync, or a mark that is not the newest. A torn
+    end was never acknowledged, and is left out. But when one slot of the mark cannot be read, the mark may be one commit
+    old, and a torn end may be that commit.
     """
     contents = Contents(FileHead(mark.segment, 0, mark.snapshot_offset, mark.store_id))
     if mark.snapshot_offset:
@@ -186,22 +188,36 @@ def _examine_log(path: Path, handle: int, mark: Mark, contents: Contents, *, is_
     contents.number = head.first_number - 1
     # Offsets continue those of the snapshot, even where that one is damaged.
     contents.offset = head.snapshot_offset
-    _read_up_to(handle, mark.length, contents)
-    if (contents.number, contents.offset, contents.checksum) != (mark.number, mark.offset, mark.checksum):
+    for frame in _frames(handle, mark.length, contents):
+        _take(frame, contents)
+    # A mark without a length is older than the first log.
+    found = (contents.number, contents.offset, contents.checksum)
+    if mark.length and found != (mark.number, mark.offset, mark.checksum):
         raise DamageError("it ends before what was acknowledged")
     size = os.fstat(handle).st_size
-    if not is_whole and size > mark.length:
-        try:
-            _read_up_to(handle, size, contents)
-        except DamageError:
+    try:
+        _take_commits(handle, size, contents)
+    except DamageError:
+        if not is_whole:
             reason = "the end of the log and the mark are both damaged; more may have been acknowledged"
             contents.faults.append(Fault(path, reason))
     contents.tail_bytes = size - contents.length
 
 
-def _read_up_to(handle: int, limit: int, contents: Contents) -> None:
-    for frame in read_frames(handle, contents.number + 1, contents.checksum, limit, contents.length):
-        _take(frame, contents)
+def _frames(handle: int, limit: int, contents: Contents) -> Iterator[Frame]:
+    """The frames after what was taken."""
+    return read_frames(handle, contents.number + 1, contents.checksum, limit, contents.length)
+
+
+def _take_commits(handle: int, limit: int, contents: Contents) -> None:
+    """Take commits that are whole."""
+    waiting: list[Frame] = []
+    for frame in _frames(handle, limit, contents):
+        waiting.append(frame)
+        if frame.is_last:
+            for one in waiting:
+                _take(one, contents)
+            waiting.clear()
 
 
 def _take(frame: Frame, contents: Contents) -> None:
@@ -265,6 +281,6 @@ def _presumed(directory: Path, handle: int) -> Mark:
             raise DamageError("its snapshot is missing") from error
     # What is whole is before the damage.
     with contextlib.suppress(DamageError):
-        _read_up_to(handle, os.fstat(handle).st_size, contents)
+        _take_commits(handle, os.fstat(handle).st_size, contents)
     end = (contents.length, contents.number, contents.offset, contents.checksum)
     return Mark(head.store_id, 0, head.segment, *end, head.snapshot_offset, digest)

@@ -20,7 +20,7 @@ import orjson
 from whorl.server.store.files import read_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 FORMAT_VERSION = 2
 _READ_BYTES = 1 << 20
@@ -32,6 +32,8 @@ _FRAME_HEAD = struct.Struct("<4sIQQqIIII")
 _CHECKSUM = struct.Struct("<I")
 _FILE_MAGIC = b"WHORLLOG"
 _FRAME_MAGIC = b"WRec"
+# Beside the type: the last frame of its commit.
+_LAST = 0x100
 FILE_HEAD_BYTES = _FILE_HEAD.size + _CHECKSUM.size
 _FRAME_HEAD_BYTES = _FRAME_HEAD.size + _CHECKSUM.size
 
@@ -88,6 +90,7 @@ class Frame:
     # Where the next frame begins, and the checksum that it names.
     end: int
     checksum: int
+    is_last: bool
 
     def note(self) -> Any:  # noqa: ANN401 - JSON, each type has its own
         """The content of a frame that is no record."""
@@ -101,24 +104,25 @@ class Encoder:
     number: int
     checksum: int
 
-    def record(self, record: Record) -> bytes:
-        """The next frame, with a command."""
-        return self._frame(Type.RECORD, record)
+    def commit(self, contents: Sequence[tuple[Type, Record | object]]) -> bytes:
+        """The next frames, which count together or not at all."""
+        last = len(contents) - 1
+        return b"".join(self._frame(kind, content, is_last=idx == last) for idx, (kind, content) in enumerate(contents))
 
-    def note(self, kind: Type, content: object) -> bytes:
-        """The next frame, with something else."""
-        return self._frame(kind, Record(0, "", orjson.dumps(content, default=list), b""))
+    def _frame(self, kind: Type, content: Record | object, *, is_last: bool) -> bytes:
+        is_record = isinstance(content, Record)
+        record = content if is_record else Record(0, "", orjson.dumps(content, default=list), b"")
+        return self._encoded(kind | _LAST if is_last else kind, record)
 
-    def _frame(self, kind: Type, record: Record) -> bytes:
+    def _encoded(self, kind: int, record: Record) -> bytes:
         self.number += 1
         head = orjson.dumps([record.kind, record.stream])
         lengths = len(head), len(record.members), len(record.body)
         fixed = _FRAME_HEAD.pack(
             _FRAME_MAGIC, kind, self.number, record.offset, record.logged_at, *lengths, self.checksum
         )
-        content = head + record.members
-        self.checksum = zlib.crc32(record.body, zlib.crc32(content, zlib.crc32(fixed)))
-        return b"".join((fixed, _CHECKSUM.pack(self.checksum), content, record.body))
+        self.checksum = zlib.crc32(record.body, zlib.crc32(record.members, zlib.crc32(head, zlib.crc32(fixed))))
+        return b"".join((fixed, _CHECKSUM.pack(self.checksum), head, record.members, record.body))
 
 
 def read_file_head(handle: int) -> tuple[FileHead, int]:
@@ -184,4 +188,5 @@ def _read_frame(reader: _Reader, position: int, number: int, previous: int) -> F
     head_bytes, members_bytes, _ = lengths
     name, stream = orjson.loads(content[:head_bytes])
     members, body = content[head_bytes : head_bytes + members_bytes], content[head_bytes + members_bytes :]
-    return Frame(Type(kind), number, Record(offset, name, members, body, stream, logged_at), end, checksum)
+    record = Record(offset, name, members, body, stream, logged_at)
+    return Frame(Type(kind & ~_LAST), number, record, end, checksum, bool(kind & _LAST))

@@ -38,7 +38,7 @@ from whorl.server.store.files import (
     write_at,
     write_new,
 )
-from whorl.server.store.frames import Encoder, FileHead, Record, Type, read_file_head, read_frames
+from whorl.server.store.frames import FILE_HEAD_BYTES, Encoder, FileHead, Record, Type, read_file_head, read_frames
 from whorl.server.store.legacy import FILE_NAME as LEGACY_NAME
 from whorl.server.store.legacy import LegacyStore, legacy_store
 from whorl.server.store.mark import Mark, MarkFile, create_mark
@@ -84,7 +84,8 @@ def lock(data_dir: Path) -> int:
 def open_files(data_dir: Path, *, accept_loss: bool) -> tuple[MarkFile, Mark, Contents]:
     """The mark and what the store holds: neither more nor less than was acknowledged."""
     directory, path = data_dir / DIRECTORY_NAME, data_dir / MARK_NAME
-    if not path.exists():
+    has_mark = path.exists()
+    if not has_mark:
         _begin(data_dir, accept_loss=accept_loss)
     _put_legacy_aside(data_dir)
     make_private_directory(directory)
@@ -101,7 +102,7 @@ def open_files(data_dir: Path, *, accept_loss: bool) -> tuple[MarkFile, Mark, Co
         _log.warning("loss accepted: %s", found)
         create_mark(path, _salvaged(data_dir, found.mark, found.contents))
         return _checked(data_dir)
-    if accept_loss and is_readable:
+    if accept_loss and has_mark and is_readable:
         _log.warning("accept_loss is set, but nothing is lost: unset it, so that the next loss is told")
     return opened_files
 
@@ -121,7 +122,7 @@ def _checked(data_dir: Path) -> tuple[MarkFile, Mark, Contents]:
     with contextlib.ExitStack() as stack:
         stack.callback(marks.close)
         mark = _known(marks)
-        if mark.length == 0:
+        if mark.length == 0 and _is_unused(directory, mark, is_whole=marks.is_whole):
             mark = marks.write(_with_first_log(directory, mark))
         contents = examine(directory, mark, is_whole=marks.is_whole)
         if contents.faults:
@@ -139,14 +140,15 @@ def _known(marks: MarkFile) -> Mark:
 
 
 def _repaired(directory: Path, marks: MarkFile, mark: Mark, contents: Contents) -> Mark:
-    """Cut off a tail that was never acknowledged, and write the mark where it was torn."""
+    """Cut off a torn tail, and bring the mark to the end of the log."""
     if contents.tail_bytes:
-        _log.warning("%d bytes after record %d were never acknowledged: dropped", contents.tail_bytes, contents.offset)
+        _log.warning("dropped %d torn bytes after record %d: never acknowledged", contents.tail_bytes, contents.offset)
+    if contents.tail_bytes or contents.length != mark.length:
         with opened(directory / log_name(mark.segment), os.O_RDWR) as handle:
             os.ftruncate(handle, contents.length)
+            # Frames that a killed process wrote may be in memory only.
             sync(handle)
-    if not marks.is_whole:
-        _log.warning("one half of the mark could not be read; it is written again from the log")
+    if not marks.is_whole or contents.length != mark.length:
         mark = marks.write(mark.ending(contents.length, contents.number, contents.checksum, contents.offset))
     _remove_leftovers(directory, mark, contents)
     return mark
@@ -172,11 +174,17 @@ def _begin(data_dir: Path, *, accept_loss: bool) -> None:
     directory = data_dir / DIRECTORY_NAME
     if (data_dir / LEGACY_NAME).exists():
         _upgrade(data_dir)
-    elif directory.exists() and any(directory.iterdir()):
+    elif directory.exists():
         _replace_mark(data_dir, "is missing", accept_loss=accept_loss)
     else:
-        # The mark comes first: files without one are never those of a store that was being made.
+        # The mark comes first: a directory without one is never that of a store that was being made.
         create_mark(data_dir / MARK_NAME, Mark(uuid.uuid4().bytes))
+
+
+def _is_unused(directory: Path, mark: Mark, *, is_whole: bool) -> bool:
+    """Whether nothing was ever written: no file, or the first log cut short inside its header."""
+    sizes = {path.name: path.stat().st_size for path in directory.iterdir()}
+    return is_whole and sizes.pop(log_name(mark.segment), 0) <= FILE_HEAD_BYTES and not sizes
 
 
 def _with_first_log(directory: Path, mark: Mark) -> Mark:
@@ -207,7 +215,7 @@ def _write_frames(handle: int, head: FileHead, frames: Iterable[tuple[Type, Reco
     encoder = Encoder(head.first_number - 1, int.from_bytes(held[-4:], "little"))
     length = 0
     for kind, content in frames:
-        held += encoder.record(content) if isinstance(content, Record) else encoder.note(kind, content)
+        held += encoder.commit([(kind, content)])
         if len(held) >= _WRITE_BYTES:
             write_at(handle, bytes(held), length)
             length += len(held)
@@ -285,7 +293,8 @@ def _replace_mark(data_dir: Path, reason: str, *, accept_loss: bool) -> None:
 def _loss_text(contents: Contents, mark: Mark) -> str:
     first = contents.faults[0]
     good = _last_good(contents)
-    lost = [] if good >= mark.offset else [f"records {good + 1} to {mark.offset} would be lost"]
+    after = f"record {mark.offset}" if good + 1 == mark.offset else f"records {good + 1} to {mark.offset}"
+    lost = [] if good >= mark.offset else [f"{after} would be lost"]
     lost += [f"lost with it: {fault.lost}" for fault in contents.faults if fault.lost]
     further = [f"{fault.path.name} {fault.reason}" for fault in contents.faults[1:]]
     words = [f"{first.path}: {first.reason}", *further, f"the last good record is {good} of {mark.offset} acknowledged"]

@@ -124,10 +124,10 @@ class Store:
         spent = [token for token in spent_stages if token in self._stages]
         with self._access:
             encoder = Encoder(self._mark.number, self._mark.checksum)
-            frames = [encoder.record(record) for record in records]
+            contents: list[tuple[Type, Record | object]] = [(Type.RECORD, record) for record in records]
             if spent:
-                frames.append(encoder.note(Type.UNSTAGE, spent))
-            self._commit(b"".join(frames), encoder, self.offset + len(records))
+                contents.append((Type.UNSTAGE, spent))
+            self._commit(encoder.commit(contents), encoder, self.offset + len(records))
             self._log_bytes += sum(len(record.members) + len(record.body) for record in records)
             self._forget(spent)
 
@@ -169,19 +169,18 @@ class Store:
 
     def _undo(self, cause: OSError) -> None:
         try:
-            os.ftruncate(self._log, self._mark.length)
-            sync(self._log)
+            # The mark first: while it may say that the frames count, they must be there.
             if self._marks.is_unsettled:
                 self._mark = self._marks.write(self._mark)
+            os.ftruncate(self._log, self._mark.length)
+            sync(self._log)
             # Whoever opens the store again is to read the disk.
             forget_cached(self._log)
             self._marks.forget_cached()
         except OSError as error:
             self._failed = str(cause.strerror)
-            # Under a mark that was not touched, the next start leaves out what could not be cut off.
-            if self._marks.is_unsettled:
-                said = f"the write failed ({cause.strerror}) and could not be undone ({error.strerror})"
-                raise OutcomeUnknownError(f"{self.path}: {said}") from error
+            said = f"the write failed ({cause.strerror}) and could not be undone ({error.strerror})"
+            raise OutcomeUnknownError(f"{self.path}: {said}") from error
 
     # ---- snapshots ----
 
@@ -264,7 +263,7 @@ class Store:
             newest[str(record.stream)] = max(record.logged_at, newest.get(str(record.stream), 0))
         encoder = Encoder(0, 0)
         name = f"retained-{self.offset:016d}"
-        data = b"".join(encoder.record(record) for record in kept)
+        data = encoder.commit([(Type.RECORD, record) for record in kept])
         (self.path / name).unlink(missing_ok=True)
         write_new(self.path / name, data)
         return [Retained(name, len(data), newest)]
@@ -280,7 +279,7 @@ class Store:
                 raise NotWrittenError(f"{self.path}: the body could not be staged ({error.strerror})") from error
             encoder = Encoder(self._mark.number, self._mark.checksum)
             try:
-                self._commit(encoder.note(Type.STAGE, stage), encoder, self.offset)
+                self._commit(encoder.commit([(Type.STAGE, stage)]), encoder, self.offset)
             except NotWrittenError:
                 (self.path / stage.file_name).unlink(missing_ok=True)
                 raise
@@ -309,7 +308,7 @@ class Store:
             if not expired:
                 return
             encoder = Encoder(self._mark.number, self._mark.checksum)
-            self._commit(encoder.note(Type.UNSTAGE, expired), encoder, self.offset)
+            self._commit(encoder.commit([(Type.UNSTAGE, expired)]), encoder, self.offset)
             self._forget(expired)
 
     def _forget(self, tokens: Sequence[str]) -> None:
