@@ -1,8 +1,8 @@
 """Disks that fail, lose power or rot: what was acknowledged is there, or its loss is named; what was refused never is.
 
-The mechanism is a library that is preloaded before libc (disk/shim.c). It makes real calls of the process fail, and keeps
-a trace of writes and syncs, from which power cuts at any moment are made (disk/power_cut.py). The long form is the
-campaign of docs/explanation/durability.md.
+The mechanism is a library that is preloaded before libc (disk/shim.c). It makes real calls of the process fail, and
+keeps a trace of writes and syncs, from which power cuts at any moment are made (disk/power_cut.py). The long form is
+the campaign of docs/explanation/durability.md.
 
 Cannot see: a disk that acknowledges a sync and then loses both the log and the mark.
 """

@@ -1,4 +1,4 @@
-"""Campaigns against the store, in a process that has the shim preloaded:
+"""Campaigns against the store, in a process that has the shim preloaded.
 
     LD_PRELOAD=shim.so python tests/faults/disk/campaign.py DIRECTORY --faults 100 --cuts 10 --mutations 500 --seed 1
 

@@ -1,9 +1,9 @@
 """What a power cut leaves of a traced run: everything that was synced, and of the rest what chance decides.
 
-Bytes count as kept when their file was synced after they were written and that sync succeeded. After a sync that failed,
-bytes written before it may be there or not, and no later sync changes that: the system has forgotten that they were
-never written. Names count as kept when their directory was synced. Of all else each write is kept, dropped, torn, or
-replaced by zeros where the file only grew; each change of a name is kept or dropped.
+Bytes count as kept when their file was synced after they were written and that sync succeeded. After a sync that
+failed, bytes written before it may be there or not, and no later sync changes that: the system has forgotten that they
+were never written. Names count as kept when their directory was synced. Of all else each write is kept, dropped, torn,
+or replaced by zeros where the file only grew; each change of a name is kept or dropped.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A store at work under faults, and what it may hold afterwards.
 
-The model is what was acknowledged: digests of records, and staged bodies. Every step says when it began and when it was
-answered, in events of the trace, so that at any moment it is known what may be on the disk: what was acknowledged before,
-and of the step under way all or nothing. What was refused may never be there.
+The model is what was acknowledged: digests of records, and staged bodies. Every step says when it began and when it
+was answered, in events of the trace, so that at any moment it is known what may be on the disk: what was acknowledged
+before, and of the step under way all or nothing. What was refused may never be there.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Workload:
     path: Path
     chance: random.Random
     now: Callable[[], int] = lambda: 0
-    state: State = State()
+    state: State = field(default_factory=State)
     steps: list[Step] = field(default_factory=list)
     outcomes: dict[str, int] = field(default_factory=dict)
     store: Store | None = None
@@ -139,7 +139,8 @@ class Workload:
                 self.close()
             return False
         except StoreError as error:
-            assert str(self.path) in str(error), error
+            if str(self.path) not in str(error):
+                raise AssertionError("a refusal that names no file") from error
             self.close()
             return False
         return True

@@ -144,9 +144,9 @@ def read_stage(directory: Path, stage: Stage) -> bytes:
 def examine(directory: Path, mark: Mark, *, is_whole: bool) -> Contents:
     """Check a store against its mark.
 
-    Whole commits behind the mark count: a commit that was cut short after its sync, or a mark that is not the newest. A torn
-    end was never acknowledged, and is left out. But when one slot of the mark cannot be read, the mark may be one commit
-    old, and a torn end may be that commit.
+    Whole commits behind the mark count: one that was cut short after its sync, or a mark that is not the newest. A
+    torn end was never acknowledged, and is left out. But when one slot of the mark cannot be read, the mark may be
+    one commit old, and a torn end may be that commit.
     """
     contents = Contents(FileHead(mark.segment, 0, mark.snapshot_offset, mark.store_id))
     if mark.snapshot_offset:

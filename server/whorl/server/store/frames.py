@@ -110,9 +110,9 @@ class Encoder:
         return b"".join(self._frame(kind, content, is_last=idx == last) for idx, (kind, content) in enumerate(contents))
 
     def _frame(self, kind: Type, content: Record | object, *, is_last: bool) -> bytes:
-        is_record = isinstance(content, Record)
-        record = content if is_record else Record(0, "", orjson.dumps(content, default=list), b"")
-        return self._encoded(kind | _LAST if is_last else kind, record)
+        if not isinstance(content, Record):
+            content = Record(0, "", orjson.dumps(content, default=list), b"")
+        return self._encoded(kind | _LAST if is_last else kind, content)
 
     def _encoded(self, kind: int, record: Record) -> bytes:
         self.number += 1
