@@ -38,7 +38,7 @@ class Settings(BaseSettings):
     data_dir: Path = Field(Path("whorl-data"), description="directory of the store and of the token file")
     token: SecretStr | None = Field(None, description="the admin token; without it one is made at first start")
     token_file: Path | None = Field(
-        None, description="file of the admin token, such as a mounted secret; made if it is not there"
+        None, description="file of the admin token, such as a mounted secret; it must exist"
     )
     anonymous: bool = Field(default=False, description="no tokens at all; only on a loopback address")
     allowed_hosts: Words = Field((), description="further names in Host, beside the loopback ones")
