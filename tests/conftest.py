@@ -12,7 +12,6 @@ import server_process
 from listener import Listener
 from server_process import ServerProcess
 
-
 # Their tests wait for other processes, in Python: a signal reaches them, fails one test and lets the others run. A test
 # that waits inside the engine is reached by nothing; a time-out there ends the run.
 _OUTSIDE = {"cli", "client", "docs", "faults", "packaging", "server", "spark"}

@@ -48,7 +48,7 @@ class CommandError(Exception):
         self.exit_code = exit_code
 
 
-class Ended(KeyboardInterrupt):  # noqa: N818 - no error: somebody wants the command to end
+class Ended(KeyboardInterrupt):
     """A signal other than SIGINT ends the command; what it has to put away, it puts away first."""
 
     def __init__(self, signal_number: int) -> None:

@@ -163,7 +163,7 @@ def _address(settings: Settings, listening: socket.socket) -> str:
 
 
 def _ready_text(address: str, tokens: Tokens) -> str:
-    """The address to open. On a terminal, its fragment, which browsers keep to themselves, carries a token that is new."""
+    """The address to open. On a terminal, its fragment, which browsers keep to themselves, has a token that is new."""
     if tokens.made_admin_token is None:
         return address
     _log.info("the admin token is in %s, which only its owner can read", tokens.data_dir / "token")
