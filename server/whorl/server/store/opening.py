@@ -88,8 +88,11 @@ def open_files(data_dir: Path, *, accept_loss: bool) -> tuple[MarkFile, Mark, Co
     if not has_mark:
         _begin(data_dir, accept_loss=accept_loss)
     _put_legacy_aside(data_dir)
+    # A start before this one may have made a name whose sync failed: nothing is acknowledged under such a name.
+    sync_directory(data_dir)
     make_private_directory(directory)
     make_private(directory)
+    sync_directory(directory)
     with contextlib.closing(MarkFile(path)) as found:
         is_readable = found.mark is not None
     if not is_readable:
