@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from failing_disk import FAULTS, FailingDisk
+from legacy_store import write_legacy_store
 from whorl.server.store.frames import Encoder, Type, read_file_head
 from whorl.server.store.mark import Mark, create_mark
 from whorl.server.store.store import LossError, NotWrittenError, OutcomeUnknownError, Record, Store, StoreError
@@ -443,7 +444,7 @@ def test_every_flipped_byte_is_repaired_or_refused(path: Path, tmp_path: Path) -
 
 
 def test_a_store_of_format_1_is_upgraded(path: Path) -> None:
-    legacy(path, snapshot=True)
+    write_legacy_store(path, records(6, 10), (5, b"old state"))
     store = Store(path)
     assert store.snapshot() == (5, b"old state")
     assert list(store.records(after=5)) == records(6, 10)
@@ -460,7 +461,7 @@ def test_a_store_of_format_1_is_upgraded(path: Path) -> None:
 
 
 def test_an_upgrade_that_was_cut_short_begins_again(path: Path) -> None:
-    legacy(path, snapshot=False)
+    write_legacy_store(path, records(1, 10))
     kept = (path / "whorl.sqlite3").read_bytes()
     Store(path).close()
     (path / "acknowledged").unlink()
@@ -480,7 +481,7 @@ def test_an_upgrade_that_was_cut_short_begins_again(path: Path) -> None:
     ],
 )
 def test_a_damaged_store_of_format_1_is_refused_and_left_alone(path: Path, statement: str, said: str) -> None:
-    legacy(path, snapshot=False)
+    write_legacy_store(path, records(1, 10))
     with sqlite3.connect(path / "whorl.sqlite3") as db:
         db.execute(statement)
     db.close()
@@ -497,43 +498,3 @@ def test_a_file_that_is_no_database_is_refused(path: Path, data: bytes) -> None:
     (path / "whorl.sqlite3").write_bytes(data)
     with pytest.raises(StoreError, match=r"whorl\.sqlite3: is (damaged|empty)"):
         Store(path)
-
-
-def legacy(path: Path, *, snapshot: bool) -> None:
-    """A store as servers of format 1 left it."""
-    import zlib
-    from hashlib import sha256
-
-    path.mkdir()
-    with sqlite3.connect(path / "whorl.sqlite3") as db:
-        db.executescript(LEGACY_SCHEMA)
-        for r in records(6 if snapshot else 1, 10):
-            head = f"{r.offset} {r.kind} {r.stream} {r.logged_at} ".encode()
-            checksum = zlib.crc32(r.body, zlib.crc32(r.members, zlib.crc32(head)))
-            row = (r.offset, r.kind, r.stream, r.members, r.body, checksum, r.logged_at)
-            db.execute("INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?)", row)
-        db.execute("INSERT INTO stage VALUES ('a', ?, 'arrow', ?, ?, 1000)", (STREAM, b"1", zlib.crc32(b"1")))
-        if snapshot:
-            data = b"old state"
-            db.execute("INSERT INTO snapshot VALUES (5, ?, ?)", (len(data), sha256(data).digest()))
-            db.execute("INSERT INTO snapshot_part VALUES (5, 0, ?)", (data,))
-    db.close()
-
-
-LEGACY_SCHEMA = """
-PRAGMA journal_mode = WAL;
-CREATE TABLE log (
-    offset INTEGER PRIMARY KEY, kind TEXT NOT NULL, stream TEXT, members BLOB NOT NULL, body BLOB NOT NULL,
-    checksum INTEGER NOT NULL, logged_at INTEGER NOT NULL
-);
-CREATE TABLE snapshot (offset INTEGER PRIMARY KEY, bytes INTEGER NOT NULL, digest BLOB NOT NULL);
-CREATE TABLE snapshot_part (
-    offset INTEGER NOT NULL, part INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (offset, part)
-);
-CREATE TABLE stage (
-    token TEXT PRIMARY KEY, stream TEXT NOT NULL, format TEXT NOT NULL, body BLOB NOT NULL, checksum INTEGER NOT NULL,
-    staged_at INTEGER NOT NULL
-);
-PRAGMA application_id = 1464356690;
-PRAGMA user_version = 1;
-"""

@@ -206,7 +206,7 @@ class Runtime:
             return await self._loop.run_in_executor(None, self._staged, iri, body, form)
         except StoreError as error:
             _log.error("a body could not be staged: %s", error)
-            raise _not_written() from error
+            raise (_outcome_unknown() if isinstance(error, OutcomeUnknownError) else _not_written()) from error
 
     def _staged(self, iri: str, body: bytes, form: str) -> str:
         if self._store.staged_bytes() + len(body) > self.settings.stage_bytes_max:

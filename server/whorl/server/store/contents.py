@@ -14,7 +14,7 @@ import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from whorl.server.store.files import opened
+from whorl.server.store.files import forget_cached, opened
 from whorl.server.store.frames import (
     FILE_HEAD_BYTES,
     FORMAT_VERSION,
@@ -181,6 +181,8 @@ def _examine_snapshot(directory: Path, mark: Mark, contents: Contents) -> None:
 
 
 def _examine_log(path: Path, handle: int, mark: Mark, contents: Contents, *, is_whole: bool) -> None:
+    # After a sync that failed, memory may have what the disk has not, even for another process.
+    forget_cached(handle)
     head, checksum = read_file_head(handle)
     if (head.store_id, head.segment, head.snapshot_offset) != (mark.store_id, mark.segment, mark.snapshot_offset):
         raise DamageError("it belongs to another store")

@@ -82,6 +82,7 @@ class MarkFile:
 
     def __init__(self, path: Path) -> None:
         self._handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        forget_cached(self._handle)
         slots = [_decoded(read_at(self._handle, _SLOT_BYTES, place * _SLOT_BYTES)) for place in (0, 1)]
         found = [(slot.turn, place) for place, slot in enumerate(slots) if slot is not None]
         self.is_whole = len(found) == len(slots)
@@ -101,10 +102,6 @@ class MarkFile:
         self._place = place
         self.is_unsettled = False
         return written
-
-    def forget_cached(self) -> None:
-        """Let the next reader read the disk."""
-        forget_cached(self._handle)
 
     def close(self) -> None:
         """Let go of the file."""

@@ -24,7 +24,7 @@ from whorl.server.store.contents import (
     snapshot_name,
 )
 from whorl.server.store.faults import LossError, NotWrittenError, OutcomeUnknownError, StoreError
-from whorl.server.store.files import forget_cached, opened, sync, write_at, write_new
+from whorl.server.store.files import opened, sync, write_at, write_new
 from whorl.server.store.frames import (
     FORMAT_VERSION,
     DamageError,
@@ -174,9 +174,6 @@ class Store:
                 self._mark = self._marks.write(self._mark)
             os.ftruncate(self._log, self._mark.length)
             sync(self._log)
-            # Whoever opens the store again is to read the disk.
-            forget_cached(self._log)
-            self._marks.forget_cached()
         except OSError as error:
             self._failed = str(cause.strerror)
             said = f"the write failed ({cause.strerror}) and could not be undone ({error.strerror})"
