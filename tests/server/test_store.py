@@ -283,6 +283,20 @@ def test_a_mark_from_before_the_first_log_does_not_make_a_new_one(path: Path) ->
         Store(path)
 
 
+@pytest.mark.parametrize("slot", [0, 1, None])
+def test_a_store_that_was_not_closed_leaves_room_and_nothing_else(path: Path, slot: int | None) -> None:
+    store = Store(path)
+    for number in range(1, 10):
+        store.append(records(number, number + 1))
+    other = copied(path)
+    store.close()
+    assert log_of(other).stat().st_size > log_of(path).stat().st_size
+    if slot is not None:
+        flip(other / "acknowledged", slot * 4096)
+    assert contents(other) == records(1, 10)
+    assert contents(other) == records(1, 10)
+
+
 def test_half_a_mark_and_a_torn_tail_cannot_be_told_from_a_loss(path: Path) -> None:
     filled(path)
     mark = bytearray((path / "acknowledged").read_bytes())

@@ -14,7 +14,7 @@ import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from whorl.server.store.files import forget_cached, opened
+from whorl.server.store.files import forget_cached, opened, read_at
 from whorl.server.store.frames import (
     FILE_HEAD_BYTES,
     FORMAT_VERSION,
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 # magic, format, store id, offset, size, digest of the data; then a checksum.
 _SNAPSHOT_HEAD = struct.Struct("<8sI16sQQ32s")
 _CHECKSUM = struct.Struct("<I")
+_READ_BYTES = 1 << 20
 _SNAPSHOT_MAGIC = b"WHORLSNP"
 _SNAPSHOT_HEAD_BYTES = _SNAPSHOT_HEAD.size + _CHECKSUM.size
 
@@ -200,10 +201,18 @@ def _examine_log(path: Path, handle: int, mark: Mark, contents: Contents, *, is_
     try:
         _take_commits(handle, size, contents)
     except DamageError:
+        if _is_room(handle, contents.length, size):
+            return
         if not is_whole:
             reason = "the end of the log and the mark are both damaged; more may have been acknowledged"
             contents.faults.append(Fault(path, reason))
     contents.tail_bytes = size - contents.length
+
+
+def _is_room(handle: int, begin: int, end: int) -> bool:
+    """Whether there are only zeros: room for frames, which a store that was not closed leaves."""
+    pieces = (read_at(handle, min(_READ_BYTES, end - at), at) for at in range(begin, end, _READ_BYTES))
+    return not any(piece.strip(b"\0") for piece in pieces)
 
 
 def _frames(handle: int, limit: int, contents: Contents) -> Iterator[Frame]:

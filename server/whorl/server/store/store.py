@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMAT_VERSION", "LossError", "NotWrittenError", "OutcomeUnknownError", "Record", "Store", "StoreError"]
 
+_ROOM_BYTES = 1 << 20
+
 
 @dataclass(frozen=True, slots=True)
 class FileView:
@@ -78,6 +80,8 @@ class Store:
     def _open(self, *, accept_loss: bool) -> None:
         self._marks, self._mark, contents = open_files(self.data_dir, accept_loss=accept_loss)
         self._log = os.open(self._log_path, os.O_RDWR | os.O_CLOEXEC)
+        # The log has zeros up to here, behind its last frame.
+        self._room = os.fstat(self._log).st_size
         self._first_number = contents.head.first_number
         self._stages = contents.stages
         self._retained = contents.retained
@@ -111,6 +115,9 @@ class Store:
             if not self._is_open:
                 return
             self._is_open = False
+            if self._failed is None:
+                with contextlib.suppress(OSError):
+                    self._cut_room()
             os.close(self._log)
             self._marks.close()
             os.close(self._lock)
@@ -147,11 +154,18 @@ class Store:
         mark = self._mark.ending(self._mark.length + len(frames), encoder.number, encoder.checksum, offset)
 
         def write() -> Mark:
+            self._make_room(mark.length)
             write_at(self._log, frames, self._mark.length)
             sync(self._log)
             return self._marks.write(mark)
 
         self._mark = self._done_or_undone(write)
+
+    def _make_room(self, length: int) -> None:
+        """Let the file grow by zeros, ahead of the frames: a sync that changes no length has nothing to journal."""
+        while self._room < length:
+            write_at(self._log, bytes(_ROOM_BYTES), self._room)
+            self._room += _ROOM_BYTES
 
     def _done_or_undone(self, write: Callable[[], Mark]) -> Mark:
         """Carry out a change; when it fails, undo it before anybody is told.
@@ -172,12 +186,16 @@ class Store:
             # The mark first: while it may say that the frames count, they must be there.
             if self._marks.is_unsettled:
                 self._mark = self._marks.write(self._mark)
-            os.ftruncate(self._log, self._mark.length)
+            self._cut_room()
             sync(self._log)
         except OSError as error:
             self._failed = str(cause.strerror)
             said = f"the write failed ({cause.strerror}) and could not be undone ({error.strerror})"
             raise OutcomeUnknownError(f"{self.path}: {said}") from error
+
+    def _cut_room(self) -> None:
+        os.ftruncate(self._log, self._mark.length)
+        self._room = self._mark.length
 
     # ---- snapshots ----
 
@@ -233,6 +251,7 @@ class Store:
         handle = os.open(self._log_path, os.O_RDWR | os.O_CLOEXEC)
         os.close(self._log)
         self._log, self._first_number, self._log_bytes = handle, before.number + 1, 0
+        self._room = self._mark.length
         gone = [one.file_name for one in self._retained if one not in retained]
         self._retained, self._checked_snapshot = retained, None
         for name in (log_name(before.segment), snapshot_name(before.snapshot_offset), *gone):
