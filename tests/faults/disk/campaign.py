@@ -24,6 +24,7 @@ from pathlib import Path
 
 from power_cut import Disk
 from shim import Call, Event, Shim
+from whorl.server.store import store
 from whorl.server.store.store import LossError, StoreError
 from workload import State, Workload, observed
 
@@ -257,6 +258,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     logging.disable(logging.WARNING)
+    # Little room, so that the log grows often; and traces stay short.
+    store._ROOM_BYTES = 1 << 14
     campaign = Campaign(arguments.directory, arguments.seed)
     for _ in range(arguments.faults):
         campaign.fault(arguments.cuts)
