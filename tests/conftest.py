@@ -12,13 +12,26 @@ import server_process
 from listener import Listener
 from server_process import ServerProcess
 
+# Their tests wait for other processes, in Python: a signal reaches them, fails one test and lets the others run. A test
+# that waits inside the engine is reached by nothing; a time-out there ends the run.
+_OUTSIDE = {"cli", "client", "docs", "faults", "packaging", "server", "spark"}
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if _OUTSIDE & set(item.path.relative_to(Path(__file__).parent).parts[:1]):
+            _time_out_by_signal(item, float(config.getini("timeout") or 0))
     if os.environ.get("WHORL_CAMPAIGN") == "long":
         return
     for item in items:
         if item.get_closest_marker("long"):
             item.add_marker(pytest.mark.skip(reason="runs with WHORL_CAMPAIGN=long"))
+
+
+def _time_out_by_signal(item: pytest.Item, default_s: float) -> None:
+    marker = item.get_closest_marker("timeout")
+    seconds = marker.args[0] if marker is not None and marker.args else default_s
+    item.add_marker(pytest.mark.timeout(seconds, method="signal"), append=False)
 
 
 @pytest.fixture(scope="session", autouse=True)

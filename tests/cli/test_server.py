@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from reaper import watch
 from typer.testing import Result
 from whorl.demo.queries import gallery
 
@@ -50,9 +51,10 @@ def start(directory: Path, *options: str) -> Server:
     process = subprocess.Popen(
         command, cwd=directory, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
+    watch(process)
     assert process.stdout is not None
     line = process.stdout.readline()
-    found = re.fullmatch(r"whorl is ready: (http://127\.0\.0\.1:\d+)/(#token=\S+)?\n", line)
+    found = re.fullmatch(r"whorl is ready: (http://127\.0\.0\.1:\d+)/\n", line)
     if found is None:
         process.kill()
         pytest.fail(f"no ready line but {line!r}: {process.communicate()[1]}")
@@ -145,7 +147,15 @@ def test_the_current_answer_and_one_question(told: Whorl, stream: str, events: s
     assert told("query", "current", "--format", "csv").stdout == "room,max\nhttp://ex/a,39\n"
 
 
-def test_a_query_without_a_name_goes_with_its_command(server: Server, stream: str) -> None:
+@pytest.mark.parametrize(
+    ("ignored", "ended_by", "code"),
+    [(False, signal.SIGINT, 130), (False, signal.SIGTERM, 143), (True, signal.SIGTERM, 143)],
+    ids=["SIGINT", "SIGTERM", "SIGTERM where SIGINT is ignored"],
+)
+def test_a_query_without_a_name_goes_with_its_command(
+    server: Server, stream: str, ignored: bool, ended_by: signal.Signals, code: int
+) -> None:
+    """In the background of a script (`nohup make test &`), SIGINT is ignored, and what it starts inherits that."""
     command = [
         sys.executable,
         "-c",
@@ -160,11 +170,24 @@ def test_a_query_without_a_name_goes_with_its_command(server: Server, stream: st
     ]
     environ = {**environment(), "WHORL_URL": server.url}
     before = names(server)
-    with subprocess.Popen(command, cwd=server.directory, env=environ, stdout=subprocess.PIPE, text=True) as process:
+    process = subprocess.Popen(
+        command,
+        cwd=server.directory,
+        env=environ,
+        stdout=subprocess.DEVNULL,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN if ignored else signal.SIG_DFL),
+    )
+    watch(process)
+    try:
         while len(names(server)) == len(before):
             assert process.poll() is None
-        process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 130
+        if ignored:
+            process.send_signal(signal.SIGINT)
+        process.send_signal(ended_by)
+        assert process.wait(30) == code
+    finally:
+        process.kill()
+        process.wait()
     assert names(server) == before
 
 

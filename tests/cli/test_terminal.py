@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from reaper import watch
 from whorl import Engine
 from whorl.cli.follow import LiveTable
 from whorl.cli.names import Names
@@ -141,3 +142,20 @@ def test_colours_are_for_terminals_and_not_for_those_who_want_none(tmp_path: Pat
     plain = on_a_terminal(tmp_path, NO_COLOR="1")
     assert b"\x1b[3" not in plain
     assert b":a" in plain
+
+
+def test_a_new_token_is_printed_on_a_terminal(tmp_path: Path) -> None:
+    master, slave = pty.openpty()
+    command = [sys.executable, "-c", "from whorl.cli import main; main()", "serve", "--port", "0"]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("WHORL_")}
+    process = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=slave, stderr=subprocess.DEVNULL)
+    watch(process)
+    try:
+        os.close(slave)
+        with os.fdopen(master) as screen:
+            line = screen.readline()
+    finally:
+        process.kill()
+        process.wait()
+    token = (tmp_path / "whorl-data" / "token").read_text().strip()
+    assert re.fullmatch(rf"whorl is ready: http://127\.0\.0\.1:\d+/#token={re.escape(token)}", line.strip())

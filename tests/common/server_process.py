@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from reaper import watch
 
 _SERVER = Path(__file__).resolve().parents[2] / "server"
 _READY = re.compile(r"whorl is ready: (\S+?)(?:#token=(\S+))?$")
@@ -112,10 +113,12 @@ def _spawn(data_dir: Path, settings: dict[str, Any]) -> subprocess.Popen[str]:
     if proxy_url is not None:
         environment |= dict.fromkeys(("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY"), proxy_url)
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(_SERVER), os.environ.get("PYTHONPATH", "")]))
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-m", "whorl.server"],
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
     )
+    watch(process)
+    return process

@@ -12,9 +12,10 @@ from typing import Any
 
 import httpx
 import pytest
+from legacy_store import write_legacy_store
 from server_process import ServerProcess
 from whorl.server.store.backup import back_up, check, restore
-from whorl.server.store.store import StoreError
+from whorl.server.store.store import Record, StoreError
 
 STREAM = "/streams/http://ex.org/s"
 QUERY = """PREFIX : <http://ex.org/>
@@ -144,6 +145,17 @@ def test_a_stopped_server_is_backed_up_and_a_running_one_is_refused(
         assert state(client) == before
 
 
+def test_a_backup_of_format_1_is_restored_and_upgraded(tmp_path: Path) -> None:
+    records = [Record(number, "push", b"{}", b"body", "http://ex/s", number) for number in range(1, 6)]
+    legacy = write_legacy_store(tmp_path / "old", records)
+    with tarfile.open(tmp_path / "old.tar", "w") as archive:
+        archive.add(legacy, "whorl.sqlite3")
+    assert restore(tmp_path / "old.tar", tmp_path / "new") == 5
+    back_up(tmp_path / "new", tmp_path / "new.tar")
+    assert restore(tmp_path / "new.tar", tmp_path / "again") == 5
+    assert all(path.stat().st_mode & 0o077 == 0 for path in (tmp_path / "again").rglob("*"))
+
+
 def test_what_is_no_backup_and_what_is_damaged_is_refused(tmp_path: Path) -> None:
     (tmp_path / "text.tar").write_text("no tar at all")
     with pytest.raises(StoreError, match="is not a backup"):
@@ -156,7 +168,7 @@ def test_what_is_no_backup_and_what_is_damaged_is_refused(tmp_path: Path) -> Non
         restore(tmp_path / "other.tar", tmp_path / "b")
     assert not (tmp_path / "outside").exists()
     with tarfile.open(tmp_path / "link.tar", "w") as archive:
-        link = tarfile.TarInfo("whorl.sqlite3")
+        link = tarfile.TarInfo("acknowledged")
         link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
         archive.addfile(link)
     with pytest.raises(StoreError, match="no store"):

@@ -250,7 +250,7 @@ def test_snapshots_all_the_time_lose_nothing_and_mark_what_subscribers_missed(
     server = start_server(snapshot_log_bytes=4096, port=own_port())
     campaign(server, cycles, seed=100 + cycles)
     server.kill()
-    store = Store(server.data_dir / "whorl.sqlite3")
+    store = Store(server.data_dir)
     snapshot = store.snapshot()
     store.close()
     assert snapshot is not None

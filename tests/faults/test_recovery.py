@@ -6,9 +6,9 @@ Cannot see: a disk that says it has written what it has not.
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import random
-import sqlite3
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -16,8 +16,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from failing_disk import FAULTS, FailingDisk
 from server_process import ServerProcess, run_to_exit
-from whorl.server.errors import DomainError, NotReadyError, QueryNotRunningError, WriteFailedError
+from whorl.server.errors import (
+    DomainError,
+    NotReadyError,
+    QueryNotRunningError,
+    UnknownOutcomeError,
+    WriteFailedError,
+)
 from whorl.server.problems import document
 from whorl.server.runtime import commands as c
 from whorl.server.runtime import runtime as runtime_module
@@ -27,7 +34,8 @@ from whorl.server.runtime.effects import Failed, Published
 from whorl.server.runtime.runtime import Runtime, engine_options, now_ms
 from whorl.server.services.rings import Envelope, Gap, Rings
 from whorl.server.settings import Settings
-from whorl.server.store.store import Record, Store
+from whorl.server.store import store as store_module
+from whorl.server.store.store import NotWrittenError, Record, Store
 
 S, OTHER = "http://example.org/s", "http://example.org/other"
 PREFIX = "PREFIX : <http://example.org/>"
@@ -126,7 +134,7 @@ async def test_a_store_cut_anywhere_comes_back_with_the_same_sequence_numbers(tm
     ]
     for cut in range(6, len(records) + 1, 5):
         path = tmp_path / str(cut)
-        store = Store(path / "whorl.sqlite3")
+        store = Store(path)
         store.append(records[:cut])
         store.close()
         told = await ring_contents(path)
@@ -172,30 +180,9 @@ async def test_paused_and_failed_queries_are_so_after_a_snapshot_too(tmp_path: P
 # ---- a commit that fails ----
 
 
-class FullDisk:
-    """A connection that, when told to, has no room for one statement."""
-
-    def __init__(self, db: sqlite3.Connection) -> None:
-        self._db = db
-        self.fails_at: str | None = None
-        self.failures = 0
-
-    def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
-        self._fail(sql)
-        return self._db.execute(sql, *values)
-
-    def executemany(self, sql: str, rows: Any) -> sqlite3.Cursor:
-        self._fail(sql)
-        return self._db.executemany(sql, rows)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._db, name)
-
-    def _fail(self, sql: str) -> None:
-        if self.fails_at is not None and sql.startswith(self.fails_at):
-            self.fails_at = None
-            self.failures += 1
-            raise sqlite3.OperationalError("database or disk is full")
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> FailingDisk:
+    return FailingDisk().install(monkeypatch)
 
 
 @asynccontextmanager
@@ -210,13 +197,6 @@ async def running(path: Path, **settings: Any) -> AsyncIterator[tuple[Runtime, R
         yield runtime, rings
     finally:
         await runtime.stop()
-
-
-def fill(runtime: Runtime, statement: str) -> FullDisk:
-    disk = FullDisk(runtime._store._db)
-    runtime._store._db = disk  # type: ignore[assignment]
-    disk.fails_at = statement
-    return disk
 
 
 async def until_ready(runtime: Runtime) -> None:
@@ -237,10 +217,10 @@ async def restarted_query(runtime: Runtime) -> None:
     await runtime.run(c.Restart("rows", "cc"))
 
 
-@pytest.mark.parametrize("statement", ["BEGIN", "INSERT INTO log", "COMMIT"])
+@pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("snapshot_log_bytes", [1, 10**9])
-async def test_a_full_disk_refuses_and_leaves_neither_gap_nor_double(
-    tmp_path: Path, statement: str, snapshot_log_bytes: int
+async def test_a_failing_disk_refuses_and_leaves_neither_gap_nor_double(
+    tmp_path: Path, disk: FailingDisk, fault: str, snapshot_log_bytes: int
 ) -> None:
     async with running(tmp_path, snapshot_log_bytes=snapshot_log_bytes) as (runtime, rings):
         await restarted_query(runtime)
@@ -248,7 +228,7 @@ async def test_a_full_disk_refuses_and_leaves_neither_gap_nor_double(
         assert gap is None
         for number in range(10, 30):
             await runtime.run(push(number))
-        disk = fill(runtime, statement)
+        setattr(disk, fault, 1)
         calls = [runtime.run(push(number)) for number in range(30, 60)]
         answers = await asyncio.gather(*calls, return_exceptions=True)
         assert disk.failures == 1
@@ -277,12 +257,12 @@ def never_failed() -> list[str]:
     return [data.decode() for _, _, _, _, data in envelopes(core.drain())]
 
 
-async def test_a_disk_that_is_full_again_and_again_never_hangs_the_server(tmp_path: Path) -> None:
+async def test_a_disk_that_is_full_again_and_again_never_hangs_the_server(tmp_path: Path, disk: FailingDisk) -> None:
     async with running(tmp_path) as (runtime, _):
         await runtime.run(c.DeclareStream(S, c.StreamOptions()))
         accepted, at = 0, 0
         for _ in range(15):
-            fill(runtime, "COMMIT")
+            disk.log_syncs = 1
             # More than the worker and the committer can have between them.
             calls = [asyncio.create_task(runtime.run(push(at + step))) for step in range(20)]
             await asyncio.sleep(0)
@@ -293,14 +273,44 @@ async def test_a_disk_that_is_full_again_and_again_never_hangs_the_server(tmp_pa
         assert (await runtime.read(lambda core: core.engine.stats()))["streams"][0]["events"] == accepted
 
 
-async def test_a_snapshot_that_does_not_fit_costs_nothing_but_the_snapshot(tmp_path: Path) -> None:
+async def test_a_snapshot_that_does_not_fit_costs_nothing_but_the_snapshot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with running(tmp_path, snapshot_log_bytes=1) as (runtime, _):
         await runtime.run(c.DeclareStream(S, c.StreamOptions()))
-        fill(runtime, "INSERT INTO snapshot")
-        assert (await runtime.run(push(1)))["accepted"] == 1
+
+        def full(path: Path, *parts: bytes) -> None:
+            path.write_bytes(parts[0])
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(store_module, "write_new", full)
+            assert (await runtime.run(push(1)))["accepted"] == 1
         assert runtime.state == "ready"
+        assert (await runtime.run(push(2)))["accepted"] == 1
     async with running(tmp_path) as (runtime, _):
-        assert (await runtime.read(lambda core: core.engine.stats()))["streams"][0]["events"] == 1
+        assert runtime.metrics.replayed == 0
+        assert (await runtime.read(lambda core: core.engine.stats()))["streams"][0]["events"] == 2
+
+
+@pytest.mark.parametrize("fault", ["log_syncs", "mark_syncs"])
+async def test_a_disk_that_cannot_be_trusted_acknowledges_nothing_more(
+    tmp_path: Path, disk: FailingDisk, fault: str
+) -> None:
+    async with running(tmp_path) as (runtime, _):
+        await runtime.run(c.DeclareStream(S, c.StreamOptions()))
+        await runtime.run(push(1))
+        setattr(disk, fault, 10**6)
+        # It may be there after a restart: nobody is told that it is not.
+        with pytest.raises(UnknownOutcomeError):
+            await runtime.run(push(2))
+        with pytest.raises(NotReadyError, match="restart the server"):
+            await runtime.run(push(3))
+        assert runtime.state == "failed"
+    setattr(disk, fault, 0)
+    async with running(tmp_path) as (runtime, _):
+        events = (await runtime.read(lambda core: core.engine.stats()))["streams"][0]["events"]
+        assert events in (1, 2)
 
 
 async def test_a_fault_of_the_engine_thread_rebuilds_the_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -324,10 +334,10 @@ async def test_a_fault_of_the_engine_thread_rebuilds_the_state(tmp_path: Path, m
         assert (await runtime.read(lambda core: core.engine.stats()))["streams"][0]["events"] == 2
 
 
-async def test_a_disk_that_fills_while_the_server_stops_lets_it_stop(tmp_path: Path) -> None:
+async def test_a_disk_that_fills_while_the_server_stops_lets_it_stop(tmp_path: Path, disk: FailingDisk) -> None:
     async with running(tmp_path) as (runtime, _):
         await runtime.run(c.DeclareStream(S, c.StreamOptions()))
-        fill(runtime, "COMMIT")
+        disk.log_syncs = 1
         calls = [asyncio.create_task(runtime.run(push(number))) for number in range(20)]
         await asyncio.sleep(0)
         await asyncio.wait_for(runtime.stop(), 30)
@@ -375,63 +385,60 @@ async def test_ack_memory_answers_before_the_commit_and_synced_after_it(
 # ---- damaged files ----
 
 
+def log_of(path: Path) -> Path:
+    (found,) = (path / "store").glob("log-*")
+    return found
+
+
 def damage_middle(path: Path) -> None:
-    # Where the records are: behind the pages of the other tables.
-    data = bytearray(path.read_bytes())
+    data = bytearray(log_of(path).read_bytes())
     at = len(data) * 3 // 4
     data[at : at + 2000] = b"\xff" * 2000
-    path.write_bytes(data)
-
-
-def damage_record(path: Path) -> None:
-    with sqlite3.connect(path) as db:
-        db.execute("UPDATE log SET body = x'00' WHERE offset = 3")
-    db.close()
-
-
-def lose_record(path: Path) -> None:
-    with sqlite3.connect(path) as db:
-        db.execute("DELETE FROM log WHERE offset = 3")
-    db.close()
+    log_of(path).write_bytes(data)
 
 
 def truncate(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:-5000])
+    log_of(path).write_bytes(log_of(path).read_bytes()[:-5000])
+
+
+def empty(path: Path) -> None:
+    log_of(path).write_bytes(b"")
+
+
+def lose_the_log(path: Path) -> None:
+    log_of(path).unlink()
+
+
+def lose_the_mark(path: Path) -> None:
+    (path / "acknowledged").unlink()
 
 
 def not_a_store(path: Path) -> None:
-    path.write_bytes(b"a letter to a friend" * 1000)
+    log_of(path).write_bytes(b"a letter to a friend" * 1000)
 
 
-def newer_version(path: Path) -> None:
-    with sqlite3.connect(path) as db:
-        db.execute("PRAGMA user_version = 99")
-    db.close()
-
-
-DAMAGES: list[Callable[[Path], None]] = [
-    damage_middle,
-    damage_record,
-    lose_record,
-    truncate,
-    not_a_store,
-    newer_version,
-]
+DAMAGES: list[Callable[[Path], None]] = [damage_middle, truncate, empty, lose_the_log, lose_the_mark, not_a_store]
 
 
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
-async def test_a_damaged_file_is_named_and_the_server_does_not_start(
+async def test_a_damaged_store_is_named_and_starts_only_when_the_loss_is_accepted(
     tmp_path: Path, damage: Callable[[Path], None]
 ) -> None:
     async with running(tmp_path) as (runtime, _):
         await runtime.run(c.DeclareStream(S, c.StreamOptions()))
         for number in range(100):
             await runtime.run(push(number))
-    path = tmp_path / "whorl.sqlite3"
-    damage(path)
+    damage(tmp_path)
     code, output = await asyncio.to_thread(run_to_exit, tmp_path, {})
     assert code != 0
-    assert str(path) in output
+    assert str(tmp_path) in output
+    assert "--accept-loss" in output
+    assert len(output.strip().splitlines()) == 1
+    async with running(tmp_path, accept_loss=True) as (runtime, _):
+        streams = (await runtime.read(lambda core: core.engine.stats()))["streams"]
+        assert len(streams) == (0 if damage in (empty, lose_the_log, not_a_store) else 1)
+    async with running(tmp_path) as (runtime, _):
+        assert (await runtime.read(lambda core: core.engine.stats()))["streams"] == streams
 
 
 # ---- time without events ----
@@ -489,7 +496,7 @@ async def test_a_tick_that_fails_does_not_stop_the_clock(
 
         def expire() -> None:
             failed.set()
-            raise sqlite3.OperationalError("database or disk is full")
+            raise NotWrittenError("the disk is full")
 
         monkeypatch.setattr(runtime, "expire_stages", expire)
         assert await asyncio.to_thread(failed.wait, 10)

@@ -25,7 +25,7 @@ from email.parser import Parser
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-_READY = re.compile(r"whorl is ready: (\S+?)#token=(\S+)")
+_READY = re.compile(r"whorl is ready: (\S+)")
 _READY_SECONDS = 60
 EXTRAS = {"arrow", "dev", "pandas", "spark"}
 # What a user does first, by the client that came with the package.
@@ -177,7 +177,13 @@ def serve_and_ask(environment: Path, settings: dict[str, str], directory: Path) 
         if ready is None or started_s > _READY_SECONDS:
             raise SystemExit("whorl serve did not become ready")
         asked = subprocess.run(
-            [environment / "bin" / "python", "-c", _USE, *ready.groups()],
+            [
+                environment / "bin" / "python",
+                "-c",
+                _USE,
+                ready[1],
+                (directory / "whorl-data/token").read_text().strip(),
+            ],
             env=settings,
             cwd=directory,
             capture_output=True,

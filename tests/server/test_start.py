@@ -30,7 +30,7 @@ def test_a_second_server_on_one_directory_is_refused_in_a_sentence(start_server:
 def test_a_file_that_is_no_store_is_refused_in_a_sentence(tmp_path: Path) -> None:
     first = ServerProcess(tmp_path).start()
     assert first.stop() == 0
-    (store,) = tmp_path.glob("*.sqlite3")
+    (store,) = tmp_path.glob("store/log-*")
     store.write_bytes(b"something else" * 1000)
     assert str(store) in refused(tmp_path)
 
@@ -60,12 +60,28 @@ def test_the_admin_token_can_be_in_a_file_of_its_own(tmp_path: Path) -> None:
     assert not (tmp_path / "data" / "token").exists()
 
 
-def test_a_token_file_that_is_not_there_is_made(tmp_path: Path) -> None:
+def test_a_named_token_file_that_is_missing_is_refused(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
-    server = ServerProcess(tmp_path / "data", {"token_file": secret}).start()
-    assert server.token == secret.read_text().strip()
-    assert secret.stat().st_mode & 0o077 == 0
+    assert f"the token file {secret} is missing" in refused(tmp_path / "data", token_file=secret)
+    assert not secret.exists()
+
+
+def test_a_new_token_is_told_to_nobody_but_its_file(tmp_path: Path) -> None:
+    server = ServerProcess(tmp_path / "data").start()
     assert server.stop() == 0
+    assert server.token not in server.log
+    assert f"the admin token is in {tmp_path / 'data' / 'token'}" in server.log
+
+
+def test_all_that_a_server_writes_is_its_owners(tmp_path: Path) -> None:
+    server = ServerProcess(tmp_path / "data", {"snapshot_log_bytes": 1}).start()
+    with server.client() as client:
+        assert client.put("/streams/http://ex.org/s").status_code == 201
+        assert client.post("/tokens", json={"name": "reader", "scopes": ["subscribe"]}).status_code == 201
+    assert server.stop() == 0
+    found = [server.data_dir, *server.data_dir.rglob("*")]
+    assert len(found) > 5
+    assert {path for path in found if path.stat().st_mode & 0o077} == set()
 
 
 def test_a_token_and_a_token_file_together_are_refused(tmp_path: Path) -> None:

@@ -98,7 +98,8 @@ def whorl(
       1    refused: a wrong query, wrong data, a problem the server told
       2    wrong use of the command
       3    no connection to the server
-      130  interrupted
+      130  interrupted (Ctrl-C)
+      143  ended by SIGTERM, which works in the background too
     """
 
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import functools
 import os
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -44,6 +46,37 @@ class CommandError(Exception):
         self.hint = hint
         self.place = place
         self.exit_code = exit_code
+
+
+class Ended(KeyboardInterrupt):
+    """A signal other than SIGINT ends the command; what it has to put away, it puts away first."""
+
+    def __init__(self, signal_number: int) -> None:
+        super().__init__()
+        self.exit_code = 128 + signal_number
+
+
+@contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP end a command as Ctrl-C does.
+
+    SIGINT is ignored in the background of a script, and stays so; SIGTERM is then how the command is ended. A signal
+    that is ignored stays ignored (`nohup`), and a second one ends the process at once.
+    """
+    caught = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_DFL]
+
+    def end(number: int, frame: object) -> None:
+        del frame
+        signal.signal(number, signal.SIG_DFL)
+        raise Ended(number)
+
+    for number in caught:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in caught:
+            signal.signal(number, signal.SIG_DFL)
 
 
 class UsageError(CommandError):
@@ -99,6 +132,8 @@ def reports_faults(command: Command) -> Command:
         except CommandError as fault:
             typer.echo(describe(fault), err=True)
             raise typer.Exit(fault.exit_code) from None
+        except Ended as ended:
+            raise typer.Exit(ended.exit_code) from None
         except KeyboardInterrupt:
             raise typer.Exit(INTERRUPTED) from None
         except BrokenPipeError:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from whorl.cli.faults import UsageError
+from whorl.cli.faults import UsageError, ended_by_signals
 from whorl.cli.follow import LiveTable
 from whorl.cli.names import Names
 from whorl.cli.options import DEFAULT_URL, Limit, OutputFormat, Token, Until, Url
@@ -64,7 +64,7 @@ def command(
     text = query_text(query)
     if text is None and name is not None:
         raise UsageError("--name is for a text that is to be registered", hint=f"{query!r} is taken as a name already")
-    with connected(url, token, text) as client:
+    with ended_by_signals(), connected(url, token, text) as client:
         if not follow:
             _once(client, query, text, name, output)
             return

@@ -22,7 +22,7 @@ def command(*, demo: bool, **options: Any) -> None:  # noqa: ANN401 - one per fi
     """Start the server.
 
     Every option can also be set in the environment: WHORL_PORT is --port. The first line that is printed is a ready
-    URL; the token in it is kept in the data directory.
+    URL. The admin token is made at the first start and kept in the data directory; on a terminal, the URL has it.
 
     Examples:
       whorl serve --demo

@@ -244,6 +244,14 @@ class WriteFailedError(DomainError):
     """The log could not be written; nothing was applied."""
 
 
+class UnknownOutcomeError(DomainError):
+    """The disk failed; whether the request was applied is known only after a restart."""
+
+
+class StageDamagedError(DomainError):
+    """A staged body cannot be read; nothing was applied."""
+
+
 class BackupFailedError(DomainError):
     """The backup could not be made."""
 

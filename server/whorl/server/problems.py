@@ -72,6 +72,8 @@ TABLE: dict[type[DomainError], ProblemType] = {
         (errors.UnknownTokenError, "unknown-token", 404),
         (errors.NotReadyError, "not-ready", 503),
         (errors.WriteFailedError, "store-failed", 503),
+        (errors.UnknownOutcomeError, "outcome-unknown", 503),
+        (errors.StageDamagedError, "stage-damaged", 503),
         (errors.BackupFailedError, "backup-failed", 503),
         (errors.ServerFaultError, "server-fault", 500),
         (errors.HostNotAllowedError, "host-not-allowed", 421),

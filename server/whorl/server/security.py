@@ -1,7 +1,7 @@
 """Who may do what: tokens with scopes, and one-use tickets for browsers.
 
-The admin token comes from the settings or from a file, `data_dir/token` unless another is named. A file that is not
-there is made at first start (mode 0600). Further
+The admin token comes from the settings or from a file. A file that is named must be there; `data_dir/token` is made at
+first start (mode 0600). Further
 tokens are kept as hashes in `data_dir/tokens.json`; their text is told once, to the caller who made them. A token is
 256 random bits, so that a plain hash of it cannot be searched; comparisons take constant time.
 
@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from whorl.server import errors
+from whorl.server.store.files import make_private_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -89,7 +90,7 @@ class Tokens:
     def open(cls, settings: Settings) -> Tokens:
         """Read the token files of the data directory, or make them."""
         check_exposure(settings)
-        settings.data_dir.mkdir(parents=True, exist_ok=True)
+        make_private_directory(settings.data_dir)
         admin, made = _admin_token(settings)
         tokens = cls(settings.data_dir, _digest(admin), settings.anonymous, admin if made else None)
         tokens.records = _read_records(tokens._path)
@@ -243,6 +244,8 @@ def _admin_token(settings: Settings) -> tuple[str, bool]:
         if not token:
             raise ValueError(f"the token file {path} is empty: remove it, and a new token is made at the next start")
         return token, False
+    if settings.token_file is not None:
+        raise ValueError(f"the token file {path} is missing: create it, or leave out token_file to have a token made")
     token = new_token()
     _write_private(path, token + "\n")
     return token, True

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 # Requests under way may finish for this long. What waits for the engine is finished afterwards; together they
 # are to take no more than ten seconds, after which containers are killed.
 _GRACE_S = 4
+_log = logging.getLogger("whorl.serve")
 _WS_QUEUE = 16
 
 
@@ -162,8 +163,12 @@ def _address(settings: Settings, listening: socket.socket) -> str:
 
 
 def _ready_text(address: str, tokens: Tokens) -> str:
-    """The address to open. Its fragment, which browsers keep to themselves, carries a token that is new."""
-    return address if tokens.made_admin_token is None else f"{address}#token={tokens.made_admin_token}"
+    """The address to open. On a terminal, its fragment, which browsers keep to themselves, has a token that is new."""
+    if tokens.made_admin_token is None:
+        return address
+    _log.info("the admin token is in %s, which only its owner can read", tokens.data_dir / "token")
+    # Elsewhere the line ends in a file or in the log of a container, and is read by others.
+    return f"{address}#token={tokens.made_admin_token}" if sys.stdout.isatty() else address
 
 
 def _print_ready(address: str) -> None:

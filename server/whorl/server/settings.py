@@ -38,7 +38,7 @@ class Settings(BaseSettings):
     data_dir: Path = Field(Path("whorl-data"), description="directory of the store and of the token file")
     token: SecretStr | None = Field(None, description="the admin token; without it one is made at first start")
     token_file: Path | None = Field(
-        None, description="file of the admin token, such as a mounted secret; made if it is not there"
+        None, description="file of the admin token, such as a mounted secret; it must exist"
     )
     anonymous: bool = Field(default=False, description="no tokens at all; only on a loopback address")
     allowed_hosts: Words = Field((), description="further names in Host, beside the loopback ones")
@@ -49,6 +49,9 @@ class Settings(BaseSettings):
     log_format: Literal["human", "json"] = "human"
 
     ack: Literal["synced", "memory"] = Field("synced", description="what a 2xx of an ingest promises by default")
+    accept_loss: bool = Field(
+        default=False, description="start although the store has less than was acknowledged; for one start"
+    )
     snapshot_log_bytes: int = Field(64 * MIB, gt=0, description="log size at which a snapshot replaces it")
     stage_expiry_s: int = Field(3600, gt=0, description="how long staged bodies wait for their commit")
     stage_bytes_max: int = Field(512 * MIB, gt=0, description="bytes that may wait for commits")

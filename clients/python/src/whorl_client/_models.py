@@ -292,8 +292,10 @@ class Result(Answer):
     @property
     def skipped(self) -> Skipped | None:
         """The results it stands for as well, where a long stretch had the same ones."""
-        passed = self.envelope.get("skipped")
-        return None if passed is None else Skipped(passed["from"], passed["to"], passed["windows"])
+        passed = inner(self.envelope, "skipped")
+        if not passed:
+            return None
+        return Skipped(required(passed, "from", int), required(passed, "to", int), required(passed, "windows", int))
 
     @property
     def is_snapshot(self) -> bool:

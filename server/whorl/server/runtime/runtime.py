@@ -28,8 +28,8 @@ from whorl.server.errors import DomainError, engine_refusals
 from whorl.server.runtime import commands as c
 from whorl.server.runtime import effects as fx
 from whorl.server.runtime.core import Core
-from whorl.server.store.backup import STORE_NAME, write_backup
-from whorl.server.store.store import Record, Store, StoreError
+from whorl.server.store.backup import write_backup
+from whorl.server.store.store import OutcomeUnknownError, Record, Store, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -140,7 +140,8 @@ class Runtime:
     async def start(self) -> None:
         """Open the store and bring the state back; then take commands."""
         self._loop = asyncio.get_running_loop()
-        await self._loop.run_in_executor(None, self._recover)
+        accept_loss = self.settings.accept_loss
+        await self._loop.run_in_executor(None, lambda: self._recover(accept_loss=accept_loss))
         self._start_threads()
         self.state = "ready"
 
@@ -176,8 +177,7 @@ class Runtime:
     @property
     def store_bytes(self) -> int:
         """What the store takes on the disk."""
-        sizes = (path.stat().st_size for path in self.settings.data_dir.glob(STORE_NAME + "*") if path.exists())
-        return sum(sizes)
+        return self._store.size_bytes()
 
     # ---- the front ----
 
@@ -195,7 +195,11 @@ class Runtime:
         `check` sees the state before and may refuse, `then` makes the answer of the reply and the state after.
         """
         if isinstance(command, c.Commit):
-            command = await self._loop.run_in_executor(None, self._with_bodies, command)
+            try:
+                command = await self._loop.run_in_executor(None, self._with_bodies, command)
+            except StoreError as error:
+                _log.error("a staged body could not be read: %s", error)
+                raise errors.StageDamagedError("a staged body could not be read; stage it again") from error
             self._check_fits(command.size_bytes)
         return await self._submit(_Job(command, command.size_bytes, ack, check, then))
 
@@ -216,7 +220,7 @@ class Runtime:
             return await self._loop.run_in_executor(None, self._staged, iri, body, form)
         except StoreError as error:
             _log.error("a body could not be staged: %s", error)
-            raise _not_written() from error
+            raise (_outcome_unknown() if isinstance(error, OutcomeUnknownError) else _not_written()) from error
 
     def _staged(self, iri: str, body: bytes, form: str) -> str:
         if self._store.staged_bytes() + len(body) > self.settings.stage_bytes_max:
@@ -385,6 +389,9 @@ class Runtime:
         while (batch := self._batches.get()) is not None:
             try:
                 self._write(batch)
+            except OutcomeUnknownError as error:
+                self._loop.call_soon_threadsafe(self._give_up, batch, str(error))
+                return
             except Exception as error:  # noqa: BLE001 - whatever it is, the batch is not on the disk
                 self._loop.call_soon_threadsafe(self._fail, batch, str(error))
                 return
@@ -399,9 +406,9 @@ class Runtime:
         if batch.snapshot is not None:
             try:
                 self._store.write_snapshot(*batch.snapshot)
-            except StoreError:
+            except StoreError as error:
                 # The log still has everything; the next snapshot comes when it has grown again.
-                _log.exception("no snapshot could be written")
+                _log.error("no snapshot: %s", error)
         self.metrics.commit_seconds += time.perf_counter() - began
 
     # ---- back on the event loop ----
@@ -434,15 +441,25 @@ class Runtime:
         """The log refused a batch: nobody has seen it; the state goes back to what the log says."""
         _log.error("the state is rebuilt from the log: %s", reason)
         self._refuse(batch.jobs)
+        if self.state == "failed":
+            return
         if self._rebuilding is None or self._rebuilding.done():
             is_stopping = self.state == "stopping"
             self.state = "stopping" if is_stopping else "starting"
             self._rebuilding = self._loop.create_task(self._rebuild(is_stopping=is_stopping))
 
-    def _refuse(self, jobs: list[_Job]) -> None:
+    def _give_up(self, batch: _Batch, reason: str) -> None:
+        """The disk failed, and nobody knows what it kept: nothing is acknowledged again until a start has read it."""
+        _log.critical("the server takes nothing more until it is restarted: %s", reason)
+        self._refuse(batch.jobs, _outcome_unknown)
+        self.failure = f"the disk failed; restart the server when it works again ({reason})"
+        self.state = "failed"
+        self._rebuilding = self._loop.create_task(self._end_threads())
+
+    def _refuse(self, jobs: list[_Job], problem: Callable[[], DomainError] | None = None) -> None:
         for job in jobs:
             self.queue_bytes -= job.size_bytes
-            job.problem = _not_written()
+            job.problem = (problem or _not_written)()
             _answer(job)
 
     async def _end_threads(self) -> None:
@@ -477,7 +494,7 @@ class Runtime:
             return
         self._store.close()
         try:
-            await self._loop.run_in_executor(None, self._recover)
+            await self._loop.run_in_executor(None, lambda: self._recover(accept_loss=False))
         except Exception as error:  # noqa: BLE001 - logged, and told to whoever asks for readiness
             _log.exception("the state could not be rebuilt")
             self.failure = str(error)
@@ -488,10 +505,10 @@ class Runtime:
 
     # ---- recovery ----
 
-    def _recover(self) -> None:
+    def _recover(self, *, accept_loss: bool) -> None:
         """The state of the log: the newest snapshot, and every command after it."""
         began = time.perf_counter()
-        self._store = Store(self.settings.data_dir / STORE_NAME)
+        self._store = Store(self.settings.data_dir, accept_loss=accept_loss)
         self.expire_stages()
         found = self._store.snapshot()
         options = engine_options(self.settings)
@@ -499,7 +516,7 @@ class Runtime:
         if found is not None and self._core.offset != found[0]:
             raise StoreError(f"{self._store.path}: the snapshot does not fit the log")
         self._replay()
-        self._log_bytes = self._store.log_bytes(0 if found is None else found[0])
+        self._log_bytes = self._store.log_bytes
         self.metrics.recovery_seconds = time.perf_counter() - began
 
     def _replay(self) -> None:
@@ -547,6 +564,12 @@ def engine_options(settings: Settings) -> dict[str, Any]:
 
 def _not_written() -> DomainError:
     return errors.WriteFailedError("the write failed; nothing was applied", retry_after_s=5)
+
+
+def _outcome_unknown() -> DomainError:
+    detail = "the disk failed; whether the request was applied is known only after a restart"
+    hint = "send it again with the same producer sequence once the server is back"
+    return errors.UnknownOutcomeError(detail, hint=hint)
 
 
 def _answer(job: _Job) -> None:

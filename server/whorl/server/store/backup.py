@@ -6,37 +6,57 @@ server that runs (`GET /backup`) or of the directory of one that is stopped, and
 
 from __future__ import annotations
 
+import io
 import os
+import re
 import shutil
 import tarfile
-import tempfile
-from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
-from whorl.server.store.store import Store, StoreError
+from whorl.server.store.files import make_private_directory, read_at, sync_directory
+from whorl.server.store.legacy import FILE_NAME as LEGACY_NAME
+from whorl.server.store.opening import DIRECTORY_NAME, MARK_NAME, has_store
+from whorl.server.store.store import FileView, Store, StoreError
 
-STORE_NAME = "whorl.sqlite3"
+if TYPE_CHECKING:
+    from pathlib import Path
+
 TOKENS_NAME = "tokens.json"
-_NAMES = frozenset({STORE_NAME, TOKENS_NAME})
+_FILES = re.compile(rf"{DIRECTORY_NAME}/(log|snapshot|stage|retained)-[0-9a-f]+")
+_NAMES = frozenset({MARK_NAME, LEGACY_NAME, TOKENS_NAME})
 
 
 def write_backup(store: Store, out: IO[bytes]) -> None:
     """Write a backup of the store and of the tokens beside it."""
-    directory = store.path.parent
-    with tempfile.TemporaryDirectory(dir=directory, prefix="backup-") as beside:
-        copy = Path(beside, STORE_NAME)
-        store.copy_to(copy)
-        with tarfile.open(fileobj=out, mode="w") as archive:
-            archive.add(copy, STORE_NAME, filter=_plain)
-            if (directory / TOKENS_NAME).exists():
-                archive.add(directory / TOKENS_NAME, TOKENS_NAME, filter=_plain)
+    tokens = store.data_dir / TOKENS_NAME
+    with store.view() as (mark, views), tarfile.open(fileobj=out, mode="w") as archive:
+        archive.addfile(_member(MARK_NAME, len(mark)), io.BytesIO(mark))
+        for view in views:
+            archive.addfile(_member(f"{DIRECTORY_NAME}/{view.name}", view.size_bytes), _Reading(view))
+        if tokens.exists():
+            text = tokens.read_bytes()
+            archive.addfile(_member(TOKENS_NAME, len(text)), io.BytesIO(text))
+
+
+class _Reading(io.RawIOBase):
+    """A file of the store, as far as it counts."""
+
+    def __init__(self, view: FileView) -> None:
+        self._view = view
+        self._at = 0
+
+    def read(self, size: int = -1) -> bytes:
+        left = self._view.size_bytes - self._at
+        data = read_at(self._view.handle, left if size < 0 else min(size, left), self._at)
+        self._at += len(data)
+        return data
 
 
 def back_up(data_dir: Path, file: Path) -> None:
     """Back up the directory of a server that is stopped; a running one holds the lock of its store."""
-    if not (data_dir / STORE_NAME).exists():
+    if not has_store(data_dir):
         raise StoreError(f"{data_dir}: there is no store here; name the data directory of a server")
-    store = Store(data_dir / STORE_NAME)
+    store = Store(data_dir)
     try:
         with _new_file(file) as out:
             write_backup(store, out)
@@ -48,25 +68,33 @@ def back_up(data_dir: Path, file: Path) -> None:
 
 def restore(file: Path, data_dir: Path) -> int:
     """Make a data directory of a backup, and read all of it once; how many records its log has."""
-    if (data_dir / STORE_NAME).exists():
+    if has_store(data_dir):
         raise StoreError(f"{data_dir}: has a store already; name a directory that is empty or not there")
-    data_dir.mkdir(parents=True, exist_ok=True)
+    make_private_directory(data_dir)
     try:
         with tarfile.open(file) as archive:
             # Members are taken by their known names, and as plain files: whatever else is in the archive stays there.
-            members = [member for member in archive if member.name in _NAMES and member.isfile()]
+            members = [member for member in archive if _is_ours(member)]
+            names = {member.name for member in members}
+            if not names & {MARK_NAME, LEGACY_NAME}:
+                raise StoreError(f"{file}: has no store in it; is it a backup?")
+            make_private_directory(data_dir / DIRECTORY_NAME)
             for member in members:
                 _extract(archive, member, data_dir)
     except tarfile.TarError as error:
         raise StoreError(f"{file}: is not a backup ({error})") from error
-    if STORE_NAME not in {member.name for member in members}:
-        raise StoreError(f"{file}: has no store in it; is it a backup?")
+    sync_directory(data_dir / DIRECTORY_NAME)
+    sync_directory(data_dir)
     return check(data_dir)
+
+
+def _is_ours(member: tarfile.TarInfo) -> bool:
+    return member.isfile() and (member.name in _NAMES or _FILES.fullmatch(member.name) is not None)
 
 
 def check(data_dir: Path) -> int:
     """Read the snapshot and every record, with their checksums; how many records there are."""
-    store = Store(data_dir / STORE_NAME)
+    store = Store(data_dir)
     try:
         found = store.snapshot()
         return sum(1 for _ in store.records(0 if found is None else found[0]))
@@ -80,6 +108,8 @@ def _extract(archive: tarfile.TarFile, member: tarfile.TarInfo, data_dir: Path) 
         return
     with content, _new_file(data_dir / member.name) as out:
         shutil.copyfileobj(content, out, 1 << 20)
+        out.flush()
+        os.fsync(out.fileno())
 
 
 def _new_file(path: Path) -> IO[bytes]:
@@ -90,9 +120,9 @@ def _new_file(path: Path) -> IO[bytes]:
         raise StoreError(f"{path}: is there already; name another file") from error
 
 
-def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
+def _member(name: str, size_bytes: int) -> tarfile.TarInfo:
     """Nobody's file: names of users of this machine are of no use elsewhere."""
-    member.uid = member.gid = 0
-    member.uname = member.gname = ""
+    member = tarfile.TarInfo(name)
+    member.size = size_bytes
     member.mode = 0o600
     return member

@@ -1,227 +1,353 @@
-"""The store: an ordered log of commands, the newest snapshot, and bodies that wait for a commit, in one SQLite file.
+"""The store: an ordered log of commands, the newest snapshot, and bodies that wait for a commit.
 
-What comes in: records, as bytes. What stays true: a record is there whole or not at all, and is on the disk when
-`append` returns; records and snapshots carry checksums; a file of another version or a damaged one is refused by name
-and never half-read. The file belongs to one process: a lock on it says so.
+What comes in: records, as bytes. What stays true: a record is there whole or not at all, and is on the disk and marked
+as acknowledged when `append` returns; a write that fails is undone before its caller is told; a start that finds less
+than was acknowledged is refused by name. The directory belongs to one process: a lock on it says so.
+
+Cost of a commit: one write and sync at the end of the log, one write and sync of the mark, a block in place.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import sqlite3
+import os
 import threading
-import zlib
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from whorl.server.store.contents import (
+    Retained,
+    encoded_snapshot_head,
+    log_name,
+    read_snapshot,
+    read_stage,
+    snapshot_name,
+)
+from whorl.server.store.faults import LossError, NotWrittenError, OutcomeUnknownError, StoreError
+from whorl.server.store.files import opened, sync, write_at, write_new
+from whorl.server.store.frames import (
+    FORMAT_VERSION,
+    DamageError,
+    Encoder,
+    FileHead,
+    Record,
+    Type,
+    read_file_head,
+    read_frames,
+)
+from whorl.server.store.mark import Mark, file_bytes
+from whorl.server.store.opening import DIRECTORY_NAME, lock, open_files, write_log, write_stage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-APPLICATION_ID = 0x57484F52
-FORMAT_VERSION = 1
-_SNAPSHOT_PART_BYTES = 16 * 1024 * 1024
+__all__ = ["FORMAT_VERSION", "LossError", "NotWrittenError", "OutcomeUnknownError", "Record", "Store", "StoreError"]
 
-_SCHEMA = f"""
-BEGIN;
-CREATE TABLE log (
-    offset INTEGER PRIMARY KEY, kind TEXT NOT NULL, stream TEXT, members BLOB NOT NULL, body BLOB NOT NULL,
-    checksum INTEGER NOT NULL, logged_at INTEGER NOT NULL
-);
-CREATE TABLE snapshot (offset INTEGER PRIMARY KEY, bytes INTEGER NOT NULL, digest BLOB NOT NULL);
-CREATE TABLE snapshot_part (
-    offset INTEGER NOT NULL, part INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (offset, part)
-);
-CREATE TABLE stage (
-    token TEXT PRIMARY KEY, stream TEXT NOT NULL, format TEXT NOT NULL, body BLOB NOT NULL, checksum INTEGER NOT NULL,
-    staged_at INTEGER NOT NULL
-);
-PRAGMA application_id = {APPLICATION_ID};
-PRAGMA user_version = {FORMAT_VERSION};
-COMMIT;
-"""
-
-
-class StoreError(Exception):
-    """The store cannot be used; the message names the file and says why."""
+_ROOM_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
-    """One command in the log."""
+class FileView:
+    """A file of the store as it is at one moment: bytes that are appended or names that go later do not matter."""
 
-    offset: int
-    kind: str
-    members: bytes
-    body: bytes
-    stream: str | None = None
-    logged_at: int = 0
-
-    def checksum(self) -> int:
-        """Over everything in the record."""
-        head = f"{self.offset} {self.kind} {self.stream} {self.logged_at} ".encode()
-        return zlib.crc32(self.body, zlib.crc32(self.members, zlib.crc32(head)))
+    name: str
+    handle: int
+    size_bytes: int
 
 
 class Store:
-    """The store in one file. Methods may be called from any thread, one at a time."""
+    """The store in a data directory. Methods may be called from any thread, one at a time."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._lock = threading.Lock()
-        self._db = self._opened()
-
-    def _opened(self) -> sqlite3.Connection:
+    def __init__(self, data_dir: Path, *, accept_loss: bool = False) -> None:
+        self.data_dir = data_dir
+        self.path = data_dir / DIRECTORY_NAME
+        self._access = threading.RLock()
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=1)
-            self._prepare(db)
-        except sqlite3.OperationalError as error:
-            raise StoreError(f"{self.path}: cannot be opened ({error}); is another server using it?") from error
-        except sqlite3.DatabaseError as error:
-            raise StoreError(f"{self.path}: is damaged or not a store ({error}); restore it from a backup") from error
-        return db
+            self._lock = lock(data_dir)
+        except OSError as error:
+            raise StoreError(f"{data_dir}: cannot be used ({error.strerror})") from error
+        try:
+            self._open(accept_loss=accept_loss)
+        except OSError as error:
+            os.close(self._lock)
+            name = error.filename or self.path
+            raise StoreError(f"{name}: cannot be read or written ({error.strerror})") from error
+        except BaseException:
+            os.close(self._lock)
+            raise
 
-    def _prepare(self, db: sqlite3.Connection) -> None:
-        # A lock for as long as the process lives: two servers on one file would each lose the other's events.
-        db.execute("PRAGMA locking_mode = EXCLUSIVE")
-        db.execute("PRAGMA journal_mode = WAL")
-        db.execute("PRAGMA synchronous = FULL")
-        (tables,) = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-        (application,) = db.execute("PRAGMA application_id").fetchone()
-        (version,) = db.execute("PRAGMA user_version").fetchone()
-        if tables == 0 and application == 0 and version == 0:
-            db.executescript(_SCHEMA)
-        elif application != APPLICATION_ID:
-            raise StoreError(f"{self.path}: is not a store of Whorl; choose another data directory")
-        elif version != FORMAT_VERSION:
-            raise StoreError(
-                f"{self.path}: has format version {version}, this server reads version {FORMAT_VERSION}; "
-                "use the server that wrote it, or another data directory"
-            )
-        # The first write takes the lock.
-        db.execute("BEGIN IMMEDIATE")
-        db.execute("COMMIT")
+    def _open(self, *, accept_loss: bool) -> None:
+        self._marks, self._mark, contents = open_files(self.data_dir, accept_loss=accept_loss)
+        self._log = os.open(self._log_path, os.O_RDWR | os.O_CLOEXEC)
+        # The log has zeros up to here, behind its last frame.
+        self._room = os.fstat(self._log).st_size
+        self._first_number = contents.head.first_number
+        self._stages = contents.stages
+        self._retained = contents.retained
+        self._log_bytes = contents.log_bytes
+        # Read and checked already; the first who asks takes it.
+        self._checked_snapshot = contents.snapshot
+        self._failed: str | None = None
+        self._is_open = True
+
+    @property
+    def _log_path(self) -> Path:
+        return self.path / log_name(self._mark.segment)
+
+    @property
+    def offset(self) -> int:
+        """The last record that was acknowledged."""
+        return self._mark.offset
+
+    @property
+    def log_bytes(self) -> int:
+        """How much the log has grown since the snapshot."""
+        return self._log_bytes
+
+    def size_bytes(self) -> int:
+        """What the store takes on the disk."""
+        return sum(path.stat().st_size for path in self.path.iterdir() if path.exists())
 
     def close(self) -> None:
-        """Let go of the file."""
-        with self._lock:
-            self._db.close()
+        """Let go of the files. Nothing is written: what is not acknowledged by now is not in the store."""
+        with self._access:
+            if not self._is_open:
+                return
+            self._is_open = False
+            if self._failed is None:
+                with contextlib.suppress(OSError):
+                    self._cut_room()
+            os.close(self._log)
+            self._marks.close()
+            os.close(self._lock)
 
-    def copy_to(self, path: Path) -> None:
-        """Write the store as it stands into a new file, which needs no other file beside it."""
-        try:
-            with self._lock, contextlib.closing(sqlite3.connect(path)) as copy:
-                self._db.backup(copy)
-        except sqlite3.Error as error:
-            raise StoreError(f"{self.path}: cannot be copied ({error})") from error
-
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with self._lock:
-            try:
-                self._db.execute("BEGIN IMMEDIATE")
-                yield self._db
-                self._db.execute("COMMIT")
-            except BaseException as error:
-                # A full disk may have ended the transaction already.
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
-                if isinstance(error, sqlite3.Error):
-                    raise StoreError(f"{self.path}: cannot be written ({error})") from error
-                raise
+    # ---- the log ----
 
     def append(self, records: Sequence[Record], spent_stages: Sequence[str] = ()) -> None:
         """Write records, and forget the staged bodies that became part of them: one commit, on the disk on return."""
-        rows = [(r.offset, r.kind, r.stream, r.members, r.body, r.checksum(), r.logged_at) for r in records]
-        with self._transaction() as db:
-            db.executemany("INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
-            db.executemany("DELETE FROM stage WHERE token = ?", [(token,) for token in spent_stages])
-
-    def log_bytes(self, after: int) -> int:
-        """How much the log holds after an offset."""
-        ((size,),) = self._read(
-            "SELECT coalesce(sum(length(body) + length(members)), 0) FROM log WHERE offset > ?", after
-        )
-        return int(size)
+        if [record.offset for record in records] != list(range(self.offset + 1, self.offset + 1 + len(records))):
+            raise ValueError(f"records must continue record {self.offset}")
+        spent = [token for token in spent_stages if token in self._stages]
+        with self._access:
+            encoder = Encoder(self._mark.number, self._mark.checksum)
+            contents: list[tuple[Type, Record | object]] = [(Type.RECORD, record) for record in records]
+            if spent:
+                contents.append((Type.UNSTAGE, spent))
+            self._commit(encoder.commit(contents), encoder, self.offset + len(records))
+            self._log_bytes += sum(len(record.members) + len(record.body) for record in records)
+            self._forget(spent)
 
     def records(self, after: int) -> Iterator[Record]:
-        """The log after an offset, in order, each record checked; a hole or a wrong checksum ends it with an error."""
-        expected = after + 1
-        while True:
-            rows = self._read(
-                "SELECT offset, kind, stream, members, body, checksum, logged_at FROM log WHERE offset >= ? "
-                "ORDER BY offset LIMIT 64",
-                expected,
-            )
-            if not rows:
-                return
-            for offset, kind, stream, members, body, checksum, logged_at in rows:
-                record = Record(offset, kind, members, body, stream, logged_at)
-                if offset != expected or checksum != record.checksum():
-                    raise StoreError(f"{self.path}: record {expected} of the log is damaged; restore it from a backup")
-                yield record
-                expected += 1
+        """The log after an offset, in order, each record checked."""
+        with opened(self._log_path) as handle:
+            try:
+                _, checksum = read_file_head(handle)
+                for frame in read_frames(handle, self._first_number, checksum, self._mark.length):
+                    if frame.type is Type.RECORD and frame.record.offset > after:
+                        yield frame.record
+            except DamageError as damage:
+                raise StoreError(f"{self._log_path}: is damaged ({damage}); restore it from a backup") from damage
+
+    def _commit(self, frames: bytes, encoder: Encoder, offset: int) -> None:
+        """Bring frames to the disk, then the mark; or leave neither."""
+        mark = self._mark.ending(self._mark.length + len(frames), encoder.number, encoder.checksum, offset)
+
+        def write() -> Mark:
+            self._make_room(mark.length)
+            write_at(self._log, frames, self._mark.length)
+            sync(self._log)
+            return self._marks.write(mark)
+
+        self._mark = self._done_or_undone(write)
+
+    def _make_room(self, length: int) -> None:
+        """Let the file grow by zeros, ahead of the frames: a sync that changes no length has nothing to journal."""
+        while self._room < length:
+            write_at(self._log, bytes(_ROOM_BYTES), self._room)
+            self._room += _ROOM_BYTES
+
+    def _done_or_undone(self, write: Callable[[], Mark]) -> Mark:
+        """Carry out a change; when it fails, undo it before anybody is told.
+
+        After a sync that failed, the system may have dropped what it could not write, and say nothing the next time:
+        so nothing behind the mark is kept, and the mark itself is written again with what it said before.
+        """
+        if self._failed is not None:
+            raise NotWrittenError(f"{self.path}: the disk failed before ({self._failed}); nothing was written")
+        try:
+            return write()
+        except OSError as error:
+            self._undo(error)
+            raise NotWrittenError(f"{self.path}: the write failed ({error.strerror}); nothing was applied") from error
+
+    def _undo(self, cause: OSError) -> None:
+        try:
+            # The mark first: while it may say that the frames count, they must be there.
+            if self._marks.is_unsettled:
+                self._mark = self._marks.write(self._mark)
+            self._cut_room()
+            sync(self._log)
+        except OSError as error:
+            self._failed = str(cause.strerror)
+            said = f"the write failed ({cause.strerror}) and could not be undone ({error.strerror})"
+            raise OutcomeUnknownError(f"{self.path}: {said}") from error
+
+    def _cut_room(self) -> None:
+        os.ftruncate(self._log, self._mark.length)
+        self._room = self._mark.length
+
+    # ---- snapshots ----
 
     def snapshot(self) -> tuple[int, bytes] | None:
         """The newest snapshot and the offset of the last record it contains."""
-        head = self._read("SELECT offset, bytes, digest FROM snapshot ORDER BY offset DESC LIMIT 1")
-        if not head:
+        mark = self._mark
+        if mark.snapshot_offset == 0:
             return None
-        offset, size, digest = head[0]
-        parts = self._read("SELECT data FROM snapshot_part WHERE offset = ? ORDER BY part", offset)
-        data = b"".join(part for (part,) in parts)
-        if len(data) != size or hashlib.sha256(data).digest() != digest:
-            raise StoreError(f"{self.path}: the snapshot at {offset} is damaged; restore it from a backup")
-        return offset, data
+        data, self._checked_snapshot = self._checked_snapshot, None
+        if data is None:
+            path = self.path / snapshot_name(mark.snapshot_offset)
+            try:
+                data, _ = read_snapshot(path, mark.store_id, mark.snapshot_offset, mark.snapshot_digest)
+            except DamageError as damage:
+                raise StoreError(f"{path}: is damaged ({damage}); restore it from a backup") from damage
+        return mark.snapshot_offset, data
 
     def write_snapshot(self, offset: int, data: bytes, keep_since: dict[str, int]) -> None:
-        """Put a snapshot in the place of the log up to an offset.
+        """Put a snapshot in the place of the log up to its end.
 
         `keep_since` names streams whose records are kept from a time on, although no recovery needs them.
         """
-        parts = range(0, len(data), _SNAPSHOT_PART_BYTES)
-        with self._transaction() as db:
-            db.execute("DELETE FROM snapshot")
-            db.execute("DELETE FROM snapshot_part")
-            db.execute("INSERT INTO snapshot VALUES (?, ?, ?)", (offset, len(data), hashlib.sha256(data).digest()))
-            for number, at in enumerate(parts):
-                part = data[at : at + _SNAPSHOT_PART_BYTES]
-                db.execute("INSERT INTO snapshot_part VALUES (?, ?, ?)", (offset, number, part))
-            kept = " AND NOT (stream IS ? AND logged_at >= ?)" * len(keep_since)
-            bounds = [value for pair in keep_since.items() for value in pair]
-            db.execute(f"DELETE FROM log WHERE offset <= ?{kept}", (offset, *bounds))  # noqa: S608 - placeholders only
+        if offset != self.offset:
+            raise ValueError(f"a snapshot at record {offset} does not fit a log that ends at record {self.offset}")
+        if offset == self._mark.snapshot_offset:
+            return
+        with self._access:
+            before = self._mark
+            retained = self._still_retained(keep_since)
+            try:
+                retained += self._retain(keep_since)
+                mark = self._written_snapshot(offset, data, retained)
+            except OSError as error:
+                # The old files still count: nothing is lost but the snapshot.
+                raise NotWrittenError(f"{self.path}: no snapshot could be written ({error.strerror})") from error
+            self._mark = self._done_or_undone(lambda: self._marks.write(mark))
+            self._turn_to_new_log(retained, before)
+
+    def _written_snapshot(self, offset: int, data: bytes, retained: list[Retained]) -> Mark:
+        head, digest = encoded_snapshot_head(self._mark.store_id, offset, data)
+        for name in (snapshot_name(offset), log_name(self._mark.segment + 1)):
+            # Of an attempt that failed.
+            (self.path / name).unlink(missing_ok=True)
+        write_new(self.path / snapshot_name(offset), head, data)
+        log_head = FileHead(self._mark.segment + 1, self._mark.number + 1, offset, self._mark.store_id)
+        frames: list[tuple[Type, Record | object]] = [(Type.STAGE, stage) for stage in self._stages.values()]
+        if retained:
+            frames.append((Type.RETAINED, retained))
+        # One sync of the directory, of the log file, covers both names.
+        return replace(write_log(self.path, log_head, frames, self._mark), snapshot_digest=digest)
+
+    def _turn_to_new_log(self, retained: list[Retained], before: Mark) -> None:
+        handle = os.open(self._log_path, os.O_RDWR | os.O_CLOEXEC)
+        os.close(self._log)
+        self._log, self._first_number, self._log_bytes = handle, before.number + 1, 0
+        self._room = self._mark.length
+        gone = [one.file_name for one in self._retained if one not in retained]
+        self._retained, self._checked_snapshot = retained, None
+        for name in (log_name(before.segment), snapshot_name(before.snapshot_offset), *gone):
+            # What cannot be removed now is removed at the next start.
+            with contextlib.suppress(OSError):
+                (self.path / name).unlink(missing_ok=True)
+
+    def _still_retained(self, keep_since: dict[str, int]) -> list[Retained]:
+        def is_kept(one: Retained) -> bool:
+            return any(stream in keep_since and at >= keep_since[stream] for stream, at in one.newest.items())
+
+        return [one for one in self._retained if is_kept(one)]
+
+    def _retain(self, keep_since: dict[str, int]) -> list[Retained]:
+        """Copy the records that streams keep for longer out of the log that goes."""
+        kept = [
+            record
+            for record in (self.records(0) if keep_since else ())
+            if record.stream in keep_since and record.logged_at >= keep_since[record.stream]
+        ]
+        if not kept:
+            return []
+        newest: dict[str, int] = {}
+        for record in kept:
+            newest[str(record.stream)] = max(record.logged_at, newest.get(str(record.stream), 0))
+        encoder = Encoder(0, 0)
+        name = f"retained-{self.offset:016d}"
+        data = encoder.commit([(Type.RECORD, record) for record in kept])
+        (self.path / name).unlink(missing_ok=True)
+        write_new(self.path / name, data)
+        return [Retained(name, len(data), newest)]
+
+    # ---- staged bodies ----
 
     def stage(self, token: str, stream: str, form: str, body: bytes, staged_at: int) -> None:
         """Keep a body until its commit."""
-        row = (token, stream, form, body, zlib.crc32(body), staged_at)
-        with self._transaction() as db:
-            db.execute("INSERT INTO stage VALUES (?, ?, ?, ?, ?, ?)", row)
+        with self._access:
+            try:
+                stage = write_stage(self.path, token, stream, form, body, staged_at)
+            except OSError as error:
+                raise NotWrittenError(f"{self.path}: the body could not be staged ({error.strerror})") from error
+            encoder = Encoder(self._mark.number, self._mark.checksum)
+            try:
+                self._commit(encoder.commit([(Type.STAGE, stage)]), encoder, self.offset)
+            except NotWrittenError:
+                (self.path / stage.file_name).unlink(missing_ok=True)
+                raise
+            self._stages[token] = stage
 
     def staged(self, token: str, stream: str) -> tuple[str, bytes] | None:
         """The format and the bytes of a staged body."""
-        rows = self._read("SELECT format, body, checksum FROM stage WHERE token = ? AND stream = ?", token, stream)
-        if not rows:
-            return None
-        form, body, checksum = rows[0]
-        if checksum != zlib.crc32(body):
-            raise StoreError(f"{self.path}: the staged body {token} is damaged")
-        return form, body
+        with self._access:
+            stage = self._stages.get(token)
+            if stage is None or stage.stream != stream:
+                return None
+            try:
+                return stage.form, read_stage(self.path, stage)
+            except (OSError, DamageError) as error:
+                raise StoreError(f"{self.path / stage.file_name}: the staged body is damaged ({error})") from error
 
     def staged_bytes(self) -> int:
         """How much waits for commits."""
-        ((size,),) = self._read("SELECT coalesce(sum(length(body)), 0) FROM stage")
-        return int(size)
+        with self._access:
+            return sum(stage.size_bytes for stage in self._stages.values())
 
     def expire_stages(self, before: int) -> None:
         """Forget bodies staged before a time: their producer is gone."""
-        with self._transaction() as db:
-            db.execute("DELETE FROM stage WHERE staged_at < ?", (before,))
+        with self._access:
+            expired = [stage.token for stage in self._stages.values() if stage.staged_at < before]
+            if not expired:
+                return
+            encoder = Encoder(self._mark.number, self._mark.checksum)
+            self._commit(encoder.commit([(Type.UNSTAGE, expired)]), encoder, self.offset)
+            self._forget(expired)
 
-    def _read(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
-        try:
-            with self._lock:
-                return self._db.execute(sql, values).fetchall()
-        except sqlite3.DatabaseError as error:
-            raise StoreError(f"{self.path}: is damaged ({error}); restore it from a backup") from error
+    def _forget(self, tokens: Sequence[str]) -> None:
+        for token in tokens:
+            stage = self._stages.pop(token)
+            with contextlib.suppress(OSError):
+                (self.path / stage.file_name).unlink(missing_ok=True)
+
+    # ---- copies ----
+
+    @contextlib.contextmanager
+    def view(self) -> Iterator[tuple[bytes, list[FileView]]]:
+        """The store as it is now: the bytes of its mark, and its files, open. Commits go on meanwhile."""
+        with contextlib.ExitStack() as stack:
+            with self._access:
+                mark, names = self._mark, [(log_name(self._mark.segment), self._mark.length)]
+                if mark.snapshot_offset:
+                    names.append((snapshot_name(mark.snapshot_offset), -1))
+                names += [(stage.file_name, stage.size_bytes) for stage in self._stages.values()]
+                names += [(one.file_name, one.size_bytes) for one in self._retained]
+                views = [self._view(stack, name, size) for name, size in names]
+            yield file_bytes(mark), views
+
+    def _view(self, stack: contextlib.ExitStack, name: str, size_bytes: int) -> FileView:
+        handle = stack.enter_context(opened(self.path / name))
+        return FileView(name, handle, size_bytes if size_bytes >= 0 else os.fstat(handle).st_size)

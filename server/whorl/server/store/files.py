@@ -1,0 +1,99 @@
+"""Files that only their owner reads, written whole and synced. Nothing else in the store writes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+# Some systems have no `fdatasync`. It leaves out times of change, which no reader needs.
+_sync_data = getattr(os, "fdatasync", os.fsync)
+
+
+def make_private_directory(path: Path) -> None:
+    """Make a directory that only its owner enters, and the directories above it."""
+    if path.is_dir():
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        path.mkdir(mode=0o700)
+        sync_directory(path.parent)
+
+
+def make_private(path: Path) -> None:
+    """Take a file or a directory away from everybody but its owner, as far as this process may."""
+    mode = path.stat().st_mode & 0o777
+    if mode & 0o077:
+        with contextlib.suppress(PermissionError):
+            path.chmod(mode & 0o700)
+
+
+def create(path: Path) -> int:
+    """A new file, open for reading and writing."""
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+
+
+@contextlib.contextmanager
+def opened(path: Path, flags: int = os.O_RDONLY) -> Iterator[int]:
+    """A file that is there, for as long as the block runs."""
+    handle = os.open(path, flags | os.O_CLOEXEC)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def write_at(handle: int, data: bytes, position: int) -> None:
+    """Write all of the bytes; the system may take them in parts."""
+    rest = memoryview(data)
+    while rest:
+        written = os.pwrite(handle, rest, position)
+        position += written
+        rest = rest[written:]
+
+
+def read_at(handle: int, size: int, position: int) -> bytes:
+    """As many bytes as there are, up to a size; the system may give them in parts."""
+    parts = []
+    while size > 0 and (part := os.pread(handle, size, position)):
+        parts.append(part)
+        position += len(part)
+        size -= len(part)
+    return b"".join(parts)
+
+
+def sync(handle: int) -> None:
+    """Wait until the bytes of a file are on the disk."""
+    _sync_data(handle)
+
+
+def sync_directory(path: Path) -> None:
+    """Wait until the names in a directory are on the disk."""
+    with opened(path) as handle:
+        os.fsync(handle)
+
+
+def write_new(path: Path, *parts: bytes) -> None:
+    """A new file with these bytes, synced; nothing is left of it if that fails. Its name is not synced."""
+    handle = create(path)
+    try:
+        position = 0
+        for part in parts:
+            write_at(handle, part, position)
+            position += len(part)
+        sync(handle)
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise
+    finally:
+        os.close(handle)
+
+
+def forget_cached(handle: int) -> None:
+    """Drop what the system keeps of a file in memory, so that the next read is a read of the disk."""
+    if hasattr(os, "posix_fadvise"):
+        os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)

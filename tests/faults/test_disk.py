@@ -1,0 +1,153 @@
+"""Disks that fail, lose power or rot: what was acknowledged is there, or its loss is named; what was refused never is.
+
+The mechanism is a library that is preloaded before libc (disk/shim.c). It makes real calls of the process fail, and
+keeps a trace of writes and syncs, from which power cuts at any moment are made (disk/power_cut.py). The long form is
+the campaign of docs/explanation/durability.md.
+
+Cannot see: a disk that acknowledges a sync and then loses both the log and the mark.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+from server_process import ServerProcess
+
+DISK = Path(__file__).with_name("disk")
+ROOT = Path(__file__).parents[2]
+SERVER = ROOT / "server"
+sys.path.insert(0, str(DISK))
+from shim import Call, build, compiler  # noqa: E402 - beside this file, for the campaign's own process as well
+
+pytestmark = pytest.mark.skipif(
+    not sys.platform.startswith("linux") or compiler() is None, reason="needs Linux and a C compiler"
+)
+STREAM = "/streams/http://ex.org/s"
+TURTLE = {"Content-Type": "text/turtle"}
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("shim"))
+
+
+def run_campaign(library: Path, directory: Path, **counts: int) -> dict[str, int]:
+    options = [word for name, count in counts.items() for word in (f"--{name}", str(count))]
+    path = os.pathsep.join([str(SERVER), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, str(DISK / "campaign.py"), str(directory), *options],
+        env={**os.environ, "PYTHONPATH": path, "LD_PRELOAD": str(library)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    found: dict[str, int] = json.loads(done.stdout)
+    print(found)  # noqa: T201 - the figures belong into the report
+    return found
+
+
+@pytest.mark.parametrize(
+    ("faults", "cuts"), [(40, 6), pytest.param(600, 6, marks=[pytest.mark.long, pytest.mark.timeout(1800)])]
+)
+def test_calls_that_fail_and_power_cuts_lose_nothing(library: Path, tmp_path: Path, faults: int, cuts: int) -> None:
+    found = run_campaign(library, tmp_path, faults=faults, cuts=cuts, seed=faults)
+    assert (found["faults"], found["power cuts"]) == (faults, faults * cuts)
+    # The campaign must have hurt somebody.
+    assert found["faults that struck"] > faults // 4
+    assert found["steps refused"] > 0
+    assert found["outcomes unknown"] > 0
+
+
+@pytest.mark.parametrize("mutations", [200, pytest.param(3000, marks=[pytest.mark.long, pytest.mark.timeout(1800)])])
+def test_a_mutated_store_is_whole_or_refused_by_name(library: Path, tmp_path: Path, mutations: int) -> None:
+    found = run_campaign(library, tmp_path, mutations=mutations, seed=mutations)
+    assert found["mutations"] == mutations
+    assert found["mutations refused by name"] + found["mutations repaired or harmless"] == mutations
+    assert min(found["mutations refused by name"], found["losses accepted"]) > mutations // 4
+
+
+# ---- the server ----
+
+
+class Producer:
+    """Pushes one event after the other, and knows what came of each."""
+
+    def __init__(self) -> None:
+        self.accepted = 0
+        self.refused = 0
+        self.unknown = 0
+
+    def push(self, client: httpx.Client, number: int) -> None:
+        body = f"<urn:x{number}> <http://ex.org/p> {number} ."
+        answer = client.post(STREAM, params={"t": number}, content=body, headers=TURTLE)
+        if answer.status_code == 202:
+            self.accepted += 1
+        else:
+            assert answer.status_code == 503, answer.text
+            is_unknown = answer.json()["type"].endswith("outcome-unknown")
+            self.unknown += is_unknown
+            self.refused += not is_unknown
+
+
+def until_ready(client: httpx.Client) -> None:
+    """A server that could undo its write is rebuilding its state, and comes back by itself."""
+    deadline = time.monotonic() + 60
+    while client.get("/readyz").status_code != 200:
+        assert time.monotonic() < deadline
+
+
+@pytest.mark.parametrize(
+    ("name", "call", "times", "error"),
+    [
+        pytest.param("acknowledged", Call.SYNC, 1, errno.EIO, id="one sync of the mark"),
+        pytest.param("log-", Call.SYNC, -1, errno.EIO, id="every sync of the log"),
+        pytest.param("log-", Call.WRITE, 1, errno.ENOSPC, id="no room for the log"),
+        pytest.param("log-", Call.SYNC, 1, errno.EIO, id="one sync of the log", marks=pytest.mark.long),
+        pytest.param("log-", Call.SYNC, 2, errno.EIO, id="two syncs of the log", marks=pytest.mark.long),
+        pytest.param("acknowledged", Call.SYNC, 2, errno.EIO, id="two syncs of the mark", marks=pytest.mark.long),
+        pytest.param("acknowledged", Call.SYNC, -1, errno.EIO, id="every sync of the mark", marks=pytest.mark.long),
+        pytest.param("acknowledged", Call.WRITE, 1, errno.EIO, id="one write of the mark", marks=pytest.mark.long),
+        pytest.param("log-", Call.WRITE, -1, errno.ENOSPC, id="a full disk", marks=pytest.mark.long),
+    ],
+)
+def test_clients_of_a_failing_disk_and_the_server_after_it_agree(
+    start_server: Callable[..., ServerProcess],
+    library: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    call: Call,
+    times: int,
+    error: int,
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setenv("LD_PRELOAD", str(library))
+        patch.setenv("SHIM_DIR", str(tmp_path))
+        patch.setenv("SHIM_NAME", name)
+        patch.setenv("SHIM_ARM", f"{int(call)},12,{times},{error}")
+        server = start_server()
+    producer = Producer()
+    with server.client() as client:
+        client.put(STREAM).raise_for_status()
+        for number in range(40):
+            producer.push(client, number)
+        if producer.unknown:
+            assert client.get("/readyz").status_code == 503
+        else:
+            until_ready(client)
+    server.kill()
+    assert producer.refused + producer.unknown > 0
+    server.start()
+    with server.client() as client:
+        events = client.get(STREAM).json()["events"]
+    assert producer.accepted <= events <= producer.accepted + producer.unknown
