@@ -5,10 +5,10 @@ use crate::run::{Bag, Seen, envelopes, hold, reports, shuffle};
 use crate::scenario::{Event, Scenario, Step};
 use whorl_engine::EngineOptions;
 
-const NAMES: [&str; 3] = ["a", "b", "c"];
+const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 
-/// The text with `:a`, `:b` and `:c` called otherwise.
-fn renamed(text: &str, names: &[&str; 3]) -> String {
+/// The text with `:a` to `:d` called otherwise.
+fn renamed(text: &str, names: &[&str; 4]) -> String {
     let mut out = String::new();
     let mut rest = text;
     while let Some(at) = rest.find(':') {
@@ -22,7 +22,7 @@ fn renamed(text: &str, names: &[&str; 3]) -> String {
     out + rest
 }
 
-fn renamed_scenario(scenario: &Scenario, names: &[&str; 3]) -> Scenario {
+fn renamed_scenario(scenario: &Scenario, names: &[&str; 4]) -> Scenario {
     let mut scenario = scenario.clone();
     scenario.query = renamed(&scenario.query, names);
     scenario.statics = renamed(&scenario.statics, names);
@@ -34,7 +34,7 @@ fn renamed_scenario(scenario: &Scenario, names: &[&str; 3]) -> Scenario {
     scenario
 }
 
-fn renamed_answer(text: &str, names: &[&str; 3]) -> String {
+fn renamed_answer(text: &str, names: &[&str; 4]) -> String {
     let marked = NAMES
         .iter()
         .fold(text.to_owned(), |t, name| t.replace(&format!("http://ex/{name}>"), &format!("http://ex/#{name}>")));
@@ -42,14 +42,14 @@ fn renamed_answer(text: &str, names: &[&str; 3]) -> String {
     pairs.fold(marked, |t, (from, to)| t.replace(&format!("http://ex/#{from}>"), &format!("http://ex/{to}>")))
 }
 
-fn renamed_bag(bag: Bag, names: &[&str; 3]) -> Bag {
+fn renamed_bag(bag: Bag, names: &[&str; 4]) -> Bag {
     bag.into_iter().map(|(row, n)| (renamed_answer(&row, names), n)).collect()
 }
 
 #[test]
 fn new_names_in_the_same_order_give_the_same_bytes_under_new_names() {
     hold(12, |scenario: &Scenario, _| {
-        let names = ["ka", "kb", "kc"];
+        let names = ["ka", "kb", "kc", "kd"];
         let bytes = |text: String| {
             NAMES
                 .iter()

@@ -123,6 +123,10 @@ impl Scenario {
     pub fn quiet(seed: u64) -> Self {
         let mut scenario = Self::generate(seed);
         scenario.steps = std::mem::take(&mut scenario.steps).into_iter().flat_map(Step::quiet).collect();
+        // Laws run a stream many times over: the end of a long one follows its beginning.
+        let end = scenario.steps.pop();
+        scenario.steps.truncate(30);
+        scenario.steps.extend(end);
         scenario
     }
 
