@@ -405,7 +405,7 @@ fn values_decide_before_anything_is_joined() {
         let answers = over_dense_stream(&pattern, 131, few).unwrap_or_else(|error| panic!("{error} of {pattern}"));
         assert!(answers.is_empty(), "{pattern}");
     }
-    let error = over_dense_stream(DENSE, 131, few).err().expect("without VALUES it is more work");
+    let error = over_dense_stream(DENSE, 131, few).expect_err("without VALUES it is more work");
     assert!(error.to_string().contains("(limit work)"), "{error}");
 }
 
