@@ -151,10 +151,25 @@ impl Generator<'_> {
     }
 
     fn comparison(&mut self) -> String {
+        let (left, operator, right, _) = self.operands();
+        match operator {
+            // spareval takes a term for equal to itself; SPARQL has no order on IRIs, and none on NaN.
+            "<=" | ">=" if right.starts_with('?') => format!("STR({left}) {operator} STR({right})"),
+            _ => format!("{left} {operator} {right}"),
+        }
+    }
+
+    /// What may stand under `!`: spareval takes comparisons with NaN for errors, SPARQL for false.
+    fn negatable(&mut self) -> String {
+        let (left, operator, right, is_order) = self.operands();
+        if is_order { format!("STR({left}) {operator} STR({right})") } else { format!("{left} {operator} {right}") }
+    }
+
+    fn operands(&mut self) -> (&'static str, &'static str, String, bool) {
         let left = self.variable();
         let operator = *self.random.pick(&["<", "<=", ">", ">=", "=", "!="]);
         let right = if self.random.chance(50) { self.variable().to_owned() } else { self.random.below(4).to_string() };
-        format!("{left} {operator} {right}")
+        (left, operator, right, operator.starts_with(['<', '>']))
     }
 
     fn condition(&mut self) -> String {
@@ -162,7 +177,7 @@ impl Generator<'_> {
             0 => format!("{} && {}", self.comparison(), self.comparison()),
             1 => format!("{} || {}", self.comparison(), self.comparison()),
             2 => format!("BOUND({})", self.variable()),
-            3 => format!("!({})", self.comparison()),
+            3 => format!("!({})", self.negatable()),
             _ => self.comparison(),
         }
     }

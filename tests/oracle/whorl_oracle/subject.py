@@ -91,20 +91,22 @@ def change_static(engine: Engine, action: Static) -> None:
             engine.update(f"{action.change.name} DATA {{ {body} }}")
 
 
-def row(values: Any) -> Row:
+def row(values: Any, *, by_name: bool = False) -> Row:
     """A solution or a triple."""
     if isinstance(values, dict):
-        return orderly(tuple(None if term is None else str(term) for term in values.values()))
+        names = sorted(values) if by_name else list(values)
+        return orderly(tuple(None if values[name] is None else str(values[name]) for name in names))
     return tuple(str(term) for term in values)
 
 
-def answer(result: Result) -> Answer:
+def answer(result: Result, *, by_name: bool = False) -> Answer:
     """A result in the oracle's terms."""
     windows: dict[str, tuple[int, int] | None] = {}
     for window in result.windows:
         known = window.open is not None and window.close is not None
         windows[window.name] = (window.open, window.close) if known else None  # type: ignore[assignment]
-    inserted, deleted = (tuple(map(row, rows)) for rows in (result.inserted, result.deleted))
+    sides = (result.inserted, result.deleted)
+    inserted, deleted = (tuple(row(values, by_name=by_name) for values in rows) for rows in sides)
     if result.boolean is not None:
         inserted = (("true" if result.boolean else "false",),)
     return Answer(result.at, windows, inserted, deleted)
@@ -113,10 +115,12 @@ def answer(result: Result) -> Answer:
 def answers_by_action(pair: Pair, **engine_options: Any) -> list[list[Answer]]:
     """What the engine reports after each action."""
     engine, query = start(pair, **engine_options)
+    # The order of the columns of a star is that of the text, and no matter of the answer.
+    by_name = pair.query.select.projection == ("*",)
     found = []
     for action in pair.actions:
         act(engine, action)
-        found.append([answer(result) for result in query.answers("pyoxigraph")])
+        found.append([answer(result, by_name=by_name) for result in query.answers("pyoxigraph")])
     return found
 
 
