@@ -52,7 +52,7 @@ impl Subject {
             Step::Watermark(ms) => self.engine.advance_to(at(*ms)).expect("a watermark"),
             Step::Close => self.engine.close(),
             Step::Restore(options) => {
-                self.engine = Engine::restore(&self.engine.snapshot(), restored(*options)).expect("a snapshot");
+                self.engine = Engine::restore(&self.engine.snapshot(), restored(**options)).expect("a snapshot");
             }
             // What the planner refuses does not come.
             Step::Join(query) => {

@@ -13,6 +13,7 @@ from whorl_oracle.compare import orderly
 from whorl_oracle.model import Dialect, Graphs, Static, Triple, changed
 from whorl_oracle.query import Form, Query
 from whorl_oracle.spelling import element_graph, event_graph, plain_text, time_function
+from whorl_oracle.standard import order_functions, standard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -109,7 +110,7 @@ class Snapshots:
     def __init__(self, query: Query, static: Graphs = NONE) -> None:
         self.query = query
         self.static = static
-        self.text = plain_text(query)
+        self.text = standard(plain_text(query))
         self.known: dict[object, list[Row]] = {}
         self.timed = "urn:time:" in self.text
 
@@ -130,7 +131,7 @@ class Snapshots:
         for name in (*reading, *named_graphs(self.query, self.static)):
             store.add_graph(ox.NamedNode(name))
         text = self.text.replace("NOW()", instant_text(reading.at))
-        functions = times(reading) if self.timed else None
+        functions = order_functions() | (times(reading) if self.timed else {})
         if self.query.form is Form.DESCRIBE:
             return described(self.query, store, text, functions)
         found = store.query(text, custom_functions=functions)
@@ -150,7 +151,7 @@ def by_name(names: list[str], row: Row) -> Row:
     return tuple(found[name] for name in sorted(found))
 
 
-def described(query: Query, store: ox.Store, text: str, functions: Functions | None) -> list[Row]:
+def described(query: Query, store: ox.Store, text: str, functions: Functions) -> list[Row]:
     """The triples of the default graph and of all windows that begin with what was found or named."""
     head = "DESCRIBE " + " ".join(query.described)
     variables = [name for name in query.described if name.startswith("?")]
