@@ -50,7 +50,7 @@ WORDS = (
     '"aBc"',
     '"x"@en',
     '"y"@de',
-    '"Abc"@en-gb',
+    '"Abc"@en-oxendict',
     literal("true", "boolean"),
     literal("false", "boolean"),
     literal("2020-01-02T03:04:05Z", "dateTime"),
