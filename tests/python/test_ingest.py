@@ -290,8 +290,22 @@ def test_an_arrow_body_cannot_ask_for_memory_it_does_not_pay_for(engine: Engine)
     assert stated in body
     with pytest.raises(IngestError, match="MiB"):
         engine.push(S, None, body.replace(stated, (1 << 45).to_bytes(8, "little")), "arrow")
+    # A length below −1 must not wrap the sum of them: the process would end in an allocation.
+    for negative in (-2, -3, -(1 << 40), -(1 << 63)):
+        with pytest.raises(IngestError, match="MiB"):
+            engine.push(S, None, body.replace(stated, negative.to_bytes(8, "little", signed=True)), "arrow")
     with pytest.raises(IngestError, match="stream format"):
         engine.push(S, None, b"ARROW1\0\0" + body, "arrow")
+
+
+def test_an_arrow_body_of_millions_of_equal_rows_is_refused_unread(engine: Engine) -> None:
+    n = 2_000_000
+    columns = {"s": [EX + "a"], "p": [EX + "p"], "o": [EX + "o"]}
+    terms = {name: pa.DictionaryArray.from_arrays(pa.array([0] * n, pa.int8()), value) for name, value in columns.items()}
+    body = ipc(pa.table({"t": pa.array([1] * n, pa.int64()), **terms}), "zstd")
+    assert len(body) < 20_000
+    with pytest.raises(IngestError, match="2000000 rows in .* bytes; send at most"):
+        engine.push(S, None, body, "arrow")
 
 
 def test_an_lz4_body_that_unfolds_to_more_than_it_says_is_refused_unread(engine: Engine) -> None:

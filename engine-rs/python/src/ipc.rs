@@ -17,6 +17,10 @@ use crate::lz4;
 
 /// What compressed buffers may unfold to in one body.
 const EXPANDED_BYTES_MAX: u64 = 512 << 20;
+/// How many rows a body may have for each of its bytes, beyond the first few: a row costs the engine hundreds of bytes,
+/// whatever a codec made of it.
+const ROWS_PER_BYTE: u64 = 16;
+const ROWS_FREE: u64 = 4096;
 const CONTINUATION: [u8; 4] = [0xFF; 4];
 const FILE_MAGIC: &[u8] = b"ARROW1";
 
@@ -50,12 +54,24 @@ fn check(body: &[u8]) -> Result<(), String> {
     if body.starts_with(FILE_MAGIC) {
         return Err(String::from("it is an Arrow file; write the stream format (pyarrow.ipc.new_stream)"));
     }
-    let (mut rest, mut expanded) = (body, 0);
+    let (mut rest, mut claims) = (body, Claims::default());
     while let Some((message, content, after)) = next_message(rest)? {
-        check_message(message, content, &mut expanded)?;
+        check_message(message, content, &mut claims)?;
         rest = after;
     }
+    let rows_max = ROWS_FREE + ROWS_PER_BYTE * body.len() as u64;
+    if claims.rows > rows_max {
+        let (rows, bytes) = (claims.rows, body.len());
+        return Err(format!("it has {rows} rows in {bytes} bytes; send at most {rows_max} in a body of that size"));
+    }
     Ok(())
+}
+
+/// What the messages so far say is in them. Sums do not wrap: what is stated may be any number.
+#[derive(Default)]
+struct Claims {
+    expanded: u64,
+    rows: u64,
 }
 
 type Parts<'a> = (&'a [u8], &'a [u8], &'a [u8]);
@@ -76,7 +92,7 @@ fn next_message(bytes: &[u8]) -> Result<Option<Parts<'_>>, String> {
     Ok(Some((metadata, content, rest)))
 }
 
-fn check_message(metadata: &[u8], content: &[u8], expanded: &mut u64) -> Result<(), String> {
+fn check_message(metadata: &[u8], content: &[u8], claims: &mut Claims) -> Result<(), String> {
     let message = root_as_message(metadata).map_err(|error| error.to_string())?;
     let batch = match message.header_type() {
         MessageHeader::RecordBatch => message.header_as_record_batch(),
@@ -95,14 +111,15 @@ fn check_message(metadata: &[u8], content: &[u8], expanded: &mut u64) -> Result<
             unfolded = unfolded.saturating_add(unfolded_length(bytes, compression.codec()));
         }
     }
-    *expanded += unfolded;
-    if *expanded > EXPANDED_BYTES_MAX {
-        return Err(format!("it unfolds to more than {} MiB; send smaller bodies", EXPANDED_BYTES_MAX >> 20));
-    }
     // A column of nothing has no bytes; a row of data has at least a bit.
     let rows = u64::try_from(batch.length()).unwrap_or(u64::MAX);
     if rows > unfolded.saturating_mul(8) {
         return Err(String::from("it claims more rows than it has data"));
+    }
+    claims.rows = claims.rows.saturating_add(rows);
+    claims.expanded = claims.expanded.saturating_add(unfolded);
+    if claims.expanded > EXPANDED_BYTES_MAX {
+        return Err(format!("it unfolds to more than {} MiB; send smaller bodies", EXPANDED_BYTES_MAX >> 20));
     }
     Ok(())
 }

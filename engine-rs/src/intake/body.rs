@@ -7,7 +7,7 @@ use super::batch::EncodedEvent;
 use super::event::{RawEvent, cut};
 use super::lines;
 use crate::error::EngineError;
-use crate::parse::{Position, RdfFormat, parse_rdf};
+use crate::parse::{Position, RdfFormat, Room, parse_rdf};
 use crate::time::Timestamp;
 
 /// How a body of events is written.
@@ -87,8 +87,9 @@ impl Intake {
         let mut intake = Self::default();
         match format {
             BodyFormat::NdJson => {
+                let mut room = Room::of(body);
                 for line in lines::of(body) {
-                    intake.add_line(&line, at, atomic)?;
+                    intake.add_line(&line, at, atomic, &mut room)?;
                 }
             }
             BodyFormat::Rdf(format) => intake.add_document(body, format, at, atomic)?,
@@ -102,9 +103,15 @@ impl Intake {
         Self { items: vec![item], refused: Vec::new() }
     }
 
-    fn add_line(&mut self, line: &lines::Line<'_>, at: Option<Timestamp>, atomic: bool) -> Result<(), EngineError> {
+    fn add_line(
+        &mut self,
+        line: &lines::Line<'_>,
+        at: Option<Timestamp>,
+        atomic: bool,
+        room: &mut Room,
+    ) -> Result<(), EngineError> {
         let (index, position) = (line.index, Some(line.start()));
-        let contents = match lines::read(line, at) {
+        let contents = match lines::read(line, at, room) {
             Ok(contents) => contents,
             Err(error) => return self.refuse(error.in_body(Some(index), position), atomic),
         };

@@ -7,7 +7,7 @@
 use super::body::{Content, Refused};
 use super::event::{cut, time_of};
 use crate::error::EngineError;
-use crate::parse::{Position, RdfError, RdfFormat, parse_rdf};
+use crate::parse::{Position, RdfError, RdfFormat, Room, parse_rdf_within};
 use crate::time::Timestamp;
 use oxrdf::vocab::xsd;
 use oxrdf::{Literal, Quad};
@@ -52,9 +52,9 @@ pub(super) fn has_lines(format: RdfFormat) -> bool {
 
 /// The quads of the lines that can be read; the others are refused, each with its place.
 pub(super) fn good_quads(body: &[u8], format: RdfFormat, refused: &mut Vec<Refused>) -> Vec<Quad> {
-    let mut quads = Vec::new();
+    let (mut quads, mut room) = (Vec::new(), Room::of(body));
     for line in of(body) {
-        match parse_rdf(line.bytes, format, None) {
+        match parse_rdf_within(line.bytes, format, None, &mut room) {
             Ok(found) => quads.extend(found),
             Err(error) => {
                 let column = error.position().map_or(1, |position| position.column);
@@ -67,14 +67,18 @@ pub(super) fn good_quads(body: &[u8], format: RdfFormat, refused: &mut Vec<Refus
 }
 
 /// What a line of NDJSON asks for: mostly one thing; JSON-LD with named graphs is several events.
-pub(super) fn read(line: &Line<'_>, at: Option<Timestamp>) -> Result<Vec<Result<Content, EngineError>>, EngineError> {
+pub(super) fn read(
+    line: &Line<'_>,
+    at: Option<Timestamp>,
+    room: &mut Room,
+) -> Result<Vec<Result<Content, EngineError>>, EngineError> {
     let text = std::str::from_utf8(line.bytes).map_err(|error| {
         let good = String::from_utf8_lossy(&line.bytes[..error.valid_up_to()]);
         RdfError::Encoding { position: line.place(good.chars().count() + 1) }
     })?;
     check_depth(text, line)?;
     if text.trim_start().starts_with('[') {
-        return events(text, 0, line, RdfFormat::JsonLd, at);
+        return events(text, 0, line, at, room);
     }
     let fields: Fields<'_> = serde_json::from_str(text).map_err(|error| {
         let message = error.to_string();
@@ -82,7 +86,7 @@ pub(super) fn read(line: &Line<'_>, at: Option<Timestamp>) -> Result<Vec<Result<
         let hint = "a line is a JSON object, such as {\"t\": 1000, \"event\": {…}}";
         syntax(format!("the line is not a JSON object: {reason} ({hint})"), line.place(error.column()))
     })?;
-    interpret(text, &fields, line, at)
+    interpret(text, &fields, line, at, room)
 }
 
 type Fields<'a> = BTreeMap<String, &'a RawValue>;
@@ -92,14 +96,15 @@ fn interpret(
     fields: &Fields<'_>,
     line: &Line<'_>,
     at: Option<Timestamp>,
+    room: &mut Room,
 ) -> Result<Vec<Result<Content, EngineError>>, EngineError> {
     let only = |names: &[&str]| fields.keys().all(|key| names.contains(&key.as_str()));
     let field = |name: &str| fields.get(name).copied();
     if only(&["t", "event", "data"]) {
         let at = field("t").map_or(Ok(at), |value| time(value, "t", line, at))?;
         return match (field("event"), field("data")) {
-            (Some(event), None) => events(event.get(), offset(text, event), line, RdfFormat::JsonLd, at),
-            (None, Some(data)) => turtle(data, offset(text, data), line, at),
+            (Some(event), None) => events(event.get(), offset(text, event), line, at, room),
+            (None, Some(data)) => turtle(data, offset(text, data), line, at, room),
             (Some(_), Some(_)) => Err(shape("the line has both \"event\" and \"data\"", line)),
             (None, None) => Err(shape("the line has neither \"event\" nor \"data\"", line)),
         };
@@ -113,9 +118,7 @@ fn interpret(
             "true" => Ok(vec![Ok(Content::End)]),
             other => Err(shape(&format!("\"end\" is true, not {other}"), line)),
         },
-        _ if fields.keys().any(|key| key.starts_with('@') || key.contains(':')) => {
-            events(text, 0, line, RdfFormat::JsonLd, at)
-        }
+        _ if fields.keys().any(|key| key.starts_with('@') || key.contains(':')) => events(text, 0, line, at, room),
         _ => Err(shape("the line is no event: it has no \"event\", no \"data\" and no keyword of JSON-LD", line)),
     }
 }
@@ -124,10 +127,10 @@ fn events(
     text: &str,
     offset: usize,
     line: &Line<'_>,
-    format: RdfFormat,
     at: Option<Timestamp>,
+    room: &mut Room,
 ) -> Result<Vec<Result<Content, EngineError>>, EngineError> {
-    let quads = parse_rdf(text.as_bytes(), format, None).map_err(|error| {
+    let quads = parse_rdf_within(text.as_bytes(), RdfFormat::JsonLd, None, room).map_err(|error| {
         let column = error.position().map_or(1, |position| position.column as usize);
         error.moved_to(line.place(offset + column))
     })?;
@@ -144,10 +147,13 @@ fn turtle(
     offset: usize,
     line: &Line<'_>,
     at: Option<Timestamp>,
+    room: &mut Room,
 ) -> Result<Vec<Result<Content, EngineError>>, EngineError> {
     let text: String = serde_json::from_str(data.get()).map_err(|_| shape("\"data\" is a string of Turtle", line))?;
-    let quads = parse_rdf(text.as_bytes(), RdfFormat::Turtle, None)
-        .map_err(|error| syntax(format!("in \"data\": {error}"), line.place(offset + 1)))?;
+    let quads = parse_rdf_within(text.as_bytes(), RdfFormat::Turtle, None, room).map_err(|error| match error {
+        error @ RdfError::Unfolding { .. } => error,
+        error => syntax(format!("in \"data\": {error}"), line.place(offset + 1)),
+    })?;
     Ok(contents(quads, at))
 }
 

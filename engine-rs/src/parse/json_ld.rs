@@ -6,6 +6,7 @@
 
 use super::error::Position;
 use super::rdf::{MAX_DEPTH, RdfError, bad_base, lower_first, one_based};
+use super::unfolding::Room;
 use json_event_parser::{JsonEvent, JsonSyntaxError, SliceJsonParser};
 use oxjsonld::{JsonLdErrorCode, JsonLdParser, JsonLdSyntaxError};
 use oxrdf::Quad;
@@ -16,7 +17,7 @@ const MAX_ENTRIES: usize = 512;
 const MAX_WORK: usize = 20_000_000;
 
 /// Parses a whole text whose depth has been checked.
-pub(super) fn parse(text: &str, base: Option<&str>) -> Result<Vec<Quad>, RdfError> {
+pub(super) fn parse(text: &str, base: Option<&str>, room: &mut Room) -> Result<Vec<Quad>, RdfError> {
     check_contexts(text)?;
     let parser = JsonLdParser::new();
     let parser = match base {
@@ -24,7 +25,7 @@ pub(super) fn parse(text: &str, base: Option<&str>) -> Result<Vec<Quad>, RdfErro
         None => parser,
     };
     let parser = parser.for_slice(text).with_load_document_callback(|_, _| Err("it is not in the document".into()));
-    parser.map(|quad| quad.map_err(|error| refused(&error))).collect()
+    parser.map(|quad| room.admit(quad.map_err(|error| refused(&error))?)).collect()
 }
 
 /// One pass over the bytes that knows strings and counts what is open.

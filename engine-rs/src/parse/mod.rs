@@ -36,6 +36,7 @@ mod reading;
 mod rewrite;
 mod short_construct;
 mod token;
+mod unfolding;
 mod update;
 mod window;
 
@@ -53,5 +54,7 @@ pub use query::{
     Bounds, ContentSemantics, ContinuousQuery, DefaultGraph, Dialect, ParseOptions, R2s, Report, StreamName, Tick,
     WindowClause, WindowKind, parse_query,
 };
+pub(crate) use rdf::parse_rdf_within;
 pub use rdf::{RdfError, RdfFormat, parse_rdf};
+pub(crate) use unfolding::Room;
 pub(crate) use update::{Source, UpdateOperation, parse_update};

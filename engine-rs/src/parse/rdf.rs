@@ -1,14 +1,15 @@
 //! RDF text → quads.
 //!
 //! In: bytes in one of five formats. Out: all quads in the order of the text, or the first fault with its place.
-//! What stays true: nesting is bounded before the parser runs, so no triple term is too deep to be walked or dropped.
-//! Linear in the bytes.
+//! What stays true: nesting is bounded before the parser runs, so no triple term is too deep to be walked or dropped; and
+//! what the text unfolds to is bounded while it runs. Linear in the bytes.
 
 use oxrdf::{GraphName, Quad};
 use oxttl::{NQuadsParser, NTriplesParser, TriGParser, TurtleParser, TurtleSyntaxError};
 
 use super::error::Position;
 use super::json_ld;
+use super::unfolding::Room;
 
 pub(super) const MAX_DEPTH: usize = 128;
 
@@ -51,6 +52,10 @@ pub enum RdfError {
     JsonLd { message: String },
     #[error("{message} (hint: write the context into the document; nothing is fetched)")]
     RemoteContext { message: String },
+    #[error(
+        "the body has {bytes} bytes and unfolds to more than {most} bytes of terms (hint: use shorter namespaces, or send less at once)"
+    )]
+    Unfolding { bytes: usize, most: usize },
     #[error("the contexts would take too much work: {message} (hint: use fewer and smaller contexts)")]
     Contexts { message: String },
 }
@@ -63,6 +68,7 @@ impl RdfError {
             Self::Syntax { .. } | Self::JsonLd { .. } => "rdf.syntax",
             Self::RemoteContext { .. } => "rdf.remote_context",
             Self::Contexts { .. } => "limit.contexts",
+            Self::Unfolding { .. } => "limit.unfolding",
             Self::Encoding { .. } => "rdf.encoding",
             Self::Depth { .. } => "limit.depth",
             Self::Base { .. } => "iri.invalid",
@@ -91,21 +97,31 @@ impl RdfError {
 
 /// Parses a whole text. `base` resolves relative IRIs and does not matter to N-Triples and N-Quads.
 pub fn parse_rdf(bytes: &[u8], format: RdfFormat, base: Option<&str>) -> Result<Vec<Quad>, RdfError> {
+    parse_rdf_within(bytes, format, base, &mut Room::of(bytes))
+}
+
+/// The same for one of several texts in a body, within what the body may unfold to.
+pub(crate) fn parse_rdf_within(
+    bytes: &[u8],
+    format: RdfFormat,
+    base: Option<&str>,
+    room: &mut Room,
+) -> Result<Vec<Quad>, RdfError> {
     let text = decode(bytes)?;
     match format {
         RdfFormat::JsonLd => json_ld::check_depth(text)?,
         _ => check_depth(text)?,
     }
     match format {
-        RdfFormat::NTriples => collect(NTriplesParser::new().for_slice(text).map(|t| t.map(in_default_graph))),
-        RdfFormat::NQuads => collect(NQuadsParser::new().for_slice(text)),
+        RdfFormat::NTriples => collect(room, NTriplesParser::new().for_slice(text).map(|t| t.map(in_default_graph))),
+        RdfFormat::NQuads => collect(room, NQuadsParser::new().for_slice(text)),
         RdfFormat::Turtle => {
             let parser = TurtleParser::new();
             let parser = match base {
                 Some(base) => parser.with_base_iri(base).map_err(|_| bad_base(base))?,
                 None => parser,
             };
-            collect(parser.for_slice(text).map(|t| t.map(in_default_graph)))
+            collect(room, parser.for_slice(text).map(|t| t.map(in_default_graph)))
         }
         RdfFormat::TriG => {
             let parser = TriGParser::new();
@@ -113,9 +129,9 @@ pub fn parse_rdf(bytes: &[u8], format: RdfFormat, base: Option<&str>) -> Result<
                 Some(base) => parser.with_base_iri(base).map_err(|_| bad_base(base))?,
                 None => parser,
             };
-            collect(parser.for_slice(text))
+            collect(room, parser.for_slice(text))
         }
-        RdfFormat::JsonLd => json_ld::parse(text, base),
+        RdfFormat::JsonLd => json_ld::parse(text, base, room),
     }
 }
 
@@ -123,8 +139,11 @@ fn in_default_graph(triple: oxrdf::Triple) -> Quad {
     triple.in_graph(GraphName::DefaultGraph)
 }
 
-fn collect(quads: impl Iterator<Item = Result<Quad, TurtleSyntaxError>>) -> Result<Vec<Quad>, RdfError> {
-    quads.map(|quad| quad.map_err(|error| syntax(&error))).collect()
+fn collect(
+    room: &mut Room,
+    quads: impl Iterator<Item = Result<Quad, TurtleSyntaxError>>,
+) -> Result<Vec<Quad>, RdfError> {
+    quads.map(|quad| room.admit(quad.map_err(|error| syntax(&error))?)).collect()
 }
 
 fn syntax(error: &TurtleSyntaxError) -> RdfError {

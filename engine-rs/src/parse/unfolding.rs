@@ -1,0 +1,97 @@
+//! What a body may unfold to: a prefix or a vocabulary is written once and stands in every term that uses it.
+
+use super::rdf::RdfError;
+use oxrdf::{GraphName, NamedOrBlankNode, Quad, Term, Triple};
+
+/// Bytes of terms that any body may have.
+const FREE: usize = 16 << 20;
+/// Bytes of terms for each byte of a body, beyond those.
+const PER_BYTE: usize = 16;
+
+/// How much the rest of a body may still unfold to.
+#[derive(Debug)]
+pub(crate) struct Room {
+    bytes: usize,
+    most: usize,
+    left: usize,
+}
+
+impl Room {
+    /// The room of a whole body.
+    pub(crate) fn of(body: &[u8]) -> Self {
+        let most = FREE.saturating_add(body.len().saturating_mul(PER_BYTE));
+        Self { bytes: body.len(), most, left: most }
+    }
+
+    /// Takes a quad, unless it is too much.
+    pub(super) fn admit(&mut self, quad: Quad) -> Result<Quad, RdfError> {
+        let graph = match &quad.graph_name {
+            GraphName::NamedNode(name) => name.as_str().len(),
+            GraphName::BlankNode(name) => name.as_str().len(),
+            GraphName::DefaultGraph => 0,
+        };
+        let taken = graph + node(&quad.subject) + quad.predicate.as_str().len() + term(&quad.object);
+        let (bytes, most) = (self.bytes, self.most);
+        self.left = self.left.checked_sub(taken).ok_or(RdfError::Unfolding { bytes, most })?;
+        Ok(quad)
+    }
+}
+
+fn node(node: &NamedOrBlankNode) -> usize {
+    match node {
+        NamedOrBlankNode::NamedNode(node) => node.as_str().len(),
+        NamedOrBlankNode::BlankNode(node) => node.as_str().len(),
+    }
+}
+
+fn term(term: &Term) -> usize {
+    match term {
+        Term::NamedNode(node) => node.as_str().len(),
+        Term::BlankNode(node) => node.as_str().len(),
+        Term::Literal(literal) => literal.value().len() + literal.datatype().as_str().len(),
+        Term::Triple(triple) => {
+            let Triple { subject, predicate, object } = &**triple;
+            node(subject) + predicate.as_str().len() + self::term(object)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rdf::{RdfFormat, parse_rdf};
+
+    /// A long namespace and many short names in it.
+    fn turtle(namespace: usize, names: usize) -> String {
+        let prefix = format!("@prefix p: <http://ex/{}> .\n", "n".repeat(namespace));
+        prefix + &"p:a p:b p:c .\n".repeat(names)
+    }
+
+    #[test]
+    fn a_small_text_that_unfolds_to_much_is_refused() {
+        let text = turtle(40_000, 200);
+        let error = parse_rdf(text.as_bytes(), RdfFormat::Turtle, None).expect_err("24 MB of terms");
+        assert_eq!(error.code(), "limit.unfolding");
+        assert!(parse_rdf(turtle(40, 20_000).as_bytes(), RdfFormat::Turtle, None).is_ok(), "an ordinary text is taken");
+    }
+
+    /// Each line is within what is free; the body is not.
+    #[test]
+    fn lines_of_one_body_unfold_together() {
+        let line = format!("{{\"t\": 1, \"data\": {:?}}}\n", turtle(4_000, 400));
+        let (mut engine, options) =
+            (crate::Engine::new(crate::EngineOptions::default()), crate::PushOptions::default());
+        let mut push =
+            |body: String| engine.push_body("http://ex/s", None, body.as_bytes(), crate::BodyFormat::NdJson, &options);
+        assert!(push(line.clone()).is_ok(), "5 MB of terms");
+        assert_eq!(push(line.repeat(20)).expect_err("100 MB of terms").code(), "limit.unfolding");
+    }
+
+    #[test]
+    fn so_is_a_long_vocabulary_of_json_ld() {
+        let values: Vec<String> = (0..600).map(|n| format!("{{\"k{n}\": 1}}")).collect();
+        let vocabulary = format!("http://ex/{}", "v".repeat(60_000));
+        let text = format!("{{\"@context\": {{\"@vocab\": \"{vocabulary}/\"}}, \"@graph\": [{}]}}", values.join(","));
+        let error = parse_rdf(text.as_bytes(), RdfFormat::JsonLd, None).expect_err("36 MB of terms");
+        assert_eq!(error.code(), "limit.unfolding");
+    }
+}
