@@ -2,6 +2,7 @@
 //!
 //! Sees: any change of an answer, of its instants or of its order. Does not see: faults no case
 //! was written for. `WHORL_CASES_UPDATE=1` rewrites the expected parts; a person reads the diff.
+//! `WHORL_CASE=periodic` runs only the cases whose file name contains `periodic`.
 //!
 //! ```text
 //! # claim
@@ -267,10 +268,16 @@ fn files() -> Vec<PathBuf> {
     let entries = std::fs::read_dir(&folder).expect("the folder of cases");
     let mut files: Vec<_> = entries
         .map(|entry| entry.expect("entry").path())
-        .filter(|p| p.extension().is_some_and(|e| e == "case"))
+        .filter(|p| p.extension().is_some_and(|e| e == "case") && is_chosen(p))
         .collect();
     files.sort();
     files
+}
+
+/// Whether the file name contains `WHORL_CASE`; every name does when the variable is not set.
+fn is_chosen(path: &Path) -> bool {
+    let chosen = std::env::var("WHORL_CASE").unwrap_or_default();
+    path.file_stem().is_some_and(|name| name.to_string_lossy().contains(&chosen))
 }
 
 /// Other ways to the same answer: nothing of this may show.

@@ -434,6 +434,7 @@ class Engine:
         default_graph: str | None = None,
         keep_answer: bool = False,
         keep_windows: bool = False,
+        allow_cartesian: bool = False,
     ) -> dict[str, Any]:
         """What a query would be, its plan, and warnings; nothing is registered and the engine is left as it was.
 
@@ -461,6 +462,7 @@ class Engine:
                 default_graph=default_graph,
                 keep_answer=keep_answer,
                 keep_windows=keep_windows,
+                allow_cartesian=allow_cartesian,
             )
         )
         return facts

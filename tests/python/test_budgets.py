@@ -27,6 +27,13 @@ def test_a_product_is_refused_with_place_and_hint() -> None:
     assert "allow_cartesian" in refused.value.hint
 
 
+def test_validation_lets_a_product_pass_where_registration_would() -> None:
+    engine = Engine(limits=GUARDED_LIMITS)
+    with pytest.raises(UnsupportedQueryError, match="share no variable"):
+        engine.validate(PRODUCT)
+    assert engine.validate(PRODUCT, allow_cartesian=True)["form"] == "SELECT"
+
+
 def test_a_costly_query_fails_alone() -> None:
     limits: Limits = {**GUARDED_LIMITS, "work": 20_000}
     engine = Engine(limits=limits)
