@@ -5,7 +5,10 @@
 //! documents, errors without a place. Does not see: the wording of the messages.
 
 use whorl_engine::rdf::NamedNode;
-use whorl_engine::{Engine, EngineError, EngineOptions, ParseOptions, QueryId, RdfFormat, StreamOptions, Timestamp};
+use whorl_engine::{
+    BodyFormat, Engine, EngineError, EngineOptions, ParseOptions, PushOptions, QueryId, RdfFormat, StreamOptions,
+    Timestamp,
+};
 
 const STREAM: &str = "http://ex/s";
 const BESIDE: &str = "PREFIX : <http://ex/> SELECT ?e ?v FROM NAMED WINDOW :w ON :s [RANGE 5ms STEP 2ms] WHERE { WINDOW :w { ?e :v ?v } }";
@@ -299,4 +302,17 @@ fn a_graph_inside_a_window_reads_events_and_not_static_data() {
         let text: String = answers.iter().map(|answer| String::from_utf8_lossy(answer)).collect();
         assert!(text.contains("http://ex/a") && !text.contains("http://ex/b\"") && !text.contains("static"), "{text}");
     }
+}
+
+/// Each line is within what any body may unfold to; all of them together are not.
+#[test]
+fn lines_of_one_body_unfold_together() {
+    let turtle = format!("@prefix p: <http://ex/{}> . {}", "n".repeat(4_000), "p:a p:b p:c . ".repeat(400));
+    let line = format!("{{\"t\": 1, \"data\": \"{turtle}\"}}\n");
+    let mut engine = Engine::new(EngineOptions::default());
+    engine.declare_stream("http://ex/s", StreamOptions::default()).expect("a stream");
+    let options = PushOptions::default();
+    let mut push = |body: &str| engine.push_body("http://ex/s", None, body.as_bytes(), BodyFormat::NdJson, &options);
+    assert!(push(&line).is_ok(), "5 MB of terms");
+    assert_eq!(push(&line.repeat(20)).expect_err("100 MB of terms").code(), "limit.unfolding");
 }

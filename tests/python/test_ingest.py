@@ -300,11 +300,11 @@ def test_an_arrow_body_cannot_ask_for_memory_it_does_not_pay_for(engine: Engine)
 
 def test_an_arrow_body_of_millions_of_equal_rows_is_refused_unread(engine: Engine) -> None:
     n = 2_000_000
-    columns = {"s": [EX + "a"], "p": [EX + "p"], "o": [EX + "o"]}
-    terms = {name: pa.DictionaryArray.from_arrays(pa.array([0] * n, pa.int8()), value) for name, value in columns.items()}
+    same = pa.DictionaryArray.from_arrays(pa.array([0] * n, pa.int8()), [EX + "a"])
+    terms = {"s": same, "p": same, "o": same}
     body = ipc(pa.table({"t": pa.array([1] * n, pa.int64()), **terms}), "zstd")
     assert len(body) < 20_000
-    with pytest.raises(IngestError, match="2000000 rows in .* bytes; send at most"):
+    with pytest.raises(IngestError, match=r"2000000 rows in \d+ bytes; send at most"):
         engine.push(S, None, body, "arrow")
 
 

@@ -74,18 +74,6 @@ mod tests {
         assert!(parse_rdf(turtle(40, 20_000).as_bytes(), RdfFormat::Turtle, None).is_ok(), "an ordinary text is taken");
     }
 
-    /// Each line is within what is free; the body is not.
-    #[test]
-    fn lines_of_one_body_unfold_together() {
-        let line = format!("{{\"t\": 1, \"data\": {:?}}}\n", turtle(4_000, 400));
-        let (mut engine, options) =
-            (crate::Engine::new(crate::EngineOptions::default()), crate::PushOptions::default());
-        let mut push =
-            |body: String| engine.push_body("http://ex/s", None, body.as_bytes(), crate::BodyFormat::NdJson, &options);
-        assert!(push(line.clone()).is_ok(), "5 MB of terms");
-        assert_eq!(push(line.repeat(20)).expect_err("100 MB of terms").code(), "limit.unfolding");
-    }
-
     #[test]
     fn so_is_a_long_vocabulary_of_json_ld() {
         let values: Vec<String> = (0..600).map(|n| format!("{{\"k{n}\": 1}}")).collect();
