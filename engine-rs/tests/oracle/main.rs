@@ -40,11 +40,12 @@ fn shrink(scenario: &Scenario, differs: impl Fn(&Scenario) -> bool) -> Scenario 
     small
 }
 
-/// A panic of the engine is a difference too.
+/// A panic is a difference too.
 fn checked(scenario: &Scenario) -> Outcome {
     std::panic::catch_unwind(|| compare(scenario)).unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<String>().cloned();
-        Outcome::Different(format!("the engine panicked: {}", text.unwrap_or_default()))
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or_default();
+        Outcome::Different(format!("a panic: {text}"))
     })
 }
 
