@@ -136,6 +136,8 @@ def use_result(result: Result) -> None:
     assert_type(result.windows[0].open_time, datetime | None)
     show(result.windows[0].name, result.windows[0].open, result.windows[0].close)
     assert_type(result.envelope, JsonObject)
+    if result.skipped is not None:
+        show(result.skipped.start, result.skipped.end, result.skipped.windows)
     show(result.query, result.incarnation, result.token, result.r2s, result.is_snapshot)
 
 

@@ -85,6 +85,8 @@ def use_query(query: Query) -> None:
     for result in query:
         assert_type(result.time, datetime)
         assert_type(result.windows, tuple[WindowBounds, ...])
+        if result.skipped is not None:
+            show(result.skipped.start, result.skipped.end, result.skipped.windows)
         show(result.seq, result.at, result.kind, result.variables, result.boolean, result.inserted, result.deleted)
     query.unregister()
 

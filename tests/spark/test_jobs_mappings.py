@@ -76,7 +76,7 @@ KEY = "07290D3599E7A0D62097A346EFCC1FB5-20130101000000"
         (
             "fare",
             {
-                f'<{NYCTAXI}trans/{KEY}> <{NYCTAXI}fare> "3.5"^^{DECIMAL}',
+                f'<{NYCTAXI}trans/{KEY}> <{NYCTAXI}fare> "3.50"^^{DECIMAL}',
                 f'<{NYCTAXI}trans/{KEY}> <{NYCTAXI}pickupTime> "2013-01-01T00:00:00Z"^^{DATE_TIME}',
             },
         ),
@@ -88,8 +88,8 @@ def test_a_trip_is_a_pick_up_a_drop_off_and_a_fare(output: str, expected: set[st
 
 def test_a_trip_is_one_graph() -> None:
     debs, trip = "http://example.org/debs2015/", f"<http://example.org/debs2015/trip/{KEY}>"
-    numbers = {"pickLon": "-73.956528", "pickLat": "40.716976", "dropLon": "-73.96244", "dropLat": "40.715008"}
-    numbers |= {"fare": "3.5", "tip": "0"}
+    numbers = {"pickLon": "-73.956528", "pickLat": "40.716976", "dropLon": "-73.962440", "dropLat": "40.715008"}
+    numbers |= {"fare": "3.50", "tip": "0.00"}
     assert mapped("taxi-trips", "trips", [{"t": 0, **TRIP}]) == [
         {
             f'{trip} <{debs}taxi> "07290D3599E7A0D62097A346EFCC1FB5"',
