@@ -1,8 +1,8 @@
 //! Time at the border: the order of a body, late events, bounds, far timestamps, times that cannot be read.
 
 use whorl_engine::{
-    BodyFormat, Engine, EngineOptions, IngestReport, ParseOptions, PushOptions, QueryId, QueryResult, R2s, RdfFormat,
-    Report, Span, StreamOptions, Tick, Timestamp, rdf,
+    Answered, BodyFormat, Engine, EngineOptions, IngestReport, ParseOptions, PushOptions, QueryId, QueryResult, R2s,
+    RdfFormat, Report, Span, StreamOptions, Tick, Timestamp, rdf,
 };
 
 const S: &str = "http://ex/s";
@@ -129,6 +129,24 @@ fn the_envelope_names_what_was_skipped() {
     assert_eq!(last["skipped"], serde_json::json!({"from": 20_004, "to": 100_000, "windows": 39_999}));
     let first: serde_json::Value = serde_json::from_slice(&envelopes[0]).expect("JSON");
     assert_eq!(first.get("skipped"), None);
+}
+
+#[test]
+fn an_event_that_waits_for_its_past_ends_no_empty_stretch() {
+    let text = "SELECT ?e FROM NAMED WINDOW :w ON :s [FROM NOW-30000ms TO NOW-29999ms STEP 1ms]
+        WHERE { WINDOW :w { ?e :in :x } }";
+    let (mut engine, query) = engine_with(text, &ParseOptions::default());
+    push(&mut engine, 100_000);
+    push(&mut engine, 129_000);
+    let results = engine.drain(query).expect("results");
+    let skipped = results.last().and_then(|result| result.skipped).expect("the rest");
+    assert_eq!((results.len(), skipped.windows, skipped.to), (10_001, 19_000, at(129_000)));
+    push(&mut engine, 131_000);
+    let results = engine.drain(query).expect("results");
+    let is_shown =
+        |result: &&QueryResult| matches!(&result.answer, Answered::Bindings { inserted, .. } if !inserted.is_empty());
+    let shown: Vec<i64> = results.iter().filter(is_shown).map(|result| result.at.as_millis()).collect();
+    assert_eq!((results.len(), shown), (2_000, vec![130_000]));
 }
 
 /// Readings of a query from an event to one a thousand years later.

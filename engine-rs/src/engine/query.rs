@@ -373,7 +373,15 @@ impl RunningQuery {
     pub(super) fn is_silent(&self) -> bool {
         let says_answers = self.r2s.operator() == R2s::Rstream && !matches!(self.answer, Answer::Boolean);
         let is_steady = !says_answers && !self.reports_always && !self.reevaluates;
-        self.failed.is_some() || (is_steady && !self.has_unreported_rows())
+        self.failed.is_some() || (is_steady && self.has_said_all())
+    }
+
+    /// Whether the last report has said what there is to say: a reading may have changed that and not reported.
+    fn has_said_all(&self) -> bool {
+        match self.answer {
+            Answer::Boolean => self.last_boolean == Some(!self.r2s.answer().is_empty()),
+            _ => !self.has_unreported_rows(),
+        }
     }
 
     /// Whether every reading is to be said, because others are put together with it.

@@ -242,7 +242,7 @@ impl Translator<'_> {
         let mut parts = Vec::new();
         for pattern in patterns {
             parts.push(if scope::has_nested_pattern(pattern) {
-                let opened = Opened::new(pattern, &mut self.fresh);
+                let opened = Opened::new(pattern, dataset, &mut self.fresh);
                 let leaf = self.triple(&opened.pattern, dataset);
                 opened.over(leaf)
             } else {

@@ -4,9 +4,9 @@
 //! pattern fixes and the others are bound to its variables. The whole term follows from its parts, so that no row comes
 //! more often than in a pattern without triple terms; sets and bags, windows and graphs of events are alike.
 
-use super::logical::Plan;
+use super::logical::{Dataset, Place, Plan};
 use super::paths::FreshVariables;
-use super::translate::blank_variable;
+use super::translate::{blank_variable, places};
 use crate::expr::TRIPLE_PART;
 use oxrdf::{Literal, NamedNode, Variable};
 use spargebra::algebra::{Expression, Function};
@@ -15,13 +15,19 @@ use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern};
 /// A triple pattern without triple terms, and what was said inside of them.
 pub(super) struct Opened {
     pub pattern: TriplePattern,
+    /// The variable that the leaf binds to the graph of an event.
+    graph: Option<Variable>,
     conditions: Vec<Expression>,
     bound: Vec<(Variable, Expression)>,
 }
 
 impl Opened {
-    pub(super) fn new(pattern: &TriplePattern, fresh: &mut FreshVariables) -> Self {
-        let mut opened = Self { pattern: pattern.clone(), conditions: vec![], bound: vec![] };
+    pub(super) fn new(pattern: &TriplePattern, dataset: &Dataset, fresh: &mut FreshVariables) -> Self {
+        let graph = match dataset {
+            Dataset::EventGraph(_, Place::Variable(graph)) => Some(graph.clone()),
+            _ => None,
+        };
+        let mut opened = Self { pattern: pattern.clone(), graph, conditions: vec![], bound: vec![] };
         opened.pattern.subject = opened.open(&pattern.subject, fresh);
         opened.pattern.object = opened.open(&pattern.object, fresh);
         opened
@@ -85,7 +91,7 @@ impl Opened {
     }
 
     fn is_outside(&self, variable: &Variable) -> bool {
-        super::translate::places(&self.pattern).contains(&super::logical::Place::Variable(variable.clone()))
+        self.graph.as_ref() == Some(variable) || places(&self.pattern).contains(&Place::Variable(variable.clone()))
     }
 
     fn compare(&mut self, a: Expression, b: Expression) {

@@ -6,7 +6,7 @@
 //! are EXISTS and functions that are no functions of a row (NOW, RAND, …): their values are arguments.
 
 use super::computed::{Aggregated, Computed, tie};
-use super::exact::no_value;
+use super::exact::{no_value, sealed};
 use crate::aggregate::AggregateSpec;
 use crate::expr::CompileError;
 use crate::limits::Limits;
@@ -15,6 +15,7 @@ use oxrdf::{NamedNode, Term, Variable};
 use spareval::QueryEvaluator;
 use spargebra::Query;
 use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression, Function, GraphPattern, OrderExpression};
+use spargebra::term::GroundTerm;
 use std::collections::BTreeSet;
 
 const PREFIX: &str = "urn:whorl:computed:";
@@ -68,7 +69,11 @@ type Called = fn(&Computed, &[Term]) -> Option<Term>;
 impl Changes {
     fn pattern(&mut self, pattern: &mut GraphPattern) -> Done {
         match pattern {
-            GraphPattern::Bgp { .. } | GraphPattern::Path { .. } | GraphPattern::Values { .. } => Ok(()),
+            GraphPattern::Bgp { .. } | GraphPattern::Path { .. } => Ok(()),
+            GraphPattern::Values { bindings, .. } => {
+                bindings.iter_mut().flatten().flatten().for_each(seal_inside);
+                Ok(())
+            }
             GraphPattern::Join { left, right }
             | GraphPattern::Union { left, right }
             | GraphPattern::Minus { left, right } => self.patterns([left, right]),
@@ -246,6 +251,15 @@ impl Changes {
 
     fn teach(&mut self, change: impl FnOnce(QueryEvaluator) -> QueryEvaluator) {
         self.evaluator = change(std::mem::take(&mut self.evaluator));
+    }
+}
+
+/// The evaluator reads the literals in a triple term of VALUES, and in no other of its terms.
+fn seal_inside(term: &mut GroundTerm) {
+    if let GroundTerm::Triple(_) = term
+        && let Ok(inside) = GroundTerm::try_from(sealed(term.clone().into()))
+    {
+        *term = inside;
     }
 }
 

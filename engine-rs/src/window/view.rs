@@ -212,14 +212,16 @@ impl Window {
 
     /// No reading before this instant shows anything but what is shown now; none: no reading ever will.
     pub(crate) fn unchanged_until(&self) -> Option<Timestamp> {
-        let expiry = match &self.rule {
-            Rule::Step(step) if self.reading == Reading::Closed => self.in_view.front().map(|oldest| {
-                let without = step.first_opening_after(Timestamp::from_millis(oldest.expiry_key));
-                step.read_at(without.max(self.next_k))
-            }),
-            _ => self.next_expiry(),
+        let (expiry, arrival) = match &self.rule {
+            Rule::Step(step) if self.reading == Reading::Closed => {
+                let read_at = |k: i64| step.read_at(k.max(self.next_k));
+                let oldest = self.in_view.front().map(|oldest| Timestamp::from_millis(oldest.expiry_key));
+                let without = oldest.map(|oldest| read_at(step.first_opening_after(oldest)));
+                (without, self.first_waiting().map(|first| read_at(step.first_ending_after(first))))
+            }
+            _ => (self.next_expiry(), self.first_waiting()),
         };
-        expiry.into_iter().chain(self.first_waiting()).min()
+        expiry.into_iter().chain(arrival).min()
     }
 
     /// How many windows are still to be read before this instant, and when the last of them is.
