@@ -1,6 +1,6 @@
 //! The ordered index: mappings by the number in one column, for joins on `<`, `<=`, `>`, `>=`.
 //!
-//! What is not an inlined number sits in a bag of its own that every range visits, so a walk gives
+//! What is not an inlined number, and every `xsd:float`, sits in a bag of its own that every range visits, so a walk gives
 //! a superset of the mappings that satisfy the comparison; the join's filter decides.
 //! Cost: one B-tree operation per mapping.
 
@@ -88,12 +88,12 @@ impl OrderedIndex {
 }
 
 /// Bits that order as the number does. Rounding to a double is monotone, and both ends of a range
-/// are closed, so equal after rounding stays inside.
+/// are closed, so equal after rounding stays inside. Floats have none: SPARQL compares them with decimals as floats, where
+/// more numbers are equal than as doubles.
 fn order_bits(term: TermId) -> Option<u64> {
     let number = match term.inline_value()? {
         Inline::Integer(_, value) => value as f64,
         Inline::Double(value) => value,
-        Inline::Float(value) => f64::from(value),
         Inline::Decimal(value) => oxsdatatypes::Double::from(value).into(),
         _ => return None,
     };

@@ -177,3 +177,20 @@ fn equal_mappings_that_go_newest_first_leave_no_longer_way_to_the_next() {
     store.kill(slots[21]);
     assert_eq!(store.walk(one, store.probe(one, |_| id(1)), |_| {}), 1);
 }
+
+/// `0.1` and `"0.1"^^xsd:float` are equal in SPARQL, although the float is greater as a double.
+#[test]
+fn a_range_walk_leaves_no_float_out() {
+    let mut dictionary = crate::encode::Dictionary::new(1);
+    let mut literal = |text: &str, datatype| {
+        let literal = oxrdf::LiteralRef::new_typed_literal(text, datatype);
+        dictionary.intern(literal.into())
+    };
+    let (float, decimal) = (literal("0.1", oxrdf::vocab::xsd::FLOAT), literal("0.1", oxrdf::vocab::xsd::DECIMAL));
+    let mut store = RingStore::new(1, Thresholds::default());
+    store.acquire_order(0);
+    let slot = store.append([float].into_iter(), 0);
+    let mut found = Vec::new();
+    store.walk_range(RangeBound::AtMost(decimal), |slot| found.push(slot));
+    assert_eq!(found, [slot]);
+}
