@@ -5,7 +5,7 @@
 
 use crate::model::{Row, TermId};
 use crate::time::{Span, Timestamp};
-use oxrdf::{BaseDirection, BlankNode, Literal, NamedNode, NamedOrBlankNode, Term, Triple};
+use oxrdf::{BaseDirection, BlankNode, Literal, LiteralRef, NamedNode, NamedOrBlankNode, Term, TermRef, Triple};
 
 /// The bytes do not say what they should.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -123,16 +123,16 @@ impl Writer {
         });
     }
 
-    pub(crate) fn term(&mut self, term: &Term) {
+    pub(crate) fn term(&mut self, term: TermRef<'_>) {
         match term {
-            Term::NamedNode(node) => self.tagged(0, node.as_str()),
-            Term::BlankNode(node) => self.tagged(1, node.as_str()),
-            Term::Literal(literal) => self.literal(literal),
-            Term::Triple(triple) => {
+            TermRef::NamedNode(node) => self.tagged(0, node.as_str()),
+            TermRef::BlankNode(node) => self.tagged(1, node.as_str()),
+            TermRef::Literal(literal) => self.literal(literal),
+            TermRef::Triple(triple) => {
                 self.u8(6);
-                self.term(&triple.subject.clone().into());
+                self.term(triple.subject.as_ref().into());
                 self.text(triple.predicate.as_str());
-                self.term(&triple.object);
+                self.term(triple.object.as_ref());
             }
         }
     }
@@ -142,7 +142,7 @@ impl Writer {
         self.text(text);
     }
 
-    fn literal(&mut self, literal: &Literal) {
+    fn literal(&mut self, literal: LiteralRef<'_>) {
         let value = literal.value();
         match (literal.language(), literal.direction()) {
             (Some(language), Some(direction)) => {
@@ -372,7 +372,7 @@ mod tests {
             Triple::new(iri.clone(), iri, inner).into(),
         ];
         let mut to = Writer::default();
-        terms.iter().for_each(|term| to.term(term));
+        terms.iter().for_each(|term| to.term(term.as_ref()));
         let bytes = to.into_bytes();
         let mut from = Reader::new(&bytes);
         for term in &terms {

@@ -1,6 +1,12 @@
-//! What can go wrong at the engine's border. Each error has a stable code and says what to do.
+//! Errors at the border of the engine. Each has a stable code, a message, and often a hint.
+//!
+//! `Display` of an error of this layer is its message alone; `hint` and `position` stand beside it, so that no caller has
+//! to take a sentence apart.
+
+use std::borrow::Cow;
 
 use crate::codec::Damaged;
+use crate::limits::Breach;
 use crate::parse::{ParseError, Position, RdfError};
 use crate::plan::PlanError;
 use crate::time::Timestamp;
@@ -14,53 +20,47 @@ pub enum EngineError {
     Plan(#[from] PlanError),
     #[error(transparent)]
     Rdf(#[from] RdfError),
-    #[error("stream <{stream}> is not known (hint: {hint})")]
+    #[error("stream <{stream}> does not exist")]
     UnknownStream { stream: String, hint: String },
     #[error("stream <{stream}> exists with other settings")]
     StreamExistsDifferently { stream: String },
-    #[error(
-        "stream <{stream}> is written by a query and takes no other events (hint: push to the streams the query reads)"
-    )]
+    #[error("stream <{stream}> is written by a query and takes no other events")]
     StreamIsOutput { stream: String },
-    #[error("stream <{stream}> is read by a query (hint: unregister the queries that read it first)")]
+    #[error("stream <{stream}> is read by a query")]
     StreamInUse { stream: String },
-    #[error("another query writes the stream <{stream}> already (hint: register this one under another name)")]
+    #[error("another query writes the stream <{stream}> already")]
     OutputTaken { stream: String },
-    #[error(
-        "the query would read its own output <{stream}> (hint: queries that feed each other must not form a cycle)"
-    )]
+    #[error("the query would read its own output <{stream}>")]
     Cycle { stream: String },
     #[error("<{iri}> is not an absolute IRI")]
     BadIri { iri: String },
-    #[error("query {query} is not known")]
+    #[error("query {query} does not exist")]
     UnknownQuery { query: u64 },
     /// The code says whether it was a fault or a limit.
     #[error("query {query} has failed: {reason}")]
     QueryFailed { query: u64, code: &'static str, reason: String },
     #[error("{what} is {reason}")]
     TooCostly { what: String, reason: String },
-    #[error("the event has no time (hint: give a time with the push, or set the stream's timestamp predicate)")]
+    #[error("the event has no time")]
     TimestampMissing,
     #[error(
         "the value {value} of the timestamp predicate is not a dateTime with a zone nor an integer in milliseconds"
     )]
     BadTimestamp { value: String },
-    #[error(
-        "the value {value} of {name} is not a time (hint: write integer milliseconds, or a dateTime with a zone such as 2024-05-01T12:00:00Z)"
-    )]
+    #[error("the value {value} of {name} is not a time")]
     BadTime { name: String, value: String, position: Option<Position> },
     #[error("the watermark of stream <{stream}> is {watermark} and cannot go back to {at}")]
     WatermarkRegression { stream: String, watermark: Timestamp, at: Timestamp },
-    #[error(
-        "the event at {at} would close {windows} windows that report although empty (hint: report nonempty, or check the time)"
-    )]
+    #[error("the event at {at} would close {windows} windows that report although empty")]
     TooFarAhead { at: Timestamp, windows: u64 },
-    #[error("column {column} of the mapping is not in the data (hint: {hint})")]
+    #[error("column {column} of the mapping is not in the data")]
     UnknownColumn { column: String, hint: String },
     #[error("the columns cannot be read: {reason}")]
     BadColumns { reason: String },
     #[error("row {row}: {reason}")]
     BadRow { row: u64, reason: String },
+    #[error("row {row}: the mapping makes too many triples or too much text of it")]
+    RowTooLarge { row: u64 },
     /// Any of the others, with the event of a body it is about.
     #[error("{error}")]
     InBody { error: Box<EngineError>, index: Option<u64>, position: Option<Position> },
@@ -68,39 +68,37 @@ pub enum EngineError {
     UnknownGraph { graph: String },
     #[error("graph {graph} exists already")]
     GraphExists { graph: String },
-    #[error("the document names graphs of its own (hint: name the graph to replace, or load the document)")]
+    #[error("the document names graphs of its own")]
     DocumentOfGraphs,
     #[error("the update could not be evaluated: {reason}")]
     UpdateFailed { reason: String },
-    #[error("the snapshot is damaged: {reason} (hint: restore an older one)")]
+    #[error("the snapshot is damaged: {reason}")]
     SnapshotDamaged { reason: &'static str },
-    #[error("the snapshot is not of this release: {reason} (hint: restore it with the release that made it)")]
+    #[error("the snapshot is not of this release: {reason}")]
     SnapshotVersion { reason: String },
-    #[error("the snapshot is not of this query: {reason} (hint: start without it, or go back to what made it)")]
+    #[error("the snapshot is not of this query: {reason}")]
     SnapshotQuery { reason: String },
     #[error("the query cannot be run in partitions: {reason}")]
-    NotScalable { reason: String },
-    #[error(
-        "the blank node {node} would have to be known in two partitions (hint: give it an IRI, or run the query on one partition)"
-    )]
-    BlankNodeDealt { node: String },
-    #[error("a body to be routed has events alone (hint: watermarks follow from the events of a batch)")]
-    ControlLineDealt,
-    #[error("the chunk is damaged: {reason} (hint: route the events again, by the same release)")]
+    NotScalable { reason: String, hint: String },
+    #[error("the blank node {node} would have to be known in two partitions")]
+    BlankNodeSplit { node: String },
+    #[error("a body to be routed has events alone")]
+    ControlLineRouted,
+    #[error("the chunk is damaged: {reason}")]
     ChunkDamaged { reason: &'static str },
-    #[error("the chunk is of another {what} (hint: route and absorb with the same query and options)")]
+    #[error("the chunk is of another {what}")]
     ChunkOfOther { what: &'static str },
-    #[error("the partial answer cannot be read: {reason} (hint: merge what partitions of the same query drained)")]
+    #[error("the partial result cannot be read: {reason}")]
     PartialUnreadable { reason: String },
     #[error("the query could not be evaluated: {reason}")]
     AskFailed { reason: String },
-    #[error("query {query} does not keep its answer (hint: register it with keep_answer, or as RSTREAM)")]
+    #[error("query {query} does not keep its result")]
     AnswerNotKept { query: u64 },
-    #[error("the content of the window <{window}> is not kept (hint: register its query with keep_windows)")]
+    #[error("the content of the window <{window}> is not kept")]
     WindowNotKept { window: String },
-    #[error("{answer} cannot be written as {format} (hint: choose one of {formats})")]
+    #[error("{answer} cannot be written as {format}")]
     FormatMismatch { answer: &'static str, format: &'static str, formats: &'static str },
-    #[error("the answer cannot be written as {format}: {reason} (hint: choose another format)")]
+    #[error("the result cannot be written as {format}: {reason}")]
     Unwritable { format: &'static str, reason: String },
 }
 
@@ -111,6 +109,10 @@ impl From<Damaged> for EngineError {
 }
 
 impl EngineError {
+    pub(crate) fn question_too_costly(breach: &Breach) -> Self {
+        Self::TooCostly { what: "the query".to_owned(), reason: breach.to_string() }
+    }
+
     /// An error of the planner gets the place of what it names in the text of the query.
     pub(crate) fn located(self, text: &str) -> Self {
         match self {
@@ -163,7 +165,7 @@ impl EngineError {
             Self::BadTimestamp { .. } | Self::BadTime { .. } => "timestamp.invalid",
             Self::UnknownColumn { .. } => "mapping.unknown_column",
             Self::BadColumns { .. } => "arrow.unreadable",
-            Self::BadRow { .. } => "arrow.row",
+            Self::BadRow { .. } | Self::RowTooLarge { .. } => "arrow.row",
             Self::InBody { error, .. } => error.code(),
             Self::WatermarkRegression { .. } => "watermark.regression",
             Self::TooFarAhead { .. } => "timestamp.too_far_ahead",
@@ -175,8 +177,8 @@ impl EngineError {
             Self::SnapshotVersion { .. } => "snapshot.version",
             Self::SnapshotQuery { .. } => "snapshot.query",
             Self::NotScalable { .. } => "scale.unsupported",
-            Self::BlankNodeDealt { .. } => "scale.blank_node",
-            Self::ControlLineDealt => "scale.control_line",
+            Self::BlankNodeSplit { .. } => "scale.blank_node",
+            Self::ControlLineRouted => "scale.control_line",
             Self::ChunkDamaged { .. } => "chunk.damaged",
             Self::ChunkOfOther { .. } => "chunk.other",
             Self::PartialUnreadable { .. } => "partial.unreadable",
@@ -201,15 +203,63 @@ impl EngineError {
         }
     }
 
+    /// The message alone, without position and hint.
+    #[must_use]
+    pub fn message(&self) -> String {
+        match self {
+            Self::Parse(error) => error.message().to_owned(),
+            Self::Plan(error) => error.message(),
+            Self::Rdf(error) => error.message(),
+            Self::InBody { error, .. } => error.message(),
+            other => other.to_string(),
+        }
+    }
+
     /// What to do about it.
     #[must_use]
-    pub fn hint(&self) -> Option<&str> {
+    pub fn hint(&self) -> Option<Cow<'_, str>> {
         match self {
-            Self::Parse(error) => error.hint(),
-            Self::Plan(error) => Some(error.hint()),
-            Self::UnknownStream { hint, .. } | Self::UnknownColumn { hint, .. } => Some(hint),
+            Self::Parse(error) => error.hint().map(Cow::Borrowed),
+            Self::Plan(error) => Some(Cow::Borrowed(error.hint())),
+            Self::Rdf(error) => error.hint().map(Cow::Borrowed),
+            Self::UnknownStream { hint, .. } | Self::UnknownColumn { hint, .. } | Self::NotScalable { hint, .. } => {
+                Some(Cow::Borrowed(hint))
+            }
+            Self::FormatMismatch { formats, .. } => Some(Cow::Owned(format!("choose one of {formats}"))),
             Self::InBody { error, .. } => error.hint(),
-            _ => None,
+            other => other.fixed_hint().map(Cow::Borrowed),
         }
+    }
+
+    /// The hint of an error whose kind alone decides it.
+    fn fixed_hint(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::StreamIsOutput { .. } => "push to the streams the query reads",
+            Self::StreamInUse { .. } => "unregister the queries that read it first",
+            Self::OutputTaken { .. } => "register this one under another name",
+            Self::Cycle { .. } => "queries that feed each other must not form a cycle",
+            Self::TimestampMissing => "give a time with the push, or set the stream's timestamp predicate",
+            Self::BadTime { .. } => {
+                "write integer milliseconds, or a dateTime with a zone such as 2024-05-01T12:00:00Z"
+            }
+            Self::TooFarAhead { .. } => "report nonempty, or check the time",
+            Self::DocumentOfGraphs => "name the graph to replace, or load the document",
+            Self::SnapshotDamaged { .. } => "restore an older one",
+            Self::SnapshotVersion { .. } => "restore it with the release that made it",
+            Self::SnapshotQuery { .. } => "start without it, or go back to what made it",
+            Self::BlankNodeSplit { .. } => "give it an IRI, or run the query on one partition",
+            Self::ControlLineRouted => "watermarks follow from the events of a batch",
+            Self::ChunkDamaged { .. } => "route the events again, by the same release",
+            Self::ChunkOfOther { .. } => "route and absorb with the same query and options",
+            Self::PartialUnreadable { .. } => "merge what partitions of the same query drained",
+            Self::AnswerNotKept { .. } => "register it with keep_answer, or as RSTREAM",
+            Self::WindowNotKept { .. } => "register its query with keep_windows",
+            Self::Unwritable { .. } => "choose another format",
+            Self::QueryFailed { code: "query.too_costly", .. } => {
+                "narrow the windows, join by more variables or filter earlier"
+            }
+            Self::RowTooLarge { .. } => "let the mapping repeat less, or send shorter values",
+            _ => return None,
+        })
     }
 }

@@ -48,6 +48,11 @@ pub(crate) trait Operator: Send + std::fmt::Debug {
         Emptying::RowByRow
     }
 
+    /// Whether it may emit at an instant at which no input has changed.
+    fn follows_clock(&self) -> bool {
+        false
+    }
+
     /// All rows of its only input have gone, as if each had been taken back. For those that say that they forget.
     fn forget_input(&mut self) {}
 

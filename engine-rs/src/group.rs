@@ -2,16 +2,15 @@
 //!
 //! Values are added and taken away as mappings come and go (the papers' Algorithm 6); rows are
 //! emitted once per instant, when all deltas are in. Without GROUP BY there is one group that is
-//! there even when it is empty. Cost per delta: one hash and one update per aggregate.
+//! there even when it is empty. Cost per delta: one hash and one update per aggregate; a group that is
+//! there is updated and shown without an allocation.
 
-use crate::aggregate::{Accumulator, AggregateSpec};
+use crate::aggregate::Accumulator;
 use crate::codec::{Decoded, Reader, Writer, ensure};
 use crate::encode::Dictionary;
 use crate::expr::{EvalContext, Expr};
 use crate::flow::{Emptying, Flow, HeldTerms, Operator, terms_of};
-use crate::model::{Batch, Row, RowMap, TermId, Weight, count_row};
-use hashbrown::hash_map::EntryRef;
-use smallvec::SmallVec;
+use crate::model::{Batch, Row, RowMap, RowSlots, TermId, Weight, count_row};
 
 /// One aggregate of a SELECT.
 #[derive(Debug)]
@@ -21,7 +20,8 @@ pub(crate) enum Aggregate {
     /// `COUNT(DISTINCT *)`
     DistinctRows,
     /// An aggregate of an expression.
-    Of(Expr, AggregateSpec),
+    /// With the accumulator of an empty group.
+    Of(Expr, Box<Accumulator>),
 }
 
 #[derive(Debug)]
@@ -35,7 +35,8 @@ enum State {
 #[derive(Debug)]
 struct Members {
     count: Weight,
-    states: Vec<State>,
+    states: Box<[State]>,
+    /// The values that are shown, if there is a row.
     shown: Option<Row>,
     is_dirty: bool,
 }
@@ -46,23 +47,38 @@ pub(crate) struct Group {
     /// Whether there is a GROUP BY: then an empty group has no row.
     grouped: bool,
     aggregates: Vec<Aggregate>,
-    groups: RowMap<Members>,
-    dirty: Vec<Row>,
+    groups: RowSlots<Members>,
+    /// Groups that have changed at this instant.
+    dirty: Vec<u32>,
+    /// The key or the values that are looked at.
+    terms: Vec<TermId>,
 }
 
 impl Group {
     pub(crate) fn new(key_columns: Vec<usize>, aggregates: Vec<Aggregate>, grouped: bool) -> Self {
-        let mut group = Self { key_columns, grouped, aggregates, groups: RowMap::default(), dirty: Vec::new() };
+        let groups = RowSlots::new(key_columns.len());
+        let mut group = Self { key_columns, grouped, aggregates, groups, dirty: Vec::new(), terms: Vec::new() };
         if !grouped {
-            touched(&mut group.groups, &mut group.dirty, &group.aggregates, &[]);
+            group.touch(&[]);
         }
         group
     }
 
+    /// The members of the group that a row belongs to, which is marked as changed at this instant.
+    fn touch(&mut self, row: &[TermId]) -> (&mut Members, &[Aggregate]) {
+        let Self { key_columns, aggregates, groups, dirty, terms, .. } = self;
+        terms.clear();
+        terms.extend(key_columns.iter().map(|column| row[*column]));
+        let (slot, _) = groups.slot_of(terms, || Members::new(aggregates));
+        let members = groups.value_mut(slot);
+        if !std::mem::replace(&mut members.is_dirty, true) {
+            dirty.push(slot);
+        }
+        (members, aggregates)
+    }
+
     fn update(&mut self, row: &[TermId], weight: Weight, flow: &mut Flow<'_>) {
-        let Self { key_columns, aggregates, groups, dirty, .. } = self;
-        let key: SmallVec<[TermId; 4]> = key_columns.iter().map(|column| row[*column]).collect();
-        let members = touched(groups, dirty, aggregates, &key);
+        let (members, aggregates) = self.touch(row);
         members.count += weight;
         for (aggregate, state) in aggregates.iter().zip(&mut members.states) {
             match (aggregate, state) {
@@ -78,41 +94,26 @@ impl Group {
         }
     }
 
-    fn show(&mut self, key: &Row, out: &mut Batch, flow: &mut Flow<'_>) {
-        let always_there = !self.grouped;
-        let Some(members) = self.groups.get_mut(key) else { return };
-        members.is_dirty = false;
-        let row = (members.count > 0 || always_there).then(|| members.row(key, flow));
-        if row != members.shown {
-            if let Some(old) = &members.shown {
-                out.push(old, -1);
-            }
-            if let Some(new) = &row {
-                out.push(new, 1);
-            }
-            members.shown = row;
+    fn show(&mut self, slot: u32, out: &mut Batch, flow: &mut Flow<'_>) {
+        let is_there = self.groups.value(slot).count > 0 || !self.grouped;
+        self.terms.clear();
+        if is_there {
+            let members = self.groups.value(slot);
+            self.terms.extend(members.states.iter().map(|state| state.value(members.count, flow)));
         }
-        if members.count == 0 && !always_there {
-            self.groups.remove(key);
+        let now = is_there.then_some(self.terms.as_slice());
+        let before = self.groups.value(slot).shown.as_deref();
+        if now != before {
+            let key = self.groups.row(slot);
+            for (values, weight) in [(before, -1), (now, 1)] {
+                values.into_iter().for_each(|values| out.push_with(weight, key.iter().chain(values).copied()));
+            }
+        }
+        self.groups.value_mut(slot).note_shown(now);
+        if self.grouped && self.groups.value(slot).count == 0 {
+            self.groups.release(slot);
         }
     }
-}
-
-/// The group of a key, marked as changed at this instant.
-fn touched<'a>(
-    groups: &'a mut RowMap<Members>,
-    dirty: &mut Vec<Row>,
-    aggregates: &[Aggregate],
-    key: &[TermId],
-) -> &'a mut Members {
-    let members = match groups.entry_ref(key) {
-        EntryRef::Occupied(group) => group.into_mut(),
-        EntryRef::Vacant(place) => place.insert_with_key(key.into(), Members::new(aggregates)),
-    };
-    if !std::mem::replace(&mut members.is_dirty, true) {
-        dirty.push(key.into());
-    }
-    members
 }
 
 impl Members {
@@ -120,28 +121,26 @@ impl Members {
         Self { count: 0, states: aggregates.iter().map(State::new).collect(), shown: None, is_dirty: false }
     }
 
-    fn row(&self, key: &Row, flow: &mut Flow<'_>) -> Row {
-        let values = self.states.iter().map(|state| match state {
-            State::Rows => TermId::integer(self.count),
-            State::DistinctRows(rows) => TermId::integer(rows.len() as i64),
-            State::Of(accumulator) => accumulator.value(flow.eval.dictionary, &mut flow.eval.scratch.budget),
-        });
-        key.iter().copied().chain(values.map(|value| value.unwrap_or(TermId::UNBOUND))).collect()
+    fn note_shown(&mut self, values: Option<&[TermId]>) {
+        self.is_dirty = false;
+        match (&mut self.shown, values) {
+            (Some(shown), Some(values)) => shown.copy_from_slice(values),
+            (shown, values) => *shown = values.map(Into::into),
+        }
     }
-}
 
-impl Members {
     fn save(&self, to: &mut Writer) {
         to.i64(self.count);
         self.states.iter().for_each(|state| state.save(to));
-        to.option(self.shown.as_ref(), |to, row| to.row(row));
+        to.option(self.shown.as_ref(), |to, values| to.row(values));
     }
 
     fn restored(aggregates: &[Aggregate], from: &mut Reader<'_>, dictionary: &Dictionary) -> Decoded<Self> {
         let count = from.i64()?;
         let states = aggregates.iter().map(|aggregate| State::restored(aggregate, from, dictionary));
         let states = states.collect::<Decoded<_>>()?;
-        Ok(Self { count, states, shown: from.option(Reader::row)?, is_dirty: false })
+        let shown = from.option(|from| from.row_of(aggregates.len()))?;
+        Ok(Self { count, states, shown, is_dirty: false })
     }
 }
 
@@ -150,8 +149,18 @@ impl State {
         match aggregate {
             Aggregate::Rows => Self::Rows,
             Aggregate::DistinctRows => Self::DistinctRows(RowMap::default()),
-            Aggregate::Of(_, spec) => Self::Of(Accumulator::new(spec)),
+            Aggregate::Of(_, empty) => Self::Of(Accumulator::clone(empty)),
         }
+    }
+
+    /// The value of a group with so many members.
+    fn value(&self, count: Weight, flow: &mut Flow<'_>) -> TermId {
+        let value = match self {
+            Self::Rows => TermId::integer(count),
+            Self::DistinctRows(rows) => TermId::integer(rows.len() as i64),
+            Self::Of(accumulator) => accumulator.value(flow.eval.dictionary, &mut flow.eval.scratch.budget),
+        };
+        value.unwrap_or(TermId::UNBOUND)
     }
 
     fn save(&self, to: &mut Writer) {
@@ -197,45 +206,50 @@ impl Operator for Group {
     }
 
     fn finish(&mut self, out: &mut Batch, flow: &mut Flow<'_>) {
-        for key in std::mem::take(&mut self.dirty) {
-            self.show(&key, out, flow);
-        }
+        let mut dirty = std::mem::take(&mut self.dirty);
+        dirty.drain(..).for_each(|slot| self.show(slot, out, flow));
+        self.dirty = dirty;
     }
 
     fn emptying(&self) -> Emptying {
         Emptying::Forgets
     }
 
+    /// Groups take their turns by key: the order may show, in the numbers of blank nodes.
     fn forget_input(&mut self) {
-        for (key, members) in &mut self.groups {
+        for slot in self.groups.sorted_slots() {
+            let members = self.groups.value_mut(slot);
             members.count = 0;
-            let fresh = self.aggregates.iter().map(State::new);
-            members.states.iter_mut().zip(fresh).for_each(|(state, fresh)| *state = fresh);
+            members.states = self.aggregates.iter().map(State::new).collect();
             if !std::mem::replace(&mut members.is_dirty, true) {
-                self.dirty.push(key.clone());
+                self.dirty.push(slot);
             }
         }
     }
 
     fn save(&self, to: &mut Writer) {
-        to.by_row(self.groups.iter(), |to, members| members.save(to));
+        to.list(self.groups.sorted_slots().into_iter(), |to, slot| {
+            to.row(self.groups.row(slot));
+            self.groups.value(slot).save(to);
+        });
     }
 
     fn restore(&mut self, from: &mut Reader<'_>, eval: &mut EvalContext<'_>) -> Decoded<()> {
-        let Self { key_columns, aggregates, .. } = self;
-        self.groups = from.list(17, |from| {
-            Ok((from.row_of(key_columns.len())?, Members::restored(aggregates, from, eval.dictionary)?))
-        })?;
+        self.groups = RowSlots::new(self.key_columns.len());
         self.dirty.clear();
-        let width = self.key_columns.len() + self.aggregates.len();
-        let mut shown = self.groups.values().filter_map(|members| members.shown.as_ref());
-        ensure(shown.all(|row| row.len() == width), "a group shows another number of columns")
+        for _ in 0..from.count(17)? {
+            let key = from.row_of(self.key_columns.len())?;
+            let members = Members::restored(&self.aggregates, from, eval.dictionary)?;
+            let (_, is_new) = self.groups.slot_of(&key, || members);
+            ensure(is_new, "a group is there twice")?;
+        }
+        Ok(())
     }
 
     /// The group that is always there is not counted while it is empty.
     fn state_size(&self) -> usize {
-        let filled = self.groups.values().filter(|members| members.count != 0);
-        filled.map(|members| 1 + members.states.iter().map(State::size).sum::<usize>()).sum()
+        let filled = self.groups.iter().filter(|(_, members)| members.count != 0);
+        filled.map(|(_, members)| 1 + members.states.iter().map(State::size).sum::<usize>()).sum()
     }
 
     /// What is aggregated and what comes of it is computed once, though rows may be renewed for ever; and the group
@@ -245,8 +259,9 @@ impl Operator for Group {
     }
 
     fn held_terms(&self) -> HeldTerms<'_> {
-        let shown = self.groups.values().filter_map(|members| members.shown.as_ref());
-        let states = self.groups.values().flat_map(|members| members.states.iter());
-        Box::new(terms_of(self.groups.keys().chain(shown)).chain(states.flat_map(State::held_terms)))
+        let members = || self.groups.iter().map(|(_, members)| members);
+        let shown = terms_of(members().filter_map(|members| members.shown.as_ref()));
+        let states = members().flat_map(|members| members.states.iter()).flat_map(State::held_terms);
+        Box::new(self.groups.terms().chain(shown).chain(states))
     }
 }

@@ -6,6 +6,7 @@
 //! may import each other.
 
 mod aggregate;
+mod algebra;
 mod codec;
 mod encode;
 mod engine;
@@ -19,6 +20,7 @@ mod join;
 mod leaf;
 mod limits;
 mod model;
+mod negate;
 mod parse;
 mod plan;
 mod r2s;
@@ -35,7 +37,7 @@ mod window;
 
 pub use encode::Dictionary;
 pub use engine::{
-    AskOptions, Engine, EngineOptions, EngineStats, Envelope, IngestReport, QueryForm, QueryId, QueryStats,
+    AskOptions, Copied, Engine, EngineOptions, EngineStats, Envelope, IngestReport, QueryForm, QueryId, QueryStats,
     StreamCounts, StreamId, StreamOptions, StreamStats, UpdateReport, query_form,
 };
 pub use error::EngineError;
@@ -44,10 +46,11 @@ pub use join::Probing;
 pub use limits::Limits;
 pub use model::TermId;
 pub use parse::{
-    Bounds, ContentSemantics, ContinuousQuery, DefaultGraph, Dialect, ParseError, ParseOptions, Position, R2s,
-    RdfError, RdfFormat, Report, StreamName, Tick, WindowClause, WindowKind, parse_query, parse_rdf,
+    Bounds, ContentSemantics, ContinuousQuery, DefaultGraph, Dialect, OptionError, OptionValue, ParseError,
+    ParseOptions, Position, R2s, RdfError, RdfFormat, Report, StreamName, TextSpan, Tick, WindowClause, WindowKind,
+    parse_duration, parse_query, parse_rdf,
 };
-pub use plan::{PlanError, Retraction};
+pub use plan::{Costly, PlanError, Reevaluation, Retraction, Unmappable, Unsupported};
 #[doc(hidden)]
 pub use rare::Rare;
 pub use scale::{Absorbed, MergeEngine, PartitionEngine, Reported, ReportedRow, ScaledQuery, read_windows_json};

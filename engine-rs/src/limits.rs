@@ -1,4 +1,5 @@
-//! Budgets: how much one query may cost, counted in work and never in time, so that a replay stops at the same place.
+//! Budgets: how much one query may cost, counted in work and not in time, so that a replay stops at the same place.
+//! Only a question that is asked once, and so is in no log, has a [`Deadline`] as well.
 //!
 //! Limits are chosen for the engine and hold for each query by itself. At registration they refuse; while a query runs,
 //! its [`Budget`] is filled anew for every evaluation, and a breach stops the query wherever it is: it unwinds, as a
@@ -19,6 +20,10 @@ const CONCAT_BYTES: usize = 8 << 20;
 const BYTES_READ: u64 = 64;
 /// So many bytes of text can be made, and kept, for one unit of work: as many as a term in a row takes.
 const BYTES_MADE: u64 = 8;
+
+/// So much work may be done before a question looks at the clock again: well below a millisecond.
+const WORK_BETWEEN_LOOKS: u64 = 2048;
+const TIME: &str = "milliseconds";
 
 /// What one query may cost; `None` is no limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -46,7 +51,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// For queries of people one does not know.
+    /// Recommended limits for untrusted queries.
     #[must_use]
     pub const fn guarded() -> Self {
         Self {
@@ -71,10 +76,48 @@ pub(crate) struct Breach {
     value: u64,
 }
 
+impl Breach {
+    /// A query would say something new at too many readings in one step of the watermark.
+    pub(crate) fn of_repeated_reports(value: u64) -> Self {
+        Self { what: "reports without a new event", limit: "repeated_reports", value }
+    }
+}
+
 impl fmt::Display for Breach {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { what, limit, value } = self;
         write!(f, "too costly: more than {value} {what} (limit {limit})")
+    }
+}
+
+impl Breach {
+    /// Whether time has run out, and not a limit of the query.
+    pub(crate) fn is_of_time(&self) -> bool {
+        self.limit == TIME
+    }
+}
+
+/// How long a question may take by the host's clock. What is evaluated for the log must not have one: a replay has
+/// another clock.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Deadline {
+    /// Nanoseconds since some beginning.
+    pub now_ns: fn() -> u64,
+    pub at_ns: u64,
+    pub allowed_ms: u64,
+}
+
+impl Deadline {
+    pub(crate) fn after(allowed_ms: u64, now_ns: fn() -> u64) -> Self {
+        let at_ns = now_ns().saturating_add(allowed_ms.saturating_mul(1_000_000));
+        Self { now_ns, at_ns, allowed_ms }
+    }
+
+    /// Unwinds when the time is over.
+    pub(crate) fn check(&self) {
+        if (self.now_ns)() > self.at_ns {
+            stop("milliseconds of evaluation", TIME, self.allowed_ms);
+        }
     }
 }
 
@@ -83,10 +126,15 @@ impl fmt::Display for Breach {
 pub(crate) struct Budget {
     limits: Limits,
     work_left: u64,
+    /// Work that is held back until the clock has been looked at.
+    work_behind: u64,
+    deadline: Option<Deadline>,
     /// Work since the state was measured: nothing is kept without any.
     unmeasured: u64,
     /// How much of it makes a new measure due.
     measure_at: u64,
+    /// How often it was filled.
+    evaluation: u64,
 }
 
 impl Default for Budget {
@@ -99,13 +147,32 @@ impl Budget {
     pub(crate) fn new(limits: Limits) -> Self {
         let work_left = limits.work.unwrap_or(u64::MAX);
         let measure_at = limits.state_rows.map_or(u64::MAX, |rows| rows as u64);
-        Self { limits, work_left, unmeasured: 0, measure_at }
+        Self { limits, work_left, work_behind: 0, deadline: None, unmeasured: 0, measure_at, evaluation: 0 }
+    }
+
+    /// A budget for a part of an evaluation that has this number.
+    pub(crate) fn of_evaluation(limits: Limits, evaluation: u64) -> Self {
+        Self { evaluation, ..Self::new(limits) }
+    }
+
+    /// The budget of a question that ends when a clock says so, too.
+    pub(crate) fn until(limits: Limits, deadline: Option<Deadline>) -> Self {
+        let mut budget = Self { deadline, ..Self::new(limits) };
+        if deadline.is_some() {
+            budget.portion_out(budget.work_left);
+        }
+        budget
+    }
+
+    fn portion_out(&mut self, left: u64) {
+        self.work_left = left.min(WORK_BETWEEN_LOOKS);
+        self.work_behind = left - self.work_left;
     }
 
     /// How far the state is from being measured: that decides at which evaluation a query that keeps too much stops.
     pub(crate) fn save(&self, to: &mut Writer) {
         to.option(self.limits.state_rows, Writer::count);
-        to.u64(self.limits.work.unwrap_or(u64::MAX) - self.work_left);
+        to.u64(self.spent());
         to.u64(self.unmeasured);
         to.u64(self.measure_at);
     }
@@ -136,12 +203,18 @@ impl Budget {
     /// Units of work since the budget was filled.
     #[inline]
     pub(crate) fn spent(&self) -> u64 {
-        self.limits.work.unwrap_or(u64::MAX) - self.work_left
+        self.limits.work.unwrap_or(u64::MAX) - self.work_left - self.work_behind
+    }
+
+    /// Tells one evaluation from the next, in this process.
+    pub(crate) fn evaluation(&self) -> u64 {
+        self.evaluation
     }
 
     /// An evaluation is over: the next one has the whole budget again.
     pub(crate) fn refill(&mut self) {
         self.unmeasured = self.unmeasured.saturating_add(self.spent());
+        self.evaluation += 1;
         self.work_left = self.limits.work.unwrap_or(u64::MAX);
     }
 
@@ -150,7 +223,18 @@ impl Budget {
     pub(crate) fn spend(&mut self, units: u64) {
         match self.work_left.checked_sub(units) {
             Some(left) => self.work_left = left,
-            None => self.stop_working(),
+            None => self.spend_further(units),
+        }
+    }
+
+    #[cold]
+    fn spend_further(&mut self, units: u64) {
+        match (self.work_left + self.work_behind).checked_sub(units) {
+            Some(left) if self.deadline.is_some() => {
+                self.deadline.iter().for_each(Deadline::check);
+                self.portion_out(left);
+            }
+            _ => self.stop_working(),
         }
     }
 
@@ -287,6 +371,20 @@ mod tests {
         budget.refill();
         assert!(budget.must_measure());
         assert!(within(|| budget.measured(101)).is_err());
+    }
+
+    #[test]
+    fn a_question_looks_at_the_clock_and_still_spends_all_of_its_work() {
+        let limits = Limits { work: Some(3 * WORK_BETWEEN_LOOKS), ..Limits::default() };
+        let mut in_time = Budget::until(limits, Some(Deadline::after(1, || 0)));
+        in_time.spend(3 * WORK_BETWEEN_LOOKS - 1);
+        in_time.spend(1);
+        assert_eq!(in_time.spent(), 3 * WORK_BETWEEN_LOOKS);
+        assert!(!within(|| in_time.spend(1)).unwrap_err().is_of_time());
+        let over = Deadline { at_ns: 0, ..Deadline::after(1, || 7) };
+        let mut late = Budget::until(limits, Some(over));
+        late.spend(WORK_BETWEEN_LOOKS);
+        assert!(within(|| late.spend(1)).unwrap_err().is_of_time());
     }
 
     #[test]

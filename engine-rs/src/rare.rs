@@ -14,16 +14,18 @@ pub enum Rare {
     MappingMoved,
     ResultsTransplanted,
     StragglerDied,
-    KeysPurged,
+    KeyMovedUp,
+    KeysLaidOut,
     TermsSwept,
     TermsSweptInBatch,
     StaticTermsReleased,
+    StaticFollowed,
     TurnedOver,
     Restored,
 }
 
 impl Rare {
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::RingGrew,
         Self::RingGrewInMove,
         Self::RingShrank,
@@ -31,10 +33,12 @@ impl Rare {
         Self::MappingMoved,
         Self::ResultsTransplanted,
         Self::StragglerDied,
-        Self::KeysPurged,
+        Self::KeyMovedUp,
+        Self::KeysLaidOut,
         Self::TermsSwept,
         Self::TermsSweptInBatch,
         Self::StaticTermsReleased,
+        Self::StaticFollowed,
         Self::TurnedOver,
         Self::Restored,
     ];

@@ -1,6 +1,6 @@
 //! When structures grow, shrink and tidy up.
 //!
-//! No result depends on these numbers. They are parameters so that tests can make common what is rare: with the
+//! No result depends on these numbers, but for the two that say how long nothing is reported one by one. They are parameters so that tests can make common what is rare: with the
 //! defaults, a short stream crosses none of them.
 
 /// Where the engine's structures change their ways; hidden from users.
@@ -14,8 +14,6 @@ pub struct Thresholds {
     pub ring_gaps_max: usize,
     /// The position of the first mapping of a ring; positions wrap at 2³².
     pub first_position: u32,
-    /// How many keys without mappings an index collects, at least, before it removes them.
-    pub zero_keys_min: usize,
     /// A leaf compares a mapping that expires with up to this many that arrive.
     pub arrivals_compared_max: usize,
     /// Batches of up to this many rows are consolidated by comparing each with each.
@@ -26,6 +24,15 @@ pub struct Thresholds {
     pub terms_shrink_min: usize,
     /// How many static triples must have been removed, at least, before unused static terms are looked for.
     pub removed_triples_min: usize,
+    /// How many readings at which nothing has changed report one by one in one step of the watermark; one report stands
+    /// for the rest.
+    pub quiet_reports_max: u64,
+    /// How many of them report where each says something new although nothing has come.
+    pub repeated_reports_max: u64,
+    /// Values in one piece of an ordered bag; at least 2.
+    pub bag_chunk_max: usize,
+    /// Computed patterns of REGEX and REPLACE that stay compiled.
+    pub regexes_cached_max: usize,
     /// Recounts every structure after each instant, and panics where one disagrees with what it stands for.
     pub checks: bool,
 }
@@ -37,12 +44,15 @@ impl Default for Thresholds {
             ring_shrink_min: 1024,
             ring_gaps_max: 16,
             first_position: 0,
-            zero_keys_min: 64,
             arrivals_compared_max: 16,
             rows_compared_max: 16,
             new_terms_min: 4096,
             terms_shrink_min: 1024,
             removed_triples_min: 1024,
+            quiet_reports_max: 10_000,
+            repeated_reports_max: 100_000,
+            bag_chunk_max: 64,
+            regexes_cached_max: 16,
             checks: false,
         }
     }
@@ -57,12 +67,16 @@ impl Thresholds {
             ring_shrink_min: 1,
             ring_gaps_max: 0,
             first_position: u32::MAX - 8,
-            zero_keys_min: 1,
             arrivals_compared_max: 1,
             rows_compared_max: 0,
             new_terms_min: 1,
             terms_shrink_min: 1,
             removed_triples_min: 1,
+            // Results depend on these two.
+            quiet_reports_max: 10_000,
+            repeated_reports_max: 100_000,
+            bag_chunk_max: 2,
+            regexes_cached_max: 1,
             checks: true,
         }
     }

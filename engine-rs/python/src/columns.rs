@@ -1,7 +1,7 @@
 //! Columns of Arrow data → ids of terms in a batch of events.
 //!
-//! A value that repeats is read and checked once: dictionary-encoded columns by their dictionary, others by a table of
-//! the values seen. A value that makes no sense spoils its row alone; a column of a type that holds no terms spoils the
+//! A value that repeats is read and checked once: dictionary-encoded columns by their dictionary, IRIs and literals by
+//! that of the batch, terms in N-Triples syntax by a table of those seen. A value that makes no sense spoils its row alone; a column of a type that holds no terms spoils the
 //! data.
 
 use std::collections::HashMap;
@@ -62,7 +62,18 @@ impl Column {
 
 /// IRIs, `_:labels` and terms in N-Triples syntax.
 pub fn names(column: &ArrayRef, batch: &mut EventBatch) -> Result<Column, Refusal> {
-    each_text(column, |text| name(text).map(|term| batch.term(&term)))
+    let mut seen: HashMap<String, TermId, RandomState> = HashMap::default();
+    each_text(column, |text| {
+        if !text.starts_with(['<', '"', '_']) {
+            return batch.iri(text).ok_or_else(|| no_iri(text));
+        }
+        if let Some(id) = seen.get(text) {
+            return Ok(*id);
+        }
+        let id = batch.term(&name(text)?);
+        seen.insert(text.to_owned(), id);
+        Ok(id)
+    })
 }
 
 /// Values as literals of the type of their column.
@@ -216,7 +227,7 @@ fn keys_of(column: &ArrayRef) -> Vec<usize> {
     column.as_any_dictionary().normalized_keys()
 }
 
-/// Reads each distinct text once.
+/// Reads the texts of a column; those of a dictionary once.
 fn each_text(column: &ArrayRef, mut read: impl FnMut(&str) -> Result<TermId, Refusal>) -> Result<Column, Refusal> {
     if let DataType::Dictionary(_, kind) = column.data_type()
         && is_text(kind)
@@ -227,25 +238,11 @@ fn each_text(column: &ArrayRef, mut read: impl FnMut(&str) -> Result<TermId, Ref
     let texts = as_type(column, &DataType::Utf8)?;
     let texts = texts.as_string::<i32>();
     let mut found = Column::of(Vec::with_capacity(texts.len()));
-    let mut seen: HashMap<&str, TermId, RandomState> = HashMap::default();
     for (row, text) in texts.iter().enumerate() {
-        let Some(text) = text else {
-            found.ids.push(TermId::UNBOUND);
-            continue;
-        };
-        let id = match seen.get(text) {
-            Some(id) => *id,
-            None => {
-                let id = read(text).unwrap_or_else(|refusal| {
-                    found.wrong.insert(row, refusal);
-                    TermId::UNBOUND
-                });
-                if id.is_bound() {
-                    seen.insert(text, id);
-                }
-                id
-            }
-        };
+        let id = text.map_or(Ok(TermId::UNBOUND), &mut read).unwrap_or_else(|refusal| {
+            found.wrong.insert(row, refusal);
+            TermId::UNBOUND
+        });
         found.ids.push(id);
     }
     Ok(found)
@@ -324,5 +321,9 @@ fn name(text: &str) -> Result<Term, Refusal> {
 }
 
 fn iri(text: &str) -> Result<NamedNode, Refusal> {
-    NamedNode::new(text).map_err(|_| format!("'{text}' is not an absolute IRI"))
+    NamedNode::new(text).map_err(|_| no_iri(text))
+}
+
+fn no_iri(text: &str) -> Refusal {
+    format!("'{text}' is not an absolute IRI")
 }

@@ -15,12 +15,13 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use pyo3_arrow::PyTable;
 use pyo3_arrow::input::AnyRecordBatch;
 use whorl_engine::{
-    AskOptions, BodyFormat, EngineError, EventBatch, IngestReport, ParseOptions, PushOptions, QueryDataset, QueryForm,
-    QueryId, Span, StreamOptions, Timestamp, UpdateReport, query_form,
+    BodyFormat, EngineError, EventBatch, IngestReport, PushOptions, QueryDataset, QueryForm, QueryId, Span,
+    StreamOptions, Timestamp, UpdateReport, query_form,
 };
 
 use crate::arrow::write_batch;
 use crate::clock::now_ns;
+use crate::copied::Copied;
 use crate::enter::enter;
 use crate::error::{Failure, raise};
 use crate::events::{RowReader, TripleReader, has_triples};
@@ -102,80 +103,24 @@ impl Engine {
         enter(py, &self.inner, |engine| engine.declare_stream(iri, chosen))
     }
 
-    #[pyo3(signature = (text, *, dialect=None, report=None, tick=None, t0=None, bounds=None, partial=None, semantics=None, r2s=None, base_iri=None, default_graph=None, keep_answer=false, keep_windows=false, allow_cartesian=false))]
-    #[expect(clippy::too_many_arguments, reason = "each is a keyword of the Python method")]
+    /// With `known_streams` the query may read these alone; else the streams that it names are declared.
+    #[pyo3(signature = (text, *, known_streams=None, **options))]
     fn register(
         &self,
         py: Python<'_>,
         text: &str,
-        dialect: Option<&str>,
-        report: Option<Vec<String>>,
-        tick: Option<&str>,
-        t0: Option<i64>,
-        bounds: Option<&str>,
-        partial: Option<bool>,
-        semantics: Option<&str>,
-        r2s: Option<&str>,
-        base_iri: Option<String>,
-        default_graph: Option<String>,
-        keep_answer: bool,
-        keep_windows: bool,
-        allow_cartesian: bool,
+        known_streams: Option<Vec<String>>,
+        options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<u64> {
-        let chosen = ParseOptions {
-            dialect: dialect.map(options::dialect).transpose()?,
-            report: report.as_deref().map(options::report).transpose()?,
-            tick: tick.map(options::tick).transpose()?,
-            t0: t0.map(Timestamp::from_millis),
-            bounds: bounds.map(options::bounds).transpose()?,
-            partial,
-            semantics: semantics.map(options::semantics).transpose()?,
-            r2s: r2s.map(options::r2s).transpose()?,
-            base_iri,
-            default_graph,
-            keep_answer,
-            keep_windows,
-            allow_cartesian,
-        };
-        enter(py, &self.inner, |engine| engine.register(text, &chosen)).map(|id| id.0)
+        let chosen = options::query(options)?;
+        let known: Option<Vec<&str>> = known_streams.as_ref().map(|known| known.iter().map(String::as_str).collect());
+        enter(py, &self.inner, |engine| engine.register_reading(text, &chosen, known.as_deref())).map(|id| id.0)
     }
 
     /// What the query would be, as JSON; nothing is registered.
-    #[pyo3(signature = (text, *, dialect=None, report=None, tick=None, t0=None, bounds=None, partial=None, semantics=None, r2s=None, base_iri=None, default_graph=None, keep_answer=false, keep_windows=false, allow_cartesian=false))]
-    #[expect(clippy::too_many_arguments, reason = "each is a keyword of the Python method")]
-    fn validate(
-        &self,
-        py: Python<'_>,
-        text: &str,
-        dialect: Option<&str>,
-        report: Option<Vec<String>>,
-        tick: Option<&str>,
-        t0: Option<i64>,
-        bounds: Option<&str>,
-        partial: Option<bool>,
-        semantics: Option<&str>,
-        r2s: Option<&str>,
-        base_iri: Option<String>,
-        default_graph: Option<String>,
-        keep_answer: bool,
-        keep_windows: bool,
-        allow_cartesian: bool,
-    ) -> PyResult<String> {
-        let chosen = ParseOptions {
-            dialect: dialect.map(options::dialect).transpose()?,
-            report: report.as_deref().map(options::report).transpose()?,
-            tick: tick.map(options::tick).transpose()?,
-            t0: t0.map(Timestamp::from_millis),
-            bounds: bounds.map(options::bounds).transpose()?,
-            partial,
-            semantics: semantics.map(options::semantics).transpose()?,
-            r2s: r2s.map(options::r2s).transpose()?,
-            base_iri,
-            default_graph,
-            keep_answer,
-            keep_windows,
-            allow_cartesian,
-        };
+    #[pyo3(signature = (text, **options))]
+    fn validate(&self, py: Python<'_>, text: &str, options: Option<&Bound<'_, PyDict>>) -> PyResult<String> {
+        let chosen = options::query(options)?;
         enter(py, &self.inner, |engine| engine.validate(text, &chosen))
     }
 
@@ -262,7 +207,7 @@ impl Engine {
             read.push(read_triple(&triple)?);
         }
         let (at, chosen) = (Timestamp::from_millis(at), push_options(latest, atomic));
-        let report = enter(py, &self.inner, |engine| engine.push_event(stream, at, read, &chosen))?;
+        let report = enter(py, &self.inner, |engine| engine.push_event(stream, at, &read, &chosen))?;
         ingested(py, &report)
     }
 
@@ -411,7 +356,7 @@ impl Engine {
         Ok(PyBytes::new(py, &document))
     }
 
-    /// The waiting answers as JSON envelopes.
+    /// The waiting results as JSON envelopes.
     #[pyo3(signature = (query, name=None))]
     fn drain_json<'py>(&self, py: Python<'py>, query: u64, name: Option<&str>) -> PyResult<Bound<'py, PyList>> {
         let name = name.map_or_else(|| query.to_string(), str::to_owned);
@@ -419,7 +364,7 @@ impl Engine {
         PyList::new(py, envelopes.iter().map(|envelope| PyBytes::new(py, envelope)))
     }
 
-    /// The waiting answers as `(seq, at, envelope)`.
+    /// The waiting results as `(seq, at, envelope)`.
     fn drain_envelopes<'py>(
         &self,
         py: Python<'py>,
@@ -432,28 +377,67 @@ impl Engine {
         PyList::new(py, rows.collect::<Vec<_>>())
     }
 
-    /// The answer as it is now; nothing is taken.
+    /// The current result; the queue stays as it is.
     fn answer<'py>(&self, py: Python<'py>, query: u64, format: &str) -> PyResult<Bound<'py, PyBytes>> {
         let format = options::answer_format(format)?;
         let document = enter(py, &self.inner, |engine| engine.answer(QueryId(query), format))?;
         Ok(PyBytes::new(py, &document))
     }
 
-    /// One query over static graphs and the windows that are kept.
-    #[pyo3(signature = (text, format, *, base_iri=None, default_graphs=None, named_graphs=None))]
+    /// An ad-hoc query over the static graphs and the kept windows.
+    #[pyo3(signature = (text, format, **options))]
     fn ask<'py>(
         &self,
         py: Python<'py>,
         text: &str,
         format: &str,
-        base_iri: Option<String>,
-        default_graphs: Option<Vec<String>>,
-        named_graphs: Option<Vec<String>>,
+        options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let format = options::answer_format(format)?;
-        let chosen = AskOptions { base_iri, default_graphs, named_graphs };
+        let (format, chosen) = (options::answer_format(format)?, options::ask(options)?);
         let document = enter(py, &self.inner, |engine| engine.ask(text, format, &chosen))?;
         Ok(PyBytes::new(py, &document))
+    }
+
+    /// As `ask`, but gives up after this many milliseconds and returns None.
+    #[pyo3(signature = (text, format, milliseconds, **options))]
+    fn ask_for<'py>(
+        &self,
+        py: Python<'py>,
+        text: &str,
+        format: &str,
+        milliseconds: u64,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let (format, chosen) = (options::answer_format(format)?, options::ask(options)?);
+        let document = enter(py, &self.inner, |engine| engine.ask_for(text, format, &chosen, milliseconds))?;
+        Ok(document.map(|document| PyBytes::new(py, &document)))
+    }
+
+    /// A copy of what a query can read, taken within this many milliseconds.
+    #[pyo3(signature = (text, format, milliseconds, **options))]
+    fn copy_for_question(
+        &self,
+        py: Python<'_>,
+        text: &str,
+        format: &str,
+        milliseconds: u64,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Copied> {
+        let (format, chosen) = (options::answer_format(format)?, options::ask(options)?);
+        enter(py, &self.inner, |engine| engine.copy_for_question(text, format, &chosen, milliseconds)).map(Copied::of)
+    }
+
+    /// A copy of the current result, to be written as a document later.
+    fn copy_answer(&self, py: Python<'_>, query: u64, format: &str) -> PyResult<Copied> {
+        let format = options::answer_format(format)?;
+        enter(py, &self.inner, |engine| engine.copy_answer(QueryId(query), format)).map(Copied::of)
+    }
+
+    /// A copy of the triples of a graph, to be written as a document later.
+    #[pyo3(signature = (graph, format))]
+    fn copy_graph(&self, py: Python<'_>, graph: Option<&str>, format: &str) -> PyResult<Copied> {
+        let format = options::format(format)?;
+        enter(py, &self.inner, |engine| engine.copy_graph(graph, format)).map(Copied::of)
     }
 
     /// `select`, `ask`, `construct` or `describe`.
@@ -464,15 +448,15 @@ impl Engine {
         form.map(QueryForm::name).map_err(|error| raise(py, error.into()))
     }
 
-    /// The waiting answers as tuples of Python terms.
+    /// The waiting results as tuples of Python terms.
     fn drain<'py>(&self, py: Python<'py>, query: u64, terms: &str) -> PyResult<Bound<'py, PyList>> {
-        // An unknown word must not cost the answers.
+        // Checked before the results are taken from the queue, so that an unknown word does not lose them.
         Factory::new(py, terms)?;
         let drained = enter(py, &self.inner, |engine| Drained::from(engine, QueryId(query)))?;
         drained.to_python(py, terms)
     }
 
-    /// The waiting answers as one Arrow table.
+    /// The waiting results as one Arrow table.
     fn drain_arrow(&self, py: Python<'_>, query: u64, typed: bool) -> PyResult<PyTable> {
         let batch = enter(py, &self.inner, |engine| {
             let drained = Drained::from(engine, QueryId(query))?;

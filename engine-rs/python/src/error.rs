@@ -1,8 +1,10 @@
 //! Errors of the engine as exceptions of `whorl.errors`: one match says which is which.
 
+use std::borrow::Cow;
+
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use whorl_engine::{EngineError, Position};
+use whorl_engine::{EngineError, ParseError, Position};
 
 /// Everything that can come back from a call into the engine.
 pub enum Failure {
@@ -20,6 +22,8 @@ struct Report {
     hint: Option<String>,
     position: Option<Position>,
     index: Option<u64>,
+    /// The stream that does not exist.
+    stream: Option<String>,
 }
 
 impl From<EngineError> for Failure {
@@ -31,6 +35,13 @@ impl From<EngineError> for Failure {
 /// The exception for a failure.
 pub fn raise(py: Python<'_>, failure: Failure) -> PyErr {
     build(py, report(failure)).unwrap_or_else(|error| error)
+}
+
+/// The exception for a text that is not a duration.
+pub fn raise_duration(py: Python<'_>, error: &ParseError) -> PyErr {
+    let hint = error.hint().map(str::to_owned);
+    let report = Report { hint, ..plain("DurationError", error.code(), error.message().to_owned()) };
+    build(py, report).unwrap_or_else(|error| error)
 }
 
 fn report(failure: Failure) -> Report {
@@ -59,28 +70,23 @@ fn engine_report(error: EngineError) -> Report {
         | EngineError::UnknownGraph { .. }
         | EngineError::GraphExists { .. }
         | EngineError::DocumentOfGraphs => "GraphError",
-        EngineError::UnknownColumn { .. } | EngineError::BadColumns { .. } | EngineError::BadRow { .. } => {
-            "IngestError"
-        }
+        EngineError::UnknownColumn { .. }
+        | EngineError::BadColumns { .. }
+        | EngineError::BadRow { .. }
+        | EngineError::RowTooLarge { .. } => "IngestError",
         _ => "WhorlError",
     };
     let (code, position, index) = (error.code(), error.position(), error.index());
-    let (message, hint) = split(&error.to_string(), position);
-    Report { class, message, code, hint, position, index }
-}
-
-/// Messages end in a position and a hint, which the exception carries on their own.
-pub fn split(text: &str, position: Option<Position>) -> (String, Option<String>) {
-    let (message, hint) = match text.strip_suffix(')').and_then(|text| text.rsplit_once(" (hint: ")) {
-        Some((message, hint)) => (message, Some(hint.to_owned())),
-        None => (text, None),
+    let (message, hint) = (error.message(), error.hint().map(Cow::into_owned));
+    let stream = match error.kind() {
+        EngineError::UnknownStream { stream, .. } => Some(stream.clone()),
+        _ => None,
     };
-    let place = position.map(|position| format!(" at {position}")).unwrap_or_default();
-    (message.strip_suffix(&place).unwrap_or(message).to_owned(), hint)
+    Report { class, message, code, hint, position, index, stream }
 }
 
 fn plain(class: &'static str, code: &'static str, message: String) -> Report {
-    Report { class, message, code, hint: None, position: None, index: None }
+    Report { class, message, code, hint: None, position: None, index: None, stream: None }
 }
 
 fn build(py: Python<'_>, report: Report) -> PyResult<PyErr> {
@@ -91,6 +97,9 @@ fn build(py: Python<'_>, report: Report) -> PyResult<PyErr> {
     details.set_item("column", report.position.map(|position| position.column))?;
     if report.index.is_some() {
         details.set_item("index", report.index)?;
+    }
+    if report.stream.is_some() {
+        details.set_item("stream", report.stream)?;
     }
     let class = py.import("whorl.errors")?.getattr(report.class)?;
     Ok(PyErr::from_value(class.call((report.message,), Some(&details))?))

@@ -29,7 +29,7 @@ pub fn each_batch(
     body: &[u8],
     mut take: impl FnMut(&RecordBatch) -> Result<(), EngineError>,
 ) -> Result<(), EngineError> {
-    check(body).map_err(unreadable)?;
+    check(body)?;
     let read = AssertUnwindSafe(|| -> Result<Result<(), EngineError>, ArrowError> {
         for batch in StreamReader::try_new(Cursor::new(body), None)? {
             if let Err(error) = take(&batch?) {
@@ -49,10 +49,34 @@ fn unreadable(reason: String) -> EngineError {
     EngineError::BadColumns { reason: format!("the body is not an Arrow IPC stream: {reason}") }
 }
 
+/// Why a body is not read.
+enum Refusal {
+    /// It is no stream of Arrow data.
+    Unreadable(String),
+    /// It is one, of too much.
+    TooMuch(String),
+}
+
+impl From<String> for Refusal {
+    fn from(reason: String) -> Self {
+        Self::Unreadable(reason)
+    }
+}
+
+impl From<Refusal> for EngineError {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Unreadable(reason) => unreadable(reason),
+            Refusal::TooMuch(reason) => Self::BadColumns { reason },
+        }
+    }
+}
+
 /// Walks over the messages of a stream up to its end marker.
-fn check(body: &[u8]) -> Result<(), String> {
+fn check(body: &[u8]) -> Result<(), Refusal> {
     if body.starts_with(FILE_MAGIC) {
-        return Err(String::from("it is an Arrow file; write the stream format (pyarrow.ipc.new_stream)"));
+        let reason = "it is an Arrow file; write the stream format (pyarrow.ipc.new_stream)";
+        return Err(Refusal::Unreadable(reason.to_owned()));
     }
     let (mut rest, mut claims) = (body, Claims::default());
     while let Some((message, content, after)) = next_message(rest)? {
@@ -62,7 +86,9 @@ fn check(body: &[u8]) -> Result<(), String> {
     let rows_max = ROWS_FREE + ROWS_PER_BYTE * body.len() as u64;
     if claims.rows > rows_max {
         let (rows, bytes) = (claims.rows, body.len());
-        return Err(format!("it has {rows} rows in {bytes} bytes; send at most {rows_max} in a body of that size"));
+        let reason =
+            format!("the body has {rows} rows in {bytes} bytes; send at most {rows_max} in a body of that size");
+        return Err(Refusal::TooMuch(reason));
     }
     Ok(())
 }
@@ -92,15 +118,15 @@ fn next_message(bytes: &[u8]) -> Result<Option<Parts<'_>>, String> {
     Ok(Some((metadata, content, rest)))
 }
 
-fn check_message(metadata: &[u8], content: &[u8], claims: &mut Claims) -> Result<(), String> {
+fn check_message(metadata: &[u8], content: &[u8], claims: &mut Claims) -> Result<(), Refusal> {
     let message = root_as_message(metadata).map_err(|error| error.to_string())?;
     let batch = match message.header_type() {
         MessageHeader::RecordBatch => message.header_as_record_batch(),
         MessageHeader::DictionaryBatch => message.header_as_dictionary_batch().and_then(|batch| batch.data()),
         MessageHeader::Schema => return Ok(()),
-        _ => return Err(String::from("it has a message that is neither schema nor data")),
+        _ => return Err(String::from("it has a message that is neither schema nor data").into()),
     };
-    let Some(batch) = batch else { return Err(String::from("a message has no content")) };
+    let Some(batch) = batch else { return Err(String::from("a message has no content").into()) };
     let mut unfolded = content.len() as u64;
     for buffer in batch.buffers().into_iter().flatten() {
         let start = usize::try_from(buffer.offset()).ok();
@@ -114,12 +140,13 @@ fn check_message(metadata: &[u8], content: &[u8], claims: &mut Claims) -> Result
     // A column of nothing has no bytes; a row of data has at least a bit.
     let rows = u64::try_from(batch.length()).unwrap_or(u64::MAX);
     if rows > unfolded.saturating_mul(8) {
-        return Err(String::from("it claims more rows than it has data"));
+        return Err(String::from("it claims more rows than it has data").into());
     }
     claims.rows = claims.rows.saturating_add(rows);
     claims.expanded = claims.expanded.saturating_add(unfolded);
     if claims.expanded > EXPANDED_BYTES_MAX {
-        return Err(format!("it unfolds to more than {} MiB; send smaller bodies", EXPANDED_BYTES_MAX >> 20));
+        let reason = format!("the body unfolds to more than {} MiB; send smaller bodies", EXPANDED_BYTES_MAX >> 20);
+        return Err(Refusal::TooMuch(reason));
     }
     Ok(())
 }

@@ -7,6 +7,7 @@
 mod arrow;
 mod clock;
 mod columns;
+mod copied;
 mod engine;
 mod enter;
 mod error;
@@ -29,7 +30,11 @@ mod _engine {
     use pyo3::prelude::*;
 
     #[pymodule_export]
+    use crate::copied::Copied;
+    #[pymodule_export]
     use crate::engine::Engine;
+    #[pymodule_export]
+    use crate::options::parse_duration;
     #[pymodule_export]
     use crate::rows::map_rows;
     #[pymodule_export]

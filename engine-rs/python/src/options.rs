@@ -1,11 +1,12 @@
 //! Words and numbers from Python as options of the engine.
 
+use crate::error::raise_duration;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBool, PyDict};
 use whorl_engine::{
-    AnswerFormat, BodyFormat, Bounds, ContentSemantics, Dialect, EngineOptions, Limits, Probing, R2s, RdfFormat,
-    Report, Retraction, Span, Thresholds, Tick,
+    AnswerFormat, AskOptions, BodyFormat, EngineOptions, Limits, OptionError, OptionValue, ParseOptions, Probing,
+    RdfFormat, Retraction, Span, Thresholds,
 };
 
 /// The value that belongs to a word; an unknown word names the known ones.
@@ -68,55 +69,54 @@ pub fn answer_format(word: &str) -> PyResult<AnswerFormat> {
     )
 }
 
-pub fn dialect(word: &str) -> PyResult<Dialect> {
-    choose("dialect", word, &[("rspql", Dialect::RspQl), ("csparql", Dialect::CSparql), ("cqels", Dialect::CqelsQl)])
-}
-
-pub fn tick(word: &str) -> PyResult<Tick> {
-    choose("tick", word, &[("time", Tick::Time), ("tuple", Tick::Tuple)])
-}
-
-pub fn bounds(word: &str) -> PyResult<Bounds> {
-    choose("bounds", word, &[("[)", Bounds::ClosedOpen), ("(]", Bounds::OpenClosed)])
-}
-
-pub fn semantics(word: &str) -> PyResult<ContentSemantics> {
-    choose("semantics", word, &[("set", ContentSemantics::Set), ("bag", ContentSemantics::Bag)])
-}
-
-pub fn r2s(word: &str) -> PyResult<R2s> {
-    choose(
-        "r2s",
-        word,
-        &[("RSTREAM", R2s::Rstream), ("ISTREAM", R2s::Istream), ("DSTREAM", R2s::Dstream), ("CHANGES", R2s::Changes)],
-    )
-}
-
 pub fn retraction(word: &str) -> PyResult<Retraction> {
     choose("retraction", word, &[("auto", Retraction::Auto), ("tree", Retraction::Tree), ("probe", Retraction::Probe)])
 }
 
-/// `close`, `change`, `nonempty`, `periodic(500ms)`: all that are named must hold.
-pub fn report(words: &[String]) -> PyResult<Report> {
-    let mut report = Report::default();
-    for word in words {
-        match word.to_ascii_lowercase().as_str() {
-            "close" => report.close = true,
-            "change" => report.change = true,
-            "nonempty" => report.nonempty = true,
-            other => report.periodic = Some(period(other)?),
-        }
+/// The options of a query, by name; the engine knows the names and what each can be. `None` is as if left out.
+pub fn query(chosen: Option<&Bound<'_, PyDict>>) -> PyResult<ParseOptions> {
+    let mut options = ParseOptions::default();
+    for (name, value) in chosen.into_iter().flatten().filter(|(_, value)| !value.is_none()) {
+        let name: String = name.extract()?;
+        options.set(&name, &option_value(&name, &value)?).map_err(|error| match error {
+            OptionError::Unknown { .. } => PyTypeError::new_err(error.to_string()),
+            _ => PyValueError::new_err(error.to_string()),
+        })?;
     }
-    Ok(report)
+    Ok(options)
 }
 
-fn period(word: &str) -> PyResult<Span> {
-    let inside = word.strip_prefix("periodic(").and_then(|rest| rest.strip_suffix(')'));
-    let span = inside.and_then(|text| text.parse::<i64>().ok()).filter(|ms| *ms > 0).map(Span::from_millis);
-    span.ok_or_else(|| {
-        PyValueError::new_err(format!(
-            "report is made of close, change, nonempty and periodic(milliseconds), not '{word}'"
-        ))
+/// The options of an ad-hoc query, by name. `None` is as if left out.
+pub fn ask(chosen: Option<&Bound<'_, PyDict>>) -> PyResult<AskOptions> {
+    let mut options = AskOptions::default();
+    for (name, value) in chosen.into_iter().flatten() {
+        match name.extract::<&str>()? {
+            "base_iri" => options.base_iri = value.extract()?,
+            "default_graphs" => options.default_graphs = value.extract()?,
+            "named_graphs" => options.named_graphs = value.extract()?,
+            other => return Err(PyTypeError::new_err(format!("there is no option '{other}'"))),
+        }
+    }
+    Ok(options)
+}
+
+/// A duration in milliseconds, in the grammar of queries.
+#[pyfunction]
+pub fn parse_duration(py: Python<'_>, text: &str) -> PyResult<i64> {
+    whorl_engine::parse_duration(text).map(Span::as_millis).map_err(|error| raise_duration(py, &error))
+}
+
+fn option_value(name: &str, value: &Bound<'_, PyAny>) -> PyResult<OptionValue> {
+    // A Python bool is an int too.
+    if let Ok(flag) = value.cast::<PyBool>() {
+        return Ok(OptionValue::Flag(flag.is_true()));
+    }
+    let number = || value.extract().map(OptionValue::Number);
+    let text = || value.extract().map(OptionValue::Text);
+    let words = || value.extract().map(OptionValue::Words);
+    number().or_else(|_| text()).or_else(|_| words()).map_err(|_: PyErr| {
+        let kind = value.get_type().name().map_or_else(|_| String::from("such a value"), |name| name.to_string());
+        PyTypeError::new_err(format!("option '{name}' cannot be {kind}"))
     })
 }
 
@@ -178,12 +178,15 @@ pub fn thresholds(chosen: &Bound<'_, PyDict>) -> PyResult<Thresholds> {
             "ring_shrink_min" => thresholds.ring_shrink_min = value.extract()?,
             "ring_gaps_max" => thresholds.ring_gaps_max = value.extract()?,
             "first_position" => thresholds.first_position = value.extract()?,
-            "zero_keys_min" => thresholds.zero_keys_min = value.extract()?,
             "arrivals_compared_max" => thresholds.arrivals_compared_max = value.extract()?,
             "rows_compared_max" => thresholds.rows_compared_max = value.extract()?,
             "new_terms_min" => thresholds.new_terms_min = value.extract()?,
             "terms_shrink_min" => thresholds.terms_shrink_min = value.extract()?,
             "removed_triples_min" => thresholds.removed_triples_min = value.extract()?,
+            "quiet_reports_max" => thresholds.quiet_reports_max = value.extract()?,
+            "repeated_reports_max" => thresholds.repeated_reports_max = value.extract()?,
+            "bag_chunk_max" => thresholds.bag_chunk_max = value.extract()?,
+            "regexes_cached_max" => thresholds.regexes_cached_max = value.extract()?,
             "checks" => thresholds.checks = value.extract()?,
             other => return Err(PyValueError::new_err(format!("there is no threshold '{other}'"))),
         }

@@ -4,8 +4,6 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use whorl_engine::{IngestReport, Refused};
 
-use crate::error::split;
-
 pub fn ingested<'py>(py: Python<'py>, report: &IngestReport) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("accepted", report.accepted)?;
@@ -23,7 +21,7 @@ fn one_refused<'py>(py: Python<'py>, refused: &Refused) -> PyResult<Bound<'py, P
     let dict = PyDict::new(py);
     dict.set_item("index", refused.index)?;
     dict.set_item("code", refused.error.code())?;
-    dict.set_item("message", split(&refused.error.to_string(), position).0)?;
+    dict.set_item("message", refused.error.message())?;
     dict.set_item("line", position.map(|position| position.line))?;
     dict.set_item("column", position.map(|position| position.column))?;
     Ok(dict)

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
 use pyo3_arrow::input::AnyRecordBatch;
-use whorl_engine::{EngineError, EventBatch, ParseOptions, RdfFormat, Span, StreamOptions, Timestamp};
+use whorl_engine::{EngineError, EventBatch, RdfFormat, Span, StreamOptions, Timestamp};
 
 use crate::engine::batches_of;
 use crate::enter::enter;
@@ -32,40 +32,15 @@ pub struct ScaledQuery {
 #[pymethods]
 impl ScaledQuery {
     #[new]
-    #[pyo3(signature = (text, *, partitions, streams=None, dialect=None, report=None, tick=None, t0=None, bounds=None, partial=None, semantics=None, r2s=None, base_iri=None, default_graph=None, allow_cartesian=false))]
-    #[expect(clippy::too_many_arguments, reason = "each is a keyword of the Python class")]
+    #[pyo3(signature = (text, *, partitions, streams=None, **options))]
     fn new(
         py: Python<'_>,
         text: &str,
         partitions: u32,
         streams: Option<&Bound<'_, PyAny>>,
-        dialect: Option<&str>,
-        report: Option<Vec<String>>,
-        tick: Option<&str>,
-        t0: Option<i64>,
-        bounds: Option<&str>,
-        partial: Option<bool>,
-        semantics: Option<&str>,
-        r2s: Option<&str>,
-        base_iri: Option<String>,
-        default_graph: Option<String>,
-        allow_cartesian: bool,
+        options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        let chosen = ParseOptions {
-            dialect: dialect.map(options::dialect).transpose()?,
-            report: report.as_deref().map(options::report).transpose()?,
-            tick: tick.map(options::tick).transpose()?,
-            t0: t0.map(Timestamp::from_millis),
-            bounds: bounds.map(options::bounds).transpose()?,
-            partial,
-            semantics: semantics.map(options::semantics).transpose()?,
-            r2s: r2s.map(options::r2s).transpose()?,
-            base_iri,
-            default_graph,
-            keep_answer: false,
-            keep_windows: false,
-            allow_cartesian,
-        };
+        let chosen = options::query(options)?;
         let streams = streams.map(stream_settings).transpose()?.unwrap_or_default();
         let planned = whorl_engine::ScaledQuery::new(text, chosen, partitions, &streams);
         Ok(Self { inner: Arc::new(planned.map_err(|error| fail(py, error))?) })
@@ -95,7 +70,7 @@ impl ScaledQuery {
         self.inner.explain()
     }
 
-    /// Deals out Arrow data: triples, or rows of a mapping.
+    /// Distributes Arrow data over the partitions: triples, or rows of a mapping.
     #[pyo3(signature = (stream, data, *, at=None, mapping=None, time_column="t", order=0))]
     #[expect(clippy::too_many_arguments, reason = "each is an argument of the Python method")]
     fn route<'py>(
@@ -117,7 +92,7 @@ impl ScaledQuery {
         })
     }
 
-    /// Deals out the events of a body.
+    /// Distributes the events of a body over the partitions.
     #[pyo3(signature = (stream, at, body, format, *, order=0))]
     fn route_rdf<'py>(
         &self,

@@ -160,8 +160,7 @@ impl<'py> Factory<'py> {
             Term::NamedNode(node) => self.make(("Iri", "URIRef", "NamedNode"), node.as_str()),
             Term::BlankNode(node) => self.make(("BlankNode", "BNode", "BlankNode"), node.as_str()),
             Term::Literal(literal) => self.literal(literal),
-            #[allow(unreachable_patterns)]
-            _ => self.make(("Iri", "Literal", "Literal"), &term.to_string()),
+            Term::Triple(_) => self.make(("Iri", "Literal", "Literal"), &term.to_string()),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Aggregates beyond SPARQL, called by IRI.
 
-use super::{AggregateKind, AggregateSpec};
+use super::{AggregateKind, AggregateSpec, Fraction};
 use crate::parse::AGGREGATE_PREFIX;
 use oxrdf::NamedNodeRef;
 
@@ -19,7 +19,7 @@ pub fn custom_aggregate(name: NamedNodeRef<'_>) -> Option<AggregateSpec> {
         "var_pop" => AggregateKind::Variance { sample: false },
         _ => {
             let fraction = name.strip_prefix("percentile:")?.parse().ok();
-            AggregateKind::Percentile(fraction.filter(|fraction| (0.0..=1.0).contains(fraction))?)
+            AggregateKind::Percentile(Fraction::new(fraction?)?)
         }
     };
     Some(AggregateSpec { kind, distinct })

@@ -3,15 +3,20 @@
 //! In: values with weights ±n, as the groups of a query see them. Out: the aggregate of the values
 //! present now; its history leaves no trace, so the answer equals a fresh computation. Errors and values of the
 //! wrong kind make the result "no value" as long as they are present, as in the reference evaluator.
-//! Cost per value: O(1) for COUNT, SUM and AVG; O(√n) for the ordered ones; reading a GROUP_CONCAT or a
-//! variance walks the distinct values of its group.
+//! Cost per value: O(1) for COUNT, SUM and AVG, and for MIN, MAX and SAMPLE where values leave in the order in which they
+//! came; O(log n) for the other ordered ones; reading a GROUP_CONCAT or a variance walks the distinct values of its group.
 
 mod concat;
 mod custom;
 mod exact_sum;
+mod extreme;
 #[cfg(test)]
 mod naive;
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
+mod order_tests;
 mod ordered_bag;
+mod ranked;
 mod statistics;
 mod sum;
 #[cfg(test)]
@@ -20,12 +25,15 @@ mod tests;
 mod wide;
 
 pub use custom::custom_aggregate;
+pub use statistics::Fraction;
 
 use crate::codec::{Damaged, Decoded, Reader, Writer};
 use crate::encode::Dictionary;
 use crate::expr::{Number, Value};
 use crate::limits::Budget;
 use crate::model::{TermId, Weight};
+use crate::thresholds::Thresholds;
+use extreme::Extreme;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use ordered_bag::OrderedBag;
@@ -59,8 +67,7 @@ pub enum AggregateKind {
         separator: String,
     },
     Median,
-    /// The fraction lies between 0 and 1.
-    Percentile(f64),
+    Percentile(Fraction),
     StdDev {
         sample: bool,
     },
@@ -129,12 +136,15 @@ pub struct Accumulator {
 enum State {
     Count(Weight),
     Sum(NumberSum),
+    /// The least or the greatest term.
+    Extreme(Extreme),
     Bag(OrderedBag),
 }
 
 impl Accumulator {
     #[must_use]
     pub fn new(spec: &AggregateSpec) -> Self {
+        let piece_max = Thresholds::default().bag_chunk_max;
         let state = match spec.kind {
             AggregateKind::CountAll | AggregateKind::Count => State::Count(0),
             AggregateKind::Sum
@@ -142,10 +152,22 @@ impl Accumulator {
             | AggregateKind::SumState
             | AggregateKind::SumOfStates
             | AggregateKind::AvgOfStates => State::Sum(NumberSum::default()),
-            _ => State::Bag(OrderedBag::default()),
+            AggregateKind::Min | AggregateKind::Sample => State::Extreme(Extreme::new(false, piece_max)),
+            AggregateKind::Max => State::Extreme(Extreme::new(true, piece_max)),
+            _ => State::Bag(OrderedBag::new(piece_max)),
         };
         let seen = spec.distinct.then(HashMap::default);
         Self { kind: spec.kind.clone(), errors: 0, misfits: 0, seen, state }
+    }
+
+    /// The same, with its values in chunks of so many.
+    pub(crate) fn in_chunks_of(self, chunk_max: usize) -> Self {
+        let state = match self.state {
+            State::Bag(_) => State::Bag(OrderedBag::new(chunk_max)),
+            State::Extreme(extreme) => State::Extreme(extreme.in_pieces_of(chunk_max)),
+            other => other,
+        };
+        Self { state, ..self }
     }
 
     /// Adds the value `weight` times, or takes it away; `None` is a failed expression.
@@ -173,7 +195,7 @@ impl Accumulator {
             return None;
         }
         match &self.state {
-            State::Count(n) => Some(Value::integer(*n).into_made().intern(dictionary)),
+            State::Count(n) => Some(Number::Integer((*n).into()).intern(dictionary)),
             State::Sum(sum) if self.kind == AggregateKind::SumState => {
                 let text = sum.to_text();
                 Some(dictionary.intern(LiteralRef::new_typed_literal(&text, SUM_STATE).into()))
@@ -181,8 +203,9 @@ impl Accumulator {
             State::Sum(sum) => {
                 let is_mean = matches!(self.kind, AggregateKind::Avg | AggregateKind::AvgOfStates);
                 let number = if is_mean { sum.mean() } else { sum.total() };
-                number.map(|number| Value::Number(number).into_made().intern(dictionary))
+                number.map(|number| number.intern(dictionary))
             }
+            State::Extreme(extreme) => extreme.value(),
             State::Bag(bag) => self.value_of_bag(bag, dictionary, budget),
         }
     }
@@ -193,6 +216,7 @@ impl Accumulator {
         let held = match &self.state {
             State::Count(_) => 0,
             State::Sum(sum) => sum.limbs_in_use(),
+            State::Extreme(extreme) => extreme.len().max(0) as usize,
             State::Bag(bag) => bag.distinct(),
         };
         held + self.seen.as_ref().map_or(0, HashMap::len)
@@ -200,12 +224,14 @@ impl Accumulator {
 
     /// The terms among the values present; sums are numbers of their own.
     pub fn terms(&self) -> impl Iterator<Item = TermId> + '_ {
-        let bag = match &self.state {
-            State::Bag(bag) => Some(bag),
-            _ => None,
+        let (extreme, bag) = match &self.state {
+            State::Extreme(extreme) => (Some(extreme), None),
+            State::Bag(bag) => (None, Some(bag)),
+            _ => (None, None),
         };
         let in_bag = bag.into_iter().flat_map(|bag| bag.iter().map(|(id, _)| id));
-        in_bag.chain(self.seen.iter().flat_map(|seen| seen.keys().copied()))
+        let in_order = extreme.into_iter().flat_map(Extreme::terms).chain(in_bag);
+        in_order.chain(self.seen.iter().flat_map(|seen| seen.keys().copied()))
     }
 
     pub(crate) fn save(&self, to: &mut Writer) {
@@ -222,6 +248,7 @@ impl Accumulator {
         match &self.state {
             State::Count(n) => to.i64(*n),
             State::Sum(sum) => sum.save(to),
+            State::Extreme(extreme) => extreme.save(to),
             State::Bag(bag) => bag.save(to),
         }
     }
@@ -238,7 +265,8 @@ impl Accumulator {
         match &mut self.state {
             State::Count(n) => *n = from.i64()?,
             State::Sum(sum) => *sum = NumberSum::restored(from)?,
-            State::Bag(bag) => *bag = OrderedBag::restored(from, dictionary)?,
+            State::Extreme(extreme) => extreme.restore(from, dictionary)?,
+            State::Bag(bag) => bag.restore(from, dictionary)?,
         }
         Ok(())
     }
@@ -275,6 +303,10 @@ impl Accumulator {
                 }
                 None => false,
             },
+            State::Extreme(extreme) => {
+                extreme.update(value, weight, dictionary);
+                true
+            }
             State::Bag(bag) => {
                 let fits = fits_bag(&self.kind, value, dictionary);
                 if fits {
@@ -292,13 +324,12 @@ impl Accumulator {
         if self.is_walked() {
             budget.spend(bag.distinct() as u64);
         }
-        let made = match &self.kind {
-            AggregateKind::Min | AggregateKind::Sample => return bag.first(),
-            AggregateKind::Max => return bag.last(),
-            AggregateKind::GroupConcat { separator } => concat::joined(bag, separator, dictionary, budget)?.into_made(),
-            kind => Value::Number(statistic(kind, bag, dictionary)?).into_made(),
-        };
-        Some(made.intern(dictionary))
+        match &self.kind {
+            AggregateKind::GroupConcat { separator } => {
+                Some(concat::joined(bag, separator, dictionary, budget)?.into_made().intern(dictionary))
+            }
+            kind => Some(statistic(kind, bag, dictionary)?.intern(dictionary)),
+        }
     }
 }
 
@@ -309,7 +340,7 @@ fn statistic(kind: &AggregateKind, bag: &OrderedBag, dictionary: &Dictionary) ->
         statistics::variance(&values.collect::<Vec<_>>(), sample)
     };
     match kind {
-        AggregateKind::Median => statistics::quantile(0.5, bag.len(), nth),
+        AggregateKind::Median => statistics::quantile(Fraction::HALF, bag.len(), nth),
         AggregateKind::Percentile(fraction) => statistics::quantile(*fraction, bag.len(), nth),
         AggregateKind::Variance { sample } => variance(*sample).map(|value| Number::Double(value.into())),
         AggregateKind::StdDev { sample } => variance(*sample).map(|value| Number::Double(value.sqrt().into())),
@@ -331,7 +362,6 @@ fn number_of(id: TermId, dictionary: &Dictionary) -> Option<Number> {
 
 fn fits_bag(kind: &AggregateKind, value: TermId, dictionary: &Dictionary) -> bool {
     match kind {
-        AggregateKind::Min | AggregateKind::Max | AggregateKind::Sample => true,
         AggregateKind::GroupConcat { .. } => {
             matches!(Value::of(value, dictionary), Value::String(_) | Value::LangString(..))
         }

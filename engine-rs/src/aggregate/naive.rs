@@ -1,6 +1,6 @@
 //! Naive twins of the aggregates beyond SPARQL, for the reference evaluator of the tests.
 
-use super::{AggregateKind, AggregateSpec, custom_aggregate, statistics};
+use super::{AggregateKind, AggregateSpec, Fraction, custom_aggregate, statistics};
 use crate::encode::Dictionary;
 use crate::expr::{Number, Value, compare_terms};
 use oxrdf::{NamedNode, Term};
@@ -39,7 +39,7 @@ impl AggregateFunctionAccumulator for Naive {
         let counted: Vec<(f64, i64)> = numbers.iter().map(|number| (number.to_double().into(), 1)).collect();
         let variance = |sample| statistics::variance(&counted, sample);
         let result = match self.kind {
-            AggregateKind::Median => at_fraction(0.5, &numbers),
+            AggregateKind::Median => at_fraction(Fraction::HALF, &numbers),
             AggregateKind::Percentile(fraction) => at_fraction(fraction, &numbers),
             AggregateKind::Variance { sample } => variance(sample).map(|value| Number::Double(value.into())),
             AggregateKind::StdDev { sample } => variance(sample).map(|value| Number::Double(value.sqrt().into())),
@@ -59,7 +59,7 @@ impl Naive {
     }
 }
 
-fn at_fraction(fraction: f64, sorted: &[Number]) -> Option<Number> {
+fn at_fraction(fraction: Fraction, sorted: &[Number]) -> Option<Number> {
     let nth = |rank: i64| usize::try_from(rank).ok().and_then(|rank| sorted.get(rank)).copied();
     statistics::quantile(fraction, i64::try_from(sorted.len()).ok()?, nth)
 }

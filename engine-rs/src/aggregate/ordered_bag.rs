@@ -1,61 +1,60 @@
 //! A bag of terms kept in order: least, greatest and n-th without a scan.
 //!
-//! Sorted chunks of at most 256 entries with their counts. Insert and remove are a binary search and
-//! a shift inside one chunk; the n-th value walks the chunk totals: O(√n) for any size in use.
-//! The order is that of `compare_terms`; keys are self-contained, so the dictionary is read only
-//! for the key of the new value and for ties between different terms of one value.
+//! A tree of sorted pieces in which every branch knows how many values are below each of its children. Insert, remove
+//! and the n-th value go down one path: O(log n), with a shift inside one piece. Empty pieces go, small ones join their
+//! neighbours. The order is that of `compare_terms`.
 
+use super::ranked::Ranked;
 use crate::codec::{Decoded, Reader, Writer};
 use crate::encode::Dictionary;
-use crate::expr::order::compare_equals;
-use crate::expr::{SortKey, sort_key};
 use crate::model::{TermId, Weight};
 use std::cmp::Ordering;
 
-const CHUNK_MAX: usize = 256;
-const CHUNK_MIN: usize = CHUNK_MAX / 4;
-
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct OrderedBag {
-    chunks: Vec<Chunk>,
+    root: Node,
+    /// A longer piece falls into two. At least 2.
+    piece_max: usize,
     total: Weight,
     distinct: usize,
 }
 
 #[derive(Clone, Debug)]
-struct Chunk {
-    entries: Vec<Entry>,
-    total: Weight,
+enum Node {
+    Leaf(Vec<Entry>),
+    /// Never empty, but for a moment.
+    Branch(Vec<Child>),
 }
 
 #[derive(Clone, Debug)]
 struct Entry {
-    key: SortKey,
-    id: TermId,
+    value: Ranked,
     count: Weight,
 }
 
+#[derive(Clone, Debug)]
+struct Child {
+    /// The greatest value below.
+    last: Ranked,
+    /// How many values are below, copies included.
+    total: Weight,
+    node: Node,
+}
+
 impl OrderedBag {
+    pub(super) fn new(piece_max: usize) -> Self {
+        Self { root: Node::Leaf(Vec::new()), piece_max: piece_max.max(2), total: 0, distinct: 0 }
+    }
+
     /// Adds `weight` copies of a term (takes them away when negative).
     pub(super) fn update(&mut self, id: TermId, weight: Weight, dictionary: &Dictionary) {
         if weight == 0 {
             return;
         }
-        let key = sort_key(id, dictionary);
-        let order = |entry: &Entry| entry.key.cmp(&key).then_with(|| compare_equals(entry.id, id, dictionary));
-        let at =
-            self.chunks.partition_point(|chunk| chunk.entries.last().is_some_and(|last| order(last) == Ordering::Less));
-        let at = at.min(self.chunks.len().saturating_sub(1));
-        if self.chunks.is_empty() {
-            self.chunks.push(Chunk { entries: Vec::new(), total: 0 });
-        }
-        let found = self.chunks[at].entries.binary_search_by(order);
         self.total += weight;
-        self.chunks[at].total += weight;
-        match found {
-            Ok(i) => self.recount(at, i, weight),
-            Err(i) => self.insert(at, i, Entry { key, id, count: weight }),
-        }
+        let change = self.root.update(Ranked::of(id, dictionary), weight, self.piece_max, dictionary);
+        self.distinct = self.distinct.wrapping_add_signed(change);
+        self.settle_root();
     }
 
     /// How many values there are, copies included.
@@ -69,104 +68,203 @@ impl OrderedBag {
     }
 
     pub(super) fn first(&self) -> Option<TermId> {
-        self.entries().find(|entry| entry.count > 0).map(|entry| entry.id)
+        self.nth(0)
     }
 
     pub(super) fn last(&self) -> Option<TermId> {
-        let mut backwards = self.chunks.iter().rev().flat_map(|chunk| chunk.entries.iter().rev());
-        backwards.find(|entry| entry.count > 0).map(|entry| entry.id)
+        self.nth(self.total - 1)
     }
 
     /// The value with this many values before it.
     pub(super) fn nth(&self, rank: Weight) -> Option<TermId> {
-        let mut before = 0;
-        for chunk in &self.chunks {
-            if before + chunk.total <= rank {
-                before += chunk.total;
-                continue;
-            }
-            for entry in &chunk.entries {
-                before += entry.count;
-                if before > rank {
-                    return Some(entry.id);
-                }
+        let mut node = &self.root;
+        let mut rank = rank;
+        let mut is_here = |count: Weight| {
+            let is_here = rank < count;
+            rank -= if is_here { 0 } else { count };
+            is_here
+        };
+        loop {
+            match node {
+                Node::Leaf(entries) => return entries.iter().find(|entry| is_here(entry.count)).map(|e| e.value.id),
+                Node::Branch(children) => node = &children.iter().find(|child| is_here(child.total))?.node,
             }
         }
-        None
     }
 
     /// The terms in order, with their counts.
     pub(super) fn iter(&self) -> impl Iterator<Item = (TermId, Weight)> + '_ {
-        self.entries().map(|entry| (entry.id, entry.count))
+        self.root.entries().map(|entry| (entry.value.id, entry.count))
     }
 
     pub(super) fn save(&self, to: &mut Writer) {
         to.count(self.distinct);
-        for entry in self.entries() {
-            to.id(entry.id);
-            to.i64(entry.count);
+        for (id, count) in self.iter() {
+            to.id(id);
+            to.i64(count);
         }
     }
 
-    /// Entries were saved in order; where one chunk ends and the next begins is of no consequence.
-    pub(super) fn restored(from: &mut Reader<'_>, dictionary: &Dictionary) -> Decoded<Self> {
-        let entries: Vec<Entry> = from.list(16, |from| {
-            let id = from.id()?;
-            Ok(Entry { key: sort_key(id, dictionary), id, count: from.i64()? })
-        })?;
-        let distinct = entries.len();
-        let chunks: Vec<Chunk> = entries.chunks(CHUNK_MAX / 2).map(|part| Chunk::of(part.to_vec())).collect();
-        Ok(Self { total: chunks.iter().map(|chunk| chunk.total).sum(), chunks, distinct })
+    /// Where one piece ends and the next begins is of no consequence.
+    pub(super) fn restore(&mut self, from: &mut Reader<'_>, dictionary: &Dictionary) -> Decoded<()> {
+        *self = Self::new(self.piece_max);
+        for _ in 0..from.count(16)? {
+            self.update(from.id()?, from.i64()?, dictionary);
+        }
+        Ok(())
     }
 
-    fn entries(&self) -> impl Iterator<Item = &Entry> {
-        self.chunks.iter().flat_map(|chunk| chunk.entries.iter())
-    }
-
-    fn recount(&mut self, at: usize, i: usize, weight: Weight) {
-        let entry = &mut self.chunks[at].entries[i];
-        entry.count += weight;
-        if entry.count == 0 {
-            self.chunks[at].entries.remove(i);
-            self.distinct -= 1;
-            self.shrink(at);
+    /// The tree grows and shrinks at its root.
+    fn settle_root(&mut self) {
+        if self.root.len() > self.piece_max {
+            let upper = self.root.split();
+            let lower = std::mem::replace(&mut self.root, Node::Branch(Vec::new()));
+            self.root = Node::Branch([lower, upper].into_iter().filter_map(Child::of).collect());
         }
-    }
-
-    fn insert(&mut self, at: usize, i: usize, entry: Entry) {
-        self.distinct += 1;
-        let chunk = &mut self.chunks[at];
-        chunk.entries.insert(i, entry);
-        if chunk.entries.len() > CHUNK_MAX {
-            let upper = Chunk::of(chunk.entries.split_off(CHUNK_MAX / 2));
-            chunk.total -= upper.total;
-            self.chunks.insert(at + 1, upper);
-        }
-    }
-
-    /// Joins a chunk that has become small with its neighbour, or drops it when empty.
-    fn shrink(&mut self, at: usize) {
-        if self.distinct == 0 {
-            self.chunks = Vec::new();
-            return;
-        }
-        if self.chunks[at].entries.len() >= CHUNK_MIN || self.chunks.len() == 1 {
-            return;
-        }
-        let left = if at + 1 < self.chunks.len() { at } else { at - 1 };
-        if self.chunks[left].entries.len() + self.chunks[left + 1].entries.len() <= CHUNK_MAX {
-            let right = self.chunks.remove(left + 1);
-            self.chunks[left].total += right.total;
-            self.chunks[left].entries.extend(right.entries);
-        } else if self.chunks[at].entries.is_empty() {
-            self.chunks.remove(at);
+        while let Node::Branch(children) = &mut self.root
+            && children.len() < 2
+        {
+            self.root = children.pop().map_or_else(|| Node::Leaf(Vec::new()), |child| child.node);
         }
     }
 }
 
-impl Chunk {
-    fn of(entries: Vec<Entry>) -> Self {
-        let total = entries.iter().map(|entry| entry.count).sum();
-        Self { entries, total }
+impl Node {
+    fn len(&self) -> usize {
+        match self {
+            Self::Leaf(entries) => entries.len(),
+            Self::Branch(children) => children.len(),
+        }
+    }
+
+    /// The greatest value; none when there is nothing.
+    fn last(&self) -> Option<Ranked> {
+        match self {
+            Self::Leaf(entries) => entries.last().map(|entry| entry.value),
+            Self::Branch(children) => children.last().map(|child| child.last),
+        }
+    }
+
+    fn total(&self) -> Weight {
+        match self {
+            Self::Leaf(entries) => entries.iter().map(|entry| entry.count).sum(),
+            Self::Branch(children) => children.iter().map(|child| child.total).sum(),
+        }
+    }
+
+    fn entries(&self) -> Box<dyn Iterator<Item = &Entry> + '_> {
+        match self {
+            Self::Leaf(entries) => Box::new(entries.iter()),
+            Self::Branch(children) => Box::new(children.iter().flat_map(|child| child.node.entries())),
+        }
+    }
+
+    /// Adds to the count of a value; gives how many different values there are more.
+    fn update(&mut self, value: Ranked, weight: Weight, piece_max: usize, dictionary: &Dictionary) -> isize {
+        match self {
+            Self::Leaf(entries) => update_leaf(entries, value, weight, dictionary),
+            Self::Branch(children) => {
+                let is_before = |child: &Child| child.last.order(&value, dictionary) == Ordering::Less;
+                let at = children.partition_point(is_before).min(children.len() - 1);
+                let child = &mut children[at];
+                child.total += weight;
+                let change = child.node.update(value, weight, piece_max, dictionary);
+                rebalance(children, at, piece_max);
+                change
+            }
+        }
+    }
+
+    /// Takes the upper half away.
+    fn split(&mut self) -> Self {
+        match self {
+            Self::Leaf(entries) => Self::Leaf(entries.split_off(entries.len() / 2)),
+            Self::Branch(children) => Self::Branch(children.split_off(children.len() / 2)),
+        }
+    }
+
+    /// Appends a node of the same height.
+    fn append(&mut self, other: Self) {
+        match (self, other) {
+            (Self::Leaf(entries), Self::Leaf(more)) => entries.extend(more),
+            (Self::Branch(children), Self::Branch(more)) => children.extend(more),
+            _ => debug_assert!(false, "neighbours have the same height"),
+        }
+    }
+}
+
+impl Child {
+    fn of(node: Node) -> Option<Self> {
+        Some(Self { last: node.last()?, total: node.total(), node })
+    }
+}
+
+fn update_leaf(entries: &mut Vec<Entry>, value: Ranked, weight: Weight, dictionary: &Dictionary) -> isize {
+    match entries.binary_search_by(|entry| entry.value.order(&value, dictionary)) {
+        Ok(at) => {
+            entries[at].count += weight;
+            let is_gone = entries[at].count == 0;
+            if is_gone {
+                entries.remove(at);
+            }
+            -isize::from(is_gone)
+        }
+        Err(at) => {
+            entries.insert(at, Entry { value, count: weight });
+            1
+        }
+    }
+}
+
+/// After a change below the child at this place.
+fn rebalance(children: &mut Vec<Child>, at: usize, piece_max: usize) {
+    let len = children[at].node.len();
+    if len > piece_max
+        && let Some(upper) = Child::of(children[at].node.split())
+    {
+        children[at].total -= upper.total;
+        children.insert(at + 1, upper);
+    }
+    if len <= piece_max / 4 && children.len() > 1 {
+        return join_with_neighbour(children, at.min(children.len() - 2), piece_max);
+    }
+    note_last(children, at);
+}
+
+/// Joins two neighbours where they fit into one piece.
+fn join_with_neighbour(children: &mut Vec<Child>, left: usize, piece_max: usize) {
+    if children[left].node.len() + children[left + 1].node.len() <= piece_max {
+        let right = children.remove(left + 1);
+        children[left].total += right.total;
+        children[left].node.append(right.node);
+    } else {
+        note_last(children, left + 1);
+    }
+    note_last(children, left);
+}
+
+/// Says anew what the greatest value of a child is, or lets go of a child that has none.
+fn note_last(children: &mut Vec<Child>, at: usize) {
+    match children[at].node.last() {
+        Some(last) => children[at].last = last,
+        None => drop(children.remove(at)),
+    }
+}
+
+#[cfg(test)]
+impl OrderedBag {
+    /// How many pieces a path has, and how long the longest is.
+    pub(super) fn shape(&self) -> (usize, usize) {
+        fn shape(node: &Node) -> (usize, usize) {
+            match node {
+                Node::Leaf(entries) => (1, entries.len()),
+                Node::Branch(children) => {
+                    let below: Vec<_> = children.iter().map(|child| shape(&child.node)).collect();
+                    assert!(below.iter().all(|(height, _)| *height == below[0].0), "all paths are of one length");
+                    (1 + below[0].0, below.iter().map(|(_, len)| *len).max().unwrap_or(0).max(children.len()))
+                }
+            }
+        }
+        shape(&self.root)
     }
 }

@@ -11,14 +11,35 @@ use std::str::FromStr;
 
 const TEN_TO_18: i128 = 1_000_000_000_000_000_000;
 
-/// The value at a fraction (0 ≤ fraction ≤ 1) of `n` sorted numbers, read by rank.
-pub(super) fn quantile(fraction: f64, n: i64, nth: impl Fn(i64) -> Option<Number>) -> Option<Number> {
-    if n <= 0 || !(0.0..=1.0).contains(&fraction) {
+/// A number between 0 and 1, in units of 10⁻¹⁸.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Fraction(i128);
+
+impl Fraction {
+    pub(super) const HALF: Self = Self(TEN_TO_18 / 2);
+
+    /// The fraction as it is written, so that 0.95 of 21 values is a rank and not almost one; its first 18 digits.
+    #[must_use]
+    pub fn new(fraction: f64) -> Option<Self> {
+        let text = fraction.to_string();
+        let written = Decimal::from_str(text.get(.."0.".len() + 18).unwrap_or(&text)).ok()?;
+        (0.0..=1.0).contains(&fraction).then(|| Self(i128::from_be_bytes(written.to_be_bytes())))
+    }
+}
+
+#[cfg(test)]
+impl std::fmt::Display for Fraction {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", Decimal::from_be_bytes(self.0.to_be_bytes()))
+    }
+}
+
+/// The value at a fraction of `n` sorted numbers, read by rank.
+pub(super) fn quantile(fraction: Fraction, n: i64, nth: impl Fn(i64) -> Option<Number>) -> Option<Number> {
+    if n <= 0 {
         return None;
     }
-    // The fraction as it was written, so that 0.95 of 21 values is a rank and not almost one.
-    let fraction = i128::from_be_bytes(Decimal::from_str(&fraction.to_string()).ok()?.to_be_bytes());
-    let position = fraction.checked_mul(i128::from(n - 1))?;
+    let position = fraction.0.checked_mul(i128::from(n - 1))?;
     let (rank, rest) = ((position / TEN_TO_18) as i64, position % TEN_TO_18);
     let below = nth(rank)?;
     if rest == 0 {
@@ -26,11 +47,19 @@ pub(super) fn quantile(fraction: f64, n: i64, nth: impl Fn(i64) -> Option<Number
     }
     let above = nth(rank + 1)?;
     if rest * 2 == TEN_TO_18 {
-        return below.apply(Operator::Add, above)?.apply(Operator::Divide, Number::Integer(2.into()));
+        return below.apply(Operator::Add, above)?.divided_by(2);
     }
-    let share = Number::Decimal(Decimal::from_be_bytes(rest.to_be_bytes()));
-    let step = above.apply(Operator::Subtract, below)?.apply(Operator::Multiply, share)?;
+    let step = part_of(above.apply(Operator::Subtract, below)?, rest)?;
     below.apply(Operator::Add, step)
+}
+
+/// A number times so many units of 10⁻¹⁸.
+fn part_of(number: Number, share: i128) -> Option<Number> {
+    let decimal = |raw: i128| Number::Decimal(Decimal::from_be_bytes(raw.to_be_bytes()));
+    match number {
+        Number::Integer(value) => i128::from(i64::from(value)).checked_mul(share).map(decimal),
+        other => other.apply(Operator::Multiply, decimal(share)),
+    }
 }
 
 /// The variance of counted values: of the population, or estimated from a sample.

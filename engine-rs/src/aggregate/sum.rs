@@ -7,8 +7,8 @@
 use super::exact_sum::ExactSum;
 use super::wide::Wide;
 use crate::codec::{Decoded, Reader, Writer};
-use crate::expr::{Number, Operator};
-use oxsdatatypes::{Decimal, Double, Float, Integer};
+use crate::expr::Number;
+use oxsdatatypes::{Decimal, Double, Float};
 
 const TEN_TO_18: i128 = 1_000_000_000_000_000_000;
 
@@ -74,8 +74,7 @@ impl NumberSum {
         if self.count() == 0 {
             return Some(Number::Integer(0.into()));
         }
-        let count = Integer::from(self.count());
-        self.total()?.apply(Operator::Divide, Number::Integer(count))
+        self.total()?.divided_by(self.count())
     }
 
     pub(super) fn save(&self, to: &mut Writer) {

@@ -32,13 +32,9 @@ impl WallTime {
 
     /// Reads exactly the forms that [`WallTime::render`] writes; anything else is `None`.
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        let wall = Self::parse_loosely(text)?;
-        (wall.render() == text).then_some(wall)
-    }
-
-    fn parse_loosely(text: &str) -> Option<Self> {
         let bytes = text.as_bytes();
-        if bytes.len() < 19 || bytes[4] != b'-' || bytes[7] != b'-' || bytes[10] != b'T' {
+        let has_marks = bytes.len() >= 19 && [4, 7, 10, 13, 16].map(|at| bytes[at]) == *b"--T::";
+        if !has_marks {
             return None;
         }
         let (year, month, day) = (number(&bytes[0..4])?, number(&bytes[5..7])?, number(&bytes[8..10])?);
@@ -94,7 +90,8 @@ fn fraction(bytes: &[u8]) -> Option<(i64, &[u8])> {
         return Some((0, bytes));
     }
     let digits = bytes[1..].iter().take_while(|b| b.is_ascii_digit()).count();
-    if digits == 0 || digits > 3 {
+    // A zero at the end is not written.
+    if digits == 0 || digits > 3 || bytes[digits] == b'0' {
         return None;
     }
     let value = number(&bytes[1..=digits])?;
@@ -106,8 +103,10 @@ fn zone(bytes: &[u8]) -> Option<Zone> {
         [] => Some(Zone::None),
         [b'Z'] => Some(Zone::Utc),
         [sign @ (b'+' | b'-'), h1, h2, b':', m1, m2] => {
-            let minutes = number(&[*h1, *h2])? * 60 + number(&[*m1, *m2])?;
-            if minutes > 14 * 60 {
+            let (hours, minutes) = (number(&[*h1, *h2])?, number(&[*m1, *m2])?);
+            let is_written = minutes < 60 && !(*sign == b'-' && hours + minutes == 0);
+            let minutes = hours * 60 + minutes;
+            if minutes > 14 * 60 || !is_written {
                 return None;
             }
             let minutes = minutes as i16;
@@ -179,6 +178,30 @@ mod tests {
         ] {
             assert_eq!(WallTime::parse(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn what_is_read_is_what_would_be_written() {
+        let mut seed = 7_u64;
+        let mut below = |n: usize| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) as usize % n
+        };
+        let mut read = 0;
+        for _ in 0..20_000 {
+            let mut text = b"2024-02-29T23:59:59.999+14:00".to_vec();
+            text.truncate([19, 20, 21, 23, 29][below(5)]);
+            for _ in 0..=below(3) {
+                let at = below(text.len());
+                text[at] = b"0123456789-+:TZ."[below(16)];
+            }
+            let text = String::from_utf8(text).expect("ASCII");
+            if let Some(wall) = WallTime::parse(&text) {
+                assert_eq!(wall.render(), text);
+                read += 1;
+            }
+        }
+        assert!(read > 1_000, "{read}");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The dictionary: terms that do not fit into an id, each with the time of its last use.
 //!
+//! Terms are texts in an arena (`arena.rs`), found by one hash of their bytes; a term that is known costs no allocation.
 //! Query constants are pinned. A stream term carries the sequence number of the last event that used
 //! it; [`Dictionary::sweep`] frees the slots no window can reach, so a stream of ever-new IRIs runs
 //! in flat memory. A freed slot is reused, which is safe because nobody holds its id any more: every
@@ -9,31 +10,27 @@
 //! A term of static data stays until [`Dictionary::release_static`] finds that no graph has it any
 //! more; then it is a stream term that the last event has used.
 
+use super::arena::Arena;
+use super::entry::{Entry, PINNED, STATIC, as_saved, from_saved};
 use super::inline;
 use super::language::with_tags_in_form;
 use super::placement::partition_of;
+use super::raw::{RawTerm, TermKind};
 use crate::codec::{Decoded, Reader, Writer, ensure};
 use crate::model::TermId;
 use foldhash::fast::FixedState;
-use hashbrown::HashTable;
+use hashbrown::{HashMap, HashTable};
 use oxrdf::{Term, TermRef, Triple};
-use std::hash::BuildHasher;
-
-const PINNED: u64 = u64::MAX;
-/// Stays until no static graph has it; more than any event's number, less than pinned.
-const STATIC: u64 = u64::MAX - 1;
-
-#[derive(Debug)]
-struct Entry {
-    term: Term,
-    last_use: u64,
-}
+use std::hash::{BuildHasher, Hasher};
 
 #[derive(Debug)]
 pub struct Dictionary {
-    slots: Vec<Option<Entry>>,
+    slots: Vec<Entry>,
     free: Vec<u32>,
     by_term: HashTable<u32>,
+    arena: Arena,
+    /// The triple terms among the slots, for those who look inside.
+    triples: HashMap<u32, Box<Term>, FixedState>,
     hasher: FixedState,
     epoch: u64,
     /// Terms that are pinned or static.
@@ -49,6 +46,8 @@ impl Dictionary {
             slots: Vec::new(),
             free: Vec::new(),
             by_term: HashTable::new(),
+            arena: Arena::default(),
+            triples: HashMap::default(),
             hasher: FixedState::with_seed(seed),
             epoch: 0,
             lasting: 0,
@@ -80,8 +79,8 @@ impl Dictionary {
     pub(crate) fn release_static(&mut self, in_use: impl Iterator<Item = TermId>) {
         let is_used = self.marked(in_use);
         for (entry, is_used) in self.slots.iter_mut().zip(is_used) {
-            if let Some(entry) = entry.as_mut().filter(|entry| entry.last_use == STATIC && !is_used) {
-                entry.last_use = self.epoch;
+            if entry.last_use() == STATIC && !is_used {
+                entry.set_last_use(self.epoch);
                 self.lasting -= 1;
             }
         }
@@ -93,11 +92,24 @@ impl Dictionary {
         if let Some(term) = with_tags_in_form(term) {
             return self.lookup(term.as_ref());
         }
-        if let Some(id) = inlined(term) {
-            return Some(id);
-        }
-        let hash = self.hasher.hash_one(term);
-        self.by_term.find(hash, |slot| self.is_term(*slot, term)).map(|slot| TermId::from_slot(*slot))
+        self.lookup_raw(RawTerm::of(term, &mut String::new()))
+    }
+
+    /// The same for a term as text, its language in the one form.
+    #[inline]
+    pub(crate) fn lookup_raw(&self, term: RawTerm<'_>) -> Option<TermId> {
+        inline::of_raw(term).or_else(|| self.find(term, self.hash(term)).map(TermId::from_slot))
+    }
+
+    /// Interns a term of static data as text that is no triple, its language in the one form.
+    pub(crate) fn intern_static_raw(&mut self, term: RawTerm<'_>) -> TermId {
+        inline::of_raw(term).unwrap_or_else(|| self.intern_text(term, STATIC))
+    }
+
+    /// Interns a term as text that is no triple, its language in the one form.
+    #[inline]
+    pub(crate) fn intern_raw(&mut self, term: RawTerm<'_>) -> TermId {
+        inline::of_raw(term).unwrap_or_else(|| self.intern_text(term, self.epoch))
     }
 
     /// The term behind an id.
@@ -106,33 +118,54 @@ impl Dictionary {
     /// When the id is unbound or was swept: an operator kept an id beyond its windows.
     #[must_use]
     pub fn term(&self, id: TermId) -> Term {
-        inline::to_term(id).unwrap_or_else(|| self.stored(id).clone())
+        inline::to_term(id).unwrap_or_else(|| self.stored(id).into_owned())
     }
 
     /// The term of an id that is not inlined, without copying it.
-    pub(crate) fn stored(&self, id: TermId) -> &Term {
+    pub(crate) fn stored(&self, id: TermId) -> TermRef<'_> {
         let slot = id.slot().expect("the id is bound and not inlined");
-        &self.slots[slot as usize].as_ref().expect("ids in use are not swept").term
+        self.term_in(slot)
+    }
+
+    /// The text of the term of an id that is not inlined.
+    pub(crate) fn stored_raw(&self, id: TermId) -> RawTerm<'_> {
+        let slot = id.slot().expect("the id is bound and not inlined");
+        self.arena.get(self.entry(slot).place())
+    }
+
+    fn term_in(&self, slot: u32) -> TermRef<'_> {
+        let raw = self.arena.get(self.entry(slot).place());
+        raw.to_term().unwrap_or_else(|| self.triples[&slot].as_ref().as_ref())
+    }
+
+    fn entry(&self, slot: u32) -> Entry {
+        let entry = self.slots[slot as usize];
+        assert!(entry.is_filled(), "ids in use are not swept");
+        entry
+    }
+
+    fn kind(&self, slot: u32) -> TermKind {
+        self.arena.kind(self.entry(slot).place())
     }
 
     /// The partition the term of an id belongs to.
     pub(crate) fn partition_of(&self, id: TermId, partitions: u32) -> u32 {
         match inline::to_term(id) {
             Some(term) => partition_of(term.as_ref(), partitions),
-            None => partition_of(self.stored(id).as_ref(), partitions),
+            None => partition_of(self.stored(id), partitions),
         }
     }
 
     #[must_use]
     pub fn is_iri(&self, id: TermId) -> bool {
-        id.slot().is_some() && matches!(self.stored(id), Term::NamedNode(_))
+        id.slot().is_some_and(|slot| self.kind(slot) == TermKind::IRI)
     }
 
     #[must_use]
     pub fn is_blank(&self, id: TermId) -> bool {
-        match id.inline_value() {
-            Some(value) => matches!(value, inline::Inline::Blank(_)),
-            None => matches!(self.stored(id), Term::BlankNode(_)),
+        match id.slot() {
+            Some(slot) => self.kind(slot) == TermKind::BLANK,
+            None => id.blank_number().is_some(),
         }
     }
 
@@ -155,7 +188,7 @@ impl Dictionary {
     /// The text of a literal that other literals may equal in value; inlined ones are canonical.
     pub(crate) fn text_beyond_value(&self, id: TermId) -> Option<Box<str>> {
         match id.slot().map(|_| self.stored(id)) {
-            Some(Term::Literal(literal)) => Some(literal.to_string().into()),
+            Some(TermRef::Literal(literal)) => Some(literal.to_string().into()),
             _ => None,
         }
     }
@@ -182,22 +215,35 @@ impl Dictionary {
     /// that are held elsewhere.
     pub fn sweep(&mut self, oldest_reachable: u64, held: impl Iterator<Item = TermId>) {
         for (slot, is_held) in self.marked(held).into_iter().enumerate() {
-            let is_old = self.slots[slot].as_ref().is_some_and(|entry| entry.last_use < oldest_reachable);
-            if is_old && !is_held {
+            let entry = self.slots[slot];
+            if entry.is_filled() && entry.last_use() < oldest_reachable && !is_held {
                 self.release(slot as u32);
             }
         }
         if self.by_term.is_empty() {
             self.slots = Vec::new();
             self.free = Vec::new();
+            self.arena = Arena::default();
         }
+        self.move_texts_together();
+    }
+
+    /// Empties the chunks of the arena that have little in them.
+    fn move_texts_together(&mut self) {
+        let Some(sparse) = self.arena.sparse() else { return };
+        for entry in self.slots.iter_mut().filter(|entry| entry.is_filled()) {
+            if let Some(place) = self.arena.move_from(entry.place(), &sparse) {
+                *entry = Entry::new(place, entry.last_use());
+            }
+        }
+        self.arena.drop_sparse(&sparse);
     }
 
     /// Gives back room of the table, where it has much more than its terms, or than this many, need.
     pub(crate) fn shrink(&mut self, terms_min: usize) {
-        let Self { slots, by_term, hasher, .. } = self;
+        let Self { slots, by_term, arena, hasher, .. } = self;
         if by_term.capacity() > 4 * by_term.len().max(terms_min) {
-            by_term.shrink_to(2 * by_term.len(), |slot| hash_of(hasher, slots, *slot));
+            by_term.shrink_to(2 * by_term.len(), |slot| hash_of(hasher, arena, slots[*slot as usize]));
         }
     }
 
@@ -225,10 +271,10 @@ impl Dictionary {
         // The epoch comes first: a restore reads it by itself.
         to.u64(self.epoch);
         to.u64(self.next_blank);
-        to.list(self.slots.iter(), |to, slot| {
-            to.option(slot.as_ref(), |to, entry| {
-                to.u64(entry.last_use);
-                to.term(&entry.term);
+        to.list(self.slots.iter().enumerate(), |to, (slot, entry)| {
+            to.option(Some(entry).filter(|entry| entry.is_filled()), |to, entry| {
+                to.u64(as_saved(entry.last_use()));
+                to.term(self.term_in(slot as u32));
             });
         });
         to.list(self.free.iter(), |to, slot| to.u32(*slot));
@@ -241,14 +287,25 @@ impl Dictionary {
         dictionary.next_blank = from.u64()?;
         // A term is hashed while it is at hand.
         let mut hashes = Vec::new();
-        dictionary.slots = from.long_list(1, |from| {
-            let entry = from.option(|from| Ok(Entry { last_use: from.u64()?, term: from.term()? }))?;
-            hashes.push(entry.as_ref().map_or(0, |entry| dictionary.hasher.hash_one(entry.term.as_ref())));
+        let Self { slots, arena, triples, hasher, .. } = &mut dictionary;
+        *slots = from.long_list(1, |from| {
+            let Some((last_use, term)) = from.option(|from| Ok((from.u64()?, from.term()?)))? else {
+                hashes.push(0);
+                return Ok(Entry::FREE);
+            };
+            let mut buffer = String::new();
+            let raw = RawTerm::of(term.as_ref(), &mut buffer);
+            let slot = hashes.len() as u32;
+            hashes.push(hash_raw(hasher, raw));
+            let entry = Entry::new(arena.add(raw), from_saved(last_use));
+            if raw.kind == TermKind::TRIPLE {
+                triples.insert(slot, Box::new(term));
+            }
             Ok(entry)
         })?;
         ensure(u32::try_from(dictionary.slots.len()).is_ok(), "there are too many terms")?;
         dictionary.free = from.list(4, Reader::u32)?;
-        let filled: Vec<bool> = dictionary.slots.iter().map(Option::is_some).collect();
+        let filled: Vec<bool> = dictionary.slots.iter().map(|entry| entry.is_filled()).collect();
         ensure(dictionary.free.iter().all(|slot| filled.get(*slot as usize) == Some(&false)), "a slot is not free")?;
         from.know_slots(filled);
         dictionary.index(&hashes);
@@ -260,21 +317,21 @@ impl Dictionary {
         let Self { slots, by_term, .. } = self;
         let rehash = |slot: &u32| hashes[*slot as usize];
         by_term.reserve(slots.len(), rehash);
-        for slot in (0..slots.len() as u32).filter(|slot| slots[*slot as usize].is_some()) {
+        for slot in (0..slots.len() as u32).filter(|slot| slots[*slot as usize].is_filled()) {
             by_term.insert_unique(hashes[slot as usize], slot, rehash);
         }
-        self.lasting = slots.iter().flatten().filter(|entry| entry.last_use >= STATIC).count();
+        self.lasting = slots.iter().filter(|entry| entry.last_use() >= STATIC).count();
     }
 
     /// Panics where the table, the free slots and the terms do not add up, or one of these ids has no term.
     pub(crate) fn check(&self, in_use: impl Iterator<Item = TermId>) {
-        let filled = self.slots.iter().flatten().count();
+        let filled = self.slots.iter().filter(|entry| entry.is_filled()).count();
         assert_eq!(self.by_term.len(), filled, "dictionary: a term is not in the table");
         assert_eq!(filled + self.free.len(), self.slots.len(), "dictionary: a slot is lost");
-        let lasting = self.slots.iter().flatten().filter(|entry| entry.last_use >= STATIC).count();
+        let lasting = self.slots.iter().filter(|entry| entry.last_use() >= STATIC).count();
         assert_eq!(self.lasting, lasting, "dictionary: the number of terms that stay");
         for slot in in_use.filter_map(TermId::slot) {
-            assert!(self.slots[slot as usize].is_some(), "dictionary: a term in use was swept");
+            assert!(self.slots[slot as usize].is_filled(), "dictionary: a term in use was swept");
         }
     }
 
@@ -287,219 +344,103 @@ impl Dictionary {
         if let Some(term) = with_tags_in_form(term) {
             return self.intern_at(term.as_ref(), last_use);
         }
-        if let Some(id) = inlined(term) {
+        let mut buffer = String::new();
+        let raw = RawTerm::of(term, &mut buffer);
+        if let Some(id) = inline::of_raw(raw) {
             return id;
         }
-        let hash = self.hasher.hash_one(term);
-        if let Some(slot) = self.by_term.find(hash, |slot| self.is_term(*slot, term)) {
-            let slot = *slot;
-            self.touch(slot, last_use);
-            return TermId::from_slot(slot);
+        let id = self.intern_text(raw, last_use);
+        if let (TermKind::TRIPLE, Some(slot)) = (raw.kind, id.slot()) {
+            self.triples.entry(slot).or_insert_with(|| Box::new(term.into_owned()));
         }
-        self.insert(term, hash, last_use)
+        id
+    }
+
+    /// Interns a term that does not fit into an id.
+    #[inline]
+    fn intern_text(&mut self, term: RawTerm<'_>, last_use: u64) -> TermId {
+        let hash = self.hash(term);
+        match self.find(term, hash) {
+            Some(slot) => {
+                self.touch(slot, last_use);
+                TermId::from_slot(slot)
+            }
+            None => self.insert(term, hash, last_use),
+        }
+    }
+
+    fn hash(&self, term: RawTerm<'_>) -> u64 {
+        hash_raw(&self.hasher, term)
+    }
+
+    #[inline]
+    fn find(&self, term: RawTerm<'_>, hash: u64) -> Option<u32> {
+        let is_same = |slot: &u32| self.arena.is_at(self.slots[*slot as usize].place(), term);
+        self.by_term.find(hash, is_same).copied()
     }
 
     fn touch(&mut self, slot: u32, last_use: u64) {
-        let entry = self.slots[slot as usize].as_mut().expect("slots in the table are filled");
-        if last_use >= STATIC && entry.last_use < STATIC {
-            self.lasting += 1;
+        let entry = &mut self.slots[slot as usize];
+        let before = entry.last_use();
+        if last_use > before {
+            self.lasting += usize::from(last_use >= STATIC && before < STATIC);
+            entry.set_last_use(last_use);
         }
-        entry.last_use = entry.last_use.max(last_use);
     }
 
-    fn insert(&mut self, term: TermRef<'_>, hash: u64, last_use: u64) -> TermId {
-        let entry = Some(Entry { term: term.into_owned(), last_use });
+    fn insert(&mut self, term: RawTerm<'_>, hash: u64, last_use: u64) -> TermId {
+        let entry = Entry::new(self.arena.add(term), last_use);
         let slot = match self.free.pop() {
             Some(slot) => {
                 self.slots[slot as usize] = entry;
                 slot
             }
-            None => {
-                self.slots.push(entry);
-                u32::try_from(self.slots.len() - 1).expect("fewer than 2³² terms at a time")
-            }
+            None => self.push(entry),
         };
         if last_use >= STATIC {
             self.lasting += 1;
         }
-        let Self { slots, by_term, hasher, .. } = self;
-        by_term.insert_unique(hash, slot, |slot| hash_of(hasher, slots, *slot));
+        let Self { slots, by_term, arena, hasher, .. } = self;
+        by_term.insert_unique(hash, slot, |slot| hash_of(hasher, arena, slots[*slot as usize]));
         TermId::from_slot(slot)
     }
 
-    fn release(&mut self, slot: u32) {
-        let hash = hash_of(&self.hasher, &self.slots, slot);
-        if let Ok(entry) = self.by_term.find_entry(hash, |other| *other == slot) {
-            entry.remove();
+    /// Slots grow by a quarter: doubling would leave half of them empty.
+    fn push(&mut self, entry: Entry) -> u32 {
+        if self.slots.len() == self.slots.capacity() {
+            self.slots.reserve_exact((self.slots.len() / 4).max(32));
         }
-        self.slots[slot as usize] = None;
+        self.slots.push(entry);
+        u32::try_from(self.slots.len() - 1).expect("fewer than 2³² terms at a time")
+    }
+
+    fn release(&mut self, slot: u32) {
+        let entry = self.slots[slot as usize];
+        let hash = hash_of(&self.hasher, &self.arena, entry);
+        if let Ok(found) = self.by_term.find_entry(hash, |other| *other == slot) {
+            found.remove();
+        }
+        if self.kind(slot) == TermKind::TRIPLE {
+            self.triples.remove(&slot);
+        }
+        self.arena.release(entry.place());
+        self.slots[slot as usize] = Entry::FREE;
         self.free.push(slot);
     }
-
-    fn is_term(&self, slot: u32, term: TermRef<'_>) -> bool {
-        self.slots[slot as usize].as_ref().is_some_and(|entry| entry.term.as_ref() == term)
-    }
 }
 
-fn hash_of(hasher: &FixedState, slots: &[Option<Entry>], slot: u32) -> u64 {
-    let entry = slots[slot as usize].as_ref().expect("slots in the table are filled");
-    hasher.hash_one(entry.term.as_ref())
+fn hash_of(hasher: &FixedState, arena: &Arena, entry: Entry) -> u64 {
+    hash_raw(hasher, arena.get(entry.place()))
 }
 
-fn inlined(term: TermRef<'_>) -> Option<TermId> {
-    match term {
-        TermRef::Literal(literal) => inline::literal(literal),
-        TermRef::BlankNode(node) => inline::blank_number(node.as_str()).map(TermId::blank),
-        _ => None,
-    }
+#[inline]
+fn hash_raw(hasher: &FixedState, term: RawTerm<'_>) -> u64 {
+    let mut hasher = hasher.build_hasher();
+    hasher.write(term.text.as_bytes());
+    hasher.write_u8(term.kind.as_byte());
+    hasher.finish()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use oxrdf::vocab::xsd;
-    use oxrdf::{BaseDirection, Literal, NamedNode, NamedNodeRef};
-
-    fn typed(text: &str, datatype: NamedNodeRef<'_>) -> Term {
-        Literal::new_typed_literal(text, datatype).into()
-    }
-
-    fn awkward_terms() -> Vec<Term> {
-        let iri = NamedNode::new_unchecked("http://example.org/a");
-        let mut terms: Vec<Term> = vec![
-            iri.clone().into(),
-            Literal::new_simple_literal("").into(),
-            Literal::new_simple_literal("seven77").into(),
-            Literal::new_simple_literal("eight888").into(),
-            Literal::new_simple_literal("\0\0").into(),
-            Literal::new_simple_literal("Ünï").into(),
-            Literal::new_language_tagged_literal_unchecked("chat", "fr-BE").into(),
-            Literal::new_directional_language_tagged_literal_unchecked("chat", "ar", BaseDirection::Rtl).into(),
-            Triple::new(iri.clone(), iri.clone(), Literal::from(1)).into(),
-            oxrdf::BlankNode::new_unchecked("b17").into(),
-            oxrdf::BlankNode::new_unchecked("b017").into(),
-            oxrdf::BlankNode::new_unchecked("node").into(),
-        ];
-        let integers = [
-            "0",
-            "-0",
-            "+1",
-            "01",
-            "1",
-            "-1",
-            "288230376151711743",
-            "144115188075855871",
-            "144115188075855872",
-            "-144115188075855868",
-            "99999999999999999999999",
-            "1.0",
-            "x",
-        ];
-        for text in integers {
-            for datatype in [xsd::INTEGER, xsd::INT, xsd::BYTE, xsd::UNSIGNED_BYTE, xsd::POSITIVE_INTEGER] {
-                terms.push(typed(text, datatype));
-            }
-        }
-        for text in [
-            "NaN",
-            "INF",
-            "-INF",
-            "+INF",
-            "0",
-            "-0",
-            "-0.0",
-            "0.0",
-            "1.5",
-            "1.50",
-            "1.5E0",
-            "0.1",
-            "1e400",
-            "5E-324",
-            "20",
-            "1E21",
-            "123456.789",
-        ] {
-            for datatype in [xsd::DOUBLE, xsd::FLOAT, xsd::DECIMAL] {
-                terms.push(typed(text, datatype));
-            }
-        }
-        for text in ["1.000000000000000001", "-170141183460469231731.687303715884105728", "0.1", "1.", ".5", "100"] {
-            terms.push(typed(text, xsd::DECIMAL));
-        }
-        for text in [
-            "2013-01-01T15:11:48",
-            "2013-01-01T15:11:48Z",
-            "2013-01-01T15:11:48+00:00",
-            "2013-01-01T15:11:48-05:00",
-            "2013-01-01T24:00:00",
-            "2013-01-01T15:11:48.250",
-            "2013-01-01T15:11:48.2501",
-            "-0044-03-15T00:00:00Z",
-            "12013-01-01T00:00:00Z",
-        ] {
-            terms.push(typed(text, xsd::DATE_TIME));
-        }
-        for text in ["true", "false", "1", "0", "TRUE"] {
-            terms.push(typed(text, xsd::BOOLEAN));
-        }
-        terms
-    }
-
-    #[test]
-    fn every_term_comes_back_in_its_exact_lexical_form() {
-        let mut dictionary = Dictionary::new(1);
-        let terms = awkward_terms();
-        let ids: Vec<_> = terms.iter().map(|term| dictionary.intern(term.as_ref())).collect();
-        for (term, id) in terms.iter().zip(&ids) {
-            assert_eq!(&dictionary.term(*id), term);
-            assert_eq!(dictionary.lookup(term.as_ref()), Some(*id));
-        }
-    }
-
-    #[test]
-    fn different_terms_have_different_ids() {
-        let mut dictionary = Dictionary::new(1);
-        let terms = awkward_terms();
-        for a in &terms {
-            for b in &terms {
-                assert_eq!(dictionary.intern(a.as_ref()) == dictionary.intern(b.as_ref()), a == b, "{a} {b}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_swept_term_leaves_its_slot_and_a_pinned_one_stays() {
-        let mut dictionary = Dictionary::new(1);
-        let term = |n: u32| NamedNode::new_unchecked(format!("http://example.org/{n}"));
-        let pinned = dictionary.intern_pinned(term(0).as_ref().into());
-        dictionary.set_epoch(1);
-        dictionary.intern(term(1).as_ref().into());
-        dictionary.set_epoch(2);
-        let kept = dictionary.intern(term(2).as_ref().into());
-        dictionary.sweep(2, std::iter::empty());
-        assert_eq!((dictionary.stream_terms(), dictionary.pinned_terms()), (1, 1));
-        assert_eq!(dictionary.term(kept), term(2).into());
-        assert_eq!(dictionary.term(pinned), term(0).into());
-        dictionary.sweep(3, std::iter::once(kept));
-        assert_eq!(dictionary.term(kept), term(2).into(), "a held term stays");
-        dictionary.sweep(3, std::iter::empty());
-        assert_eq!(dictionary.stream_terms(), 0);
-    }
-
-    #[test]
-    fn a_static_term_no_graph_has_goes_with_the_events_that_may_have_used_it() {
-        let mut dictionary = Dictionary::new(1);
-        let term = |n: u32| NamedNode::new_unchecked(format!("http://example.org/{n}"));
-        let [gone, kept] = [0, 1].map(|n| dictionary.intern_static(term(n).as_ref().into()));
-        dictionary.set_epoch(7);
-        assert_eq!(dictionary.intern(term(0).as_ref().into()), gone);
-        dictionary.sweep(100, std::iter::empty());
-        assert_eq!((dictionary.stream_terms(), dictionary.pinned_terms()), (0, 2));
-        dictionary.release_static(std::iter::once(kept));
-        dictionary.sweep(7, std::iter::empty());
-        assert_eq!(dictionary.term(gone), term(0).into(), "event 7 is still in a window");
-        dictionary.sweep(8, std::iter::empty());
-        assert_eq!((dictionary.stream_terms(), dictionary.pinned_terms()), (0, 1));
-        assert_eq!(dictionary.term(kept), term(1).into());
-    }
-}
+#[path = "dictionary_tests.rs"]
+mod tests;

@@ -5,11 +5,11 @@
 
 use super::canonical::{canonical_double, canonical_float};
 use super::datetime::{WallTime, Zone};
+use super::raw::{RawTerm, TermKind};
 use crate::model::TermId;
 use oxrdf::vocab::xsd;
-use oxrdf::{BlankNode, Literal, LiteralRef, NamedNodeRef, Term};
+use oxrdf::{BlankNode, Literal, NamedNodeRef, Term};
 use oxsdatatypes::{Decimal, Double, Float};
-use std::str::FromStr;
 
 const BLANK: u8 = 0;
 const BOOLEAN: u8 = 1;
@@ -137,14 +137,21 @@ impl TermId {
     }
 
     pub(crate) fn decimal(value: Decimal) -> Option<Self> {
-        let mut mantissa = i128::from_be_bytes(value.to_be_bytes());
-        let mut scale = 18;
-        while scale > 0 && mantissa % 10 == 0 {
-            mantissa /= 10;
-            scale -= 1;
+        let (mut mantissa, mut scale) = (i128::from_be_bytes(value.to_be_bytes()), 18);
+        // As many zeros as the number has factors of two can go at most, and each is worth less than four bits: most
+        // quotients are seen to be too long without a division.
+        let bits = i128::BITS - mantissa.unsigned_abs().leading_zeros();
+        if bits > VALUE_BITS + 4 * mantissa.trailing_zeros().min(scale) {
+            return None;
         }
-        let mantissa = fit_signed(i64::try_from(mantissa).ok()?, VALUE_BITS - DECIMAL_SCALE_BITS)?;
-        Some(Self::inline(DECIMAL, (mantissa << DECIMAL_SCALE_BITS) | scale))
+        for digits in [16, 8, 4, 2, 1] {
+            let power = 10_i128.pow(digits);
+            if digits <= scale && mantissa % power == 0 {
+                mantissa /= power;
+                scale -= digits;
+            }
+        }
+        decimal_of(i64::try_from(mantissa).ok()?, scale)
     }
 
     pub(crate) fn short_string(text: &str) -> Option<Self> {
@@ -194,47 +201,62 @@ impl TermId {
     }
 }
 
+fn decimal_of(mantissa: i64, scale: u32) -> Option<TermId> {
+    let mantissa = fit_signed(mantissa, VALUE_BITS - DECIMAL_SCALE_BITS)?;
+    Some(TermId::inline(DECIMAL, (mantissa << DECIMAL_SCALE_BITS) | u64::from(scale)))
+}
+
 pub(crate) fn integer_of_type(kind: IntegerType, value: i64) -> Option<TermId> {
     let bits = fit_signed(value, VALUE_BITS)?;
     Some(TermId::inline(INTEGERS + kind as u8, bits))
 }
 
-/// The id of a literal whose text is the one we would write for its value.
-pub(super) fn literal(literal: LiteralRef<'_>) -> Option<TermId> {
-    if literal.language().is_some() {
-        return None;
+/// The id of a term whose text is the one we would write for its value.
+#[inline]
+pub(super) fn of_raw(term: RawTerm<'_>) -> Option<TermId> {
+    match term.kind {
+        TermKind::IRI => None,
+        TermKind::BLANK => blank_number(term.text).map(TermId::blank),
+        TermKind::STRING => TermId::short_string(term.text),
+        kind => literal(kind.datatype()?, term.text),
     }
-    let (text, datatype) = (literal.value(), literal.datatype());
-    if datatype == xsd::STRING {
-        return TermId::short_string(text);
-    }
-    if datatype == xsd::DOUBLE {
-        let value = Double::from_str(text).ok()?;
-        let ids = [TermId::plain_double(value.into()), TermId::double(value.into())];
-        return ids.into_iter().flatten().find(|id| id.double_text(value.into()) == text);
-    }
-    if datatype == xsd::DECIMAL {
-        let value = Decimal::from_str(text).ok().filter(|v| v.to_string() == text)?;
-        return TermId::decimal(value);
-    }
-    if datatype == xsd::BOOLEAN {
-        return match text {
+}
+
+fn literal(datatype: NamedNodeRef<'_>, text: &str) -> Option<TermId> {
+    match datatype {
+        xsd::DOUBLE => double(text),
+        xsd::DECIMAL => {
+            let (mantissa, scale) = canonical_decimal(text)?;
+            decimal_of(mantissa, scale)
+        }
+        xsd::BOOLEAN => match text {
             "true" => Some(TermId::boolean(true)),
             "false" => Some(TermId::boolean(false)),
             _ => None,
-        };
+        },
+        xsd::DATE_TIME => TermId::date_time(WallTime::parse(text)?),
+        xsd::FLOAT => {
+            let value: f32 = text.parse().ok()?;
+            let ids = [TermId::inline(FLOAT, value.to_bits().into()), TermId::float(value)];
+            ids.into_iter().find(|id| id.float_text(value) == text)
+        }
+        _ => {
+            let (kind, _, min, max) = INTEGER_TYPES.iter().find(|(_, iri, ..)| *iri == datatype)?;
+            let value = canonical_integer(text).filter(|v| (min..=max).contains(&v))?;
+            integer_of_type(*kind, value)
+        }
     }
-    if datatype == xsd::DATE_TIME {
-        return TermId::date_time(WallTime::parse(text)?);
+}
+
+fn double(text: &str) -> Option<TermId> {
+    /// Every number with so many digits is a double's shortest text.
+    const DIGITS_MAX: usize = 15;
+    let value: f64 = text.parse().ok()?;
+    let plain = TermId::plain_double(value)?;
+    if text.len() <= DIGITS_MAX && canonical_decimal(text).is_some() {
+        return Some(plain);
     }
-    if datatype == xsd::FLOAT {
-        let value = f32::from(Float::from_str(text).ok()?);
-        let ids = [TermId::inline(FLOAT, value.to_bits().into()), TermId::float(value)];
-        return ids.into_iter().find(|id| id.float_text(value) == text);
-    }
-    let (kind, _, min, max) = INTEGER_TYPES.iter().find(|(_, iri, ..)| *iri == datatype)?;
-    let value = canonical_integer(text).filter(|v| (min..=max).contains(&v))?;
-    integer_of_type(*kind, value)
+    [Some(plain), TermId::double(value)].into_iter().flatten().find(|id| id.double_text(value) == text)
 }
 
 fn canonical_integer(text: &str) -> Option<i64> {
@@ -245,6 +267,24 @@ fn canonical_integer(text: &str) -> Option<i64> {
         _ => false,
     };
     if canonical { text.parse().ok() } else { None }
+}
+
+/// Mantissa and digits behind the point of a decimal as XSD 1.1 writes it: neither zeros nor signs that say nothing.
+fn canonical_decimal(text: &str) -> Option<(i64, u32)> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let is_number = |digits: &str| digits.bytes().all(|b| b.is_ascii_digit());
+    let has_point = whole.len() < digits.len();
+    if whole.is_empty() || (whole.len() > 1 && whole.starts_with('0')) || !is_number(whole) || !is_number(fraction) {
+        return None;
+    }
+    if has_point == fraction.is_empty() || fraction.ends_with('0') || text == "-0" || fraction.len() > 18 {
+        return None;
+    }
+    let digits = whole.bytes().chain(fraction.bytes());
+    let mantissa = digits.clone().try_fold(0_i64, |n, b| n.checked_mul(10)?.checked_add(i64::from(b - b'0')))?;
+    let mantissa = if text.starts_with('-') { -mantissa } else { mantissa };
+    Some((mantissa, fraction.len() as u32))
 }
 
 /// The term of an id that has its value inside.
@@ -269,7 +309,7 @@ fn double_of_kind(kind: u8, value: f64) -> Option<TermId> {
 }
 
 /// The number of a blank node we named ourselves.
-pub(super) fn blank_number(label: &str) -> Option<u64> {
+fn blank_number(label: &str) -> Option<u64> {
     let number = canonical_integer(label.strip_prefix('b')?)?;
     u64::try_from(number).ok().filter(|n| n >> VALUE_BITS == 0)
 }

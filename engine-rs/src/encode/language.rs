@@ -35,8 +35,8 @@ fn literal_with(literal: LiteralRef<'_>, change: impl Fn(&str) -> Option<String>
     })
 }
 
-/// Regions in capitals, scripts with one, all else in lower case; behind a single letter nothing has a capital.
-fn recased(tag: &str) -> Option<String> {
+/// The form of a tag, if it is not written so already: regions in capitals, scripts with one, all else in lower case; behind a single letter nothing has a capital.
+pub(crate) fn recased(tag: &str) -> Option<String> {
     let mut form = String::with_capacity(tag.len());
     let mut may_have_capitals = false;
     for part in tag.split('-') {

@@ -1,12 +1,15 @@
 //! Results on their way out: what waits, as envelopes; and the answer as it is now, as a document.
 
 use super::Engine;
+use super::asking::write_found;
 use super::registry::{QueryId, failed};
+use super::static_data::decode;
 use crate::error::EngineError;
+use crate::model::TermId;
 use crate::plan::Answer;
-use crate::sink::{AnswerFormat, Sender, envelope_json, write_boolean, write_graph, write_solutions};
+use crate::reevaluate::Found;
+use crate::sink::{AnswerFormat, Sender, envelope_json};
 use crate::time::Timestamp;
-use oxrdf::GraphName;
 
 /// One result as bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -67,7 +70,13 @@ impl Engine {
     /// When there is no such query, it has failed, it does not keep its answer
     /// ([`crate::ParseOptions::keep_answer`]), or the format is not one for its form.
     pub fn answer(&mut self, id: QueryId, format: AnswerFormat) -> Result<Vec<u8>, EngineError> {
+        write_found(self.current_answer(id)?, format)
+    }
+
+    pub(super) fn current_answer(&mut self, id: QueryId) -> Result<Found, EngineError> {
         let (timeline, place) = self.place(id)?;
+        // Sorting spends of the query's budget, which is filled again when it is visited.
+        self.timelines[timeline].wake(place);
         let query = self.timelines[timeline].query_mut(place);
         if let Some(failure) = &query.failed {
             return Err(failed(id, failure));
@@ -76,17 +85,17 @@ impl Engine {
             return Err(EngineError::AnswerNotKept { query: id.0 });
         }
         let rows = query.whole_answer(&mut self.dictionary);
-        let (answer, variables) = (&query.answer, &query.variables);
-        match answer {
-            Answer::Boolean => write_boolean(format, !rows.is_empty()),
+        let (answer, variables, dictionary) = (&query.answer, &query.variables, &self.dictionary);
+        Ok(match answer {
+            Answer::Boolean => Found::Boolean(!rows.is_empty()),
             Answer::Bindings(_) => {
-                let term = |id: &crate::model::TermId| id.is_bound().then(|| self.dictionary.term(*id));
-                write_solutions(format, variables, rows.iter().map(|row| row.iter().map(term).collect()))
+                let term = |id: &TermId| id.is_bound().then(|| dictionary.term(*id));
+                let rows = rows.iter().map(|row| row.iter().map(term).collect()).collect();
+                Found::Solutions { variables: variables.clone(), rows }
             }
             Answer::Graph(_) => {
-                let triples = rows.iter().filter_map(|row| self.decode(&[row[0], row[1], row[2]]));
-                write_graph(format, triples.map(|triple| triple.in_graph(GraphName::DefaultGraph)))
+                Found::Graph(rows.iter().filter_map(|row| decode(&[row[0], row[1], row[2]], dictionary)).collect())
             }
-        }
+        })
     }
 }

@@ -8,7 +8,7 @@
 use super::Engine;
 use super::registry::QueryId;
 use crate::error::EngineError;
-use crate::limits::{Budget, within};
+use crate::limits::{Breach, Budget, Deadline, within};
 use crate::parse::{PlainQuery, parse_plain};
 use crate::plan::{evaluable, graph_names};
 use crate::reevaluate::{Found, ReadableWindow, ask_once};
@@ -79,21 +79,47 @@ impl Engine {
     /// When the text does not parse, is a continuous query, asks another server, names a window whose content is not
     /// kept, or the format is not one for its form.
     pub fn ask(&self, text: &str, format: AnswerFormat, options: &AskOptions) -> Result<Vec<u8>, EngineError> {
-        let mut asked = parse_plain(text, options.base_iri.as_deref())?;
-        override_dataset(&mut asked, options)?;
-        unfold_paths(&mut asked.query);
+        let found = self.asked(text, options, None)?;
+        write_found(found.map_err(|breach| EngineError::question_too_costly(&breach))?, format)
+    }
+
+    /// As [`Engine::ask`], for at most so many milliseconds of the clock that was lent; `None` when that was too short.
+    ///
+    /// # Errors
+    /// As [`Engine::ask`].
+    pub fn ask_for(
+        &self,
+        text: &str,
+        format: AnswerFormat,
+        options: &AskOptions,
+        allowed_ms: u64,
+    ) -> Result<Option<Vec<u8>>, EngineError> {
+        match self.asked(text, options, self.deadline(allowed_ms))? {
+            Ok(found) => write_found(found, format).map(Some),
+            Err(breach) if breach.is_of_time() => Ok(None),
+            Err(breach) => Err(EngineError::question_too_costly(&breach)),
+        }
+    }
+
+    fn asked(
+        &self,
+        text: &str,
+        options: &AskOptions,
+        deadline: Option<Deadline>,
+    ) -> Result<Result<Found, Breach>, EngineError> {
+        let asked = asked_query(text, options)?;
         let windows = self.readable_windows();
         self.check_windows_kept(&asked, &windows)?;
-        let mut budget = Budget::new(self.options.limits);
-        let found = within(|| ask_once(&asked, &self.graphs, &windows, &self.dictionary, &mut budget));
-        let found = found
-            .map_err(|breach| EngineError::TooCostly { what: "the query".to_owned(), reason: breach.to_string() })?;
-        let found = found.map_err(|error| EngineError::AskFailed { reason: error.to_string() })?;
-        match found {
-            Found::Boolean(value) => write_boolean(format, value),
-            Found::Solutions { variables, rows } => write_solutions(format, &variables, rows.into_iter()),
-            Found::Graph(triples) => write_graph(format, triples.into_iter().map(in_default_graph)),
+        let mut budget = Budget::until(self.options.limits, deadline);
+        match within(|| ask_once(&asked, &self.graphs, &windows, &self.dictionary, &mut budget)) {
+            Ok(found) => Ok(Ok(found.map_err(|error| EngineError::AskFailed { reason: error.to_string() })?)),
+            Err(breach) => Ok(Err(breach)),
         }
+    }
+
+    /// So many milliseconds from now, if there is a clock.
+    pub(super) fn deadline(&self, allowed_ms: u64) -> Option<Deadline> {
+        self.stopwatch.as_ref().map(|stopwatch| Deadline::after(allowed_ms, stopwatch.clock()))
     }
 
     /// The name under which the content of a query's window can be read by itself, if it is kept.
@@ -104,7 +130,7 @@ impl Engine {
         timeline.window(window).content().map(|_| window_name(id, clause))
     }
 
-    fn readable_windows(&self) -> Vec<ReadableWindow<'_>> {
+    pub(super) fn readable_windows(&self) -> Vec<ReadableWindow<'_>> {
         let mut windows = Vec::new();
         for (id, (timeline, place)) in self.registry.places() {
             let timeline = &self.timelines[timeline];
@@ -121,7 +147,11 @@ impl Engine {
     }
 
     /// Nothing would be found in such a window, which must not look as if nothing were there.
-    fn check_windows_kept(&self, asked: &PlainQuery, kept: &[ReadableWindow<'_>]) -> Result<(), EngineError> {
+    pub(super) fn check_windows_kept(
+        &self,
+        asked: &PlainQuery,
+        kept: &[ReadableWindow<'_>],
+    ) -> Result<(), EngineError> {
         let is_kept = |name: &NamedNode| kept.iter().any(|window| window.name == *name);
         let is_static = |name: &NamedNode| {
             let id = self.dictionary.lookup(name.as_ref().into());
@@ -140,6 +170,22 @@ impl Engine {
             Some(window) => Err(EngineError::WindowNotKept { window: window.as_str().to_owned() }),
             None => Ok(()),
         }
+    }
+}
+
+/// The query of a text, with the dataset of the request.
+pub(super) fn asked_query(text: &str, options: &AskOptions) -> Result<PlainQuery, EngineError> {
+    let mut asked = parse_plain(text, options.base_iri.as_deref())?;
+    override_dataset(&mut asked, options)?;
+    unfold_paths(&mut asked.query);
+    Ok(asked)
+}
+
+pub(super) fn write_found(found: Found, format: AnswerFormat) -> Result<Vec<u8>, EngineError> {
+    match found {
+        Found::Boolean(value) => write_boolean(format, value),
+        Found::Solutions { variables, rows } => write_solutions(format, &variables, rows.into_iter()),
+        Found::Graph(triples) => write_graph(format, triples.into_iter().map(in_default_graph)),
     }
 }
 

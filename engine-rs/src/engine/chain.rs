@@ -95,8 +95,7 @@ impl Engine {
     /// Lets a registered query write its stream.
     pub(super) fn start_chain(&mut self, query: QueryId, output: &NamedNode, (timeline, place): (usize, usize)) {
         let stream = self.stream_at(output.as_str()).unwrap_or_else(|| {
-            self.streams.push(super::stream::Stream::new(output.clone(), None, StreamOptions::default()));
-            self.streams.len() - 1
+            self.add_stream(super::stream::Stream::new(output.clone(), None, StreamOptions::default()))
         });
         self.timelines[timeline].query_mut(place).writes();
         self.chains.push(Chain { query, timeline, place, stream });
@@ -152,11 +151,7 @@ impl Engine {
 
     /// What is read of the streams depends on the queries that work, and on nothing that was before.
     fn forget_failed_interests(&mut self) {
-        let mut has_let_go = false;
-        for timeline in &mut self.timelines {
-            has_let_go |= std::mem::take(&mut timeline.has_let_go);
-        }
-        if has_let_go {
+        if std::mem::take(&mut self.has_let_go) {
             self.find_interests();
         }
     }
@@ -182,7 +177,7 @@ impl Engine {
         let Some(predicate) = &self.streams[reading].by_predicate else { return Some(event.at) };
         let predicate = self.dictionary.lookup(predicate.as_ref().into())?;
         let timed = event.triples.iter().find(|triple| triple[1] == predicate)?;
-        time_of(&self.dictionary.term(timed[2])).ok()
+        time_of(self.dictionary.term(timed[2]).as_ref()).ok()
     }
 }
 

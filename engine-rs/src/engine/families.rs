@@ -4,7 +4,7 @@ use super::Engine;
 use crate::error::EngineError;
 use crate::limits::{Breach, Budget, within};
 use crate::parse::{ContinuousQuery, StreamName};
-use crate::plan::{PlanError, WindowFamily, streams_of};
+use crate::plan::{Costly, PlanError, Unsupported, WindowFamily, streams_of};
 use crate::reevaluate::{Question, Source, Sources};
 use oxrdf::{NamedNode, Term, Variable};
 use spargebra::Query;
@@ -55,13 +55,12 @@ impl Engine {
         | Query::Describe { pattern, .. }
         | Query::Ask { pattern, .. }) = &definition.query;
         let streams = within(|| streams_of(variable, pattern, windows, &mut ask));
-        let too_costly =
-            |breach: Breach| PlanError::too_costly(format!("to find the streams of {variable} is {breach}"));
+        let too_costly = |breach: Breach| Costly::Streams { variable: variable.clone(), reason: breach.to_string() };
         let streams = streams.map_err(too_costly)?.unwrap_or_default();
         match streams.len() {
             0 => Err(PlanError::NoStream { variable: variable.clone() }),
             1..=STREAMS_MAX => Ok(streams.into_iter().collect()),
-            n => Err(PlanError::unsupported(format!("{n} streams under {variable} (at most {STREAMS_MAX})"))),
+            found => Err(Unsupported::Streams { variable: variable.clone(), found, most: STREAMS_MAX }.into()),
         }
     }
 }

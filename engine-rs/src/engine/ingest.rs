@@ -7,7 +7,7 @@ use crate::error::EngineError;
 use crate::intake::Refused;
 use crate::model::{EncodedTriple, TermId};
 use crate::time::Timestamp;
-use crate::window::Element;
+use crate::window::{Accepted, Element};
 use oxrdf::{NamedNode, Term};
 
 /// What became of what was pushed.
@@ -31,6 +31,16 @@ pub struct IngestReport {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StreamId(usize);
 
+/// What is behind its stream must find a window. What is not may lie between windows; it is late only where others
+/// have not waited for its stream, and every window that covers it has closed.
+fn is_taken(accepted: Accepted, is_behind: bool) -> bool {
+    match accepted {
+        Accepted::Yes => true,
+        Accepted::Late => false,
+        Accepted::Uncovered => !is_behind,
+    }
+}
+
 impl Engine {
     /// Declares a stream; declaring it again with the same settings changes nothing.
     ///
@@ -39,7 +49,9 @@ impl Engine {
     pub fn declare_stream(&mut self, iri: &str, options: StreamOptions) -> Result<(), EngineError> {
         let node = NamedNode::new(iri).map_err(|_| EngineError::BadIri { iri: iri.to_owned() })?;
         match self.stream_at(iri) {
-            None => self.streams.push(Stream::new(node, None, options)),
+            None => {
+                self.add_stream(Stream::new(node, None, options));
+            }
             Some(at) if self.streams[at].options == options => {}
             // Nothing has happened under the old settings.
             Some(at) if self.streams[at].is_pristine() => {
@@ -52,18 +64,24 @@ impl Engine {
     }
 
     pub(super) fn stream_at(&self, iri: &str) -> Option<usize> {
-        self.streams.iter().position(|stream| stream.by_predicate.is_none() && stream.iri.as_str() == iri)
+        let mut readings = self.stream_names.readings(iri).iter().copied();
+        readings.find(|number| self.streams[*number].by_predicate.is_none())
+    }
+
+    pub(super) fn add_stream(&mut self, stream: Stream) -> usize {
+        self.stream_names.add(&stream.iri, self.streams.len());
+        self.streams.push(stream);
+        self.streams.len() - 1
     }
 
     /// The stream itself, or the same events under the time that a predicate in them says.
     pub(super) fn derived_stream(&mut self, iri: &NamedNode, predicate: Option<&NamedNode>) -> usize {
-        let same = |stream: &Stream| stream.iri == *iri && stream.by_predicate.as_ref() == predicate;
-        if let Some(at) = self.streams.iter().position(same) {
+        let same = |number: &usize| self.streams[*number].by_predicate.as_ref() == predicate;
+        if let Some(at) = self.stream_names.readings(iri.as_str()).iter().copied().find(same) {
             return at;
         }
         let options = self.stream_at(iri.as_str()).map(|at| self.streams[at].options.clone()).unwrap_or_default();
-        self.streams.push(Stream::new(iri.clone(), predicate.cloned(), options));
-        self.streams.len() - 1
+        self.add_stream(Stream::new(iri.clone(), predicate.cloned(), options))
     }
 
     pub(super) fn known_stream(&self, iri: &str) -> Result<usize, EngineError> {
@@ -127,9 +145,8 @@ impl Engine {
 
     /// The stream and its readings by times in the data.
     pub(super) fn readings_of(&self, stream: usize) -> impl Iterator<Item = usize> + '_ {
-        let iri = &self.streams[stream].iri;
-        let derived = (0..self.streams.len()).filter(move |at| self.streams[*at].iri == *iri && *at != stream);
-        std::iter::once(stream).chain(derived)
+        let readings = self.stream_names.readings(self.streams[stream].iri.as_str()).iter().copied();
+        std::iter::once(stream).chain(readings.filter(move |at| *at != stream))
     }
 
     /// Takes an encoded event and hands on what it brings about; false when it is late.
@@ -144,29 +161,43 @@ impl Engine {
             return false;
         }
         let behind = element.at < self.streams[stream].watermark();
-        let seq = element.seq;
-        let ready = self.streams[stream].take(element);
-        let mut taken = !behind;
-        for element in ready {
-            let own = element.seq == seq;
-            let accepted = self.offer(stream, &element);
-            taken |= own && accepted;
+        if self.streams[stream].keeps_waiting() {
+            return self.take_in_order(stream, element, behind);
         }
+        self.streams[stream].pass(element.at);
+        let taken = is_taken(self.offer(stream, &element), behind);
         // Without lateness, an event has moved the clock of a timeless timeline as far as it can.
         let clock_only = self.streams[stream].options.lateness.is_none();
         self.advance_timelines(stream, clock_only);
         taken
     }
 
-    /// Offers an event to every timeline that reads its stream.
-    fn offer(&mut self, stream: usize, element: &Element) -> bool {
-        let mut taken = false;
-        let Self { streams, timelines, dictionary, graphs, stopwatch, .. } = self;
-        let workshop = &mut Workshop { dictionary, graphs, stopwatch: stopwatch.as_ref() };
-        for timeline in &streams[stream].readers {
-            taken |= timelines[*timeline].accept(stream, element, workshop);
+    /// Takes an event that waits until the watermark has reached it.
+    fn take_in_order(&mut self, stream: usize, element: Element, behind: bool) -> bool {
+        let seq = element.seq;
+        let mut taken = !behind;
+        for element in self.streams[stream].take(element) {
+            let accepted = self.offer(stream, &element);
+            if element.seq == seq {
+                taken = is_taken(accepted, behind);
+            } else {
+                // It was on time and has waited; meanwhile other streams have gone ahead.
+                self.streams[stream].counts.late += u64::from(accepted == Accepted::Late);
+            }
         }
+        self.advance_timelines(stream, false);
         taken
+    }
+
+    /// Offers an event to every timeline that reads its stream.
+    fn offer(&mut self, stream: usize, element: &Element) -> Accepted {
+        let mut accepted = Accepted::Uncovered;
+        let Self { streams, timelines, dictionary, graphs, stopwatch, has_let_go, .. } = self;
+        let workshop = &mut Workshop { dictionary, graphs, stopwatch: stopwatch.as_ref(), has_let_go };
+        for timeline in &streams[stream].readers {
+            accepted = accepted.min(timelines[*timeline].accept(stream, element, workshop));
+        }
+        accepted
     }
 
     fn advance_timelines(&mut self, stream: usize, skip_timeless: bool) {
@@ -179,8 +210,8 @@ impl Engine {
     }
 
     pub(super) fn advance_timeline(&mut self, timeline: usize, watermark: Timestamp) {
-        let Self { timelines, dictionary, graphs, stopwatch, .. } = self;
-        let workshop = &mut Workshop { dictionary, graphs, stopwatch: stopwatch.as_ref() };
+        let Self { timelines, dictionary, graphs, stopwatch, has_let_go, .. } = self;
+        let workshop = &mut Workshop { dictionary, graphs, stopwatch: stopwatch.as_ref(), has_let_go };
         timelines[timeline].advance_to(watermark, workshop);
     }
 
@@ -228,7 +259,8 @@ impl Engine {
             self.timelines[timeline].begin_by(at);
         }
         for element in self.streams[stream].advance_to(at) {
-            self.offer(stream, &element);
+            let accepted = self.offer(stream, &element);
+            self.streams[stream].counts.late += u64::from(accepted == Accepted::Late);
         }
         self.advance_timelines(stream, false);
     }

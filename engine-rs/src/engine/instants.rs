@@ -4,20 +4,24 @@
 //! close right after it, in this order. With tick `time` an instant is read when the watermark has passed it;
 //! with tick `tuple` each event is read as it comes.
 
+use super::quiet::QuietReadings;
 use super::timeline::{Timeline, Workshop};
-use crate::parse::{Bounds, Report, Tick};
+use crate::parse::Tick;
 use crate::time::{Span, Timestamp};
 use crate::window::{Accepted, Element, Phase, Rule, Window};
 
 impl Timeline {
-    /// Offers an event to the windows of its stream; true when some window takes it.
-    pub(crate) fn accept(&mut self, stream: usize, element: &Element, workshop: &mut Workshop<'_>) -> bool {
+    /// Offers an event to the windows of its stream; says what became of it in the one that is best for it.
+    pub(crate) fn accept(&mut self, stream: usize, element: &Element, workshop: &mut Workshop<'_>) -> Accepted {
         if self.is_over {
-            return true;
+            return Accepted::Yes;
         }
         self.pristine = false;
-        if element.at <= self.clock && !self.has_room(stream, element.at) {
-            return false;
+        if element.at <= self.clock {
+            let verdict = self.verdict(stream, element.at);
+            if verdict != Accepted::Yes {
+                return verdict;
+            }
         }
         self.has_stragglers |= element.at < self.read_before;
         // What came too late for some windows makes none of them begin.
@@ -28,7 +32,7 @@ impl Timeline {
             self.start(begins_at);
             self.run_before(element.at, workshop);
             if self.is_over {
-                return true;
+                return Accepted::Yes;
             }
         }
         let soonest = self.soonest(element.at);
@@ -43,17 +47,20 @@ impl Timeline {
             self.clock = soonest;
             self.read(soonest, Phase::Tick, None, workshop);
         }
-        taken
+        // What is not behind the clock is late for none.
+        if taken { Accepted::Yes } else { Accepted::Uncovered }
     }
 
     /// Whether some window of the stream that covers the time has not closed.
-    fn has_room(&self, stream: usize, at: Timestamp) -> bool {
+    fn verdict(&self, stream: usize, at: Timestamp) -> Accepted {
         let soonest = self.soonest(at);
         let windows = self.windows.iter().zip(&self.key.windows).filter(|(_, (of, _))| *of == stream);
-        windows.into_iter().any(|(window, _)| window.verdict(at, soonest) == Accepted::Yes)
+        windows.map(|(window, _)| window.verdict(at, soonest)).min().unwrap_or(Accepted::Uncovered)
     }
 
-    /// The first instant at which an event of this time can be read.
+    /// The first instant at which an event of this time can be read. With tick `time`, the clock is an instant that has
+    /// been read and must not be read again: a second report of it would contradict the first. With tick `tuple` each event
+    /// is a reading of its own, also at the same instant.
     fn soonest(&self, at: Timestamp) -> Timestamp {
         match self.key.tick {
             Tick::Tuple => at.max(self.clock),
@@ -104,7 +111,7 @@ impl Timeline {
         if !self.started && at != Timestamp::MAX {
             self.started = true;
             self.clock = self.clock.max(at.previous());
-            self.last_period = self.label(at, self.period_phase()).previous();
+            self.last_period = self.label(at, self.period_phase).previous();
             self.windows.iter_mut().for_each(|window| window.start(at));
         }
     }
@@ -120,16 +127,16 @@ impl Timeline {
         }
         self.read_before = watermark;
         self.has_stragglers = false;
-        let mut n_quiet = 0;
+        let mut quiet = QuietReadings::default();
         loop {
-            let skipped = self.skip_quiet(watermark, n_quiet);
+            self.skip_quiet(watermark, &mut quiet);
             let Some((at, phase)) = self.next_read(watermark) else { break };
             self.clock = self.clock.max(at);
-            self.read(at, phase, skipped, workshop);
-            if phase == self.period_phase() {
+            let reported = self.read(at, phase, quiet.rest, workshop);
+            if phase == self.period_phase {
                 self.last_period = self.last_period.max(self.label(at, phase));
             }
-            n_quiet += u64::from(self.was_quiet());
+            quiet.note(at, self.was_quiet(), reported);
         }
         if watermark != Timestamp::MAX {
             self.pass(watermark);
@@ -166,29 +173,9 @@ impl Timeline {
         next.filter(|(at, _)| *at < watermark)
     }
 
-    /// The next multiple of the period, where it is more than a condition on other instants: when
-    /// nothing else says when to report, or when a change waits to be reported.
     fn next_period(&self) -> Option<(Timestamp, Phase)> {
-        let Report { close, change, periodic: Some(period), .. } = self.key.report else { return None };
-        let period = period.as_millis();
-        let multiple_after = |ms: i64| ms.div_euclid(period).saturating_add(1).saturating_mul(period);
-        match (close, change) {
-            (false, false) => {
-                let next = Timestamp::from_millis(multiple_after(self.last_period.as_millis()));
-                Some((self.read_at_end_of(next), self.period_phase()))
-            }
-            (false, true) if self.changed => {
-                Some((Timestamp::from_millis(multiple_after(self.clock.as_millis())), Phase::Tick))
-            }
-            _ => None,
-        }
-    }
-
-    /// When a period that ends at an instant is read. Windows that step show what closed by then, hence it is read as
-    /// they are; others show the events of that instant too.
-    pub(super) fn period_phase(&self) -> Phase {
-        let all_step = self.windows.iter().all(|window| window.rule().is_stepping());
-        if all_step || self.key.bounds == Bounds::OpenClosed { Phase::Close } else { Phase::Period }
+        let phase = if self.key.report.change { Phase::Tick } else { self.period_phase };
+        self.next_periods().map(|periods| (periods.first(), phase))
     }
 
     /// Whether nothing can change any more: nothing waits, and what is in view stays for ever.

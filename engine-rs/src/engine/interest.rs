@@ -10,43 +10,58 @@ use crate::leaf::LeafPattern;
 use crate::model::TermId;
 use crate::window::{Rule, Window};
 use foldhash::fast::FixedState;
-use hashbrown::HashMap;
-use oxrdf::{NamedOrBlankNode, TermRef, Triple};
+use hashbrown::{HashMap, HashSet};
 
 #[derive(Debug, Default)]
 pub(super) struct Interest {
-    /// By predicate, the constants asked of subject and object.
-    ends: HashMap<TermId, Vec<[Option<TermId>; 2]>, FixedState>,
+    by_predicate: HashMap<TermId, Ends, FixedState>,
+}
+
+/// The constants that leaves with one predicate ask of subject and object. Cost of a question: a lookup for each set,
+/// however many leaves there are.
+#[derive(Debug, Default)]
+struct Ends {
+    any: bool,
+    subjects: Terms,
+    objects: Terms,
+    both: HashSet<[TermId; 2], FixedState>,
+}
+
+type Terms = HashSet<TermId, FixedState>;
+
+impl Ends {
+    fn add(&mut self, subject: Option<TermId>, object: Option<TermId>) {
+        match (subject, object) {
+            (None, None) => self.any = true,
+            (Some(subject), None) => self.subjects.extend([subject]),
+            (None, Some(object)) => self.objects.extend([object]),
+            (Some(subject), Some(object)) => self.both.extend([[subject, object]]),
+        }
+    }
+
+    fn cover(&self, end: impl Fn(usize) -> Option<TermId>) -> bool {
+        let asked =
+            |terms: &Terms, place: usize| !terms.is_empty() && end(place).is_some_and(|term| terms.contains(&term));
+        let both = || end(0).zip(end(2)).is_some_and(|(subject, object)| self.both.contains(&[subject, object]));
+        self.any || asked(&self.subjects, 0) || asked(&self.objects, 2) || (!self.both.is_empty() && both())
+    }
 }
 
 impl Interest {
     /// Whether a leaf may match. `end` looks up the subject (0) or the object (2); constants of queries are in the
     /// dictionary, so what is not there is no constant.
     fn covers(&self, predicate: Option<TermId>, end: impl Fn(usize) -> Option<TermId>) -> bool {
-        let Some(ends) = predicate.and_then(|predicate| self.ends.get(&predicate)) else { return false };
-        let is = |constant: Option<TermId>, place: usize| constant.is_none_or(|constant| end(place) == Some(constant));
-        ends.iter().any(|[s, o]| is(*s, 0) && is(*o, 2))
+        let ends = predicate.and_then(|predicate| self.by_predicate.get(&predicate));
+        ends.is_some_and(|ends| ends.cover(end))
     }
 
     /// False when the leaf may match any predicate.
     fn add(&mut self, pattern: &LeafPattern) -> bool {
         let [subject, predicate, object] = pattern.constants();
         let Some(predicate) = predicate else { return false };
-        let ends = self.ends.entry(predicate).or_default();
-        if ends.iter().all(|known| *known != [None, None]) {
-            ends.push([subject, object]);
-        }
+        self.by_predicate.entry(predicate).or_default().add(subject, object);
         true
     }
-}
-
-/// The three terms of a triple.
-pub(super) fn terms(triple: &Triple) -> [TermRef<'_>; 3] {
-    let subject = match &triple.subject {
-        NamedOrBlankNode::NamedNode(node) => node.as_ref().into(),
-        NamedOrBlankNode::BlankNode(node) => node.as_ref().into(),
-    };
-    [subject, triple.predicate.as_ref().into(), triple.object.as_ref()]
 }
 
 impl Engine {
@@ -59,6 +74,17 @@ impl Engine {
     pub(super) fn find_interests(&mut self) {
         for stream in 0..self.streams.len() {
             self.streams[stream].interest = self.interest_in(stream);
+        }
+    }
+
+    /// As [`Engine::find_interests`], after one query came: what was read before is read still.
+    pub(super) fn widen_interests(&mut self, timeline: usize, place: usize) {
+        for stream in 0..self.streams.len() {
+            self.streams[stream].interest = match self.streams[stream].interest.take() {
+                Some(interest) => self.timelines[timeline].widened_interest(stream, place, interest),
+                // Everything is read of it, or nobody has asked yet.
+                None => self.interest_in(stream),
+            };
         }
     }
 
@@ -79,10 +105,9 @@ impl Engine {
     pub(super) fn wants(
         &self,
         readings: &[usize],
-        predicate: TermRef<'_>,
+        predicate: Option<TermId>,
         end: impl Fn(usize) -> Option<TermId>,
     ) -> bool {
-        let predicate = self.dictionary.lookup(predicate);
         readings.iter().any(|reading| {
             let interest = self.streams[*reading].interest.as_ref();
             interest.is_none_or(|interest| interest.covers(predicate, &end))
@@ -95,8 +120,17 @@ impl Timeline {
         let windows = self.windows.iter().zip(&self.places).zip(&self.key.windows);
         let mut read = windows.filter(|(_, (of, _))| *of == stream);
         read.all(|((window, place), _)| {
-            !needs_all(window) && place.leaves.iter().all(|leaf| interest.add(&self.leaves[*leaf].pattern))
+            !needs_all(window) && place.leaves().all(|leaf| interest.add(&self.leaves[leaf.at()].pattern))
         })
+    }
+
+    /// What was read of a stream, and what one query reads of it now; `None`: everything.
+    fn widened_interest(&self, stream: usize, place: usize, mut interest: Interest) -> Option<Interest> {
+        let mut windows = self.windows.iter().zip(&self.key.windows).filter(|(_, (of, _))| *of == stream);
+        let leaves = self.query(place).leaves_of().map(|(_, _, leaf)| &self.leaves[leaf]);
+        let mut read = leaves.filter(|leaf| self.key.windows[leaf.window].0 == stream);
+        let is_some = !windows.any(|(window, _)| needs_all(window)) && read.all(|leaf| interest.add(&leaf.pattern));
+        is_some.then_some(interest)
     }
 }
 

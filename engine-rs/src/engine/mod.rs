@@ -3,13 +3,16 @@
 mod answers;
 mod asking;
 mod chain;
+mod copied;
 mod families;
 mod ingest;
 mod instants;
 mod interest;
 mod mapping;
+mod names;
 mod part;
 mod pieces;
+mod place;
 mod push;
 mod query;
 mod quiet;
@@ -22,11 +25,13 @@ mod stats;
 mod stopwatch;
 mod stream;
 mod timeline;
+mod touched;
 mod update;
 mod validation;
 
 pub use answers::Envelope;
 pub use asking::{AskOptions, QueryForm, query_form};
+pub use copied::Copied;
 pub use ingest::{IngestReport, StreamId};
 pub(crate) use part::rehearse;
 pub(crate) use pieces::{BatchStream, Piece};
@@ -43,9 +48,10 @@ use crate::rare::Rare;
 use crate::store::StaticGraphs;
 use crate::thresholds::Thresholds;
 use chain::Chain;
+use push::Workbench;
 use registry::Registry;
 use stopwatch::Stopwatch;
-use stream::Stream;
+use stream::{Stream, StreamNames};
 use timeline::Timeline;
 
 /// Choices of the engine; none of them changes an answer that is given.
@@ -113,16 +119,21 @@ pub struct Engine {
     dictionary: Dictionary,
     graphs: StaticGraphs,
     streams: Vec<Stream>,
+    stream_names: StreamNames,
     timelines: Vec<Timeline>,
     registry: Registry,
     /// Queries that write streams, upstream first.
     chains: Vec<Chain>,
+    /// A query has failed, and what was read for it alone is read by nobody.
+    has_let_go: bool,
     /// Events accepted so far.
     events: u64,
     /// Stream terms after the last sweep.
     terms_after_sweep: usize,
     /// Sweeps so far: ids that somebody noted before one may be gone.
     sweeps: u64,
+    /// Buffers of bodies, used again.
+    workbench: Workbench,
     /// Says how long queries are evaluated, and decides nothing.
     stopwatch: Option<Stopwatch>,
 }
@@ -135,12 +146,15 @@ impl Engine {
             dictionary: Dictionary::new(options.hash_seed),
             graphs: StaticGraphs::default(),
             streams: Vec::new(),
+            stream_names: StreamNames::default(),
             timelines: Vec::new(),
             registry: Registry::default(),
             chains: Vec::new(),
+            has_let_go: false,
             events: 0,
             terms_after_sweep: 0,
             sweeps: 0,
+            workbench: Workbench::default(),
             stopwatch: None,
         }
     }

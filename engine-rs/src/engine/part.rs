@@ -2,14 +2,13 @@
 //! what is above it for all. `plan/cut.rs` says what that is, `scale/` puts the engines together.
 
 use super::Engine;
-use super::registry::{QueryId, build, families_of, timeline_key};
+use super::registry::{QueryId, build_apart, families_of};
 use super::timeline::{Timeline, Workshop};
-use super::validation::numbered_windows;
 use crate::encode::Dictionary;
 use crate::error::EngineError;
 use crate::model::{TermId, Weight};
 use crate::parse::{ContinuousQuery, ParseOptions, parse_query};
-use crate::plan::{BuiltQuery, Explained, Part, rename_invented};
+use crate::plan::{BuiltQuery, Explained, Part, PlannedQuery, rename_invented};
 use crate::time::Timestamp;
 use crate::window::WindowBounds;
 use oxrdf::Variable;
@@ -34,7 +33,7 @@ impl Engine {
     ) -> Result<QueryId, EngineError> {
         let mut definition = parse_query(text, options)?;
         rename_invented(&mut definition);
-        self.register_parsed(definition, options, part).map_err(|error| error.located(text))
+        self.register_parsed(definition, options, part, None).map_err(|error| error.located(text))
     }
 
     /// One instant of what is above the cut: the changes of all partitions, then the report.
@@ -49,8 +48,8 @@ impl Engine {
         changes: &[(Vec<TermId>, Weight)],
     ) -> Result<(), EngineError> {
         let (timeline, place) = self.place(id)?;
-        let Self { timelines, dictionary, graphs, stopwatch, .. } = self;
-        let workshop = &mut Workshop { dictionary, graphs, stopwatch: stopwatch.as_ref() };
+        let Self { timelines, dictionary, graphs, stopwatch, has_let_go, .. } = self;
+        let workshop = &mut Workshop { dictionary, graphs, stopwatch: stopwatch.as_ref(), has_let_go };
         timelines[timeline].settle_given(place, at, windows, changes, workshop);
         Ok(())
     }
@@ -79,11 +78,11 @@ impl Timeline {
         if let Some(query) = &mut self.queries[place] {
             query.guarded(|query| query.give(changes));
         }
-        self.settle(place, at, workshop);
+        self.evaluate(place, at, None, workshop);
         if let Some(query) = &mut self.queries[place] {
             query.guarded(|query| query.report(at, |_| windows.iter().copied().collect(), None, workshop.dictionary));
         }
-        self.close_evaluation(place);
+        self.close_evaluation(place, workshop);
     }
 }
 
@@ -94,11 +93,9 @@ impl Timeline {
 pub(crate) fn rehearse(definition: &ContinuousQuery, part: &Part) -> Result<Rehearsal, EngineError> {
     let mut definition = definition.clone();
     let families = families_of(&mut definition, &[]);
-    let windows = numbered_windows(&definition);
     let options = super::EngineOptions::default().plan();
-    let mut timeline = Timeline::new(timeline_key(&definition, &windows), options.thresholds);
-    let mut dictionary = Dictionary::new(0);
-    let (built, _) = build(&definition, &families, part, &windows, &mut timeline, &mut dictionary, options)?;
+    let planned = PlannedQuery::new(&definition, &families, part, &options.limits)?;
+    let (built, timeline) = build_apart(&definition, &planned, options)?;
     let BuiltQuery { nodes, vars, meanings, .. } = &built;
     let schema = nodes.last().map(|root| root.schema.clone()).unwrap_or_default();
     let columns: Vec<_> = schema.iter().map(|(var, certain)| (vars.name(var).clone(), certain)).collect();

@@ -2,7 +2,8 @@
 
 use super::Engine;
 use super::ingest::IngestReport;
-use super::push::{Body, Names};
+use super::names::Names;
+use super::push::Body;
 use crate::error::EngineError;
 use crate::intake::{Content, EncodedEvent, EventBatch, Item};
 use crate::time::Timestamp;
@@ -132,7 +133,7 @@ impl Engine {
         let item = Item { content, index: turn.place, scope: 0, position: None };
         report.events += 1;
         let times = self.times_of(&item, turn.at, batch, readings);
-        self.take_event(stream, readings, &item, &times, &mut Body { batch: Some(batch), names }, report);
+        self.take_event(stream, readings, &item, &times, Body::Batch(batch), names, report);
         *n_taken += 1;
         Ok(piece.turn(turn.piece))
     }
@@ -143,8 +144,8 @@ impl Engine {
         let event = EncodedEvent { at: Some(turn.at), index: 0, triples: 0..0 };
         let item = Item { content: Content::Encoded(event), index: 0, scope: 0, position: None };
         let times = self.times_of(&item, turn.at, &nothing, readings);
-        let body = &mut Body { batch: Some(&nothing), names: &mut Names::default() };
-        self.take_event(stream, readings, &item, &times, body, &mut IngestReport::default());
+        let (body, names) = (Body::Batch(&nothing), &mut Names::default());
+        self.take_event(stream, readings, &item, &times, body, names, &mut IngestReport::default());
         Ok(())
     }
 }

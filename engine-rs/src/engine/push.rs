@@ -5,22 +5,21 @@
 
 use super::Engine;
 use super::ingest::IngestReport;
-use super::interest::terms;
+use super::names::{Names, Translation};
 use super::stream::Stream;
-use crate::encode::Dictionary;
+use crate::encode::{RawTerm, TermKind};
 use crate::error::EngineError;
 use crate::intake::{
-    BodyFormat, Content, EncodedEvent, Encoder, EventBatch, Intake, Item, PushOptions, RawEvent, Refused, drop_copies,
-    time_of, time_under,
+    BodyFormat, Buffers, Content, EncodedEvent, Encoder, EventBatch, Intake, Item, PushOptions, RawEvent, Reading,
+    Refused, Token, TokenTerm, drop_copies, time_of,
 };
 use crate::model::{EncodedTriple, TermId};
 use crate::parse::RdfFormat;
 use crate::rare::Rare;
 use crate::time::{Span, Timestamp};
 use crate::window::{Element, EventTriples};
-use oxrdf::{BlankNode, NamedNode, NamedOrBlankNode, Term, Triple};
+use oxrdf::{NamedNode, TermRef, Triple};
 use smallvec::SmallVec;
-use std::collections::HashMap;
 use std::ops::Range;
 
 impl Engine {
@@ -51,8 +50,23 @@ impl Engine {
         options: &PushOptions,
     ) -> Result<IngestReport, EngineError> {
         let stream = self.writable_stream(stream)?;
-        let intake = Intake::read(body, format, at, options.atomic)?;
+        let intake = self.read(body, format, at, options.atomic)?;
         self.take(stream, intake, None, options)
+    }
+
+    fn read<'b>(
+        &mut self,
+        body: &'b [u8],
+        format: BodyFormat,
+        at: Option<Timestamp>,
+        atomic: bool,
+    ) -> Result<Intake<'b>, EngineError> {
+        let buffers = std::mem::take(&mut self.workbench.buffers);
+        // A term that is in the dictionary was checked when it came.
+        let is_known = |iri: &str| self.dictionary.lookup_raw(RawTerm::new(TermKind::IRI, iri)).is_some();
+        let (buffers, read) = Intake::read(body, format, Reading { at, atomic, is_known: &is_known }, buffers);
+        self.workbench.buffers = buffers;
+        read
     }
 
     /// Pushes several bodies as one, in the order of the times of their events.
@@ -68,15 +82,18 @@ impl Engine {
         let stream = self.writable_stream(stream)?;
         let mut whole = Intake::default();
         for (number, (body, format)) in bodies.iter().enumerate() {
-            let read = Intake::read(body, *format, None, true)?;
-            whole.items.extend(read.items.into_iter().map(|item| own_labels(item, number)));
+            let read = self.read(body, *format, None, true)?;
+            whole.absorb(&read, number);
+            self.workbench.buffers = read.buffers;
         }
         let predicate = self.streams[stream].options.timestamp_predicate.as_ref();
-        let timed = whole.items.into_iter().map(|item| Ok((own_time(&item.content, None, predicate)?, item)));
+        let items = std::mem::take(&mut whole.buffers.items);
+        let time = |item: &Item| own_time(&item.content, Body::Text(&whole), predicate);
+        let timed = items.into_iter().map(|item| Ok((time(&item)?, item)));
         let mut timed = timed.collect::<Result<Vec<_>, EngineError>>()?;
         timed.sort_by_key(|(at, _)| *at);
-        let items = timed.into_iter().map(|(_, item)| item).collect();
-        self.take(stream, Intake { items, refused: Vec::new() }, None, options)
+        whole.buffers.items = timed.into_iter().map(|(_, item)| item).collect();
+        self.take(stream, whole, None, options)
     }
 
     /// Pushes one event of parsed triples.
@@ -89,7 +106,7 @@ impl Engine {
         at: Timestamp,
         triples: &[Triple],
     ) -> Result<IngestReport, EngineError> {
-        self.push_event(stream, at, triples.to_vec(), &PushOptions::default())
+        self.push_event(stream, at, triples, &PushOptions::default())
     }
 
     /// Pushes one event of parsed triples, unless it is ahead.
@@ -100,12 +117,12 @@ impl Engine {
         &mut self,
         stream: &str,
         at: Timestamp,
-        triples: Vec<Triple>,
+        triples: &[Triple],
         options: &PushOptions,
     ) -> Result<IngestReport, EngineError> {
         let stream = self.writable_stream(stream)?;
-        let event = RawEvent { at: Some(at), graph: None, triples };
-        self.take(stream, Intake::of_event(event), None, options)
+        let intake = Intake::of_event(at, triples, std::mem::take(&mut self.workbench.buffers));
+        self.take(stream, intake, None, options)
     }
 
     /// Checks a batch as [`Engine::push_batch`] does, and takes nothing.
@@ -114,9 +131,9 @@ impl Engine {
     /// As [`Engine::push_batch`].
     pub fn check_batch(&self, stream: &str, batch: &EventBatch, options: &PushOptions) -> Result<(), EngineError> {
         let stream = self.writable_stream(stream)?;
-        let intake = batch_intake(batch, 0..batch.len(), options.atomic)?;
-        let readings: Vec<_> = self.readings_of(stream).collect();
-        self.check(stream, &readings, intake, Some(batch), options).map(|_| ())
+        let mut intake = batch_intake(batch, 0..batch.len(), options.atomic, Buffers::default())?;
+        let readings: Readings = self.readings_of(stream).collect();
+        self.check(stream, &readings, &mut intake, Some(batch), options, &mut Vec::new()).map(|_| ())
     }
 
     /// Pushes these events of a batch, which is whole unless a caller wants to look at something in between.
@@ -131,37 +148,57 @@ impl Engine {
         options: &PushOptions,
     ) -> Result<IngestReport, EngineError> {
         let stream = self.writable_stream(stream)?;
-        let intake = batch_intake(batch, events, options.atomic)?;
+        let intake = batch_intake(batch, events, options.atomic, std::mem::take(&mut self.workbench.buffers))?;
         self.take(stream, intake, Some(batch), options)
     }
 
     fn take(
         &mut self,
         stream: usize,
-        intake: Intake,
+        mut intake: Intake<'_>,
         batch: Option<&EventBatch>,
         options: &PushOptions,
     ) -> Result<IngestReport, EngineError> {
-        let readings: Vec<_> = self.readings_of(stream).collect();
-        let Checked { items, times, mut report } = self.check(stream, &readings, intake, batch, options)?;
-        let mut names = Names::default();
-        let body = &mut Body { batch, names: &mut names };
+        let readings: Readings = self.readings_of(stream).collect();
+        let mut times = std::mem::take(&mut self.workbench.times);
+        times.clear();
+        let taken = self.check(stream, &readings, &mut intake, batch, options, &mut times).map(|mut report| {
+            let body = batch.map_or(Body::Text(&intake), Body::Batch);
+            self.take_items(stream, &readings, &intake.buffers.items, &times, body, &mut report);
+            report
+        });
+        self.workbench.times = times;
+        self.workbench.buffers = intake.buffers;
+        taken
+    }
+
+    fn take_items(
+        &mut self,
+        stream: usize,
+        readings: &[usize],
+        items: &[Item],
+        times: &[EventTime],
+        body: Body<'_>,
+        report: &mut IngestReport,
+    ) {
+        let mut names = std::mem::take(&mut self.workbench.names);
+        names.clear();
         let mut times = times.chunks(readings.len());
         for (number, item) in items.iter().enumerate() {
             let sweeps = self.sweeps;
             match &item.content {
-                Content::Watermark(at) => self.advance_readings(&readings, *at),
+                Content::Watermark(at) => self.advance_readings(readings, *at),
                 Content::End => self.end_stream(stream),
                 Content::Event(_) | Content::Encoded(_) => {
                     let times = times.next().unwrap_or_default();
-                    self.take_event(stream, &readings, item, times, body, &mut report);
+                    self.take_event(stream, readings, item, times, body, &mut names, report);
                 }
             }
             if self.sweeps > sweeps && number + 1 < items.len() {
                 Rare::TermsSweptInBatch.note();
             }
         }
-        Ok(report)
+        self.workbench.names = names;
     }
 
     fn advance_readings(&mut self, readings: &[usize], at: Timestamp) {
@@ -177,32 +214,39 @@ impl Engine {
         batch: &EventBatch,
         readings: &[usize],
     ) -> SmallVec<[EventTime; 2]> {
-        readings.iter().map(|reading| self.time_under(*reading, &item.content, at, Some(batch))).collect()
+        readings.iter().map(|reading| self.time_under(*reading, &item.content, at, Body::Batch(batch))).collect()
     }
 
     /// The time of an event under one reading of its stream. What a query reads as a time is its own affair: where
     /// none can be read, the event is not in its windows.
-    fn time_under(&self, reading: usize, event: &Content, at: Timestamp, batch: Option<&EventBatch>) -> EventTime {
+    fn time_under(&self, reading: usize, event: &Content, at: Timestamp, body: Body<'_>) -> EventTime {
         let Some(predicate) = &self.streams[reading].by_predicate else { return EventTime::At(at) };
-        match event_time(event, batch, predicate) {
+        match event_time(event, body, predicate) {
             Ok(Some(at)) => EventTime::At(at),
             Ok(None) => EventTime::None,
             Err(_) => EventTime::Unreadable,
         }
     }
 
+    #[expect(clippy::too_many_arguments, reason = "the state of one walk over a body")]
     pub(super) fn take_event(
         &mut self,
         stream: usize,
         readings: &[usize],
         item: &Item,
         times: &[EventTime],
-        body: &mut Body<'_>,
+        body: Body<'_>,
+        names: &mut Names,
         report: &mut IngestReport,
     ) {
         self.events += 1;
         self.dictionary.set_epoch(self.events);
-        let (triples, graph, n_triples) = self.encode(readings, item, body);
+        names.begin(item.scope);
+        let (triples, graph, n_triples) = match (&item.content, body) {
+            (Content::Encoded(event), Body::Batch(batch)) => self.encode_batch(readings, event, batch, names),
+            (Content::Event(event), Body::Text(intake)) => self.encode_text(readings, event, intake, names),
+            _ => unreachable!("encoded events come with their batch, and nothing else is encoded"),
+        };
         // Late is what came too late for every reading of the stream that somebody reads.
         let (mut taken, mut offered) = (false, false);
         for (reading, at) in readings.iter().zip(times) {
@@ -232,88 +276,92 @@ impl Engine {
     }
 
     /// The triples somebody reads, the name of the graph, and how many triples there were.
-    fn encode(&mut self, readings: &[usize], item: &Item, body: &mut Body<'_>) -> (EventTriples, TermId, u64) {
-        let names = &mut *body.names;
-        let blanks = names.blanks_of(item.scope);
-        match (&item.content, body.batch) {
-            (Content::Encoded(event), Some(batch)) => {
-                let translation = &mut names.translation;
-                translation.forget_swept(self.sweeps);
-                let wanted = match translation.is_pruned {
-                    true => SmallVec::from_slice(batch.triples_of(event)),
-                    false => self.wanted_of(readings, event, batch),
-                };
-                let mut encoder = Encoder { dictionary: &mut self.dictionary, blanks };
-                let theirs = batch.dictionary();
-                let mut encode = |triple: EncodedTriple| triple.map(|id| translation.id(id, theirs, &mut encoder));
-                // Most events are one triple, and have no copies to look for.
-                let triples = match wanted.as_slice() {
-                    [only] => EventTriples::One(encode(*only)),
-                    several => {
-                        let mut encoded: Vec<EncodedTriple> = several.iter().map(|triple| encode(*triple)).collect();
-                        drop_copies(&mut encoded);
-                        EventTriples::from(encoded.as_slice())
-                    }
-                };
-                names.blanks = encoder.blanks;
-                (triples, TermId::UNBOUND, event.triples.len() as u64)
+    fn encode_batch(
+        &mut self,
+        readings: &[usize],
+        event: &EncodedEvent,
+        batch: &EventBatch,
+        names: &mut Names,
+    ) -> (EventTriples, TermId, u64) {
+        names.translation.forget_swept(self.sweeps);
+        let wanted = match names.translation.is_pruned {
+            true => SmallVec::from_slice(batch.triples_of(event)),
+            false => self.wanted_of(readings, event, batch, &mut names.translation),
+        };
+        let Names { blanks, translation, encoded, .. } = names;
+        let mut encoder = Encoder::new(&mut self.dictionary, blanks);
+        let theirs = batch.dictionary();
+        let mut encode = |triple: EncodedTriple| triple.map(|id| translation.id(id, theirs, &mut encoder));
+        encoded.clear();
+        encoded.extend(wanted.iter().map(|triple| encode(*triple)));
+        drop_copies(encoded);
+        (EventTriples::from(encoded.as_slice()), TermId::UNBOUND, event.triples.len() as u64)
+    }
+
+    fn encode_text(
+        &mut self,
+        readings: &[usize],
+        event: &RawEvent,
+        intake: &Intake<'_>,
+        names: &mut Names,
+    ) -> (EventTriples, TermId, u64) {
+        let wants_all = self.wants_all(readings);
+        let Names { blanks, encoded, .. } = names;
+        encoded.clear();
+        for triple in intake.triples(event) {
+            let predicate = self.known(triple[1], intake);
+            if !wants_all && !self.wants(readings, predicate, |place| self.known(triple[place], intake)) {
+                continue;
             }
-            (Content::Event(event), _) => {
-                let wanted: Vec<&Triple> =
-                    event.triples.iter().filter(|triple| self.wants_triple(readings, triple)).collect();
-                let mut encoder = Encoder { dictionary: &mut self.dictionary, blanks };
-                let triples = EventTriples::from(encoder.event(wanted, false).as_slice());
-                let graph = encoder.graph(event.graph.as_ref());
-                names.blanks = encoder.blanks;
-                (triples, graph, event.triples.len() as u64)
-            }
-            _ => unreachable!("encoded events come with their batch, and nothing else is encoded"),
+            let mut encoder = Encoder::new(&mut self.dictionary, blanks);
+            let predicate = match predicate {
+                Some(id) => encoder.use_again(id),
+                None => encoder.token(triple[1], intake),
+            };
+            encoded.push([encoder.token(triple[0], intake), predicate, encoder.token(triple[2], intake)]);
+        }
+        drop_copies(encoded);
+        let mut encoder = Encoder::new(&mut self.dictionary, blanks);
+        let graph = event.graph.map_or(TermId::UNBOUND, |name| encoder.token(name, intake));
+        (EventTriples::from(encoded.as_slice()), graph, event.triples.len() as u64)
+    }
+
+    /// The id of a term that somebody has used before.
+    fn known(&self, token: Token, intake: &Intake<'_>) -> Option<TermId> {
+        match intake.term(token) {
+            TokenTerm::Raw(raw) => self.dictionary.lookup_raw(raw),
+            TokenTerm::Triple(triple) => self.dictionary.lookup(TermRef::Triple(triple)),
         }
     }
 
-    fn wants_triple(&self, readings: &[usize], triple: &Triple) -> bool {
-        let terms = terms(triple);
-        self.wants(readings, terms[1], |place| self.dictionary.lookup(terms[place]))
-    }
-
-    fn wanted_of(&self, readings: &[usize], event: &EncodedEvent, batch: &EventBatch) -> SmallVec<[EncodedTriple; 2]> {
+    fn wanted_of(
+        &self,
+        readings: &[usize],
+        event: &EncodedEvent,
+        batch: &EventBatch,
+        translation: &mut Translation,
+    ) -> SmallVec<[EncodedTriple; 2]> {
         let all = self.wants_all(readings);
         let theirs = batch.dictionary();
         let wants = |triple: &&EncodedTriple| {
-            all || self.wants(readings, theirs.stored(triple[1]).as_ref(), |place| {
-                let id = triple[place];
-                id.slot().map_or(Some(id), |_| self.dictionary.lookup(theirs.stored(id).as_ref()))
-            })
+            all || {
+                let predicate = translation.predicate(triple[1], theirs, &self.dictionary);
+                self.wants(readings, predicate, |place| {
+                    let id = triple[place];
+                    id.slot().map_or(Some(id), |_| self.dictionary.lookup_raw(theirs.stored_raw(id)))
+                })
+            }
         };
         batch.triples_of(event).iter().filter(wants).copied().collect()
     }
 }
 
-/// An item whose labels of blank nodes cannot be those of another body, nor of another scope of its own.
-fn own_labels(mut item: Item, body: usize) -> Item {
-    let prefix = format!("b{body}s{}", item.scope);
-    if let Content::Event(event) = &mut item.content {
-        event.triples.iter_mut().for_each(|triple| *triple = relabelled(triple, &prefix));
-    }
-    item.scope = 0;
-    item
-}
-
-fn relabelled(triple: &Triple, prefix: &str) -> Triple {
-    let blank = |node: &BlankNode| BlankNode::new_unchecked(format!("{prefix}{}", node.as_str()));
-    let subject = match &triple.subject {
-        NamedOrBlankNode::BlankNode(node) => blank(node).into(),
-        named => named.clone(),
-    };
-    let object = match &triple.object {
-        Term::BlankNode(node) => blank(node).into(),
-        Term::Triple(inner) => Term::from(relabelled(inner, prefix)),
-        other => other.clone(),
-    };
-    Triple { subject, predicate: triple.predicate.clone(), object }
-}
-
-fn batch_intake(batch: &EventBatch, events: Range<usize>, atomic: bool) -> Result<Intake, EngineError> {
+fn batch_intake(
+    batch: &EventBatch,
+    events: Range<usize>,
+    atomic: bool,
+    buffers: Buffers,
+) -> Result<Intake<'static>, EngineError> {
     let refused = if events.start == 0 { batch.refused() } else { &[] };
     if let Some(first) = refused.first().filter(|_| atomic) {
         return Err(first.error.clone().in_body(first.index, None));
@@ -324,15 +372,19 @@ fn batch_intake(batch: &EventBatch, events: Range<usize>, atomic: bool) -> Resul
         scope: 0,
         position: None,
     };
-    let items = batch.events().get(events).unwrap_or_default().iter().map(item).collect();
-    Ok(Intake { items, refused: refused.to_vec() })
+    let items = batch.events().get(events).unwrap_or_default().iter().map(item);
+    Ok(Intake::of_items(items, refused.to_vec(), buffers))
 }
 
-/// What is to be taken, and the time of each event under each reading of the stream.
-struct Checked {
-    items: Vec<Item>,
+/// Readings of a stream: mostly the stream itself.
+pub(super) type Readings = SmallVec<[usize; 2]>;
+
+/// What is used again from body to body, so that small ones need no allocation.
+#[derive(Default)]
+pub(super) struct Workbench {
+    buffers: Buffers,
     times: Vec<EventTime>,
-    report: IngestReport,
+    names: Names,
 }
 
 /// The time of an event under a reading of its stream.
@@ -370,36 +422,47 @@ impl Clock {
 
 /// Checks.
 impl Engine {
+    /// Leaves the items that are to be taken, and notes the time of each event under each reading of the stream.
     fn check(
         &self,
         stream: usize,
         readings: &[usize],
-        intake: Intake,
+        intake: &mut Intake<'_>,
         batch: Option<&EventBatch>,
         options: &PushOptions,
-    ) -> Result<Checked, EngineError> {
-        let n_items = intake.items.len();
-        let mut report = IngestReport { refused: intake.refused, ..IngestReport::default() };
+        times: &mut Vec<EventTime>,
+    ) -> Result<IngestReport, EngineError> {
+        let mut report = IngestReport { refused: std::mem::take(&mut intake.refused), ..IngestReport::default() };
         report.events = report.refused.iter().filter(|refused| refused.index.is_some()).count() as u64;
-        let mut checked = Checked { items: Vec::with_capacity(n_items), times: Vec::with_capacity(n_items), report };
         let mut clock = Clock::of(&self.streams[stream]);
-        for mut item in intake.items {
-            let n_times = checked.times.len();
-            checked.report.events += u64::from(matches!(item.content, Content::Event(_) | Content::Encoded(_)));
-            match self.check_item(stream, readings, &mut item, batch, options, &mut clock, &mut checked.times) {
-                Ok(Verdict::Take) => checked.items.push(item),
-                Ok(Verdict::Ahead) => checked.report.ahead += 1,
+        let mut items = std::mem::take(&mut intake.buffers.items);
+        let mut fault = None;
+        items.retain_mut(|item| {
+            if fault.is_some() {
+                return false;
+            }
+            let n_times = times.len();
+            report.events += u64::from(matches!(item.content, Content::Event(_) | Content::Encoded(_)));
+            let body = batch.map_or(Body::Text(intake), Body::Batch);
+            match self.check_item(stream, readings, item, body, options, &mut clock, times) {
+                Ok(Verdict::Take) => return true,
+                Ok(Verdict::Ahead) => report.ahead += 1,
                 Ok(Verdict::Skip) => {}
-                Err(error) if options.atomic => return Err(error.in_body(Some(item.index), item.position)),
                 Err(error) => {
-                    checked.times.truncate(n_times);
+                    times.truncate(n_times);
                     let error = error.in_body(Some(item.index), item.position);
-                    checked.report.refused.push(Refused { index: Some(item.index), error });
+                    if options.atomic {
+                        fault = Some(error);
+                    } else {
+                        report.refused.push(Refused { index: Some(item.index), error });
+                    }
                 }
             }
-        }
-        checked.report.refused.sort_by_key(|refused| (refused.index, refused.error.position()));
-        Ok(checked)
+            false
+        });
+        intake.buffers.items = items;
+        report.refused.sort_by_key(|refused| (refused.index, refused.error.position()));
+        fault.map_or(Ok(report), Err)
     }
 
     #[expect(clippy::too_many_arguments, reason = "the state of one walk over a body")]
@@ -408,7 +471,7 @@ impl Engine {
         stream: usize,
         readings: &[usize],
         item: &mut Item,
-        batch: Option<&EventBatch>,
+        body: Body<'_>,
         options: &PushOptions,
         clock: &mut Clock,
         times: &mut Vec<EventTime>,
@@ -427,11 +490,11 @@ impl Engine {
             }
             event => {
                 let predicate = self.streams[stream].options.timestamp_predicate.as_ref();
-                let at = own_time(event, batch, predicate)?;
+                let at = own_time(event, body, predicate)?;
                 if is_ahead(at) {
                     return Ok(Verdict::Ahead);
                 }
-                times.extend(readings.iter().map(|reading| self.time_under(*reading, event, at, batch)));
+                times.extend(readings.iter().map(|reading| self.time_under(*reading, event, at, body)));
                 clock.see(at);
             }
         }
@@ -448,99 +511,35 @@ impl Engine {
 }
 
 /// The time of an event: its own, or what it says under the stream's predicate.
-fn own_time(
-    event: &Content,
-    batch: Option<&EventBatch>,
-    predicate: Option<&NamedNode>,
-) -> Result<Timestamp, EngineError> {
+fn own_time(event: &Content, body: Body<'_>, predicate: Option<&NamedNode>) -> Result<Timestamp, EngineError> {
     let given = match event {
         Content::Event(event) => event.at,
         Content::Encoded(event) => event.at,
         Content::Watermark(_) | Content::End => None,
     };
     let time = match (given, predicate) {
-        (None, Some(predicate)) => event_time(event, batch, predicate)?,
+        (None, Some(predicate)) => event_time(event, body, predicate)?,
         (at, _) => at,
     };
     time.ok_or(EngineError::TimestampMissing)
 }
 
 /// The time an event carries under a predicate.
-fn event_time(
-    event: &Content,
-    batch: Option<&EventBatch>,
-    predicate: &NamedNode,
-) -> Result<Option<Timestamp>, EngineError> {
-    match (event, batch) {
-        (Content::Event(event), _) => time_under(&event.triples, predicate),
-        (Content::Encoded(event), Some(batch)) => {
+fn event_time(event: &Content, body: Body<'_>, predicate: &NamedNode) -> Result<Option<Timestamp>, EngineError> {
+    match (event, body) {
+        (Content::Event(event), Body::Text(intake)) => intake.time_under(event, predicate.as_str()),
+        (Content::Encoded(event), Body::Batch(batch)) => {
             let predicate = batch.dictionary().lookup(predicate.as_ref().into());
             let timed = batch.triples_of(event).iter().find(|triple| Some(triple[1]) == predicate);
-            timed.map(|triple| time_of(&batch.dictionary().term(triple[2]))).transpose()
+            timed.map(|triple| time_of(batch.dictionary().term(triple[2]).as_ref())).transpose()
         }
         _ => Ok(None),
     }
 }
 
-/// Where events come from: encoded ones have a batch.
-pub(super) struct Body<'a> {
-    pub batch: Option<&'a EventBatch>,
-    pub names: &'a mut Names,
-}
-
-/// The names that have a meaning in one body alone.
-#[derive(Default)]
-pub(super) struct Names {
-    blanks: HashMap<String, TermId>,
-    scope: u64,
-    translation: Translation,
-}
-
-impl Names {
-    /// Names of a batch in which everything is wanted, if that is known.
-    pub(super) fn of_pruned(is_pruned: bool) -> Self {
-        Self { translation: Translation { is_pruned, ..Translation::default() }, ..Self::default() }
-    }
-
-    fn blanks_of(&mut self, scope: u64) -> HashMap<String, TermId> {
-        if std::mem::replace(&mut self.scope, scope) != scope {
-            self.blanks.clear();
-        }
-        std::mem::take(&mut self.blanks)
-    }
-}
-
-/// From the ids of a batch to those of the engine, each looked up once between two sweeps.
-#[derive(Default)]
-struct Translation {
-    /// By slot of the batch's dictionary; unbound where not yet known.
-    ids: Vec<TermId>,
-    sweeps: u64,
-    /// Whether the batch has only triples that somebody reads.
-    is_pruned: bool,
-}
-
-impl Translation {
-    /// A sweep frees what no window shows: noted ids may be those of other terms now.
-    fn forget_swept(&mut self, sweeps: u64) {
-        if std::mem::replace(&mut self.sweeps, sweeps) != sweeps {
-            self.ids.clear();
-        }
-    }
-
-    fn id(&mut self, theirs: TermId, dictionary: &Dictionary, encoder: &mut Encoder<'_>) -> TermId {
-        let Some(slot) = theirs.slot() else {
-            return if dictionary.is_blank(theirs) { encoder.term(&dictionary.term(theirs), false) } else { theirs };
-        };
-        let slot = slot as usize;
-        if slot >= self.ids.len() {
-            self.ids.resize(slot + 1, TermId::UNBOUND);
-        }
-        if self.ids[slot].is_bound() {
-            encoder.dictionary.use_again(self.ids[slot]);
-        } else {
-            self.ids[slot] = encoder.term(dictionary.stored(theirs), false);
-        }
-        self.ids[slot]
-    }
+/// Where the terms of events are.
+#[derive(Clone, Copy)]
+pub(super) enum Body<'a> {
+    Text(&'a Intake<'a>),
+    Batch(&'a EventBatch),
 }

@@ -6,6 +6,7 @@ use crate::encode::Dictionary;
 use crate::expr::{EvalContext, Scratch, compare_rows};
 use crate::flow::{Emptying, Flow, Operator};
 use crate::index::{Moved, SlotId};
+use crate::join::RetractionMode;
 use crate::leaf::Leaf;
 use crate::limits::Breach;
 use crate::model::{Batch, EncodedTriple, Row, TermId, VarTable, Weight};
@@ -49,8 +50,7 @@ pub(crate) struct Failure {
 
 impl From<Breach> for Failure {
     fn from(breach: Breach) -> Self {
-        let hint = "narrow the windows, join by more variables or filter earlier";
-        Self { code: TOO_COSTLY, reason: format!("it is {breach} (hint: {hint})") }
+        Self { code: TOO_COSTLY, reason: format!("it is {breach}") }
     }
 }
 
@@ -94,11 +94,11 @@ pub(crate) struct RunningQuery {
     /// The version of the static graphs that the operators have seen.
     pub(super) settled_version: Option<u64>,
     pub reevaluates: bool,
-    pub evaluations: u64,
+    pub(super) evaluations: u64,
+    /// How many reports of its timeline are among them.
+    counted_reports: u64,
     pub time: EvaluationTime,
     pub failed: Option<Failure>,
-    /// Fails at the next instant: for tests of what a failure leaves unharmed.
-    pub is_broken: bool,
 }
 
 /// What the query's operators share with the rest of the timeline.
@@ -153,13 +153,13 @@ impl RunningQuery {
             last_boolean: None,
             results,
             output: None,
-            scratch: Scratch::new(seed).within(options.limits),
+            scratch: Scratch::new(seed).within(options.limits).caching(options.thresholds.regexes_cached_max),
             settled_version: None,
             reevaluates: built.reevaluates,
             evaluations: 0,
+            counted_reports: 0,
             time: EvaluationTime::default(),
             failed: None,
-            is_broken: false,
         }
     }
 
@@ -171,6 +171,24 @@ impl RunningQuery {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| work(self))) {
             self.fail(Failure::of(panic.as_ref()));
         }
+    }
+
+    /// From now on every report of the timeline counts.
+    pub(super) fn begin_count(&mut self, n_reports: u64) {
+        self.counted_reports = n_reports;
+    }
+
+    /// Evaluations up to this report of the timeline, those included at which there was nothing to look at.
+    pub(super) fn evaluations_by(&self, n_reports: u64) -> u64 {
+        // One that has failed was evaluated up to then; it is counted when its state is let go.
+        let counts = self.failed.is_none() || self.holds_remains();
+        self.evaluations + if counts { n_reports - self.counted_reports } else { 0 }
+    }
+
+    /// Counts the reports that were made without a visit.
+    pub(super) fn count_reports(&mut self, n_reports: u64) {
+        self.evaluations = self.evaluations_by(n_reports);
+        self.counted_reports = n_reports;
     }
 
     /// Stops the query for good; what it held is let go when the instant is over.
@@ -199,23 +217,37 @@ impl RunningQuery {
     }
 
     /// An evaluation is over: measures the state when it may have grown too large, and fills the budget.
+    #[inline]
     pub(super) fn close_evaluation(&mut self, leaves: &[Leaf], windows: &[Window]) {
+        if self.failed.is_some() {
+            return;
+        }
         self.scratch.budget.refill();
         if self.scratch.budget.must_measure() {
-            let in_leaves: usize = self.leaves_of().map(|(_, _, leaf)| leaves[leaf].store.live()).sum();
-            let contents = self.windows.iter().filter_map(|window| windows[*window].content());
-            let in_windows = if self.reevaluates { contents.map(TripleSet::len).sum() } else { 0 };
-            self.scratch.budget.measured(self.state_size() + in_leaves + in_windows);
+            self.guarded(|query| query.measure(leaves, windows));
         }
+    }
+
+    fn measure(&mut self, leaves: &[Leaf], windows: &[Window]) {
+        let in_leaves: usize = self.leaves_of().map(|(_, _, leaf)| leaves[leaf].store.live()).sum();
+        let contents = self.windows.iter().filter_map(|window| windows[*window].content());
+        let in_windows = if self.reevaluates { contents.map(TripleSet::len).sum() } else { 0 };
+        self.scratch.budget.measured(self.state_size() + in_leaves + in_windows);
     }
 
     /// Panics where what its joins keep disagrees with a recount.
     pub(super) fn check(&self, leaves: &[Leaf]) {
+        assert!(self.outs.iter().all(Batch::is_empty), "what came was passed upwards");
         for node in &self.nodes {
             if let NodeKind::Join(join) = &node.kind {
                 join.check(leaves);
             }
         }
+    }
+
+    /// Whether a join takes results back only at instants that ask for it.
+    pub(super) fn retracts_on_demand(&self, node: usize) -> bool {
+        matches!(&self.nodes[node].kind, NodeKind::Join(join) if join.retraction() == RetractionMode::Unneeded)
     }
 
     /// A mapping arrived in a leaf this query reads.
@@ -227,17 +259,10 @@ impl RunningQuery {
     }
 
     /// A mapping is leaving a leaf this query reads.
-    pub(crate) fn expire(
-        &mut self,
-        node: usize,
-        role: usize,
-        slot: SlotId,
-        needed: bool,
-        around: &mut Surroundings<'_>,
-    ) {
+    pub(crate) fn expire(&mut self, node: usize, role: usize, slot: SlotId, around: &mut Surroundings<'_>) {
         let eval = &mut EvalContext { dictionary: around.dictionary, now: around.now, scratch: &mut self.scratch };
         if let NodeKind::Join(join) = &mut self.nodes[node].kind {
-            join.expire(role, slot, needed, &mut self.outs[node], around.leaves, eval);
+            join.expire(role, slot, &mut self.outs[node], around.leaves, eval);
         }
     }
 
@@ -286,7 +311,6 @@ impl RunningQuery {
 
     /// Passes the deltas of the instant upwards, inputs before the nodes that read them.
     pub(crate) fn settle(&mut self, around: &mut Surroundings<'_>) {
-        assert!(!self.is_broken, "broken on purpose");
         let version = around.graphs.version();
         let unmoved = self.settled_version == Some(version) && self.outs.iter().all(Batch::is_empty);
         if unmoved && !self.reevaluates {
@@ -315,7 +339,7 @@ impl RunningQuery {
             }
             operator.finish(&mut out[0], &mut flow);
         }
-        if let Some(root) = self.outs.last() {
+        if let Some(root) = self.outs.last_mut() {
             self.r2s.absorb(root);
         }
         self.outs.iter_mut().for_each(Batch::clear);
@@ -337,7 +361,8 @@ impl RunningQuery {
         }
         let keys = 1 + self.order.len() + self.r2s.width();
         self.scratch.budget.spend_rows(self.r2s.state_size(), keys);
-        self.scratch.budget.admit_result(self.r2s.rows_due());
+        let due = self.r2s.consolidate();
+        self.scratch.budget.admit_result(due);
         let (inserted, deleted) = match operator {
             R2s::Rstream => (self.whole_answer(dictionary), Rows::new(self.r2s.width())),
             _ => self.changes(dictionary),
@@ -363,21 +388,39 @@ impl RunningQuery {
             }
         }
         let seq = self.results.next_seq();
-        // What only says what is new has nothing to say of readings at which nothing was.
-        let skipped = skipped.filter(|_| operator == R2s::Rstream);
+        // What only says what is new has nothing to say of readings at which nothing was, unless the clock was.
+        let skipped = skipped.filter(|_| operator == R2s::Rstream || self.follows_clock());
         let (windows, r2s) = (windows(&self.windows), self.definition.r2s);
         self.results.push(QueryResult { seq, at, windows, skipped, r2s, answer });
     }
 
+    /// Whether it says something at every report, also when nothing has moved.
+    pub(super) fn tells_always(&self) -> bool {
+        let says_answers = self.r2s.operator() == R2s::Rstream && !matches!(self.answer, Answer::Boolean);
+        says_answers || self.reports_always
+    }
+
     /// Whether it has nothing to say until some window shows something else.
     pub(super) fn is_silent(&self) -> bool {
-        let says_answers = self.r2s.operator() == R2s::Rstream && !matches!(self.answer, Answer::Boolean);
-        let is_steady = !says_answers && !self.reports_always && !self.reevaluates;
-        self.failed.is_some() || (is_steady && self.has_said_all())
+        self.failed.is_some() || (!self.tells_always() && !self.follows_clock() && self.has_said_all())
+    }
+
+    /// Whether readings at which nothing has changed differ for it, or for the readers of the stream it writes.
+    pub(super) fn is_restless(&self) -> bool {
+        let repeats_itself = self.r2s.operator() == R2s::Rstream && !self.r2s.answer().is_empty();
+        self.failed.is_none() && (self.follows_clock() || (self.writes_stream() && repeats_itself))
+    }
+
+    fn follows_clock(&self) -> bool {
+        self.operators().any(Operator::follows_clock)
+    }
+
+    pub(super) fn writes_stream(&self) -> bool {
+        self.output.is_some()
     }
 
     /// Whether the last report has said what there is to say: a reading may have changed that and not reported.
-    fn has_said_all(&self) -> bool {
+    pub(super) fn has_said_all(&self) -> bool {
         match self.answer {
             Answer::Boolean => self.last_boolean == Some(!self.r2s.answer().is_empty()),
             _ => !self.has_unreported_rows(),
@@ -398,11 +441,11 @@ impl RunningQuery {
         self.output.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// What came and what went since the last report, as far as the operator reports it.
+    /// What came and what went since the last report, which is consolidated, as far as the operator reports it.
     fn changes(&mut self, dictionary: &Dictionary) -> (Rows, Rows) {
         let operator = self.r2s.operator();
         let width = self.r2s.width();
-        let pending = self.r2s.consolidated();
+        let pending = self.r2s.pending();
         let side = |sign: Weight| {
             if pending.len() == 1 && pending.weight(0) == sign {
                 let mut rows = Rows::new(width);

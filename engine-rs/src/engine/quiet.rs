@@ -1,49 +1,165 @@
 //! Stretches in which nothing changes: what every reading of them would say is said once.
 //!
 //! One step of the watermark may pass any number of windows. Where each must report, the first ones do, and one report
-//! stands for the rest; where nothing would be said, nothing is read.
+//! stands for the rest; where nothing would be said, nothing is read. While windows show the same, readings differ in
+//! their instants alone, and those are known without reading: closes and periods come at equal distances.
 
 use super::query::RunningQuery;
 use super::timeline::Timeline;
+use crate::limits::Breach;
 use crate::parse::Report;
 use crate::sink::Skipped;
-use crate::time::Timestamp;
-use crate::window::Window;
+use crate::time::{Span, Timestamp};
+use crate::window::{Phase, Progression, Window, count_union};
 
-/// So many readings at which nothing has changed report one by one in one step of the watermark.
-const QUIET_READINGS_MAX: u64 = 10_000;
+/// What one step of the watermark has read so far where nothing had changed.
+#[derive(Default)]
+pub(super) struct QuietReadings {
+    /// Whether the last reading was such a one.
+    is_quiet: bool,
+    /// Whether it reported too: then everybody has said what there was to say.
+    has_reported: bool,
+    n_reports: u64,
+    /// What is left of a stretch that is reported as one.
+    pub rest: Option<Rest>,
+}
+
+/// The readings of a stretch that one report stands for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rest {
+    /// When the last of them is read.
+    last: Timestamp,
+    skipped: Skipped,
+    /// What it stands for where a query has been heard for longer, once it is not heard any more.
+    skipped_restless: Option<Skipped>,
+}
+
+impl Rest {
+    /// Whether a query leaves the reading to the report that stands for it.
+    pub(super) fn silences(&self, is_restless: bool, at: Timestamp) -> bool {
+        !is_restless && at < self.last
+    }
+
+    /// What a report of this instant stands for.
+    pub(super) fn skipped_at(&self, is_restless: bool, at: Timestamp) -> Option<Skipped> {
+        let skipped = if is_restless { self.skipped_restless } else { Some(self.skipped) };
+        skipped.filter(|_| at == self.last)
+    }
+}
+
+impl QuietReadings {
+    pub(super) fn note(&mut self, at: Timestamp, is_quiet: bool, reported: bool) {
+        self.is_quiet = is_quiet;
+        self.has_reported = is_quiet && reported;
+        self.n_reports += u64::from(self.has_reported);
+        self.rest = self.rest.filter(|rest| at < rest.last);
+    }
+}
 
 impl Timeline {
-    /// After so many readings of this step at which nothing had changed: goes on to the last one of the stretch that
-    /// begins now, or to its end if nothing is to be said in it.
-    pub(super) fn skip_quiet(&mut self, watermark: Timestamp, n_quiet: u64) -> Option<Skipped> {
-        if n_quiet == 0 || (n_quiet < QUIET_READINGS_MAX && !self.is_silent()) || self.is_part() {
-            return None;
+    /// Before the next reading: passes over those that would say nothing. After so many quiet ones of this step that
+    /// did report, goes on to the last one of the stretch that begins now; a query that has something new to say at
+    /// each of them is heard for longer.
+    pub(super) fn skip_quiet(&mut self, watermark: Timestamp, quiet: &mut QuietReadings) {
+        let is_long = quiet.has_reported && quiet.n_reports >= self.thresholds.quiet_reports_max;
+        if !quiet.is_quiet || self.is_part() {
+            return;
+        }
+        let is_silent = self.is_silent();
+        if !is_long && !is_silent && self.key.report.periodic.is_none() {
+            return;
         }
         let until = self.windows.iter().filter_map(Window::unchanged_until).fold(watermark, Timestamp::min);
-        let (first, phase) = self.next_read(watermark).filter(|(first, _)| *first < until)?;
-        if until == Timestamp::MAX {
-            return None;
+        if until == Timestamp::MAX || self.next_read(watermark).is_none_or(|(first, _)| first >= until) {
+            return;
         }
-        if self.is_silent() {
-            self.pass_quietly(until);
-            return None;
+        let due = if is_silent { vec![] } else { self.due_before(until) };
+        let Some(first) = due.iter().map(Progression::first).min() else { return self.pass_quietly(until) };
+        let skipped = self.skipped(&due, until).filter(|_| is_long);
+        let last = skipped.and_then(|(skipped, last)| self.shorten(quiet, skipped, last));
+        self.pass_quietly(last.unwrap_or(first));
+    }
+
+    /// The rest of the stretch is reported as one; gives its last reading if that is the next to be read.
+    fn shorten(&mut self, quiet: &mut QuietReadings, skipped: Skipped, last: Timestamp) -> Option<Timestamp> {
+        let mut rest = quiet.rest.unwrap_or(Rest { last, skipped, skipped_restless: None });
+        let is_next = !self.must_hear_on(quiet.n_reports);
+        rest.skipped_restless = is_next.then_some(skipped);
+        quiet.rest = Some(rest);
+        is_next.then_some(last)
+    }
+
+    /// What a report of the last of these readings would stand for, and when that is read.
+    fn skipped(&self, due: &[Progression], until: Timestamp) -> Option<(Skipped, Timestamp)> {
+        let first = due.iter().map(Progression::first).min()?;
+        let last = due.iter().filter_map(|one| one.last_before(until)).max()?;
+        let Report { close, periodic, .. } = self.key.report;
+        let phase = if periodic.is_some() && !close { self.period_phase } else { Phase::Close };
+        let windows = count_union(due, until);
+        Some((Skipped { from: self.label(first, phase), to: self.label(last, phase), windows }, last))
+    }
+
+    /// The readings before this instant that report, given that the windows show what they show now. With `change`
+    /// the first of them does.
+    fn due_before(&self, until: Timestamp) -> Vec<Progression> {
+        let closes = self.windows.iter().filter_map(Window::closes);
+        let mut due: Vec<_> = match self.key.report {
+            Report { periodic: None, .. } => closes.collect(),
+            Report { close: false, change: false, .. } => self.next_periods().into_iter().collect(),
+            Report { periodic: Some(period), .. } => {
+                // From before all closes that are left.
+                let ends = self.period_ends(period, self.clock - period, Phase::Close);
+                closes.filter_map(|close| close.meet(&ends)).chain(self.next_periods()).collect()
+            }
+        };
+        due.retain(|one| one.first() < until);
+        due
+    }
+
+    /// When periods are read that are more than a condition on other instants: when nothing else says when to report,
+    /// or when a change waits to be reported.
+    pub(super) fn next_periods(&self) -> Option<Progression> {
+        let Report { close: false, change, periodic: Some(period), .. } = self.key.report else { return None };
+        match change {
+            false => Some(self.period_ends(period, self.last_period, self.period_phase)),
+            true => self.changed.then(|| self.period_ends(period, self.clock, Phase::Tick)),
         }
-        let closes =
-            self.windows.iter().filter_map(|window| window.closes_before(until)).chain(self.periods_before(until));
-        let (windows, last) = closes.reduce(|one, other| (one.0.saturating_add(other.0), one.1.max(other.1)))?;
-        let from = self.label(first, phase);
-        self.pass_quietly(last);
-        let (last, phase) = self.next_read(watermark)?;
-        Some(Skipped { from, to: self.label(last, phase), windows })
+    }
+
+    /// When periods that end after this instant are read in this phase.
+    fn period_ends(&self, period: Span, after: Timestamp, phase: Phase) -> Progression {
+        let ms = period.as_millis();
+        let end = Timestamp::from_millis(after.as_millis().div_euclid(ms).saturating_add(1).saturating_mul(ms));
+        let read_at = if self.label(end, phase) > end { end.previous() } else { end };
+        Progression::new(read_at, period)
     }
 
     /// Whether no reading says anything until some window shows something else.
     fn is_silent(&self) -> bool {
         let Report { change, nonempty, .. } = self.key.report;
         (change && !self.changed)
-            || (nonempty && self.windows.iter().all(Window::is_empty))
+            || (nonempty && !self.is_anything_in_view())
             || self.queries.iter().flatten().all(RunningQuery::is_silent)
+    }
+
+    fn is_anything_in_view(&self) -> bool {
+        !self.windows.iter().all(Window::is_empty)
+    }
+
+    /// Whether some query says more at each reading than one report could stand for. Nobody is heard for ever: what
+    /// follows the clock is then reported as one, and a query that writes a stream fails, because readers of the
+    /// stream would miss events and not know it.
+    fn must_hear_on(&mut self, n_reports: u64) -> bool {
+        let max = self.thresholds.repeated_reports_max;
+        let mut queries = self.queries.iter().flatten();
+        let is_heard = self.is_anything_in_view() && queries.any(RunningQuery::is_restless);
+        if is_heard && n_reports >= max {
+            let breach = Breach::of_repeated_reports(max);
+            let writers =
+                self.queries.iter_mut().flatten().filter(|query| query.is_restless() && query.writes_stream());
+            writers.for_each(|query| query.fail(breach.into()));
+        }
+        is_heard && n_reports < max
     }
 
     /// Parts of a query must all have the same readings, whatever each has to say.
@@ -53,23 +169,21 @@ impl Timeline {
 
     /// Passes over what would be read before this instant.
     fn pass_quietly(&mut self, at: Timestamp) {
+        self.unreported = self.is_unreported_before(at);
         self.pass(at);
-        self.last_period = self.last_period.max(self.label(at.previous(), self.period_phase()));
+        self.last_period = self.last_period.max(self.label(at.previous(), self.period_phase));
     }
 
-    /// How many periods that are read by themselves end before this instant, and when the last of them is read.
-    fn periods_before(&self, at: Timestamp) -> Option<(u64, Timestamp)> {
-        let Report { close: false, change: false, periodic: Some(period), .. } = self.key.report else { return None };
-        let number = |at: Timestamp| at.as_millis().div_euclid(period.as_millis());
-        let end = self.label(at.previous(), self.period_phase());
-        let count = u64::try_from(number(end) - number(self.last_period)).unwrap_or(0);
-        let last = Timestamp::from_millis(number(end).saturating_mul(period.as_millis()));
-        (count > 0).then(|| (count, self.read_at_end_of(last)))
-    }
-
-    /// When a period that ends at this instant is read.
-    pub(super) fn read_at_end_of(&self, end: Timestamp) -> Timestamp {
-        let is_before = self.label(end, self.period_phase()) > end;
-        if is_before { end.previous() } else { end }
+    /// Whether something waits for the next period once all before this instant is passed: a window that closes is
+    /// reported, also if it is empty and its close was not read.
+    fn is_unreported_before(&self, at: Timestamp) -> bool {
+        let close = self.windows.iter().filter_map(Window::closes).filter_map(|closes| closes.last_before(at)).max();
+        let period = self.next_periods().and_then(|periods| periods.last_before(at));
+        match (close, period) {
+            (None, None) => self.unreported,
+            // At one instant a period that does not show what closes is read before the windows that close right after it.
+            (close, period) if close == period => self.period_phase < Phase::Close,
+            (close, period) => close > period,
+        }
     }
 }

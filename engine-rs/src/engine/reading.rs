@@ -1,22 +1,31 @@
 //! One instant: windows, then leaves, then queries; every change is joined with the exact state of
 //! everything else, and what must be reported is reported before time moves on.
 
+use super::place::WindowPlace;
 use super::query::{RunningQuery, Surroundings};
+use super::quiet::Rest;
 use super::stopwatch::Timing;
 use super::timeline::{Timeline, Workshop};
+use super::touched::Touched;
+use crate::encode::Dictionary;
 use crate::expr::EvalContext;
 use crate::index::{Moved, SlotId};
-use crate::leaf::{Leaf, Reader};
+use crate::leaf::{Leaf, LeafId, QueryPlace, Reader};
 use crate::limits::Breach;
 use crate::parse::{Bounds, ContentSemantics};
 use crate::rare::Rare;
-use crate::sink::Skipped;
 use crate::time::{Span, Timestamp};
 use crate::window::{Phase, Taken, Window};
 
 impl Timeline {
-    /// Reads an instant; `skipped` are the ones before it that were passed over for being like it.
-    pub(super) fn read(&mut self, at: Timestamp, phase: Phase, skipped: Option<Skipped>, workshop: &mut Workshop<'_>) {
+    /// Reads an instant; true when it is one to report. `rest`: it is in a stretch that one report stands for.
+    pub(super) fn read(
+        &mut self,
+        at: Timestamp,
+        phase: Phase,
+        rest: Option<Rest>,
+        workshop: &mut Workshop<'_>,
+    ) -> bool {
         let mut timing = self.meter.begin(phase, workshop.stopwatch);
         // 1. Windows: what arrives, what expires, and whether that is to be reported.
         self.taken.clear();
@@ -25,7 +34,7 @@ impl Timeline {
                 self.taken.push((number, taken));
             }
         }
-        let reporting = self.reports(at, phase) || skipped.is_some();
+        let reporting = self.reports(at, phase);
         // 2. Leaves: match and renew, expire, arrive.
         self.match_arrivals(at, workshop);
         for i in 0..self.taken.len() {
@@ -40,20 +49,20 @@ impl Timeline {
                 self.arrive(window, at, workshop);
             }
         }
-        self.share_out(&mut timing);
+        let visited = self.begin_rounds(reporting, workshop.graphs.version());
+        self.share_out(&visited, &mut timing);
         // 3. Queries: settle the instant and report.
         let now = self.label(at, phase);
-        for number in 0..self.queries.len() {
-            self.settle(number, now, workshop);
-            if reporting {
-                self.report(number, at, phase, skipped, workshop);
-            }
-            let work = self.work_of(number, &timing);
-            self.close_evaluation(number);
-            if let (Some(work), Some(query)) = (work, &mut self.queries[number]) {
+        let report = reporting.then_some(Reporting { at, label: now, rest });
+        for place in &visited {
+            self.evaluate(place.at(), now, report, workshop);
+            let work = self.work_of(place.at(), &timing);
+            self.close_evaluation(place.at(), workshop);
+            if let (Some(work), Some(query)) = (work, &mut self.queries[place.at()]) {
                 timing.close(work, &mut query.time);
             }
         }
+        self.end_rounds(visited, reporting);
         self.meter.end(&timing);
         if self.thresholds.checks {
             self.check();
@@ -63,19 +72,69 @@ impl Timeline {
             phase == Phase::Close && self.taken.iter().any(|(window, _)| self.windows[*window].rule().is_stepping());
         let moved = closed || self.has_moved();
         self.unreported = !reporting && (self.unreported || moved);
+        reporting
     }
 
-    /// Panics where a structure disagrees with a recount of what it stands for.
+    /// The queries that this instant concerns.
+    fn begin_rounds(&mut self, reporting: bool, version: u64) -> Vec<QueryPlace> {
+        let Self { rounds, queries, .. } = self;
+        if rounds.seen_version.replace(version) != Some(version) {
+            (0..queries.len() as u32).for_each(|at| rounds.touched.add(QueryPlace(at)));
+        }
+        if !rounds.restless.is_empty() {
+            rounds.restless.iter().for_each(|query| rounds.touched.add(*query));
+        }
+        if reporting && !rounds.telling.is_empty() {
+            rounds.telling.iter().for_each(|query| rounds.touched.add(*query));
+        }
+        if reporting {
+            rounds.touched.add_all(&mut rounds.owing);
+        }
+        let visited = rounds.touched.take();
+        rounds.n_visits += visited.len() as u64;
+        for place in &visited {
+            if let Some(query) = &mut queries[place.at()] {
+                query.count_reports(rounds.n_reports);
+            }
+        }
+        visited
+    }
+
+    /// The instant is over for those that were visited.
+    fn end_rounds(&mut self, visited: Vec<QueryPlace>, reporting: bool) {
+        let Self { rounds, queries, .. } = self;
+        rounds.n_reports += u64::from(reporting);
+        for place in &visited {
+            let Some(query) = &mut queries[place.at()] else { continue };
+            if reporting {
+                query.begin_count(rounds.n_reports);
+            } else if query.failed.is_none() && !query.has_said_all() {
+                rounds.owing.add(*place);
+            }
+        }
+        rounds.touched.reuse(visited);
+    }
+
+    /// Panics where a structure disagrees with a recount of what it stands for, or where a query that was not visited
+    /// had something to do.
     fn check(&self) {
-        self.leaves.iter().for_each(|leaf| leaf.store.check());
-        self.queries.iter().flatten().for_each(|query| query.check(&self.leaves));
+        self.leaves.iter().for_each(Leaf::check);
+        for (at, query) in self.queries.iter().enumerate() {
+            let Some(query) = query.as_ref().filter(|query| query.failed.is_none()) else { continue };
+            query.check(&self.leaves);
+            assert!(query.reevaluates || query.settled_version == self.rounds.seen_version, "a query has seen it all");
+            let waits = self.rounds.owing.contains(QueryPlace(at as u32));
+            assert!(query.tells_always() || query.has_said_all() || waits, "what is to be said waits to be said");
+        }
     }
 
     /// What was measured so far all queries did together: each has its part by the work it did.
-    fn share_out(&mut self, timing: &mut Timing<'_>) {
+    fn share_out(&mut self, visited: &[QueryPlace], timing: &mut Timing<'_>) {
         let Some(ns) = timing.lap_ns() else { return };
-        let whole = self.queries.iter().flatten().filter_map(RunningQuery::work).sum();
-        for query in self.queries.iter_mut().flatten() {
+        let work = |place: &QueryPlace| self.queries[place.at()].as_ref().and_then(RunningQuery::work);
+        let whole = visited.iter().filter_map(work).sum();
+        for place in visited {
+            let Some(query) = &mut self.queries[place.at()] else { continue };
             if let Some(work) = query.work() {
                 query.time.share(ns, work, whole);
             }
@@ -88,26 +147,32 @@ impl Timeline {
     }
 
     fn reports(&mut self, at: Timestamp, phase: Phase) -> bool {
-        let report = &self.key.report;
-        let is_set = self.key.semantics == ContentSemantics::Set;
-        let mut windows = self.taken.iter().map(|(window, taken)| (&self.windows[*window], *taken));
-        if report.change {
-            self.changed |= windows.clone().any(|(window, taken)| has_changed(window, taken, is_set));
+        let report = self.key.report;
+        if report.change && !self.changed {
+            let is_set = self.key.semantics == ContentSemantics::Set;
+            let changed = self.moves().any(|(window, taken)| has_changed(window, taken, is_set));
+            self.changed = changed;
         }
-        let closes = windows.any(|(window, taken)| match phase {
-            Phase::Close => window.rule().is_stepping(),
-            Phase::Tick | Phase::Period => taken.arrived,
-        });
+        let closes = || {
+            self.moves().any(|(window, taken)| match phase {
+                Phase::Close => window.rule().is_stepping(),
+                Phase::Tick | Phase::Period => taken.arrived,
+            })
+        };
         // Neither close nor change: every read, unless a period says which.
-        let by_itself = || report.close || report.change || report.periodic.is_none() || phase == self.period_phase();
-        let label = self.label(at, phase);
-        let in_period = |period: Span| label.as_millis().rem_euclid(period.as_millis()) == 0;
+        let by_itself = || report.close || report.change || report.periodic.is_none() || phase == self.period_phase;
+        let in_period = |period: Span| self.label(at, phase).as_millis().rem_euclid(period.as_millis()) == 0;
         let nonempty = || self.windows.iter().any(|window| !window.is_empty());
-        (!report.close || closes)
+        (!report.close || closes())
             && (!report.change || self.changed)
             && by_itself()
             && (!report.nonempty || nonempty())
             && report.periodic.is_none_or(in_period)
+    }
+
+    /// The windows that move at the instant being read, and how.
+    fn moves(&self) -> impl Iterator<Item = (&Window, Taken)> {
+        self.taken.iter().map(|(window, taken)| (&self.windows[*window], *taken))
     }
 
     /// The instant under which a read is reported: a close carries the end of its window.
@@ -122,35 +187,47 @@ impl Timeline {
         self.leaves_incoming = 0;
         let eval = &mut EvalContext { dictionary: workshop.dictionary, now, scratch: &mut self.scratch };
         let arrived = self.taken.iter().filter(|(_, taken)| taken.arrived);
-        for (window, _) in arrived {
+        for (window, taken) in arrived {
+            let WindowPlace { routes, offered, .. } = &mut self.places[*window];
             for arrival in self.windows[*window].arrivals() {
                 for triple in arrival.triples() {
-                    for leaf in self.places[*window].routes.leaves(triple[1]) {
-                        let leaf = &mut self.leaves[leaf.0 as usize];
+                    routes.each_leaf(triple, |id| {
+                        let leaf = &mut self.leaves[id.at()];
+                        if leaf.is_first_offer() {
+                            offered.push(id);
+                        }
                         let before = leaf.n_incoming();
-                        if let Err(breach) = leaf.offer(triple, &arrival.element, arrival.expiry_key, eval) {
-                            fail_readers(leaf, breach, &mut self.queries);
+                        let offer = leaf.offer(triple, &arrival.element, arrival.expiry_key, taken.bound, eval);
+                        if let Err(breach) = offer {
+                            fail_readers(leaf, breach, &mut self.queries, &mut self.rounds.touched);
                         }
                         self.leaves_incoming += usize::from(before == 0 && leaf.n_incoming() > 0);
-                    }
+                    });
                 }
             }
         }
     }
 
     fn expire(&mut self, window: usize, bound: i64, at: Timestamp, reporting: bool, workshop: &mut Workshop<'_>) {
-        for i in 0..self.places[window].leaves.len() {
-            let leaf = self.places[window].leaves[i];
-            if self.leaves[leaf].store.expires_whole(bound) && self.turn_over(leaf) {
-                continue;
-            }
-            while let Some(slot) = self.leaves[leaf].store.next_expired(bound) {
-                if let Some(moved) = self.leaves[leaf].store.move_if_renewed(slot, bound) {
-                    self.relocate(leaf, moved);
-                } else {
-                    self.retract(leaf, slot, at, reporting, workshop);
-                    self.leaves[leaf].store.kill(slot);
-                }
+        let expiring = self.places[window].take_expiring(bound, &mut self.leaves);
+        self.rounds.n_visits += expiring.len() as u64;
+        for id in &expiring {
+            self.expire_leaf(id.at(), bound, at, reporting, workshop);
+            self.places[window].dues.note_first(*id, &mut self.leaves[id.at()]);
+        }
+        self.places[window].reuse_expiring(expiring);
+    }
+
+    fn expire_leaf(&mut self, leaf: usize, bound: i64, at: Timestamp, reporting: bool, workshop: &mut Workshop<'_>) {
+        if self.leaves[leaf].store.expires_whole(bound) && self.turn_over(leaf) {
+            return;
+        }
+        while let Some(slot) = self.leaves[leaf].store.next_expired(bound) {
+            if let Some(moved) = self.leaves[leaf].store.move_if_renewed(slot, bound) {
+                self.relocate(leaf, moved);
+            } else {
+                self.retract(leaf, slot, at, reporting, workshop);
+                self.leaves[leaf].store.kill(slot);
             }
         }
     }
@@ -159,16 +236,17 @@ impl Timeline {
     /// all results go too, and whoever keeps something of them forgets it. False, and nothing has happened, when a
     /// reader must see them go one by one.
     fn turn_over(&mut self, leaf: usize) -> bool {
-        let Self { leaves, queries, .. } = self;
+        let Self { leaves, queries, rounds, .. } = self;
         let forgets = |reader: &Reader| {
-            let query = queries[reader.query as usize].as_ref();
+            let query = queries[reader.query.at()].as_ref();
             query.is_none_or(|query| query.forgetting_node(reader.node as usize).is_some())
         };
         if !leaves[leaf].readers.iter().all(forgets) {
             return false;
         }
         for reader in &leaves[leaf].readers {
-            if let Some(query) = &mut queries[reader.query as usize] {
+            rounds.touched.add(reader.query);
+            if let Some(query) = &mut queries[reader.query.at()] {
                 query.guarded(|query| query.forget_results(reader.node as usize));
             }
         }
@@ -179,7 +257,7 @@ impl Timeline {
 
     fn relocate(&mut self, leaf: usize, moved: Moved) {
         for reader in &self.leaves[leaf].readers {
-            if let Some(query) = &mut self.queries[reader.query as usize] {
+            if let Some(query) = &mut self.queries[reader.query.at()] {
                 let leaves = &self.leaves;
                 query.guarded(|query| query.relocate(reader.node as usize, reader.role as usize, moved, leaves));
             }
@@ -189,13 +267,16 @@ impl Timeline {
     fn retract(&mut self, leaf: usize, slot: SlotId, at: Timestamp, reporting: bool, workshop: &mut Workshop<'_>) {
         for i in 0..self.leaves[leaf].readers.len() {
             let reader = self.leaves[leaf].readers[i];
-            let number = reader.query as usize;
-            let returns = self.may_return(leaf, slot, reader.query);
-            if let Some(query) = &mut self.queries[number] {
-                // What was not reported when it came must not be reported after it has gone.
-                let needed = !reporting || returns || query.has_unreported_rows();
+            self.rounds.touched.add(reader.query);
+            let Some(query) = &self.queries[reader.query.at()] else { continue };
+            // What was not reported when it came must not be reported after it has gone.
+            let is_needed = || !reporting || query.has_unreported_rows() || self.may_return(leaf, slot, reader.query);
+            if reader.retracts_on_demand && !is_needed() {
+                continue;
+            }
+            if let Some(query) = &mut self.queries[reader.query.at()] {
                 let around = &mut surroundings(&self.leaves, &self.windows, workshop, at);
-                query.guarded(|query| query.expire(reader.node as usize, reader.role as usize, slot, needed, around));
+                query.guarded(|query| query.expire(reader.node as usize, reader.role as usize, slot, around));
             }
         }
     }
@@ -204,7 +285,7 @@ impl Timeline {
     /// two must cancel. In a set it cannot: an equal mapping would have renewed this one. In a bag an equal mapping may
     /// arrive; and where some other buffer has arrivals, or this leaf is several buffers of the query, an equal result
     /// may be made of what is still there.
-    fn may_return(&self, leaf: usize, slot: SlotId, query: u32) -> bool {
+    fn may_return(&self, leaf: usize, slot: SlotId, query: QueryPlace) -> bool {
         if self.key.semantics == ContentSemantics::Set {
             return false;
         }
@@ -215,58 +296,64 @@ impl Timeline {
             return true;
         }
         let elsewhere = |other: &Leaf| other.n_incoming() > 0 && other.readers.iter().any(|r| r.query == query);
-        let mut others = self.leaves.iter().enumerate().filter(|(number, _)| *number != leaf);
-        self.leaves_incoming > usize::from(arrives) && others.any(|(_, other)| elsewhere(other))
+        let mut others = self.places.iter().flat_map(|place| &place.offered).filter(|other| other.at() != leaf);
+        self.leaves_incoming > usize::from(arrives) && others.any(|other| elsewhere(&self.leaves[other.at()]))
     }
 
     fn arrive(&mut self, window: usize, at: Timestamp, workshop: &mut Workshop<'_>) {
-        for i in 0..self.places[window].leaves.len() {
-            let leaf = self.places[window].leaves[i];
-            for incoming in 0..self.leaves[leaf].n_incoming() {
-                let Some(slot) = self.leaves[leaf].arrive(incoming) else { continue };
-                for reader in &self.leaves[leaf].readers {
-                    if let Some(query) = &mut self.queries[reader.query as usize] {
-                        let around = &mut surroundings(&self.leaves, &self.windows, workshop, at);
-                        query.guarded(|query| query.arrive(reader.node as usize, reader.role as usize, slot, around));
-                    }
-                }
+        let offered = self.places[window].take_offered(&self.leaves);
+        self.rounds.n_visits += offered.len() as u64;
+        for id in &offered {
+            for incoming in 0..self.leaves[id.at()].n_incoming() {
+                self.arrive_one(window, *id, incoming, at, workshop);
             }
-            self.leaves[leaf].clear_incoming();
+            self.leaves[id.at()].clear_incoming();
+        }
+        self.places[window].reuse_offered(offered);
+    }
+
+    fn arrive_one(&mut self, window: usize, id: LeafId, incoming: usize, at: Timestamp, workshop: &mut Workshop<'_>) {
+        let leaf = &mut self.leaves[id.at()];
+        let Some((slot, expiry_key)) = leaf.arrive(incoming) else { return };
+        self.places[window].dues.note(id, leaf, expiry_key);
+        for reader in &self.leaves[id.at()].readers {
+            self.rounds.touched.add(reader.query);
+            if let Some(query) = &mut self.queries[reader.query.at()] {
+                let around = &mut surroundings(&self.leaves, &self.windows, workshop, at);
+                query.guarded(|query| query.arrive(reader.node as usize, reader.role as usize, slot, around));
+            }
         }
     }
 
-    pub(super) fn settle(&mut self, number: usize, now: Timestamp, workshop: &mut Workshop<'_>) {
-        if let Some(query) = &mut self.queries[number] {
-            let around = &mut surroundings(&self.leaves, &self.windows, workshop, now);
-            query.guarded(|query| query.settle(around));
-        }
+    /// Settles a query, and lets it report if the instant is to be reported.
+    pub(super) fn evaluate(
+        &mut self,
+        number: usize,
+        now: Timestamp,
+        reporting: Option<Reporting>,
+        workshop: &mut Workshop<'_>,
+    ) {
+        let Self { leaves, windows, queries, .. } = self;
+        let Some(query) = &mut queries[number] else { return };
+        let around = &mut surroundings(leaves, windows, workshop, now);
+        query.guarded(|query| {
+            query.settle(around);
+            if let Some(reporting) = reporting {
+                report(query, reporting, windows, around.dictionary);
+            }
+        });
     }
 
     /// The evaluation is over: the query's budget is filled again, unless it has failed; then what it held is let go.
-    pub(super) fn close_evaluation(&mut self, number: usize) {
+    pub(super) fn close_evaluation(&mut self, number: usize, workshop: &mut Workshop<'_>) {
         let Self { queries, leaves, windows, .. } = self;
         let Some(query) = &mut queries[number] else { return };
-        query.guarded(|query| query.close_evaluation(leaves, windows));
+        query.close_evaluation(leaves, windows);
         if query.holds_remains() {
             self.release(number);
             self.end_if_all_failed();
-            self.has_let_go = true;
+            *workshop.has_let_go = true;
         }
-    }
-
-    fn report(
-        &mut self,
-        number: usize,
-        at: Timestamp,
-        phase: Phase,
-        skipped: Option<Skipped>,
-        workshop: &mut Workshop<'_>,
-    ) {
-        let label = self.label(at, phase);
-        let Self { windows, queries, .. } = self;
-        let Some(query) = &mut queries[number] else { return };
-        let bounds = |read: &[usize]| read.iter().map(|window| windows[*window].reported(at)).collect();
-        query.guarded(|query| query.report(label, bounds, skipped, workshop.dictionary));
     }
 
     /// Whether the last reading has changed what some window shows.
@@ -281,15 +368,37 @@ impl Timeline {
     }
 }
 
+/// How an instant is reported.
+#[derive(Clone, Copy)]
+pub(super) struct Reporting {
+    /// When it is read.
+    at: Timestamp,
+    label: Timestamp,
+    /// It is in a stretch that one report stands for.
+    rest: Option<Rest>,
+}
+
+fn report(query: &mut RunningQuery, reporting: Reporting, windows: &[Window], dictionary: &mut Dictionary) {
+    let Reporting { at, label, rest } = reporting;
+    let is_restless = rest.is_some() && query.is_restless();
+    if rest.is_some_and(|rest| rest.silences(is_restless, at)) {
+        return;
+    }
+    let skipped = rest.and_then(|rest| rest.skipped_at(is_restless, at));
+    let bounds = |read: &[usize]| read.iter().map(|window| windows[*window].reported(at)).collect();
+    query.report(label, bounds, skipped, dictionary);
+}
+
 /// Whether the content differs: in a set, a copy of a triple changes nothing.
 fn has_changed(window: &Window, taken: Taken, is_set: bool) -> bool {
     if is_set { window.set_changed() } else { taken.arrived || taken.expired }
 }
 
 /// A condition costs each of its readers the same.
-fn fail_readers(leaf: &Leaf, breach: Breach, queries: &mut [Option<RunningQuery>]) {
+fn fail_readers(leaf: &Leaf, breach: Breach, queries: &mut [Option<RunningQuery>], touched: &mut Touched) {
     for reader in &leaf.readers {
-        if let Some(query) = &mut queries[reader.query as usize] {
+        touched.add(reader.query);
+        if let Some(query) = &mut queries[reader.query.at()] {
             query.fail(breach.into());
         }
     }

@@ -3,13 +3,14 @@
 use super::families::{stream_families, window_families};
 use super::query::{Failure, Registration, RunningQuery};
 use super::timeline::{Timeline, TimelineHost, TimelineKey, Workshop};
+use super::validation::numbered_windows;
 use super::{Engine, StreamOptions};
 use crate::encode::Dictionary;
 use crate::error::EngineError;
 use crate::model::VarTable;
 use crate::parse::{ContinuousQuery, ParseOptions, StreamName, WindowClause, parse_query};
 use crate::plan::{
-    Builder, BuiltQuery, Explained, Host, Meanings, Part, PlanError, PlanOptions, PlanView, WindowFamily,
+    Builder, BuiltQuery, Explained, Host, Meanings, Part, PlanError, PlanOptions, PlanView, PlannedQuery, WindowFamily,
     rename_invented,
 };
 use crate::sink::{QueryResult, ResultQueue, plan_json};
@@ -43,14 +44,28 @@ impl Engine {
         self.registry.place(id)
     }
 
-    /// Registers a query; from now on every event counts for it. Streams it names are declared.
+    /// Registers a query; from now on every event counts for it. Streams it names are declared. What is refused leaves
+    /// the engine as it was.
     ///
     /// # Errors
     /// When the text does not parse, or asks for what is not supported.
     pub fn register(&mut self, text: &str, options: &ParseOptions) -> Result<QueryId, EngineError> {
+        self.register_reading(text, options, None)
+    }
+
+    /// The same for a query that may read these streams alone.
+    ///
+    /// # Errors
+    /// As [`Engine::register`], and when the query reads another stream.
+    pub fn register_reading(
+        &mut self,
+        text: &str,
+        options: &ParseOptions,
+        streams: Option<&[&str]>,
+    ) -> Result<QueryId, EngineError> {
         let mut definition = parse_query(text, options)?;
         rename_invented(&mut definition);
-        self.register_parsed(definition, options, Part::Whole).map_err(|error| error.located(text))
+        self.register_parsed(definition, options, Part::Whole, streams).map_err(|error| error.located(text))
     }
 
     pub(super) fn register_parsed(
@@ -58,28 +73,29 @@ impl Engine {
         mut definition: ContinuousQuery,
         options: &ParseOptions,
         part: Part,
+        streams: Option<&[&str]>,
     ) -> Result<QueryId, EngineError> {
         if definition.windows.is_empty() {
             return Err(PlanError::NoWindow.into());
         }
         let named_streams = self.named_streams(&definition)?;
+        let families = families_of(&mut definition, &named_streams);
+        let planned = PlannedQuery::new(&definition, &families, &part, &self.options.limits)?;
+        let output = self.check_output(&definition)?;
+        // What only the building of operators refuses is found on a timeline and in a dictionary that are thrown away:
+        // terms that the engine has once numbered, and leaves that queries share, could not be taken back.
+        build_apart(&definition, &planned, self.options.plan())?;
+        check_readable(&definition, streams)?;
         let retraction = self.options.retraction;
         let registration = Registration { options: options.clone(), retraction, named_streams, part };
-        let families = families_of(&mut definition, &registration.named_streams);
-        let output = self.check_output(&definition)?;
         let windows = self.windows_of(&definition)?;
         let timeline = self.timeline_for(timeline_key(&definition, &windows));
-        let query = match self.build_on(timeline, definition, registration, &families, &windows) {
-            Ok(query) => query,
-            Err(error) => {
-                self.empty_unused_timelines();
-                return Err(error);
-            }
-        };
-        let Self { timelines, dictionary, graphs, stopwatch, .. } = self;
-        let workshop = &mut Workshop { dictionary, graphs, stopwatch: stopwatch.as_ref() };
+        let query = self.build_on(timeline, definition, registration, &planned, &windows)?;
+        let Self { timelines, dictionary, graphs, stopwatch, has_let_go, .. } = self;
+        let workshop = &mut Workshop { dictionary, graphs, stopwatch: stopwatch.as_ref(), has_let_go };
         let place = timelines[timeline].add_query(query, workshop);
-        self.connect_streams();
+        self.connect_readers(timeline);
+        self.widen_interests(timeline, place);
         self.registry.registered += 1;
         let id = QueryId(self.registry.registered);
         self.registry.places.insert(id, (timeline, place));
@@ -128,17 +144,6 @@ impl Engine {
     /// The registered queries, in the order of their registration.
     pub fn query_ids(&self) -> impl Iterator<Item = QueryId> + '_ {
         self.registry.places().map(|(id, _)| id)
-    }
-
-    /// Makes the query panic at its next instant: for tests of what a failure leaves unharmed.
-    ///
-    /// # Errors
-    /// When there is no such query.
-    #[doc(hidden)]
-    pub fn break_query(&mut self, id: QueryId) -> Result<(), EngineError> {
-        let (timeline, place) = self.registry.place(id)?;
-        self.timelines[timeline].query_mut(place).is_broken = true;
-        Ok(())
     }
 
     /// The variables of a query's answer, in order; none for ASK and CONSTRUCT.
@@ -243,13 +248,12 @@ impl Engine {
         timeline: usize,
         definition: ContinuousQuery,
         registration: Registration,
-        families: &[WindowFamily],
+        planned: &PlannedQuery,
         windows: &[(usize, Rule)],
     ) -> Result<RunningQuery, EngineError> {
         let options = PlanOptions { retraction: registration.retraction, ..self.options.plan() };
         let on = &mut self.timelines[timeline];
-        let (built, windows) =
-            build(&definition, families, &registration.part, windows, on, &mut self.dictionary, options)?;
+        let (built, windows) = build(&definition, planned, windows, on, &mut self.dictionary, options)?;
         let results = ResultQueue::new(self.options.result_rows_max);
         Ok(RunningQuery::new(definition, registration, built, windows, results, options))
     }
@@ -263,6 +267,16 @@ impl Engine {
             stream.readers = (0..self.timelines.len()).filter(|at| reads(&self.timelines[*at])).collect();
         }
         self.find_interests();
+    }
+
+    /// Tells the streams of a timeline that it reads them.
+    fn connect_readers(&mut self, timeline: usize) {
+        for (stream, _) in &self.timelines[timeline].key().windows {
+            let readers = &mut self.streams[*stream].readers;
+            if let Err(at) = readers.binary_search(&timeline) {
+                readers.insert(at, timeline);
+            }
+        }
     }
 
     /// What an unused timeline held is let go.
@@ -301,8 +315,7 @@ pub(super) fn timeline_key(definition: &ContinuousQuery, windows: &[(usize, Rule
 /// Makes the operators of a query, and the leaves they need on the timeline; gives, for each clause, its window there.
 pub(super) fn build(
     definition: &ContinuousQuery,
-    families: &[WindowFamily],
-    part: &Part,
+    planned: &PlannedQuery,
     windows: &[(usize, Rule)],
     on: &mut Timeline,
     dictionary: &mut Dictionary,
@@ -317,8 +330,6 @@ pub(super) fn build(
     }
     let builder = Builder {
         query: definition,
-        families,
-        part,
         options,
         dictionary,
         host: &mut host,
@@ -328,7 +339,35 @@ pub(super) fn build(
         reevaluates: false,
         expressions: 0,
     };
-    Ok((builder.build_query()?, windows))
+    Ok((builder.build_query(planned)?, windows))
+}
+
+/// The operators of a query on a timeline and with a dictionary of their own.
+pub(super) fn build_apart(
+    definition: &ContinuousQuery,
+    planned: &PlannedQuery,
+    options: PlanOptions,
+) -> Result<(BuiltQuery, Timeline), PlanError> {
+    let windows = numbered_windows(definition);
+    let mut timeline = Timeline::new(timeline_key(definition, &windows), options.thresholds);
+    let mut dictionary = Dictionary::new(0);
+    let (built, _) = build(definition, planned, &windows, &mut timeline, &mut dictionary, options)?;
+    Ok((built, timeline))
+}
+
+fn check_readable(definition: &ContinuousQuery, streams: Option<&[&str]>) -> Result<(), EngineError> {
+    let Some(streams) = streams else { return Ok(()) };
+    let read = definition.windows.iter().filter_map(|window| match &window.stream {
+        StreamName::Iri(iri) => Some(iri.as_str()),
+        StreamName::Variable(_) => None,
+    });
+    match read.into_iter().find(|stream| !streams.contains(stream)) {
+        None => Ok(()),
+        Some(stream) => {
+            let hint = String::from("declare it first, or register the query that writes it");
+            Err(EngineError::UnknownStream { stream: stream.to_owned(), hint })
+        }
+    }
 }
 
 pub(super) fn failed(id: QueryId, failure: &Failure) -> EngineError {

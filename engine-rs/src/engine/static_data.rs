@@ -4,13 +4,13 @@
 
 use super::Engine;
 use super::timeline::Timeline;
+use crate::encode::Dictionary;
 use crate::error::EngineError;
 use crate::expr::compare_terms;
-use crate::intake::Encoder;
+use crate::intake::{Blanks, Encoder};
 use crate::model::EncodedTriple;
 use crate::parse::{RdfFormat, parse_rdf};
 use crate::rare::Rare;
-use crate::sink::{AnswerFormat, write_graph};
 use crate::store::{Changes, GraphId};
 use oxrdf::{BlankNode, GraphName, NamedNode, NamedOrBlankNode, Term, TermRef, Triple};
 use std::cmp::Ordering;
@@ -37,11 +37,12 @@ impl Engine {
     /// When the document does not parse, or the graph's name is not an absolute IRI.
     pub fn load(&mut self, graph: Option<&str>, rdf: &[u8], format: RdfFormat) -> Result<usize, EngineError> {
         let name = graph.map(named_node).transpose()?;
-        let mut encoder = Encoder::new(&mut self.dictionary);
+        let mut blanks = Blanks::default();
+        let mut encoder = Encoder::lasting(&mut self.dictionary, &mut blanks);
         let mut change = self.graphs.begin();
         for (graph, triples) in by_graph(rdf, format, name.as_ref())? {
             let graph = encode_name(&graph, &mut encoder);
-            for triple in encoder.event(&triples, true) {
+            for triple in encoder.triples(&triples) {
                 change.insert(graph, triple);
             }
         }
@@ -67,10 +68,11 @@ impl Engine {
             return Err(EngineError::DocumentOfGraphs);
         }
         let triples: Vec<Triple> = document.into_iter().flat_map(|(_, triples)| triples).collect();
-        let mut encoder = Encoder::new(&mut self.dictionary);
+        let mut blanks = Blanks::default();
+        let mut encoder = Encoder::lasting(&mut self.dictionary, &mut blanks);
         let graph = encode_name(&target, &mut encoder);
         let mut change = self.graphs.begin();
-        change.replace(graph, &encoder.event(&triples, true));
+        change.replace(graph, &encoder.triples(&triples));
         let changes = change.commit();
         self.release_static_terms();
         Ok(changes.into())
@@ -112,8 +114,8 @@ impl Engine {
         let graph = self.known_graph(graph)?;
         let set = self.graphs.graph(graph);
         let mut triples: Vec<_> = set.into_iter().flat_map(|set| set.matching(None, None, None)).collect();
-        triples.sort_unstable_by(|a, b| self.compare_triples(a, b));
-        Ok(triples.iter().filter_map(|triple| self.decode(triple)).collect())
+        triples.sort_unstable_by(|a, b| compare_triples(a, b, &self.dictionary));
+        Ok(triples.iter().filter_map(|triple| decode(triple, &self.dictionary)).collect())
     }
 
     /// The triples of a graph as a document, in the order of their terms. N-Quads and TriG name the graph.
@@ -121,17 +123,7 @@ impl Engine {
     /// # Errors
     /// As [`Engine::graph_triples`], and when the format has no way to write some term.
     pub fn graph_text(&self, graph: Option<&str>, format: RdfFormat) -> Result<Vec<u8>, EngineError> {
-        let triples = self.graph_triples(graph)?;
-        let names_graph = matches!(format, RdfFormat::NQuads | RdfFormat::TriG);
-        let name = match graph.filter(|_| names_graph) {
-            None => GraphName::DefaultGraph,
-            Some(name) => match name.strip_prefix("_:").map(BlankNode::new) {
-                Some(Ok(node)) => node.into(),
-                _ => named_node(name)?.into(),
-            },
-        };
-        let quads = triples.into_iter().map(|triple| triple.in_graph(name.clone()));
-        write_graph(AnswerFormat::Rdf(format), quads)
+        self.copy_graph(graph, format)?.document()
     }
 
     /// When much static data has gone, lets go of the terms that only it had.
@@ -144,6 +136,7 @@ impl Engine {
     /// Lets go of every term that nothing holds, now: for tests of what is held.
     #[doc(hidden)]
     pub fn release_terms(&mut self) {
+        self.graphs.forget_changes();
         let held = self.timelines.iter().flat_map(Timeline::held_terms);
         Rare::StaticTermsReleased.note();
         self.dictionary.release_static(self.graphs.terms().chain(held));
@@ -151,7 +144,7 @@ impl Engine {
     }
 
     /// A graph that exists; `_:label` names a graph that has a blank node as its name.
-    fn known_graph(&self, graph: Option<&str>) -> Result<GraphId, EngineError> {
+    pub(super) fn known_graph(&self, graph: Option<&str>) -> Result<GraphId, EngineError> {
         let Some(graph) = graph else { return Ok(None) };
         let name: Term = match graph.strip_prefix("_:").map(BlankNode::new) {
             Some(Ok(node)) => node.into(),
@@ -160,21 +153,32 @@ impl Engine {
         let id = self.dictionary.lookup(name.as_ref()).filter(|id| self.graphs.named().contains_key(id));
         id.map(Some).ok_or_else(|| unknown_graph(name.as_ref()))
     }
+}
 
-    fn compare_triples(&self, a: &EncodedTriple, b: &EncodedTriple) -> Ordering {
-        let orders = a.iter().zip(b).map(|(a, b)| compare_terms(*a, *b, &self.dictionary));
-        orders.fold(Ordering::Equal, Ordering::then)
-    }
+pub(super) fn compare_triples(a: &EncodedTriple, b: &EncodedTriple, dictionary: &Dictionary) -> Ordering {
+    let orders = a.iter().zip(b).map(|(a, b)| compare_terms(*a, *b, dictionary));
+    orders.fold(Ordering::Equal, Ordering::then)
+}
 
-    pub(super) fn decode(&self, [s, p, o]: &EncodedTriple) -> Option<Triple> {
-        let subject: NamedOrBlankNode = match self.dictionary.term(*s) {
-            Term::NamedNode(node) => node.into(),
-            Term::BlankNode(node) => node.into(),
-            _ => return None,
-        };
-        let Term::NamedNode(predicate) = self.dictionary.term(*p) else { return None };
-        Some(Triple { subject, predicate, object: self.dictionary.term(*o) })
-    }
+/// The name of a graph as documents have it; `_:label` is a blank node.
+pub(super) fn graph_name(graph: Option<&str>) -> Result<GraphName, EngineError> {
+    Ok(match graph {
+        None => GraphName::DefaultGraph,
+        Some(name) => match name.strip_prefix("_:").map(BlankNode::new) {
+            Some(Ok(node)) => node.into(),
+            _ => named_node(name)?.into(),
+        },
+    })
+}
+
+pub(super) fn decode([s, p, o]: &EncodedTriple, dictionary: &Dictionary) -> Option<Triple> {
+    let subject: NamedOrBlankNode = match dictionary.term(*s) {
+        Term::NamedNode(node) => node.into(),
+        Term::BlankNode(node) => node.into(),
+        _ => return None,
+    };
+    let Term::NamedNode(predicate) = dictionary.term(*p) else { return None };
+    Some(Triple { subject, predicate, object: dictionary.term(*o) })
 }
 
 fn named_node(iri: &str) -> Result<NamedNode, EngineError> {
@@ -207,7 +211,7 @@ fn by_graph(
 fn encode_name(graph: &GraphName, encoder: &mut Encoder<'_>) -> GraphId {
     match graph {
         GraphName::DefaultGraph => None,
-        GraphName::NamedNode(node) => Some(encoder.term(&node.clone().into(), true)),
-        GraphName::BlankNode(node) => Some(encoder.term(&node.clone().into(), true)),
+        GraphName::NamedNode(node) => Some(encoder.term(node.as_ref().into())),
+        GraphName::BlankNode(node) => Some(encoder.term(node.as_ref().into())),
     }
 }

@@ -59,6 +59,13 @@ impl Engine {
         }
     }
 
+    /// How many leaves and queries events and time have led to so far: for tests of how that grows.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn n_visits(&self) -> u64 {
+        self.timelines.iter().map(|timeline| timeline.rounds.n_visits).sum()
+    }
+
     /// Lends the engine a clock that says nanoseconds and never goes back: from now on it measures how long queries are
     /// evaluated. Nothing else depends on it.
     pub fn lend_clock(&mut self, now_ns: fn() -> u64) {
@@ -89,7 +96,7 @@ impl Engine {
         let clauses = query.definition.windows.iter().zip(&query.windows);
         QueryStats {
             id,
-            evaluations: query.evaluations,
+            evaluations: timeline.evaluations(place),
             state_size: query.state_size(),
             dropped_results: query.results.dropped(),
             windows: clauses

@@ -1,4 +1,4 @@
-//! How long queries are evaluated, by a clock that the host lends.
+//! How long queries are evaluated, by a clock that the host may inject.
 //!
 //! The engine reads no clock of its own, and no answer depends on this one. An instant can take less time than a few
 //! readings of a clock do, so not every instant is measured: readings may take a 256th of the time, and after a short
@@ -34,6 +34,10 @@ impl Stopwatch {
             now_ns().saturating_sub(first)
         };
         Self { now_ns, reading_ns: (0..32).map(between_two).min().unwrap_or(0) }
+    }
+
+    pub(super) fn clock(&self) -> fn() -> u64 {
+        self.now_ns
     }
 
     /// Begins to measure something by itself.

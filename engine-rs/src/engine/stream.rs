@@ -4,9 +4,25 @@ use super::interest::Interest;
 use crate::intake::RowMapping;
 use crate::time::{Span, Timestamp};
 use crate::window::Element;
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
 use oxrdf::NamedNode;
-use smallvec::SmallVec;
 use std::collections::BTreeMap;
+
+/// Streams by name: the stream by the time of its events, and those by a time in their data.
+#[derive(Debug, Default)]
+pub(crate) struct StreamNames(HashMap<String, Vec<usize>, FixedState>);
+
+impl StreamNames {
+    pub(super) fn add(&mut self, iri: &NamedNode, number: usize) {
+        self.0.entry_ref(iri.as_str()).or_default().push(number);
+    }
+
+    /// In the order in which they came.
+    pub(super) fn readings(&self, iri: &str) -> &[usize] {
+        self.0.get(iri).map(Vec::as_slice).unwrap_or_default()
+    }
+}
 
 /// How a stream tells time.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -95,28 +111,36 @@ impl Stream {
         self.idle = false;
     }
 
-    /// Takes an event; gives the events that are now in order.
-    pub(crate) fn take(&mut self, element: Element) -> SmallVec<[Element; 1]> {
+    /// Whether events wait to be put in order.
+    #[inline]
+    pub(crate) fn keeps_waiting(&self) -> bool {
+        self.options.lateness.is_some_and(|lateness| lateness != Span::ZERO)
+    }
+
+    /// An event of this time comes, and the clock with it.
+    #[inline]
+    pub(crate) fn pass(&mut self, at: Timestamp) {
         self.idle = false;
-        self.greatest = self.greatest.max(element.at);
-        let lateness = self.options.lateness.unwrap_or(Span::ZERO);
-        self.watermark = self.watermark.max(self.greatest - lateness);
-        if lateness == Span::ZERO {
-            return SmallVec::from_buf([element]);
-        }
+        self.greatest = self.greatest.max(at);
+        self.watermark = self.watermark.max(self.greatest - self.options.lateness.unwrap_or(Span::ZERO));
+    }
+
+    /// Takes an event that has to wait; gives the events that are now in order.
+    pub(crate) fn take(&mut self, element: Element) -> Vec<Element> {
+        self.pass(element.at);
         self.waiting.insert((element.at, element.seq), element);
         self.release()
     }
 
     /// Moves the watermark; gives the events it passes.
-    pub(crate) fn advance_to(&mut self, at: Timestamp) -> SmallVec<[Element; 1]> {
+    pub(crate) fn advance_to(&mut self, at: Timestamp) -> Vec<Element> {
         self.idle = false;
         self.watermark = self.watermark.max(at);
         self.release()
     }
 
-    fn release(&mut self) -> SmallVec<[Element; 1]> {
-        let mut ready = SmallVec::new();
+    fn release(&mut self) -> Vec<Element> {
+        let mut ready = Vec::new();
         while let Some(first) = self.waiting.first_entry() {
             if first.key().0 > self.watermark {
                 break;

@@ -5,11 +5,13 @@
 //! would let one see events that came too late at instants it would not have had alone. `instants.rs` finds the instants to
 //! read, `reading.rs` reads one; here is what a timeline is made of, and how queries come and go.
 
+use super::place::WindowPlace;
 use super::query::RunningQuery;
 use super::stopwatch::{Meter, Stopwatch, Timing};
+use super::touched::Touched;
 use crate::encode::Dictionary;
 use crate::expr::Scratch;
-use crate::leaf::{Leaf, LeafCondition, LeafId, LeafPattern, Reader, Routes};
+use crate::leaf::{Leaf, LeafCondition, LeafId, LeafPattern, QueryPlace, Reader};
 use crate::model::TermId;
 use crate::parse::{Bounds, ContentSemantics, Report, Tick};
 use crate::plan::{Host, NodeKind};
@@ -17,6 +19,9 @@ use crate::store::StaticGraphs;
 use crate::thresholds::Thresholds;
 use crate::time::Timestamp;
 use crate::window::{Phase, Reading, Rule, Taken, Window};
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use std::collections::BTreeSet;
 
 /// What queries must have in common to be read at the same instants.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -34,9 +39,11 @@ pub(crate) struct Timeline {
     pub(super) windows: Vec<Window>,
     pub(super) places: Vec<WindowPlace>,
     pub(super) leaves: Vec<Leaf>,
+    by_key: HashMap<LeafKey, LeafId, FixedState>,
     /// For the conditions of leaves.
     pub(super) scratch: Scratch,
     pub(super) queries: Vec<Option<RunningQuery>>,
+    pub(super) rounds: Rounds,
     /// The last instant that was read; everything up to it is settled.
     pub(super) clock: Timestamp,
     /// Every instant before this one has been read.
@@ -45,6 +52,8 @@ pub(crate) struct Timeline {
     pub(super) has_stragglers: bool,
     /// With tick `tuple` and windows by count alone, time moves nothing.
     pub(super) is_timeless: bool,
+    /// When a period that ends at an instant is read.
+    pub(super) period_phase: Phase,
     /// The earliest event, or instant that was declared over, so far: time begins with it.
     pub(super) begins_at: Timestamp,
     /// The last instant at which a period could have ended.
@@ -62,17 +71,30 @@ pub(crate) struct Timeline {
     pub(super) changed: bool,
     /// Whether anything has moved since the last report.
     pub(super) unreported: bool,
-    /// A query has failed, and what was read for it alone is read by nobody.
-    pub(super) has_let_go: bool,
     pub(super) meter: Meter,
     pub(super) thresholds: Thresholds,
 }
 
-/// What hangs on a window.
+/// What tells leaves apart: window, pattern and condition.
+type LeafKey = (usize, LeafPattern, Option<String>);
+
+/// Which queries are visited at an instant; what happens at it concerns none of the others.
 #[derive(Default)]
-pub(super) struct WindowPlace {
-    pub routes: Routes,
-    pub leaves: Vec<usize>,
+pub(super) struct Rounds {
+    /// What they read has moved, or they are new.
+    pub touched: Touched,
+    /// They have rows that wait for a report.
+    pub owing: Touched,
+    /// They must be asked at every instant.
+    pub restless: BTreeSet<QueryPlace>,
+    /// They say something at every report.
+    pub telling: BTreeSet<QueryPlace>,
+    /// The version of the static graphs that every query has seen.
+    pub seen_version: Option<u64>,
+    /// Reports so far: every query was evaluated for each, visited or not.
+    pub n_reports: u64,
+    /// Leaves and queries that were looked at so far.
+    pub n_visits: u64,
 }
 
 /// What a timeline may use of the engine while time moves.
@@ -80,6 +102,8 @@ pub(crate) struct Workshop<'a> {
     pub dictionary: &'a mut Dictionary,
     pub graphs: &'a StaticGraphs,
     pub stopwatch: Option<&'a Stopwatch>,
+    /// Is set when a query has failed: what was read for it alone is read by nobody.
+    pub has_let_go: &'a mut bool,
 }
 
 impl Timeline {
@@ -95,6 +119,7 @@ impl Timeline {
         let is_timeless = key.tick == Tick::Tuple && key.report.periodic.is_none() && windows.iter().all(by_count);
         Self {
             is_timeless,
+            period_phase: period_phase(&windows, key.bounds),
             read_before: Timestamp::MIN,
             has_stragglers: false,
             places: windows.iter().map(|_| WindowPlace::default()).collect(),
@@ -103,8 +128,10 @@ impl Timeline {
             key,
             windows,
             leaves: Vec::new(),
+            by_key: HashMap::default(),
             scratch: Scratch::new(0),
             queries: Vec::new(),
+            rounds: Rounds::default(),
             clock: Timestamp::MIN,
             begins_at: Timestamp::MAX,
             last_period: Timestamp::MIN,
@@ -113,7 +140,6 @@ impl Timeline {
             is_over: false,
             changed: false,
             unreported: false,
-            has_let_go: false,
             meter: Meter::default(),
             thresholds,
         }
@@ -149,6 +175,11 @@ impl Timeline {
         self.queries[at].as_mut().expect("the registry knows which queries run")
     }
 
+    /// How often a query was evaluated, visits or not.
+    pub(super) fn evaluations(&self, at: usize) -> u64 {
+        self.query(at).evaluations_by(self.rounds.n_reports)
+    }
+
     pub(crate) fn leaves(&self) -> &[Leaf] {
         &self.leaves
     }
@@ -172,8 +203,8 @@ impl Timeline {
         let at = self.queries.iter().position(Option::is_none).unwrap_or(self.queries.len());
         self.seat_query(at, query);
         let mut timing = workshop.stopwatch.map(|stopwatch| stopwatch.start(Phase::Tick));
-        self.settle(at, Timestamp::EPOCH, workshop);
-        self.close_evaluation(at);
+        self.evaluate(at, Timestamp::EPOCH, None, workshop);
+        self.close_evaluation(at, workshop);
         if let Some(ns) = timing.as_mut().and_then(Timing::lap_ns) {
             self.query_mut(at).time.add(ns);
         }
@@ -181,15 +212,30 @@ impl Timeline {
     }
 
     /// Puts a query into its place and lets it read its leaves.
-    pub(super) fn seat_query(&mut self, at: usize, query: RunningQuery) {
+    pub(super) fn seat_query(&mut self, at: usize, mut query: RunningQuery) {
+        let place = QueryPlace(at as u32);
         for (node, role, leaf) in query.leaves_of() {
-            let reader = Reader { query: at as u32, node: node as u32, role: role as u32 };
+            let retracts_on_demand = query.retracts_on_demand(node);
+            let reader = Reader { query: place, node: node as u32, role: role as u32, retracts_on_demand };
             self.leaves[leaf].readers.push(reader);
         }
         while self.queries.len() <= at {
             self.queries.push(None);
         }
+        if query.reevaluates {
+            self.rounds.restless.insert(place);
+        }
+        if query.tells_always() {
+            self.rounds.telling.insert(place);
+        }
+        query.begin_count(self.rounds.n_reports);
+        self.rounds.touched.add(place);
         self.queries[at] = Some(query);
+    }
+
+    /// The query is visited at the next instant, whatever happens at it.
+    pub(super) fn wake(&mut self, at: usize) {
+        self.rounds.touched.add(QueryPlace(at as u32));
     }
 
     /// Lets a query go, and what only it needed.
@@ -202,18 +248,22 @@ impl Timeline {
     /// Lets go of what a query holds, and of the leaves only it read.
     pub(super) fn release(&mut self, at: usize) {
         let Some(query) = &mut self.queries[at] else { return };
+        let read: Vec<LeafId> = query.leaves_of().map(|(_, _, leaf)| LeafId(leaf as u32)).collect();
         for node in query.take_nodes() {
             if let NodeKind::Join(join) = &node.kind {
                 join.release(&mut self.leaves);
             }
         }
-        for (number, leaf) in self.leaves.iter_mut().enumerate() {
-            leaf.readers.retain(|reader| reader.query != at as u32);
+        let place = QueryPlace(at as u32);
+        self.rounds.restless.remove(&place);
+        self.rounds.telling.remove(&place);
+        for id in read {
+            let leaf = &mut self.leaves[id.at()];
+            leaf.readers.retain(|reader| reader.query != place);
             if leaf.readers.is_empty() {
+                self.places[leaf.window].remove(id, leaf);
                 let (pattern, condition) = (leaf.pattern.clone(), leaf.condition.take());
                 *leaf = Leaf::new(pattern, condition, leaf.window, self.key.semantics, self.thresholds);
-                self.places[leaf.window].routes.remove(LeafId(number as u32));
-                self.places[leaf.window].leaves.retain(|other| *other != number);
             }
         }
     }
@@ -251,6 +301,13 @@ impl Timeline {
     }
 }
 
+/// When a period that ends at an instant is read. Windows that step show what closed by then, hence it is read as
+/// they are; others show the events of that instant too.
+fn period_phase(windows: &[Window], bounds: Bounds) -> Phase {
+    let all_step = windows.iter().all(|window| window.rule().is_stepping());
+    if all_step || bounds == Bounds::OpenClosed { Phase::Close } else { Phase::Period }
+}
+
 /// The timeline as the planner sees it: leaves to find or make, windows by clause.
 pub(crate) struct TimelineHost<'a> {
     pub timeline: &'a mut Timeline,
@@ -260,20 +317,14 @@ pub(crate) struct TimelineHost<'a> {
 impl Host for TimelineHost<'_> {
     fn leaf(&mut self, clause: usize, pattern: LeafPattern, condition: Option<LeafCondition>) -> usize {
         let window = self.windows[clause];
-        let Timeline { leaves, places, key, thresholds, .. } = &mut *self.timeline;
-        let text = |condition: &Option<LeafCondition>| condition.as_ref().map(|condition| condition.text.clone());
-        let wanted = text(&condition);
-        let same = |leaf: &Leaf| leaf.window == window && leaf.pattern == pattern && text(&leaf.condition) == wanted;
-        let number = leaves.iter().position(same).unwrap_or(leaves.len());
-        if number == leaves.len() {
+        let Timeline { leaves, by_key, places, key, thresholds, .. } = &mut *self.timeline;
+        let text = condition.as_ref().map(|condition| condition.text.clone());
+        let id = *by_key.entry((window, pattern.clone(), text)).or_insert_with(|| {
             leaves.push(Leaf::new(pattern, condition, window, key.semantics, *thresholds));
-        }
-        let place = &mut places[window];
-        if !place.leaves.contains(&number) {
-            place.leaves.push(number);
-            place.routes.add(leaves[number].pattern.predicate(), LeafId(number as u32));
-        }
-        number
+            LeafId(leaves.len() as u32 - 1)
+        });
+        places[window].add(id, &mut leaves[id.at()]);
+        id.at()
     }
 
     fn leaves(&mut self) -> &mut [Leaf] {

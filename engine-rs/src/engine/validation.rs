@@ -1,12 +1,10 @@
 //! What a query is and how it would run, before it is registered and after.
 
 use super::Engine;
-use super::registry::{QueryId, build, families_of, timeline_key};
-use super::timeline::Timeline;
-use crate::encode::Dictionary;
+use super::registry::{QueryId, build_apart, families_of};
 use crate::error::EngineError;
 use crate::parse::{ContinuousQuery, ParseOptions, WindowClause, parse_query};
-use crate::plan::{Answer, Explained, Part, PlanError, PlanView, Warning, rename_invented, warnings};
+use crate::plan::{Answer, Explained, Part, PlanError, PlanView, PlannedQuery, Warning, WindowView, rename_invented};
 use crate::sink::{facts_json, validation_json};
 use crate::window::Rule;
 use oxrdf::NamedNode;
@@ -19,10 +17,10 @@ impl Engine {
     pub fn validate(&self, text: &str, options: &ParseOptions) -> Result<String, EngineError> {
         let mut definition = parse_query(text, options)?;
         rename_invented(&mut definition);
-        let plan = self.rehearse(&mut definition).map_err(|error| error.located(text))?;
-        let mut found = warnings(&definition, &plan);
-        found.extend(self.undeclared_streams(&plan));
-        Ok(validation_json(&plan, &found))
+        let mut plan = self.rehearse(&mut definition).map_err(|error| error.located(text))?;
+        let undeclared = self.undeclared_streams(&plan);
+        plan.warnings.extend(undeclared);
+        Ok(validation_json(&plan))
     }
 
     /// What a registered query is, as JSON.
@@ -41,12 +39,9 @@ impl Engine {
             return Err(PlanError::NoWindow.into());
         }
         let families = families_of(definition, &self.named_streams(definition)?);
+        let planned = PlannedQuery::new(definition, &families, &Part::Whole, &self.options.limits)?;
         let output = self.check_output(definition)?;
-        let windows = numbered_windows(definition);
-        let mut timeline = Timeline::new(timeline_key(definition, &windows), self.options.thresholds);
-        let mut dictionary = Dictionary::new(self.options.hash_seed);
-        let (built, _) =
-            build(definition, &families, &Part::Whole, &windows, &mut timeline, &mut dictionary, self.options.plan())?;
+        let (built, timeline) = build_apart(definition, &planned, self.options.plan())?;
         let variables = match &built.answer {
             Answer::Bindings(variables) => variables.as_slice(),
             _ => &[],
@@ -64,15 +59,17 @@ impl Engine {
     }
 
     fn undeclared_streams(&self, plan: &PlanView) -> Vec<Warning> {
-        let mut streams: Vec<&str> = plan.windows.iter().map(|window| window.stream.iri.as_str()).collect();
-        streams.sort_unstable();
-        streams.dedup();
-        let warning = |stream: &str| Warning {
+        let mut windows: Vec<&WindowView> = plan.windows.iter().collect();
+        windows.sort_by_key(|window| &window.stream.iri);
+        windows.dedup_by_key(|window| &window.stream.iri);
+        let warning = |window: &WindowView| Warning {
             code: "stream.undeclared",
-            message: format!("nobody has declared the stream <{stream}> yet"),
+            message: format!("nobody has declared the stream <{}> yet", window.stream.iri),
             hint: "check its IRI; registering the query declares it with default settings".to_owned(),
+            position: Some(window.position),
         };
-        streams.into_iter().filter(|stream| self.stream_at(stream).is_none()).map(warning).collect()
+        let is_new = |window: &&WindowView| self.stream_at(&window.stream.iri).is_none();
+        windows.into_iter().filter(is_new).map(warning).collect()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Functions called by IRI: the XSD casts, and the place where later ones are added.
 //!
-//! A function nobody knows is an error when it is called, and not before: `COALESCE(<f>(?x), 0)` is 0.
+//! Calling an unknown function is an error, compiling one is not: `COALESCE(<f>(?x), 0)` is 0.
 
 use super::builtin::Builtin;
 use super::numbers::Number;

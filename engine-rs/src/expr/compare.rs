@@ -80,7 +80,7 @@ fn is_equal_to_itself(id: TermId, dictionary: &Dictionary) -> bool {
         Some(Inline::Double(value)) => !value.is_nan(),
         Some(Inline::Float(value)) => !value.is_nan(),
         Some(_) => true,
-        None => match dictionary.stored(id).as_ref() {
+        None => match dictionary.stored(id) {
             TermRef::Literal(literal) => literal.datatype() != xsd::DOUBLE && literal.datatype() != xsd::FLOAT,
             TermRef::Triple(_) => false,
             TermRef::NamedNode(_) | TermRef::BlankNode(_) => true,
@@ -91,7 +91,7 @@ fn is_equal_to_itself(id: TermId, dictionary: &Dictionary) -> bool {
 fn is_resource(id: TermId, dictionary: &Dictionary) -> bool {
     match id.inline_value() {
         Some(inline) => matches!(inline, Inline::Blank(_)),
-        None => matches!(dictionary.stored(id).as_ref(), TermRef::NamedNode(_) | TermRef::BlankNode(_)),
+        None => matches!(dictionary.stored(id), TermRef::NamedNode(_) | TermRef::BlankNode(_)),
     }
 }
 

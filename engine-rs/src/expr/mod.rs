@@ -31,13 +31,13 @@ mod tests;
 mod text;
 mod value;
 
-pub use order::{SortKey, compare_terms, sort_key};
+pub use order::compare_terms;
 pub use scratch::Scratch;
 
 pub(crate) use casts::is_known as is_known_function;
 pub(crate) use compile::{IN_PARTITION, TRIPLE_PART};
 pub(crate) use numbers::{Number, Operator};
-pub(crate) use order::{compare_rows, order_text, tie_text};
+pub(crate) use order::{compare_rows, order_prefix, order_text, tie_text};
 pub(crate) use text::Text;
 pub(crate) use value::Value;
 
@@ -73,7 +73,7 @@ pub struct Expr {
 pub enum CompileError {
     #[error("EXISTS is not allowed inside this expression")]
     Exists,
-    #[error("function <{iri}> is not known", iri = .iri.as_str())]
+    #[error("function <{iri}> does not exist", iri = .iri.as_str())]
     UnknownFunction { iri: NamedNode },
     #[error("function {function} does not take {given} arguments")]
     WrongArity { function: String, given: usize },
@@ -94,7 +94,7 @@ impl CompileError {
 /// Compiles an expression; `IRI(…)` resolves against the base. A variable without a column is unbound.
 ///
 /// # Errors
-/// When it contains `EXISTS`, or a wrong number of arguments. A function nobody knows is an error when it is called.
+/// When it contains `EXISTS`, or a wrong number of arguments. An unknown function is an error when it is called.
 pub fn compile(
     expression: &Expression,
     base: Option<&Iri<String>>,

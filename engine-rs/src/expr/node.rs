@@ -16,8 +16,8 @@ use crate::model::TermId;
 use crate::time::Timestamp;
 use oxiri::Iri;
 use oxrdf::BlankNode;
-use regex::Regex;
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 /// One node; children are boxed so that a node stays small.
 pub(super) enum Node {
@@ -52,7 +52,7 @@ pub(super) enum Node {
     Derived(DerivedInteger, Box<Node>),
     /// A part of the triple term in a column, as it is written there.
     TriplePart(usize, Vec<TriplePart>),
-    /// A function nobody knows: an error when it is called.
+    /// An unknown function: an error when it is called.
     Unknown,
     Iri(Box<Node>, Option<Iri<String>>),
     LabelledBlank(Box<Node>),
@@ -90,7 +90,7 @@ pub(super) enum Source {
 }
 
 pub(super) enum Pattern {
-    Constant(Option<Regex>),
+    Constant(Option<Arc<regexes::Program>>),
     Computed { pattern: Box<Node>, flags: Option<Box<Node>> },
 }
 
@@ -215,7 +215,7 @@ fn compute<'v>(
 }
 
 impl Pattern {
-    fn regex<'v>(&'v self, row: &[TermId], scope: &mut Scope<'v, '_>) -> Option<Regex> {
+    fn regex<'v>(&'v self, row: &[TermId], scope: &mut Scope<'v, '_>) -> Option<Arc<regexes::Program>> {
         match self {
             Self::Constant(regex) => regex.clone(),
             Self::Computed { pattern, flags } => {
@@ -224,7 +224,8 @@ impl Pattern {
                     Some(flags) => flags.value(row, scope)?.into_string()?,
                     None => Text::Borrowed(""),
                 };
-                scope.scratch.regexes.get(pattern.as_str(), flags.as_str())
+                let Scratch { regexes, budget, .. } = &mut *scope.scratch;
+                regexes.get(pattern.as_str(), flags.as_str(), budget)
             }
         }
     }

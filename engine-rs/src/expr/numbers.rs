@@ -2,12 +2,14 @@
 //!
 //! Integers are 64 bits, decimals have 18 fractional digits in 128 bits; an overflow is "no value".
 
-use crate::encode::{canonical_double, canonical_float};
+use crate::encode::{Dictionary, canonical_decimal, canonical_double, canonical_float};
 use crate::model::TermId;
 use oxrdf::Literal;
 use oxrdf::vocab::xsd;
 use oxsdatatypes::{Boolean, Decimal, Double, Float, Integer};
 use std::cmp::Ordering;
+
+const TEN_TO_18: i128 = 1_000_000_000_000_000_000;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Number {
@@ -102,10 +104,14 @@ impl Number {
         }
     }
 
+    pub(crate) fn intern(self, dictionary: &mut Dictionary) -> TermId {
+        self.inline_id().unwrap_or_else(|| dictionary.intern(self.to_literal().as_ref().into()))
+    }
+
     pub(crate) fn to_literal(self) -> Literal {
         match self {
             Self::Integer(value) => value.into(),
-            Self::Decimal(value) => value.into(),
+            Self::Decimal(value) => Literal::new_typed_literal(canonical_decimal(value), xsd::DECIMAL),
             Self::Float(value) => Literal::new_typed_literal(canonical_float(value.into()), xsd::FLOAT),
             Self::Double(value) => Literal::new_typed_literal(canonical_double(value.into()), xsd::DOUBLE),
         }
@@ -146,6 +152,21 @@ impl Number {
                 Operator::Divide => a / b,
             })),
         }
+    }
+
+    /// The quotient by a count, as [`Number::apply`] gives it: `op:numeric-divide` cuts decimals after 18 digits. That
+    /// is one division of words where the quotient by way of the longest dividend takes a hundred of them.
+    pub(crate) fn divided_by(self, count: i64) -> Option<Self> {
+        let raw = match self {
+            Self::Integer(value) => i128::from(i64::from(value)) * TEN_TO_18,
+            Self::Decimal(value) => i128::from_be_bytes(value.to_be_bytes()),
+            _ => 0,
+        };
+        // Below one, the general division may find its dividend too small for all of the divisor's zeros.
+        if raw.unsigned_abs() < TEN_TO_18.unsigned_abs() || count == 0 {
+            return self.apply(Operator::Divide, Self::Integer(count.into()));
+        }
+        Some(Self::Decimal(Decimal::from_be_bytes((raw / i128::from(count)).to_be_bytes())))
     }
 
     pub(crate) fn negate(self) -> Option<Self> {
@@ -221,5 +242,26 @@ fn decimals(operator: Operator, a: Decimal, b: Decimal) -> Option<Decimal> {
         Operator::Subtract => a.checked_sub(b),
         Operator::Multiply => a.checked_mul(b),
         Operator::Divide => a.checked_div(b),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quotient_by_a_count_is_that_of_the_division() {
+        let decimal = |raw: i128| Number::Decimal(Decimal::from_be_bytes(raw.to_be_bytes()));
+        let raws = [0, 1, 7, 999_999_999_999_999_999, TEN_TO_18, 20_500_000_000_000_000_001, i128::MAX, i128::MIN + 1];
+        let integers = [0, 1, -1, 7, 1_000_003, i64::MAX, i64::MIN].map(|value| Number::Integer(value.into()));
+        let numbers = raws.into_iter().flat_map(|raw| [decimal(raw), decimal(-raw)]).chain(integers);
+        for number in numbers.chain([Number::Double(2.5.into()), Number::Float(2.5.into())]) {
+            for count in [1, 2, 3, 7, 10, 1_000, 999_983, 1_000_000_000_000, i64::MAX] {
+                let (quick, slow) =
+                    (number.divided_by(count), number.apply(Operator::Divide, Number::Integer(count.into())));
+                let text = |number: Option<Number>| number.map(|number| number.to_literal().to_string());
+                assert_eq!(text(quick), text(slow), "{number:?} / {count}");
+            }
+        }
     }
 }

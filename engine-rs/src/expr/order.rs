@@ -64,6 +64,21 @@ pub fn sort_key(id: TermId, dictionary: &Dictionary) -> SortKey {
     if id.is_bound() { key_of(&Value::of(id, dictionary)) } else { SortKey(Key::Unbound) }
 }
 
+/// How many bits of a prefix say the group of a term.
+const GROUP_BITS: u32 = 4;
+/// What is cut off so that all instants from the years that are written with four digits fit into the rest.
+const MOMENT_SHIFT: u32 = 40;
+
+/// The beginning of where a term stands: a term whose prefix is smaller comes first in [`compare_terms`].
+#[must_use]
+pub(crate) fn order_prefix(id: TermId, dictionary: &Dictionary) -> u64 {
+    match id.inline_value() {
+        Some(Inline::Integer(_, value)) => SortableDouble::of(value as f64).prefix(),
+        Some(Inline::Double(value)) if !value.is_nan() => SortableDouble::of(value).prefix(),
+        _ => sort_key(id, dictionary).prefix(),
+    }
+}
+
 /// A total order on terms: by [`sort_key`], and different terms of equal value by kind of number,
 /// then by their text. Never `Equal` for different terms, and blind to the ids themselves.
 #[must_use]
@@ -297,6 +312,22 @@ pub(crate) fn tie_text(id: TermId, dictionary: &Dictionary) -> String {
 }
 
 impl SortKey {
+    fn prefix(&self) -> u64 {
+        match &self.0 {
+            Key::Unbound => in_group(0, 0),
+            Key::Blank(label) => in_group(1, leading_bytes(label)),
+            Key::Iri(iri) => in_group(2, leading_bytes(iri)),
+            Key::Number { nearest, .. } => nearest.prefix(),
+            Key::NotANumber => in_group(4, 0),
+            Key::DateTime { at, .. } => in_group(5, at.leading_bits()),
+            Key::Date { at, .. } => in_group(6, at.leading_bits()),
+            Key::Time { at, .. } => in_group(7, at.leading_bits()),
+            Key::Duration { after_reference, .. } => in_group(8, after_reference.leading_bits()),
+            Key::Literal(literal) => in_group(9, leading_bytes(&literal.text)),
+            Key::Triple(_) => in_group(10, 0),
+        }
+    }
+
     /// Fixed widths, and texts that end where no longer one can go on: so texts sort as keys do.
     fn write(&self, out: &mut String) {
         match &self.0 {
@@ -325,7 +356,31 @@ impl SortKey {
     }
 }
 
+/// The number of a group, and the first bits of what orders terms in it.
+fn in_group(group: u64, bits: u64) -> u64 {
+    group << (u64::BITS - GROUP_BITS) | bits >> GROUP_BITS
+}
+
+fn leading_bytes(text: &str) -> u64 {
+    let mut bytes = [0; 8];
+    let n = text.len().min(8);
+    bytes[..n].copy_from_slice(&text.as_bytes()[..n]);
+    u64::from_be_bytes(bytes)
+}
+
+impl SortableDouble {
+    fn prefix(self) -> u64 {
+        in_group(3, above_zero(self.0))
+    }
+}
+
 impl Halves {
+    /// Moments that are further away are all alike.
+    fn leading_bits(self) -> u64 {
+        let value = (i128::from(self.0) << 64 | i128::from(self.1)) >> MOMENT_SHIFT;
+        above_zero(value.clamp(i64::MIN.into(), i64::MAX.into()) as i64)
+    }
+
     fn hex(self) -> String {
         format!("{:016x}{:016x}", above_zero(self.0), self.1)
     }

@@ -48,6 +48,10 @@ impl Scratch {
         Self { budget: Budget::new(limits), ..self }
     }
 
+    pub(crate) fn caching(self, regexes_max: usize) -> Self {
+        Self { regexes: RegexCache::new(regexes_max), ..self }
+    }
+
     /// The bits of a call: the same for the same solution.
     pub(super) fn draw(&self, site: CallSite, solution: &[TermId], dictionary: &Dictionary) -> Drawn {
         let mut digest = Sha256::new();

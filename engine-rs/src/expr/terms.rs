@@ -6,7 +6,7 @@ use super::node::TriplePart;
 use super::numbers::Number;
 use super::text::{Language, Text};
 use super::value::{TripleValue, Value};
-use crate::encode::{Dictionary, Inline};
+use crate::encode::{Dictionary, Inline, recased};
 use crate::model::TermId;
 use oxiri::Iri;
 use oxrdf::vocab::{rdf, xsd};
@@ -113,7 +113,7 @@ pub(super) fn part_of<'d>(id: TermId, path: &[TriplePart], dictionary: &'d Dicti
     if !id.is_bound() || id.inline_value().is_some() {
         return None;
     }
-    let mut term = dictionary.stored(id).as_ref();
+    let mut term = dictionary.stored(id);
     for step in path {
         let TermRef::Triple(triple) = term else { return None };
         term = match step {
@@ -144,7 +144,7 @@ fn literal(id: TermId, dictionary: &Dictionary) -> Option<LiteralRef<'_>> {
     if id.inline_value().is_some() {
         return None;
     }
-    match dictionary.stored(id).as_ref() {
+    match dictionary.stored(id) {
         TermRef::Literal(literal) => Some(literal),
         _ => None,
     }
@@ -217,9 +217,11 @@ fn str_lang_dir<'d>(text: Value<'d>, tag: Value<'d>, direction: Value<'d>) -> Op
     tagged(text, tag, Some(direction))
 }
 
-/// A literal with a language, if the tag is one; it keeps its form.
+/// A literal with a language, if the tag is one; it has the form that tags have everywhere, so that LANG gives the same
+/// before the literal is bound to a variable and after.
 fn tagged<'d>(text: Text<'d>, tag: Text<'d>, direction: Option<BaseDirection>) -> Option<Value<'d>> {
     Literal::new_language_tagged_literal("", tag.as_str()).ok()?;
+    let tag = recased(tag.as_str()).map_or(tag, Text::Owned);
     Some(Value::LangString(text, Language { tag, direction }))
 }
 

@@ -55,7 +55,7 @@ impl<'d> Value<'d> {
     pub(crate) fn of(id: TermId, dictionary: &'d Dictionary) -> Self {
         match id.inline_value() {
             Some(inline) => Self::of_inline(inline),
-            None => Self::of_term(dictionary.stored(id).as_ref()),
+            None => Self::of_term(dictionary.stored(id)),
         }
     }
 

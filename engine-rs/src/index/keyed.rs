@@ -1,17 +1,17 @@
 //! The ring index: key → counter and newest mapping; mappings of one key are linked newest to oldest.
 //!
 //! The counter is the exact number of live mappings with the key, which is what the join's cost
-//! estimate needs and what ends a walk. An entry keeps a word of the key: the key itself where it
-//! is one column, so that a probe does not touch the mappings at all, its hash otherwise, and then
-//! the newest mapping decides. A key whose counter falls to zero stays until such keys are many,
-//! because most keys come back; then they go in one batch. Used without walking, for its counters
-//! alone, this is the papers' one-way index.
+//! estimate needs and what ends a walk. All keys are in one open table, so that a probe touches one cache line before it
+//! touches a mapping. The word of a key is the key itself where it is one column, so that a probe does not touch the
+//! mappings at all; its hash otherwise, and then the newest mapping decides. A key whose counter falls to zero leaves
+//! at once. A table that has become too small or too large is not laid out anew in one go: the next one takes its keys
+//! over, a few with each change, so that no append waits for all of them.
+//! Used without walking, for its counters alone, this is the papers' one-way index.
 
 use super::ring::SlotId;
+use super::table::{Entry, Table, mix};
 use crate::model::TermId;
 use crate::rare::Rare;
-use hashbrown::HashTable;
-use smallvec::SmallVec;
 
 /// An index of a [`super::RingStore`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,13 +28,11 @@ impl Probe {
     pub(crate) const NOTHING: Self = Self { count: 0, newest: SlotId(0) };
 }
 
-#[derive(Clone, Copy, Debug)]
-struct KeyEntry {
-    /// The key, if it is one column; its hash otherwise.
-    word: u64,
-    newest: SlotId,
-    count: u32,
-}
+/// Places of the smallest table that is not empty.
+const PLACES_MIN: usize = 4;
+/// Places of an old table that are looked at with each change. A table has room for half as many keys as it has places
+/// before the next one is due, so that two would be enough.
+const PLACES_MOVED: usize = 8;
 
 /// How the index reads the columns of a live mapping.
 pub(super) trait Rows {
@@ -43,43 +41,22 @@ pub(super) trait Rows {
 
 #[derive(Debug)]
 pub(super) struct KeyedIndex {
-    pub columns: SmallVec<[u8; 4]>,
+    pub columns: Box<[u8]>,
     /// Queries that need this index; it is dropped when none does.
     pub users: u32,
-    table: HashTable<u32>,
-    entries: Vec<KeyEntry>,
-    free: Vec<u32>,
-    /// Entries whose counter has fallen to zero since the last purge, some more than once.
-    zero: Vec<u32>,
-    zero_keys_min: usize,
+    /// At most three quarters of it are taken.
+    table: Table,
+    /// The table before, as far as its keys have not moved; mostly none.
+    old: Table,
+    /// Places of the old table that need not be looked at again.
+    n_moved: usize,
+    n_keys: usize,
 }
 
 impl KeyedIndex {
-    pub(super) fn new(columns: &[u8], zero_keys_min: usize) -> Self {
-        Self {
-            columns: SmallVec::from_slice(columns),
-            users: 0,
-            table: HashTable::new(),
-            entries: Vec::new(),
-            free: Vec::new(),
-            zero: Vec::new(),
-            zero_keys_min,
-        }
-    }
-
-    /// The entry of a key, if the key has live mappings.
-    #[inline]
-    fn find(&self, rows: &impl Rows, word: u64, key: impl Fn(usize) -> TermId) -> Option<u32> {
-        let hash = hash_word(word);
-        if let [_] = self.columns.as_slice() {
-            return self.table.find(hash, |entry| self.entries[*entry as usize].word == word).copied();
-        }
-        let is_key = |entry: &u32| {
-            let KeyEntry { word: theirs, newest, count } = self.entries[*entry as usize];
-            let mut columns = self.columns.iter().enumerate();
-            theirs == word && count > 0 && columns.all(|(i, column)| rows.column(newest, *column as usize) == key(i))
-        };
-        self.table.find(hash, is_key).copied()
+    pub(super) fn new(columns: &[u8]) -> Self {
+        let (table, old) = (Table::default(), Table::default());
+        Self { columns: columns.into(), users: 0, table, old, n_moved: 0, n_keys: 0 }
     }
 
     /// The word of a key: itself, or its hash.
@@ -91,127 +68,137 @@ impl KeyedIndex {
         }
     }
 
+    /// Whether a mapping whose word is that of the key has the key.
+    #[inline]
+    fn has_key(&self, rows: &impl Rows, slot: SlotId, key: impl Fn(usize) -> TermId) -> bool {
+        let mut columns = self.columns.iter().enumerate();
+        self.columns.len() == 1 || columns.all(|(i, column)| rows.column(slot, *column as usize) == key(i))
+    }
+
     #[inline]
     pub(super) fn probe(&self, rows: &impl Rows, key: impl Fn(usize) -> TermId) -> Probe {
-        match self.find(rows, self.word(&key), key) {
-            Some(entry) => {
-                let entry = self.entries[entry as usize];
-                Probe { count: entry.count, newest: entry.newest }
-            }
-            None => Probe::NOTHING,
+        if self.n_keys == 0 {
+            return Probe::NOTHING;
         }
+        let word = self.word(&key);
+        let is_right = |slot| self.has_key(rows, slot, &key);
+        let mut entry = self.table.get(self.table.place(word, is_right));
+        if entry.count == 0 && !self.old.is_empty() {
+            entry = self.old.get(self.old.place(word, is_right));
+        }
+        Probe { count: entry.count, newest: entry.newest }
     }
 
-    /// Puts a slot at the head of its key's chain; gives the entry and the slot that was there.
-    pub(super) fn link(&mut self, rows: &impl Rows, slot: SlotId) -> (u32, Option<SlotId>) {
+    /// Puts a slot at the head of its key's chain; gives the slot that was there.
+    #[inline]
+    pub(super) fn link(&mut self, rows: &impl Rows, slot: SlotId) -> Option<SlotId> {
+        if self.n_keys * 4 >= self.table.len() * 3 {
+            self.resize(self.table.len() * 2);
+        }
+        let (word, place) = self.place_of(rows, slot);
+        let entry = self.table.get(place);
+        self.table.set(place, Entry { word, newest: slot, count: entry.count + 1 });
+        self.n_keys += usize::from(entry.count == 0);
+        (entry.count > 0).then_some(entry.newest)
+    }
+
+    /// One live mapping fewer with the key of this one. True when it was the newest of several: then somebody must say
+    /// which is the newest now.
+    #[inline]
+    pub(super) fn unlink(&mut self, rows: &impl Rows, slot: SlotId) -> bool {
+        let (_, place) = self.place_of(rows, slot);
+        let entry = self.table.get(place);
+        if entry.count > 1 {
+            self.table.set(place, Entry { count: entry.count - 1, ..entry });
+            return entry.newest == slot;
+        }
+        self.table.remove(place);
+        self.n_keys -= 1;
+        if self.n_keys * 16 < self.table.len() && self.table.len() > PLACES_MIN * 16 {
+            self.resize(self.table.len() / 4);
+        }
+        false
+    }
+
+    /// Another mapping of the same key is the newest.
+    pub(super) fn set_newest(&mut self, rows: &impl Rows, slot: SlotId) {
+        let (_, place) = self.place_of(rows, slot);
+        let entry = self.table.get(place);
+        self.table.set(place, Entry { newest: slot, ..entry });
+    }
+
+    /// The word and the place of the key that a mapping has; it is not in the old table from now on.
+    #[inline]
+    fn place_of(&mut self, rows: &impl Rows, slot: SlotId) -> (u64, usize) {
         let key = |i: usize| rows.column(slot, self.columns[i] as usize);
         let word = self.word(key);
-        if let Some(number) = self.find(rows, word, key) {
-            let entry = &mut self.entries[number as usize];
-            let older = (entry.count > 0).then_some(entry.newest);
-            entry.newest = slot;
-            entry.count += 1;
-            return (number, older);
+        if !self.old.is_empty() {
+            self.move_keys(PLACES_MOVED);
+            self.fetch(rows, slot, word);
         }
-        (self.insert(KeyEntry { word, newest: slot, count: 1 }), None)
+        let key = |i: usize| rows.column(slot, self.columns[i] as usize);
+        (word, self.table.place(word, |newest| self.has_key(rows, newest, key)))
     }
 
-    fn insert(&mut self, entry: KeyEntry) -> u32 {
-        let number = match self.free.pop() {
-            Some(number) => {
-                self.entries[number as usize] = entry;
-                number
-            }
-            None => {
-                self.entries.push(entry);
-                (self.entries.len() - 1) as u32
-            }
-        };
-        let Self { table, entries, .. } = self;
-        table.insert_unique(hash_word(entry.word), number, |other| hash_word(entries[*other as usize].word));
-        number
-    }
-
-    /// Makes room for so many mappings.
-    pub(super) fn reserve(&mut self, mappings: usize) {
-        let Self { table, entries, .. } = self;
-        table.reserve(mappings, |other| hash_word(entries[*other as usize].word));
-    }
-
-    /// One live mapping fewer under this entry.
-    pub(super) fn unlink(&mut self, entry: u32) {
-        let count = &mut self.entries[entry as usize].count;
-        *count -= 1;
-        if *count == 0 {
-            self.zero.push(entry);
-            if self.zero.len() >= self.zero_keys_min.max(self.entries.len() / 2) {
-                self.purge();
-            }
+    /// Moves the key that a mapping has, if it is in the old table.
+    #[cold]
+    fn fetch(&mut self, rows: &impl Rows, slot: SlotId, word: u64) {
+        if self.old.is_empty() {
+            return;
+        }
+        let key = |i: usize| rows.column(slot, self.columns[i] as usize);
+        let place = self.old.place(word, |newest| self.has_key(rows, newest, key));
+        if let Some(entry) = self.old.give_up(place) {
+            self.table.insert(entry);
         }
     }
 
-    /// The newest mapping under this entry, if it has live ones.
-    pub(super) fn newest(&self, entry: u32) -> Option<SlotId> {
-        self.entries.get(entry as usize).filter(|entry| entry.count > 0).map(|entry| entry.newest)
-    }
-
-    pub(super) fn set_newest(&mut self, entry: u32, slot: SlotId) {
-        self.entries[entry as usize].newest = slot;
-    }
-
-    /// Removes the keys whose counter is still zero.
-    fn purge(&mut self) {
-        Rare::KeysPurged.note();
-        while let Some(number) = self.zero.pop() {
-            let entry = self.entries[number as usize];
-            if entry.count > 0 {
-                continue;
-            }
-            if let Ok(occupied) = self.table.find_entry(hash_word(entry.word), |other| *other == number) {
-                occupied.remove();
-                self.free.push(number);
+    /// Looks at so many more places of the old table.
+    fn move_keys(&mut self, places: usize) {
+        let until = self.old.len().min(self.n_moved.saturating_add(places));
+        for place in self.n_moved..until {
+            if let Some(entry) = self.old.give_up(place) {
+                self.table.insert(entry);
             }
         }
-        if self.table.is_empty() {
-            self.table = HashTable::new();
-            self.entries = Vec::new();
-            self.free = Vec::new();
+        self.n_moved = until;
+        if until == self.old.len() {
+            self.old = Table::default();
+        }
+    }
+
+    fn resize(&mut self, places: usize) {
+        Rare::KeysLaidOut.note();
+        self.move_keys(usize::MAX);
+        self.old = std::mem::replace(&mut self.table, Table::new(places.max(PLACES_MIN)));
+        self.n_moved = 0;
+    }
+
+    /// Makes room for so many keys.
+    pub(super) fn reserve(&mut self, keys: usize) {
+        let places = (keys * 4 / 3 + 1).next_power_of_two();
+        if places > self.table.len() {
+            self.resize(places);
         }
     }
 
     /// No mapping is left.
     pub(super) fn clear(&mut self) {
-        if self.entries.len() < self.entries.capacity() / 8 {
-            (self.table, self.entries) = (HashTable::new(), Vec::new());
+        self.old = Table::default();
+        if self.n_keys < self.table.len() / 8 {
+            self.table = Table::default();
         }
         self.table.clear();
-        self.entries.clear();
-        self.free.clear();
-        self.zero.clear();
+        self.n_keys = 0;
     }
 
-    /// Panics where the table, the free entries and the keys without mappings do not add up.
+    /// Panics where the tables do not add up.
     pub(super) fn check(&self) {
-        assert_eq!(self.table.len() + self.free.len(), self.entries.len(), "keyed index: an entry is lost");
-        let is_idle = |entry: &u32| self.entries[*entry as usize].count == 0;
-        let waits = |entry: &u32| self.zero.contains(entry);
-        assert!(self.table.iter().filter(|e| is_idle(e)).all(waits), "keyed index: a key without mappings would stay");
+        assert_eq!(self.table.check() + self.old.check(), self.n_keys, "keyed index: a key is lost");
     }
 
     /// Keys with live mappings.
     pub(super) fn keys(&self) -> usize {
-        self.table.iter().filter(|entry| self.entries[**entry as usize].count > 0).count()
+        self.n_keys
     }
-}
-
-/// Folded multiplication: good in the high bits hashbrown compares and in the low ones it indexes by.
-#[inline]
-fn mix(word: u64) -> u64 {
-    let product = u128::from(word ^ 0x9E37_79B9_7F4A_7C15) * 0xA076_1D64_78BD_642F_u128;
-    (product as u64) ^ ((product >> 64) as u64)
-}
-
-#[inline]
-fn hash_word(word: u64) -> u64 {
-    mix(word)
 }

@@ -6,13 +6,14 @@
 //!   ──────┼──────────────────────────────┼──────
 //! ```
 //!
-//! One row of words per mapping: its terms, its expiry key, the key it was renewed to, and one
-//! link per index (chain entry and distance to the next older mapping of the same key), so that a
-//! visit touches one cache line. Expiry in order moves `front`; a mapping that must go out of
+//! One row of words per mapping: its terms, its expiry key, and half a word per index (the distance to the next older
+//! mapping of the same key), so that a visit touches one cache line; `array.rs` keeps them. The keys that mappings were
+//! renewed to stand apart: only sets have some. Expiry in order moves `front`; a mapping that must go out of
 //! order (a straggler) is marked dead and passed over.
 //! Cost: append one hash per index, expire one counter per index, probe one hash.
 
-use super::keyed::{IndexId, KeyedIndex, Probe, Rows};
+use super::array::{Array, DEAD, NOT_RENEWED};
+use super::keyed::{IndexId, KeyedIndex, Probe};
 use super::ordered::{OrderedIndex, RangeBound};
 use crate::codec::{Decoded, Reader, Writer, ensure};
 use crate::model::TermId;
@@ -20,7 +21,9 @@ use crate::rare::Rare;
 use crate::thresholds::Thresholds;
 use std::collections::BTreeSet;
 
-/// A position in arrival order, modulo 2³².
+/// A position in arrival order, modulo 2³². Positions are never compared with `<`: which of two is older is told by how
+/// far each is from the same third one, by `wrapping_sub`. 2³² is a multiple of every capacity, so a position keeps its
+/// place in the array when the count wraps.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct SlotId(pub u32);
 
@@ -40,9 +43,6 @@ impl Moved {
     }
 }
 
-const DEAD: i64 = i64::MIN;
-const NOT_RENEWED: i64 = i64::MIN;
-
 #[derive(Debug)]
 pub(crate) struct RingStore {
     array: Array,
@@ -59,79 +59,10 @@ pub(crate) struct RingStore {
     thresholds: Thresholds,
 }
 
-/// The words of the slots: terms, expiry key, renewal key, links.
-#[derive(Debug)]
-struct Array {
-    width: usize,
-    stride: usize,
-    mask: usize,
-    words: Vec<u64>,
-}
-
-impl Array {
-    #[inline]
-    fn at(&self, slot: SlotId) -> usize {
-        (slot.0 as usize & self.mask) * self.stride
-    }
-
-    #[inline]
-    fn expiry_key(&self, slot: SlotId) -> i64 {
-        self.words[self.at(slot) + self.width] as i64
-    }
-
-    fn set_expiry_key(&mut self, slot: SlotId, key: i64) {
-        let at = self.at(slot) + self.width;
-        self.words[at] = key as u64;
-    }
-
-    fn renewal(&mut self, slot: SlotId) -> &mut u64 {
-        let at = self.at(slot) + self.width + 1;
-        &mut self.words[at]
-    }
-
-    #[inline]
-    fn link(&self, slot: SlotId, index: usize) -> (u32, u32) {
-        let word = self.words[self.at(slot) + self.width + 2 + index];
-        ((word >> 32) as u32, word as u32)
-    }
-
-    fn set_link(&mut self, slot: SlotId, index: usize, entry: u32, distance: u32) {
-        let at = self.at(slot) + self.width + 2 + index;
-        self.words[at] = (u64::from(entry) << 32) | u64::from(distance);
-    }
-
-    fn capacity(&self) -> usize {
-        self.mask + 1
-    }
-
-    /// The same slots `from..to` in an array of another capacity or with another number of links.
-    fn relaid(&self, capacity: usize, links: usize, from: u32, to: u32) -> Self {
-        let stride = self.width + 2 + links;
-        let mut new = Self { width: self.width, stride, mask: capacity - 1, words: vec![0; capacity * stride] };
-        let kept = stride.min(self.stride);
-        let mut position = from;
-        while position != to {
-            let (old_at, new_at) = (self.at(SlotId(position)), new.at(SlotId(position)));
-            new.words[new_at..new_at + kept].copy_from_slice(&self.words[old_at..old_at + kept]);
-            position = position.wrapping_add(1);
-        }
-        new
-    }
-}
-
-impl Rows for Array {
-    #[inline]
-    fn column(&self, slot: SlotId, column: usize) -> TermId {
-        TermId::from_bits(self.words[self.at(slot) + column])
-    }
-}
-
 impl RingStore {
     pub(crate) fn new(width: usize, thresholds: Thresholds) -> Self {
-        let stride = width + 2;
-        let slots = thresholds.ring_slots_min.next_power_of_two();
         Self {
-            array: Array { width, stride, mask: slots - 1, words: vec![0; slots * stride] },
+            array: Array::new(width, 0, thresholds.ring_slots_min.next_power_of_two()),
             indexes: Vec::new(),
             ordered: None,
             front: thresholds.first_position,
@@ -155,7 +86,7 @@ impl RingStore {
     /// Bytes of the array and its links; the tables of the indexes come on top.
     #[cfg(test)]
     pub(crate) fn bytes(&self) -> usize {
-        self.array.words.len() * 8
+        self.array.bytes()
     }
 
     /// The oldest slot that is kept; there is none before it.
@@ -165,17 +96,23 @@ impl RingStore {
 
     #[cfg(test)]
     pub(crate) fn term(&self, slot: SlotId, column: usize) -> TermId {
-        self.array.column(slot, column)
+        TermId::from_bits(self.array.row(slot)[column])
     }
 
+    #[inline]
     pub(crate) fn row(&self, slot: SlotId) -> impl Iterator<Item = TermId> + '_ {
-        let at = self.array.at(slot);
-        self.array.words[at..at + self.array.width].iter().map(|bits| TermId::from_bits(*bits))
+        self.array.row(slot).iter().map(|bits| TermId::from_bits(*bits))
+    }
+
+    /// The bits of the terms of a mapping.
+    #[inline]
+    pub(crate) fn bits(&self, slot: SlotId) -> &[u64] {
+        self.array.row(slot)
     }
 
     #[inline]
     fn is_live(&self, slot: SlotId) -> bool {
-        self.array.expiry_key(slot) != DEAD
+        self.array.is_live(slot)
     }
 
     /// Live mappings, oldest first.
@@ -210,15 +147,14 @@ impl RingStore {
 
     /// Whether no key of these slots is beyond the greatest that are known.
     pub(super) fn covers_keys(&self, slots: &[SlotId]) -> bool {
-        let renewal = |slot: SlotId| self.array.words[self.array.at(slot) + self.array.width + 1] as i64;
-        slots
-            .iter()
-            .all(|slot| self.array.expiry_key(*slot) <= self.greatest_key && renewal(*slot) <= self.greatest_renewal)
+        slots.iter().all(|slot| {
+            self.array.expiry_key(*slot) <= self.greatest_key && self.array.renewal(*slot) <= self.greatest_renewal
+        })
     }
 
     /// Makes the index on these columns, or adds a user to the one there is.
     pub(crate) fn acquire_index(&mut self, columns: &[u8]) -> IndexId {
-        let same = |index: &Option<KeyedIndex>| index.as_ref().is_some_and(|i| i.columns.as_slice() == columns);
+        let same = |index: &Option<KeyedIndex>| index.as_ref().is_some_and(|i| *i.columns == *columns);
         let id = match self.indexes.iter().position(same) {
             Some(id) => id,
             None => self.build_index(columns),
@@ -241,16 +177,17 @@ impl RingStore {
     }
 
     pub(crate) fn indexes(&self) -> impl Iterator<Item = (&[u8], usize)> + '_ {
-        self.indexes.iter().flatten().map(|index| (index.columns.as_slice(), index.keys()))
+        self.indexes.iter().flatten().map(|index| (&*index.columns, index.keys()))
     }
 
     fn build_index(&mut self, columns: &[u8]) -> usize {
         let id = self.indexes.iter().position(Option::is_none).unwrap_or(self.indexes.len());
         if id == self.indexes.len() {
             self.indexes.push(None);
-            self.array = self.array.relaid(self.array.capacity(), self.indexes.len(), self.front, self.head);
+            let capacity = self.used().next_power_of_two().max(self.array.capacity());
+            self.array = self.array.relaid(capacity, self.indexes.len(), self.front, self.head);
         }
-        self.indexes[id] = Some(KeyedIndex::new(columns, self.thresholds.zero_keys_min));
+        self.indexes[id] = Some(KeyedIndex::new(columns));
         let slots: Vec<_> = self.slots().collect();
         for slot in slots {
             self.link(id, slot);
@@ -258,11 +195,11 @@ impl RingStore {
         id
     }
 
+    #[inline]
     fn link(&mut self, index: usize, slot: SlotId) {
         let Some(keyed) = &mut self.indexes[index] else { return };
-        let (entry, older) = keyed.link(&self.array, slot);
-        let distance = older.map_or(0, |older| slot.0.wrapping_sub(older.0));
-        self.array.set_link(slot, index, entry, distance);
+        let older = keyed.link(&self.array, slot);
+        self.array.set_link(slot, index, older.map_or(0, |older| slot.0.wrapping_sub(older.0)));
     }
 
     /// Appends a mapping that expires when its key falls below the window's bound.
@@ -273,15 +210,7 @@ impl RingStore {
         if self.head == 0 {
             Rare::PositionWrapped.note();
         }
-        let at = self.array.at(slot);
-        let mut written = 0;
-        for term in row {
-            self.array.words[at + written] = term.to_bits();
-            written += 1;
-        }
-        debug_assert_eq!(written, self.array.width);
-        self.array.set_expiry_key(slot, expiry_key);
-        *self.array.renewal(slot) = NOT_RENEWED as u64;
+        self.array.write(slot, row, expiry_key);
         for index in 0..self.indexes.len() {
             self.link(index, slot);
         }
@@ -294,6 +223,7 @@ impl RingStore {
     }
 
     fn note_order(&mut self, slot: SlotId, expiry_key: i64) {
+        // But for stragglers, keys never fall from `front` to `head`: that is why expiry looks at `front` alone.
         if expiry_key < self.greatest_key {
             self.stragglers.insert((expiry_key, slot));
         } else {
@@ -303,28 +233,34 @@ impl RingStore {
 
     /// The same mapping came again: it stays until the later of the two keys expires.
     pub(crate) fn renew(&mut self, slot: SlotId, expiry_key: i64) {
+        // The expiry key stays: a greater one in the middle of the array would break the order that expiry rests on. When
+        // the old key expires, the mapping moves to the end.
         let own = self.array.expiry_key(slot);
-        let renewal = self.array.renewal(slot);
-        let renewed_to = (*renewal as i64).max(expiry_key).max(own);
-        *renewal = renewed_to as u64;
+        let renewed_to = self.array.renewal(slot).max(expiry_key).max(own);
+        self.array.set_renewal(slot, renewed_to);
         self.greatest_renewal = self.greatest_renewal.max(renewed_to);
+    }
+
+    /// The expiry key of the last copy of a mapping.
+    pub(crate) fn last_expiry_key(&self, slot: SlotId) -> i64 {
+        self.array.expiry_key(slot).max(self.array.renewal(slot))
     }
 
     /// Takes a mapping out, wherever it is.
     pub(crate) fn kill(&mut self, slot: SlotId) {
         debug_assert!(self.is_live(slot), "a mapping is taken out once");
+        // What is dead can still be read until its place is used again.
+        self.array.set_expiry_key(slot, DEAD);
         for index in 0..self.indexes.len() {
-            let (entry, _) = self.array.link(slot, index);
-            if let Some(keyed) = &mut self.indexes[index] {
-                keyed.unlink(entry);
+            let Some(keyed) = &mut self.indexes[index] else { continue };
+            if keyed.unlink(&self.array, slot) {
+                self.skip_dead_newest(index, slot);
             }
         }
         if let Some(ordered) = &mut self.ordered {
             ordered.remove(&self.array, slot);
         }
-        self.array.set_expiry_key(slot, DEAD);
         self.live -= 1;
-        (0..self.indexes.len()).for_each(|index| self.skip_dead_newest(index, slot));
         self.advance_front();
         if self.live == 0 {
             self.forget_keys();
@@ -333,15 +269,15 @@ impl RingStore {
 
     /// A chain begins with a live mapping: equal mappings that go newest first would leave a longer way to the next one
     /// each time. What is dead is passed over once.
+    #[cold]
     fn skip_dead_newest(&mut self, index: usize, killed: SlotId) {
-        let (entry, _) = self.array.link(killed, index);
-        let Some(keyed) = &mut self.indexes[index] else { return };
-        let Some(mut newest) = keyed.newest(entry).filter(|newest| *newest == killed) else { return };
-        while self.array.expiry_key(newest) == DEAD {
-            let (_, distance) = self.array.link(newest, index);
-            newest = SlotId(newest.0.wrapping_sub(distance));
+        let mut newest = killed;
+        while !self.is_live(newest) {
+            newest = SlotId(newest.0.wrapping_sub(self.array.link(newest, index)));
         }
-        keyed.set_newest(entry, newest);
+        if let Some(keyed) = &mut self.indexes[index] {
+            keyed.set_newest(&self.array, newest);
+        }
     }
 
     fn forget_keys(&mut self) {
@@ -360,6 +296,7 @@ impl RingStore {
         self.indexes.iter_mut().flatten().for_each(KeyedIndex::clear);
         self.ordered.iter_mut().for_each(OrderedIndex::clear);
         self.front = self.head;
+        self.array.forget_before(self.front);
         self.live = 0;
         self.forget_keys();
     }
@@ -368,10 +305,18 @@ impl RingStore {
         while self.front != self.head && !self.is_live(SlotId(self.front)) {
             self.front = self.front.wrapping_add(1);
         }
+        self.array.forget_before(self.front);
+    }
+
+    /// Slots from the front to the head.
+    fn used(&self) -> usize {
+        self.head.wrapping_sub(self.front) as usize
     }
 
     /// The next mapping whose key is below the bound: the oldest, or a straggler.
     pub(crate) fn next_expired(&mut self, bound: i64) -> Option<SlotId> {
+        // The front is live, because whatever dies there is passed over at once. A dead one would expire for ever: its
+        // key is the least of all.
         let front = SlotId(self.front);
         if self.front != self.head && self.array.expiry_key(front) < bound {
             return Some(front);
@@ -389,13 +334,20 @@ impl RingStore {
         None
     }
 
+    /// No mapping expires before this key; none when there are no mappings.
+    pub(crate) fn first_key(&self) -> Option<i64> {
+        let oldest = (self.front != self.head).then(|| self.array.expiry_key(SlotId(self.front)))?;
+        let straggler = self.stragglers.first().map(|(key, _)| *key);
+        Some(straggler.map_or(oldest, |key| key.min(oldest)))
+    }
+
     fn is_present(&self, slot: SlotId) -> bool {
         slot.0.wrapping_sub(self.front) < self.head.wrapping_sub(self.front)
     }
 
     /// Moves a renewed mapping to the end of the array; `None` when it was not renewed past the bound.
     pub(crate) fn move_if_renewed(&mut self, slot: SlotId, bound: i64) -> Option<Moved> {
-        let renewed_to = *self.array.renewal(slot) as i64;
+        let renewed_to = self.array.renewal(slot);
         let is_renewed = renewed_to != NOT_RENEWED && renewed_to >= bound;
         is_renewed.then(|| self.move_to_end(slot, renewed_to))
     }
@@ -413,6 +365,7 @@ impl RingStore {
         Moved { from, to }
     }
 
+    #[inline]
     pub(crate) fn probe(&self, index: IndexId, key: impl Fn(usize) -> TermId) -> Probe {
         match &self.indexes[index.0 as usize] {
             Some(keyed) => keyed.probe(&self.array, key),
@@ -433,10 +386,15 @@ impl RingStore {
             } else {
                 dead += 1;
             }
-            let (_, distance) = self.array.link(slot, index.0 as usize);
-            slot = SlotId(slot.0.wrapping_sub(distance));
+            slot = self.older(index, slot);
         }
         dead
+    }
+
+    /// The next older mapping with the same key.
+    #[inline]
+    fn older(&self, index: IndexId, slot: SlotId) -> SlotId {
+        SlotId(slot.0.wrapping_sub(self.array.link(slot, index.0 as usize)))
     }
 
     /// The newest live mapping a probe found.
@@ -446,8 +404,7 @@ impl RingStore {
             return None;
         }
         while !self.is_live(slot) {
-            let (_, distance) = self.array.link(slot, index.0 as usize);
-            slot = SlotId(slot.0.wrapping_sub(distance));
+            slot = self.older(index, slot);
         }
         Some(slot)
     }
@@ -461,7 +418,7 @@ impl RingStore {
             let slot = SlotId(self.front.wrapping_add(i));
             to.i64(self.array.expiry_key(slot));
             if self.is_live(slot) {
-                to.i64(self.array.words[self.array.at(slot) + self.array.width + 1] as i64);
+                to.i64(self.array.renewal(slot));
                 to.ids(self.row(slot));
             }
         }
@@ -497,12 +454,13 @@ impl RingStore {
             return Ok(());
         }
         let renewed_to = from.i64()?;
-        *self.array.renewal(slot) = renewed_to as u64;
         self.greatest_renewal = self.greatest_renewal.max(renewed_to);
-        let at = self.array.at(slot);
-        for column in 0..self.array.width {
-            self.array.words[at + column] = from.id()?.to_bits();
+        let mut row: smallvec::SmallVec<[TermId; 8]> = smallvec::SmallVec::new();
+        for _ in 0..self.array.width {
+            row.push(from.id()?);
         }
+        self.array.write(slot, row.into_iter(), expiry_key);
+        self.array.set_renewal(slot, renewed_to);
         for index in 0..self.indexes.len() {
             self.link(index, slot);
         }
@@ -542,37 +500,34 @@ impl RingStore {
         }
     }
 
+    #[inline]
     fn make_room(&mut self) {
-        let used = self.head.wrapping_sub(self.front) as usize;
-        if used == self.array.capacity() || used * 16 < self.array.capacity() {
-            self.fit();
+        let capacity = self.array.capacity();
+        let is_full = self.array.used(self.front, self.head) == capacity;
+        if is_full || (self.used() * 16 < capacity && capacity > self.thresholds.ring_shrink_min) {
+            self.begin_segment(is_full);
         }
     }
 
-    /// Fits the array to what is in it.
-    fn fit(&mut self) {
-        let used = self.head.wrapping_sub(self.front) as usize;
-        let capacity = self.array.capacity();
-        let wanted = if used * 4 > capacity * 3 {
-            capacity * 2
-        } else if used * 8 < capacity && capacity > self.thresholds.ring_shrink_min {
+    /// From now on mappings go into a segment that fits what is there, and as much again.
+    fn begin_segment(&mut self, grows: bool) {
+        let used = self.used();
+        let wanted = if grows {
+            Rare::RingGrew.note();
+            (used + 1).next_power_of_two()
+        } else {
+            Rare::RingShrank.note();
             (used * 2).max(self.thresholds.ring_slots_min).next_power_of_two()
-        } else {
-            return;
         };
-        if wanted > capacity {
-            Rare::RingGrew.note()
-        } else {
-            Rare::RingShrank.note()
-        }
-        self.array = self.array.relaid(wanted, self.indexes.len(), self.front, self.head);
+        self.array.begin_segment(self.head, wanted);
+        self.array.forget_before(self.front);
     }
 
     /// When dead mappings outnumber the live, moves the oldest live one to the end.
     ///
     /// Stores without windows (sub-results) have no order of expiry: this is what lets the tail move.
     pub(crate) fn move_oldest_if_sparse(&mut self) -> Option<Moved> {
-        let used = self.head.wrapping_sub(self.front) as usize;
+        let used = self.used();
         if self.live == 0 || used <= 2 * self.live + self.thresholds.ring_gaps_max {
             return None;
         }

@@ -128,6 +128,47 @@ fn the_array_shrinks_after_a_burst() {
 }
 
 #[test]
+fn a_store_that_grows_leaves_what_is_there_where_it_is() {
+    let mut store = RingStore::new(2, Thresholds { first_position: u32::MAX - 40, ..Thresholds::default() });
+    let index = store.acquire_index(&[0]);
+    let slots: Vec<SlotId> = (0..1000).map(|n| store.append([id(n % 7), id(n)].into_iter(), n as i64)).collect();
+    assert!(store.array.n_segments() > 3, "each is larger than the one before");
+    for (n, slot) in slots.iter().enumerate() {
+        assert_eq!((store.term(*slot, 0), store.term(*slot, 1)), (id(n as u64 % 7), id(n as u64)));
+    }
+    store.renew(slots[3], 2000);
+    assert_eq!(store.last_expiry_key(slots[3]), 2000);
+    assert_eq!(store.probe(index, |_| id(6)).count, 142);
+    for n in 1000..4000 {
+        while let Some(slot) = store.next_expired(n as i64 - 999) {
+            store.kill(slot);
+        }
+        store.append([id(n % 7), id(n)].into_iter(), n as i64);
+    }
+    assert_eq!((store.array.n_segments(), store.live()), (1, 1000), "a window of one size is one ring");
+    store.check();
+}
+
+#[test]
+fn every_key_is_found_while_keys_move_to_another_table() {
+    let mut store = RingStore::new(1, Thresholds::default());
+    let index = store.acquire_index(&[0]);
+    let mut slots = std::collections::VecDeque::new();
+    let counted = |store: &RingStore, keys: std::ops::Range<u64>| {
+        keys.filter(|key| store.probe(index, |_| id(*key)).count == 1).count()
+    };
+    for key in 0..700 {
+        slots.push_back(store.append([id(key)].into_iter(), 0));
+        assert_eq!(counted(&store, 0..key + 2), key as usize + 1);
+    }
+    for key in 0..700 {
+        slots.pop_front().into_iter().for_each(|slot| store.kill(slot));
+        assert_eq!(counted(&store, 0..700), 699 - key as usize);
+        store.check();
+    }
+}
+
+#[test]
 fn a_range_walk_gives_every_number_in_the_range() {
     let mut store = RingStore::new(1, Thresholds::default());
     store.acquire_order(0);

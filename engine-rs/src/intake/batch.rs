@@ -4,15 +4,16 @@
 //! term that comes a million times is read and checked once; the engine's dictionary learns it once per push, and only
 //! if somebody reads it.
 
-use super::body::Refused;
-use super::encoder::Encoder;
-use crate::encode::{Dictionary, WallTime};
+use super::body::{Intake, Refused};
+use super::document::Token;
+use super::encoder::{Blanks, Encoder};
+use crate::encode::{Dictionary, RawTerm, TermKind, WallTime};
 use crate::error::EngineError;
 use crate::model::{EncodedTriple, TermId};
 use crate::time::Timestamp;
+use oxiri::Iri;
 use oxrdf::vocab::xsd;
 use oxrdf::{LiteralRef, NamedNodeRef, Term, TermRef};
-use std::collections::HashMap;
 use std::fmt::Write;
 use std::ops::Range;
 
@@ -21,7 +22,7 @@ use std::ops::Range;
 pub struct EventBatch {
     pub(super) dictionary: Dictionary,
     /// A label of a blank node is one node within the batch.
-    blanks: HashMap<String, TermId>,
+    blanks: Blanks,
     events: Vec<EncodedEvent>,
     triples: Vec<EncodedTriple>,
     refused: Vec<Refused>,
@@ -46,7 +47,7 @@ impl EventBatch {
     pub fn new() -> Self {
         Self {
             dictionary: Dictionary::new(0x5748_4F52_4C01),
-            blanks: HashMap::new(),
+            blanks: Blanks::default(),
             events: Vec::new(),
             triples: Vec::new(),
             refused: Vec::new(),
@@ -153,10 +154,22 @@ impl EventBatch {
 impl EventBatch {
     /// Any term; a blank node's label has a meaning in this batch alone.
     pub fn term(&mut self, term: &Term) -> TermId {
-        let mut encoder = Encoder { dictionary: &mut self.dictionary, blanks: std::mem::take(&mut self.blanks) };
-        let id = encoder.term(term, true);
-        self.blanks = encoder.blanks;
-        id
+        Encoder::lasting(&mut self.dictionary, &mut self.blanks).term(term.as_ref())
+    }
+
+    /// A term of a body; a blank node's label has a meaning in this batch alone.
+    pub(crate) fn token(&mut self, token: Token, intake: &Intake<'_>) -> TermId {
+        Encoder::lasting(&mut self.dictionary, &mut self.blanks).token(token, intake)
+    }
+
+    /// An IRI, which is checked when it comes for the first time; none where it is not absolute.
+    pub fn iri(&mut self, text: &str) -> Option<TermId> {
+        let raw = RawTerm::new(TermKind::IRI, text);
+        if let Some(known) = self.dictionary.lookup_raw(raw) {
+            return Some(known);
+        }
+        Iri::parse(text).ok()?;
+        Some(self.dictionary.intern_static_raw(raw))
     }
 
     pub fn integer(&mut self, value: i64) -> TermId {
@@ -175,7 +188,7 @@ impl EventBatch {
 
     pub fn string(&mut self, value: &str) -> TermId {
         let short = TermId::short_string(value);
-        short.unwrap_or_else(|| self.intern(LiteralRef::new_simple_literal(value).into()))
+        short.unwrap_or_else(|| self.dictionary.intern_static_raw(RawTerm::new(TermKind::STRING, value)))
     }
 
     /// A dateTime in UTC.

@@ -4,11 +4,13 @@
 //! event it is in. Turtle, TriG and JSON-LD have no lines to set aside: a fault of syntax is one of the document.
 
 use super::batch::EncodedEvent;
-use super::event::{RawEvent, cut};
-use super::lines;
+use super::document::{Token, TokenTerm, TokenTriple, Tokens};
+use super::event::RawEvent;
+use super::{line_reader, lines};
 use crate::error::EngineError;
-use crate::parse::{Position, RdfFormat, Room, parse_rdf};
+use crate::parse::{Position, RdfFormat, Room, each_quad};
 use crate::time::Timestamp;
+use oxrdf::Triple;
 
 /// How a body of events is written.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -49,7 +51,7 @@ pub struct Refused {
 }
 
 /// What is asked for.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Content {
     Event(RawEvent),
     Encoded(EncodedEvent),
@@ -60,7 +62,7 @@ pub(crate) enum Content {
 }
 
 /// What is asked for, and where in the body.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Item {
     pub content: Content,
     pub index: u64,
@@ -71,83 +73,167 @@ pub(crate) struct Item {
 
 /// A body that has been read.
 #[derive(Debug, Default)]
-pub(crate) struct Intake {
-    pub items: Vec<Item>,
+pub(crate) struct Intake<'a> {
+    body: &'a str,
+    pub buffers: Buffers,
     pub refused: Vec<Refused>,
 }
 
-impl Intake {
-    /// Reads a body. Unless `atomic`, what is wrong is among the refused.
+/// The parts of an intake that are used again for the next body.
+#[derive(Debug, Default)]
+pub(crate) struct Buffers {
+    pub items: Vec<Item>,
+    tokens: Tokens,
+}
+
+/// How a body is to be read.
+#[derive(Clone, Copy)]
+pub(crate) struct Reading<'a> {
+    pub at: Option<Timestamp>,
+    /// Whether one wrong part refuses the whole body.
+    pub atomic: bool,
+    /// Says of an IRI that it has been checked before.
+    pub is_known: &'a dyn Fn(&str) -> bool,
+}
+
+impl<'a> Intake<'a> {
+    /// Reads a body. Unless it is atomic, what is wrong is among the refused.
     pub(crate) fn read(
-        body: &[u8],
+        body: &'a [u8],
         format: BodyFormat,
-        at: Option<Timestamp>,
-        atomic: bool,
-    ) -> Result<Self, EngineError> {
-        let mut intake = Self::default();
+        reading: Reading<'_>,
+        mut buffers: Buffers,
+    ) -> (Buffers, Result<Self, EngineError>) {
+        buffers.clear();
+        let mut intake = Self { body: "", buffers, refused: Vec::new() };
+        match intake.fill(body, format, reading) {
+            Ok(()) => (Buffers::default(), Ok(intake)),
+            Err(error) => (intake.buffers, Err(error)),
+        }
+    }
+
+    fn fill(&mut self, body: &'a [u8], format: BodyFormat, reading: Reading<'_>) -> Result<(), EngineError> {
         match format {
             BodyFormat::NdJson => {
                 let mut room = Room::of(body);
-                for line in lines::of(body) {
-                    intake.add_line(&line, at, atomic, &mut room)?;
-                }
+                lines::of(body).try_for_each(|line| self.add_line(&line, reading, &mut room))
             }
-            BodyFormat::Rdf(format) => intake.add_document(body, format, at, atomic)?,
+            BodyFormat::Rdf(format) => self.add_document(body, format, reading),
         }
-        Ok(intake)
     }
 
     /// One event of triples that need no reading.
-    pub(crate) fn of_event(event: RawEvent) -> Self {
-        let item = Item { content: Content::Event(event), index: 0, scope: 0, position: None };
-        Self { items: vec![item], refused: Vec::new() }
+    pub(crate) fn of_event(at: Timestamp, triples: &[Triple], mut buffers: Buffers) -> Self {
+        buffers.clear();
+        triples.iter().for_each(|triple| buffers.tokens.push_triple(triple));
+        let event = RawEvent { at: Some(at), graph: None, triples: 0..triples.len() };
+        buffers.items.push(Item { content: Content::Event(event), index: 0, scope: 0, position: None });
+        Self { body: "", buffers, refused: Vec::new() }
     }
 
-    fn add_line(
-        &mut self,
-        line: &lines::Line<'_>,
-        at: Option<Timestamp>,
-        atomic: bool,
-        room: &mut Room,
-    ) -> Result<(), EngineError> {
+    /// These items, which need no reading.
+    pub(crate) fn of_items(items: impl Iterator<Item = Item>, refused: Vec<Refused>, mut buffers: Buffers) -> Self {
+        buffers.clear();
+        buffers.items.extend(items);
+        Self { body: "", buffers, refused }
+    }
+
+    /// Takes the items of another body over, with labels of blank nodes that cannot be those of another one.
+    pub(crate) fn absorb(&mut self, other: &Intake<'_>, number: usize) {
+        for item in &other.buffers.items {
+            let labels = format!("b{number}s{}", item.scope);
+            let content = match &item.content {
+                Content::Event(event) => {
+                    Content::Event(self.buffers.tokens.push_event(event, &other.buffers.tokens, other.body, &labels))
+                }
+                content => content.clone(),
+            };
+            self.buffers.items.push(Item { content, scope: 0, ..item.clone() });
+        }
+    }
+
+    pub(crate) fn triples(&self, event: &RawEvent) -> &[TokenTriple] {
+        self.buffers.tokens.triples(event.triples.clone())
+    }
+
+    #[inline]
+    pub(crate) fn term(&self, token: Token) -> TokenTerm<'_> {
+        self.buffers.tokens.term(token, self.body)
+    }
+
+    /// The time an event carries under a predicate.
+    pub(crate) fn time_under(&self, event: &RawEvent, predicate: &str) -> Result<Option<Timestamp>, EngineError> {
+        let is_predicate =
+            |triple: &&TokenTriple| matches!(self.term(triple[1]), TokenTerm::Raw(raw) if raw.is_iri(predicate));
+        let timed = self.triples(event).iter().find(is_predicate);
+        timed.map(|triple| self.buffers.tokens.time(triple[2], self.body)).transpose()
+    }
+
+    fn add_line(&mut self, line: &lines::Line<'_>, reading: Reading<'_>, room: &mut Room) -> Result<(), EngineError> {
         let (index, position) = (line.index, Some(line.start()));
-        let contents = match lines::read(line, at, room) {
-            Ok(contents) => contents,
-            Err(error) => return self.refuse(error.in_body(Some(index), position), atomic),
+        let refuse = |error: EngineError| error.in_body(Some(index), position);
+        let (control, at) = match lines::read(line, reading.at, room, &mut self.buffers.tokens) {
+            Ok(lines::Read::Control(content)) => (Some(content), None),
+            Ok(lines::Read::Events(at)) => (None, at),
+            Err(error) => {
+                self.buffers.tokens.drop_document();
+                return self.refuse(refuse(error), reading.atomic);
+            }
         };
-        for content in contents {
-            match content {
-                Ok(content) => self.items.push(Item { content, index, scope: index, position }),
-                Err(error) => self.refuse(error.in_body(Some(index), position), atomic)?,
+        if let Some(content) = control {
+            self.buffers.items.push(Item { content, index, scope: index, position });
+            return Ok(());
+        }
+        for number in 0..self.buffers.tokens.end_document("") {
+            match self.buffers.tokens.event(number, at, "") {
+                Ok(event) => {
+                    self.buffers.items.push(Item { content: Content::Event(event), index, scope: index, position });
+                }
+                Err(error) => self.refuse(refuse(error), reading.atomic)?,
             }
         }
         Ok(())
     }
 
-    fn add_document(
-        &mut self,
-        body: &[u8],
-        format: RdfFormat,
-        at: Option<Timestamp>,
-        atomic: bool,
-    ) -> Result<(), EngineError> {
-        let quads = match parse_rdf(body, format, None) {
-            Ok(quads) => quads,
-            Err(_) if !atomic && lines::has_lines(format) => lines::good_quads(body, format, &mut self.refused),
-            Err(error) => return Err(error.into()),
-        };
+    fn add_document(&mut self, body: &'a [u8], format: RdfFormat, reading: Reading<'_>) -> Result<(), EngineError> {
+        self.read_document(body, format, reading)?;
+        let Self { body, buffers, refused } = self;
         // Lines that were all refused are no event; an empty document is one.
-        if quads.is_empty() && !self.refused.is_empty() {
+        if buffers.tokens.is_empty_document() && !refused.is_empty() {
             return Ok(());
         }
-        for (index, event) in cut(quads, at) {
-            match event {
+        for number in 0..buffers.tokens.end_document(body) {
+            let index = number as u64;
+            match self.buffers.tokens.event(number, reading.at, self.body) {
                 Ok(event) => {
-                    self.items.push(Item { content: Content::Event(event), index, scope: 0, position: None });
+                    let content = Content::Event(event);
+                    self.buffers.items.push(Item { content, index, scope: 0, position: None });
                 }
-                Err(error) => self.refuse(error.in_body(Some(index), None), atomic)?,
+                Err(error) => self.refuse(error.in_body(Some(index), None), reading.atomic)?,
             }
         }
+        Ok(())
+    }
+
+    fn read_document(&mut self, body: &'a [u8], format: RdfFormat, reading: Reading<'_>) -> Result<(), EngineError> {
+        let Self { buffers: Buffers { tokens, .. }, refused, .. } = self;
+        if lines::has_lines(format)
+            && let Ok(text) = std::str::from_utf8(body)
+        {
+            self.body = text;
+            if line_reader::read(text, format, tokens, reading.is_known).is_ok() {
+                return Ok(());
+            }
+            tokens.drop_document();
+        }
+        // The whole text at once: what is wrong with it is said as the parser of the format says it.
+        let read = each_quad(body, format, None, &mut Room::of(body), &mut |quad| tokens.push_quad(&quad, self.body));
+        let Err(error) = read else { return Ok(()) };
+        tokens.drop_document();
+        if reading.atomic || !lines::has_lines(format) {
+            return Err(error.into());
+        }
+        lines::good_quads(body, format, refused, &mut |quad| tokens.push_quad(&quad, self.body));
         Ok(())
     }
 
@@ -157,5 +243,16 @@ impl Intake {
         }
         self.refused.push(Refused { index: error.index(), error });
         Ok(())
+    }
+}
+
+impl Buffers {
+    fn clear(&mut self) {
+        const KEPT_MAX: usize = 1 << 16;
+        if self.items.capacity() > KEPT_MAX {
+            self.items = Vec::new();
+        }
+        self.items.clear();
+        self.tokens.clear();
     }
 }

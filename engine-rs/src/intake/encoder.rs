@@ -1,74 +1,151 @@
-//! From the triples of events to encoded ones: blank nodes get fresh names.
+//! From the terms of events to ids: blank nodes get fresh names.
 
-use crate::encode::Dictionary;
+use super::body::Intake;
+use super::document::{Token, TokenTerm};
+use crate::encode::{Dictionary, RawTerm, TermKind};
 use crate::model::{EncodedTriple, TermId};
+use foldhash::fast::FixedState;
+use hashbrown::HashTable;
 use oxrdf::{NamedOrBlankNode, Term, TermRef, Triple};
-use std::collections::HashMap;
+use std::hash::{BuildHasher, Hasher};
+use std::ops::Range;
 
-/// Encodes the triples of messages; a blank node label is one node within one message.
+/// Encodes the terms of messages; a blank node label is one node within one message.
 pub(crate) struct Encoder<'a> {
     pub dictionary: &'a mut Dictionary,
-    pub blanks: HashMap<String, TermId>,
+    pub blanks: &'a mut Blanks,
+    /// Whether terms are those of static data.
+    pub is_static: bool,
 }
 
 impl<'a> Encoder<'a> {
-    pub(crate) fn new(dictionary: &'a mut Dictionary) -> Self {
-        Self { dictionary, blanks: HashMap::new() }
+    pub(crate) fn new(dictionary: &'a mut Dictionary, blanks: &'a mut Blanks) -> Self {
+        Self { dictionary, blanks, is_static: false }
     }
 
-    /// The event as a set: a triple written twice is there once.
-    pub(crate) fn event<'t>(
-        &mut self,
-        triples: impl IntoIterator<Item = &'t Triple>,
-        is_static: bool,
-    ) -> Vec<EncodedTriple> {
+    /// For static data.
+    pub(crate) fn lasting(dictionary: &'a mut Dictionary, blanks: &'a mut Blanks) -> Self {
+        Self { dictionary, blanks, is_static: true }
+    }
+
+    /// Triples as a set: one that is written twice is there once.
+    pub(crate) fn triples<'t>(&mut self, triples: impl IntoIterator<Item = &'t Triple>) -> Vec<EncodedTriple> {
         let mut encoded: Vec<EncodedTriple> = Vec::new();
         for triple in triples {
-            let subject = Term::from(triple.subject.clone());
-            let predicate = self.intern(triple.predicate.as_ref().into(), is_static);
-            encoded.push([self.term(&subject, is_static), predicate, self.term(&triple.object, is_static)]);
+            let predicate = self.intern(triple.predicate.as_ref().into());
+            let subject = self.term(node(&triple.subject));
+            encoded.push([subject, predicate, self.term(triple.object.as_ref())]);
         }
         drop_copies(&mut encoded);
         encoded
     }
 
-    /// The name of an event's graph; unbound when it has none.
-    pub(crate) fn graph(&mut self, name: Option<&NamedOrBlankNode>) -> TermId {
-        name.map_or(TermId::UNBOUND, |name| self.term(&name.clone().into(), false))
-    }
-
-    /// The id of a term; a blank node's label has a meaning in this message alone.
-    pub(crate) fn term(&mut self, term: &Term, is_static: bool) -> TermId {
-        match term {
-            Term::BlankNode(node) => {
-                let Self { dictionary, blanks } = self;
-                *blanks.entry(node.as_str().to_owned()).or_insert_with(|| dictionary.fresh_blank())
-            }
-            Term::Triple(triple) if has_blank(triple) => {
-                let renamed = self.rename(triple);
-                self.intern(Term::from(renamed).as_ref(), is_static)
-            }
-            other => self.intern(other.as_ref(), is_static),
+    /// The id of a term of a body.
+    #[inline]
+    pub(crate) fn token(&mut self, token: Token, intake: &Intake<'_>) -> TermId {
+        match intake.term(token) {
+            TokenTerm::Raw(raw) => self.raw(raw),
+            TokenTerm::Triple(triple) => self.term(TermRef::Triple(triple)),
         }
     }
 
-    fn intern(&mut self, term: TermRef<'_>, is_static: bool) -> TermId {
-        if is_static { self.dictionary.intern_static(term) } else { self.dictionary.intern(term) }
+    /// The id of a term as text; a blank node's label has a meaning in this message alone.
+    #[inline]
+    pub(crate) fn raw(&mut self, term: RawTerm<'_>) -> TermId {
+        match term.kind {
+            TermKind::BLANK => self.blank(term.text),
+            _ if self.is_static => self.dictionary.intern_static_raw(term),
+            _ => self.dictionary.intern_raw(term),
+        }
+    }
+
+    /// The id of a term; a blank node's label has a meaning in this message alone.
+    pub(crate) fn term(&mut self, term: TermRef<'_>) -> TermId {
+        match term {
+            TermRef::BlankNode(node) => self.blank(node.as_str()),
+            TermRef::Triple(triple) if has_blank(triple) => {
+                let renamed = self.rename(triple);
+                self.intern(Term::from(renamed).as_ref())
+            }
+            other => self.intern(other),
+        }
+    }
+
+    /// The same id, used by this message too.
+    #[inline]
+    pub(crate) fn use_again(&mut self, id: TermId) -> TermId {
+        self.dictionary.use_again(id);
+        id
+    }
+
+    fn blank(&mut self, label: &str) -> TermId {
+        let Self { dictionary, blanks, .. } = self;
+        blanks.node(label, || dictionary.fresh_blank())
+    }
+
+    fn intern(&mut self, term: TermRef<'_>) -> TermId {
+        if self.is_static { self.dictionary.intern_static(term) } else { self.dictionary.intern(term) }
     }
 
     /// A triple term with its blank nodes renamed.
     fn rename(&mut self, triple: &Triple) -> Triple {
-        let subject = self.renamed(&triple.subject.clone().into());
-        let subject = match subject {
-            Term::BlankNode(node) => node.into(),
-            _ => triple.subject.clone(),
+        let subject = match &triple.subject {
+            NamedOrBlankNode::BlankNode(node) => match self.renamed(node.as_ref().into()) {
+                Term::BlankNode(node) => node.into(),
+                _ => triple.subject.clone(),
+            },
+            NamedOrBlankNode::NamedNode(_) => triple.subject.clone(),
         };
-        Triple { subject, predicate: triple.predicate.clone(), object: self.renamed(&triple.object) }
+        Triple { subject, predicate: triple.predicate.clone(), object: self.renamed(triple.object.as_ref()) }
     }
 
-    fn renamed(&mut self, term: &Term) -> Term {
-        let id = self.term(term, false);
+    fn renamed(&mut self, term: TermRef<'_>) -> Term {
+        let is_blank =
+            matches!(term, TermRef::BlankNode(_)) || matches!(term, TermRef::Triple(inner) if has_blank(inner));
+        if !is_blank {
+            return term.into_owned();
+        }
+        let id = self.term(term);
         self.dictionary.term(id)
+    }
+}
+
+/// The nodes that labels stand for.
+#[derive(Debug, Default)]
+pub(crate) struct Blanks {
+    labels: String,
+    by_label: HashTable<(Range<usize>, TermId)>,
+}
+
+impl Blanks {
+    pub(crate) fn clear(&mut self) {
+        self.labels.clear();
+        self.by_label.clear();
+    }
+
+    fn node(&mut self, label: &str, fresh: impl FnOnce() -> TermId) -> TermId {
+        let Self { labels, by_label } = self;
+        let hash = hash_of(label);
+        if let Some((_, id)) = by_label.find(hash, |(place, _)| labels[place.clone()] == *label) {
+            return *id;
+        }
+        let (start, id) = (labels.len(), fresh());
+        labels.push_str(label);
+        by_label.insert_unique(hash, (start..labels.len(), id), |(place, _)| hash_of(&labels[place.clone()]));
+        id
+    }
+}
+
+fn hash_of(label: &str) -> u64 {
+    let mut hasher = FixedState::with_seed(0x5748_4F52_4C03).build_hasher();
+    hasher.write(label.as_bytes());
+    hasher.finish()
+}
+
+fn node(node: &NamedOrBlankNode) -> TermRef<'_> {
+    match node {
+        NamedOrBlankNode::NamedNode(node) => node.as_ref().into(),
+        NamedOrBlankNode::BlankNode(node) => node.as_ref().into(),
     }
 }
 

@@ -5,12 +5,12 @@
 //! alone. Nesting is bounded by a flat scan before a parser sees the line.
 
 use super::body::{Content, Refused};
-use super::event::{cut, time_of};
+use super::document::Tokens;
+use super::event::read_time;
 use crate::error::EngineError;
-use crate::parse::{Position, RdfError, RdfFormat, Room, parse_rdf_within};
+use crate::parse::{Position, RdfError, RdfFormat, Room, each_quad, parse_rdf_within};
 use crate::time::Timestamp;
-use oxrdf::vocab::xsd;
-use oxrdf::{Literal, Quad};
+use oxrdf::Quad;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
@@ -50,12 +50,12 @@ pub(super) fn has_lines(format: RdfFormat) -> bool {
     matches!(format, RdfFormat::NTriples | RdfFormat::NQuads)
 }
 
-/// The quads of the lines that can be read; the others are refused, each with its place.
-pub(super) fn good_quads(body: &[u8], format: RdfFormat, refused: &mut Vec<Refused>) -> Vec<Quad> {
-    let (mut quads, mut room) = (Vec::new(), Room::of(body));
+/// Hands out the quads of the lines that can be read; the others are refused, each with its place.
+pub(super) fn good_quads(body: &[u8], format: RdfFormat, refused: &mut Vec<Refused>, take: &mut dyn FnMut(Quad)) {
+    let mut room = Room::of(body);
     for line in of(body) {
         match parse_rdf_within(line.bytes, format, None, &mut room) {
-            Ok(found) => quads.extend(found),
+            Ok(found) => found.into_iter().for_each(&mut *take),
             Err(error) => {
                 let column = error.position().map_or(1, |position| position.column);
                 let error = error.moved_to(line.place(column as usize)).into();
@@ -63,22 +63,30 @@ pub(super) fn good_quads(body: &[u8], format: RdfFormat, refused: &mut Vec<Refus
             }
         }
     }
-    quads
 }
 
-/// What a line of NDJSON asks for: mostly one thing; JSON-LD with named graphs is several events.
+/// What a line of NDJSON asks for.
+pub(super) enum Read {
+    /// The events of a document, mostly one, and the time of those that say none.
+    Events(Option<Timestamp>),
+    Control(Content),
+}
+
+/// Reads a line of NDJSON; its triples are the document of the tokens that is being read.
 pub(super) fn read(
     line: &Line<'_>,
     at: Option<Timestamp>,
     room: &mut Room,
-) -> Result<Vec<Result<Content, EngineError>>, EngineError> {
+    tokens: &mut Tokens,
+) -> Result<Read, EngineError> {
+    tokens.begin_document();
     let text = std::str::from_utf8(line.bytes).map_err(|error| {
         let good = String::from_utf8_lossy(&line.bytes[..error.valid_up_to()]);
         RdfError::Encoding { position: line.place(good.chars().count() + 1) }
     })?;
     check_depth(text, line)?;
     if text.trim_start().starts_with('[') {
-        return events(text, 0, line, at, room);
+        return events(text, 0, line, at, room, tokens);
     }
     let fields: Fields<'_> = serde_json::from_str(text).map_err(|error| {
         let message = error.to_string();
@@ -86,7 +94,7 @@ pub(super) fn read(
         let hint = "a line is a JSON object, such as {\"t\": 1000, \"event\": {…}}";
         syntax(format!("the line is not a JSON object: {reason} ({hint})"), line.place(error.column()))
     })?;
-    interpret(text, &fields, line, at, room)
+    interpret(text, &fields, line, at, room, tokens)
 }
 
 type Fields<'a> = BTreeMap<String, &'a RawValue>;
@@ -97,14 +105,15 @@ fn interpret(
     line: &Line<'_>,
     at: Option<Timestamp>,
     room: &mut Room,
-) -> Result<Vec<Result<Content, EngineError>>, EngineError> {
+    tokens: &mut Tokens,
+) -> Result<Read, EngineError> {
     let only = |names: &[&str]| fields.keys().all(|key| names.contains(&key.as_str()));
     let field = |name: &str| fields.get(name).copied();
     if only(&["t", "event", "data"]) {
         let at = field("t").map_or(Ok(at), |value| time(value, "t", line, at))?;
         return match (field("event"), field("data")) {
-            (Some(event), None) => events(event.get(), offset(text, event), line, at, room),
-            (None, Some(data)) => turtle(data, offset(text, data), line, at, room),
+            (Some(event), None) => events(event.get(), offset(text, event), line, at, room, tokens),
+            (None, Some(data)) => turtle(data, offset(text, data), line, at, room, tokens),
             (Some(_), Some(_)) => Err(shape("the line has both \"event\" and \"data\"", line)),
             (None, None) => Err(shape("the line has neither \"event\" nor \"data\"", line)),
         };
@@ -112,13 +121,15 @@ fn interpret(
     match (field("watermark"), field("end")) {
         (Some(value), None) if fields.len() == 1 => {
             let at = time(value, "watermark", line, None)?.ok_or_else(|| shape("the watermark has no time", line))?;
-            Ok(vec![Ok(Content::Watermark(at))])
+            Ok(Read::Control(Content::Watermark(at)))
         }
         (None, Some(value)) if fields.len() == 1 => match value.get() {
-            "true" => Ok(vec![Ok(Content::End)]),
+            "true" => Ok(Read::Control(Content::End)),
             other => Err(shape(&format!("\"end\" is true, not {other}"), line)),
         },
-        _ if fields.keys().any(|key| key.starts_with('@') || key.contains(':')) => events(text, 0, line, at, room),
+        _ if fields.keys().any(|key| key.starts_with('@') || key.contains(':')) => {
+            events(text, 0, line, at, room, tokens)
+        }
         _ => Err(shape("the line is no event: it has no \"event\", no \"data\" and no keyword of JSON-LD", line)),
     }
 }
@@ -129,16 +140,14 @@ fn events(
     line: &Line<'_>,
     at: Option<Timestamp>,
     room: &mut Room,
-) -> Result<Vec<Result<Content, EngineError>>, EngineError> {
-    let quads = parse_rdf_within(text.as_bytes(), RdfFormat::JsonLd, None, room).map_err(|error| {
+    tokens: &mut Tokens,
+) -> Result<Read, EngineError> {
+    let take = &mut |quad: Quad| tokens.push_quad(&quad, "");
+    each_quad(text.as_bytes(), RdfFormat::JsonLd, None, room, take).map_err(|error| {
         let column = error.position().map_or(1, |position| position.column as usize);
         error.moved_to(line.place(offset + column))
     })?;
-    Ok(contents(quads, at))
-}
-
-fn contents(quads: Vec<Quad>, at: Option<Timestamp>) -> Vec<Result<Content, EngineError>> {
-    cut(quads, at).into_iter().map(|(_, event)| event.map(Content::Event)).collect()
+    Ok(Read::Events(at))
 }
 
 /// The text inside has lines of its own: the message says where in it, the place is that of the text.
@@ -148,13 +157,15 @@ fn turtle(
     line: &Line<'_>,
     at: Option<Timestamp>,
     room: &mut Room,
-) -> Result<Vec<Result<Content, EngineError>>, EngineError> {
+    tokens: &mut Tokens,
+) -> Result<Read, EngineError> {
     let text: String = serde_json::from_str(data.get()).map_err(|_| shape("\"data\" is a string of Turtle", line))?;
-    let quads = parse_rdf_within(text.as_bytes(), RdfFormat::Turtle, None, room).map_err(|error| match error {
+    let take = &mut |quad: Quad| tokens.push_quad(&quad, "");
+    each_quad(text.as_bytes(), RdfFormat::Turtle, None, room, take).map_err(|error| match error {
         error @ RdfError::Unfolding { .. } => error,
         error => syntax(format!("in \"data\": {error}"), line.place(offset + 1)),
     })?;
-    Ok(contents(quads, at))
+    Ok(Read::Events(at))
 }
 
 /// Integer milliseconds, or a dateTime with a zone; null is no time.
@@ -173,8 +184,7 @@ fn time(
     }
     let text: Option<String> = serde_json::from_str(raw).ok();
     let text = text.filter(|text| text.contains('T'));
-    let literal = text.map(|text| Literal::new_typed_literal(text, xsd::DATE_TIME));
-    let read = literal.and_then(|literal| time_of(&literal.into()).ok());
+    let read = text.and_then(|text| read_time(&text));
     read.map(Some).ok_or_else(|| EngineError::BadTime {
         name: name.to_owned(),
         value: shorten(raw),

@@ -4,10 +4,11 @@
 //! with; BIND, FILTER and VALUES go on from there. There is no data to match patterns against, so everything else is
 //! refused, with its place.
 
+use crate::algebra::visit_expression;
 use crate::error::EngineError;
 use crate::expr::CompileError;
 use crate::parse::{parse_mapping, suggestion};
-use crate::plan::{PlanError, unknown_function};
+use crate::plan::{PlanError, Unmappable, unknown_function};
 use oxiri::Iri;
 use oxrdf::Variable;
 use spargebra::Query;
@@ -43,10 +44,10 @@ impl RowMapping {
     pub fn parse(text: &str) -> Result<Self, EngineError> {
         let query = parse_mapping(text)?;
         let Query::Construct { template, dataset, pattern, base_iri } = query else {
-            return Err(unsupported("a mapping that is not CONSTRUCT", text));
+            return Err(refused(Unmappable::Form, text));
         };
         if dataset.is_some() {
-            return Err(unsupported("FROM in a mapping, which reads the columns of a row and nothing else,", text));
+            return Err(refused(Unmappable::Dataset, text));
         }
         // Every CONSTRUCT is projected to all variables once.
         let group = match pattern {
@@ -54,13 +55,13 @@ impl RowMapping {
             other => other,
         };
         let mut steps = Vec::new();
-        flatten(&group, &mut steps).map_err(|what| unsupported(&what, text))?;
-        check_template(&template).map_err(|what| unsupported(&what, text))?;
-        let (columns, tables) = find_columns(&steps, &template).map_err(|what| unsupported(&what, text))?;
+        flatten(&group, &mut steps).map_err(|why| refused(why, text))?;
+        check_template(&template).map_err(|why| refused(why, text))?;
+        let (columns, tables) = find_columns(&steps, &template).map_err(|why| refused(why, text))?;
         let mapping = Self { text: text.to_owned(), base: base_iri, template, steps, columns, tables };
-        check_functions(&mapping.steps).map_err(|error| EngineError::from(PlanError::from(error)).located(text))?;
+        check_functions(&mapping.steps).map_err(|error| refused(error, text))?;
         // What cannot be compiled is found now and not with the first row.
-        super::rows::RowMapper::new(&mapping).map_err(|error| EngineError::from(error).located(text))?;
+        super::rows::RowMapper::new(&mapping).map_err(|error| refused(error, text))?;
         Ok(mapping)
     }
 
@@ -88,7 +89,7 @@ impl RowMapping {
 }
 
 /// Variables that no step binds come with the row; those of VALUES may.
-fn find_columns(steps: &[Step], template: &[TriplePattern]) -> Result<(Vec<Variable>, Vec<Variable>), String> {
+fn find_columns(steps: &[Step], template: &[TriplePattern]) -> Result<(Vec<Variable>, Vec<Variable>), Unmappable> {
     let (mut columns, mut bound, mut tables) = (Vec::new(), Vec::new(), Vec::new());
     let read = |variable: &Variable, columns: &mut Vec<Variable>, bound: &[Variable]| {
         if !bound.contains(variable) && !columns.contains(variable) {
@@ -100,7 +101,7 @@ fn find_columns(steps: &[Step], template: &[TriplePattern]) -> Result<(Vec<Varia
             Step::Bind(variable, expression) => {
                 variables_of(expression, &mut |used| read(used, &mut columns, &bound));
                 if columns.contains(variable) {
-                    return Err(format!("BIND of {variable}, which is a column,"));
+                    return Err(Unmappable::BoundColumn { variable: variable.clone() });
                 }
                 bound.push(variable.clone());
             }
@@ -130,11 +131,11 @@ fn check_functions(steps: &[Step]) -> Result<(), CompileError> {
     }
 }
 
-fn unsupported(what: &str, text: &str) -> EngineError {
-    EngineError::from(PlanError::Mapping { what: what.to_owned() }).located(text)
+fn refused(why: impl Into<PlanError>, text: &str) -> EngineError {
+    why.into().located(text).into()
 }
 
-fn flatten(pattern: &GraphPattern, steps: &mut Vec<Step>) -> Result<(), String> {
+fn flatten(pattern: &GraphPattern, steps: &mut Vec<Step>) -> Result<(), Unmappable> {
     match pattern {
         GraphPattern::Bgp { patterns } if patterns.is_empty() => Ok(()),
         GraphPattern::Extend { inner, variable, expression } => {
@@ -155,33 +156,35 @@ fn flatten(pattern: &GraphPattern, steps: &mut Vec<Step>) -> Result<(), String> 
             flatten(left, steps)?;
             flatten(right, steps)
         }
-        other => Err(format!("{} in a mapping", name_of(other))),
+        other => Err(unmappable(other)),
     }
 }
 
-/// How a person would call what a mapping cannot do.
-fn name_of(pattern: &GraphPattern) -> &'static str {
-    match pattern {
-        GraphPattern::Bgp { .. } => "a triple pattern in WHERE",
-        GraphPattern::Path { .. } => "a path in WHERE",
-        GraphPattern::Join { .. } => "a group or a triple pattern inside WHERE",
-        GraphPattern::LeftJoin { .. } => "OPTIONAL",
-        GraphPattern::Union { .. } => "UNION",
-        GraphPattern::Graph { .. } => "GRAPH",
-        GraphPattern::Minus { .. } => "MINUS",
-        GraphPattern::OrderBy { .. } => "ORDER BY",
-        GraphPattern::Distinct { .. } | GraphPattern::Reduced { .. } | GraphPattern::Project { .. } => "SELECT",
-        GraphPattern::Slice { .. } => "LIMIT",
-        GraphPattern::Group { .. } => "GROUP BY",
-        GraphPattern::Service { .. } => "SERVICE",
-        _ => "this pattern",
-    }
+/// What a person would call the pattern, and the keyword it stands at.
+fn unmappable(pattern: &GraphPattern) -> Unmappable {
+    let (name, keyword) = match pattern {
+        GraphPattern::Path { .. } => ("a path in WHERE", "WHERE"),
+        GraphPattern::Join { .. } => ("a group or a triple pattern inside WHERE", "WHERE"),
+        GraphPattern::LeftJoin { .. } => ("OPTIONAL", "OPTIONAL"),
+        GraphPattern::Union { .. } => ("UNION", "UNION"),
+        GraphPattern::Graph { .. } => ("GRAPH", "GRAPH"),
+        GraphPattern::Minus { .. } => ("MINUS", "MINUS"),
+        GraphPattern::OrderBy { .. } => ("ORDER BY", "ORDER"),
+        GraphPattern::Distinct { .. } | GraphPattern::Reduced { .. } | GraphPattern::Project { .. } => {
+            ("SELECT", "SELECT")
+        }
+        GraphPattern::Slice { .. } => ("LIMIT", "LIMIT"),
+        GraphPattern::Group { .. } => ("GROUP BY", "GROUP"),
+        GraphPattern::Service { .. } => ("SERVICE", "SERVICE"),
+        _ => ("a triple pattern in WHERE", "WHERE"),
+    };
+    Unmappable::Pattern { name, keyword }
 }
 
-fn check_template(template: &[TriplePattern]) -> Result<(), String> {
+fn check_template(template: &[TriplePattern]) -> Result<(), Unmappable> {
     let is_triple = |term: &TermPattern| matches!(term, TermPattern::Triple(_));
     match template.iter().any(|pattern| is_triple(&pattern.subject) || is_triple(&pattern.object)) {
-        true => Err("a triple term in the template of a mapping".to_owned()),
+        true => Err(Unmappable::TripleTerm),
         false => Ok(()),
     }
 }
@@ -202,31 +205,9 @@ fn as_variable(term: &TermPattern) -> Option<&Variable> {
 }
 
 fn variables_of(expression: &Expression, visit: &mut impl FnMut(&Variable)) {
-    use Expression as E;
-    match expression {
-        E::NamedNode(_) | E::Literal(_) | E::Exists(_) => {}
-        E::Variable(variable) | E::Bound(variable) => visit(variable),
-        E::Or(a, b)
-        | E::And(a, b)
-        | E::Equal(a, b)
-        | E::SameTerm(a, b)
-        | E::Greater(a, b)
-        | E::GreaterOrEqual(a, b)
-        | E::Less(a, b)
-        | E::LessOrEqual(a, b)
-        | E::Add(a, b)
-        | E::Subtract(a, b)
-        | E::Multiply(a, b)
-        | E::Divide(a, b) => {
-            variables_of(a, visit);
-            variables_of(b, visit);
+    visit_expression(expression, &mut |e| {
+        if let Expression::Variable(variable) | Expression::Bound(variable) = e {
+            visit(variable);
         }
-        E::Not(a) | E::UnaryPlus(a) | E::UnaryMinus(a) => variables_of(a, visit),
-        E::If(a, b, c) => [a, b, c].into_iter().for_each(|part| variables_of(part, visit)),
-        E::In(a, list) => {
-            variables_of(a, visit);
-            list.iter().for_each(|part| variables_of(part, visit));
-        }
-        E::Coalesce(list) | E::FunctionCall(_, list) => list.iter().for_each(|part| variables_of(part, visit)),
-    }
+    });
 }

@@ -1,13 +1,17 @@
 //! What producers send: bodies in, events and control lines out, checked for form but not yet for time.
 //!
-//! A body is RDF text (`body.rs`), lines of JSON (`lines.rs`), or a batch of encoded events that a reader of
+//! A body is RDF text (`body.rs`; `line_reader.rs` for N-Triples and N-Quads), lines of JSON (`lines.rs`), or a batch of encoded events that a reader of
 //! columns has filled (`batch.rs`), perhaps by a mapping of rows to triples (`mapping.rs`). Nothing here knows the
 //! engine: what is wrong is found before the first event goes in.
 
 mod batch;
 mod body;
+mod document;
 mod encoder;
 mod event;
+mod line_reader;
+#[cfg(test)]
+mod line_reader_tests;
 mod lines;
 mod mapping;
 mod rows;
@@ -15,9 +19,10 @@ mod rows;
 pub(crate) use batch::EncodedEvent;
 pub use batch::EventBatch;
 pub use body::{BodyFormat, PushOptions, Refused};
-pub(crate) use body::{Content, Intake, Item};
-pub(crate) use encoder::{Encoder, drop_copies};
+pub(crate) use body::{Buffers, Content, Intake, Item, Reading};
+pub(crate) use document::{Token, TokenTerm};
+pub(crate) use encoder::{Blanks, Encoder, drop_copies};
 pub use event::read_time;
-pub(crate) use event::{RawEvent, time_of, time_under};
+pub(crate) use event::{RawEvent, time_of};
 pub use mapping::RowMapping;
 pub use rows::RowMapper;

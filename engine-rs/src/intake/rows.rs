@@ -3,12 +3,14 @@
 //! In: the ids of one row's columns, in the order of [`RowMapping::columns`]. Out: one event with the triples of
 //! the template, for each solution the row has. An unbound column leaves out the triples that need it; a blank node
 //! of the template is a fresh one for each solution; a row without triples is no event. Cost: the expressions, and
-//! one look-up for each term they make.
+//! one look-up for each term they make. What a row may become is bounded, by itself and together with the other rows of
+//! its body: a mapping can double a text, or multiply solutions, as often as it likes.
 
 use super::batch::EventBatch;
 use super::mapping::{RowMapping, Step};
 use crate::error::EngineError;
 use crate::expr::{CompileError, EvalContext, Expr, Scratch, compile};
+use crate::limits::{Budget, Limits, within};
 use crate::model::{EncodedTriple, TermId};
 use crate::plan::PlanError;
 use crate::time::Timestamp;
@@ -16,6 +18,15 @@ use oxrdf::{Term, Variable};
 use spargebra::algebra::Expression;
 use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern};
 use std::collections::HashMap;
+
+/// Units of work that one row may take: text that expressions make counts by its length, 8 bytes a unit.
+const ROW_UNITS_MAX: u64 = 256 * 1024;
+/// What the rows of any body may take, and how much more for each of them: in proportion to what the mapping says about a
+/// row, within bounds. One that writes nine observations needs more than one that writes a triple.
+const FREE_UNITS: u64 = 2 * 1024 * 1024;
+const UNITS_PER_ROW: std::ops::RangeInclusive<u64> = 512..=2560;
+const UNITS_PER_PART: u64 = 64;
+const TRIPLE_UNITS: u64 = 4;
 
 /// A mapping at work: compiled, with the batch it fills.
 #[derive(Debug)]
@@ -31,6 +42,9 @@ pub struct RowMapper {
     /// What tells the rows of this body from those of others.
     salt: u64,
     solutions: Vec<Vec<TermId>>,
+    /// What the rest of the body may take.
+    units_left: u64,
+    units_per_row: u64,
 }
 
 #[derive(Debug)]
@@ -46,6 +60,15 @@ enum Slot {
     Constant(TermId),
     Variable(usize),
     Blank(usize),
+}
+
+fn units_per_row(mapping: &RowMapping) -> u64 {
+    let steps = mapping.steps.iter().map(|step| match step {
+        Step::Values(_, rows) => rows.len(),
+        Step::Bind(..) | Step::Filter(_) => 1,
+    });
+    let parts = steps.sum::<usize>() + mapping.template.len();
+    (UNITS_PER_PART * parts as u64).clamp(*UNITS_PER_ROW.start(), *UNITS_PER_ROW.end())
 }
 
 impl RowMapper {
@@ -65,6 +88,8 @@ impl RowMapper {
             variables,
             salt: 0,
             solutions: Vec::new(),
+            units_left: FREE_UNITS,
+            units_per_row: units_per_row(mapping),
         };
         for step in &mapping.steps {
             let compiled = mapper.compile_step(step, mapping)?;
@@ -94,14 +119,26 @@ impl RowMapper {
 
     /// Maps a row: its number in the body, its time, and the ids of the columns.
     pub fn add_row(&mut self, index: u64, at: Option<Timestamp>, columns: &[TermId]) {
+        let limits = Limits { work: Some(self.units_left.min(ROW_UNITS_MAX)), ..Limits::default() };
+        self.scratch.budget = Budget::new(limits);
+        let mapped = within(|| self.map_row(index, at, columns));
+        self.units_left = (self.units_left - self.scratch.budget.spent()).saturating_add(self.units_per_row);
+        let refusal = match mapped {
+            Ok(Ok(())) => return,
+            Ok(Err(reason)) => EngineError::BadRow { row: index, reason },
+            Err(_) => EngineError::RowTooLarge { row: index },
+        };
+        self.solutions.clear();
+        self.batch.refuse(index, refusal);
+    }
+
+    fn map_row(&mut self, index: u64, at: Option<Timestamp>, columns: &[TermId]) -> Result<(), String> {
         self.solve(index, at, columns);
         let mut begun = false;
         for solution in std::mem::take(&mut self.solutions) {
-            if let Err(reason) = self.instantiate(&solution, index, at, &mut begun) {
-                self.batch.refuse(index, EngineError::BadRow { row: index, reason });
-                return;
-            }
+            self.instantiate(&solution, index, at, &mut begun)?;
         }
+        Ok(())
     }
 
     fn solve(&mut self, index: u64, at: Option<Timestamp>, columns: &[TermId]) {
@@ -123,6 +160,7 @@ impl RowMapper {
                 }
                 Compiled::Filter(condition) => solutions.retain(|solution| condition.holds(solution, &mut ctx)),
                 Compiled::Values(slots, rows) => {
+                    ctx.scratch.budget.spend_rows(solutions.len().saturating_mul(rows.len()), columns.len());
                     let joined =
                         solutions.iter().flat_map(|solution| rows.iter().filter_map(|row| join(solution, slots, row)));
                     *solutions = joined.collect();
@@ -139,6 +177,7 @@ impl RowMapper {
         begun: &mut bool,
     ) -> Result<(), String> {
         let blanks: Vec<TermId> = (0..self.n_blanks).map(|_| self.batch.dictionary.fresh_blank()).collect();
+        self.scratch.budget.spend(TRIPLE_UNITS * self.template.len() as u64);
         for slots in &self.template {
             let triple = slots.map(|slot| match slot {
                 Slot::Constant(id) => id,
@@ -260,4 +299,64 @@ fn join(solution: &[TermId], slots: &[usize], row: &[TermId]) -> Option<Vec<Term
         joined[*slot] = *id;
     }
     Some(joined)
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use super::*;
+    use oxrdf::Literal;
+
+    /// The events and refusals of rows that each have this text in `?v`.
+    fn mapped(construct: &str, texts: &[String]) -> (usize, usize) {
+        let mapping = RowMapping::parse(&format!("PREFIX : <http://ex/> {construct}")).unwrap();
+        let mut mapper = RowMapper::new(&mapping).unwrap();
+        for (index, text) in texts.iter().enumerate() {
+            let id = mapper.batch_mut().term(&Literal::from(text.as_str()).into());
+            let column = |name: &str| if name == "v" { id } else { TermId::UNBOUND };
+            let columns: Vec<TermId> = mapping.columns().map(column).collect();
+            mapper.add_row(index as u64, Some(Timestamp::EPOCH), &columns);
+        }
+        let batch = mapper.into_batch();
+        (batch.len(), batch.refused().len())
+    }
+
+    fn doubling(times: usize) -> String {
+        let binds = (0..times).map(|n| match n {
+            0 => String::from("BIND(CONCAT(?v, ?v) AS ?d0) "),
+            n => format!("BIND(CONCAT(?d{0}, ?d{0}) AS ?d{n}) ", n - 1),
+        });
+        format!("CONSTRUCT {{ :a :p ?d{} }} WHERE {{ {} }}", times - 1, binds.collect::<String>())
+    }
+
+    #[test]
+    fn a_row_that_doubles_its_text_too_often_is_refused() {
+        let long = ["x".repeat(1000)];
+        assert_eq!(mapped(&doubling(8), &long), (1, 0));
+        assert_eq!(mapped(&doubling(10), &long), (1, 0));
+        let longer = ["x".repeat(4000)];
+        assert_eq!(mapped(&doubling(9), &longer), (0, 1));
+    }
+
+    #[test]
+    fn rows_of_one_body_share_their_room() {
+        let texts: Vec<String> = (0..60).map(|n| format!("{n}{}", "x".repeat(1000))).collect();
+        let (events, refused) = mapped(&doubling(10), &texts);
+        assert!(events > 5 && refused > 20, "{events} {refused}");
+        let ordinary: Vec<String> = (0..5000).map(|n| format!("{n}{}", "x".repeat(200))).collect();
+        assert_eq!(mapped(&doubling(2), &ordinary), (5000, 0));
+    }
+
+    #[test]
+    fn a_row_that_multiplies_solutions_is_refused() {
+        let values =
+            |name: &str| format!("VALUES ?{name} {{ {} }} ", (0..100).map(|n| format!("{n} ")).collect::<String>());
+        let construct = format!(
+            "CONSTRUCT {{ :a :p ?a , ?b , ?c , ?v }} WHERE {{ {}{}{} }}",
+            values("a"),
+            values("b"),
+            values("c")
+        );
+        assert_eq!(mapped(&construct, &[String::from("x")]), (0, 1));
+    }
 }

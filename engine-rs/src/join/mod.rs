@@ -11,9 +11,7 @@ mod orders;
 mod probe;
 mod shape;
 mod trees;
-mod witness;
 
 pub(crate) use multiway::{JoinFilter, JoinNode, RetractionMode};
 pub use orders::Probing;
 pub(crate) use shape::{BufferSource, BufferSpec, INDEXED_VARS};
-pub(crate) use witness::{Witness, WitnessKind};

@@ -126,19 +126,16 @@ impl JoinNode {
         self.join(role, slot, 1, blind, out, leaves, eval);
     }
 
-    /// A mapping is about to leave the leaf that plays this role. `needed`: also where the plan
-    /// does without retractions.
+    /// A mapping is about to leave the leaf that plays this role, and its results must go.
     pub(crate) fn expire(
         &mut self,
         role: usize,
         slot: SlotId,
-        needed: bool,
         out: &mut Batch,
         leaves: &[Leaf],
         eval: &mut EvalContext<'_>,
     ) {
         match self.retraction {
-            RetractionMode::Unneeded if !needed => {}
             RetractionMode::Tree => self.fell(role, slot, out, leaves, eval),
             _ => {
                 let blind = self.shape.buffers[role].earlier;
@@ -243,6 +240,7 @@ impl JoinNode {
     fn insert(&mut self, port: usize, row: &[TermId], out: &mut Batch, flow: &mut Flow<'_>) {
         let role = self.role_of_input(port);
         flow.eval.scratch.budget.spend_rows(1, row.len());
+        // Inputs have no windows: their mappings go when they are retracted, hence all have the same key.
         let slot = self.inputs[port].append(row.iter().copied(), 0);
         self.open_slot(role, slot, flow.leaves);
         self.join(role, slot, 1, 0, out, flow.leaves, &mut flow.eval);
@@ -254,7 +252,8 @@ impl JoinNode {
         let store = &self.inputs[port];
         let probe = store.probe(self.by_value[port], |column| row[column]);
         let slot = store.newest(self.by_value[port], probe).expect("what is retracted was emitted before");
-        self.expire(role, slot, true, out, flow.leaves, &mut flow.eval);
+        // Its results are read through it, so it goes after them.
+        self.expire(role, slot, out, flow.leaves, &mut flow.eval);
         self.inputs[port].kill(slot);
         while let Some(moved) = self.inputs[port].move_oldest_if_sparse() {
             flow.eval.scratch.budget.spend_rows(1, row.len());

@@ -7,7 +7,7 @@
 //! looked up again only for buffers whose key has changed.
 
 use super::orders::{OrderCounts, Probing, extend_order};
-use super::shape::{BufferSet, BufferSource, INDEXED_VARS, JoinShape, Key, VarSet, bit};
+use super::shape::{Buffer, BufferSet, BufferSource, Copies, JoinShape, Key, VarSet, bit};
 use crate::index::{Probe, RingStore, SlotId};
 use crate::leaf::Leaf;
 use crate::model::TermId;
@@ -36,6 +36,19 @@ struct Step {
     order: u64,
 }
 
+/// What the mappings of one buffer are merged into.
+struct Extension<'a> {
+    at: usize,
+    buffer: &'a Buffer,
+    store: &'a RingStore,
+    /// The columns to copy; none where some must be compared.
+    copies: Option<&'a Copies>,
+    before: VarSet,
+    after: Step,
+    /// A mapping that the buffer must not see.
+    hidden: Option<SlotId>,
+}
+
 /// A probe of a buffer, and the set of bound variables it was made for (none: not valid).
 type Probed = (VarSet, Probe);
 
@@ -61,8 +74,8 @@ pub(super) trait Found {
 }
 
 impl Search<'_> {
-    pub(super) fn store(&self, buffer: usize) -> &RingStore {
-        match self.shape.buffers[buffer].source {
+    pub(super) fn store(&self, buffer: &Buffer) -> &RingStore {
+        match buffer.source {
             BufferSource::Leaf(leaf) => &self.leaves[leaf].store,
             BufferSource::Input(input) => &self.inputs[input],
         }
@@ -70,145 +83,163 @@ impl Search<'_> {
 
     /// Finds every combination that contains the starting mapping in this role.
     pub(super) fn run(&self, scratch: &mut Scratch, orders: &mut OrderCounts, found: &mut impl Found) {
-        if self.shape.n_vars > INDEXED_VARS {
-            self.run_as::<true>(scratch, orders, found);
-        } else {
-            self.run_as::<false>(scratch, orders, found);
+        scratch.begin(self.shape);
+        let at = self.role;
+        let buffer = &self.shape.buffers[at];
+        let after = Step { done: 1 << at, bound: buffer.certain, order: extend_order(0, at) };
+        let (store, copies) = (self.store(buffer), buffer.copies.as_ref());
+        let extension = Extension { at, buffer, store, copies, before: 0, after, hidden: None };
+        self.take(&extension, self.start, scratch, orders, found);
+    }
+
+    fn extend(&self, step: Step, scratch: &mut Scratch, orders: &mut OrderCounts, found: &mut impl Found) {
+        let Some((at, key)) = self.choose(step, scratch) else { return };
+        let buffer = &self.shape.buffers[at];
+        let store = self.store(buffer);
+        let after = Step {
+            done: step.done | (1 << at),
+            bound: step.bound | buffer.certain,
+            order: extend_order(step.order, at),
+        };
+        let extension = Extension {
+            at,
+            buffer,
+            store,
+            copies: buffer.copies_with(key, step.bound),
+            before: step.bound,
+            after,
+            hidden: (self.blind & (1 << at) != 0).then_some(self.start),
+        };
+        if let Some(key) = key {
+            let probe = scratch.probes[at].1;
+            let dead = store.walk(key.index, probe, |slot| self.visit(&extension, slot, scratch, orders, found));
+            return found.pass(dead);
+        }
+        let range = buffer.range(step.bound, &scratch.row);
+        let visit = |slot| self.visit(&extension, slot, scratch, orders, found);
+        match range {
+            Some(range) => store.walk_range(range, visit),
+            None => store.slots().for_each(visit),
         }
     }
 
-    /// `WIDE`: some variables have no bit. Asked once per search, so that others pay nothing.
-    fn run_as<const WIDE: bool>(&self, scratch: &mut Scratch, orders: &mut OrderCounts, found: &mut impl Found) {
-        let role = self.role;
-        scratch.row.clear();
-        scratch.row.resize(self.shape.n_vars, TermId::UNBOUND);
-        scratch.probes.clear();
-        scratch.probes.resize(self.shape.buffers.len(), (0, Probe::NOTHING));
-        scratch.slots.resize(self.shape.buffers.len(), SlotId(0));
-        let bound = self.shape.buffers[role].certain;
-        if !self.merge::<WIDE>(role, self.start, 0, scratch) || !found.passes(&scratch.row, 0, bound) {
-            scratch.undo.clear();
-            return;
-        }
-        scratch.slots[role] = self.start;
-        let step = Step { done: 1 << role, bound, order: extend_order(0, role) };
-        self.extend::<WIDE>(step, scratch, orders, found);
-        scratch.undo.clear();
-    }
-
-    fn extend<const WIDE: bool>(
+    #[inline]
+    fn visit(
         &self,
-        step: Step,
+        extension: &Extension<'_>,
+        slot: SlotId,
         scratch: &mut Scratch,
         orders: &mut OrderCounts,
         found: &mut impl Found,
     ) {
-        if step.done == self.shape.all_buffers() {
-            if self.shape.buffers.len() > 2 {
-                orders.note(step.order);
-            }
-            found.found(&scratch.row, &scratch.slots);
-            return;
-        }
-        let Some((next, key)) = self.choose(step, scratch) else { return };
-        let buffer = &self.shape.buffers[next];
-        let store = self.store(next);
-        let hidden = (self.blind & (1 << next) != 0).then_some(self.start);
-        let deeper = Step {
-            done: step.done | (1 << next),
-            bound: step.bound | buffer.certain,
-            order: extend_order(step.order, next),
-        };
-        let probe = scratch.probes[next].1;
-        let range = if buffer.ranges.is_empty() { None } else { buffer.range(step.bound, &scratch.row) };
-        let visit = |slot: SlotId| {
-            if Some(slot) == hidden {
-                return;
-            }
+        if Some(slot) != extension.hidden {
             found.visit();
-            let mark = scratch.undo.len();
-            let fits = self.merge::<WIDE>(next, slot, step.bound, scratch);
-            if fits && found.passes(&scratch.row, step.bound, deeper.bound) {
-                scratch.slots[next] = slot;
-                self.extend::<WIDE>(deeper, scratch, orders, found);
-            }
-            scratch.rewind(mark);
-        };
-        match (key, range) {
-            (Some(key), _) => {
-                let dead = store.walk(key.index, probe, visit);
-                found.pass(dead);
-            }
-            (None, Some(range)) => store.walk_range(range, visit),
-            (None, None) => store.slots().for_each(visit),
+            self.take(extension, slot, scratch, orders, found);
         }
     }
 
-    /// Buffers in the order that finds an empty one soonest. Mappings of one event graph arrive, and
+    /// Takes a mapping into the combination, if it fits, and goes on from there.
+    #[inline]
+    fn take(
+        &self,
+        extension: &Extension<'_>,
+        slot: SlotId,
+        scratch: &mut Scratch,
+        orders: &mut OrderCounts,
+        found: &mut impl Found,
+    ) {
+        let Extension { at, before, after, .. } = *extension;
+        let mark = scratch.undo.len();
+        if self.merge(extension, slot, scratch) && found.passes(&scratch.row, before, after.bound) {
+            scratch.slots[at] = slot;
+            if after.done != self.shape.all {
+                scratch.forget_probes(extension.buffer.certain & !before);
+                self.extend(after, scratch, orders, found);
+            } else {
+                if scratch.slots.len() > 2 {
+                    orders.note(after.order);
+                }
+                found.found(&scratch.row, &scratch.slots);
+            }
+        }
+        scratch.rewind(mark);
+    }
+
+    /// The buffers that are left, in the order that finds an empty one soonest. Mappings of one event graph arrive, and
     /// later leave, in the order of the roles: while a star arrives, the roles after this one are
     /// still empty for its subject; while it leaves, those before are. So a star of k patterns that
     /// comes in one graph costs 2k probes and not k².
-    fn emptiest_first(&self) -> impl Iterator<Item = usize> + use<> {
-        let (before, after) = (0..self.role, self.role + 1..self.shape.buffers.len());
-        let (first, second) = if self.leaving { (before, after) } else { (after, before) };
-        first.chain(second)
+    #[inline]
+    fn emptiest_first(&self, done: BufferSet) -> [BufferSet; 2] {
+        let left = self.shape.all & !done;
+        let before = left & ((1 << self.role) - 1);
+        let after = left & !before;
+        if self.leaving { [before, after] } else { [after, before] }
     }
 
     /// The buffer to probe next; `None` when some buffer has nothing to offer.
+    #[inline]
     fn choose(&self, step: Step, scratch: &mut Scratch) -> Option<(usize, Option<&Key>)> {
-        let Scratch { row, probes, .. } = scratch;
-        let mut best: Option<(usize, Option<&Key>, (bool, u64))> = None;
-        for at in self.emptiest_first() {
-            if step.done & (1 << at) != 0 {
-                continue;
-            }
-            let buffer = &self.shape.buffers[at];
-            let wanted = buffer.certain & step.bound;
-            let key = buffer.key(wanted);
-            let count = match key {
-                Some(key) => {
-                    let (made_for, probe) = &mut probes[at];
-                    if *made_for != wanted {
-                        *made_for = wanted;
-                        *probe = self.store(at).probe(key.index, |i| row[key.vars[i] as usize]);
-                    }
-                    probe.count as usize
+        let mut best: Option<(usize, Option<&Key>)> = None;
+        let mut least = (true, u64::MAX);
+        for mut left in self.emptiest_first(step.done) {
+            while left != 0 {
+                let at = left.trailing_zeros() as usize;
+                left &= left - 1;
+                let buffer = &self.shape.buffers[at];
+                let wanted = buffer.certain & step.bound;
+                let key = buffer.key(wanted);
+                let count = self.count(at, buffer, key, wanted, scratch);
+                if count == 0 {
+                    return None;
                 }
-                None => self.store(at).live(),
-            };
-            if count == 0 {
-                return None;
-            }
-            let cost = match self.probing {
-                Probing::Adaptive => count as u64,
-                Probing::Fixed(seed) => Probing::rank(seed, at),
-            };
-            // A buffer that shares no bound variable is a cross product: only when nothing else is left.
-            let price = (wanted == 0, cost);
-            if best.is_none_or(|(_, _, least)| price < least) {
-                best = Some((at, key, price));
+                let cost = match self.probing {
+                    Probing::Adaptive => count,
+                    Probing::Fixed(seed) => Probing::rank(seed, at),
+                };
+                // A buffer that shares no bound variable is a cross product: only when nothing else is left.
+                let price = (wanted == 0, cost);
+                if best.is_none() || price < least {
+                    (best, least) = (Some((at, key)), price);
+                }
             }
         }
-        best.map(|(at, key, _)| (at, key))
+        best
     }
 
-    /// Writes a mapping into the row, and drops the probes that were made with what it replaces;
-    /// false when it is not compatible with what is bound already.
+    /// How many mappings of a buffer have the key, if it has one.
     #[inline]
-    fn merge<const WIDE: bool>(&self, buffer: usize, slot: SlotId, bound: VarSet, scratch: &mut Scratch) -> bool {
-        let shape = &self.shape.buffers[buffer];
-        let new = shape.certain & !bound;
-        let Scratch { row, probes, undo, .. } = scratch;
-        for (made_for, _) in probes.iter_mut() {
-            if *made_for & new != 0 {
-                *made_for = 0;
-            }
+    fn count(&self, at: usize, buffer: &Buffer, key: Option<&Key>, wanted: VarSet, scratch: &mut Scratch) -> u64 {
+        let store = self.store(buffer);
+        let Some(key) = key else { return store.live() as u64 };
+        let Scratch { row, probes, .. } = scratch;
+        let (made_for, probe) = &mut probes[at];
+        if *made_for != wanted {
+            *made_for = wanted;
+            *probe = store.probe(key.index, |i| row[key.vars[i] as usize]);
         }
-        let settled = new & !self.shape.uncertain;
-        for (var, term) in shape.vars.iter().zip(self.store(buffer).row(slot)) {
+        probe.count.into()
+    }
+
+    /// Writes a mapping into the row; false when it is not compatible with what is bound already.
+    #[inline]
+    fn merge(&self, extension: &Extension<'_>, slot: SlotId, scratch: &mut Scratch) -> bool {
+        let Some(copies) = extension.copies else { return self.merge_compared(extension, slot, scratch) };
+        let bits = extension.store.bits(slot);
+        for (column, var) in copies {
+            scratch.row[*var as usize] = TermId::from_bits(bits[*column as usize]);
+        }
+        true
+    }
+
+    /// Where columns may be unbound, or their variables are bound already and no part of the key.
+    fn merge_compared(&self, extension: &Extension<'_>, slot: SlotId, scratch: &mut Scratch) -> bool {
+        let Extension { buffer, store, before, .. } = *extension;
+        let settled = buffer.certain & !before & !self.shape.uncertain;
+        let Scratch { row, undo, .. } = scratch;
+        for (var, term) in buffer.vars.iter().zip(store.row(slot)) {
             let place = &mut row[*var as usize];
-            let own = if WIDE { bit(*var) } else { 1 << *var };
-            if settled & own != 0 {
+            if settled & bit(*var) != 0 {
                 *place = term;
             } else if !place.is_bound() {
                 undo.push((*var, *place));
@@ -222,6 +253,28 @@ impl Search<'_> {
 }
 
 impl Scratch {
+    /// Nothing is bound and nothing has been probed.
+    #[inline]
+    fn begin(&mut self, shape: &JoinShape) {
+        if self.slots.len() != shape.buffers.len() {
+            self.row.resize(shape.n_vars, TermId::UNBOUND);
+            self.probes.resize(shape.buffers.len(), (0, Probe::NOTHING));
+            self.slots.resize(shape.buffers.len(), SlotId(0));
+        }
+        self.undo.clear();
+        self.forget_probes(VarSet::MAX);
+    }
+
+    /// Drops the probes that were made with these variables.
+    #[inline]
+    fn forget_probes(&mut self, changed: VarSet) {
+        for (made_for, _) in &mut self.probes {
+            if *made_for & changed != 0 {
+                *made_for = 0;
+            }
+        }
+    }
+
     /// Gives back what was bound since the mark.
     #[inline]
     fn rewind(&mut self, mark: usize) {

@@ -39,14 +39,21 @@ pub(crate) struct Buffer {
     pub source: BufferSource,
     pub vars: SmallVec<[u8; 4]>,
     pub certain: VarSet,
-    /// Other buffers over the same mappings, before and after this one.
+    /// Other buffers over the same mappings, before and after this one. A mapping plays one role after the other, and
+    /// must meet itself once in each combination of them: while it arrives, the later roles do not see it yet, and while
+    /// it leaves, the earlier ones do not see it any more. So what a departure finds is what the arrival has found.
     pub earlier: BufferSet,
     pub later: BufferSet,
     /// One entry per set of variables that can be bound when this buffer is probed.
     pub keys: Vec<Key>,
     /// A buffer that shares no variable is walked by a comparison with a bound one, if there is one.
     pub ranges: Vec<Range>,
+    /// What takes a mapping into a row in which no variable of the buffer is bound.
+    pub copies: Option<Copies>,
 }
+
+/// Columns and the variables they are copied to; instead of none at all, where copying is not enough.
+pub(crate) type Copies = Box<[(u8, u8)]>;
 
 /// A comparison of the buffer's ordered column with another variable.
 #[derive(Clone, Copy, Debug)]
@@ -60,12 +67,15 @@ pub(crate) struct Range {
 pub(crate) struct Key {
     pub bound: VarSet,
     pub index: IndexId,
-    pub vars: SmallVec<[u8; 4]>,
+    pub vars: Box<[u8]>,
+    /// What takes a mapping that has the key into a row in which the variables of the key are bound, and no others.
+    pub copies: Option<Copies>,
 }
 
 #[derive(Debug)]
 pub(crate) struct JoinShape {
     pub buffers: Vec<Buffer>,
+    pub all: BufferSet,
     pub n_vars: usize,
     /// Variables that some buffer may leave unbound.
     pub uncertain: VarSet,
@@ -97,14 +107,20 @@ impl JoinShape {
             let columns: SmallVec<[u8; 4]> =
                 (0..buffer.vars.len() as u8).filter(|c| bound & bit(buffer.vars[*c as usize]) != 0).collect();
             let vars = columns.iter().map(|c| buffer.vars[*c as usize]).collect();
-            buffer.keys.push(Key { bound, index: store.acquire_index(&columns), vars });
+            buffer.keys.push(Key { bound, index: store.acquire_index(&columns), vars, copies: None });
         }
         for at in 0..buffers.len() {
             order_lonely(&mut buffers, at, ranges, leaves, inputs);
         }
         let all = |buffer: &Buffer| buffer.vars.iter().fold(0, |set, var| set | bit(*var));
         let uncertain = buffers.iter().fold(0, |set, buffer| set | (all(buffer) & !buffer.certain));
-        Self { buffers, n_vars, uncertain }
+        for buffer in &mut buffers {
+            buffer.copies = copies(&buffer.vars, 0, uncertain);
+            for key in &mut buffer.keys {
+                key.copies = copies(&buffer.vars, key.bound, uncertain);
+            }
+        }
+        Self { all: ((1_u64 << buffers.len()) - 1) as BufferSet, buffers, n_vars, uncertain }
     }
 
     /// Gives the indexes of shared leaves back.
@@ -117,10 +133,15 @@ impl JoinShape {
             }
         }
     }
+}
 
-    pub(crate) fn all_buffers(&self) -> BufferSet {
-        ((1_u64 << self.buffers.len()) - 1) as BufferSet
-    }
+/// What takes a mapping into a row in which these of its variables are bound, and equal. None when a variable may be
+/// unbound, or has no bit: what is in the row decides then.
+fn copies(vars: &[u8], bound: VarSet, uncertain: VarSet) -> Option<Copies> {
+    let is_settled = |var: &u8| bit(*var) != 0 && bit(*var) & uncertain == 0;
+    let columns = (0_u8..).zip(vars.iter().copied());
+    let new = columns.filter(|(_, var)| bit(*var) & bound == 0);
+    vars.iter().all(is_settled).then(|| new.collect())
 }
 
 /// Gives a buffer that no other shares a variable with an order on the column some filter compares.
@@ -158,6 +179,16 @@ impl Buffer {
         Some(if range.is_greater { RangeBound::AtLeast(term) } else { RangeBound::AtMost(term) })
     }
 
+    /// What takes a mapping that was found by this key into the row.
+    #[inline]
+    pub(crate) fn copies_with<'a>(&'a self, key: Option<&'a Key>, bound: VarSet) -> Option<&'a Copies> {
+        match key {
+            Some(key) if key.bound == self.certain & bound => key.copies.as_ref(),
+            None if self.certain & bound == 0 => self.copies.as_ref(),
+            _ => None,
+        }
+    }
+
     /// The index for these variables of the buffer being bound.
     #[inline]
     pub(crate) fn key(&self, bound: VarSet) -> Option<&Key> {
@@ -187,6 +218,7 @@ fn buffer(spec: &BufferSpec) -> Buffer {
         later: 0,
         keys: Vec::new(),
         ranges: Vec::new(),
+        copies: None,
     }
 }
 

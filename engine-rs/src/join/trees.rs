@@ -4,6 +4,15 @@
 //! again and no row was copied, because the other mappings of the node are still there to be read
 //! (the papers' invalidation). A node leaves all its lists at once, so a long-lived mapping does
 //! not collect the remains of its short-lived partners.
+//!
+//! ```text
+//!   buffer 0   slot 7 ──► node 2 ◄─► node 0        Under each slot is a list that is linked both ways, so a node
+//!   buffer 1   slot 3 ──► node 2                   that is reached from one buffer leaves the lists of all others
+//!              slot 4 ──► node 0                   without a search.
+//! ```
+//!
+//! What must hold: a node is under exactly one slot of each buffer, and every slot that has nodes is live in its store, or
+//! has just moved and is about to be told ([`super::heads`]).
 
 use super::heads::Heads;
 use crate::codec::{Decoded, Reader, Writer, ensure};

@@ -6,9 +6,11 @@
 //! is a mapping of its own. Leaves are shared by all queries that read the same pattern of the
 //! same window. Cost per triple: a comparison per constant, one append.
 
+mod dues;
 mod pattern;
 mod routes;
 
+pub(crate) use dues::Dues;
 pub(crate) use pattern::{LeafPattern, OriginPattern, PatternSlot};
 pub(crate) use routes::Routes;
 
@@ -22,15 +24,35 @@ use crate::thresholds::Thresholds;
 use crate::window::Element;
 
 /// A leaf of a timeline.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct LeafId(pub u32);
+
+impl LeafId {
+    #[inline]
+    pub(crate) fn at(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A query of a timeline.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct QueryPlace(pub u32);
+
+impl QueryPlace {
+    #[inline]
+    pub(crate) fn at(self) -> usize {
+        self.0 as usize
+    }
+}
 
 /// A join that reads the leaf, and in which of its places.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Reader {
-    pub query: u32,
+    pub query: QueryPlace,
     pub node: u32,
     pub role: u32,
+    /// Whether it takes results back only at instants that ask for it.
+    pub retracts_on_demand: bool,
 }
 
 /// A filter on one leaf's mappings alone: what fails it is not stored.
@@ -59,11 +81,19 @@ pub(crate) struct Leaf {
     pub window: usize,
     pub store: RingStore,
     pub readers: Vec<Reader>,
+    /// Its place in the order of the leaves of its window; none while no query reads it.
+    pub rank: Option<u32>,
+    /// Where it stands in the [`Dues`] of its window.
+    due: Option<i64>,
+    /// Whether a triple of the instant being read was offered.
+    is_offered: bool,
     /// Set windows: finds the mapping that is there already.
     copies: Option<IndexId>,
     incoming: Vec<TermId>,
     incoming_keys: Vec<i64>,
     matched: u64,
+    /// Set windows: how many of them were copies of a mapping that stays in view.
+    merged: u64,
     /// Beyond this, comparing all that come with each that goes would cost more than it saves.
     compared_max: usize,
 }
@@ -85,10 +115,14 @@ impl Leaf {
             window,
             store,
             readers: Vec::new(),
+            rank: None,
+            due: None,
+            is_offered: false,
             copies,
             incoming: Vec::new(),
             incoming_keys: Vec::new(),
             matched: 0,
+            merged: 0,
             compared_max: thresholds.arrivals_compared_max,
         }
     }
@@ -98,8 +132,14 @@ impl Leaf {
         self.matched
     }
 
+    /// How many of those were copies that a set window has merged with what it showed; none in a bag window.
+    pub(crate) fn merged(&self) -> Option<u64> {
+        self.copies.map(|_| self.merged)
+    }
+
     /// Matches a triple that enters the window. A copy of a mapping that is there renews it, before
-    /// anything expires, so that a triple that leaves and returns at one instant makes no deltas.
+    /// anything expires, so that a triple that leaves and returns at one instant makes no deltas. What is below
+    /// `bound` leaves at this instant: a copy of it is in no window together with it, and is not merged.
     ///
     /// # Errors
     /// When the condition has become too costly: for every query that has it.
@@ -108,6 +148,7 @@ impl Leaf {
         triple: &EncodedTriple,
         event: &Element,
         expiry_key: i64,
+        bound: i64,
         eval: &mut EvalContext<'_>,
     ) -> Result<(), Breach> {
         let start = self.incoming.len();
@@ -121,6 +162,7 @@ impl Leaf {
         }
         self.matched += 1;
         if let Some(present) = self.present(start) {
+            self.merged += u64::from(self.store.last_expiry_key(present) >= bound);
             self.store.renew(present, expiry_key);
             self.incoming.truncate(start);
             return Ok(());
@@ -134,6 +176,12 @@ impl Leaf {
         let row = &self.incoming[start..];
         let probe = self.store.probe(copies, |column| row[column]);
         self.store.newest(copies, probe)
+    }
+
+    /// Whether this is the first triple of the instant that is offered.
+    #[inline]
+    pub(crate) fn is_first_offer(&mut self) -> bool {
+        !std::mem::replace(&mut self.is_offered, true)
     }
 
     pub(crate) fn n_incoming(&self) -> usize {
@@ -150,8 +198,9 @@ impl Leaf {
             })
     }
 
-    /// Lets the incoming mapping with this number arrive; `None` when it is a copy of one before it.
-    pub(crate) fn arrive(&mut self, number: usize) -> Option<SlotId> {
+    /// Lets the incoming mapping with this number arrive, with the key by which it expires; `None` when it is a copy of
+    /// one before it.
+    pub(crate) fn arrive(&mut self, number: usize) -> Option<(SlotId, i64)> {
         let width = self.pattern.width();
         let (start, end) = (number * width, (number + 1) * width);
         let expiry_key = self.incoming_keys[number];
@@ -159,12 +208,13 @@ impl Leaf {
             let row = &self.incoming[start..end];
             let probe = self.store.probe(copies, |column| row[column]);
             if let Some(present) = self.store.newest(copies, probe) {
+                self.merged += 1;
                 self.store.renew(present, expiry_key);
                 return None;
             }
         }
         let Self { store, incoming, .. } = self;
-        Some(store.append(incoming[start..end].iter().copied(), expiry_key))
+        Some((store.append(incoming[start..end].iter().copied(), expiry_key), expiry_key))
     }
 
     /// The instant's arrivals are over.
@@ -174,15 +224,25 @@ impl Leaf {
         }
         self.incoming.clear();
         self.incoming_keys.clear();
+        self.is_offered = false;
+    }
+
+    /// Panics where the store disagrees with a recount, or expires before anybody would look.
+    pub(crate) fn check(&self) {
+        self.store.check();
+        let is_noted = |first: i64| self.due.is_some_and(|due| due <= first);
+        assert!(self.store.first_key().is_none_or(is_noted), "somebody looks when a mapping expires");
     }
 
     pub(crate) fn save(&self, to: &mut Writer) {
         to.u64(self.matched);
+        to.u64(self.merged);
         self.store.save(to);
     }
 
     pub(crate) fn restore(&mut self, from: &mut ByteReader<'_>) -> Decoded<()> {
         self.matched = from.u64()?;
+        self.merged = from.u64()?;
         self.store.restore(from)
     }
 }

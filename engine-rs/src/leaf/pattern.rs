@@ -53,11 +53,6 @@ impl LeafPattern {
         })
     }
 
-    /// The predicate by which triples are routed here, if it is fixed.
-    pub(crate) fn predicate(&self) -> Option<TermId> {
-        self.constants()[1]
-    }
-
     /// The pattern as bytes: by them a snapshot finds its leaf again.
     pub(crate) fn save(&self, to: &mut Writer) {
         self.slots.iter().for_each(|slot| slot.save(to));

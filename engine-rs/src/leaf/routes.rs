@@ -1,40 +1,128 @@
-//! Which leaves of a window an arriving triple may match, by its predicate.
+//! Which leaves of a window an arriving triple may match: those all of whose constants it has.
+//!
+//! One table from constants to leaves, asked once for each set of places at which some leaf has a constant. There are
+//! eight such sets, and queries use one or two of them. Cost per triple: a lookup for each, however many leaves there are.
+//! A few leaves are compared one after the other, which takes less than a lookup.
 
 use super::LeafId;
-use crate::model::TermId;
-use hashbrown::HashTable;
+use crate::model::{EncodedTriple, TermId};
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use smallvec::SmallVec;
+
+/// What leaves ask of subject, predicate and object; unbound where they take any term.
+type Constants = [TermId; 3];
 
 #[derive(Debug, Default)]
 pub(crate) struct Routes {
-    by_predicate: HashTable<(TermId, Vec<LeafId>)>,
-    any_predicate: Vec<LeafId>,
+    leaves: HashMap<Constants, SmallVec<[LeafId; 4]>, FixedState>,
+    /// By set of places, as bits: how many entries of the table have their constants there.
+    n_keys: [u32; 8],
+    n_leaves: usize,
+    /// All leaves, while they are few.
+    few: Vec<(Constants, LeafId)>,
 }
+
+/// Comparing so many leaves takes no longer than a lookup.
+const FEW: usize = 4;
 
 impl Routes {
-    pub(crate) fn add(&mut self, predicate: Option<TermId>, leaf: LeafId) {
-        let Some(predicate) = predicate else {
-            self.any_predicate.push(leaf);
-            return;
-        };
-        let entry = self.by_predicate.entry(hash(predicate), |(p, _)| *p == predicate, |(p, _)| hash(*p));
-        entry.or_insert_with(|| (predicate, Vec::new())).into_mut().1.push(leaf);
+    pub(crate) fn add(&mut self, constants: [Option<TermId>; 3], leaf: LeafId) {
+        let (key, places) = (key(constants), places(constants));
+        let leaves = self.leaves.entry(key).or_default();
+        self.n_keys[places] += u32::from(leaves.is_empty());
+        leaves.push(leaf);
+        self.n_leaves += 1;
+        self.list_few();
     }
 
-    pub(crate) fn remove(&mut self, leaf: LeafId) {
-        self.any_predicate.retain(|l| *l != leaf);
-        for (_, leaves) in self.by_predicate.iter_mut() {
-            leaves.retain(|l| *l != leaf);
+    pub(crate) fn remove(&mut self, constants: [Option<TermId>; 3], leaf: LeafId) {
+        let (key, places) = (key(constants), places(constants));
+        let Some(leaves) = self.leaves.get_mut(&key) else { return };
+        self.n_leaves -= leaves.len();
+        leaves.retain(|other| *other != leaf);
+        self.n_leaves += leaves.len();
+        if leaves.is_empty() {
+            self.leaves.remove(&key);
+            self.n_keys[places] -= 1;
         }
-        self.by_predicate.retain(|(_, leaves)| !leaves.is_empty());
+        self.list_few();
     }
 
+    fn list_few(&mut self) {
+        let all = self.leaves.iter().flat_map(|(key, leaves)| leaves.iter().map(|leaf| (*key, *leaf)));
+        self.few = if self.n_leaves <= FEW { all.collect() } else { Vec::new() };
+    }
+
+    /// Visits the leaves that a triple may match.
     #[inline]
-    pub(crate) fn leaves(&self, predicate: TermId) -> impl Iterator<Item = LeafId> + '_ {
-        let fixed = self.by_predicate.find(hash(predicate), |(p, _)| *p == predicate);
-        fixed.map(|(_, leaves)| leaves.as_slice()).unwrap_or_default().iter().chain(&self.any_predicate).copied()
+    pub(crate) fn each_leaf(&self, triple: &EncodedTriple, mut visit: impl FnMut(LeafId)) {
+        if self.n_leaves > FEW {
+            let used = (0..self.n_keys.len()).filter(|places| self.n_keys[*places] > 0);
+            return used
+                .filter_map(|places| self.leaves.get(&masked(triple, places)))
+                .flatten()
+                .copied()
+                .for_each(visit);
+        }
+        for (key, leaf) in &self.few {
+            if (0..3).all(|place| !key[place].is_bound() || key[place] == triple[place]) {
+                visit(*leaf);
+            }
+        }
     }
 }
 
-fn hash(term: TermId) -> u64 {
-    term.to_bits().wrapping_mul(0x9E37_79B9_7F4A_7C15)
+fn key(constants: [Option<TermId>; 3]) -> Constants {
+    constants.map(|constant| constant.unwrap_or(TermId::UNBOUND))
+}
+
+fn places(constants: [Option<TermId>; 3]) -> usize {
+    (0..3).filter(|place| constants[*place].is_some()).map(|place| 1 << place).sum()
+}
+
+/// The terms of a triple at these places.
+#[inline]
+fn masked(triple: &EncodedTriple, places: usize) -> Constants {
+    std::array::from_fn(|place| if places & (1 << place) == 0 { TermId::UNBOUND } else { triple[place] })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(n: i64) -> TermId {
+        TermId::integer(n).expect("a small number")
+    }
+
+    #[test]
+    fn a_triple_finds_the_leaves_whose_constants_it_has_and_no_others() {
+        let mut routes = Routes::default();
+        let choices = [None, Some(id(1)), Some(id(2))];
+        let mut patterns = Vec::new();
+        for s in choices {
+            for p in choices {
+                for o in choices {
+                    routes.add([s, p, o], LeafId(patterns.len() as u32));
+                    patterns.push([s, p, o]);
+                }
+            }
+        }
+        let found = |routes: &Routes, triple: EncodedTriple| {
+            let mut found = Vec::new();
+            routes.each_leaf(&triple, |leaf| found.push(leaf.0));
+            found.sort_unstable();
+            found
+        };
+        let triple = [id(1), id(2), id(3)];
+        let fits = |pattern: &[Option<TermId>; 3]| (0..3).all(|at| pattern[at].is_none_or(|c| c == triple[at]));
+        let expected: Vec<u32> = (0..patterns.len() as u32).filter(|n| fits(&patterns[*n as usize])).collect();
+        assert_eq!(found(&routes, triple), expected);
+        for (number, pattern) in patterns.iter().enumerate() {
+            routes.remove(*pattern, LeafId(number as u32));
+            let left: Vec<u32> = expected.iter().copied().filter(|leaf| *leaf > number as u32).collect();
+            assert_eq!(found(&routes, triple), left, "many or few");
+        }
+        assert!(found(&routes, triple).is_empty() && routes.n_keys == [0; 8]);
+    }
 }

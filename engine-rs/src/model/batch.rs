@@ -20,6 +20,11 @@ impl Batch {
     }
 
     #[must_use]
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    #[must_use]
     pub fn len(&self) -> usize {
         self.weights.len()
     }

@@ -1,11 +1,13 @@
 //! What moves through the engine: term identifiers, schemas, and batches of signed mappings.
 
 mod batch;
+mod row_slots;
 mod rows;
 mod schema;
 mod term_id;
 
 pub use batch::{Batch, Weight};
+pub(crate) use row_slots::RowSlots;
 pub(crate) use rows::{Row, RowMap, count_row};
 pub use schema::{Schema, VarId, VarTable};
 pub use term_id::TermId;

@@ -21,7 +21,9 @@ impl Scan<'_> {
         if token.is_word(text, "GRAPH") && self.template.is_some() {
             let error =
                 self.cursor.fail("unsupported.construct_graph", "GRAPH in a CONSTRUCT template is not supported");
-            return Err(error.with_hint("construct triples only; the graph is the result stream's event"));
+            let hint =
+                "leave out GRAPH and its braces and keep the triples: each result is one event, with its own time";
+            return Err(error.with_hint(hint));
         }
         if token.is_word(text, "FROM") {
             Err(self.dataset_inside(token))

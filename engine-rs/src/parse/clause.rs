@@ -7,7 +7,7 @@ use oxrdf::{NamedNode, Variable};
 
 use super::cursor::{Cursor, is_name};
 use super::error::{ParseError, Position};
-use super::query::{DefaultGraph, Dialect, R2s, Report, StreamName, Tick, WindowClause, WindowKind};
+use super::query::{ContentSemantics, DefaultGraph, Dialect, R2s, Report, StreamName, Tick, WindowClause, WindowKind};
 use super::rewrite::Edits;
 use super::short_construct;
 use super::token::{Kind, Token};
@@ -27,6 +27,7 @@ pub(super) struct Clauses {
     pub every: Option<Span>,
     pub report: Option<Report>,
     pub tick: Option<Tick>,
+    pub semantics: Option<ContentSemantics>,
     pub windows: Vec<WindowClause>,
     /// Which windows the body reads, and where it says so.
     pub reads: Vec<(NamedNode, Position)>,
@@ -82,7 +83,7 @@ impl Clauses {
         DefaultGraph { windows: (0..merged).collect(), with_static: true }
     }
 
-    /// Takes over what a window says about report and tick.
+    /// Takes over what a window says about report, tick and content.
     fn heed(&mut self, text: &str, spec: WindowSpec) -> Result<WindowSpec, ParseError> {
         if let Some(report) = spec.report {
             self.report = Some(self.report.unwrap_or_default().and(report));
@@ -95,6 +96,15 @@ impl Clauses {
                     .with_hint("write the same TICK in all windows, or in one only"));
             }
             (first, second) => self.tick = second.or(first),
+        }
+        match (self.semantics, spec.semantics) {
+            (Some(first), Some(second)) if first != second => {
+                let error =
+                    ParseError::new("window.semantics_conflict", "one window asks for a set, another for a bag");
+                let hint = "write the same SEMANTICS in all windows, or in one only; it holds for the query";
+                return Err(error.at(text, spec.tail_at).with_hint(hint));
+            }
+            (first, second) => self.semantics = second.or(first),
         }
         // A count window of one kind or another has no time of its own, so all else is checked where it is read.
         match &spec.kind {

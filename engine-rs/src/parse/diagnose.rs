@@ -16,6 +16,7 @@ use super::meaning::{self, Tokens};
 use super::rewrite::Rewritten;
 use super::token::{Kind, Token, tokenize};
 use super::update;
+use super::verdict::{self, Verdict, verdicts};
 
 /// Wider than the longest keyword, `ENCODE_FOR_URI`.
 const GAP: usize = 40;
@@ -124,7 +125,7 @@ impl Refused<'_> {
         let (mut text, starts) = self.spaced(n, more);
         let end = text.len();
         text.extend(std::iter::repeat_n(' ', GAP));
-        let offset = self.report(&text).as_deref().and_then(reported_offset(&text))?;
+        let offset = self.report(&text).and_then(|report| verdict::offset(&report, &text))?;
         // What should follow the last token is looked for behind its blanks, further than any keyword reaches.
         if offset > end + GAP / 2 {
             Some(starts.len())
@@ -137,15 +138,15 @@ impl Refused<'_> {
     fn meaning(&self, wrong: usize) -> Option<(ParseError, usize)> {
         let ends = [wrong, (wrong + 1).min(self.tokens.len())];
         let reports = ends.map(|n| self.report(&self.spaced(n, None).0).unwrap_or_default());
-        let said = |theirs: &str| reports.iter().any(|report| report.contains(theirs));
+        let found: Vec<Verdict> = reports.iter().flat_map(|report| verdicts(report)).collect();
         if let Some(iri) = self.tokens.get(wrong).filter(|t| t.kind == Kind::Iri)
-            && said("IRI parsing failed")
+            && found.contains(&Verdict::IriInvalid)
         {
             let message = format!("{} is not a valid absolute IRI", iri.text(self.source));
             let error = ParseError::new("iri.invalid", message);
             return Some((error.with_hint("write it in full, or declare a BASE for relative IRIs"), wrong));
         }
-        meaning::find(&Tokens { text: self.source, tokens: &self.tokens, wrong }, said)
+        meaning::find(&Tokens { text: self.source, tokens: &self.tokens, wrong }, &found)
     }
 
     /// Where a token stands in the original text.
@@ -193,19 +194,6 @@ impl Refused<'_> {
 fn ends_with_glued_function(text: &str) -> bool {
     let upper = text.get(text.len().saturating_sub(8)..).unwrap_or_default().to_ascii_uppercase();
     ["CONCAT", "COALESCE", "BNODE"].iter().any(|function| upper.ends_with(function))
-}
-
-/// Reads `error at 1:42: expected …`; columns count characters.
-fn reported_offset(text: &str) -> impl FnOnce(&str) -> Option<usize> {
-    move |report| {
-        let place = report.strip_prefix("error at ")?;
-        let (line, rest) = place.split_once(':')?;
-        let (column, _) = rest.split_once(':')?;
-        let (line, column): (usize, usize) = (line.parse().ok()?, column.parse().ok()?);
-        let start: usize = text.split_inclusive('\n').take(line.checked_sub(1)?).map(str::len).sum();
-        let inside: usize = text[start..].chars().take(column.checked_sub(1)?).map(char::len_utf8).sum();
-        Some(start + inside)
-    }
 }
 
 pub(super) fn shorten(token: &str) -> String {

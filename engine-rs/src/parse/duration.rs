@@ -26,8 +26,11 @@ const UNITS: [(&[&str], i128); 8] = [
     (&["w", "week", "weeks"], WEEK),
 ];
 
-/// Parses one duration; the error has no position yet.
-pub(super) fn parse_duration(text: &str) -> Result<Span, ParseError> {
+/// Reads one duration: `PT10M`, `1m30s`, `500ms`, `30 minutes`, or a number of milliseconds.
+///
+/// # Errors
+/// When it is none. The error has no position.
+pub fn parse_duration(text: &str) -> Result<Span, ParseError> {
     let lower = text.trim().to_lowercase();
     let nanos = match lower.strip_prefix('p') {
         Some(designators) => iso_nanos(text, designators)?,

@@ -12,6 +12,13 @@ pub struct Position {
     pub column: u32,
 }
 
+/// A piece of a text: its first character, and the first one behind it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TextSpan {
+    pub start: Position,
+    pub end: Position,
+}
+
 /// A refused query.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]

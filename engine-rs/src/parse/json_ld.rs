@@ -17,15 +17,21 @@ const MAX_ENTRIES: usize = 512;
 const MAX_WORK: usize = 20_000_000;
 
 /// Parses a whole text whose depth has been checked.
-pub(super) fn parse(text: &str, base: Option<&str>, room: &mut Room) -> Result<Vec<Quad>, RdfError> {
+pub(super) fn parse(
+    text: &str,
+    base: Option<&str>,
+    room: &mut Room,
+    take: &mut dyn FnMut(Quad),
+) -> Result<(), RdfError> {
     check_contexts(text)?;
     let parser = JsonLdParser::new();
     let parser = match base {
         Some(base) => parser.with_base_iri(base).map_err(|_| bad_base(base))?,
         None => parser,
     };
-    let parser = parser.for_slice(text).with_load_document_callback(|_, _| Err("it is not in the document".into()));
-    parser.map(|quad| room.admit(quad.map_err(|error| refused(&error))?)).collect()
+    let parser = parser.for_slice(text);
+    let mut quads = parser.with_load_document_callback(|_, _| Err("it is not in the document".into()));
+    quads.try_for_each(|quad| room.admit(quad.map_err(|error| refused(&error))?).map(&mut *take))
 }
 
 /// One pass over the bytes that knows strings and counts what is open.

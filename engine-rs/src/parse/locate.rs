@@ -1,30 +1,44 @@
 //! Where in a query text a construct stands that was found to be wrong after parsing.
 //!
-//! In: the text as the user wrote it, and a construct (`SERVICE`, `?x`, `<http://…>`) or a sentence that names one. Out:
-//! the place of the first such construct. The tree that the planner sees has no positions, so it names what it refuses
-//! and leaves the search to this file. Runs on refused queries only.
+//! In: the text as the user wrote it, and a construct. Out: where the first such construct begins and ends. The tree
+//! that the planner sees has no positions, so a refusal says what it is about and leaves the search to this file. Runs
+//! on refused queries only.
 
-use super::error::Position;
+use super::error::{Position, TextSpan};
 use super::names::Names;
-use super::query::ContinuousQuery;
 use super::token::{Kind, Token, tokenize};
+use oxrdf::{NamedNode, Variable};
 
 const WINDOW_BLOCKS: [&str; 2] = ["WINDOW", "STREAM"];
 const FORMS: [&str; 4] = ["SELECT", "CONSTRUCT", "ASK", "DESCRIBE"];
 
-impl ContinuousQuery {
-    /// Where a keyword or function (`GRAPH`), a variable (`?x`) or an IRI (`<http://example.org/f>`, however it was
-    /// written) first stands in the text.
-    #[must_use]
-    pub fn position_of(&self, construct: &str) -> Option<Position> {
-        Search::new(&self.text)?.first(construct)
-    }
+/// What to look for in a text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Construct {
+    /// The word that says what kind of query it is.
+    Form,
+    Keyword(&'static str),
+    /// A function by its keyword or `<IRI>`, where it is called.
+    Call(String),
+    Variable(Variable),
+    /// However it is written.
+    Iri(NamedNode),
+    /// The variable in the place of a stream's name.
+    StreamVariable(Variable),
+    /// A call of `timestamp(…)`, under any of its names.
+    Timestamp,
+    /// The `*`, `+` or `?` of a path.
+    ClosurePath,
+    TripleTerm,
+    /// What reads a window in the braces of a GRAPH block.
+    WindowInGraph,
 }
 
-/// The place of what a message speaks of; the form of the query where the message names nothing that can be found.
-pub(crate) fn position_of_mention(text: &str, message: &str) -> Option<Position> {
+/// Where the construct stands; the form of the query where it does not show in the text.
+pub(crate) fn locate(text: &str, construct: &Construct) -> Option<TextSpan> {
     let search = Search::new(text)?;
-    search.mentioned(message).or_else(|| search.place(|_, token| token.is_any_word(text, &FORMS)))
+    let token = search.find(construct).or_else(|| search.find(&Construct::Form))?;
+    Some(TextSpan { start: Position::of(text, token.start), end: Position::of(text, token.end) })
 }
 
 struct Search<'a> {
@@ -37,23 +51,45 @@ impl<'a> Search<'a> {
         tokenize(text).ok().map(|tokens| Self { text, tokens })
     }
 
-    fn place(&self, wanted: impl Fn(usize, Token) -> bool) -> Option<Position> {
-        let found = self.tokens.iter().enumerate().find(|(at, token)| wanted(*at, **token));
-        found.map(|(_, token)| Position::of(self.text, token.start))
+    fn first(&self, is_wanted: impl Fn(usize, Token) -> bool) -> Option<Token> {
+        let found = self.tokens.iter().enumerate().find(|(at, token)| is_wanted(*at, **token));
+        found.map(|(_, token)| *token)
     }
 
-    fn first(&self, construct: &str) -> Option<Position> {
-        self.place(|at, token| self.is_construct(token, construct) && !self.is_declaration(at))
-    }
-
-    fn is_construct(&self, token: Token, construct: &str) -> bool {
-        if let Some(name) = construct.strip_prefix(['?', '$']) {
-            return token.kind == Kind::Variable && &token.text(self.text)[1..] == name;
+    fn find(&self, construct: &Construct) -> Option<Token> {
+        match construct {
+            Construct::Form => self.first(|_, token| token.is_any_word(self.text, &FORMS)),
+            Construct::Keyword(word) => self.first(|_, token| token.is_word(self.text, word)),
+            Construct::Call(function) => self.call(function),
+            Construct::Variable(variable) => self.first(|_, token| self.is_variable(token, variable)),
+            Construct::Iri(iri) => self.first(|at, token| self.is_iri(token, iri.as_str()) && !self.is_declaration(at)),
+            Construct::StreamVariable(variable) => {
+                self.first(|at, token| self.is_variable(token, variable) && self.is_word_before(at, &["STREAM", "]"]))
+            }
+            Construct::Timestamp => {
+                let is_named = |token: Token| token.text(self.text).trim_end_matches('>').ends_with("timestamp");
+                self.first(|at, token| is_named(token) && self.is_called(at))
+            }
+            Construct::ClosurePath => self.first(|at, token| self.is_closure(at, token)),
+            Construct::TripleTerm => self.first(|_, token| token.text(self.text).starts_with("<<")),
+            Construct::WindowInGraph => {
+                WINDOW_BLOCKS.iter().chain(&["NOW", "GRAPH"]).find_map(|word| self.first_inside("GRAPH", word))
+            }
         }
-        match construct.strip_prefix('<').and_then(|rest| rest.strip_suffix('>')) {
+    }
+
+    /// `NOW` is a function in one place and a window in another: where it is called comes first.
+    fn call(&self, function: &str) -> Option<Token> {
+        let is_named = |token: Token| match function.strip_prefix('<').and_then(|rest| rest.strip_suffix('>')) {
             Some(iri) => self.is_iri(token, iri),
-            None => token.is_word(self.text, construct),
-        }
+            None => token.is_word(self.text, function),
+        };
+        let called = self.first(|at, token| is_named(token) && self.is_called(at));
+        called.or_else(|| self.first(|at, token| is_named(token) && !self.is_declaration(at)))
+    }
+
+    fn is_variable(&self, token: Token, variable: &Variable) -> bool {
+        token.kind == Kind::Variable && &token.text(self.text)[1..] == variable.as_str()
     }
 
     fn is_iri(&self, token: Token, iri: &str) -> bool {
@@ -67,30 +103,6 @@ impl<'a> Search<'a> {
     fn is_declaration(&self, at: usize) -> bool {
         let before = |n: usize| at.checked_sub(n).map(|i| self.tokens[i]);
         (1..3).filter_map(before).any(|token| token.is_any_word(self.text, &["PREFIX", "BASE"]))
-    }
-
-    fn mentioned(&self, message: &str) -> Option<Position> {
-        let mentions = || message.split_whitespace().filter_map(mention);
-        if message.contains("a window") && message.contains(" inside GRAPH ?") {
-            let inside = |construct: &str| self.first_inside(&["GRAPH"], construct);
-            return WINDOW_BLOCKS.iter().chain(&["NOW", "GRAPH"]).find_map(|construct| inside(construct));
-        }
-        if message.contains("to a stream") || message.contains("streams under") {
-            return self.place(|at, token| token.kind == Kind::Variable && self.is_word_before(at, &["STREAM", "]"]));
-        }
-        if message.contains("timestamp(…)") {
-            let named = |token: Token| token.text(self.text).trim_end_matches('>').ends_with("timestamp");
-            return self.place(|at, token| named(token) && self.is_called(at));
-        }
-        if message.contains("closure path") {
-            return self.place(|at, token| self.is_closure(at, token));
-        }
-        if message.contains("triple term") {
-            return self.place(|_, token| token.text(self.text).starts_with("<<"));
-        }
-        // `NOW` is a function in one place and a window in another.
-        let called = |construct| self.place(|at, token| self.is_construct(token, construct) && self.is_called(at));
-        mentions().find_map(called).or_else(|| mentions().find_map(|construct| self.first(construct)))
     }
 
     fn is_called(&self, at: usize) -> bool {
@@ -109,15 +121,15 @@ impl<'a> Search<'a> {
         matches!(token.text(self.text), "*" | "+" | "?") && before.is_some_and(|t| path(t) && t.end == token.start)
     }
 
-    /// The first such construct in the braces of a block that one of these words opens.
-    fn first_inside(&self, blocks: &[&str], construct: &str) -> Option<Position> {
+    /// The first such word in the braces of a block that another one opens.
+    fn first_inside(&self, block: &str, word: &str) -> Option<Token> {
         let (mut depth, mut opened, mut inside) = (0_usize, None, false);
         for token in &self.tokens {
-            if inside && self.is_construct(*token, construct) {
-                return Some(Position::of(self.text, token.start));
+            if inside && token.is_word(self.text, word) {
+                return Some(*token);
             }
             match token.kind {
-                Kind::Word if !inside && depth > 0 && token.is_any_word(self.text, blocks) => opened = Some(depth),
+                Kind::Word if !inside && depth > 0 && token.is_word(self.text, block) => opened = Some(depth),
                 Kind::Open => {
                     inside |= opened == Some(depth) && token.is(self.text, "{");
                     depth += 1;
@@ -135,57 +147,57 @@ impl<'a> Search<'a> {
     }
 }
 
-/// A word of a message that is the name of a construct: all capitals, a variable or an IRI.
-fn mention(word: &str) -> Option<&str> {
-    let word = word.trim_matches([',', '.', ':', '(', ')']);
-    let keyword = word.len() > 1 && word.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_');
-    (keyword || word.starts_with(['?', '<'])).then_some(word)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parse::{ParseOptions, parse_query};
 
     const TEXT: &str = "PREFIX f: <http://e/> # GRAPH ?v\nSELECT * FROM NAMED WINDOW f:w ON f:s [NOW]\n\
                         { GRAPH ?g { ?a ?p 'NOW()' }\n  WINDOW f:w { $v f:p* ?n graph f:g { ?a f:now NOW } }\n\
-                        \x20 GRAPH ?h { { WINDOW f:w { ?b ?c ?d } } } }";
+                        \x20 GRAPH ?h { { WINDOW f:w { ?b ?c <http://e/q> } } } }";
 
-    fn at(place: Option<Position>) -> Option<(u32, u32)> {
-        place.map(|p| (p.line, p.column))
+    fn variable(name: &str) -> Variable {
+        Variable::new_unchecked(name)
+    }
+
+    fn iri(iri: &str) -> Construct {
+        Construct::Iri(NamedNode::new_unchecked(iri))
+    }
+
+    /// Line and column of the first character of the construct, and of the first one behind it.
+    fn place(text: &str, construct: &Construct) -> Option<[(u32, u32); 2]> {
+        locate(text, construct).map(|span| [span.start, span.end].map(|p| (p.line, p.column)))
     }
 
     #[test]
-    fn constructs_are_found_by_keyword_variable_and_iri() {
-        let text = "PREFIX f: <http://e/>\nSELECT * # ?v GRAPH\n{ $v f:p 'GRAPH' graph ?g { ?a <http://e/q> ?b } }";
-        let query = parse_query(text, &ParseOptions::default()).expect("well formed");
-        for (construct, place) in [
-            ("GRAPH", Some((3, 18))),
-            ("?v", Some((3, 3))),
-            ("<http://e/p>", Some((3, 6))),
-            ("<http://e/q>", Some((3, 32))),
-            ("<http://e/>", None),
-            ("SERVICE", None),
+    fn a_construct_is_found_where_it_stands() {
+        for (construct, start, end) in [
+            (Construct::Form, (2, 1), (2, 7)),
+            (Construct::Keyword("GRAPH"), (3, 3), (3, 8)),
+            (Construct::Variable(variable("n")), (4, 24), (4, 26)),
+            (Construct::Variable(variable("v")), (4, 16), (4, 18)),
+            (iri("http://e/p"), (4, 19), (4, 22)),
+            (iri("http://e/q"), (5, 35), (5, 47)),
+            (Construct::Call("<http://e/now>".to_owned()), (4, 42), (4, 47)),
+            (Construct::ClosurePath, (4, 22), (4, 23)),
+            (Construct::WindowInGraph, (5, 16), (5, 22)),
         ] {
-            assert_eq!(at(query.position_of(construct)), place, "{construct}");
+            assert_eq!(place(TEXT, &construct), Some([start, end]), "{construct:?}");
         }
     }
 
     #[test]
-    fn a_message_leads_to_what_it_names() {
-        for (message, place) in [
-            ("a window, or a function whose value changes, inside GRAPH ?g", (5, 16)),
-            ("closure path over a bag window", (4, 22)),
-            ("GRAPH in this place", (3, 3)),
-            ("the variable ?n, which", (4, 24)),
-            ("function <http://e/now> is not known", (4, 42)),
-            ("the query is too large", (2, 1)),
-        ] {
-            assert_eq!(at(position_of_mention(TEXT, message)), Some(place), "{message}");
+    fn what_does_not_show_is_found_at_the_form() {
+        for construct in [Construct::Keyword("SERVICE"), iri("http://e/"), Construct::TripleTerm, Construct::Timestamp]
+        {
+            assert_eq!(place(TEXT, &construct), Some([(2, 1), (2, 7)]), "{construct:?}");
         }
+    }
+
+    #[test]
+    fn calls_and_names_of_streams_are_told_from_other_mentions() {
         let text = "SELECT ?s { STREAM ?s [NOW] { ?a ?b ?c BIND(now() + <urn:timestamp>(?a) AS ?t) } }";
-        assert_eq!(at(position_of_mention(text, "NOW in a part that is re-evaluated")), Some((1, 45)));
-        assert_eq!(at(position_of_mention(text, "timestamp(…) with other arguments")), Some((1, 53)));
-        assert_eq!(at(position_of_mention(text, "no static data binds ?s to a stream")), Some((1, 20)));
+        assert_eq!(place(text, &Construct::Call("NOW".to_owned())), Some([(1, 45), (1, 48)]));
+        assert_eq!(place(text, &Construct::Timestamp), Some([(1, 53), (1, 68)]));
+        assert_eq!(place(text, &Construct::StreamVariable(variable("s"))), Some([(1, 20), (1, 22)]));
     }
 }

@@ -1,6 +1,6 @@
 //! Faults of meaning that the SPARQL parser finds, traced to the variable or row that is wrong.
 //!
-//! In: the tokens of a refused text, and the sentence of the parser, which names no place. Out: an error, and the token
+//! In: the tokens of a refused text, and the faults that the parser names, without a place. Out: an error, and the token
 //! to point at. The parser has found that there is such a fault; here the first candidate in the text is taken.
 
 use std::collections::BTreeSet;
@@ -8,23 +8,22 @@ use std::collections::BTreeSet;
 use super::calls::is_aggregate;
 use super::error::ParseError;
 use super::token::{Kind, Token};
+use super::verdict::Verdict;
 
-/// Sentences of the parser and what looks for the fault.
-const MEANINGS: [(&str, Finder); 14] = [
-    ("Blank nodes are not allowed in DELETE WHERE", deleted_blank),
-    ("BIND is overriding an existing variable", bind_in_scope),
-    ("The SELECT contains a variable that is unbound", not_grouped),
-    ("The SELECT contains an expression with a variable that is unbound", not_grouped),
-    ("The SELECT overrides an existing variable", alias_in_scope),
-    ("Duplicated variable name in SELECT", named_twice),
-    ("SELECT * is not authorized with GROUP BY", star_with_group),
-    ("Repeated variables are not allowed in VALUES", values_repeated),
-    ("The VALUES clause rows should have exactly", values_row),
-    ("Already used blank node id", blank_node),
-    ("cannot be shared by multiple blocks", blank_node),
-    ("Reifiers are not allowed on property paths", annotated_path),
-    ("language tag parsing failed", language_tag),
-    ("that can be escaped in strings", escape),
+/// What looks for each fault. They are tried in this order, because one text may have several.
+const FINDERS: [(Verdict, Finder); 12] = [
+    (Verdict::BlankNodeInDelete, deleted_blank),
+    (Verdict::BindInScope, bind_in_scope),
+    (Verdict::NotGrouped, not_grouped),
+    (Verdict::AliasInScope, alias_in_scope),
+    (Verdict::ColumnTwice, named_twice),
+    (Verdict::StarWithGroup, star_with_group),
+    (Verdict::ValuesRepeated, values_repeated),
+    (Verdict::ValuesRow, values_row),
+    (Verdict::BlankNodeReused, blank_node),
+    (Verdict::AnnotatedPath, annotated_path),
+    (Verdict::LanguageTagInvalid, language_tag),
+    (Verdict::EscapeInvalid, escape),
 ];
 
 type Finder = fn(&Tokens<'_>) -> (ParseError, usize);
@@ -36,9 +35,9 @@ pub(super) struct Tokens<'a> {
     pub wrong: usize,
 }
 
-/// The error for what the parser said, if it is one of these faults.
-pub(super) fn find(tokens: &Tokens<'_>, said: impl Fn(&str) -> bool) -> Option<(ParseError, usize)> {
-    let finder = MEANINGS.iter().find(|(theirs, _)| said(theirs)).map(|(_, finder)| finder);
+/// The error for a fault that the parser has found, or that the refused token shows.
+pub(super) fn find(tokens: &Tokens<'_>, found: &[Verdict]) -> Option<(ParseError, usize)> {
+    let finder = FINDERS.iter().find(|(verdict, _)| found.contains(verdict)).map(|(_, finder)| finder);
     finder.map(|finder| finder(tokens)).or_else(|| by_token(tokens))
 }
 
@@ -53,28 +52,28 @@ fn by_token(tokens: &Tokens<'_>) -> Option<(ParseError, usize)> {
 }
 
 /// One SELECT clause: where it begins, its columns, its pattern, and what follows it.
-struct Select {
+pub(super) struct Select {
     at: usize,
-    columns: std::ops::Range<usize>,
+    pub columns: std::ops::Range<usize>,
     pattern: std::ops::Range<usize>,
-    behind: std::ops::Range<usize>,
+    pub behind: std::ops::Range<usize>,
 }
 
 impl Tokens<'_> {
-    fn spell(&self, at: usize) -> &str {
+    pub(super) fn spell(&self, at: usize) -> &str {
         self.tokens[at].text(self.text)
     }
 
-    fn is(&self, at: usize, symbol: &str) -> bool {
+    pub(super) fn is(&self, at: usize, symbol: &str) -> bool {
         self.tokens.get(at).is_some_and(|t| t.is(self.text, symbol))
     }
 
-    fn is_word(&self, at: usize, words: &[&str]) -> bool {
+    pub(super) fn is_word(&self, at: usize, words: &[&str]) -> bool {
         self.tokens.get(at).is_some_and(|t| t.is_any_word(self.text, words))
     }
 
     /// The name of a variable without its mark.
-    fn variable(&self, at: usize) -> Option<&str> {
+    pub(super) fn variable(&self, at: usize) -> Option<&str> {
         self.tokens.get(at).filter(|t| t.kind == Kind::Variable).map(|t| &t.text(self.text)[1..])
     }
 
@@ -83,7 +82,7 @@ impl Tokens<'_> {
     }
 
     /// The bracket that closes the one at `open`, or the end.
-    fn closing(&self, open: usize) -> usize {
+    pub(super) fn closing(&self, open: usize) -> usize {
         let mut depth = 0_usize;
         for at in open..self.tokens.len() {
             match self.tokens[at].kind {
@@ -102,7 +101,7 @@ impl Tokens<'_> {
         (0..self.tokens.len()).filter(move |at| self.is_word(*at, words))
     }
 
-    fn selects(&self) -> impl Iterator<Item = Select> + '_ {
+    pub(super) fn selects(&self) -> impl Iterator<Item = Select> + '_ {
         self.words(&["SELECT"]).map(|at| {
             let brace = self.forward(at + 1, |at| self.is(at, "{"));
             let from = self.forward(at + 1, |at| self.is_word(at, &["FROM", "WHERE"]));
@@ -113,7 +112,7 @@ impl Tokens<'_> {
     }
 
     /// The next such token outside inner brackets, or the end.
-    fn forward(&self, mut at: usize, wanted: impl Fn(usize) -> bool) -> usize {
+    pub(super) fn forward(&self, mut at: usize, wanted: impl Fn(usize) -> bool) -> usize {
         while at < self.tokens.len() && !wanted(at) {
             at = if self.tokens[at].kind == Kind::Open { self.closing(at) + 1 } else { at + 1 };
         }
@@ -139,7 +138,7 @@ impl Tokens<'_> {
     }
 
     /// Variables behind AS.
-    fn aliases(&self, range: std::ops::Range<usize>) -> impl Iterator<Item = usize> + '_ {
+    pub(super) fn aliases(&self, range: std::ops::Range<usize>) -> impl Iterator<Item = usize> + '_ {
         range.filter(|at| *at > 0 && self.is_word(at - 1, &["AS"]) && self.variable(*at).is_some())
     }
 
@@ -190,7 +189,7 @@ fn not_grouped(tokens: &Tokens<'_>) -> (ParseError, usize) {
     alias_reused(tokens)
 }
 
-/// `(COUNT(?x) AS ?n) (?n + 1 AS ?m)` is SPARQL, but spargebra 0.4.8 does not take it.
+/// A column computed from a group is used in another one, in a way that `aliases` does not rewrite.
 fn alias_reused(tokens: &Tokens<'_>) -> (ParseError, usize) {
     let reuse = tokens.selects().find_map(|select| {
         let aliases: BTreeSet<_> = tokens.aliases(select.columns.clone()).map(|at| tokens.variable(at)).collect();

@@ -8,13 +8,15 @@
 //!
 //! An update goes the same way without windows: cut into operations, held to the same limits, parsed by spargebra.
 //!
-//! What spargebra refuses is looked at once more (diagnose), to say where (meaning, calls) and what to do (advice).
+//! What spargebra refuses is tried again with expressions in place of the names of columns (aliases), and else looked at
+//! once more (diagnose), to say where (meaning, calls) and what to do (advice).
 //!
 //! What stays true: no input overflows the stack or runs for long; every position in an error is one of the text as
 //! it was written; two parses of one text give equal results up to the names of variables and blank nodes that
 //! spargebra invents.
 
 mod advice;
+mod aliases;
 mod block;
 mod calls;
 mod clause;
@@ -28,7 +30,9 @@ mod limits;
 mod locate;
 mod mapping;
 mod meaning;
+mod mentions;
 mod names;
+mod options;
 mod plain;
 mod query;
 mod rdf;
@@ -38,23 +42,27 @@ mod short_construct;
 mod token;
 mod unfolding;
 mod update;
+mod verdict;
 mod window;
 
 #[cfg(test)]
 mod tests;
 
+pub use duration::parse_duration;
 pub(crate) use error::suggestion;
-pub use error::{ParseError, Position};
+pub use error::{ParseError, Position, TextSpan};
 pub use extension::AGGREGATE_PREFIX;
-pub(crate) use locate::position_of_mention;
+pub(crate) use locate::{Construct, locate};
 pub(crate) use mapping::parse_mapping;
+pub(crate) use mentions::{BareLength, bare_lengths, position_of_call, position_of_variable};
 pub(crate) use names::{BARE_NAMES, declared_prefixes};
+pub use options::{OptionError, OptionValue, ParseOptions};
 pub(crate) use plain::{PlainQuery, parse_plain};
 pub use query::{
-    Bounds, ContentSemantics, ContinuousQuery, DefaultGraph, Dialect, ParseOptions, R2s, Report, StreamName, Tick,
-    WindowClause, WindowKind, parse_query,
+    Bounds, ContentSemantics, ContinuousQuery, DefaultGraph, Dialect, R2s, Report, StreamName, Tick, WindowClause,
+    WindowKind, parse_query,
 };
-pub(crate) use rdf::parse_rdf_within;
 pub use rdf::{RdfError, RdfFormat, parse_rdf};
+pub(crate) use rdf::{each_quad, parse_rdf_within};
 pub(crate) use unfolding::Room;
 pub(crate) use update::{Source, UpdateOperation, parse_update};

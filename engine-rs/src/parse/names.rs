@@ -137,8 +137,16 @@ impl<'a> Names<'a> {
     }
 
     fn iri(&self, token: Token) -> Result<NamedNode, ParseError> {
-        let query = format!("ASK FROM {} {{}}", token.text(self.text));
-        match self.parser(token)?.parse_query(&query) {
+        let spelled = token.text(self.text);
+        let mut parser = self.based_parser()?;
+        // Its own prefix is enough. With all of them, a prologue would cost the square of its length.
+        if token.kind == Kind::Prefixed
+            && let Some((prefix, namespace)) =
+                spelled.split_once(':').and_then(|(own, _)| self.prefixes.get_key_value(own))
+        {
+            parser = parser.with_prefix(*prefix, namespace).map_err(|_| self.invalid(token))?;
+        }
+        match parser.parse_query(&format!("ASK FROM {spelled} {{}}")) {
             Ok(Query::Ask { dataset: Some(mut dataset), .. }) => {
                 dataset.default.pop().ok_or_else(|| self.invalid(token))
             }
@@ -148,16 +156,20 @@ impl<'a> Names<'a> {
 
     /// A parser that knows the declarations so far; `token` is where it is needed.
     pub fn parser(&self, token: Token) -> Result<SparqlParser, ParseError> {
-        let mut parser = SparqlParser::new();
-        if let Some(base) = &self.base {
-            parser = parser
-                .with_base_iri(base)
-                .map_err(|_| ParseError::new("iri.invalid", format!("the base '{base}' is not an absolute IRI")))?;
-        }
+        let mut parser = self.based_parser()?;
         for (prefix, namespace) in &self.prefixes {
             parser = parser.with_prefix(*prefix, namespace).map_err(|_| self.invalid(token))?;
         }
         Ok(parser)
+    }
+
+    fn based_parser(&self) -> Result<SparqlParser, ParseError> {
+        let invalid =
+            |base: &String| ParseError::new("iri.invalid", format!("the base '{base}' is not an absolute IRI"));
+        match &self.base {
+            Some(base) => SparqlParser::new().with_base_iri(base).map_err(|_| invalid(base)),
+            None => Ok(SparqlParser::new()),
+        }
     }
 
     fn invalid(&self, token: Token) -> ParseError {

@@ -13,36 +13,13 @@ use super::clause::{Clauses, add_default_window, find_clauses};
 use super::cursor::Cursor;
 use super::error::{ParseError, Position, suggestion};
 use super::names::{Names, check_prologue};
+use super::options::ParseOptions;
 use super::reading::read_query;
 use super::{calls, extension, limits, token};
 use crate::time::{Span, Timestamp};
 
 /// Some editors leave it at the start of a file; SPARQL does not know it.
 const BYTE_ORDER_MARK: char = '\u{feff}';
-
-/// What the caller knows better than the text.
-#[derive(Clone, Default, Debug)]
-pub struct ParseOptions {
-    pub dialect: Option<Dialect>,
-    pub report: Option<Report>,
-    pub tick: Option<Tick>,
-    pub t0: Option<Timestamp>,
-    pub bounds: Option<Bounds>,
-    pub partial: Option<bool>,
-    pub semantics: Option<ContentSemantics>,
-    pub r2s: Option<R2s>,
-    /// Relative IRIs are resolved against this when the text has no BASE.
-    pub base_iri: Option<String>,
-    /// A stream and a window, such as `<http://example.org/s> [RANGE 10s STEP 5s]`: what stands outside WINDOW, STREAM
-    /// and GRAPH reads this window and no static data. `[RANGE 10s]` alone is tumbling, in every dialect.
-    pub default_graph: Option<String>,
-    /// Whether the whole answer is kept, so that it can be read at any time. RSTREAM and ASK keep theirs anyway.
-    pub keep_answer: bool,
-    /// Whether the triples in the query's windows are kept, so that they can be asked about.
-    pub keep_windows: bool,
-    /// Whether products and open closures are allowed where the engine refuses costly queries.
-    pub allow_cartesian: bool,
-}
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Dialect {
@@ -294,7 +271,7 @@ fn assemble(
         t0: options.t0.unwrap_or(Timestamp::EPOCH),
         bounds: options.bounds.unwrap_or(Bounds::ClosedOpen),
         partial: options.partial.unwrap_or(false),
-        semantics: options.semantics.unwrap_or_else(|| dialect.semantics()),
+        semantics: options.semantics.or(found.semantics).unwrap_or_else(|| dialect.semantics()),
         windows: found.windows,
         window_variables: found.window_variables,
         default_graph,

@@ -35,28 +35,28 @@ impl RdfFormat {
     }
 }
 
+const NOT_UTF_8: &str = "the text is not UTF-8";
+
 /// A refused RDF text.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RdfError {
     #[error("{message} at {position}")]
     Syntax { message: String, position: Position },
-    #[error("the text is not UTF-8 at {position}")]
+    #[error("{NOT_UTF_8} at {position}")]
     Encoding { position: Position },
-    #[error("brackets or triple terms are nested more than {MAX_DEPTH} deep at {position}")]
+    #[error("{} at {position}", too_deep())]
     Depth { position: Position },
     #[error("the base '{base}' is not an absolute IRI")]
     Base { base: String },
     /// JSON that is well formed, and no JSON-LD.
     #[error("{message}")]
     JsonLd { message: String },
-    #[error("{message} (hint: write the context into the document; nothing is fetched)")]
+    #[error("{message}")]
     RemoteContext { message: String },
-    #[error(
-        "the body has {bytes} bytes and unfolds to more than {most} bytes of terms (hint: use shorter namespaces, or send less at once)"
-    )]
+    #[error("the body has {bytes} bytes and expands to more than {most} bytes of terms")]
     Unfolding { bytes: usize, most: usize },
-    #[error("the contexts would take too much work: {message} (hint: use fewer and smaller contexts)")]
+    #[error("the contexts would take too much work: {message}")]
     Contexts { message: String },
 }
 
@@ -86,6 +86,28 @@ impl RdfError {
         }
     }
 
+    /// The message alone, without position and hint.
+    #[must_use]
+    pub fn message(&self) -> String {
+        match self {
+            Self::Syntax { message, .. } => message.clone(),
+            Self::Encoding { .. } => NOT_UTF_8.to_owned(),
+            Self::Depth { .. } => too_deep(),
+            other => other.to_string(),
+        }
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::RemoteContext { .. } => Some("write the context into the document; nothing is fetched"),
+            Self::Unfolding { .. } => Some("use shorter namespaces, or send less at once"),
+            Self::Contexts { .. } => Some("use fewer and smaller contexts"),
+            _ => None,
+        }
+    }
+
     #[must_use]
     pub fn position(&self) -> Option<Position> {
         match self {
@@ -93,6 +115,10 @@ impl RdfError {
             _ => None,
         }
     }
+}
+
+fn too_deep() -> String {
+    format!("brackets or triple terms are nested more than {MAX_DEPTH} deep")
 }
 
 /// Parses a whole text. `base` resolves relative IRIs and does not matter to N-Triples and N-Quads.
@@ -107,21 +133,34 @@ pub(crate) fn parse_rdf_within(
     base: Option<&str>,
     room: &mut Room,
 ) -> Result<Vec<Quad>, RdfError> {
+    let mut quads = Vec::new();
+    each_quad(bytes, format, base, room, &mut |quad| quads.push(quad))?;
+    Ok(quads)
+}
+
+/// Hands out the quads of a text one after the other; those before a fault too.
+pub(crate) fn each_quad(
+    bytes: &[u8],
+    format: RdfFormat,
+    base: Option<&str>,
+    room: &mut Room,
+    take: &mut dyn FnMut(Quad),
+) -> Result<(), RdfError> {
     let text = decode(bytes)?;
     match format {
         RdfFormat::JsonLd => json_ld::check_depth(text)?,
         _ => check_depth(text)?,
     }
     match format {
-        RdfFormat::NTriples => collect(room, NTriplesParser::new().for_slice(text).map(|t| t.map(in_default_graph))),
-        RdfFormat::NQuads => collect(room, NQuadsParser::new().for_slice(text)),
+        RdfFormat::NTriples => each(room, NTriplesParser::new().for_slice(text).map(|t| t.map(in_default_graph)), take),
+        RdfFormat::NQuads => each(room, NQuadsParser::new().for_slice(text), take),
         RdfFormat::Turtle => {
             let parser = TurtleParser::new();
             let parser = match base {
                 Some(base) => parser.with_base_iri(base).map_err(|_| bad_base(base))?,
                 None => parser,
             };
-            collect(room, parser.for_slice(text).map(|t| t.map(in_default_graph)))
+            each(room, parser.for_slice(text).map(|t| t.map(in_default_graph)), take)
         }
         RdfFormat::TriG => {
             let parser = TriGParser::new();
@@ -129,9 +168,9 @@ pub(crate) fn parse_rdf_within(
                 Some(base) => parser.with_base_iri(base).map_err(|_| bad_base(base))?,
                 None => parser,
             };
-            collect(room, parser.for_slice(text))
+            each(room, parser.for_slice(text), take)
         }
-        RdfFormat::JsonLd => json_ld::parse(text, base, room),
+        RdfFormat::JsonLd => json_ld::parse(text, base, room, take),
     }
 }
 
@@ -139,11 +178,12 @@ fn in_default_graph(triple: oxrdf::Triple) -> Quad {
     triple.in_graph(GraphName::DefaultGraph)
 }
 
-fn collect(
+fn each(
     room: &mut Room,
-    quads: impl Iterator<Item = Result<Quad, TurtleSyntaxError>>,
-) -> Result<Vec<Quad>, RdfError> {
-    quads.map(|quad| room.admit(quad.map_err(|error| syntax(&error))?)).collect()
+    mut quads: impl Iterator<Item = Result<Quad, TurtleSyntaxError>>,
+    take: &mut dyn FnMut(Quad),
+) -> Result<(), RdfError> {
+    quads.try_for_each(|quad| room.admit(quad.map_err(|error| syntax(&error))?).map(&mut *take))
 }
 
 fn syntax(error: &TurtleSyntaxError) -> RdfError {

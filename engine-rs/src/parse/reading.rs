@@ -2,6 +2,7 @@
 //!
 //! - Keywords are matched in any case, and `true` and `false` are keywords: `TRUE` is a boolean.
 //! - A token is as long as it can be: in `?x<?a&&?b>?y` there is the IRI `<?a&&?b>`, not two comparisons.
+//! - What it refuses is tried once more with expressions in place of the names of columns (`aliases`).
 //! - `SELECT *` shows variables in the order in which the text mentions them.
 
 use oxrdf::Variable;
@@ -10,8 +11,9 @@ use spargebra::{Query, SparqlParser};
 
 use super::diagnose::{Grammar, explain, shorten};
 use super::error::ParseError;
-use super::rewrite::Rewritten;
+use super::rewrite::{Edits, Rewritten};
 use super::token::{Kind, Token, tokenize};
+use super::{aliases, limits};
 
 /// Stands for an IRI that could be read as comparisons.
 const PLAIN_IRI: &str = "<urn:whorl:iri>";
@@ -23,14 +25,31 @@ pub(super) fn read_query(
     mut rewritten: Rewritten,
     work: u64,
 ) -> Result<Query, ParseError> {
-    let tokens = tokenize(&rewritten.text)?;
+    let mut tokens = tokenize(&rewritten.text)?;
     lower_booleans(&mut rewritten, &tokens);
-    let parsed = parser.clone().parse_query(&rewritten.text);
-    let mut query = parsed.map_err(|_| explain(original, &rewritten, parser, Grammar::Query, work))?;
+    let mut query = match parser.clone().parse_query(&rewritten.text) {
+        Ok(query) => query,
+        Err(_) => match without_names(parser, &rewritten, &tokens) {
+            Some((query, edits)) => {
+                rewritten = rewritten.again(edits);
+                tokens = tokenize(&rewritten.text)?;
+                query
+            }
+            None => return Err(explain(original, &rewritten, parser, Grammar::Query, work)),
+        },
+    };
     let accepts = |text: &str| parser.clone().parse_query(text).is_ok();
     check_iris(original, &rewritten, &tokens, accepts)?;
     order_columns(&mut query, &rewritten.text, &tokens);
     Ok(query)
+}
+
+/// The query with expressions in place of the names of columns, if that makes it SPARQL within the limits.
+fn without_names(parser: &SparqlParser, rewritten: &Rewritten, tokens: &[Token]) -> Option<(Query, Edits)> {
+    let edits = aliases::edits(&rewritten.text, tokens)?;
+    let tried = edits.clone().apply(&rewritten.text).text;
+    limits::check(&tried, &tokenize(&tried).ok()?).ok()?;
+    parser.clone().parse_query(&tried).ok().map(|query| (query, edits))
 }
 
 /// Spells booleans as spargebra wants them; no offset changes.

@@ -3,19 +3,22 @@
 //! In: a text and replacements of byte ranges. Out: the new text and a table from its offsets back to the old ones.
 //! What is removed becomes blanks and line ends, so most of the text keeps its line and column.
 
+#[derive(Clone)]
 pub(super) struct Edit {
     start: usize,
     end: usize,
     with: String,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Edits(Vec<Edit>);
 
 pub(super) struct Rewritten {
     pub text: String,
     /// Pieces in order: offset in the new text, offset in the old one, whether the piece was kept as it was.
     pieces: Vec<(usize, usize, bool)>,
+    /// What the old text was made of, if it was rewritten itself.
+    before: Option<Box<Rewritten>>,
 }
 
 impl Edits {
@@ -39,7 +42,7 @@ impl Edits {
     /// already replaced has nothing left to change and is dropped.
     pub fn apply(mut self, source: &str) -> Rewritten {
         self.0.sort_by_key(|edit| (edit.start, edit.end));
-        let mut rewritten = Rewritten { text: String::with_capacity(source.len() + 64), pieces: Vec::new() };
+        let mut rewritten = Rewritten::empty(source.len() + 64);
         let mut at = 0;
         for edit in &self.0 {
             if edit.start < at {
@@ -55,9 +58,19 @@ impl Edits {
 }
 
 impl Rewritten {
+    fn empty(capacity: usize) -> Self {
+        Self { text: String::with_capacity(capacity), pieces: Vec::new(), before: None }
+    }
+
+    /// The text with further edits.
+    pub fn again(self, edits: Edits) -> Self {
+        let rewritten = edits.apply(&self.text);
+        Self { before: Some(Box::new(self)), ..rewritten }
+    }
+
     /// A part of a text, as it is.
     pub fn part(source: &str, start: usize, end: usize) -> Self {
-        let mut part = Self { text: String::new(), pieces: Vec::new() };
+        let mut part = Self::empty(end - start);
         part.push(&source[start..end], start, true);
         part
     }
@@ -71,7 +84,8 @@ impl Rewritten {
     pub fn original_offset(&self, offset: usize) -> usize {
         let at = self.pieces.partition_point(|(new, _, _)| *new <= offset).saturating_sub(1);
         let (new, old, kept) = self.pieces[at];
-        if kept { old + (offset - new) } else { old }
+        let offset = if kept { old + (offset - new) } else { old };
+        self.before.as_ref().map_or(offset, |before| before.original_offset(offset))
     }
 }
 
@@ -102,5 +116,20 @@ mod tests {
         assert_eq!(rewritten.original_offset(rewritten.text.len() - 1), 6);
         assert_eq!(rewritten.original_offset(5), 2);
         assert_eq!(rewritten.original_offset(rewritten.text.len()), 7);
+    }
+
+    #[test]
+    fn offsets_map_back_through_two_rounds() {
+        let mut first = Edits::default();
+        first.splice(0, 1, "wide");
+        let first = first.apply("a b c");
+        let mut second = Edits::default();
+        second.splice(5, 6, "wider");
+        let rewritten = first.again(second);
+        assert_eq!(rewritten.text, "wide wider c");
+        assert_eq!(
+            (rewritten.original_offset(0), rewritten.original_offset(6), rewritten.original_offset(11)),
+            (0, 2, 4)
+        );
     }
 }

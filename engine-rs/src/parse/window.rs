@@ -1,14 +1,14 @@
 //! What stands between the brackets of a window: `[RANGE 10s STEP 5s]` and its relatives.
 //!
 //! In: a cursor before the bracket. Out: the kind of window, all lengths positive and in proportion, and what the
-//! text says about report, tick and time. A `[RANGE w]` without step means what the dialect says it means.
+//! text says about report, tick, content and time. A `[RANGE w]` without step means what the dialect says it means.
 
 use oxrdf::NamedNode;
 
 use super::cursor::Cursor;
 use super::duration::{is_unit, parse_duration};
 use super::error::ParseError;
-use super::query::{Dialect, Report, Tick, WindowKind};
+use super::query::{ContentSemantics, Dialect, Report, Tick, WindowKind};
 use super::token::{Kind, Token};
 use crate::time::Span;
 
@@ -16,7 +16,7 @@ use crate::time::Span;
 const MAX_WINDOWS_PER_INSTANT: i64 = 1_000;
 const STEP_WORDS: [&str; 2] = ["STEP", "SLIDE"];
 /// Words that may stand behind a number and are no unit.
-const TAIL_WORDS: [&str; 5] = ["STEP", "SLIDE", "TUMBLING", "REPORT", "TICK"];
+const TAIL_WORDS: [&str; 6] = ["STEP", "SLIDE", "TUMBLING", "REPORT", "TICK", "SEMANTICS"];
 /// Words that go on with the query.
 const BEHIND_WINDOW: [&str; 5] = ["WHERE", "FROM", "AS", "TO", "UNDER"];
 const REPORT_WORDS: [&str; 7] =
@@ -29,7 +29,8 @@ pub(super) struct WindowSpec {
     pub time_predicate: Option<NamedNode>,
     pub report: Option<Report>,
     pub tick: Option<Tick>,
-    /// Where the last `@` or TICK stands.
+    pub semantics: Option<ContentSemantics>,
+    /// Where the last `@`, TICK or SEMANTICS stands.
     pub tail_at: usize,
 }
 
@@ -41,6 +42,7 @@ struct Tail {
     time_predicate: Option<NamedNode>,
     report: Option<Report>,
     tick: Option<Tick>,
+    semantics: Option<ContentSemantics>,
     at: usize,
 }
 
@@ -76,7 +78,7 @@ pub(super) fn parse_window(cursor: &mut Cursor<'_>, dialect: Dialect) -> Result<
     }?;
     match cursor.peek() {
         _ if !bracketed || cursor.take("]") => Ok(spec),
-        Some(token) => Err(foreign(cursor, token, "']', STEP, TUMBLING, REPORT or TICK")),
+        Some(token) => Err(foreign(cursor, token, "']', STEP, TUMBLING, REPORT, TICK or SEMANTICS")),
         None => Err(cursor.unexpected("']'")),
     }
 }
@@ -243,13 +245,13 @@ fn step(cursor: &mut Cursor<'_>) -> Result<(Span, usize), ParseError> {
 
 impl Tail {
     fn with(self, kind: WindowKind) -> WindowSpec {
-        let Self { time_predicate, report, tick, at, .. } = self;
-        WindowSpec { kind, time_predicate, report, tick, tail_at: at }
+        let Self { time_predicate, report, tick, semantics, at, .. } = self;
+        WindowSpec { kind, time_predicate, report, tick, semantics, tail_at: at }
     }
 
-    /// Steps over `@ :predicate`, `REPORT …` or `TICK …`.
+    /// Steps over `@ :predicate`, `REPORT …`, `TICK …` or `SEMANTICS …`.
     fn take_common(&mut self, cursor: &mut Cursor<'_>) -> Result<bool, ParseError> {
-        if cursor.is("@") || cursor.is_word("TICK") {
+        if cursor.is("@") || cursor.is_word("TICK") || cursor.is_word("SEMANTICS") {
             self.at = cursor.offset();
         }
         if self.time_predicate.is_none() && cursor.take("@") {
@@ -258,6 +260,8 @@ impl Tail {
             self.report = Some(reports(cursor, self.report.unwrap_or_default())?);
         } else if cursor.take_word(&["TICK"]).is_some() {
             self.tick = Some(tick(cursor)?);
+        } else if cursor.take_word(&["SEMANTICS"]).is_some() {
+            self.semantics = Some(semantics(cursor)?);
         } else {
             return Ok(false);
         }
@@ -286,6 +290,14 @@ fn tick(cursor: &mut Cursor<'_>) -> Result<Tick, ParseError> {
         Some("TIME_DRIVEN" | "TIME") => Ok(Tick::Time),
         Some(_) => Ok(Tick::Tuple),
         None => Err(cursor.unexpected("TIME or TUPLE")),
+    }
+}
+
+fn semantics(cursor: &mut Cursor<'_>) -> Result<ContentSemantics, ParseError> {
+    match cursor.take_word(&["SET", "BAG"]) {
+        Some("SET") => Ok(ContentSemantics::Set),
+        Some(_) => Ok(ContentSemantics::Bag),
+        None => Err(cursor.unexpected("SET or BAG")),
     }
 }
 

@@ -2,8 +2,9 @@
 
 use super::costly;
 use super::cut::{Part, part_of};
-use super::error::PlanError;
+use super::error::{PlanError, Reevaluation, Unsupported};
 use super::explain::{Description, Mode};
+use super::graph_names::graphs_read;
 use super::logical::{Dataset, Plan, Stage, WindowFamily};
 use super::modifiers::{Answer, Top, take_apart};
 use super::paths::FreshVariables;
@@ -13,15 +14,16 @@ use super::spelling::Meanings;
 use super::translate::Translator;
 use super::triple_terms::is_part;
 use super::wording::{aggregate_text, expression_text, operand_text, order_text, pattern_text, variables_text};
-use crate::aggregate::{AggregateKind, AggregateSpec};
+use crate::aggregate::{Accumulator, AggregateKind, AggregateSpec};
 use crate::encode::Dictionary;
 use crate::expr::{self, Expr};
 use crate::flow::Operator;
 use crate::group::{Aggregate, Group};
-use crate::join::{JoinNode, Probing, Witness, WitnessKind};
+use crate::join::{JoinNode, Probing};
 use crate::leaf::{Leaf, LeafCondition, LeafPattern};
 use crate::limits::Limits;
 use crate::model::{Schema, TermId, VarId, VarTable};
+use crate::negate::{Witness, WitnessKind, pair_schema};
 use crate::parse::{ContentSemantics, ContinuousQuery, DefaultGraph, Dialect, R2s};
 use crate::reevaluate::{Question, Reevaluated, Source, Sources};
 use crate::shape::{Construct, Distinct, Extend, Filter, Given, Now, Rearrange};
@@ -92,10 +94,30 @@ pub(crate) struct BuiltQuery {
     pub reevaluates: bool,
 }
 
+/// What is to be computed, before there are operators: nothing of the engine was touched to find it.
+pub(crate) struct PlannedQuery {
+    top: Top,
+    plan: Plan,
+    meanings: Meanings,
+    is_below: bool,
+}
+
+impl PlannedQuery {
+    pub(crate) fn new(
+        query: &ContinuousQuery,
+        families: &[WindowFamily],
+        part: &Part,
+        limits: &Limits,
+    ) -> Result<Self, PlanError> {
+        costly::check(query, families, limits)?;
+        let (top, plan, meanings) = root_of(query, families)?;
+        let plan = part_of(plan, part, &top)?;
+        Ok(Self { top, plan, meanings, is_below: matches!(part, Part::Below(_)) })
+    }
+}
+
 pub(crate) struct Builder<'a, H: Host> {
     pub query: &'a ContinuousQuery,
-    pub families: &'a [WindowFamily],
-    pub part: &'a Part,
     pub options: PlanOptions,
     pub dictionary: &'a mut Dictionary,
     pub host: &'a mut H,
@@ -110,18 +132,16 @@ pub(crate) struct Builder<'a, H: Host> {
 pub(super) type Built = Result<usize, PlanError>;
 
 impl<H: Host> Builder<'_, H> {
-    pub(crate) fn build_query(mut self) -> Result<BuiltQuery, PlanError> {
-        costly::check(self.query, self.families, &self.options.limits)?;
-        let (mut top, plan, mut meanings) = root_of(self.query, self.families)?;
-        self.meanings.append(&mut meanings);
-        let plan = part_of(plan, self.part, &top)?;
-        let is_below = matches!(self.part, Part::Below(_));
+    pub(crate) fn build_query(mut self, planned: &PlannedQuery) -> Result<BuiltQuery, PlanError> {
+        let PlannedQuery { top, plan, meanings, is_below } = planned;
+        let (mut top, is_below) = (top.clone(), *is_below);
+        self.meanings.extend(meanings.clone());
         let mut shown = self.shown_variables(&top.answer);
         // A produced graph is a set: it must be told when the last solution that makes a triple goes.
         let makes_graph = matches!(top.answer, Answer::Graph(_));
         let only_comes = self.query.r2s == R2s::Istream && !self.query.keep_answer && !makes_graph && !is_below;
-        let retracts = !(only_comes && is_plain(&plan) && hides_nothing(&plan, &shown));
-        let root = self.build(&plan, retracts)?;
+        let retracts = !(only_comes && is_plain(plan) && hides_nothing(plan, &shown));
+        let root = self.build(plan, retracts)?;
         let schema = self.nodes[root].schema.clone();
         debug_assert_eq!(root + 1, self.nodes.len());
         if is_below {
@@ -180,7 +200,7 @@ impl<H: Host> Builder<'_, H> {
             Plan::Leaf(_) => self.join(std::slice::from_ref(plan), &[], retracts),
             Plan::Join { inputs, filters } => self.join(inputs, filters, retracts),
             Plan::Static { pattern, each_graph } => self.static_relation(pattern, each_graph.as_ref()),
-            Plan::Reevaluated { pattern, window, reason } => self.reevaluated(pattern, *window, reason),
+            Plan::Reevaluated { pattern, window, reason } => self.reevaluated(pattern, *window, *reason),
             Plan::Now { variable } => Ok(self.now(variable)),
             Plan::Filter { inner, condition } => {
                 let inner = self.build(inner, retracts)?;
@@ -307,7 +327,7 @@ impl<H: Host> Builder<'_, H> {
     fn optional(&mut self, left: &Plan, right: &Plan, condition: Option<&Expression>) -> Built {
         let (left, right) = (self.build(left, true)?, self.build(right, true)?);
         let (left_schema, right_schema) = (self.nodes[left].schema.clone(), self.nodes[right].schema.clone());
-        let schema = Witness::pair_schema(&left_schema, &right_schema);
+        let schema = pair_schema(&left_schema, &right_schema);
         let compiled = condition.map(|c| self.compile(c, &schema)).transpose()?;
         let operator = Witness::new(WitnessKind::Optional, &left_schema, &right_schema, compiled);
         let description = self.witness("optional", None, &left_schema, &right_schema, condition);
@@ -350,7 +370,7 @@ impl<H: Host> Builder<'_, H> {
     fn mark(&mut self, left: &Plan, right: &Plan, condition: Option<&Expression>, flag: &Variable) -> Built {
         let (left, right) = (self.build(left, true)?, self.build(right, true)?);
         let (left_schema, right_schema) = (self.nodes[left].schema.clone(), self.nodes[right].schema.clone());
-        let pair = Witness::pair_schema(&left_schema, &right_schema);
+        let pair = pair_schema(&left_schema, &right_schema);
         let compiled = condition.map(|c| self.compile(c, &pair)).transpose()?;
         let operator = Witness::new(WitnessKind::Mark, &left_schema, &right_schema, compiled);
         let description = self.witness("exists", Some(flag), &left_schema, &right_schema, condition);
@@ -419,11 +439,15 @@ impl<H: Host> Builder<'_, H> {
             AggregateExpression::CountSolutions { distinct: true } => Aggregate::DistinctRows,
             AggregateExpression::FunctionCall { name, expr, distinct } => {
                 let mut spec =
-                    AggregateSpec::of(name).ok_or_else(|| PlanError::unsupported(format!("aggregate {name}")))?;
+                    AggregateSpec::of(name).ok_or_else(|| Unsupported::Aggregate { name: name.to_string() })?;
                 spec.distinct |= distinct;
-                Aggregate::Of(self.compile(expr, from)?, spec)
+                Aggregate::Of(self.compile(expr, from)?, self.accumulator(&spec))
             }
         })
+    }
+
+    fn accumulator(&self, spec: &AggregateSpec) -> Box<Accumulator> {
+        Accumulator::new(spec).in_chunks_of(self.options.thresholds.bag_chunk_max).into()
     }
 
     /// An aggregate of a part of the rows, or of what parts have come to.
@@ -442,16 +466,16 @@ impl<H: Host> Builder<'_, H> {
         };
         let parts = kind.as_ref().and_then(AggregateKind::in_parts);
         let (partial, whole) =
-            parts.ok_or_else(|| PlanError::unsupported(format!("{} of parts", aggregate_text(aggregate))))?;
+            parts.ok_or_else(|| Unsupported::AggregateOfParts { aggregate: aggregate_text(aggregate) })?;
         match (stage, argument) {
             (Stage::Final, _) => {
                 let part = self.compile(&Expression::Variable(variable.clone()), from)?;
-                Ok(Aggregate::Of(part, AggregateSpec { kind: whole, distinct: false }))
+                Ok(Aggregate::Of(part, self.accumulator(&AggregateSpec { kind: whole, distinct: false })))
             }
             (_, None) => Ok(Aggregate::Rows),
             (_, Some(argument)) => {
                 let argument = self.compile(argument, from)?;
-                Ok(Aggregate::Of(argument, AggregateSpec { kind: partial, distinct: false }))
+                Ok(Aggregate::Of(argument, self.accumulator(&AggregateSpec { kind: partial, distinct: false })))
             }
         }
     }
@@ -488,9 +512,9 @@ impl<H: Host> Builder<'_, H> {
         Ok(self.add(Box::new(Reevaluated::new(question, true)), vec![], schema, description))
     }
 
-    fn reevaluated(&mut self, pattern: &GraphPattern, window: Option<usize>, reason: &'static str) -> Built {
+    fn reevaluated(&mut self, pattern: &GraphPattern, window: Option<usize>, reason: Reevaluation) -> Built {
         if self.query.semantics == ContentSemantics::Bag && !scope::ignores_copies(pattern) {
-            return Err(PlanError::NeedsSet { what: reason.to_owned() });
+            return Err(PlanError::NeedsSet(reason));
         }
         self.reevaluates = true;
         let default = match window {
@@ -555,7 +579,8 @@ impl<H: Host> Builder<'_, H> {
             named.map(|names| names.iter().map(|name| self.dictionary.intern_pinned(name.as_ref().into())).collect());
         let base = self.query.query.base_iri().cloned();
         let sources = Sources { default, named, windows };
-        Ok((schema, Question::new(pattern.clone(), variables, sources, base, &self.options.limits)?))
+        let question = Question::new(pattern.clone(), variables, sources, base, &self.options.limits)?;
+        Ok((schema, question.naming(graphs_read(pattern))))
     }
 }
 

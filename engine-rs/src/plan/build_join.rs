@@ -1,11 +1,12 @@
 //! Joins: which inputs are buffers, which variables they share, and how results are taken back.
 
 use super::build::{Builder, Built, Host, NodeKind, PlanNode, PlanOptions, Retraction};
-use super::error::PlanError;
+use super::error::{PlanError, Unsupported};
 use super::explain::{BufferDescription, Description, LEAF};
 use super::logical::{LeafPlan, Place, Plan};
 use super::scope;
 use super::wording::{expression_text, leaf_text};
+use crate::algebra::rewrite;
 use crate::join::{BufferSource, BufferSpec, INDEXED_VARS, JoinFilter, JoinNode, RetractionMode};
 use crate::leaf::{LeafCondition, LeafPattern, OriginPattern, PatternSlot};
 use crate::limits::Budget;
@@ -164,7 +165,7 @@ impl<H: Host> Builder<'_, H> {
             let column = self.vars.find(variable).and_then(|var| schema.column(var));
             Variable::new_unchecked(format!("{}", column.unwrap_or(usize::MAX)))
         };
-        let by_column = scope::rewrite(condition, &mut |e| match e {
+        let by_column = rewrite(condition, &mut |e| match e {
             Expression::Variable(variable) => Some(Expression::Variable(column(variable))),
             Expression::Bound(variable) => Some(Expression::Bound(column(variable))),
             _ => None,
@@ -235,7 +236,7 @@ impl JoinBuilder {
                 self.vars.len() - 1
             });
             if number >= VARIABLES_MAX {
-                return Err(PlanError::unsupported(format!("a join of more than {VARIABLES_MAX} variables")));
+                return Err(Unsupported::JoinVariables { most: VARIABLES_MAX }.into());
             }
             self.certain[number] |= certain;
             columns.push((number as u8, certain));

@@ -10,17 +10,18 @@
 //! it has one row, or when the query writes its rows out. A group that falls into two parts or more that are not narrow
 //! is a product.
 
-use super::error::PlanError;
+use super::blanks::{blank_variable, is_hidden, places};
+use super::error::{Costly, PlanError};
 use super::logical::{Place, WindowFamily};
-use super::scope::{self, Vars, children_and_exists, expressions, graph_variable, in_scope};
-use super::translate::{blank_variable, is_hidden, places};
+use super::scope::{self, Vars, graph_variable, in_scope};
+use crate::algebra::{children, children_and_exists, exists, expressions};
 use crate::limits::Limits;
 use crate::parse::{ContinuousQuery, WindowKind};
 use crate::time::Span;
 use oxrdf::Variable;
 use oxrdf::vocab::rdf;
 use spargebra::Query;
-use spargebra::algebra::{Expression, GraphPattern, PropertyPathExpression};
+use spargebra::algebra::{GraphPattern, PropertyPathExpression};
 use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern};
 
 type Checked = Result<(), PlanError>;
@@ -34,7 +35,7 @@ pub(super) fn check(query: &ContinuousQuery, families: &[WindowFamily], limits: 
     check_windows(query, limits)?;
     let n_patterns = triple_patterns(pattern);
     if let Some(limit) = limits.triple_patterns.filter(|limit| n_patterns > *limit) {
-        return Err(PlanError::too_costly(format!("the query has {n_patterns} triple patterns, more than {limit}")));
+        return Err(Costly::TriplePatterns { found: n_patterns, most: limit }.into());
     }
     if !limits.refuse_costly || query.allow_cartesian {
         return Ok(());
@@ -44,18 +45,28 @@ pub(super) fn check(query: &ContinuousQuery, families: &[WindowFamily], limits: 
     Form { query, families, links }.check(pattern, !query.default_graph.windows.is_empty())
 }
 
+/// What the query costs by its form, whether or not a limit refuses it.
+pub(super) fn costly_form(query: &ContinuousQuery) -> Option<PlanError> {
+    let (Query::Select { pattern, .. }
+    | Query::Construct { pattern, .. }
+    | Query::Describe { pattern, .. }
+    | Query::Ask { pattern, .. }) = &query.query;
+    let mut links = Vec::new();
+    gather_links(pattern, &mut links);
+    let form = Form { query, families: &[], links };
+    form.check(pattern, !query.default_graph.windows.is_empty()).err()
+}
+
 fn check_windows(query: &ContinuousQuery, limits: &Limits) -> Checked {
     let n_windows = query.windows.len();
     if let Some(limit) = limits.windows.filter(|limit| n_windows > *limit) {
-        return Err(PlanError::too_costly(format!("the query has {n_windows} windows, more than {limit}")));
+        return Err(Costly::Windows { found: n_windows, most: limit }.into());
     }
     let Some(limit) = limits.window_width else { return Ok(()) };
     let is_wide = |kind: &WindowKind| width(kind).is_some_and(|width| width > limit);
     match query.windows.iter().find(|window| is_wide(&window.kind)) {
         None => Ok(()),
-        Some(window) => {
-            Err(PlanError::too_costly(format!("the window {} is more than {} ms wide", window.name, limit.as_millis())))
-        }
+        Some(window) => Err(Costly::WindowWidth { window: window.name.clone(), most_ms: limit.as_millis() }.into()),
     }
 }
 
@@ -191,7 +202,7 @@ impl Form<'_> {
             self.check(pattern, in_window)?;
         } else {
             self.check_exists(pattern, in_window)?;
-            scope::children(pattern).into_iter().try_for_each(|child| self.check(child, in_window))?;
+            children(pattern).into_iter().try_for_each(|child| self.check(child, in_window))?;
         }
         let vars: Vars = in_scope(pattern).into_iter().chain(graph.cloned()).collect();
         parts.push(Part { vars, closure: None, is_narrow: is_narrow(pattern) });
@@ -199,16 +210,9 @@ impl Form<'_> {
     }
 
     fn check_exists(&self, pattern: &GraphPattern, in_window: bool) -> Checked {
-        let mut checked = Ok(());
-        for expression in expressions(pattern) {
-            scope::visit_expression(expression, &mut |e| {
-                if let (Expression::Exists(inner), Ok(())) = (e, &checked) {
-                    // Where the variables of the outside are put in, is not known here: only products are.
-                    checked = self.check_inside(inner, in_window);
-                }
-            });
-        }
-        checked
+        // Where the variables of the outside are put in, is not known here: only products are.
+        let mut inside = expressions(pattern).into_iter().flat_map(exists);
+        inside.try_for_each(|inner| self.check_inside(inner, in_window))
     }
 
     fn check_inside(&self, pattern: &GraphPattern, in_window: bool) -> Checked {
@@ -235,8 +239,7 @@ impl Form<'_> {
                 Some(variable) => others().any(|(_, other)| other.vars.contains(&variable)),
             };
             if !ends.iter().any(is_bound) {
-                let what = "a closure path (* or +) over a window with two open ends finds every pair of nodes";
-                return Err(PlanError::too_costly(what));
+                return Err(Costly::OpenClosure.into());
             }
         }
         Ok(())
@@ -246,12 +249,7 @@ impl Form<'_> {
         let islands = islands(parts, &self.links);
         let mut wide = islands.iter().filter(|island| !island.is_narrow).map(|island| &island.vars);
         let (Some(first), Some(second)) = (wide.next(), wide.next()) else { return Ok(()) };
-        Err(PlanError::too_costly(format!(
-            "the parts with {} and with {} share no variable, so each solution of one is combined with every solution \
-             of the other",
-            shown(first),
-            shown(second)
-        )))
+        Err(Costly::Product { one: shown(first), other: shown(second) }.into())
     }
 }
 
@@ -276,10 +274,9 @@ fn islands(parts: Vec<Part>, links: &[Vars]) -> Vec<Part> {
     all.into_iter().filter(|(_, is_part)| *is_part).map(|(part, _)| part).collect()
 }
 
-/// A variable of the set as the user wrote it.
-fn shown(vars: &Vars) -> String {
-    let written = vars.iter().find(|variable| !is_hidden(variable));
-    written.map_or_else(|| "unnamed nodes".to_owned(), ToString::to_string)
+/// A variable of the set that the user wrote.
+fn shown(vars: &Vars) -> Option<Variable> {
+    vars.iter().find(|variable| !is_hidden(variable)).cloned()
 }
 
 fn end_variable(end: &TermPattern) -> Option<Variable> {
@@ -320,6 +317,6 @@ fn is_narrow(pattern: &GraphPattern) -> bool {
         GraphPattern::Slice { length: Some(0 | 1), .. } => true,
         GraphPattern::Union { left, right } => is_narrow(left) && is_narrow(right),
         GraphPattern::LeftJoin { left, .. } | GraphPattern::Minus { left, .. } => is_narrow(left),
-        other => scope::children(other).into_iter().any(is_narrow),
+        other => children(other).into_iter().any(is_narrow),
     }
 }

@@ -1,4 +1,4 @@
-//! Cutting a plan in two, for streams that are dealt out to partitions by the value of one variable.
+//! Cutting a plan in two, for streams that are distributed to partitions by the value of one variable.
 //!
 //! In: a plan and a variable. Out: what every partition computes from its share of the streams (*below*), what is
 //! computed once from the rows of all partitions (*above*), or why that cannot be. Below is as much as possible:
@@ -8,12 +8,12 @@
 //! What stays true: both parts are the plan of the whole query, with the same columns in the same order, but for the
 //! place of the cut. So ties, sums and the order of rows are the same by construction.
 
+use super::blanks::is_hidden;
 use super::build::root_of;
-use super::error::PlanError;
+use super::error::{PlanError, Unsupported};
 use super::logical::{LeafPlan, Place, Plan, Stage};
 use super::modifiers::{Answer, Top, projected};
 use super::scope::draws_values;
-use super::translate::is_hidden;
 use super::wording::{aggregate_text, leaf_text};
 use crate::aggregate::{AggregateKind, AggregateSpec};
 use crate::expr::IN_PARTITION;
@@ -64,14 +64,14 @@ pub(crate) struct Spread {
     pub shows_variable: bool,
     /// Whether the answer has an order that rows of several partitions must be put into.
     pub has_order: bool,
-    pub leaves: Vec<DealtLeaf>,
+    pub leaves: Vec<RoutedLeaf>,
     /// Whether one triple may be needed in two partitions.
     pub is_doubled: bool,
 }
 
 /// A pattern over a stream.
 #[derive(Clone, Debug)]
-pub(crate) struct DealtLeaf {
+pub(crate) struct RoutedLeaf {
     pub window: usize,
     pub places: [Place; 3],
     pub text: String,
@@ -81,9 +81,9 @@ pub(crate) struct DealtLeaf {
     pub is_twice: bool,
 }
 
-/// How the rows of a plan lie in the partitions.
+/// How the rows of a plan are distributed over the partitions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Lie {
+enum Placement {
     /// All of them in every partition.
     Everywhere,
     /// Each in the partition of its value of the variable.
@@ -92,7 +92,7 @@ enum Lie {
     Split,
 }
 
-/// Finds the variable by which the streams of a query can be dealt out, or says why there is none.
+/// Finds the variable by which the streams of a query can be distributed, or says why there is none.
 pub(crate) fn spread(query: &ContinuousQuery) -> Result<Result<Spread, String>, PlanError> {
     if !query.window_variables.is_empty() {
         return Ok(Err(String::from("WINDOW with a variable reads several windows by one pattern")));
@@ -122,8 +122,8 @@ fn try_variable(
 ) -> Result<Spread, String> {
     let pieces = pieces(plan, variable, &Plan::Given { columns: vec![] })?;
     let shows = matches!(&top.answer, Answer::Bindings(shown) if shown.contains(variable));
-    let is_keyed = lie(&pieces.below, variable) == Ok(Lie::Keyed);
-    let leaves: Vec<DealtLeaf> = leaves.iter().map(|leaf| dealt(leaf, variable)).collect();
+    let is_keyed = placement(&pieces.below, variable) == Ok(Placement::Keyed);
+    let leaves: Vec<RoutedLeaf> = leaves.iter().map(|leaf| routed(leaf, variable)).collect();
     Ok(Spread {
         variable: variable.clone(),
         cut: pieces.cut,
@@ -160,8 +160,8 @@ fn place_of(leaf: &LeafPlan, variable: &Variable) -> Option<usize> {
     [0, 2].into_iter().find(|at| matches!(&leaf.places[*at], Place::Variable(v) if v == variable))
 }
 
-fn dealt(leaf: &LeafPlan, variable: &Variable) -> DealtLeaf {
-    DealtLeaf {
+fn routed(leaf: &LeafPlan, variable: &Variable) -> RoutedLeaf {
+    RoutedLeaf {
         window: leaf.window,
         places: leaf.places.clone(),
         text: leaf_text(leaf),
@@ -190,13 +190,13 @@ fn why_no_candidate(leaves: &[LeafPlan]) -> String {
 }
 
 /// Whether a triple may match two patterns that have the variable at different places.
-fn is_doubled(leaves: &[DealtLeaf], query: &ContinuousQuery) -> bool {
-    let stream = |leaf: &DealtLeaf| query.windows[leaf.window].stream.clone();
+fn is_doubled(leaves: &[RoutedLeaf], query: &ContinuousQuery) -> bool {
+    let stream = |leaf: &RoutedLeaf| query.windows[leaf.window].stream.clone();
     let meets = |a: &Place, b: &Place| match (a, b) {
         (Place::Term(a), Place::Term(b)) => a == b,
         _ => true,
     };
-    let both = |a: &DealtLeaf, b: &DealtLeaf| {
+    let both = |a: &RoutedLeaf, b: &RoutedLeaf| {
         a.place != b.place && stream(a) == stream(b) && a.places.iter().zip(&b.places).all(|(a, b)| meets(a, b))
     };
     leaves.iter().enumerate().any(|(at, a)| leaves[at + 1..].iter().any(|b| both(a, b)))
@@ -209,17 +209,17 @@ pub(super) struct Pieces {
     pub cut: Cut,
 }
 
-/// Cuts as high as the rows still lie in one partition each.
+/// Cuts as high as each row is still in one partition.
 pub(super) fn pieces(plan: &Plan, variable: &Variable, given: &Plan) -> Result<Pieces, String> {
-    let refusal = match lie(plan, variable) {
-        Ok(Lie::Keyed | Lie::Split) => {
+    let refusal = match placement(plan, variable) {
+        Ok(Placement::Keyed | Placement::Split) => {
             return Ok(Pieces { below: plan.clone(), above: given.clone(), cut: Cut::Top });
         }
-        Ok(Lie::Everywhere) => return Err(String::from("the answer does not depend on a stream")),
+        Ok(Placement::Everywhere) => return Err(String::from("the result does not depend on a stream")),
         Err(refusal) => refusal,
     };
     let Some(inner) = plan.only_input() else { return Err(refusal) };
-    if lie(inner, variable).is_ok()
+    if placement(inner, variable).is_ok()
         && let Some(pieces) = cut_here(plan, inner, given)?
     {
         return Ok(pieces);
@@ -277,9 +277,9 @@ fn has_parts(aggregate: &AggregateExpression) -> bool {
     }
 }
 
-/// How the rows lie, or what keeps them from lying in one partition each.
-fn lie(plan: &Plan, variable: &Variable) -> Result<Lie, String> {
-    use Lie::{Everywhere, Keyed, Split};
+/// How the rows are distributed, or why a row would not be in one partition.
+fn placement(plan: &Plan, variable: &Variable) -> Result<Placement, String> {
+    use Placement::{Everywhere, Keyed, Split};
     match plan {
         Plan::Leaf(leaf) if leaf.graph.is_some() => Err(format!("{} asks for the graphs of events", leaf_text(leaf))),
         Plan::Leaf(leaf) => match place_of(leaf, variable) {
@@ -291,24 +291,24 @@ fn lie(plan: &Plan, variable: &Variable) -> Result<Lie, String> {
         Plan::Static { .. } | Plan::Now { .. } => Ok(Everywhere),
         Plan::Given { .. } => Ok(Split),
         Plan::Reevaluated { reason, .. } => Err(format!("a part is evaluated anew at each instant ({reason})")),
-        Plan::Filter { inner, .. } | Plan::Extend { inner, .. } => lie(inner, variable),
-        Plan::Project { inner, variables } => Ok(match lie(inner, variable)? {
+        Plan::Filter { inner, .. } | Plan::Extend { inner, .. } => placement(inner, variable),
+        Plan::Project { inner, variables } => Ok(match placement(inner, variable)? {
             Keyed if !variables.contains(variable) => Split,
             other => other,
         }),
         Plan::Join { inputs, .. } => {
-            let lies = inputs.iter().map(|input| lie(input, variable)).collect::<Result<Vec<_>, _>>()?;
-            match lies.as_slice() {
+            let placements = inputs.iter().map(|input| placement(input, variable)).collect::<Result<Vec<_>, _>>()?;
+            match placements.as_slice() {
                 [only] => Ok(*only),
-                _ if lies.contains(&Split) => Err(joined_without(variable)),
-                _ if lies.contains(&Keyed) => Ok(Keyed),
+                _ if placements.contains(&Split) => Err(joined_without(variable)),
+                _ if placements.contains(&Keyed) => Ok(Keyed),
                 _ => Ok(Everywhere),
             }
         }
         Plan::Union { inputs } => {
-            let lies = inputs.iter().map(|input| lie(input, variable)).collect::<Result<Vec<_>, _>>()?;
-            let all = |wanted: Lie| lies.iter().all(|lie| *lie == wanted);
-            match lies.contains(&Everywhere) {
+            let placements = inputs.iter().map(|input| placement(input, variable)).collect::<Result<Vec<_>, _>>()?;
+            let all = |wanted: Placement| placements.iter().all(|placement| *placement == wanted);
+            match placements.contains(&Everywhere) {
                 true if all(Everywhere) => Ok(Everywhere),
                 true => {
                     Err(String::from("an alternative of a UNION, or of the default graph, reads static data alone"))
@@ -318,7 +318,7 @@ fn lie(plan: &Plan, variable: &Variable) -> Result<Lie, String> {
             }
         }
         Plan::Optional { left, right, .. } | Plan::Minus { left, right } | Plan::Mark { left, right, .. } => {
-            match (lie(left, variable)?, lie(right, variable)?) {
+            match (placement(left, variable)?, placement(right, variable)?) {
                 (Keyed, Keyed | Everywhere) => Ok(Keyed),
                 (left, Everywhere) => Ok(left),
                 (Everywhere, _) => Err(String::from(
@@ -327,16 +327,16 @@ fn lie(plan: &Plan, variable: &Variable) -> Result<Lie, String> {
                 _ => Err(joined_without(variable)),
             }
         }
-        Plan::Distinct { inner } => match lie(inner, variable)? {
+        Plan::Distinct { inner } => match placement(inner, variable)? {
             Split => Err(format!("DISTINCT without {}", named(variable))),
             other => Ok(other),
         },
-        Plan::Group { inner, keys, .. } => match lie(inner, variable)? {
+        Plan::Group { inner, keys, .. } => match placement(inner, variable)? {
             Everywhere => Ok(Everywhere),
             Keyed if keys.contains(variable) => Ok(Keyed),
             _ => Err(format!("groups without {}", named(variable))),
         },
-        Plan::TopK { inner, .. } => match lie(inner, variable)? {
+        Plan::TopK { inner, .. } => match placement(inner, variable)? {
             Everywhere => Ok(Everywhere),
             _ => Err(String::from("LIMIT or OFFSET in a sub-query")),
         },
@@ -354,7 +354,7 @@ pub(crate) fn named(variable: &Variable) -> String {
 
 /// The part of a plan that an engine runs.
 pub(super) fn part_of(plan: Plan, part: &Part, top: &Top) -> Result<Plan, PlanError> {
-    let refused = |why: String| PlanError::unsupported(format!("a cut of this query ({why})"));
+    let refused = |why: String| PlanError::from(Unsupported::Cut { why });
     match part {
         Part::Whole => Ok(plan),
         Part::Share(share) => Ok(owned(plan, share)),

@@ -4,7 +4,8 @@
 //! matching on the shared variables, where filters at the top of the pattern may mention outer
 //! variables; `is_joinable` says for which. Other patterns are left to re-evaluation.
 
-use super::scope::{Vars, certain, children, contains_exists, free, in_scope, is_volatile, rewrite};
+use super::scope::{Vars, certain, contains_exists, free, in_scope, is_volatile};
+use crate::algebra::{children, rewrite};
 use oxrdf::Variable;
 use spargebra::algebra::{Expression, GraphPattern, PropertyPathExpression};
 use spargebra::term::TermPattern;

@@ -4,7 +4,9 @@
 //! name is spelled as the user spells it. Nothing in it depends on chance: equal texts and equal input, equal views.
 
 use super::build::{NodeKind, PlanNode};
+use super::error::Reevaluation;
 use super::spelling::{Meanings, Spelling};
+use super::warnings::{Warning, warnings};
 use crate::flow::Operator;
 use crate::index::RingStore;
 use crate::join::{BufferSource, JoinNode, RetractionMode};
@@ -30,7 +32,7 @@ pub(crate) enum Mode {
     /// Anew at each instant, from nothing but the instant.
     Instant,
     /// Anew at each instant, over the content of windows.
-    Reevaluated { reason: &'static str },
+    Reevaluated { reason: Reevaluation },
 }
 
 impl Mode {
@@ -85,6 +87,7 @@ pub(crate) struct PlanView {
     /// Whether no operator begins anew at each instant.
     pub is_incremental: bool,
     pub root: NodeView,
+    pub warnings: Vec<Warning>,
 }
 
 pub(crate) struct QueryView {
@@ -146,7 +149,7 @@ pub(crate) struct BufferView {
 }
 
 pub(crate) enum SourceView {
-    Leaf { pattern: String, condition: Option<String>, window: usize, matched: u64 },
+    Leaf { pattern: String, condition: Option<String>, window: usize, matched: u64, merged: Option<u64> },
     Input(usize),
 }
 
@@ -167,12 +170,15 @@ impl Explained<'_> {
         let base = self.definition.query.base_iri().map(|base| base.as_str());
         let spelling = Spelling::of(&self.definition.text, base, Some(self.meanings));
         let begins_anew = |node: &PlanNode| matches!(node.description.mode, Mode::Instant | Mode::Reevaluated { .. });
-        PlanView {
+        let mut plan = PlanView {
             query: self.query(&spelling),
             windows: self.definition.windows.iter().map(|clause| window(clause, &spelling)).collect(),
             is_incremental: !self.nodes.iter().any(begins_anew),
             root: self.node(&self.nodes[self.nodes.len() - 1], &spelling),
-        }
+            warnings: vec![],
+        };
+        plan.warnings = warnings(self.definition, &plan, &spelling);
+        plan
     }
 
     fn query(&self, spelling: &Spelling<'_>) -> QueryView {
@@ -268,6 +274,7 @@ impl Explained<'_> {
                                 condition: condition.as_ref().map(|condition| spelling.text(condition)),
                                 window: *window,
                                 matched: self.leaves[leaf].matched(),
+                                merged: self.leaves[leaf].merged(),
                             }
                         }
                         (BufferDescription::Input(input), _) => SourceView::Input(*input),

@@ -1,6 +1,7 @@
 //! A plan as text: the query, its windows, and one line per operator, with the inputs indented below.
 
 use super::explain::{BufferView, LEAF, Mode, NodeView, PlanView, SourceView, WindowView};
+use super::warnings::REEVALUATED;
 use std::fmt::Write;
 
 /// Longer details are cut: a line should fit a terminal. JSON has them whole.
@@ -15,7 +16,15 @@ impl PlanView {
             let _ = writeln!(text, "window {} on {} {kind} at {line}:{column}", name.short, stream.short);
         }
         self.push_node(&self.root, 0, &mut text);
+        self.push_warnings(&mut text);
         text
+    }
+
+    /// What is re-evaluated stands in the line of its operator.
+    fn push_warnings(&self, text: &mut String) {
+        for warning in self.warnings.iter().filter(|warning| warning.code != REEVALUATED) {
+            let _ = writeln!(text, "{warning}");
+        }
     }
 
     fn head(&self) -> String {
@@ -84,8 +93,11 @@ impl PlanView {
 
 fn counts(buffer: &BufferView) -> String {
     let mut text = String::new();
-    if let SourceView::Leaf { matched, .. } = buffer.source {
+    if let SourceView::Leaf { matched, merged, .. } = buffer.source {
         let _ = write!(text, " · {matched} matched");
+        if let Some(merged @ 1..) = merged {
+            let _ = write!(text, " · {merged} merged");
+        }
     }
     let _ = write!(text, " · {} live", buffer.live);
     for (on, keys) in &buffer.indexes {

@@ -1,6 +1,6 @@
 //! The graphs that a query names.
 
-use super::scope::children_and_exists;
+use crate::algebra::children_and_exists;
 use oxrdf::NamedNode;
 use spargebra::Query;
 use spargebra::algebra::GraphPattern;
@@ -24,4 +24,17 @@ pub(crate) fn graph_names(query: &Query) -> Vec<&NamedNode> {
         waiting.extend(children_and_exists(pattern).into_iter().rev());
     }
     names
+}
+
+/// The graphs that GRAPH names in a pattern; none where a variable may name any.
+pub(super) fn graphs_read(pattern: &GraphPattern) -> Option<Vec<NamedNode>> {
+    let (mut names, mut waiting) = (Vec::new(), vec![pattern]);
+    while let Some(pattern) = waiting.pop() {
+        if let GraphPattern::Graph { name, .. } = pattern {
+            let NamedNodePattern::NamedNode(name) = name else { return None };
+            names.push(name.clone());
+        }
+        waiting.extend(children_and_exists(pattern));
+    }
+    Some(names)
 }

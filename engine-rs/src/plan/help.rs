@@ -4,12 +4,13 @@
 //! the instant of the evaluation, the time of the newest copy of a triple in the window. So the
 //! operators above stay functions of their rows, and deltas keep them right.
 
-use super::error::PlanError;
+use super::error::{PlanError, Reevaluation, Unsupported};
 use super::exists::{correlate, seeds};
 use super::logical::{Dataset, LeafPlan, Place, Plan, Stage};
 use super::scope;
 use super::translate::Translator;
 use super::wording::expression_text;
+use crate::algebra;
 use oxrdf::{Literal, Variable};
 use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression, Function, GraphPattern};
 
@@ -25,7 +26,7 @@ impl Translator<'_> {
     ) -> Result<Option<(Plan, Expression)>, PlanError> {
         let outer = scope::in_scope(inner);
         let mut found = Vec::new();
-        let expression = scope::rewrite(expression, &mut |e| match e {
+        let expression = algebra::rewrite(expression, &mut |e| match e {
             Expression::Exists(pattern) => {
                 let flag = self.fresh.next("exists");
                 found.push((flag.clone(), pattern.clone()));
@@ -64,7 +65,7 @@ impl Translator<'_> {
         let matched = GraphPattern::Filter { expr: exists, inner: Box::new(seeds) };
         let shown = GraphPattern::Project { inner: Box::new(matched), variables: needed.into_iter().collect() };
         let distinct = GraphPattern::Distinct { inner: Box::new(shown) };
-        self.reevaluated(&distinct, dataset, "EXISTS over this pattern").map(Some)
+        self.reevaluated(&distinct, dataset, Reevaluation::ExistsOverPattern).map(Some)
     }
 
     /// Provides what NOW() and timestamp(…) ask for.
@@ -78,7 +79,7 @@ impl Translator<'_> {
         let mut now = None;
         let mut calls: Vec<(Variable, Vec<Expression>)> = Vec::new();
         let fresh = &mut self.fresh;
-        let expression = scope::rewrite(expression, &mut |e| match e {
+        let expression = algebra::rewrite(expression, &mut |e| match e {
             Expression::FunctionCall(Function::Now, _) => {
                 let now = now.get_or_insert_with(|| fresh.standing_for("now", "NOW()".to_owned()));
                 Some(Expression::Variable(now.clone()))
@@ -117,7 +118,7 @@ impl Translator<'_> {
                 Expression::Variable(variable) if certain.contains(variable) => Place::Variable(variable.clone()),
                 Expression::NamedNode(node) => Place::Term(node.clone().into()),
                 Expression::Literal(literal) => Place::Term(literal.clone().into()),
-                _ => return Err(PlanError::timestamp_argument(argument)),
+                _ => return Err(Unsupported::TimestampArgument { argument: expression_text(argument) }.into()),
             });
         }
         let (places, graph) = match <[Place; 3]>::try_from(named) {
@@ -126,7 +127,7 @@ impl Translator<'_> {
                 let mut any = || Place::Variable(self.fresh.next("any"));
                 ([any(), any(), any()], named.pop())
             }
-            Err(_) => return Err(PlanError::timestamp_arguments()),
+            Err(_) => return Err(Unsupported::TimestampArguments.into()),
         };
         let each = self.fresh.next("time");
         let windows = dataset.window().map_or_else(|| (0..self.query.windows.len()).collect(), |window| vec![window]);

@@ -1,5 +1,6 @@
 //! The logical plan: algebra in which windows, static data and re-evaluated parts are told apart.
 
+use super::error::Reevaluation;
 use oxrdf::{NamedNode, Term, Variable};
 use spargebra::algebra::{AggregateExpression, Expression, GraphPattern, OrderExpression};
 use spargebra::term::NamedNodePattern;
@@ -47,7 +48,7 @@ pub(crate) enum Plan {
     Reevaluated {
         pattern: GraphPattern,
         window: Option<usize>,
-        reason: &'static str,
+        reason: Reevaluation,
     },
     /// One mapping: the instant of the evaluation.
     Now {

@@ -17,6 +17,7 @@ pub(crate) enum Answer {
 }
 
 /// A query taken apart: the pattern to compute, the order to show it in, and the form of the answer.
+#[derive(Clone)]
 pub(super) struct Top {
     pub pattern: GraphPattern,
     pub order: Vec<OrderExpression>,

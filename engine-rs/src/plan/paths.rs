@@ -1,8 +1,9 @@
 //! Property paths without closure are joins, unions and DISTINCT; the others are re-evaluated.
 
-use super::scope;
+use super::blanks::open_blank;
 use super::spelling::Meanings;
-use super::translate::{open_blank, single_value};
+use super::translate::single_value;
+use crate::algebra;
 use oxrdf::Variable;
 use spargebra::algebra::{Expression, GraphPattern, PropertyPathExpression};
 use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern};
@@ -50,10 +51,10 @@ pub(super) fn unfold_paths(pattern: &GraphPattern, fresh: &mut FreshVariables) -
     {
         return unfolded;
     }
-    for expression in scope::expressions_mut(&mut pattern) {
-        scope::visit_exists_mut(expression, &mut close_paths);
+    for expression in algebra::expressions_mut(&mut pattern) {
+        algebra::exists_mut(expression).into_iter().for_each(close_paths);
     }
-    for child in scope::children_mut(&mut pattern) {
+    for child in algebra::children_mut(&mut pattern) {
         *child = unfold_paths(child, fresh);
     }
     pattern
@@ -68,10 +69,10 @@ fn close_paths(pattern: &mut GraphPattern) {
     if let GraphPattern::Path { path, .. } = pattern {
         *path = closed(path);
     }
-    for expression in scope::expressions_mut(pattern) {
-        scope::visit_exists_mut(expression, &mut close_paths);
+    for expression in algebra::expressions_mut(pattern) {
+        algebra::exists_mut(expression).into_iter().for_each(close_paths);
     }
-    scope::children_mut(pattern).into_iter().for_each(close_paths);
+    algebra::children_mut(pattern).into_iter().for_each(close_paths);
 }
 
 /// The same path with no closure over what can be empty: `(p*)+` is `p*`, which begins at any term.

@@ -1,9 +1,9 @@
 //! What can be said of a plan before it runs: whether results only come and go with their mappings,
 //! whether rows can be there without any window.
 
+use super::blanks::{is_hidden, places};
 use super::logical::{Place, Plan};
 use super::scope;
-use super::translate::{is_hidden, places};
 use oxrdf::Variable;
 use spargebra::algebra::GraphPattern;
 

@@ -4,11 +4,12 @@
 //! from parse to parse, and with them the order of columns. Numbered in the order in which they stand in the
 //! algebra, two registrations of one text are one plan.
 
-use super::translate::open_blank;
+use super::blanks::open_blank;
+use crate::algebra::{children_mut, expressions_mut, parts_mut};
 use crate::parse::ContinuousQuery;
 use oxrdf::{BlankNode, Variable};
 use spargebra::Query;
-use spargebra::algebra::{AggregateExpression, Expression, GraphPattern, OrderExpression};
+use spargebra::algebra::{Expression, GraphPattern};
 use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern};
 use std::collections::BTreeMap;
 
@@ -104,92 +105,33 @@ impl Renaming<'_> {
         self.term(&mut triple.object);
     }
 
+    /// What is inside comes first: names are given in the order in which the algebra binds them.
     fn pattern(&mut self, pattern: &mut GraphPattern) {
+        children_mut(pattern).into_iter().for_each(|child| self.pattern(child));
+        if let GraphPattern::Group { variables, .. } = pattern {
+            variables.iter_mut().for_each(|variable| self.variable(variable));
+        }
+        expressions_mut(pattern).into_iter().for_each(|expression| self.expression(expression));
         match pattern {
             GraphPattern::Bgp { patterns } => patterns.iter_mut().for_each(|triple| self.triple(triple)),
-            GraphPattern::Path { subject, object, .. } => {
-                self.term(subject);
-                self.term(object);
+            GraphPattern::Path { subject, object, .. } => [subject, object].into_iter().for_each(|end| self.term(end)),
+            GraphPattern::Graph { name, .. } | GraphPattern::Service { name, .. } => self.name(name),
+            GraphPattern::Extend { variable, .. } => self.variable(variable),
+            GraphPattern::Values { variables, .. } | GraphPattern::Project { variables, .. } => {
+                variables.iter_mut().for_each(|variable| self.variable(variable));
             }
-            GraphPattern::Join { left, right }
-            | GraphPattern::Union { left, right }
-            | GraphPattern::Minus { left, right } => {
-                self.pattern(left);
-                self.pattern(right);
+            GraphPattern::Group { aggregates, .. } => {
+                aggregates.iter_mut().for_each(|(variable, _)| self.variable(variable));
             }
-            GraphPattern::LeftJoin { left, right, expression } => {
-                self.pattern(left);
-                self.pattern(right);
-                expression.iter_mut().for_each(|e| self.expression(e));
-            }
-            GraphPattern::Filter { expr, inner } => {
-                self.pattern(inner);
-                self.expression(expr);
-            }
-            GraphPattern::Graph { name, inner } | GraphPattern::Service { name, inner, .. } => {
-                self.name(name);
-                self.pattern(inner);
-            }
-            GraphPattern::Extend { inner, variable, expression } => {
-                self.pattern(inner);
-                self.expression(expression);
-                self.variable(variable);
-            }
-            GraphPattern::Values { variables, .. } => variables.iter_mut().for_each(|v| self.variable(v)),
-            GraphPattern::OrderBy { inner, expression } => {
-                self.pattern(inner);
-                for OrderExpression::Asc(e) | OrderExpression::Desc(e) in expression {
-                    self.expression(e);
-                }
-            }
-            GraphPattern::Project { inner, variables } => {
-                self.pattern(inner);
-                variables.iter_mut().for_each(|v| self.variable(v));
-            }
-            GraphPattern::Distinct { inner } | GraphPattern::Reduced { inner } | GraphPattern::Slice { inner, .. } => {
-                self.pattern(inner);
-            }
-            GraphPattern::Group { inner, variables, aggregates } => {
-                self.pattern(inner);
-                variables.iter_mut().for_each(|v| self.variable(v));
-                for (variable, aggregate) in aggregates {
-                    self.variable(variable);
-                    if let AggregateExpression::FunctionCall { expr, .. } = aggregate {
-                        self.expression(expr);
-                    }
-                }
-            }
+            _ => {}
         }
     }
 
     fn expression(&mut self, expression: &mut Expression) {
-        use Expression as E;
         match expression {
-            E::NamedNode(_) | E::Literal(_) => {}
-            E::Variable(variable) | E::Bound(variable) => self.variable(variable),
-            E::Exists(pattern) => self.pattern(pattern),
-            E::Or(a, b)
-            | E::And(a, b)
-            | E::Equal(a, b)
-            | E::SameTerm(a, b)
-            | E::Greater(a, b)
-            | E::GreaterOrEqual(a, b)
-            | E::Less(a, b)
-            | E::LessOrEqual(a, b)
-            | E::Add(a, b)
-            | E::Subtract(a, b)
-            | E::Multiply(a, b)
-            | E::Divide(a, b) => {
-                self.expression(a);
-                self.expression(b);
-            }
-            E::UnaryPlus(a) | E::UnaryMinus(a) | E::Not(a) => self.expression(a),
-            E::If(a, b, c) => [a, b, c].into_iter().for_each(|e| self.expression(e)),
-            E::In(a, list) => {
-                self.expression(a);
-                list.iter_mut().for_each(|e| self.expression(e));
-            }
-            E::Coalesce(list) | E::FunctionCall(_, list) => list.iter_mut().for_each(|e| self.expression(e)),
+            Expression::Variable(variable) | Expression::Bound(variable) => self.variable(variable),
+            Expression::Exists(pattern) => self.pattern(pattern),
+            other => parts_mut(other).into_iter().for_each(|part| self.expression(part)),
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Which variables a pattern binds, and which its expressions mention.
 
+use crate::algebra::{children, children_and_exists, exists, expressions, visit_expression};
 use oxrdf::Variable;
-use spargebra::algebra::{AggregateExpression, Expression, Function, GraphPattern, OrderExpression};
+use spargebra::algebra::{Expression, Function, GraphPattern, OrderExpression};
 use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern};
 use std::collections::BTreeSet;
 
@@ -56,145 +57,14 @@ pub(super) fn free(pattern: &GraphPattern) -> Vars {
     vars
 }
 
-/// The patterns directly inside a pattern, by reference or to be changed: one list for both.
-macro_rules! inner_patterns {
-    ($pattern:expr) => {
-        match $pattern {
-            GraphPattern::Bgp { .. } | GraphPattern::Path { .. } | GraphPattern::Values { .. } => vec![],
-            GraphPattern::Join { left, right }
-            | GraphPattern::LeftJoin { left, right, .. }
-            | GraphPattern::Union { left, right }
-            | GraphPattern::Minus { left, right } => vec![left, right],
-            GraphPattern::Filter { inner, .. }
-            | GraphPattern::Graph { inner, .. }
-            | GraphPattern::Extend { inner, .. }
-            | GraphPattern::OrderBy { inner, .. }
-            | GraphPattern::Project { inner, .. }
-            | GraphPattern::Distinct { inner }
-            | GraphPattern::Reduced { inner }
-            | GraphPattern::Slice { inner, .. }
-            | GraphPattern::Group { inner, .. }
-            | GraphPattern::Service { inner, .. } => vec![inner],
-        }
-    };
-}
-
-pub(super) fn children(pattern: &GraphPattern) -> Vec<&GraphPattern> {
-    inner_patterns!(pattern)
-}
-
-pub(super) fn children_mut(pattern: &mut GraphPattern) -> Vec<&mut GraphPattern> {
-    inner_patterns!(pattern)
-}
-
-/// The children of a pattern, and the patterns of EXISTS in its own expressions.
-pub(super) fn children_and_exists(pattern: &GraphPattern) -> Vec<&GraphPattern> {
-    let mut patterns = children(pattern);
-    for expression in expressions(pattern) {
-        visit_expression(expression, &mut |e| {
-            if let Expression::Exists(pattern) = e {
-                patterns.push(pattern);
-            }
-        });
-    }
-    patterns
-}
-
-/// The expressions of this node alone.
-pub(super) fn expressions(pattern: &GraphPattern) -> Vec<&Expression> {
-    match pattern {
-        GraphPattern::Filter { expr, .. } => vec![expr],
-        GraphPattern::LeftJoin { expression, .. } => expression.iter().collect(),
-        GraphPattern::Extend { expression, .. } => vec![expression],
-        GraphPattern::OrderBy { expression, .. } => expression.iter().map(of_order).collect(),
-        GraphPattern::Group { aggregates, .. } => aggregates.iter().filter_map(|(_, a)| of_aggregate(a)).collect(),
-        _ => vec![],
-    }
-}
-
-/// The expressions of this node alone, to be changed.
-pub(super) fn expressions_mut(pattern: &mut GraphPattern) -> Vec<&mut Expression> {
-    match pattern {
-        GraphPattern::Filter { expr, .. } => vec![expr],
-        GraphPattern::LeftJoin { expression, .. } => expression.iter_mut().collect(),
-        GraphPattern::Extend { expression, .. } => vec![expression],
-        GraphPattern::OrderBy { expression, .. } => {
-            let of = expression.iter_mut().map(|order| match order {
-                OrderExpression::Asc(expression) | OrderExpression::Desc(expression) => expression,
-            });
-            of.collect()
-        }
-        GraphPattern::Group { aggregates, .. } => {
-            let of = aggregates.iter_mut().filter_map(|(_, aggregate)| match aggregate {
-                AggregateExpression::CountSolutions { .. } => None,
-                AggregateExpression::FunctionCall { expr, .. } => Some(expr),
-            });
-            of.collect()
-        }
-        _ => vec![],
-    }
-}
-
-/// Visits the patterns of EXISTS in an expression, to change them.
-pub(super) fn visit_exists_mut(expression: &mut Expression, visit: &mut dyn FnMut(&mut GraphPattern)) {
-    *expression = rewrite(expression, &mut |e| match e {
-        Expression::Exists(pattern) => {
-            let mut pattern = pattern.clone();
-            visit(&mut pattern);
-            Some(Expression::Exists(pattern))
-        }
-        _ => None,
-    });
-}
-
 pub(super) fn of_order(order: &OrderExpression) -> &Expression {
     match order {
         OrderExpression::Asc(expression) | OrderExpression::Desc(expression) => expression,
     }
 }
 
-pub(super) fn of_aggregate(aggregate: &AggregateExpression) -> Option<&Expression> {
-    match aggregate {
-        AggregateExpression::CountSolutions { .. } => None,
-        AggregateExpression::FunctionCall { expr, .. } => Some(expr),
-    }
-}
-
-/// Visits an expression and its parts; not the patterns inside EXISTS.
-pub(super) fn visit_expression<'a>(expression: &'a Expression, visit: &mut impl FnMut(&'a Expression)) {
-    visit(expression);
-    for part in parts(expression) {
-        visit_expression(part, visit);
-    }
-}
-
-pub(super) fn parts(expression: &Expression) -> Vec<&Expression> {
-    use Expression as E;
-    match expression {
-        E::NamedNode(_) | E::Literal(_) | E::Variable(_) | E::Exists(_) | E::Bound(_) => vec![],
-        E::Or(a, b)
-        | E::And(a, b)
-        | E::Equal(a, b)
-        | E::SameTerm(a, b)
-        | E::Greater(a, b)
-        | E::GreaterOrEqual(a, b)
-        | E::Less(a, b)
-        | E::LessOrEqual(a, b)
-        | E::Add(a, b)
-        | E::Subtract(a, b)
-        | E::Multiply(a, b)
-        | E::Divide(a, b) => vec![a, b],
-        E::UnaryPlus(a) | E::UnaryMinus(a) | E::Not(a) => vec![a],
-        E::If(a, b, c) => vec![a, b, c],
-        E::In(a, list) => std::iter::once(a.as_ref()).chain(list).collect(),
-        E::Coalesce(list) | E::FunctionCall(_, list) => list.iter().collect(),
-    }
-}
-
 pub(super) fn contains_exists(expression: &Expression) -> bool {
-    let mut found = false;
-    visit_expression(expression, &mut |e| found |= matches!(e, Expression::Exists(_)));
-    found
+    !exists(expression).is_empty()
 }
 
 /// Whether the pattern has a triple term with variables inside, which leaves cannot match.
@@ -311,39 +181,4 @@ pub(super) fn drawing_function(pattern: &GraphPattern) -> Option<String> {
         });
     }
     found.or_else(|| children(pattern).into_iter().find_map(drawing_function))
-}
-
-/// The expression with some of its parts replaced; where `change` gives nothing, the parts inside are tried.
-/// Patterns inside EXISTS stay as they are.
-pub(super) fn rewrite(
-    expression: &Expression,
-    change: &mut dyn FnMut(&Expression) -> Option<Expression>,
-) -> Expression {
-    use Expression as E;
-    if let Some(changed) = change(expression) {
-        return changed;
-    }
-    let mut again = |e: &Expression| rewrite(e, change);
-    match expression {
-        E::NamedNode(_) | E::Literal(_) | E::Variable(_) | E::Bound(_) | E::Exists(_) => expression.clone(),
-        E::Or(a, b) => E::Or(again(a).into(), again(b).into()),
-        E::And(a, b) => E::And(again(a).into(), again(b).into()),
-        E::Equal(a, b) => E::Equal(again(a).into(), again(b).into()),
-        E::SameTerm(a, b) => E::SameTerm(again(a).into(), again(b).into()),
-        E::Greater(a, b) => E::Greater(again(a).into(), again(b).into()),
-        E::GreaterOrEqual(a, b) => E::GreaterOrEqual(again(a).into(), again(b).into()),
-        E::Less(a, b) => E::Less(again(a).into(), again(b).into()),
-        E::LessOrEqual(a, b) => E::LessOrEqual(again(a).into(), again(b).into()),
-        E::Add(a, b) => E::Add(again(a).into(), again(b).into()),
-        E::Subtract(a, b) => E::Subtract(again(a).into(), again(b).into()),
-        E::Multiply(a, b) => E::Multiply(again(a).into(), again(b).into()),
-        E::Divide(a, b) => E::Divide(again(a).into(), again(b).into()),
-        E::UnaryPlus(a) => E::UnaryPlus(again(a).into()),
-        E::UnaryMinus(a) => E::UnaryMinus(again(a).into()),
-        E::Not(a) => E::Not(again(a).into()),
-        E::If(a, b, c) => E::If(again(a).into(), again(b).into(), again(c).into()),
-        E::In(a, list) => E::In(again(a).into(), list.iter().map(again).collect()),
-        E::Coalesce(list) => E::Coalesce(list.iter().map(again).collect()),
-        E::FunctionCall(function, list) => E::FunctionCall(function.clone(), list.iter().map(again).collect()),
-    }
 }

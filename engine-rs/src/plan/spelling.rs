@@ -3,7 +3,7 @@
 //! In: SPARQL as the algebra prints it, with full IRIs and made-up variables. Out: the same line as the user would
 //! have written it. It is a walk over tokens, so that patterns, expressions and messages all go the same way.
 
-use super::translate::BLANK_PREFIX;
+use super::blanks::BLANK_PREFIX;
 use crate::parse::{BARE_NAMES, declared_prefixes};
 use oxrdf::{NamedNode, Variable};
 use std::collections::BTreeMap;

@@ -3,7 +3,8 @@
 //! They are looked up when the query is registered; each becomes a window of its own. Static data
 //! that changes later changes which of them count, but adds no stream.
 
-use super::scope::{children, in_scope};
+use super::scope::in_scope;
+use crate::algebra::children;
 use oxrdf::{NamedNode, Variable};
 use spargebra::algebra::GraphPattern;
 use spargebra::term::NamedNodePattern;

@@ -3,18 +3,19 @@
 //! What reads only static data stays one pattern; what reads windows becomes leaves, joins and the
 //! operators above them; what no operator can do is left to re-evaluation, with a reason.
 
-use super::error::PlanError;
+use super::blanks::{open_blanks, places};
+use super::error::{PlanError, Reevaluation, Unsupported};
+use super::event_graphs::{reads_graphs, shares_nothing};
 use super::logical::{Dataset, LeafPlan, Place, Plan, Stage, WindowFamily};
 use super::paths::{FreshVariables, unfold, unfold_paths, unfolds};
-use super::scope::{self, Vars, children, contains_exists, expressions, is_volatile};
+use super::scope::{self, Vars, contains_exists, is_volatile};
 use super::triple_terms::Opened;
 use super::values::values_first;
+use crate::algebra::{children, children_and_exists, expressions};
 use crate::parse::{ContentSemantics, ContinuousQuery};
-use oxrdf::{Term, Variable};
+use oxrdf::Variable;
 use spargebra::algebra::{AggregateExpression, Expression, GraphPattern};
-use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern};
-
-pub(super) const BLANK_PREFIX: &str = "_whorl_blank_";
+use spargebra::term::{GroundTerm, NamedNodePattern, TriplePattern};
 
 pub(super) struct Translator<'a> {
     pub query: &'a ContinuousQuery,
@@ -29,14 +30,14 @@ impl Translator<'_> {
         if self.is_static(pattern, dataset) {
             return Ok(static_parts(pattern, dataset));
         }
-        if let Dataset::EachGraph(_) = dataset {
+        if carried(dataset).is_some() {
             self.check_each_graph(pattern, dataset)?;
         }
         match pattern {
             GraphPattern::Bgp { patterns } => self.basic(patterns, dataset),
             GraphPattern::Path { subject, path, object } => match unfold(subject, path, object, &mut self.fresh) {
                 Some(unfolded) => self.plan(&unfolded, dataset),
-                None if self.is_streaming(dataset) => self.reevaluated(pattern, dataset, "closure path"),
+                None if self.is_streaming(dataset) => self.reevaluated(pattern, dataset, Reevaluation::ClosurePath),
                 None => Ok(static_parts(pattern, dataset)),
             },
             GraphPattern::Join { left, right } => match values_first(left, right) {
@@ -55,12 +56,17 @@ impl Translator<'_> {
             GraphPattern::Extend { inner, variable, expression } => {
                 self.extend(pattern, inner, variable, expression, dataset)
             }
+            // The column with the name of the graph must not look like a variable that both sides have.
+            GraphPattern::Minus { left, right } if carried(dataset).is_some() && shares_nothing(left, right) => {
+                self.plan(left, dataset)
+            }
             GraphPattern::Minus { left, right } => {
                 let (left, right) = (self.plan(left, dataset)?, self.plan(right, dataset)?);
                 Ok(Plan::Minus { left: left.into(), right: right.into() })
             }
             GraphPattern::Project { inner, variables } => {
-                let inner = self.plan(inner, dataset)?;
+                let plan = self.plan(inner, dataset)?;
+                let inner = self.carrying(plan, inner, dataset);
                 let carried = carried(dataset).filter(|carried| !variables.contains(carried));
                 let variables = variables.iter().chain(carried).cloned().collect();
                 Ok(Plan::Project { inner: inner.into(), variables })
@@ -75,7 +81,7 @@ impl Translator<'_> {
                 self.group(pattern, inner, variables, aggregates, dataset)
             }
             GraphPattern::Values { .. } => unreachable!("values are static"),
-            GraphPattern::Service { .. } => Err(PlanError::unsupported("SERVICE")),
+            GraphPattern::Service { .. } => Err(Unsupported::Service.into()),
         }
     }
 
@@ -111,7 +117,7 @@ impl Translator<'_> {
         let reads_stream = reads_triples(pattern) && self.is_streaming(dataset);
         !reads_stream
             && !expressions(pattern).into_iter().any(is_volatile)
-            && scope::children_and_exists(pattern).into_iter().all(|part| self.is_steady(part, dataset))
+            && children_and_exists(pattern).into_iter().all(|part| self.is_steady(part, dataset))
     }
 
     fn is_streaming(&self, dataset: &Dataset) -> bool {
@@ -152,6 +158,9 @@ impl Translator<'_> {
         let plan = self.graph_block(name, inner, dataset)?;
         Ok(match dataset {
             Dataset::EachGraph(around) => Plan::join([plan, graph_names(around)]),
+            Dataset::EventGraph(window, Place::Variable(around)) => {
+                Plan::join([plan, self.event_graphs(*window, around.clone())])
+            }
             _ => plan,
         })
     }
@@ -165,13 +174,7 @@ impl Translator<'_> {
                 self.each_graph(variable, inner, dataset)
             }
             Dataset::EachGraph(variable) => self.streaming_graphs(&variable, inner),
-            Dataset::EventGraph(window, Place::Variable(graph)) => {
-                let inside = Dataset::EventGraph(window, Place::Variable(graph.clone()));
-                let plan = self.plan(inner, &inside)?;
-                // What reads no triples holds in every graph there is.
-                let is_empty = self.is_static(inner, &inside);
-                Ok(if is_empty { Plan::join([plan, self.event_graphs(window, graph)]) } else { plan })
-            }
+            Dataset::EventGraph(window, Place::Variable(graph)) => self.each_event_graph(window, &graph, inner),
             inside => self.plan(inner, &inside),
         }
     }
@@ -196,14 +199,20 @@ impl Translator<'_> {
         let what = match pattern {
             GraphPattern::Slice { .. } => "LIMIT",
             GraphPattern::Group { variables, .. } if variables.is_empty() => "an aggregate without GROUP BY",
-            GraphPattern::Minus { left, right } if scope::certain(left).is_disjoint(&scope::certain(right)) => {
+            GraphPattern::Minus { left, right }
+                if scope::certain(left).is_disjoint(&scope::certain(right)) && !shares_nothing(left, right) =>
+            {
                 "MINUS on variables that may be unbound"
             }
             _ => return Ok(()),
         };
         let graph = carried(dataset).and_then(|graph| self.fresh.meanings.get(graph));
-        let graph = graph.map_or("?g", String::as_str);
-        Err(PlanError::unsupported(format!("{what} together with a window inside GRAPH {graph}")))
+        let graph = graph.map_or("?g", String::as_str).to_owned();
+        Err(match dataset.window() {
+            Some(_) => Unsupported::GraphInWindow { what },
+            None => Unsupported::WindowInGraph { what, graph },
+        }
+        .into())
     }
 
     /// A pattern in each static graph by itself. A filter that does not look at the graph's name may as well
@@ -217,14 +226,6 @@ impl Translator<'_> {
             return self.plan(&GraphPattern::Filter { expr: expr.clone(), inner: outside.into() }, dataset);
         }
         Ok(Plan::Static { pattern: pattern.clone(), each_graph: Some(variable) })
-    }
-
-    /// The names of the graphs in a window, each once.
-    fn event_graphs(&mut self, window: usize, graph: Variable) -> Plan {
-        let places = std::array::from_fn(|_| Place::Variable(self.fresh.next("any")));
-        let leaf = Plan::Leaf(LeafPlan { window, places, graph: Some(Place::Variable(graph.clone())), time: None });
-        let names = Plan::Project { inner: leaf.into(), variables: vec![graph] };
-        Plan::Distinct { inner: names.into() }
     }
 
     /// The pattern in each window of a family, with the name of the window or of its stream.
@@ -314,7 +315,7 @@ impl Translator<'_> {
     ) -> Planned {
         let shown = scope::in_scope(left);
         if scope::certain(left) != shown {
-            return self.reevaluated(whole, dataset, "EXISTS in the condition of OPTIONAL");
+            return self.reevaluated(whole, dataset, Reevaluation::ExistsInOptional);
         }
         let shown = GraphPattern::Project { inner: left.clone().into(), variables: shown.into_iter().collect() };
         let distinct = GraphPattern::Distinct { inner: shown.into() };
@@ -334,7 +335,7 @@ impl Translator<'_> {
         if needs_help(condition) {
             let plan = self.plan(inner, dataset)?;
             let Some((plan, condition)) = self.help(plan, condition, inner, dataset)? else {
-                return self.reevaluated(whole, dataset, "EXISTS over this pattern");
+                return self.reevaluated(whole, dataset, Reevaluation::ExistsOverPattern);
             };
             let plan = Plan::Filter { inner: plan.into(), condition };
             return Ok(project(plan, shown(inner, dataset)));
@@ -369,7 +370,7 @@ impl Translator<'_> {
             return Ok(Plan::Extend { inner: plan.into(), variable: variable.clone(), expression: expression.clone() });
         }
         let Some((plan, expression)) = self.help(plan, expression, inner, dataset)? else {
-            return self.reevaluated(whole, dataset, "EXISTS over this pattern");
+            return self.reevaluated(whole, dataset, Reevaluation::ExistsOverPattern);
         };
         let plan = Plan::Extend { inner: plan.into(), variable: variable.clone(), expression };
         let mut shown = shown(inner, dataset);
@@ -402,10 +403,10 @@ impl Translator<'_> {
         }
         let plan = self.plan(&bound, dataset)?;
         if matches!(plan, Plan::Reevaluated { .. }) && bound != *inner {
-            return self.reevaluated(whole, dataset, "EXISTS in an aggregate");
+            return self.reevaluated(whole, dataset, Reevaluation::ExistsInAggregate);
         }
-        let keys = keys.iter().chain(carried(dataset)).cloned().collect();
-        Ok(Plan::Group { inner: plan.into(), keys, aggregates: simple, stage: Stage::Whole })
+        let plan = self.carrying(plan, &bound, dataset);
+        Ok(Plan::Group { inner: plan.into(), keys: distinct(keys, dataset), aggregates: simple, stage: Stage::Whole })
     }
 
     /// LIMIT and OFFSET over what ORDER BY, below projection and DISTINCT, has put in order.
@@ -418,7 +419,7 @@ impl Translator<'_> {
         dataset: &Dataset,
     ) -> Planned {
         let Some((pattern, order)) = super::modifiers::lift_order(inner) else {
-            return self.reevaluated(whole, dataset, "ORDER BY on what DISTINCT has dropped");
+            return self.reevaluated(whole, dataset, Reevaluation::OrderOfDropped);
         };
         let projected = match inner {
             GraphPattern::Project { variables, .. } => Some(variables.clone()),
@@ -441,20 +442,18 @@ impl Translator<'_> {
                 return true;
             }
         }
-        scope::children_and_exists(pattern).into_iter().any(|part| self.names_parts_of_windows(part, &inside))
+        children_and_exists(pattern).into_iter().any(|part| self.names_parts_of_windows(part, &inside))
     }
 
-    pub(super) fn reevaluated(&mut self, pattern: &GraphPattern, dataset: &Dataset, reason: &'static str) -> Planned {
+    pub(super) fn reevaluated(&mut self, pattern: &GraphPattern, dataset: &Dataset, reason: Reevaluation) -> Planned {
         if let Some(function) = scope::drawing_function(pattern) {
-            return Err(PlanError::unsupported(format!("{function} in a part that is re-evaluated ({reason})")));
+            return Err(Unsupported::FunctionReevaluated { function, reason }.into());
         }
         if self.names_parts_of_windows(pattern, dataset) {
-            let what =
-                format!("WINDOW with a variable, or GRAPH in a window, in a part that is re-evaluated ({reason})");
-            return Err(PlanError::unsupported(what));
+            return Err(Unsupported::PartOfWindowReevaluated { reason }.into());
         }
         match dataset {
-            Dataset::EventGraph(..) => Err(PlanError::unsupported(format!("{reason} inside GRAPH in a window"))),
+            Dataset::EventGraph(..) => Err(Unsupported::ReevaluatedInGraph { reason }.into()),
             Dataset::Window(window) => {
                 let pattern = unfold_paths(pattern, &mut self.fresh);
                 Ok(Plan::Reevaluated { pattern, window: Some(*window), reason })
@@ -486,7 +485,7 @@ fn static_parts(pattern: &GraphPattern, dataset: &Dataset) -> Plan {
     let wrap = |pattern: GraphPattern| Plan::of_static(inside(&pattern, dataset));
     let patterns = match pattern {
         GraphPattern::Bgp { patterns } if patterns.len() > 1 => patterns,
-        _ if !is_plain(pattern) && carried(dataset).is_some() => {
+        _ if !is_plain(pattern) && matches!(dataset, Dataset::EachGraph(_)) => {
             return Plan::Static { pattern: pattern.clone(), each_graph: carried(dataset).cloned() };
         }
         _ => return wrap(pattern.clone()),
@@ -550,15 +549,21 @@ fn graph_names(variable: &Variable) -> Plan {
 /// The variable with the name of the graph that every row inside GRAPH ?g carries.
 fn carried(dataset: &Dataset) -> Option<&Variable> {
     match dataset {
-        Dataset::EachGraph(variable) => Some(variable),
+        Dataset::EachGraph(variable) | Dataset::EventGraph(_, Place::Variable(variable)) => Some(variable),
         _ => None,
     }
+}
+
+/// The keys of groups, and what rows carry, each once: `GROUP BY ?x ?x` is `GROUP BY ?x`.
+fn distinct(keys: &[Variable], dataset: &Dataset) -> Vec<Variable> {
+    let mut seen = Vars::new();
+    keys.iter().chain(carried(dataset)).filter(|key| seen.insert((*key).clone())).cloned().collect()
 }
 
 /// The variables of a pattern, and what its rows carry.
 fn shown(pattern: &GraphPattern, dataset: &Dataset) -> Vars {
     let mut vars = scope::in_scope(pattern);
-    vars.extend(carried(dataset).cloned());
+    vars.extend(carried(dataset).filter(|_| dataset.window().is_none() || reads_graphs(pattern)).cloned());
     vars
 }
 
@@ -570,48 +575,4 @@ fn split_and(condition: &Expression, parts: &mut Vec<Expression>) {
         }
         other => parts.push(other.clone()),
     }
-}
-
-pub(super) fn places(pattern: &TriplePattern) -> [Place; 3] {
-    let predicate = match &pattern.predicate {
-        NamedNodePattern::NamedNode(node) => Place::Term(node.clone().into()),
-        NamedNodePattern::Variable(variable) => Place::Variable(variable.clone()),
-    };
-    [place(&pattern.subject), predicate, place(&pattern.object)]
-}
-
-fn place(term: &TermPattern) -> Place {
-    match term {
-        TermPattern::NamedNode(node) => Place::Term(node.clone().into()),
-        TermPattern::Literal(literal) => Place::Term(literal.clone().into()),
-        TermPattern::Variable(variable) => Place::Variable(variable.clone()),
-        TermPattern::BlankNode(node) => Place::Variable(blank_variable(node)),
-        TermPattern::Triple(_) => Place::Term(Term::from(oxrdf::NamedNode::new_unchecked("urn:whorl:nested"))),
-    }
-}
-
-/// A blank node of a query is a variable nobody can ask for.
-pub(super) fn blank_variable(node: &oxrdf::BlankNode) -> Variable {
-    Variable::new_unchecked(format!("{BLANK_PREFIX}{}", node.as_str()))
-}
-
-/// The pattern with variables for its blank nodes, so that other patterns can be joined on them.
-pub(super) fn open_blanks(pattern: &TriplePattern) -> TriplePattern {
-    TriplePattern {
-        subject: open_blank(&pattern.subject),
-        predicate: pattern.predicate.clone(),
-        object: open_blank(&pattern.object),
-    }
-}
-
-pub(super) fn open_blank(term: &TermPattern) -> TermPattern {
-    match term {
-        TermPattern::BlankNode(node) => blank_variable(node).into(),
-        other => other.clone(),
-    }
-}
-
-/// Whether the variable stands for a blank node or was made by the planner.
-pub(super) fn is_hidden(variable: &Variable) -> bool {
-    variable.as_str().starts_with("_whorl_")
 }

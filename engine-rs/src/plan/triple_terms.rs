@@ -4,9 +4,9 @@
 //! pattern fixes and the others are bound to its variables. The whole term follows from its parts, so that no row comes
 //! more often than in a pattern without triple terms; sets and bags, windows and graphs of events are alike.
 
+use super::blanks::{blank_variable, places};
 use super::logical::{Dataset, Place, Plan};
 use super::paths::FreshVariables;
-use super::translate::{blank_variable, places};
 use crate::expr::TRIPLE_PART;
 use oxrdf::{Literal, NamedNode, Variable};
 use spargebra::algebra::{Expression, Function};

@@ -1,12 +1,22 @@
 //! What a user may want to know about a query before it runs.
 
-use super::explain::{Mode, NodeView, PlanView, SourceView};
-use super::scope;
+use super::explain::{Mode, NodeView, PlanView, SourceView, WindowView};
+use super::spelling::Spelling;
+use super::{costly, lint, merging, scope};
+use crate::algebra;
 use crate::expr::is_known_function;
-use crate::parse::{ContinuousQuery, R2s, WindowKind};
+use crate::parse::{
+    BareLength, Construct, ContinuousQuery, Position, R2s, WindowKind, bare_lengths, locate, position_of_variable,
+};
 use oxrdf::NamedNode;
 use spargebra::Query;
 use spargebra::algebra::{Expression, Function, GraphPattern};
+use std::fmt;
+
+/// What is re-evaluated also shows in the plan, at its operator.
+pub(super) const REEVALUATED: &str = "plan.reevaluated";
+/// Fewer milliseconds than these were meant as seconds, where no unit is written.
+const BARE_MAX: u64 = 1_000;
 
 /// Something that is allowed, and may not be what was meant.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -14,17 +24,33 @@ pub(crate) struct Warning {
     pub code: &'static str,
     pub message: String,
     pub hint: String,
+    /// Where in the text of the query.
+    pub position: Option<Position>,
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = self.position.map(|place| format!(" at {}:{}", place.line, place.column)).unwrap_or_default();
+        write!(f, "warning{place}: {} (hint: {})", self.message, self.hint)
+    }
 }
 
 /// What there is to say about a plan.
-pub(crate) fn warnings(definition: &ContinuousQuery, plan: &PlanView) -> Vec<Warning> {
-    let mut found = Vec::new();
+pub(super) fn warnings(definition: &ContinuousQuery, plan: &PlanView, spelling: &Spelling<'_>) -> Vec<Warning> {
+    let mut found = merging::merging(definition, spelling);
+    found.extend(lint::unbound(definition));
+    found.extend(product(definition, spelling));
+    found.extend(bare_windows(definition));
     reevaluated(&plan.root, &mut found);
     found.extend(unread_windows(plan));
     found.extend(windows_with_gaps(definition, plan));
     found.extend(open_order(definition));
     found.extend(unknown_functions(definition));
     found
+}
+
+fn place(definition: &ContinuousQuery, construct: &Construct) -> Option<Position> {
+    locate(&definition.text, construct).map(|span| span.start)
 }
 
 /// Calling a function that nobody knows is an error, and an error is a value that COALESCE, IF and || can deal with.
@@ -36,18 +62,19 @@ fn unknown_functions(definition: &ContinuousQuery) -> Vec<Warning> {
     let mut unknown = Vec::new();
     let mut waiting = vec![pattern];
     while let Some(pattern) = waiting.pop() {
-        let called = scope::expressions(pattern).into_iter().flat_map(unknown_in);
+        let called = algebra::expressions(pattern).into_iter().flat_map(unknown_in);
         called.for_each(|iri| {
             if !unknown.contains(&iri) {
                 unknown.push(iri)
             }
         });
-        waiting.extend(scope::children_and_exists(pattern).into_iter().rev());
+        waiting.extend(algebra::children_and_exists(pattern).into_iter().rev());
     }
     let warning = |iri: &NamedNode| Warning {
         code: "expr.unknown_function",
         message: format!("function {iri} is not known, so that each call of it is an error"),
         hint: function_hint(iri).to_owned(),
+        position: place(definition, &Construct::Call(iri.to_string())),
     };
     unknown.into_iter().map(warning).collect()
 }
@@ -59,7 +86,7 @@ pub(crate) fn unknown_function(expression: &Expression) -> Option<&NamedNode> {
 
 fn unknown_in(expression: &Expression) -> Vec<&NamedNode> {
     let mut unknown = Vec::new();
-    scope::visit_expression(expression, &mut |e| match e {
+    algebra::visit_expression(expression, &mut |e| match e {
         Expression::FunctionCall(function @ Function::Custom(iri), _)
             if !is_known_function(iri.as_ref()) && !scope::is_timestamp(function) =>
         {
@@ -82,7 +109,7 @@ fn reevaluated(node: &NodeView, found: &mut Vec<Warning>) {
     if let Mode::Reevaluated { reason } = node.mode {
         let message = format!("{} is computed anew whenever its window has changed: {reason}", node.detail);
         let hint = "keep its window small, or write the pattern without it".to_owned();
-        found.push(Warning { code: "plan.reevaluated", message, hint });
+        found.push(Warning { code: REEVALUATED, message, hint, position: None });
     }
     node.inputs.iter().for_each(|input| reevaluated(input, found));
 }
@@ -95,12 +122,13 @@ fn unread_windows(plan: &PlanView) -> Vec<Warning> {
     let mut read = vec![false; plan.windows.len()];
     mark_read(&plan.root, &mut read);
     let unread = plan.windows.iter().zip(read).filter(|(_, is_read)| !is_read).map(|(window, _)| window);
-    let warning = |name: &str| Warning {
+    let warning = |window: &WindowView| Warning {
         code: "window.unread",
-        message: format!("no pattern reads the window {name}"),
+        message: format!("no pattern reads the window {}", window.name.short),
         hint: "remove its clause, or read it in WHERE".to_owned(),
+        position: Some(window.position),
     };
-    unread.map(|window| warning(&window.name.short)).collect()
+    unread.map(warning).collect()
 }
 
 fn mark_read(node: &NodeView, read: &mut [bool]) {
@@ -112,15 +140,38 @@ fn mark_read(node: &NodeView, read: &mut [bool]) {
     node.inputs.iter().for_each(|input| mark_read(input, read));
 }
 
+/// Parts that share no variable, where the engine allows them.
+fn product(definition: &ContinuousQuery, spelling: &Spelling<'_>) -> Option<Warning> {
+    let costly = costly::costly_form(definition).filter(|_| !definition.allow_cartesian)?;
+    let message = costly.to_string();
+    let variable = message.split_whitespace().find_map(|word| word.strip_prefix('?'));
+    let position = variable.and_then(|name| position_of_variable(&definition.text, &["WHERE", "FROM"], name));
+    let hint = costly.hint().to_owned();
+    Some(Warning { code: "plan.product", message: spelling.text(&message), hint, position })
+}
+
+/// `[RANGE 10 STEP 5]`: a number without a unit is milliseconds, and so few were hardly meant.
+fn bare_windows(definition: &ContinuousQuery) -> Vec<Warning> {
+    let warning = |BareLength { number, position }| Warning {
+        code: "window.unit",
+        message: format!("a length without a unit is in milliseconds: {number} is {number} ms"),
+        hint: format!("write {number}s or PT{number}S for seconds, {number}ms if milliseconds are meant"),
+        position: Some(position),
+    };
+    let bare = bare_lengths(&definition.text).into_iter();
+    bare.filter(|length| length.number < BARE_MAX).take(1).map(warning).collect()
+}
+
 fn windows_with_gaps(definition: &ContinuousQuery, plan: &PlanView) -> Vec<Warning> {
     let has_gaps = |kind: &WindowKind| matches!(kind, WindowKind::Step { width, slide } if slide > width);
     let gaps = definition.windows.iter().zip(&plan.windows).filter(|(clause, _)| has_gaps(&clause.kind));
-    let warning = |name: &str, text: &str| Warning {
+    let warning = |window: &WindowView| Warning {
         code: "window.gaps",
-        message: format!("events between two windows of {name} {text} are never seen"),
+        message: format!("events between two windows of {} {} are never seen", window.name.short, window.text),
         hint: "make the step no longer than the range".to_owned(),
+        position: Some(window.position),
     };
-    gaps.map(|(_, window)| warning(&window.name.short, &window.text)).collect()
+    gaps.map(|(_, window)| warning(window)).collect()
 }
 
 fn open_order(definition: &ContinuousQuery) -> Option<Warning> {
@@ -129,7 +180,8 @@ fn open_order(definition: &ContinuousQuery) -> Option<Warning> {
         R2s::Rstream => ("ORDER BY without LIMIT sorts the whole answer at every report", "add LIMIT"),
         _ => ("ORDER BY without LIMIT changes nothing: what came and went has no order", "add LIMIT, or use RSTREAM"),
     };
-    let warning = Warning { code: "order.unlimited", message: message.to_owned(), hint: hint.to_owned() };
+    let position = place(definition, &Construct::Keyword("ORDER"));
+    let warning = Warning { code: "order.unlimited", message: message.to_owned(), hint: hint.to_owned(), position };
     is_ordered(pattern).then_some(warning)
 }
 

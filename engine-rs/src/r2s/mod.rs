@@ -12,6 +12,8 @@ use crate::parse::R2s;
 pub(crate) struct RelationToStream {
     operator: R2s,
     visible: Vec<Option<usize>>,
+    /// Whether rows are shown as they are.
+    shows_whole: bool,
     keeps_answer: bool,
     /// Where it is kept: the answer as it is now, with the hidden columns its order needs.
     answer: RowMap<Weight>,
@@ -24,10 +26,12 @@ impl RelationToStream {
     pub(crate) fn new(operator: R2s, visible: Vec<Option<usize>>, keeps_answer: bool, compared_max: usize) -> Self {
         let pending = Batch::new(visible.len());
         let keeps_answer = keeps_answer || operator == R2s::Rstream;
-        Self { operator, visible, keeps_answer, answer: RowMap::default(), pending, compared_max }
+        let shows_whole = visible.iter().enumerate().all(|(at, column)| *column == Some(at));
+        Self { operator, visible, shows_whole, keeps_answer, answer: RowMap::default(), pending, compared_max }
     }
 
-    pub(crate) fn absorb(&mut self, deltas: &Batch) {
+    /// Takes the deltas of an instant; what is left of them is of no use to anybody.
+    pub(crate) fn absorb(&mut self, deltas: &mut Batch) {
         if self.keeps_answer {
             for (row, weight) in deltas.iter() {
                 count_row(&mut self.answer, row, weight);
@@ -35,6 +39,9 @@ impl RelationToStream {
         }
         if self.operator == R2s::Rstream {
             return;
+        }
+        if self.shows_whole && self.pending.is_empty() && deltas.width() == self.visible.len() {
+            return std::mem::swap(&mut self.pending, deltas);
         }
         for (row, weight) in deltas.iter() {
             let shown = self.visible.iter().map(|column| column.map_or(TermId::UNBOUND, |c| row[c]));
@@ -51,19 +58,14 @@ impl RelationToStream {
         &self.answer
     }
 
-    /// What has come and gone since the last report, each row once; what the operator does not
-    /// report is left out.
-    pub(crate) fn consolidated(&mut self) -> &Batch {
-        self.pending.consolidate(self.compared_max);
-        &self.pending
-    }
-
-    /// Rows a report would have now.
-    pub(crate) fn rows_due(&mut self) -> u64 {
-        match self.operator {
-            R2s::Rstream => self.answer.values().map(|weight| weight.unsigned_abs()).sum(),
-            _ => self.consolidated().iter().map(|(_, weight)| weight.unsigned_abs()).sum(),
+    /// Brings what has come and gone since the last report together, each row once; gives the number of rows a report
+    /// would have now.
+    pub(crate) fn consolidate(&mut self) -> u64 {
+        if self.operator == R2s::Rstream {
+            return self.answer.values().map(|weight| weight.unsigned_abs()).sum();
         }
+        self.pending.consolidate(self.compared_max);
+        self.pending.iter().map(|(_, weight)| weight.unsigned_abs()).sum()
     }
 
     /// Nothing will be reported any more.

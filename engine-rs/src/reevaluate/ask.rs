@@ -50,9 +50,9 @@ pub(crate) fn ask_static(
     graph_by_graph(&mut pattern, &graph_names(using, &named, dictionary));
     let pattern = GraphPattern::Project { inner: Box::new(pattern), variables: variables.to_vec() };
     let query = Query::Select { dataset: using.cloned(), pattern, base_iri: base_iri.cloned() };
-    let (query, evaluator) = with_our_expressions(&query, &budget.limits(), Unordered::First)?;
+    let (query, evaluator, spent) = with_our_expressions(&query, &budget.limits(), Unordered::First)?;
     let terms = |solution: spareval::QuerySolution| variables.iter().map(|v| solution.get(v).cloned()).collect();
-    Meter::of(budget, |meter| {
+    Meter::of(budget, &spent, |meter| {
         let view = View { dictionary, default: &[graphs.default_graph()], named: &named, windows: &[], meter };
         match evaluator.prepare(&query).execute(view)? {
             QueryResults::Solutions(solutions) => {
@@ -106,8 +106,8 @@ pub(crate) fn ask_once(
     | Query::Describe { pattern, .. }
     | Query::Ask { pattern, .. }) = &mut query;
     graph_by_graph(pattern, &names);
-    let (query, evaluator) = with_our_expressions(&query, &budget.limits(), Unordered::Any)?;
-    Meter::of(budget, |meter| {
+    let (query, evaluator, spent) = with_our_expressions(&query, &budget.limits(), Unordered::Any)?;
+    Meter::of(budget, &spent, |meter| {
         let view = View { dictionary, default: &[graphs.default_graph()], named: &listed, windows: &unlisted, meter };
         Ok(found(evaluator.prepare(&query).execute(view)?)?)
     })

@@ -3,15 +3,17 @@
 //! The evaluator puts the variable into the patterns of triples instead. That is the same for triples and joins of them,
 //! and not for OPTIONAL, groups, filters on the variable or patterns that match nothing.
 
-use super::expressions::{mentioned, parts_mut};
+use super::expressions::mentioned;
+use crate::algebra::{children_mut, exists, exists_mut, expressions_mut};
 use oxrdf::{NamedNode, Variable};
 use spargebra::algebra::{Expression, GraphPattern};
 use spargebra::term::{GroundTerm, NamedNodePattern};
-use std::collections::BTreeSet;
 
 /// Asks one graph after the other, wherever that makes a difference.
 pub(super) fn graph_by_graph(pattern: &mut GraphPattern, names: &[NamedNode]) {
-    inside(pattern).into_iter().for_each(|inner| graph_by_graph(inner, names));
+    let in_exists = expressions_mut(pattern).into_iter().flat_map(exists_mut);
+    in_exists.for_each(|inner| graph_by_graph(inner, names));
+    children_mut(pattern).into_iter().for_each(|inner| graph_by_graph(inner, names));
     let GraphPattern::Graph { name: NamedNodePattern::Variable(variable), inner } = pattern else { return };
     if is_plain(inner) {
         return;
@@ -55,41 +57,6 @@ fn is_plain(pattern: &GraphPattern) -> bool {
     }
 }
 
-/// The patterns directly inside, those of EXISTS too.
-fn inside(pattern: &mut GraphPattern) -> Vec<&mut GraphPattern> {
-    match pattern {
-        GraphPattern::Bgp { .. } | GraphPattern::Path { .. } | GraphPattern::Values { .. } => vec![],
-        GraphPattern::Join { left, right }
-        | GraphPattern::Union { left, right }
-        | GraphPattern::Minus { left, right } => vec![left, right],
-        GraphPattern::LeftJoin { left, right, expression } => {
-            let condition = expression.iter_mut().flat_map(in_exists);
-            [&mut **left, &mut **right].into_iter().chain(condition).collect()
-        }
-        GraphPattern::Filter { expr: expression, inner } | GraphPattern::Extend { expression, inner, .. } => {
-            std::iter::once(&mut **inner).chain(in_exists(expression)).collect()
-        }
-        GraphPattern::Graph { inner, .. }
-        | GraphPattern::OrderBy { inner, .. }
-        | GraphPattern::Group { inner, .. }
-        | GraphPattern::Project { inner, .. }
-        | GraphPattern::Distinct { inner }
-        | GraphPattern::Reduced { inner }
-        | GraphPattern::Slice { inner, .. }
-        | GraphPattern::Service { inner, .. } => vec![inner],
-    }
-}
-
-fn in_exists(expression: &mut Expression) -> Vec<&mut GraphPattern> {
-    match expression {
-        Expression::Exists(pattern) => vec![pattern],
-        other => parts_mut(other).into_iter().flat_map(in_exists).collect(),
-    }
-}
-
 fn may_mention(expression: &Expression, variable: &Variable) -> bool {
-    let mut expression = expression.clone();
-    let mut found = BTreeSet::new();
-    mentioned(&mut expression, &mut found);
-    found.contains(variable) || !in_exists(&mut expression).is_empty()
+    mentioned(expression).contains(variable) || !exists(expression).is_empty()
 }

@@ -1,6 +1,7 @@
 //! One expression of ours as a function that spareval calls with terms.
 
 use super::exact::{argument, sealed};
+use super::meter::Tally;
 use crate::aggregate::{Accumulator, AggregateSpec};
 use crate::encode::Dictionary;
 use crate::expr::{CompileError, EvalContext, Expr, Scratch, compile, order_text, tie_text};
@@ -21,6 +22,7 @@ pub(super) struct Computed {
     /// Behind a lock because the evaluator asks for it; nobody ever waits.
     state: Mutex<State>,
     limits: Limits,
+    spent: Tally,
 }
 
 struct State {
@@ -38,13 +40,13 @@ impl Computed {
         identity: usize,
         base: Option<&Iri<String>>,
         limits: &Limits,
+        spent: Tally,
     ) -> Result<Self, CompileError> {
         let mut dictionary = Dictionary::new(0);
         let column_of = |variable: &Variable| variables.iter().position(|v| v == variable);
         let expression = compile(expression, base, &column_of, &mut dictionary)?.at_place(0, identity);
         let state = State { expression, dictionary, scratch: Scratch::default(), calls: 0 };
-        // Only lengths are limited here: work is counted where terms come and go.
-        Ok(Self { state: Mutex::new(state), limits: Limits { work: None, ..*limits } })
+        Ok(Self { state: Mutex::new(state), limits: *limits, spent })
     }
 
     /// The value, sealed; `None` is an error.
@@ -76,9 +78,11 @@ impl Computed {
         if dictionary.stream_terms() > TERMS_MAX {
             dictionary.sweep(*calls, std::iter::empty());
         }
-        scratch.budget = Budget::new(self.limits);
+        scratch.budget = Budget::of_evaluation(self.limits, self.spent.evaluation());
         let row: Vec<TermId> = arguments.iter().map(|term| interned(term, dictionary)).collect();
-        ask(expression, &row, &mut EvalContext { dictionary, now: Timestamp::EPOCH, scratch })
+        let answer = ask(expression, &row, &mut EvalContext { dictionary, now: Timestamp::EPOCH, scratch });
+        self.spent.add(scratch.budget.spent());
+        answer
     }
 }
 

@@ -7,7 +7,9 @@
 
 use super::computed::{Aggregated, Computed, tie};
 use super::exact::{no_value, sealed};
+use super::meter::Tally;
 use crate::aggregate::AggregateSpec;
+use crate::algebra::{children_mut, expressions_mut, parts, parts_mut, visit_expression};
 use crate::expr::CompileError;
 use crate::limits::Limits;
 use oxiri::Iri;
@@ -29,12 +31,12 @@ pub(super) enum Unordered {
     Any,
 }
 
-/// The query with our own expressions, and an evaluator that knows them.
+/// The query with our own expressions, an evaluator that knows them, and what they spend.
 pub(super) fn with_our_expressions(
     query: &Query,
     limits: &Limits,
     unordered: Unordered,
-) -> Result<(Query, QueryEvaluator), CompileError> {
+) -> Result<(Query, QueryEvaluator, Tally), CompileError> {
     let mut query = query.clone();
     let (Query::Select { pattern, base_iri, .. }
     | Query::Construct { pattern, base_iri, .. }
@@ -47,10 +49,11 @@ pub(super) fn with_our_expressions(
         unordered,
         made: 0,
         solution: vec![],
+        spent: Tally::default(),
     };
     changes.pattern(pattern)?;
-    let evaluator = changes.evaluator;
-    Ok((query, evaluator))
+    let Changes { evaluator, spent, .. } = changes;
+    Ok((query, evaluator, spent))
 }
 
 struct Changes {
@@ -61,6 +64,7 @@ struct Changes {
     made: usize,
     /// What tells solutions apart where an expression is bound: its variables before anything was computed.
     solution: Vec<Variable>,
+    spent: Tally,
 }
 
 type Done = Result<(), CompileError>;
@@ -69,17 +73,13 @@ type Called = fn(&Computed, &[Term]) -> Option<Term>;
 impl Changes {
     fn pattern(&mut self, pattern: &mut GraphPattern) -> Done {
         match pattern {
-            GraphPattern::Bgp { .. } | GraphPattern::Path { .. } => Ok(()),
             GraphPattern::Values { bindings, .. } => {
                 bindings.iter_mut().flatten().flatten().for_each(seal_inside);
                 Ok(())
             }
-            GraphPattern::Join { left, right }
-            | GraphPattern::Union { left, right }
-            | GraphPattern::Minus { left, right } => self.patterns([left, right]),
-            GraphPattern::LeftJoin { left, right, expression } => {
-                self.patterns([left, right])?;
-                expression.iter_mut().try_for_each(|condition| self.condition(condition))
+            GraphPattern::LeftJoin { .. } => {
+                self.children(pattern)?;
+                expressions_mut(pattern).into_iter().try_for_each(|condition| self.condition(condition))
             }
             GraphPattern::Filter { .. } => self.filter(pattern),
             GraphPattern::Extend { inner, expression, .. } => {
@@ -94,16 +94,12 @@ impl Changes {
                 aggregates.iter_mut().try_for_each(|(_, aggregate)| self.aggregate(aggregate))
             }
             GraphPattern::Slice { inner, .. } => self.sliced(inner),
-            GraphPattern::Graph { inner, .. }
-            | GraphPattern::Project { inner, .. }
-            | GraphPattern::Distinct { inner }
-            | GraphPattern::Reduced { inner }
-            | GraphPattern::Service { inner, .. } => self.pattern(inner),
+            other => self.children(other),
         }
     }
 
-    fn patterns(&mut self, patterns: [&mut Box<GraphPattern>; 2]) -> Done {
-        patterns.into_iter().try_for_each(|pattern| self.pattern(pattern))
+    fn children(&mut self, pattern: &mut GraphPattern) -> Done {
+        children_mut(pattern).into_iter().try_for_each(|child| self.pattern(child))
     }
 
     /// Each part of a conjunction is a filter of its own, which the evaluator can apply as early as it likes.
@@ -144,8 +140,7 @@ impl Changes {
     fn call(&mut self, expression: &mut Expression, called: Called) -> Done {
         let mut given = Vec::new();
         self.take_out(expression, &mut given)?;
-        let mut variables = BTreeSet::new();
-        mentioned(expression, &mut variables);
+        let variables = mentioned(expression);
         let taken = |variable: &Variable| given.iter().any(|(known, _)| known == variable);
         let solution = if names_blanks(expression) { std::mem::take(&mut self.solution) } else { vec![] };
         let identity = solution.len();
@@ -153,7 +148,8 @@ impl Changes {
         let own = solution.iter().cloned().chain(rest.collect::<Vec<_>>());
         let own: Vec<_> = own.map(|variable| (variable.clone(), Expression::Variable(variable))).collect();
         let (names, arguments): (Vec<_>, Vec<_>) = own.into_iter().chain(given).unzip();
-        let computed = Computed::new(expression, &names, identity, self.base.as_ref(), &self.limits)?;
+        let computed =
+            Computed::new(expression, &names, identity, self.base.as_ref(), &self.limits, self.spent.clone())?;
         let name = self.name();
         self.teach(|evaluator| evaluator.with_custom_function(name.clone(), move |terms| called(&computed, terms)));
         *expression =
@@ -274,9 +270,9 @@ fn is_beyond_the_row(function: &Function) -> bool {
 }
 
 /// Whether BNODE is called with a text: the same text is the same blank node, in one solution.
-fn names_blanks(expression: &mut Expression) -> bool {
+fn names_blanks(expression: &Expression) -> bool {
     let own = matches!(expression, Expression::FunctionCall(Function::BNode, arguments) if !arguments.is_empty());
-    own || parts_mut(expression).into_iter().any(names_blanks)
+    own || parts(expression).into_iter().any(names_blanks)
 }
 
 fn solution_of(pattern: &GraphPattern) -> Vec<Variable> {
@@ -300,32 +296,13 @@ fn split_and(condition: Expression, parts: &mut Vec<Expression>) {
     }
 }
 
-pub(super) fn mentioned(expression: &mut Expression, found: &mut BTreeSet<Variable>) {
-    if let Expression::Variable(variable) | Expression::Bound(variable) = expression {
-        found.insert(variable.clone());
-    }
-    parts_mut(expression).into_iter().for_each(|part| mentioned(part, found));
-}
-
-pub(super) fn parts_mut(expression: &mut Expression) -> Vec<&mut Expression> {
-    use Expression as E;
-    match expression {
-        E::NamedNode(_) | E::Literal(_) | E::Variable(_) | E::Bound(_) | E::Exists(_) => vec![],
-        E::Or(a, b)
-        | E::And(a, b)
-        | E::Equal(a, b)
-        | E::SameTerm(a, b)
-        | E::Greater(a, b)
-        | E::GreaterOrEqual(a, b)
-        | E::Less(a, b)
-        | E::LessOrEqual(a, b)
-        | E::Add(a, b)
-        | E::Subtract(a, b)
-        | E::Multiply(a, b)
-        | E::Divide(a, b) => vec![a, b],
-        E::UnaryPlus(a) | E::UnaryMinus(a) | E::Not(a) => vec![a],
-        E::If(a, b, c) => vec![a, b, c],
-        E::In(a, list) => std::iter::once(&mut **a).chain(list).collect(),
-        E::Coalesce(list) | E::FunctionCall(_, list) => list.iter_mut().collect(),
-    }
+/// The variables of an expression, outside of EXISTS.
+pub(super) fn mentioned(expression: &Expression) -> BTreeSet<Variable> {
+    let mut found = BTreeSet::new();
+    visit_expression(expression, &mut |e| {
+        if let Expression::Variable(variable) | Expression::Bound(variable) = e {
+            found.insert(variable.clone());
+        }
+    });
+    found
 }

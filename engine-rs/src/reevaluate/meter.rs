@@ -2,32 +2,72 @@
 //!
 //! The evaluator knows no budgets, but it can do nothing without the dataset: it reads quads, it turns terms into its
 //! own and back, and every row it joins, keeps or hands on is made of copies of terms. Each of these is a unit of work
-//! (copies of terms count themselves, see `dataset.rs`), so products and closures stop in the middle.
+//! (copies of terms count themselves, see `dataset.rs`), and expressions, which are ours, count their own; so products and closures stop in the middle.
 
 use crate::limits::Budget;
 use oxrdf::{Literal, Term};
 use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-pub(crate) struct Meter(RefCell<Budget>);
+/// What the expressions of a question have spent since the meter last asked. The evaluator wants functions that
+/// could run on any thread, so they cannot share the meter itself.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tally(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    spent: AtomicU64,
+    evaluation: AtomicU64,
+}
+
+impl Tally {
+    pub(super) fn add(&self, units: u64) {
+        self.0.spent.fetch_add(units, Ordering::Relaxed);
+    }
+
+    /// Tells one evaluation from the next.
+    pub(super) fn evaluation(&self) -> u64 {
+        self.0.evaluation.load(Ordering::Relaxed)
+    }
+
+    /// An evaluation begins: what one that was stopped has left does not count.
+    fn begin(&self) {
+        self.take();
+        self.0.evaluation.fetch_add(1, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn take(&self) -> u64 {
+        let spent = &self.0.spent;
+        if spent.load(Ordering::Relaxed) == 0 { 0 } else { spent.swap(0, Ordering::Relaxed) }
+    }
+}
+
+pub(crate) struct Meter {
+    budget: RefCell<Budget>,
+    expressions: Tally,
+}
 
 impl Meter {
     /// Lets `work` spend the budget through a meter.
-    pub(crate) fn of<T>(budget: &mut Budget, work: impl FnOnce(&Self) -> T) -> T {
-        let meter = Self(RefCell::new(budget.clone()));
+    pub(crate) fn of<T>(budget: &mut Budget, expressions: &Tally, work: impl FnOnce(&Self) -> T) -> T {
+        expressions.begin();
+        let meter = Self { budget: RefCell::new(budget.clone()), expressions: expressions.clone() };
         let done = work(&meter);
-        *budget = meter.0.into_inner();
+        *budget = meter.budget.into_inner();
         done
     }
 
     #[inline]
     pub(super) fn spend(&self, units: u64) {
-        self.0.borrow_mut().spend(units);
+        self.budget.borrow_mut().spend(units.saturating_add(self.expressions.take()));
     }
 
     /// A term crosses the border: text costs by its length.
     pub(super) fn pass(&self, term: &Term) {
-        let mut budget = self.0.borrow_mut();
-        budget.spend(1);
+        self.spend(1);
+        let mut budget = self.budget.borrow_mut();
         budget.make_text(text_bytes(term));
     }
 
@@ -35,11 +75,12 @@ impl Meter {
     pub(super) fn admit(&self, term: &Term) {
         self.pass(term);
         // Without a limit, what the evaluator makes is taken as it is.
-        self.0.borrow().admits_literal(text_bytes(term));
+        self.budget.borrow().admits_literal(text_bytes(term));
     }
 }
 
-fn text_bytes(term: &Term) -> usize {
+/// The length of the text of a term.
+pub(crate) fn text_bytes(term: &Term) -> usize {
     match term {
         Term::Literal(literal) => Literal::value(literal).len(),
         Term::NamedNode(node) => node.as_str().len(),

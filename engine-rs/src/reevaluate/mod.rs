@@ -6,10 +6,12 @@ mod ask;
 mod by_graph;
 mod computed;
 mod dataset;
+mod delta;
 mod exact;
 mod expressions;
 mod meter;
 mod operator;
 
 pub(crate) use ask::{Found, ReadableWindow, Solution, Where, ask_once, ask_static};
+pub(crate) use meter::text_bytes;
 pub(crate) use operator::{Question, Reevaluated, Source, Sources};

@@ -1,18 +1,20 @@
 //! Operators that ask spareval: over windows at every instant, over static graphs when they change.
 
 use super::dataset::{NamedSets, View};
+use super::delta::TriplePatterns;
 use super::expressions::{Unordered, with_our_expressions};
-use super::meter::Meter;
+use super::meter::{Meter, Tally};
 use crate::codec::{Decoded, Reader, Writer};
 use crate::encode::Dictionary;
 use crate::expr::{CompileError, EvalContext};
 use crate::flow::{Flow, HeldTerms, Operator, terms_of};
 use crate::limits::{Budget, Limits};
 use crate::model::{Batch, RowMap, TermId, Weight};
-use crate::store::{StaticGraphs, TripleSet};
+use crate::rare::Rare;
+use crate::store::{GraphId, StaticGraphs, TripleSet};
 use crate::window::Window;
 use oxiri::Iri;
-use oxrdf::Variable;
+use oxrdf::{NamedNode, Variable};
 use smallvec::SmallVec;
 use spareval::{QueryEvaluator, QueryResults};
 use spargebra::Query;
@@ -24,8 +26,14 @@ pub(crate) struct Question {
     variables: Vec<Variable>,
     sources: Sources,
     evaluator: QueryEvaluator,
+    /// What its expressions spend.
+    spent: Tally,
     /// GRAPH with a variable: the pattern is asked of each named graph by itself.
     each_graph: Option<Variable>,
+    /// The static graphs it names; none: it may read any of those that can be named.
+    names: Option<Vec<NamedNode>>,
+    /// The pattern, if it is nothing but triple patterns.
+    triples: Option<TriplePatterns>,
 }
 
 /// The dataset of a pattern: FROM and FROM NAMED, windows included.
@@ -61,10 +69,11 @@ impl Question {
         base_iri: Option<Iri<String>>,
         limits: &Limits,
     ) -> Result<Self, CompileError> {
+        let triples = TriplePatterns::of(&pattern, &variables);
         let pattern = GraphPattern::Project { inner: Box::new(pattern), variables: variables.clone() };
         let query = Query::Select { dataset: None, pattern, base_iri };
-        let (query, evaluator) = with_our_expressions(&query, limits, Unordered::First)?;
-        Ok(Self { query, variables, sources, evaluator, each_graph: None })
+        let (query, evaluator, spent) = with_our_expressions(&query, limits, Unordered::First)?;
+        Ok(Self { query, variables, sources, evaluator, spent, each_graph: None, names: None, triples })
     }
 
     /// What the answer depends on: it is the same as long as these are.
@@ -75,7 +84,37 @@ impl Question {
         });
         let windows = unnamed.chain(self.sources.windows.iter().map(|(_, window)| window));
         let contents = windows.map(|window| flow.windows[*window].content_version());
-        contents.chain([flow.graphs.version()]).collect()
+        contents.chain([self.static_version(flow)]).collect()
+    }
+
+    /// Grows with every change of a static graph that it reads.
+    fn static_version(&self, flow: &Flow<'_>) -> u64 {
+        let Some(names) = &self.names else { return flow.graphs.version() };
+        let unnamed = self.sources.default.iter().filter_map(|source| match source {
+            Source::StaticDefault => Some(None),
+            Source::Graph(name) => Some(Some(*name)),
+            Source::Window(_) => None,
+        });
+        let id = |name: &NamedNode| flow.eval.dictionary.lookup(name.as_ref().into());
+        let named = names.iter().map(|name| id(name).unwrap_or(TermId::UNBOUND)).map(Some);
+        unnamed.chain(named).map(|graph| flow.graphs.version_of(graph)).max().unwrap_or(0)
+    }
+
+    /// Reads these graphs alone, beside its default graph.
+    pub(crate) fn naming(mut self, names: Option<Vec<NamedNode>>) -> Self {
+        self.names = names;
+        self
+    }
+
+    /// The triple patterns, and the one graph they are over.
+    fn over_one_graph(&self) -> Option<(&TriplePatterns, GraphId)> {
+        let graph = match self.sources.default.as_slice() {
+            [Source::StaticDefault] => None,
+            [Source::Graph(name)] => Some(*name),
+            _ => return None,
+        };
+        let is_whole = self.each_graph.is_none() && self.sources.windows.is_empty();
+        self.triples.as_ref().filter(|_| is_whole).map(|triples| (triples, graph))
     }
 
     /// The solutions as terms; an error of the evaluator leaves the answer empty, as SPARQL's own
@@ -87,7 +126,7 @@ impl Question {
         windows: &[Window],
         budget: &mut Budget,
     ) -> Vec<Vec<Option<oxrdf::Term>>> {
-        Meter::of(budget, |meter| self.metered(dictionary, graphs, windows, meter))
+        Meter::of(budget, &self.spent, |meter| self.metered(dictionary, graphs, windows, meter))
     }
 
     fn metered(
@@ -138,6 +177,7 @@ impl Question {
             self.variables.push(variable.clone());
         }
         self.each_graph = Some(variable);
+        self.names = None;
         self
     }
 
@@ -183,6 +223,24 @@ impl Reevaluated {
     pub(crate) fn new(question: Question, is_static: bool) -> Self {
         Self { question, seen: SmallVec::new(), shown: RowMap::default(), is_static }
     }
+
+    /// Takes in what has changed since a version; false where everything must be asked again.
+    fn follow(&mut self, seen: Option<u64>, out: &mut Batch, flow: &mut Flow<'_>) -> bool {
+        let Some((patterns, graph)) = self.question.over_one_graph() else { return false };
+        let Some(changes) = seen.and_then(|version| flow.graphs.changes_since(version)) else { return false };
+        let (dictionary, budget) = (&*flow.eval.dictionary, &mut flow.eval.scratch.budget);
+        let difference = patterns.difference(graph, changes, flow.graphs.graph(graph), dictionary, budget);
+        for row in difference.inserted {
+            out.push(&row, 1);
+            self.shown.insert(row, 1);
+        }
+        for row in difference.deleted {
+            out.push(&row, -1);
+            self.shown.remove(&row);
+        }
+        Rare::StaticFollowed.note();
+        true
+    }
 }
 
 impl Operator for Reevaluated {
@@ -193,7 +251,10 @@ impl Operator for Reevaluated {
         if self.seen == versions {
             return;
         }
-        self.seen = versions;
+        let seen = std::mem::replace(&mut self.seen, versions);
+        if self.is_static && self.follow(seen.last().copied(), out, flow) {
+            return;
+        }
         let budget = &mut flow.eval.scratch.budget;
         let solutions = self.question.solutions(flow.eval.dictionary, flow.graphs, flow.windows, budget);
         let dictionary = &mut *flow.eval.dictionary;

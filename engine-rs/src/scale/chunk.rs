@@ -18,7 +18,7 @@ use crate::error::EngineError;
 use crate::intake::EventBatch;
 use crate::model::{EncodedTriple, TermId};
 use crate::time::Timestamp;
-use oxrdf::{BlankNode, Literal, NamedNode, Term};
+use oxrdf::{BlankNode, Literal, NamedNode, Term, TermRef};
 use std::collections::HashMap;
 use std::str::FromStr;
 
@@ -132,17 +132,17 @@ impl ChunkWriter {
         if let Some(number) = self.blanks.get(&id) {
             return *number;
         }
-        let number = self.add_term(&dictionary.term(id));
+        let number = self.add_term(dictionary.term(id).as_ref());
         self.blanks.insert(id, number);
         number
     }
 
-    fn add_term(&mut self, term: &Term) -> u32 {
+    fn add_term(&mut self, term: TermRef<'_>) -> u32 {
         let to = &mut self.terms;
         match term {
-            Term::NamedNode(node) => push_parts(to, 0, &[node.as_str()]),
-            Term::BlankNode(node) => push_parts(to, 1, &[node.as_str()]),
-            Term::Literal(literal) if literal.direction().is_none() => match literal.language() {
+            TermRef::NamedNode(node) => push_parts(to, 0, &[node.as_str()]),
+            TermRef::BlankNode(node) => push_parts(to, 1, &[node.as_str()]),
+            TermRef::Literal(literal) if literal.direction().is_none() => match literal.language() {
                 Some(language) => push_parts(to, 3, &[literal.value(), language]),
                 None => push_parts(to, 2, &[literal.value(), literal.datatype().as_str()]),
             },

@@ -6,7 +6,7 @@ use crate::plan::named;
 use serde_json::{Value, json};
 
 impl ScaledQuery {
-    /// Over how many partitions, by which variable and why, what each pattern is dealt by, and what runs below and
+    /// Over how many partitions, by which variable and why, by what each pattern is routed, and what runs below and
     /// above the cut.
     #[must_use]
     pub fn explain(&self) -> String {
@@ -43,7 +43,7 @@ impl ScaledQuery {
 
     fn patterns(&self) -> Vec<Value> {
         let Spreading::Over { spread, .. } = &self.spreading else { return vec![] };
-        let pattern = |leaf: &crate::plan::DealtLeaf| {
+        let pattern = |leaf: &crate::plan::RoutedLeaf| {
             let window = &self.definition.windows[leaf.window];
             let stream = match &window.stream {
                 StreamName::Iri(iri) => iri.as_str(),

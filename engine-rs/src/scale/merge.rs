@@ -13,7 +13,6 @@ use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::expr::compare_rows;
 use crate::model::{TermId, Weight};
-use crate::parse::R2s;
 use crate::time::Timestamp;
 use crate::window::WindowBounds;
 use std::collections::BTreeMap;
@@ -119,12 +118,6 @@ impl MergeEngine {
     #[must_use]
     pub fn query(&self) -> &ScaledQuery {
         &self.query
-    }
-
-    /// Whether the answers are what came and went since the last, and not whole.
-    #[must_use]
-    pub fn gives_changes(&self) -> bool {
-        self.query.definition.r2s != R2s::Rstream
     }
 }
 

@@ -1,4 +1,4 @@
-//! One query over many engines: streams are dealt out to partitions, answers are put together.
+//! One query over many engines: streams are distributed over partitions, results are merged.
 //!
 //! ```text
 //!   events ─► route ─► chunks ─► partition 0 ─► partial answers ─┐

@@ -195,5 +195,5 @@ fn check_partition(query: &ScaledQuery, partition: u32) -> Result<(), EngineErro
     if partition < partitions {
         return Ok(());
     }
-    Err(super::query::unsupported(format!("there is no partition {partition} (hint: there are {partitions})")))
+    Err(super::query::unsupported(format!("there is no partition {partition}"), format!("there are {partitions}")))
 }

@@ -79,15 +79,18 @@ impl ScaledQuery {
         streams: &[(String, StreamOptions)],
     ) -> Result<Self, EngineError> {
         if partitions == 0 || partitions > PARTITIONS_MAX {
-            return Err(unsupported(format!("{partitions} partitions (hint: choose 1 to {PARTITIONS_MAX})")));
+            return Err(unsupported(format!("{partitions} partitions"), format!("choose 1 to {PARTITIONS_MAX}")));
         }
-        let options = ParseOptions { keep_answer: false, keep_windows: false, ..options };
+        if options.keep_answer || options.keep_windows {
+            return Err(unsupported("a partition keeps nothing to read", "leave out keep_answer and keep_windows"));
+        }
         let mut definition = parse_query(text, &options)?;
         rename_invented(&mut definition);
         let streams = streams_of(&definition, streams)?;
         if asks_event_graphs(&definition).map_err(|error| EngineError::from(error).located(text))? {
             return Err(unsupported(
-                "it asks for the graphs of events (hint: chunks have no names of graphs)".to_owned(),
+                "it reads the graph names of events, which chunks do not have",
+                "remove GRAPH inside the window",
             ));
         }
         let spreading = spreading_of(&definition, partitions).map_err(|error| error.located(text))?;
@@ -252,8 +255,8 @@ pub(super) fn engine_options() -> EngineOptions {
     EngineOptions { result_rows_max: usize::MAX, ..EngineOptions::default() }
 }
 
-pub(super) fn unsupported(reason: String) -> EngineError {
-    EngineError::NotScalable { reason }
+pub(super) fn unsupported(reason: impl Into<String>, hint: impl Into<String>) -> EngineError {
+    EngineError::NotScalable { reason: reason.into(), hint: hint.into() }
 }
 
 /// The settings of each stream the query reads; settings of others are a mistake.
@@ -262,7 +265,7 @@ fn streams_of(
     given: &[(String, StreamOptions)],
 ) -> Result<Vec<(NamedNode, StreamOptions)>, EngineError> {
     let Some(read) = named_streams(definition) else {
-        return Err(unsupported("static data says which streams it reads (hint: name the stream)".to_owned()));
+        return Err(unsupported("static data determines which streams it reads", "name the stream"));
     };
     if let Some((iri, _)) = given.iter().find(|(iri, _)| read.iter().all(|stream| stream.as_str() != iri)) {
         let known: Vec<String> = read.iter().map(ToString::to_string).collect();

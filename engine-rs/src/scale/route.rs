@@ -10,26 +10,26 @@ use super::query::{FINGERPRINT_BYTES, Spreading};
 use crate::encode::Dictionary;
 use crate::engine::StreamOptions;
 use crate::error::EngineError;
-use crate::intake::{BodyFormat, Content, EncodedEvent, EventBatch, Intake, time_of};
+use crate::intake::{BodyFormat, Buffers, Content, EncodedEvent, EventBatch, Intake, Reading, time_of};
 use crate::model::{EncodedTriple, TermId};
 use crate::parse::{ContinuousQuery, StreamName};
 use crate::plan::Place;
 use crate::time::Timestamp;
-use oxrdf::{NamedNode, NamedOrBlankNode, Term, Triple};
+use oxrdf::{NamedNode, NamedOrBlankNode, Term, TermRef, Triple};
 
-/// How the events of each stream are dealt out.
+/// How the events of each stream are distributed.
 #[derive(Debug)]
 pub(super) struct Router {
-    streams: Vec<Dealing>,
+    streams: Vec<Routing>,
 }
 
 #[derive(Debug)]
-struct Dealing {
+struct Routing {
     /// The predicate whose object is the time of an event without one.
     timestamp_predicate: Option<NamedNode>,
     /// None: everything goes to the one partition there is.
     patterns: Option<Vec<Pattern>>,
-    /// Whether no blank node can be dealt out, not even as the value of the variable.
+    /// Whether no blank node can be distributed, not even as the value of the variable.
     refuses_blanks: bool,
 }
 
@@ -55,7 +55,7 @@ impl Router {
         spreading: &Spreading,
         streams: &[(NamedNode, StreamOptions)],
     ) -> Self {
-        let dealing = |(iri, options): &(NamedNode, StreamOptions)| {
+        let routing = |(iri, options): &(NamedNode, StreamOptions)| {
             let (patterns, refuses_blanks) = match spreading {
                 Spreading::One { .. } => (None, false),
                 Spreading::Over { spread, .. } => {
@@ -69,9 +69,9 @@ impl Router {
                     (Some(patterns.collect()), spread.is_doubled)
                 }
             };
-            Dealing { timestamp_predicate: options.timestamp_predicate.clone(), patterns, refuses_blanks }
+            Routing { timestamp_predicate: options.timestamp_predicate.clone(), patterns, refuses_blanks }
         };
-        Self { streams: streams.iter().map(dealing).collect() }
+        Self { streams: streams.iter().map(routing).collect() }
     }
 
     pub(super) fn route(
@@ -85,13 +85,13 @@ impl Router {
         if let Some(first) = batch.refused().first() {
             return Err(first.error.clone().in_body(first.index, None));
         }
-        let dealing = &self.streams[stream];
-        let mut deal = Deal::new(dealing, batch, partitions);
+        let routing = &self.streams[stream];
+        let mut distribution = Distribution::new(routing, batch, partitions);
         for event in batch.events() {
-            let at = dealing.time_of(event, batch).map_err(|error| error.in_body(Some(event.index), None))?;
-            deal.add(event, at)?;
+            let at = routing.time_of(event, batch).map_err(|error| error.in_body(Some(event.index), None))?;
+            distribution.add(event, at)?;
         }
-        let Deal { writers, times, .. } = deal;
+        let Distribution { writers, times, .. } = distribution;
         let chunk = |(partition, writer): (usize, ChunkWriter)| {
             let partition = partition as u32;
             writer.finish(&Head { fingerprint: *fingerprint, partition, stream, order, times })
@@ -100,7 +100,7 @@ impl Router {
     }
 }
 
-impl Dealing {
+impl Routing {
     fn time_of(&self, event: &EncodedEvent, batch: &EventBatch) -> Result<Timestamp, EngineError> {
         if let Some(at) = event.at {
             return Ok(at);
@@ -110,7 +110,7 @@ impl Dealing {
             .as_ref()
             .and_then(|predicate| batch.dictionary().lookup(predicate.as_ref().into()));
         let timed = batch.triples_of(event).iter().find(|triple| Some(triple[1]) == predicate);
-        timed.map_or(Err(EngineError::TimestampMissing), |triple| time_of(&batch.dictionary().term(triple[2])))
+        timed.map_or(Err(EngineError::TimestampMissing), |triple| time_of(batch.dictionary().term(triple[2]).as_ref()))
     }
 }
 
@@ -121,8 +121,8 @@ fn constant(place: &Place) -> Option<Term> {
     }
 }
 
-/// One batch being dealt out.
-struct Deal<'a> {
+/// One batch being distributed.
+struct Distribution<'a> {
     batch: &'a EventBatch,
     writers: Vec<ChunkWriter>,
     /// There is one partition, which takes everything.
@@ -132,15 +132,15 @@ struct Deal<'a> {
     partitions: u32,
     /// By slot of the batch's dictionary, the partition of the term.
     known: Vec<u32>,
-    /// The partitions the event being dealt has triples for.
+    /// The partitions the current event has triples for.
     touched: Vec<u32>,
     times: Option<(Timestamp, Timestamp)>,
 }
 
 const UNKNOWN: u32 = u32::MAX;
 
-impl<'a> Deal<'a> {
-    fn new(dealing: &Dealing, batch: &'a EventBatch, partitions: u32) -> Self {
+impl<'a> Distribution<'a> {
+    fn new(routing: &Routing, batch: &'a EventBatch, partitions: u32) -> Self {
         let dictionary = batch.dictionary();
         // A constant that is not in the batch is in no triple of it.
         let ids = |pattern: &Pattern| {
@@ -155,9 +155,9 @@ impl<'a> Deal<'a> {
         Self {
             batch,
             writers: (0..partitions).map(|_| ChunkWriter::default()).collect(),
-            takes_all: dealing.patterns.is_none(),
-            wanted: dealing.patterns.iter().flatten().filter_map(ids).collect(),
-            refuses_blanks: dealing.refuses_blanks,
+            takes_all: routing.patterns.is_none(),
+            wanted: routing.patterns.iter().flatten().filter_map(ids).collect(),
+            refuses_blanks: routing.refuses_blanks,
             partitions,
             known: Vec::new(),
             touched: Vec::new(),
@@ -175,7 +175,7 @@ impl<'a> Deal<'a> {
             return Ok(());
         }
         for triple in batch.triples_of(event) {
-            self.deal(triple).map_err(|error| error.in_body(Some(event.index), None))?;
+            self.assign(triple).map_err(|error| error.in_body(Some(event.index), None))?;
         }
         for partition in self.touched.drain(..) {
             self.writers[partition as usize].end_event(at, event.index);
@@ -183,7 +183,7 @@ impl<'a> Deal<'a> {
         Ok(())
     }
 
-    fn deal(&mut self, triple: &EncodedTriple) -> Result<(), EngineError> {
+    fn assign(&mut self, triple: &EncodedTriple) -> Result<(), EngineError> {
         // A triple has two ends, and so at most two targets.
         let mut sent = [UNKNOWN; 2];
         for number in 0..self.wanted.len() {
@@ -226,7 +226,7 @@ impl<'a> Deal<'a> {
         let dictionary = self.batch.dictionary();
         if has_blank(triple[other], dictionary) || (self.refuses_blanks && has_blank(triple[place], dictionary)) {
             let id = if has_blank(triple[other], dictionary) { triple[other] } else { triple[place] };
-            return Err(EngineError::BlankNodeDealt { node: self.batch.written(id) });
+            return Err(EngineError::BlankNodeSplit { node: self.batch.written(id) });
         }
         Ok(())
     }
@@ -244,9 +244,9 @@ fn has_blank(id: TermId, dictionary: &Dictionary) -> bool {
     match id.slot() {
         None => dictionary.is_blank(id),
         Some(_) => match dictionary.stored(id) {
-            Term::NamedNode(_) | Term::Literal(_) => false,
-            Term::BlankNode(_) => true,
-            Term::Triple(triple) => triple_has_blank(triple),
+            TermRef::NamedNode(_) | TermRef::Literal(_) => false,
+            TermRef::BlankNode(_) => true,
+            TermRef::Triple(triple) => triple_has_blank(triple),
         },
     }
 }
@@ -262,21 +262,18 @@ fn triple_has_blank(triple: &Triple) -> bool {
 
 /// The events of a body.
 pub(super) fn read_body(body: &[u8], format: BodyFormat, at: Option<Timestamp>) -> Result<EventBatch, EngineError> {
-    let intake = Intake::read(body, format, at, true)?;
+    let reading = Reading { at, atomic: true, is_known: &|_| false };
+    let intake = Intake::read(body, format, reading, Buffers::default()).1?;
     let mut batch = EventBatch::new();
     let mut scope = None;
-    for item in intake.items {
-        let Content::Event(event) = item.content else { return Err(EngineError::ControlLineDealt) };
+    for item in &intake.buffers.items {
+        let Content::Event(event) = &item.content else { return Err(EngineError::ControlLineRouted) };
         if scope.replace(item.scope) != Some(item.scope) {
             batch.begin_body();
         }
         batch.begin(event.at, item.index);
-        for triple in &event.triples {
-            let ids = [
-                batch.term(&triple.subject.clone().into()),
-                batch.term(&triple.predicate.clone().into()),
-                batch.term(&triple.object),
-            ];
+        for triple in intake.triples(event) {
+            let ids = triple.map(|token| batch.token(token, &intake));
             batch.push(ids);
         }
     }

@@ -26,6 +26,10 @@ impl Operator for Now {
         }
     }
 
+    fn follows_clock(&self) -> bool {
+        true
+    }
+
     fn save(&self, to: &mut Writer) {
         to.option(self.shown, Writer::id);
     }

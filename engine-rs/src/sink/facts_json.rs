@@ -1,25 +1,26 @@
 //! What a query is, as JSON: for a query that runs, and for one that could. The shape stands in `docs/reference/queries.md`.
 
 use super::json_text::{Object, push_list, push_string};
-use super::plan_json::push_node;
-use crate::plan::{PlanView, QueryView, Warning, WindowView};
+use super::plan_json::{push_node, push_warning};
+use crate::plan::{PlanView, QueryView, WindowView};
 
 /// The facts of a registered query; `graphs` has, for each window, the name under which its content can be read.
 pub(crate) fn facts_json(plan: &PlanView, graphs: &[Option<String>]) -> String {
     let mut text = String::new();
     let mut object = Object::open(&mut text);
     push_facts(&mut object, plan, graphs);
+    push_list(object.key("warnings"), &plan.warnings, push_warning);
     object.close();
     text
 }
 
 /// The facts of a query that is not registered, its plan, and what there is to say about it.
-pub(crate) fn validation_json(plan: &PlanView, warnings: &[Warning]) -> String {
+pub(crate) fn validation_json(plan: &PlanView) -> String {
     let mut text = String::new();
     let mut object = Object::open(&mut text);
     push_facts(&mut object, plan, &[]);
     push_plan(object.key("plan"), plan);
-    push_list(object.key("warnings"), warnings, push_warning);
+    push_list(object.key("warnings"), &plan.warnings, push_warning);
     object.close();
     text
 }
@@ -72,14 +73,6 @@ fn push_plan(text: &mut String, plan: &PlanView) {
     object.value("incremental", plan.is_incremental);
     object.string("text", &plan.to_text());
     push_node(object.key("root"), &plan.root, &plan.windows);
-    object.close();
-}
-
-fn push_warning(text: &mut String, warning: &Warning) {
-    let mut object = Object::open(text);
-    object.string("code", warning.code);
-    object.string("message", &warning.message);
-    object.string("hint", &warning.hint);
     object.close();
 }
 

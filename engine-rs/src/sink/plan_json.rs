@@ -1,7 +1,7 @@
 //! A plan as JSON, for programs: every name whole, nothing cut. The shape stands in `docs/reference/queries.md`.
 
 use super::json_text::{Object, push_list};
-use crate::plan::{BufferView, Mode, NodeView, PlanView, QueryView, SourceView, WindowView};
+use crate::plan::{BufferView, Mode, NodeView, PlanView, QueryView, SourceView, Warning, WindowView};
 use std::fmt::Write;
 
 /// The plan as one JSON object.
@@ -12,6 +12,7 @@ pub(crate) fn plan_json(plan: &PlanView) -> String {
     push_list(object.key("windows"), &plan.windows, push_window);
     object.value("incremental", plan.is_incremental);
     push_node(object.key("root"), &plan.root, &plan.windows);
+    push_list(object.key("warnings"), &plan.warnings, push_warning);
     object.close();
     text
 }
@@ -48,7 +49,7 @@ pub(super) fn push_node(text: &mut String, node: &NodeView, windows: &[WindowVie
     object.string("detail", &node.detail);
     object.string("mode", node.mode.word());
     if let Mode::Reevaluated { reason } = node.mode {
-        object.string("reason", reason);
+        object.string("reason", reason.words());
     }
     object.strings("variables", &node.variables);
     if !node.keys.is_empty() {
@@ -70,13 +71,16 @@ fn push_buffer(text: &mut String, role: usize, buffer: &BufferView, windows: &[W
     let mut object = Object::open(text);
     object.value("role", role);
     match &buffer.source {
-        SourceView::Leaf { pattern, condition, window, matched } => {
+        SourceView::Leaf { pattern, condition, window, matched, merged } => {
             object.string("pattern", pattern);
             if let Some(condition) = condition {
                 object.string("condition", condition);
             }
             object.string("window", &windows[*window].name.iri);
             object.value("matched", matched);
+            if let Some(merged) = merged {
+                object.value("merged", merged);
+            }
         }
         SourceView::Input(input) => object.value("input", input),
     }
@@ -89,6 +93,18 @@ fn push_buffer(text: &mut String, role: usize, buffer: &BufferView, windows: &[W
     });
     if let Some(variable) = &buffer.ordered_on {
         object.string("ordered_on", variable);
+    }
+    object.close();
+}
+
+pub(super) fn push_warning(text: &mut String, warning: &Warning) {
+    let mut object = Object::open(text);
+    object.string("code", warning.code);
+    object.string("message", &warning.message);
+    object.string("hint", &warning.hint);
+    if let Some(position) = warning.position {
+        object.value("line", position.line);
+        object.value("column", position.column);
     }
     object.close();
 }

@@ -45,7 +45,7 @@ fn push_row(text: &mut String, variables: &[Variable], row: &[TermId], dictionar
 
 fn push_id(text: &mut String, id: TermId, dictionary: &Dictionary) {
     match id.inline_value() {
-        None => push_term(text, dictionary.stored(id).as_ref()),
+        None => push_term(text, dictionary.stored(id)),
         Some(Inline::String(value)) => push_literal(text, value.as_str()),
         Some(Inline::Blank(number)) => {
             let _ = write!(text, "{{\"type\":\"bnode\",\"value\":\"b{number}\"}}");

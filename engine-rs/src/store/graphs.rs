@@ -3,7 +3,8 @@
 //! A named graph exists from its first triple or its creation until it is dropped, also while it is
 //! empty. All changes go through a [`Transaction`]: it is committed as a whole, or undone as a whole.
 
-use super::{Transaction, TripleSet};
+use super::changes::ChangeLog;
+use super::{Change, Transaction, TripleSet};
 use crate::codec::{Decoded, Reader, Writer};
 use crate::model::TermId;
 use std::collections::BTreeMap;
@@ -19,9 +20,15 @@ pub(crate) struct StaticGraphs {
     pub(super) version: u64,
     /// Triples taken away since terms were last let go.
     pub(super) removed: usize,
+    pub(super) log: ChangeLog,
 }
 
 impl StaticGraphs {
+    /// Graphs that nobody will change.
+    pub(crate) fn of(default: TripleSet, named: BTreeMap<TermId, TripleSet>) -> Self {
+        Self { default, named, version: 0, removed: 0, log: ChangeLog::default() }
+    }
+
     /// Begins a change; what is not committed is undone when the transaction is dropped.
     pub(crate) fn begin(&mut self) -> Transaction<'_> {
         Transaction::new(self)
@@ -46,6 +53,21 @@ impl StaticGraphs {
         self.version
     }
 
+    /// The version that changed a graph last.
+    pub(crate) fn version_of(&self, graph: GraphId) -> u64 {
+        self.log.version_of(graph)
+    }
+
+    /// What has changed since a version, in order; none when too much has.
+    pub(crate) fn changes_since(&self, version: u64) -> Option<impl Iterator<Item = Change> + '_> {
+        self.log.since(version)
+    }
+
+    /// Ids of terms that no graph has any more lose their meaning: changes that speak of them are forgotten.
+    pub(crate) fn forget_changes(&mut self) {
+        self.log.forget(self.version);
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.default.len() + self.named.values().map(TripleSet::len).sum::<usize>()
     }
@@ -60,6 +82,7 @@ impl StaticGraphs {
     pub(crate) fn save(&self, to: &mut Writer) {
         to.u64(self.version);
         to.count(self.removed);
+        self.log.save(to);
         self.default.save(to);
         to.list(self.named.iter(), |to, (name, graph)| {
             to.id(*name);
@@ -68,10 +91,10 @@ impl StaticGraphs {
     }
 
     pub(crate) fn restored(from: &mut Reader<'_>) -> Decoded<Self> {
-        let (version, removed) = (from.u64()?, from.number()?);
+        let (version, removed, log) = (from.u64()?, from.number()?, ChangeLog::restored(from)?);
         let default = TripleSet::restored(from)?;
         let named = from.list(16, |from| Ok((from.id()?, TripleSet::restored(from)?)))?;
-        Ok(Self { default, named, version, removed })
+        Ok(Self { default, named, version, removed, log })
     }
 
     /// Whether so much has been taken away that a walk over what is left pays; says so once.

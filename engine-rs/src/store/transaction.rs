@@ -4,7 +4,7 @@
 //! again is no change, and only a change moves the version. A transaction that is dropped without a
 //! commit, by an error or by a panic, plays its journal backwards. Cost: the size of the change.
 
-use super::{GraphId, StaticGraphs, TripleSet};
+use super::{Change, GraphId, StaticGraphs, TripleSet};
 use crate::model::{EncodedTriple, TermId};
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -117,8 +117,21 @@ impl<'a> Transaction<'a> {
         let changes = Changes { inserted: count(1), deleted: count(-1) };
         if changes != Changes::default() || names.values().any(|change| *change != 0) {
             self.graphs.version += 1;
+            self.note(&triples, &names);
         }
         changes
+    }
+
+    /// Notes what has made the version; in the order of the graphs, since a table has none.
+    fn note(&mut self, triples: &HashMap<(GraphId, EncodedTriple), i32>, names: &HashMap<TermId, i32>) {
+        let changed = triples.iter().filter(|(_, change)| **change != 0);
+        let mut changes: Vec<Change> = changed
+            .map(|((graph, triple), change)| Change { graph: *graph, triple: *triple, comes: *change > 0 })
+            .collect();
+        changes.sort_unstable_by_key(|change| (change.graph, change.triple));
+        let named = |sign: i32| names.iter().filter(|(_, change)| **change == sign).map(|(name, _)| *name).collect();
+        let (created, dropped): (Vec<TermId>, Vec<TermId>) = (named(1), named(-1));
+        self.graphs.log.add(self.graphs.version, &changes, &created, &dropped);
     }
 
     fn set(&mut self, graph: GraphId) -> Option<&mut TripleSet> {

@@ -35,6 +35,7 @@ impl Element {
 /// The triples of an event, shared by the windows it is in; one alone is cheaper to copy.
 #[derive(Clone, Debug)]
 pub(crate) enum EventTriples {
+    None,
     One(EncodedTriple),
     Many(Arc<[EncodedTriple]>),
 }
@@ -42,6 +43,7 @@ pub(crate) enum EventTriples {
 impl EventTriples {
     pub(crate) fn as_slice(&self) -> &[EncodedTriple] {
         match self {
+            Self::None => &[],
             Self::One(triple) => std::slice::from_ref(triple),
             Self::Many(triples) => triples,
         }
@@ -55,6 +57,7 @@ impl EventTriples {
 impl From<&[EncodedTriple]> for EventTriples {
     fn from(triples: &[EncodedTriple]) -> Self {
         match triples {
+            [] => Self::None,
             [triple] => Self::One(*triple),
             _ => Self::Many(triples.into()),
         }

@@ -8,10 +8,12 @@
 mod bounds;
 mod content;
 mod element;
+mod progression;
 mod rule;
 mod view;
 
 pub use bounds::WindowBounds;
 pub(crate) use element::{Element, EventTriples};
+pub(crate) use progression::{Progression, count_union};
 pub(crate) use rule::{Reading, Rule};
 pub(crate) use view::{Accepted, Phase, Taken, Window};

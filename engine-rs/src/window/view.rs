@@ -1,10 +1,20 @@
 //! One window of a timeline: elements that wait, elements in view, and when to look again.
 //!
+//! ```text
+//!   accept ─► pending ─── read ───► in view ─── bound ───► out of view
+//!             by time               by expiry key          key < bound
+//!                └─► staged ─┘      (ELEMENTS: counted, and shown at the next step)
+//! ```
+//!
+//! What must hold: keys in view do not fall from front to back, and the bound of a window never goes back. So what is out
+//! of view is a prefix, and leaves may expire by the bound alone, without asking the window.
+//!
 //! Cost per element: a push and a pop on two queues; what is in order is never searched.
 
 use super::bounds::{StepRule, WindowBounds};
 use super::content::Content;
 use super::element::{Arrival, Element};
+use super::progression::Progression;
 use super::rule::{Reading, Rule};
 use crate::codec::{Decoded, Reader, Writer};
 use crate::model::EncodedTriple;
@@ -21,8 +31,8 @@ pub(crate) enum Phase {
     Close,
 }
 
-/// What became of an event that was offered to a window.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// What became of an event that was offered to a window; the best comes first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Accepted {
     Yes,
     /// Some window covered its time, and each of them has closed.
@@ -224,12 +234,9 @@ impl Window {
         expiry.into_iter().chain(arrival).min()
     }
 
-    /// How many windows are still to be read before this instant, and when the last of them is.
-    pub(crate) fn closes_before(&self, at: Timestamp) -> Option<(u64, Timestamp)> {
-        let Rule::Step(step) = &self.rule else { return None };
-        let next_k = step.first_read_from(at);
-        let count = u64::try_from(next_k - self.next_k).unwrap_or(0);
-        (self.waits_for_close() && count > 0).then(|| (count, step.read_at(next_k - 1)))
+    /// When windows that close are read, from the next one on.
+    pub(crate) fn closes(&self) -> Option<Progression> {
+        self.next_close().zip(self.slide()).map(|(first, slide)| Progression::new(first, slide))
     }
 
     /// The instant at which the next stepping window is to be read.
@@ -306,9 +313,18 @@ impl Window {
         self.enter_until(end.previous(), open)
     }
 
+    /// How many elements wait up to `at`: mostly all.
+    #[inline]
+    fn n_due(&self, at: Timestamp) -> usize {
+        match self.pending.back() {
+            Some(last) if last.at > at => self.pending.partition_point(|e| e.at <= at),
+            _ => self.pending.len(),
+        }
+    }
+
     /// Lets in what waits up to `at`; what is before `open` was in no window that will be read.
     fn enter_until(&mut self, at: Timestamp, open: Timestamp) -> i64 {
-        while self.pending.front().is_some_and(|e| e.at <= at) {
+        for _ in 0..self.n_due(at) {
             let Some(element) = self.pending.pop_front() else { break };
             if element.at >= open {
                 let key = element.at.as_millis();
@@ -319,7 +335,7 @@ impl Window {
     }
 
     fn count_elements(&mut self, at: Timestamp, size: i64, step: i64) -> i64 {
-        while self.pending.front().is_some_and(|e| e.at <= at) {
+        for _ in 0..self.n_due(at) {
             let Some(element) = self.pending.pop_front() else { break };
             self.counted += 1;
             self.staged.push_back(Arrival::whole(element, self.counted));
@@ -336,9 +352,10 @@ impl Window {
     }
 
     fn count_triples(&mut self, at: Timestamp, size: i64) -> i64 {
-        let coming: i64 = self.pending.iter().take_while(|e| e.at <= at).map(|e| e.triples.len() as i64).sum();
-        let bound = self.counted + coming - size + 1;
-        while self.pending.front().is_some_and(|e| e.at <= at) {
+        let n_due = self.n_due(at);
+        let coming: usize = self.pending.iter().take(n_due).map(|e| e.triples.len()).sum();
+        let bound = self.counted + coming as i64 - size + 1;
+        for _ in 0..n_due {
             let Some(element) = self.pending.pop_front() else { break };
             if element.triples.len() == 1 {
                 self.counted += 1;

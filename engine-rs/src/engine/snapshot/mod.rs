@@ -29,7 +29,7 @@ use std::panic::catch_unwind;
 
 const MAGIC: [u8; 8] = *b"WHORLSNP";
 /// Grows whenever a document of the release before could not be read.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 6;
 const HEADER_BYTES: usize = 28;
 
 impl Engine {
@@ -78,7 +78,10 @@ impl Engine {
         let terms = from.rest();
         engine.dictionary = Dictionary::restored(options.hash_seed, &mut from)?;
         engine.graphs = StaticGraphs::restored(&mut from)?;
-        engine.streams = from.list(1, Stream::restored)?;
+        let streams: Vec<Stream> = from.list(1, Stream::restored)?;
+        for stream in streams {
+            engine.add_stream(stream);
+        }
         // What is computed on the way is used by no event.
         engine.dictionary.set_epoch(0);
         let n_terms = engine.dictionary.len();

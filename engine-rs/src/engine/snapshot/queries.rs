@@ -10,10 +10,8 @@ use crate::error::EngineError;
 use crate::expr::EvalContext;
 use crate::flow::Operator;
 use crate::limits::Budget;
-use crate::parse::{
-    Bounds, ContentSemantics, ContinuousQuery, Dialect, ParseOptions, R2s, Report, StreamName, Tick, parse_query,
-};
-use crate::plan::{NodeKind, Part, PlanNode, Retraction, Share, rename_invented};
+use crate::parse::{ContinuousQuery, ParseOptions, StreamName, parse_query};
+use crate::plan::{NodeKind, Part, PlanNode, PlannedQuery, Retraction, Share, rename_invented};
 use crate::time::Timestamp;
 use oxrdf::Variable;
 
@@ -45,8 +43,8 @@ impl QueryRecord {
         to.count(self.place.1);
         to.text(&self.text);
         to.bool(self.has_failed);
-        save_options(&self.registration.options, to);
-        save_choice(&RETRACTIONS, self.registration.retraction, to);
+        self.registration.options.save(to);
+        save_retraction(self.registration.retraction, to);
         to.list(self.registration.named_streams.iter(), |to, streams| {
             to.list(streams.iter(), |to, stream| to.text(stream.as_str()));
         });
@@ -56,7 +54,7 @@ impl QueryRecord {
     pub(super) fn restored(from: &mut Reader<'_>) -> Decoded<Self> {
         let (id, place, text) = (QueryId(from.u64()?), (from.number()?, from.number()?), from.text()?);
         let has_failed = from.bool()?;
-        let (options, retraction) = (restored_options(from)?, restored_choice(&RETRACTIONS, from)?);
+        let (options, retraction) = (ParseOptions::restored(from)?, restored_retraction(from)?);
         let named_streams = from.list(8, |from| from.list(8, Reader::iri))?;
         let registration = Registration { options, retraction, named_streams, part: restored_part(from)? };
         Ok(Self { id, place, text, registration, has_failed })
@@ -97,7 +95,9 @@ impl Engine {
             return Err(EngineError::SnapshotVersion { reason: "its queries have other windows".to_owned() });
         }
         let registration = record.registration.clone();
-        let query = self.build_on(timeline, definition, registration, &families, &windows);
+        let planned = PlannedQuery::new(&definition, &families, &registration.part, &self.options.limits);
+        let planned = planned.map_err(|error| record.refused(error))?;
+        let query = self.build_on(timeline, definition, registration, &planned, &windows);
         let on = &mut self.timelines[timeline];
         on.seat_query(place, query.map_err(|error| record.refused(error))?);
         if record.has_failed {
@@ -109,13 +109,12 @@ impl Engine {
 
 impl RunningQuery {
     /// A query that has failed works no more: of it, what it had to say is kept.
-    pub(super) fn save_state(&self, to: &mut Writer) {
+    pub(super) fn save_state(&self, n_reports: u64, to: &mut Writer) {
         to.option(self.failed.as_ref(), |to, failure| {
             to.text(failure.code);
             to.text(&failure.reason);
         });
-        to.bool(self.is_broken);
-        to.u64(self.evaluations);
+        to.u64(self.evaluations_by(n_reports));
         self.results.save(to);
         if self.failed.is_some() {
             return;
@@ -136,7 +135,6 @@ impl RunningQuery {
         from: &mut Reader<'_>,
     ) -> Result<(), EngineError> {
         self.failed = from.option(|from| Ok(Failure::restored(&from.text()?, from.text()?)))?;
-        self.is_broken = from.bool()?;
         self.evaluations = from.u64()?;
         self.results.restore(self.definition.r2s, from)?;
         if self.failed.is_some() {
@@ -188,46 +186,6 @@ fn operator_mut(kind: &mut NodeKind) -> &mut dyn Operator {
     }
 }
 
-fn save_options(options: &ParseOptions, to: &mut Writer) {
-    to.option(options.dialect, |to, value| save_choice(&DIALECTS, value, to));
-    to.option(options.report, |to, report| {
-        [report.close, report.change, report.nonempty].into_iter().for_each(|flag| to.bool(flag));
-        to.option(report.periodic, Writer::span);
-    });
-    to.option(options.tick, |to, value| save_choice(&TICKS, value, to));
-    to.option(options.t0, Writer::at);
-    to.option(options.bounds, |to, value| save_choice(&BOUNDS, value, to));
-    to.option(options.partial, Writer::bool);
-    to.option(options.semantics, |to, value| save_choice(&SEMANTICS, value, to));
-    to.option(options.r2s, |to, value| save_choice(&R2S, value, to));
-    to.option(options.base_iri.as_deref(), Writer::text);
-    to.option(options.default_graph.as_deref(), Writer::text);
-    to.bool(options.keep_answer);
-    to.bool(options.keep_windows);
-    to.bool(options.allow_cartesian);
-}
-
-fn restored_options(from: &mut Reader<'_>) -> Decoded<ParseOptions> {
-    Ok(ParseOptions {
-        dialect: from.option(|from| restored_choice(&DIALECTS, from))?,
-        report: from.option(|from| {
-            let (close, change, nonempty) = (from.bool()?, from.bool()?, from.bool()?);
-            Ok(Report { close, change, nonempty, periodic: from.option(Reader::span)? })
-        })?,
-        tick: from.option(|from| restored_choice(&TICKS, from))?,
-        t0: from.option(Reader::at)?,
-        bounds: from.option(|from| restored_choice(&BOUNDS, from))?,
-        partial: from.option(Reader::bool)?,
-        semantics: from.option(|from| restored_choice(&SEMANTICS, from))?,
-        r2s: from.option(|from| restored_choice(&R2S, from))?,
-        base_iri: from.option(Reader::text)?,
-        default_graph: from.option(Reader::text)?,
-        keep_answer: from.bool()?,
-        keep_windows: from.bool()?,
-        allow_cartesian: from.bool()?,
-    })
-}
-
 fn save_part(part: &Part, to: &mut Writer) {
     let share = |to: &mut Writer, share: &Share| {
         to.text(share.variable.as_str());
@@ -277,20 +235,15 @@ fn restored_variable(from: &mut Reader<'_>) -> Decoded<Variable> {
     Variable::new(from.text()?).map_err(|_| Damaged { what: "a variable has no name" })
 }
 
-/// Choices are written as their places in these lists.
-const DIALECTS: [Dialect; 3] = [Dialect::RspQl, Dialect::CSparql, Dialect::CqelsQl];
-const TICKS: [Tick; 2] = [Tick::Time, Tick::Tuple];
-const BOUNDS: [Bounds; 2] = [Bounds::ClosedOpen, Bounds::OpenClosed];
-const SEMANTICS: [ContentSemantics; 2] = [ContentSemantics::Set, ContentSemantics::Bag];
+/// A way of taking results back is written as its place in this list.
 const RETRACTIONS: [Retraction; 3] = [Retraction::Auto, Retraction::Tree, Retraction::Probe];
-const R2S: [R2s; 4] = [R2s::Rstream, R2s::Istream, R2s::Dstream, R2s::Changes];
 
-fn save_choice<T: PartialEq>(choices: &[T], value: T, to: &mut Writer) {
-    let place = choices.iter().position(|choice| *choice == value);
+fn save_retraction(value: Retraction, to: &mut Writer) {
+    let place = RETRACTIONS.iter().position(|choice| *choice == value);
     to.u8(place.expect("the list has every choice") as u8);
 }
 
-fn restored_choice<T: Copy>(choices: &[T], from: &mut Reader<'_>) -> Decoded<T> {
+fn restored_retraction(from: &mut Reader<'_>) -> Decoded<Retraction> {
     let place = from.u8()? as usize;
-    choices.get(place).copied().ok_or(Damaged { what: "an option has no known value" })
+    RETRACTIONS.get(place).copied().ok_or(Damaged { what: "a query takes results back in no known way" })
 }

@@ -3,13 +3,15 @@
 //! Leaves are found again by what they match, since their numbers tell of queries that have gone. The order in which
 //! a window hands triples to its leaves is kept: what is made at an instant is made in that order.
 
-use super::super::timeline::{Timeline, TimelineKey, WindowPlace};
-use crate::codec::{Reader, Writer, ensure};
+use super::super::place::WindowPlace;
+use super::super::timeline::{Timeline, TimelineKey};
+use crate::codec::{Reader, Writer};
 use crate::encode::Dictionary;
 use crate::error::EngineError;
-use crate::leaf::{Leaf, LeafId, Routes};
+use crate::leaf::{Leaf, LeafId};
 use crate::parse::{Bounds, ContentSemantics, Report, Tick};
 use crate::thresholds::Thresholds;
+use std::collections::HashMap;
 
 impl Timeline {
     /// A timeline that nobody uses yet, with room for so many queries.
@@ -32,12 +34,12 @@ impl Timeline {
         flags.into_iter().for_each(|flag| to.bool(flag));
         self.windows.iter().for_each(|window| window.save(to));
         for place in &self.places {
-            to.list(place.leaves.iter().map(|leaf| &self.leaves[*leaf]), |to, leaf| {
+            to.list(place.leaves().map(|leaf| &self.leaves[leaf.at()]), |to, leaf| {
                 to.blob(&leaf_key(leaf));
                 leaf.save(to);
             });
         }
-        self.queries.iter().flatten().for_each(|query| query.save_state(to));
+        self.queries.iter().flatten().for_each(|query| query.save_state(self.rounds.n_reports, to));
     }
 
     /// Its queries are there already, with nothing in them.
@@ -55,21 +57,19 @@ impl Timeline {
 
 fn restore_leaves(place: &mut WindowPlace, leaves: &mut [Leaf], from: &mut Reader<'_>) -> Result<(), EngineError> {
     let other_plan = || EngineError::SnapshotVersion { reason: "its queries read other patterns".to_owned() };
+    let mut planned: HashMap<Vec<u8>, LeafId> =
+        place.leaves().map(|leaf| (leaf_key(&leaves[leaf.at()]), leaf)).collect();
     let mut ordered = Vec::new();
     for _ in 0..from.count(24)? {
-        let key = from.blob()?;
-        let is_it = |leaf: &usize| leaf_key(&leaves[*leaf]) == key;
-        let number = place.leaves.iter().copied().find(is_it).ok_or_else(other_plan)?;
-        ensure(!ordered.contains(&number), "a pattern is there twice")?;
-        leaves[number].restore(from)?;
-        ordered.push(number);
+        let leaf = planned.remove(from.blob()?).ok_or_else(other_plan)?;
+        leaves[leaf.at()].restore(from)?;
+        ordered.push(leaf);
     }
-    if ordered.len() != place.leaves.len() {
+    if !planned.is_empty() {
         return Err(other_plan());
     }
-    place.routes = Routes::default();
-    ordered.iter().for_each(|leaf| place.routes.add(leaves[*leaf].pattern.predicate(), LeafId(*leaf as u32)));
-    place.leaves = ordered;
+    ordered.iter().for_each(|leaf| place.remove(*leaf, &mut leaves[leaf.at()]));
+    ordered.iter().for_each(|leaf| place.add(*leaf, &mut leaves[leaf.at()]));
     Ok(())
 }
 

@@ -2,9 +2,8 @@
 
 use super::reference::awkward_terms;
 use crate::encode::Dictionary;
-use crate::expr::{
-    CompileError, EvalContext, Expr, Scratch, SortKey, compare_terms, compile, order_text, sort_key, tie_text,
-};
+use crate::expr::order::{SortKey, sort_key};
+use crate::expr::{CompileError, EvalContext, Expr, Scratch, compare_terms, compile, order_text, tie_text};
 use crate::model::TermId;
 use crate::time::Timestamp;
 use oxrdf::{Term, Variable};

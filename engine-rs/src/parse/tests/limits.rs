@@ -104,3 +104,11 @@ fn ordinary_queries_are_far_from_the_limits() {
     parse(&format!("SELECT * {{ ?s ?p ?o FILTER(?o IN ({list} 0)) }}"));
     assert_eq!(refuse(&" ".repeat(70_000)).code(), "limit.text");
 }
+
+/// Each name stands for an expression with twice as many operators: the text that SPARQL would need passes the limits.
+#[test]
+fn names_of_columns_that_double_are_refused() {
+    let columns: String = (1..40).map(|n| format!("(?n{} + ?n{} AS ?n{n}) ", n - 1, n - 1)).collect();
+    let text = format!("{HEAD}SELECT (COUNT(?s) AS ?n0) {columns} WHERE {{ STREAM :s [NOW] {{ ?s ?p ?o }} }}");
+    assert_eq!(refuse(&text).code(), "select.alias_reused");
+}

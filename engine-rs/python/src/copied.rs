@@ -1,0 +1,33 @@
+//! A copy of what a document is to be made of: it is made without the engine, and without its lock.
+
+use std::sync::Mutex;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::clock::now_ns;
+use crate::enter::enter;
+
+#[pyclass(frozen, module = "whorl._engine")]
+pub struct Copied {
+    inner: Mutex<Option<whorl_engine::Copied>>,
+}
+
+impl Copied {
+    pub fn of(copied: whorl_engine::Copied) -> Self {
+        Self { inner: Mutex::new(Some(copied)) }
+    }
+}
+
+#[pymethods]
+impl Copied {
+    /// The document, once. A question may take so many milliseconds.
+    fn document<'py>(&self, py: Python<'py>, milliseconds: u64) -> PyResult<Bound<'py, PyBytes>> {
+        let document = enter(py, &self.inner, |copied| {
+            copied.take().map(|copied| copied.document_within(milliseconds, now_ns)).transpose()
+        })?;
+        let document = document.ok_or_else(|| PyValueError::new_err("the document has been made already"))?;
+        Ok(PyBytes::new(py, &document))
+    }
+}

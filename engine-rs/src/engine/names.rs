@@ -1,0 +1,93 @@
+//! What names mean while a body is taken: labels of blank nodes, and the ids of a batch.
+
+use crate::encode::{Dictionary, TermKind};
+use crate::intake::{Blanks, Encoder};
+use crate::model::{EncodedTriple, TermId};
+
+/// The names that have a meaning in one body alone.
+#[derive(Default)]
+pub(super) struct Names {
+    pub blanks: Blanks,
+    scope: u64,
+    pub translation: Translation,
+    pub encoded: Vec<EncodedTriple>,
+}
+
+impl Names {
+    /// Names of a batch in which everything is wanted, if that is known.
+    pub(super) fn of_pruned(is_pruned: bool) -> Self {
+        Self { translation: Translation { is_pruned, ..Translation::default() }, ..Self::default() }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.blanks.clear();
+        self.translation.clear();
+    }
+
+    /// An event of this scope begins.
+    pub(super) fn begin(&mut self, scope: u64) {
+        if std::mem::replace(&mut self.scope, scope) != scope {
+            self.blanks.clear();
+        }
+    }
+}
+
+/// Predicates of a batch that are remembered: few enough to walk.
+const PREDICATES_MAX: usize = 16;
+
+/// From the ids of a batch to those of the engine, each looked up once between two sweeps.
+#[derive(Default)]
+pub(super) struct Translation {
+    /// By slot of the batch's dictionary; unbound where not yet known.
+    ids: Vec<TermId>,
+    /// The predicates that were looked up, whether the engine has them or not.
+    predicates: Vec<(TermId, Option<TermId>)>,
+    sweeps: u64,
+    /// Whether the batch has only triples that somebody reads.
+    pub is_pruned: bool,
+}
+
+impl Translation {
+    /// A sweep frees what no window shows: noted ids may be those of other terms now.
+    pub(super) fn forget_swept(&mut self, sweeps: u64) {
+        if std::mem::replace(&mut self.sweeps, sweeps) != sweeps {
+            self.clear();
+        }
+    }
+
+    fn clear(&mut self) {
+        self.ids.clear();
+        self.predicates.clear();
+    }
+
+    /// The engine's id of a predicate. What queries ask for is there already, so what is not now will not be wanted.
+    pub(super) fn predicate(&mut self, theirs: TermId, dictionary: &Dictionary, ours: &Dictionary) -> Option<TermId> {
+        if let Some((_, known)) = self.predicates.iter().find(|(id, _)| *id == theirs) {
+            return *known;
+        }
+        let found = ours.lookup_raw(dictionary.stored_raw(theirs));
+        if self.predicates.len() < PREDICATES_MAX {
+            self.predicates.push((theirs, found));
+        }
+        found
+    }
+
+    pub(super) fn id(&mut self, theirs: TermId, dictionary: &Dictionary, encoder: &mut Encoder<'_>) -> TermId {
+        let Some(slot) = theirs.slot() else {
+            return if dictionary.is_blank(theirs) { encoder.term(dictionary.term(theirs).as_ref()) } else { theirs };
+        };
+        let slot = slot as usize;
+        if slot >= self.ids.len() {
+            self.ids.resize(slot + 1, TermId::UNBOUND);
+        }
+        if self.ids[slot].is_bound() {
+            encoder.dictionary.use_again(self.ids[slot]);
+        } else {
+            self.ids[slot] = match dictionary.stored_raw(theirs) {
+                raw if raw.kind == TermKind::TRIPLE => encoder.term(dictionary.stored(theirs)),
+                raw => encoder.raw(raw),
+            };
+        }
+        self.ids[slot]
+    }
+}

@@ -1,0 +1,76 @@
+//! What hangs on a window: its leaves, and how triples and time find the few of them that they concern.
+
+use crate::leaf::{Dues, Leaf, LeafId, Routes};
+use std::collections::BTreeMap;
+
+#[derive(Default)]
+pub(super) struct WindowPlace {
+    /// By rank: in the order in which queries asked for them.
+    leaves: BTreeMap<u32, LeafId>,
+    pub routes: Routes,
+    pub dues: Dues,
+    /// The leaves that triples of the instant being read were offered to.
+    pub offered: Vec<LeafId>,
+    /// The leaves that expire at it.
+    expiring: Vec<LeafId>,
+}
+
+impl WindowPlace {
+    /// The leaves in the order in which they take what comes and goes at one instant.
+    pub(super) fn leaves(&self) -> impl ExactSizeIterator<Item = LeafId> + '_ {
+        self.leaves.values().copied()
+    }
+
+    /// Puts a leaf behind the others, unless it is among them.
+    pub(super) fn add(&mut self, id: LeafId, leaf: &mut Leaf) {
+        if leaf.rank.is_some() {
+            return;
+        }
+        let rank = self.leaves.last_key_value().map_or(0, |(last, _)| last + 1);
+        leaf.rank = Some(rank);
+        self.leaves.insert(rank, id);
+        self.routes.add(leaf.pattern.constants(), id);
+        self.dues.note_first(id, leaf);
+    }
+
+    pub(super) fn remove(&mut self, id: LeafId, leaf: &mut Leaf) {
+        if let Some(rank) = leaf.rank.take() {
+            self.leaves.remove(&rank);
+            self.routes.remove(leaf.pattern.constants(), id);
+        }
+    }
+
+    /// The leaves with mappings below the bound, in order.
+    pub(super) fn take_expiring(&mut self, bound: i64, leaves: &mut [Leaf]) -> Vec<LeafId> {
+        let mut expiring = std::mem::take(&mut self.expiring);
+        expiring.clear();
+        while let Some(leaf) = self.dues.next_below(bound, leaves) {
+            expiring.push(leaf);
+        }
+        in_order(&mut expiring, leaves);
+        expiring
+    }
+
+    /// Takes the memory of a list back.
+    pub(super) fn reuse_expiring(&mut self, list: Vec<LeafId>) {
+        self.expiring = list;
+    }
+
+    /// The leaves that may have mappings that arrive, in order.
+    pub(super) fn take_offered(&mut self, leaves: &[Leaf]) -> Vec<LeafId> {
+        in_order(&mut self.offered, leaves);
+        std::mem::take(&mut self.offered)
+    }
+
+    /// Takes the memory of a list back.
+    pub(super) fn reuse_offered(&mut self, mut list: Vec<LeafId>) {
+        list.clear();
+        self.offered = list;
+    }
+}
+
+fn in_order(list: &mut [LeafId], leaves: &[Leaf]) {
+    if list.len() > 1 {
+        list.sort_unstable_by_key(|leaf| leaves[leaf.at()].rank);
+    }
+}

@@ -1,0 +1,51 @@
+//! Which queries of a timeline something has happened to: each is listed once, and the others are not looked at.
+
+use crate::leaf::QueryPlace;
+
+#[derive(Debug, Default)]
+pub(super) struct Touched {
+    listed: Vec<QueryPlace>,
+    is_listed: Vec<bool>,
+}
+
+impl Touched {
+    #[inline]
+    pub(super) fn add(&mut self, query: QueryPlace) {
+        let at = query.at();
+        if at >= self.is_listed.len() {
+            self.is_listed.resize(at + 1, false);
+        }
+        if !self.is_listed[at] {
+            self.is_listed[at] = true;
+            self.listed.push(query);
+        }
+    }
+
+    pub(super) fn contains(&self, query: QueryPlace) -> bool {
+        self.is_listed.get(query.at()).is_some_and(|listed| *listed)
+    }
+
+    pub(super) fn add_all(&mut self, others: &mut Self) {
+        others.listed.drain(..).for_each(|query| {
+            others.is_listed[query.at()] = false;
+            self.add(query);
+        });
+    }
+
+    /// Hands the list over, in the order of places; from now on nothing is listed.
+    pub(super) fn take(&mut self) -> Vec<QueryPlace> {
+        self.listed.iter().for_each(|query| self.is_listed[query.at()] = false);
+        if self.listed.len() > 1 {
+            self.listed.sort_unstable();
+        }
+        std::mem::take(&mut self.listed)
+    }
+
+    /// Takes the memory of a list back.
+    pub(super) fn reuse(&mut self, mut list: Vec<QueryPlace>) {
+        if self.listed.is_empty() {
+            list.clear();
+            self.listed = list;
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! An open table with linear probing: words → newest slot and count.
+//!
+//! ```text
+//!   hash ──► │ word · newest · count │ word · newest · count │ empty │ …
+//! ```
+//!
+//! Every entry is found between the home of its word and the next empty place. What goes lets those behind it move up,
+//! so that nothing is left behind. A table that is given up for another one keeps marks instead of what has moved.
+
+use super::ring::SlotId;
+use crate::rare::Rare;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Entry {
+    pub word: u64,
+    pub newest: SlotId,
+    /// Live mappings; zero: the place is empty.
+    pub count: u32,
+}
+
+/// The count of an entry that has moved to another table.
+const MOVED: u32 = u32::MAX;
+
+impl Entry {
+    const EMPTY: Self = Self { word: 0, newest: SlotId(0), count: 0 };
+
+    #[inline]
+    pub(super) fn is_taken(self) -> bool {
+        self.count != 0 && self.count != MOVED
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    /// None or a power of two of entries. As plain words, a new table costs nothing until it is used.
+    places: Vec<[u64; 2]>,
+    /// How far a hash is shifted to give a place.
+    shift: u32,
+}
+
+impl Table {
+    pub(super) fn new(places: usize) -> Self {
+        debug_assert!(places.is_power_of_two() && places > 1);
+        Self { places: vec![[0; 2]; places], shift: u64::BITS - places.trailing_zeros() }
+    }
+
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    #[inline]
+    pub(super) fn get(&self, at: usize) -> Entry {
+        let [word, rest] = self.places[at];
+        Entry { word, newest: SlotId((rest >> 32) as u32), count: rest as u32 }
+    }
+
+    #[inline]
+    pub(super) fn set(&mut self, at: usize, entry: Entry) {
+        self.places[at] = [entry.word, u64::from(entry.newest.0) << 32 | u64::from(entry.count)];
+    }
+
+    /// The place of a word whose newest slot is the right one, or the empty place where it belongs.
+    #[inline]
+    pub(super) fn place(&self, word: u64, is_right: impl Fn(SlotId) -> bool) -> usize {
+        let mask = self.len() - 1;
+        let mut at = self.home(word);
+        loop {
+            let entry = self.get(at);
+            if entry.count == 0 || (entry.word == word && entry.count != MOVED && is_right(entry.newest)) {
+                return at;
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    /// Adds an entry that is not there.
+    pub(super) fn insert(&mut self, entry: Entry) {
+        let place = self.place(entry.word, |_| false);
+        self.set(place, entry);
+    }
+
+    /// Empties a place; what was put behind it because it was taken moves up.
+    pub(super) fn remove(&mut self, place: usize) {
+        let mask = self.len() - 1;
+        let (mut gap, mut at) = (place, place);
+        loop {
+            at = (at + 1) & mask;
+            let entry = self.get(at);
+            if entry.count == 0 {
+                break;
+            }
+            if at.wrapping_sub(self.home(entry.word)) & mask >= at.wrapping_sub(gap) & mask {
+                Rare::KeyMovedUp.note();
+                self.set(gap, entry);
+                gap = at;
+            }
+        }
+        self.set(gap, Entry::EMPTY);
+    }
+
+    /// Takes an entry out for another table; those behind it are still found.
+    pub(super) fn give_up(&mut self, place: usize) -> Option<Entry> {
+        let entry = self.get(place);
+        entry.is_taken().then(|| {
+            self.set(place, Entry { count: MOVED, ..entry });
+            entry
+        })
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.places.fill([0; 2]);
+    }
+
+    /// The entries that are there; panics where one is not found.
+    pub(super) fn check(&self) -> usize {
+        let taken: Vec<usize> = (0..self.len()).filter(|at| self.get(*at).is_taken()).collect();
+        for place in &taken {
+            let (mask, home) = (self.len() - 1, self.home(self.get(*place).word));
+            let way = place.wrapping_sub(home) & mask;
+            let mut passed = (0..way).map(|i| self.get((home + i) & mask).count);
+            assert!(passed.all(|count| count > 0), "keyed index: a key is not found from its home");
+        }
+        taken.len()
+    }
+
+    #[inline]
+    fn home(&self, word: u64) -> usize {
+        (mix(word) >> self.shift) as usize
+    }
+}
+
+/// Folded multiplication: good in the high bits that give a place.
+#[inline]
+pub(super) fn mix(word: u64) -> u64 {
+    let product = u128::from(word ^ 0x9E37_79B9_7F4A_7C15) * 0xA076_1D64_78BD_642F_u128;
+    (product as u64) ^ ((product >> 64) as u64)
+}

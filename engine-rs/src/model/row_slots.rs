@@ -1,0 +1,168 @@
+//! Rows kept by value, each with what belongs to it, in numbered slots of flat allocations.
+//!
+//! A slot keeps its number until its row is released, so that others can refer to it. Numbers are given out again, the
+//! last released first. Cost: one hash to find a row, no allocation for each.
+
+use super::TermId;
+use foldhash::fast::FixedState;
+use hashbrown::HashTable;
+use std::hash::BuildHasher;
+
+/// Slots that an empty table keeps for the rows to come.
+const SLOTS_KEPT: usize = 1024;
+
+#[derive(Clone, Debug)]
+pub(crate) struct RowSlots<V> {
+    width: usize,
+    terms: Vec<TermId>,
+    values: Vec<V>,
+    free: Vec<u32>,
+    table: HashTable<u32>,
+}
+
+impl<V> RowSlots<V> {
+    /// For rows of so many columns.
+    pub(crate) fn new(width: usize) -> Self {
+        Self { width, terms: Vec::new(), values: Vec::new(), free: Vec::new(), table: HashTable::new() }
+    }
+
+    pub(crate) fn width(&self) -> usize {
+        self.width
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    pub(crate) fn row(&self, slot: u32) -> &[TermId] {
+        row_in(&self.terms, self.width, slot)
+    }
+
+    pub(crate) fn value(&self, slot: u32) -> &V {
+        &self.values[slot as usize]
+    }
+
+    pub(crate) fn value_mut(&mut self, slot: u32) -> &mut V {
+        &mut self.values[slot as usize]
+    }
+
+    /// The slot of a row, and whether the row is new; then it has this value.
+    pub(crate) fn slot_of(&mut self, row: &[TermId], new: impl FnOnce() -> V) -> (u32, bool) {
+        debug_assert_eq!(row.len(), self.width);
+        let hash = hash_of(row);
+        if let Some(slot) = self.table.find(hash, |slot| self.row(*slot) == row) {
+            return (*slot, false);
+        }
+        let slot = self.place(row, new());
+        let Self { width, terms, table, .. } = self;
+        table.insert_unique(hash, slot, |slot| hash_of(row_in(terms, *width, *slot)));
+        (slot, true)
+    }
+
+    /// Lets go of the row in a slot.
+    pub(crate) fn release(&mut self, slot: u32) {
+        let hash = hash_of(self.row(slot));
+        if let Ok(found) = self.table.find_entry(hash, |other| *other == slot) {
+            found.remove();
+        }
+        self.free.push(slot);
+        if self.table.is_empty() {
+            self.start_again();
+        }
+    }
+
+    /// The rows with their values, in no order that may show.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&[TermId], &V)> + '_ {
+        self.slots().map(|slot| (self.row(slot), self.value(slot)))
+    }
+
+    /// The slots in use, in no order that may show.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = u32> + '_ {
+        self.table.iter().copied()
+    }
+
+    /// The slots in use, by their rows: for what is saved.
+    pub(crate) fn sorted_slots(&self) -> Vec<u32> {
+        let mut slots: Vec<u32> = self.slots().collect();
+        slots.sort_unstable_by(|a, b| self.row(*a).cmp(self.row(*b)));
+        slots
+    }
+
+    pub(crate) fn terms(&self) -> impl Iterator<Item = TermId> + '_ {
+        self.slots().flat_map(|slot| self.row(slot).iter().copied())
+    }
+
+    fn place(&mut self, row: &[TermId], value: V) -> u32 {
+        if let Some(slot) = self.free.pop() {
+            let start = slot as usize * self.width;
+            self.terms[start..start + self.width].copy_from_slice(row);
+            self.values[slot as usize] = value;
+            return slot;
+        }
+        self.terms.extend_from_slice(row);
+        self.values.push(value);
+        u32::try_from(self.values.len() - 1).expect("fewer than 2³² rows at a time")
+    }
+
+    /// Nothing is left: slots are counted from zero again, and a large table gives its room back.
+    fn start_again(&mut self) {
+        if self.values.len() > SLOTS_KEPT {
+            *self = Self::new(self.width);
+            return;
+        }
+        self.terms.clear();
+        self.values.clear();
+        self.free.clear();
+    }
+}
+
+fn row_in(terms: &[TermId], width: usize, slot: u32) -> &[TermId] {
+    let start = slot as usize * width;
+    &terms[start..start + width]
+}
+
+fn hash_of(row: &[TermId]) -> u64 {
+    FixedState::default().hash_one(row)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(a: u64, b: u64) -> [TermId; 2] {
+        [TermId::from_bits(a), TermId::from_bits(b)]
+    }
+
+    #[test]
+    fn a_row_has_one_slot_and_its_value_until_it_is_released() {
+        let mut rows = RowSlots::new(2);
+        assert_eq!(rows.slot_of(&row(1, 2), || 'a'), (0, true));
+        assert_eq!(rows.slot_of(&row(1, 3), || 'b'), (1, true));
+        assert_eq!(rows.slot_of(&row(1, 2), || 'c'), (0, false));
+        rows.release(0);
+        assert_eq!(rows.slot_of(&row(2, 2), || 'd'), (0, true));
+        assert_eq!(rows.sorted_slots(), [1, 0]);
+        assert_eq!((rows.row(0), *rows.value(0), *rows.value(1), rows.len()), (&row(2, 2)[..], 'd', 'b', 2));
+    }
+
+    #[test]
+    fn an_empty_table_counts_from_zero_and_keeps_no_large_room() {
+        let mut rows = RowSlots::new(2);
+        for n in 0..2 * SLOTS_KEPT as u64 {
+            rows.slot_of(&row(n, n), || n);
+        }
+        let slots: Vec<u32> = rows.slots().collect();
+        slots.into_iter().for_each(|slot| rows.release(slot));
+        assert_eq!((rows.terms.capacity(), rows.values.capacity(), rows.table.capacity()), (0, 0, 0));
+        assert_eq!(rows.slot_of(&row(7, 7), || 7), (0, true));
+    }
+
+    #[test]
+    fn rows_without_columns_are_one() {
+        let mut rows = RowSlots::new(0);
+        assert_eq!(rows.slot_of(&[], || ()), (0, true));
+        assert_eq!(rows.slot_of(&[], || ()), (0, false));
+        rows.release(0);
+        assert_eq!(rows.len(), 0);
+    }
+}

@@ -1,0 +1,234 @@
+//! The keys of both sides, and the rows of a side in a list for each key.
+//!
+//! Rows and keys sit in flat slots; the rows of a key are linked both ways, so that one comes and goes in constant time
+//! however many have its key.
+
+use crate::codec::{Decoded, Reader, Writer, ensure};
+use crate::model::{RowSlots, TermId, Weight};
+
+/// The end of a list.
+const NONE: u32 = u32::MAX;
+
+/// A key that some row has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct KeyId(u32);
+
+/// A row of one side.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct RowId(u32);
+
+/// The first of the rows of a key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct List(u32);
+
+/// What is known of a key.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KeyEntry {
+    pub left: List,
+    pub right: List,
+    /// How many right rows have the key, where only their number matters or where they are listed too.
+    pub witnesses: Weight,
+}
+
+#[derive(Debug)]
+pub(super) struct Keys {
+    entries: RowSlots<KeyEntry>,
+    /// Keys that have witnesses.
+    n_witnessed: usize,
+    key: Vec<TermId>,
+}
+
+impl Keys {
+    pub(super) fn new(width: usize) -> Self {
+        Self { entries: RowSlots::new(width), n_witnessed: 0, key: Vec::new() }
+    }
+
+    /// The key in these columns of a row.
+    pub(super) fn of(&mut self, row: &[TermId], columns: &[usize]) -> KeyId {
+        self.key.clear();
+        self.key.extend(columns.iter().map(|column| row[*column]));
+        let unused = || KeyEntry { left: List(NONE), right: List(NONE), witnesses: 0 };
+        KeyId(self.entries.slot_of(&self.key, unused).0)
+    }
+
+    pub(super) fn entry(&mut self, key: KeyId) -> &mut KeyEntry {
+        self.entries.value_mut(key.0)
+    }
+
+    /// Adds to the witnesses of a key; gives their weight before and after.
+    pub(super) fn count_witnesses(&mut self, key: KeyId, weight: Weight) -> [Weight; 2] {
+        let witnesses = &mut self.entries.value_mut(key.0).witnesses;
+        let before = *witnesses;
+        *witnesses += weight;
+        self.n_witnessed += usize::from(*witnesses != 0);
+        self.n_witnessed -= usize::from(before != 0);
+        [before, *witnesses]
+    }
+
+    /// Lets go of a key that no row has.
+    pub(super) fn release_if_unused(&mut self, key: KeyId) {
+        let KeyEntry { left, right, witnesses } = *self.entry(key);
+        if left.0 == NONE && right.0 == NONE && witnesses == 0 {
+            self.entries.release(key.0);
+        }
+    }
+
+    pub(super) fn n_witnessed(&self) -> usize {
+        self.n_witnessed
+    }
+
+    pub(super) fn terms(&self) -> impl Iterator<Item = TermId> + '_ {
+        self.entries.terms()
+    }
+
+    /// What is known of all keys, in an order that does not depend on how they came.
+    pub(super) fn sorted_entries(&self) -> Vec<KeyEntry> {
+        self.entries.sorted_slots().into_iter().map(|slot| *self.entries.value(slot)).collect()
+    }
+
+    /// Keys with their witnesses, for those who keep no rows of the right side.
+    pub(super) fn save_witnesses(&self, to: &mut Writer) {
+        let witnesses = |slot: u32| self.entries.value(slot).witnesses;
+        let mut slots = self.entries.sorted_slots();
+        slots.retain(|slot| witnesses(*slot) != 0);
+        to.list(slots.into_iter(), |to, slot| {
+            to.row(self.entries.row(slot));
+            to.i64(witnesses(slot));
+        });
+    }
+
+    pub(super) fn restore_witnesses(&mut self, from: &mut Reader<'_>) -> Decoded<()> {
+        let columns: Vec<usize> = (0..self.entries.width()).collect();
+        for _ in 0..from.count(16)? {
+            let (row, witnesses) = (from.row_of(columns.len())?, from.i64()?);
+            let key = self.of(&row, &columns);
+            ensure(witnesses > 0 && self.entry(key).witnesses == 0, "the witnesses of a key are wrong")?;
+            self.count_witnesses(key, witnesses);
+        }
+        Ok(())
+    }
+}
+
+/// What is known of a row beside its terms.
+#[derive(Clone, Copy, Debug)]
+struct Kept {
+    weight: Weight,
+    /// The weight of its witnesses, where rows of one key have different ones.
+    witnesses: Weight,
+    next: u32,
+    previous: u32,
+}
+
+/// The rows of one side.
+#[derive(Debug)]
+pub(super) struct KeyedRows {
+    rows: RowSlots<Kept>,
+}
+
+impl KeyedRows {
+    pub(super) fn new(width: usize) -> Self {
+        Self { rows: RowSlots::new(width) }
+    }
+
+    /// Adds to the weight of a row of the key with this list; a new row has so many witnesses.
+    pub(super) fn add(&mut self, row: &[TermId], weight: Weight, witnesses: Weight, list: &mut List) {
+        let new = || Kept { weight: 0, witnesses, next: list.0, previous: NONE };
+        let (slot, is_new) = self.rows.slot_of(row, new);
+        if is_new {
+            self.link(slot, list);
+        }
+        let kept = self.rows.value_mut(slot);
+        kept.weight += weight;
+        if kept.weight == 0 {
+            self.unlink(slot, list);
+            self.rows.release(slot);
+        }
+    }
+
+    fn link(&mut self, slot: u32, list: &mut List) {
+        if list.0 != NONE {
+            self.rows.value_mut(list.0).previous = slot;
+        }
+        list.0 = slot;
+    }
+
+    fn unlink(&mut self, slot: u32, list: &mut List) {
+        let Kept { next, previous, .. } = *self.rows.value(slot);
+        match previous {
+            NONE => list.0 = next,
+            previous => self.rows.value_mut(previous).next = next,
+        }
+        if next != NONE {
+            self.rows.value_mut(next).previous = previous;
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The rows of a list.
+    pub(super) fn of(&self, list: List) -> impl Iterator<Item = RowId> + '_ {
+        let existing = |slot: u32| (slot != NONE).then_some(slot);
+        let rows = std::iter::successors(existing(list.0), move |slot| existing(self.rows.value(*slot).next));
+        rows.map(RowId)
+    }
+
+    /// The first row of a list, and the one behind a row: for those who change rows on the way.
+    pub(super) fn first(&self, list: List) -> Option<RowId> {
+        self.of(list).next()
+    }
+
+    pub(super) fn next(&self, row: RowId) -> Option<RowId> {
+        self.first(List(self.rows.value(row.0).next))
+    }
+
+    pub(super) fn row(&self, row: RowId) -> &[TermId] {
+        self.rows.row(row.0)
+    }
+
+    pub(super) fn weight(&self, row: RowId) -> Weight {
+        self.rows.value(row.0).weight
+    }
+
+    /// Adds to the witnesses of a row; gives their weight before and after.
+    pub(super) fn count_witnesses(&mut self, row: RowId, weight: Weight) -> [Weight; 2] {
+        let witnesses = &mut self.rows.value_mut(row.0).witnesses;
+        let before = *witnesses;
+        *witnesses += weight;
+        [before, *witnesses]
+    }
+
+    pub(super) fn terms(&self) -> impl Iterator<Item = TermId> + '_ {
+        self.rows.terms()
+    }
+
+    /// The rows of all lists, each from its end: added one after the other, they make the same lists. The order of a
+    /// list may show, in the numbers of blank nodes.
+    pub(super) fn save(&self, lists: impl Iterator<Item = List>, to: &mut Writer) {
+        to.count(self.len());
+        for list in lists {
+            let rows: Vec<RowId> = self.of(list).collect();
+            for row in rows.into_iter().rev() {
+                to.row(self.row(row));
+                to.i64(self.weight(row));
+                to.i64(self.rows.value(row.0).witnesses);
+            }
+        }
+    }
+}
+
+/// A row as it was saved.
+pub(super) struct SavedRow {
+    pub row: Box<[TermId]>,
+    pub weight: Weight,
+    pub witnesses: Weight,
+}
+
+impl SavedRow {
+    pub(super) fn read(width: usize, from: &mut Reader<'_>) -> Decoded<Self> {
+        let saved = Self { row: from.row_of(width)?, weight: from.i64()?, witnesses: from.i64()? };
+        ensure(saved.weight > 0 && saved.witnesses >= 0, "a row is kept that is not there")?;
+        Ok(saved)
+    }
+}

@@ -1,0 +1,177 @@
+//! Witnesses: left rows kept with the number of right rows that match them.
+//!
+//! OPTIONAL, MINUS, EXISTS and NOT EXISTS are one mechanism that differs in what it emits: matched pairs, the left row
+//! while it has no witness, or the left row with a flag.
+//!
+//! Both sides are found by the variables they surely share. Where these are all that decides, the right rows of a key
+//! are counted, and left rows are looked at only when that count comes to zero or leaves it: the cost of a delta is
+//! constant, and that of what is emitted. Where a condition or a variable that may be unbound decides, the cost is the
+//! rows of the other side with the same key.
+
+use super::keyed_rows::{KeyedRows, Keys, SavedRow};
+use super::pairing::{Matching, Pairing, WitnessKind};
+use crate::codec::{Decoded, Reader, Writer};
+use crate::expr::{EvalContext, Expr};
+use crate::flow::{Flow, HeldTerms, Operator};
+use crate::model::{Batch, Schema, TermId, Weight};
+
+#[derive(Debug)]
+pub(crate) struct Witness {
+    pairing: Pairing,
+    matching: Matching,
+    keys: Keys,
+    left: KeyedRows,
+    /// Empty where it is enough to count them.
+    right: KeyedRows,
+}
+
+impl Witness {
+    pub(crate) fn new(kind: WitnessKind, left: &Schema, right: &Schema, condition: Option<Expr>) -> Self {
+        let pairing = Pairing::new(kind, left, right, condition);
+        Self {
+            matching: pairing.matching(),
+            keys: Keys::new(pairing.left_key.len()),
+            left: KeyedRows::new(pairing.left_width),
+            right: KeyedRows::new(pairing.right_width),
+            pairing,
+        }
+    }
+
+    /// Whether right rows are needed one by one, and not only their number.
+    fn keeps_right(&self) -> bool {
+        match self.matching {
+            Matching::ByKey => self.pairing.kind == WitnessKind::Optional,
+            Matching::ByPair => true,
+            Matching::Never => false,
+        }
+    }
+
+    fn absorb_left(&mut self, row: &[TermId], weight: Weight, out: &mut Batch, flow: &mut Flow<'_>) {
+        let Self { pairing, matching, keys, left, right } = self;
+        let key = keys.of(row, &pairing.left_key);
+        let entry = keys.entry(key);
+        let mut matched = 0;
+        for other in right.of(entry.right) {
+            if pairing.is_witness(row, right.row(other), flow) {
+                matched += right.weight(other);
+                pairing.emit_pair(weight * right.weight(other), out);
+            }
+        }
+        let is_counted = *matching == Matching::ByKey;
+        pairing.emit_alone(row, if is_counted { entry.witnesses } else { matched }, weight, out);
+        left.add(row, weight, if is_counted { 0 } else { matched }, &mut entry.left);
+        keys.release_if_unused(key);
+    }
+
+    fn absorb_right(&mut self, row: &[TermId], weight: Weight, out: &mut Batch, flow: &mut Flow<'_>) {
+        match self.matching {
+            Matching::ByKey => self.count_right(row, weight, out, flow),
+            Matching::ByPair => self.match_right(row, weight, out, flow),
+            Matching::Never => {}
+        }
+    }
+
+    /// All left rows of the key have one witness more, or less.
+    fn count_right(&mut self, row: &[TermId], weight: Weight, out: &mut Batch, flow: &mut Flow<'_>) {
+        let keeps_right = self.keeps_right();
+        let Self { pairing, keys, left, right, .. } = self;
+        let key = keys.of(row, &pairing.right_key);
+        let change = keys.count_witnesses(key, weight);
+        let is_first_or_last = (change[0] == 0) != (change[1] == 0);
+        let entry = keys.entry(key);
+        if keeps_right {
+            right.add(row, weight, 0, &mut entry.right);
+        }
+        if keeps_right || is_first_or_last {
+            for other in left.of(entry.left) {
+                let (other, other_weight) = (left.row(other), left.weight(other));
+                if pairing.is_witness(other, row, flow) {
+                    pairing.emit_pair(weight * other_weight, out);
+                }
+                pairing.emit_change(other, other_weight, change, out);
+            }
+        }
+        keys.release_if_unused(key);
+    }
+
+    /// Each left row of the key may have one witness more, or less.
+    fn match_right(&mut self, row: &[TermId], weight: Weight, out: &mut Batch, flow: &mut Flow<'_>) {
+        let Self { pairing, keys, left, right, .. } = self;
+        let key = keys.of(row, &pairing.right_key);
+        let mut at = left.first(keys.entry(key).left);
+        while let Some(other) = at {
+            if pairing.is_witness(left.row(other), row, flow) {
+                let other_weight = left.weight(other);
+                pairing.emit_pair(weight * other_weight, out);
+                let change = left.count_witnesses(other, weight);
+                pairing.emit_change(left.row(other), other_weight, change, out);
+            }
+            at = left.next(other);
+        }
+        right.add(row, weight, 0, &mut keys.entry(key).right);
+        keys.release_if_unused(key);
+    }
+
+    fn restore_rows(&mut self, from: &mut Reader<'_>) -> Decoded<()> {
+        let Self { pairing, keys, left, .. } = self;
+        for _ in 0..from.count(24)? {
+            let SavedRow { row, weight, witnesses } = SavedRow::read(pairing.left_width, from)?;
+            let key = keys.of(&row, &pairing.left_key);
+            left.add(&row, weight, witnesses, &mut keys.entry(key).left);
+        }
+        if !self.keeps_right() {
+            return self.keys.restore_witnesses(from);
+        }
+        let Self { pairing, matching, keys, right, .. } = self;
+        for _ in 0..from.count(24)? {
+            let SavedRow { row, weight, .. } = SavedRow::read(pairing.right_width, from)?;
+            let key = keys.of(&row, &pairing.right_key);
+            if *matching == Matching::ByKey {
+                keys.count_witnesses(key, weight);
+            }
+            right.add(&row, weight, 0, &mut keys.entry(key).right);
+        }
+        Ok(())
+    }
+}
+
+impl Operator for Witness {
+    fn absorb(&mut self, port: usize, deltas: &Batch, out: &mut Batch, flow: &mut Flow<'_>) {
+        // Additions first, so that no count goes below zero on the way.
+        let signs: [fn(Weight) -> bool; 2] = [|weight| weight > 0, |weight| weight < 0];
+        for sign in signs {
+            for (row, weight) in deltas.iter().filter(|(_, weight)| sign(*weight)) {
+                match port {
+                    0 => self.absorb_left(row, weight, out, flow),
+                    _ => self.absorb_right(row, weight, out, flow),
+                }
+            }
+        }
+    }
+
+    fn save(&self, to: &mut Writer) {
+        let keys = self.keys.sorted_entries();
+        self.left.save(keys.iter().map(|key| key.left), to);
+        match self.keeps_right() {
+            true => self.right.save(keys.iter().map(|key| key.right), to),
+            false => self.keys.save_witnesses(to),
+        }
+    }
+
+    fn restore(&mut self, from: &mut Reader<'_>, _eval: &mut EvalContext<'_>) -> Decoded<()> {
+        let Self { pairing, keys, left, right, .. } = self;
+        *keys = Keys::new(pairing.left_key.len());
+        *left = KeyedRows::new(pairing.left_width);
+        *right = KeyedRows::new(pairing.right_width);
+        self.restore_rows(from)
+    }
+
+    fn state_size(&self) -> usize {
+        let counted = if self.keeps_right() { 0 } else { self.keys.n_witnessed() };
+        self.left.len() + self.right.len() + counted
+    }
+
+    fn held_terms(&self) -> HeldTerms<'_> {
+        Box::new(self.left.terms().chain(self.right.terms()).chain(self.keys.terms()))
+    }
+}

@@ -1,0 +1,81 @@
+//! GRAPH with a variable inside a window: the graphs in which events came.
+//!
+//! SPARQL 1.1 §18.6 evaluates the pattern in each graph by itself and joins the solutions with the graph's name. Here
+//! all graphs are evaluated at once: rows carry the name of their graph in a column that keeps the graphs apart.
+
+use super::logical::{Dataset, LeafPlan, Place, Plan};
+use super::scope;
+use super::translate::{Planned, Translator, project};
+use crate::algebra::children;
+use oxrdf::Variable;
+use spargebra::algebra::{Expression, GraphPattern};
+
+impl Translator<'_> {
+    /// A pattern in each graph of a window by itself, whose name its rows carry in a column. Where the pattern knows
+    /// the variable as well, that is a column of its own, because inside the variable is not the graph's name yet;
+    /// triples that are only joined may be joined with it at once.
+    pub(super) fn each_event_graph(&mut self, window: usize, graph: &Variable, inner: &GraphPattern) -> Planned {
+        let knows_it = scope::mentioned_in(inner).contains(graph) && !is_joined(inner);
+        let column = if knows_it { self.fresh.standing_for("graph", graph.to_string()) } else { graph.clone() };
+        let inside = Dataset::EventGraph(window, Place::Variable(column.clone()));
+        let plan = self.plan(inner, &inside)?;
+        let plan = self.carrying(plan, inner, &inside);
+        if !knows_it {
+            return Ok(plan);
+        }
+        let mut shown = scope::in_scope(inner);
+        let is_bound_inside = !shown.insert(graph.clone());
+        let named = |inner: Plan, column: Variable| Plan::Extend {
+            inner: inner.into(),
+            variable: graph.clone(),
+            expression: Expression::Variable(column),
+        };
+        let plan = match is_bound_inside {
+            true => Plan::join([plan, named(self.event_graphs(window, column.clone()), column)]),
+            false => named(plan, column),
+        };
+        Ok(project(plan, shown))
+    }
+
+    /// The plan of a pattern with the names of the graphs of its window, where it reads no triples that have them: it
+    /// holds in every graph there is.
+    pub(super) fn carrying(&mut self, plan: Plan, pattern: &GraphPattern, dataset: &Dataset) -> Plan {
+        match dataset {
+            Dataset::EventGraph(window, Place::Variable(graph)) if !reads_graphs(pattern) => {
+                Plan::join([plan, self.event_graphs(*window, graph.clone())])
+            }
+            _ => plan,
+        }
+    }
+
+    /// The names of the graphs in a window, each once.
+    pub(super) fn event_graphs(&mut self, window: usize, graph: Variable) -> Plan {
+        let places = std::array::from_fn(|_| Place::Variable(self.fresh.next("any")));
+        let leaf = Plan::Leaf(LeafPlan { window, places, graph: Some(Place::Variable(graph.clone())), time: None });
+        let names = Plan::Project { inner: leaf.into(), variables: vec![graph] };
+        Plan::Distinct { inner: names.into() }
+    }
+}
+
+/// Whether each row of the pattern, in the graphs of a window, carries the name of its graph.
+pub(super) fn reads_graphs(pattern: &GraphPattern) -> bool {
+    match pattern {
+        GraphPattern::Bgp { patterns } => !patterns.is_empty(),
+        GraphPattern::Path { .. } | GraphPattern::Graph { .. } | GraphPattern::Group { .. } => true,
+        GraphPattern::Join { left, right } => reads_graphs(left) || reads_graphs(right),
+        GraphPattern::LeftJoin { left, .. } | GraphPattern::Minus { left, .. } => reads_graphs(left),
+        GraphPattern::Values { .. } | GraphPattern::Service { .. } => false,
+        _ => children(pattern).into_iter().all(reads_graphs),
+    }
+}
+
+/// Whether the pattern is nothing but triples that are joined.
+fn is_joined(pattern: &GraphPattern) -> bool {
+    let own = matches!(pattern, GraphPattern::Bgp { .. } | GraphPattern::Path { .. } | GraphPattern::Join { .. });
+    own && children(pattern).into_iter().all(is_joined)
+}
+
+/// Whether MINUS takes nothing away, because its sides can have no variable in common.
+pub(super) fn shares_nothing(left: &GraphPattern, right: &GraphPattern) -> bool {
+    scope::in_scope(left).is_disjoint(&scope::in_scope(right))
+}
