@@ -38,7 +38,7 @@ WORDS = (
     (r"\baclose\b", "close"),
     (r"\bStopAsyncIteration\b", "StopIteration"),
     (r"\b_async_(?=io|subscription)", "_sync_"),
-    (r"\bAsync(?=[A-Z])(?!Client\.subscribe` begins)", ""),
+    (r"\bAsync(?=[A-Z])(?!Client\.subscribe` starts)", ""),
 )
 
 
@@ -72,9 +72,9 @@ def _check(texts: dict[Path, str]) -> int:
 
 
 def _ruff(arguments: list[str], text: str, target: str) -> str:
-    # Ruff takes its settings from the name; it does not read the file.
+    # Ruff only uses the name to find its settings; it does not read the file.
     command = [sys.executable, "-m", "ruff", *arguments, "--stdin-filename", str(PACKAGE / target), "-"]
-    return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout  # noqa: S603 - our own words
+    return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout  # noqa: S603 - fixed arguments
 
 
 if __name__ == "__main__":

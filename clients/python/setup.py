@@ -1,6 +1,6 @@
-"""The version of the client is that of the workspace, and stands in its Cargo.toml alone.
+"""The version of the client is that of the workspace, defined only in its Cargo.toml.
 
-A source distribution is not inside the workspace any more: there, its own PKG-INFO has it.
+A source distribution is outside the workspace; there, its own PKG-INFO has the version.
 """
 
 import tomllib

@@ -17,21 +17,9 @@
 """
 
 from whorl._engine import __version__
-from whorl.engine import (
-    GUARDED_LIMITS,
-    Engine,
-    Envelope,
-    IngestReport,
-    Limits,
-    Query,
-    Refusal,
-    Result,
-    Skipped,
-    UpdateReport,
-    WindowBounds,
-    map_rows,
-)
+from whorl.engine import GUARDED_LIMITS, Engine, Limits, Query, map_rows
 from whorl.errors import (
+    DurationError,
     EnginePanicError,
     GraphError,
     IngestError,
@@ -46,11 +34,14 @@ from whorl.errors import (
     UnsupportedQueryError,
     WhorlError,
 )
+from whorl.options import QueryOptions
+from whorl.results import Envelope, IngestReport, Refusal, Result, ResultOf, Skipped, UpdateReport, WindowBounds
 from whorl.terms import BlankNode, Iri, Literal, Term, Triple
 
 __all__ = [
     "GUARDED_LIMITS",
     "BlankNode",
+    "DurationError",
     "Engine",
     "EnginePanicError",
     "Envelope",
@@ -63,10 +54,12 @@ __all__ = [
     "Query",
     "QueryError",
     "QueryFailedError",
+    "QueryOptions",
     "QuerySyntaxError",
     "RdfSyntaxError",
     "Refusal",
     "Result",
+    "ResultOf",
     "Skipped",
     "StreamExistsError",
     "Term",

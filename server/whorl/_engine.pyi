@@ -1,31 +1,29 @@
 """The compiled engine; `whorl.Engine` is the class to use."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias, Unpack, final
+from typing import Literal, TypeAlias, Unpack, final
 
-from whorl.engine import EngineOptions
+from whorl.documents import EngineStats
+from whorl.engine import ArrowStream, EngineOptions
+from whorl.options import AskOptions, QueryOptions
+from whorl.results import RawAbsorbed, RawReport, RawResult, Statement
 from whorl.terms import Triple
 
-__all__ = ["Engine", "MergeEngine", "PartitionEngine", "ScaledQuery", "__version__", "map_rows"]
+__all__ = [
+    "Copied",
+    "Engine",
+    "MergeEngine",
+    "PartitionEngine",
+    "ScaledQuery",
+    "__version__",
+    "map_rows",
+    "parse_duration",
+]
 
 __version__: str
 
-# accepted, late, ahead, events, triples, and refused: index, code, message, line, column
-_Ingested: TypeAlias = dict[str, Any]
 # (inserted, deleted)
 _Updated: TypeAlias = tuple[int, int]
-# (seq, at, windows, kind, variables, inserted, deleted, boolean)
-_RawResult: TypeAlias = tuple[
-    int,
-    int,
-    list[tuple[str, int | None, int | None]],
-    Literal["bindings", "graph", "boolean"],
-    list[str],
-    list[Any],
-    list[Any],
-    bool | None,
-    tuple[int, int, int] | None,
-]
 
 @final
 class Engine:
@@ -43,41 +41,9 @@ class Engine:
         timestamp_predicate: str | None = None,
     ) -> None: ...
     def register(
-        self,
-        text: str,
-        *,
-        dialect: str | None = None,
-        report: list[str] | None = None,
-        tick: str | None = None,
-        t0: int | None = None,
-        bounds: str | None = None,
-        partial: bool | None = None,
-        semantics: str | None = None,
-        r2s: str | None = None,
-        base_iri: str | None = None,
-        default_graph: str | None = None,
-        keep_answer: bool = False,
-        keep_windows: bool = False,
-        allow_cartesian: bool = False,
+        self, text: str, *, known_streams: list[str] | None = None, **options: Unpack[QueryOptions]
     ) -> int: ...
-    def validate(
-        self,
-        text: str,
-        *,
-        dialect: str | None = None,
-        report: list[str] | None = None,
-        tick: str | None = None,
-        t0: int | None = None,
-        bounds: str | None = None,
-        partial: bool | None = None,
-        semantics: str | None = None,
-        r2s: str | None = None,
-        base_iri: str | None = None,
-        default_graph: str | None = None,
-        keep_answer: bool = False,
-        keep_windows: bool = False,
-        allow_cartesian: bool = False,
-    ) -> str: ...
+    def validate(self, text: str, **options: Unpack[QueryOptions]) -> str: ...
     def unregister(self, query: int) -> None: ...
     def push(
         self,
@@ -88,16 +54,14 @@ class Engine:
         *,
         latest: int | None = None,
         atomic: bool = True,
-    ) -> _Ingested: ...
-    def push_bodies(
-        self, stream: str, bodies: list[tuple[bytes, str]], *, latest: int | None = None
-    ) -> dict[str, Any]: ...
+    ) -> RawReport: ...
+    def push_bodies(self, stream: str, bodies: list[tuple[bytes, str]], *, latest: int | None = None) -> RawReport: ...
     def push_triples(
         self, stream: str, at: int, triples: list[Triple], *, latest: int | None = None, atomic: bool = True
-    ) -> _Ingested: ...
+    ) -> RawReport: ...
     def push_arrow(
         self, stream: str, at: int | None, data: object, *, latest: int | None = None, atomic: bool = True
-    ) -> _Ingested: ...
+    ) -> RawReport: ...
     def set_mapping(self, stream: str, construct: str | None, *, time_column: str = "t") -> None: ...
     def mapping(self, stream: str) -> str | None: ...
     def advance_to(self, at: int, stream: str | None = None) -> None: ...
@@ -119,31 +83,33 @@ class Engine:
     def waiting(self) -> list[int]: ...
     def drop_stream(self, stream: str) -> None: ...
     def graphs(self) -> list[tuple[str | None, int]]: ...
-    def graph(self, graph: str | None, terms: str) -> list[tuple[Any, Any, Any]]: ...
+    def graph(self, graph: str | None, terms: str) -> list[Statement]: ...
     def graph_text(self, graph: str | None, format: str) -> bytes: ...
-    def drain(self, query: int, terms: str) -> list[_RawResult]: ...
+    def drain(self, query: int, terms: str) -> list[RawResult]: ...
     def drain_json(self, query: int, name: str | None = None) -> list[bytes]: ...
-    def drain_arrow(self, query: int, typed: bool) -> Any: ...
+    def drain_arrow(self, query: int, typed: bool) -> ArrowStream: ...
     def drain_envelopes(self, query: int, name: str, incarnation: str) -> list[tuple[int, int, bytes]]: ...
     def answer(self, query: int, format: str) -> bytes: ...
-    def ask(
-        self,
-        text: str,
-        format: str,
-        *,
-        base_iri: str | None = None,
-        default_graphs: list[str] | None = None,
-        named_graphs: list[str] | None = None,
-    ) -> bytes: ...
+    def ask(self, text: str, format: str, **options: Unpack[AskOptions]) -> bytes: ...
+    def ask_for(self, text: str, format: str, milliseconds: int, **options: Unpack[AskOptions]) -> bytes | None: ...
+    def copy_for_question(self, text: str, format: str, milliseconds: int, **options: Unpack[AskOptions]) -> Copied: ...
+    def copy_answer(self, query: int, format: str) -> Copied: ...
+    def copy_graph(self, graph: str | None, format: str) -> Copied: ...
     @staticmethod
     def query_form(text: str, base_iri: str | None = None) -> Literal["select", "ask", "construct", "describe"]: ...
     def explain(self, query: int) -> str: ...
     def explain_json(self, query: int) -> str: ...
     def describe(self, query: int) -> str: ...
-    def stats(self) -> dict[str, Any]: ...
+    def stats(self) -> EngineStats: ...
     def evaluation_seconds(self) -> dict[int, float]: ...
     def state_size(self) -> int: ...
 
+@final
+class Copied:
+    def document(self, milliseconds: int) -> bytes: ...
+
+# A duration in milliseconds, in the grammar of queries: PT10M, 1m30s, 500ms, 30 minutes, 1500.
+def parse_duration(text: str) -> int: ...
 def map_rows(construct: str, data: object, *, time_column: str = "t", at: int | None = None) -> bytes: ...
 
 # A query spread over partitions. Chunks, snapshots and answers are bytes; answers are Arrow IPC streams.
@@ -155,18 +121,8 @@ class ScaledQuery:
         *,
         partitions: int,
         # By IRI: lateness_ms, idle_timeout_ms, timestamp_predicate; streams and settings left out have their defaults.
-        streams: Mapping[str, Mapping[str, Any]] | None = None,
-        dialect: str | None = None,
-        report: list[str] | None = None,
-        tick: str | None = None,
-        t0: int | None = None,
-        bounds: str | None = None,
-        partial: bool | None = None,
-        semantics: str | None = None,
-        r2s: str | None = None,
-        base_iri: str | None = None,
-        default_graph: str | None = None,
-        allow_cartesian: bool = False,
+        streams: Mapping[str, Mapping[str, int | str | None]] | None = None,
+        **options: Unpack[QueryOptions],
     ) -> ScaledQuery: ...
     # Hexadecimal; equal for equal text, options, streams and number of partitions.
     @property
@@ -205,7 +161,7 @@ class PartitionEngine:
     @staticmethod
     def restore(query: ScaledQuery, partition: int, snapshot: bytes) -> PartitionEngine: ...
     # All chunks of one batch for this partition: {"events", "triples", "late", "watermark": {iri: int | None}}
-    def absorb(self, chunks: list[bytes]) -> dict[str, Any]: ...
+    def absorb(self, chunks: list[bytes]) -> RawAbsorbed: ...
     def close(self) -> None: ...
     # Columns at, open, close: int64; windows: utf8 (JSON); sign: int8; then utf8 per variable, in N-Triples syntax.
     def drain(self) -> bytes: ...

@@ -1,20 +1,21 @@
 """The engine as Python users see it.
 
-A query is registered once; events are pushed; answers are read from the query whenever it suits. Times are integers
-in milliseconds since the Unix epoch, or aware datetimes. All methods may be called from any thread; while the engine
-works, other threads run.
+Register a query once, push events, and read results from the query at any time. Times are integers in milliseconds
+since the Unix epoch, or aware datetimes. All methods may be called from any thread; other threads run while the engine
+works.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypedDict, Unpack, overload
 
 from whorl import _engine
+from whorl.display import PlanText, query_html
 from whorl.errors import TimestampError
+from whorl.results import Envelope, IngestReport, Result, ResultOf, Row, Statement, UpdateReport, report_of, result_of
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -23,35 +24,22 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from whorl.terms import Triple
+    from whorl.documents import EngineStats, Plan, QueryFacts, QueryWarning, Validation
+    from whorl.options import QueryOptions, Time
+    from whorl.terms import OxigraphTerm, OxigraphTriple, RdflibTerm, Triple
 
-Time: TypeAlias = int | datetime
 Duration: TypeAlias = int | timedelta
 Terms: TypeAlias = Literal["python", "rdflib", "pyoxigraph"]
 Format: TypeAlias = Literal["turtle", "ntriples", "nquads", "trig", "jsonld"]
 BodyFormat: TypeAlias = Literal["turtle", "ntriples", "nquads", "trig", "jsonld", "ndjson", "arrow"]
 AnswerFormat: TypeAlias = Literal["json", "xml", "csv", "tsv", "turtle", "ntriples", "nquads", "trig", "jsonld"]
 QueryForm: TypeAlias = Literal["select", "ask", "construct", "describe"]
-Row: TypeAlias = dict[str, Any]
-# As `_engine.Engine.drain` gives it: seq, at, windows, kind, variables, inserted, deleted, boolean, skipped.
-_RawResult: TypeAlias = tuple[
-    int,
-    int,
-    list[tuple[str, int | None, int | None]],
-    Literal["bindings", "graph", "boolean"],
-    list[str],
-    list[Any],
-    list[Any],
-    bool | None,
-    tuple[int, int, int] | None,
-]
-
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 
 
 class ArrowStream(Protocol):
-    """A table, a reader, a data frame: anything that hands out Arrow batches."""
+    """A table, a reader, a data frame: anything that exports Arrow batches."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """By the Arrow PyCapsule interface."""
@@ -67,19 +55,8 @@ class ArrowArray(Protocol):
 ArrowData: TypeAlias = ArrowStream | ArrowArray
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """A part of a body that was not taken: which event, if it belongs to one, why, and where it stands."""
-
-    index: int | None
-    code: str
-    message: str
-    line: int | None = None
-    column: int | None = None
-
-
 class Limits(TypedDict, total=False):
-    """What one query may cost; None, or a name left out, is no limit."""
+    """Limits on the cost of one query; None, or a missing name, is no limit."""
 
     work: int | None
     result_rows: int | None
@@ -93,10 +70,10 @@ class Limits(TypedDict, total=False):
 
 
 class EngineOptions(TypedDict, total=False):
-    """How an engine works; none of these changes a result, but for `limits`, by which a query can fail.
+    """Options of an engine. None of them changes a result, except that a query can fail by `limits`.
 
-    `result_rows_max` bounds the rows that wait in a query to be read; beyond it the oldest results are dropped, which
-    shows as a gap in `seq`. `limits` says what one query may cost: what is left out is not limited.
+    `result_rows_max` limits the unread rows of a query; beyond it the oldest results are dropped, which shows as a gap
+    in `seq`. `limits` limits the cost of each query.
     """
 
     hash_seed: int | None
@@ -106,7 +83,7 @@ class EngineOptions(TypedDict, total=False):
     result_rows_max: int | None
     limits: Limits | None
     thresholds: dict[str, int | bool] | None
-    """When structures grow and tidy up; for tests."""
+    """When structures grow and shrink; for tests."""
 
 
 GUARDED_LIMITS: Limits = {
@@ -123,86 +100,8 @@ GUARDED_LIMITS: Limits = {
 """Recommended limits for untrusted queries."""
 
 
-class IngestReport(NamedTuple):
-    """What became of pushed events: taken, too late, after `latest`.
-
-    `events` are all of the body, `triples` those of the events taken; `refused` is empty unless `atomic` was false.
-    """
-
-    accepted: int
-    late: int
-    ahead: int = 0
-    events: int = 0
-    triples: int = 0
-    refused: tuple[Refusal, ...] = ()
-
-    def __repr__(self) -> str:
-        """What was taken, and what else there is to know."""
-        rest = {"ahead": self.ahead, "refused": self.refused}
-        more = "".join(f", {name}={value!r}" for name, value in rest.items() if value)
-        return f"IngestReport(accepted={self.accepted}, late={self.late}{more})"
-
-
-class UpdateReport(NamedTuple):
-    """How many triples of static data came and went."""
-
-    inserted: int
-    deleted: int
-
-
-class WindowBounds(NamedTuple):
-    """The part of a stream an answer was computed over; a side without a bound is None."""
-
-    name: str
-    open: int | None
-    close: int | None
-
-
-class Skipped(NamedTuple):
-    """Answers that were the same and were not given one by one: the instants of the first and the last of them.
-
-    `windows` is how many windows, or periods, ended at them.
-    """
-
-    start: int
-    end: int
-    windows: int
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """One answer of a query: the solutions (or triples) that came and those that went.
-
-    RSTREAM and ISTREAM fill `inserted`, DSTREAM fills `deleted`, CHANGES both. An ASK query has `boolean`. An answer
-    that stands for a long stretch without change says which in `skipped`.
-    """
-
-    seq: int
-    at: int
-    windows: tuple[WindowBounds, ...]
-    kind: Literal["bindings", "graph", "boolean"]
-    variables: tuple[str, ...]
-    inserted: tuple[Any, ...]
-    deleted: tuple[Any, ...]
-    boolean: bool | None = None
-    skipped: Skipped | None = None
-
-    @property
-    def time(self) -> datetime:
-        """`at` as a datetime in UTC."""
-        return _EPOCH + timedelta(milliseconds=self.at)
-
-
-class Envelope(NamedTuple):
-    """One answer as bytes, ready to be sent."""
-
-    seq: int
-    at: int
-    json: bytes
-
-
 class Query:
-    """A registered query. Reading answers takes them out of its queue: each is handed out once."""
+    """A registered query. Reading results removes them from its queue: each is returned once."""
 
     def __init__(self, engine: Engine, number: int, name: str | None, text: str) -> None:
         self._engine = engine._engine
@@ -214,26 +113,29 @@ class Query:
         """Number and name."""
         return f"<whorl.Query {self.number}{'' if self.name is None else f' {self.name!r}'}>"
 
+    def _repr_html_(self) -> str:
+        return query_html(self.name or f"query {self.number}", self.text, self._engine.explain(self.number))
+
     def __iter__(self) -> Iterator[Result]:
-        """The waiting answers, with Python terms."""
+        """The waiting results, with Python terms."""
         return iter(self.answers())
 
     def results(self) -> list[bytes]:
-        """The waiting answers as JSON envelopes around SPARQL 1.1 results."""
+        """The waiting results as JSON envelopes around SPARQL 1.1 results."""
         return self._engine.drain_json(self.number, self.name)
 
     def envelopes(self, incarnation: str) -> list[Envelope]:
-        """The waiting answers as JSON envelopes that also have `incarnation`, and `token`: `incarnation:seq`.
+        """The waiting results as JSON envelopes that also have `incarnation`, and `token`: `incarnation:seq`.
 
-        `incarnation` tells this query from others that have had its name before.
+        `incarnation` distinguishes this query from earlier ones of the same name.
         """
         name = str(self.number) if self.name is None else self.name
         return [Envelope(*raw) for raw in self._engine.drain_envelopes(self.number, name, incarnation)]
 
-    def answer(self, format: AnswerFormat | None = None) -> bytes:  # noqa: A002
-        r"""The whole answer at the last instant that was read, as a document; nothing is taken from the queue.
+    def answer(self, format: AnswerFormat | None = None) -> bytes:
+        r"""The full result at the last evaluated instant, as a document; the queue stays as it is.
 
-        RSTREAM and ASK queries have it, others when they were registered with `keep_answer=True`. The format is one of
+        RSTREAM and ASK queries have it, others if they were registered with `keep_answer=True`. The format is one of
         `json` (the default), `xml`, `csv`, `tsv` for SELECT and ASK; `turtle` (the default), `ntriples`, `nquads`,
         `trig`, `jsonld` for CONSTRUCT and DESCRIBE.
 
@@ -249,28 +151,59 @@ class Query:
         b't\r\n20\r\n'
         """
         if format is None:
-            format = "turtle" if self.describe()["form"] in ("CONSTRUCT", "DESCRIBE") else "json"  # noqa: A001
+            format = "turtle" if self.describe()["form"] in ("CONSTRUCT", "DESCRIBE") else "json"
         return self._engine.answer(self.number, format)
 
-    def describe(self) -> dict[str, Any]:
-        """What the query is: dialect, form, variables, windows, streams, and how and when it reports."""
-        facts: dict[str, Any] = json.loads(self._engine.describe(self.number))
+    def describe(self) -> QueryFacts:
+        """Facts about the query: dialect, form, variables, windows, streams, and how and when it reports."""
+        facts: QueryFacts = json.loads(self._engine.describe(self.number))
         return facts
 
-    def answers(self, terms: Terms = "python") -> list[Result]:
-        """The waiting answers as objects."""
-        return [_result(raw) for raw in self._engine.drain(self.number, terms)]
+    @property
+    def warnings(self) -> list[QueryWarning]:
+        """Likely mistakes: `code`, `message`, `hint`, and `line` and `column` if known.
 
-    def rows(self, terms: Terms = "python") -> list[Row]:
-        """The solutions of all waiting answers that came (for DSTREAM: that went), one dict each, without times."""
-        return [row for answer in self.answers(terms) for row in (answer.inserted or answer.deleted)]
+        >>> query = Engine().register(
+        ...     "PREFIX : <http://ex/> SELECT (AVG(?t) AS ?mean) FROM NAMED WINDOW :w ON :s [RANGE 10s]"
+        ...     " WHERE { WINDOW :w { ?room :temperature ?t } }"
+        ... )
+        >>> [(warning["code"], warning["line"], warning["column"]) for warning in query.warnings]
+        [('aggregate.merges', 1, 31)]
+        """
+        return self.describe()["warnings"]
+
+    @overload
+    def answers(self, terms: Literal["python"] = "python") -> list[Result]: ...
+    @overload
+    def answers(self, terms: Literal["rdflib"]) -> list[ResultOf[RdflibTerm]]: ...
+    @overload
+    def answers(self, terms: Literal["pyoxigraph"]) -> list[ResultOf[OxigraphTerm]]: ...
+    def answers(self, terms: Terms = "python") -> object:
+        """The waiting results as objects."""
+        return self._drained(terms)
+
+    @overload
+    def rows(self, terms: Literal["python"] = "python") -> list[Row]: ...
+    @overload
+    def rows(self, terms: Literal["rdflib"]) -> list[dict[str, RdflibTerm | None]]: ...
+    @overload
+    def rows(self, terms: Literal["pyoxigraph"]) -> list[dict[str, OxigraphTerm | None]]: ...
+    def rows(self, terms: Terms = "python") -> object:
+        """The inserted solutions of all waiting results (for DSTREAM: the deleted ones), one dict each, without times.
+
+        For a CONSTRUCT query these are its triples; `Result.triples` has them with their type.
+        """
+        return [row for result in self._drained(terms) for row in (result.inserted or result.deleted)]
+
+    def _drained(self, terms: Terms) -> list[Result]:
+        return [result_of(raw) for raw in self._engine.drain(self.number, terms)]
 
     def to_arrow(self, columns: Literal["auto", "text"] = "auto") -> pa.Table:
-        """The waiting answers as an Arrow table: `@seq`, `@t`, `@sign` (1 came, -1 went), then a column per variable.
+        """The waiting results as an Arrow table: `@seq`, `@t`, `@sign` (1 or -1), then a column per variable.
 
         No variable has `@` in its name, so these columns never clash with one.
 
-        With `auto` a column is typed after the values it holds; with `text` it always holds strings.
+        With `auto` the values of a column determine its type; with `text` it always holds strings.
         """
         import pyarrow as pa
 
@@ -284,9 +217,9 @@ class Query:
     @overload
     def explain(self, format: Literal["text"] = "text") -> str: ...
     @overload
-    def explain(self, format: Literal["json"]) -> dict[str, Any]: ...
-    def explain(self, format: Literal["text", "json"] = "text") -> str | dict[str, Any]:  # noqa: A002
-        """How the query is evaluated, operator by operator, with what each has in hand.
+    def explain(self, format: Literal["json"]) -> Plan: ...
+    def explain(self, format: Literal["text", "json"] = "text") -> str | Plan:
+        """How the query is evaluated, operator by operator, with the state of each.
 
         As text for people, or with `"json"` as a dict for programs:
 
@@ -303,14 +236,14 @@ class Query:
         ['?room', '?t']
         """
         if format == "text":
-            return self._engine.explain(self.number)
+            return PlanText(self._engine.explain(self.number))
         if format == "json":
-            plan: dict[str, Any] = json.loads(self._engine.explain_json(self.number))
+            plan: Plan = json.loads(self._engine.explain_json(self.number))
             return plan
         raise ValueError(f"a plan is 'text' or 'json', not {format!r}")
 
     def unregister(self) -> None:
-        """Stop the query and forget its state and its waiting answers."""
+        """Stop the query and discard its state and its waiting results."""
         self._engine.unregister(self.number)
 
 
@@ -318,19 +251,19 @@ class Engine:
     """Streams, static data and continuous queries over them, in this process."""
 
     def __init__(self, **options: Unpack[EngineOptions]) -> None:
-        """Options choose how results are computed, never what they are; see `EngineOptions`."""
+        """Options affect how results are computed, never what they are; see `EngineOptions`."""
         self._engine = _engine.Engine(**options)
 
     def snapshot(self) -> bytes:
-        """Everything the engine knows: streams, windows, static data, queries and the answers that wait in them.
+        """The whole state of the engine: streams, windows, static data, queries and their waiting results.
 
-        What `restore` makes of it goes on as this engine would, to the byte.
+        An engine restored from it continues exactly as this one would, to the byte.
         """
         return self._engine.snapshot()
 
     @classmethod
     def restore(cls, data: bytes, **options: Unpack[EngineOptions]) -> Self:
-        """The engine that a snapshot was taken of; `queries` has its queries. Options are as for a new engine.
+        """Restore an engine from a snapshot; `queries` has its queries. Options are as for a new engine.
 
         >>> engine = Engine()
         >>> engine.load(None, "<http://ex/a> <http://ex/limit> 20 .")
@@ -343,7 +276,7 @@ class Engine:
         return engine
 
     def queries(self) -> list[Query]:
-        """The registered queries, in the order of their registration; their names are not known here."""
+        """The registered queries, in the order of registration, without names."""
         return [Query(self, number, None, text) for number, text in self._engine.queries()]
 
     def __enter__(self) -> Self:
@@ -353,7 +286,7 @@ class Engine:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the streams, unless an exception is on its way."""
+        """Close the streams, unless there is an exception."""
         if kind is None:
             self.close()
 
@@ -365,7 +298,7 @@ class Engine:
         idle_timeout: Duration | None = None,
         timestamp_predicate: str | None = None,
     ) -> None:
-        """Make a stream known before a query reads it, with how much disorder it may have."""
+        """Declare a stream before a query reads it, with its allowed lateness."""
         self._engine.declare_stream(
             stream,
             lateness_ms=_duration_ms(lateness),
@@ -373,70 +306,20 @@ class Engine:
             timestamp_predicate=timestamp_predicate,
         )
 
-    def register(
-        self,
-        text: str,
-        name: str | None = None,
-        *,
-        dialect: Literal["rspql", "csparql", "cqels"] | None = None,
-        report: str | Iterable[str] | None = None,
-        tick: Literal["time", "tuple"] | None = None,
-        t0: Time | None = None,
-        bounds: Literal["[)", "(]"] | None = None,
-        partial: bool | None = None,
-        semantics: Literal["set", "bag"] | None = None,
-        r2s: Literal["RSTREAM", "ISTREAM", "DSTREAM", "CHANGES"] | None = None,
-        base_iri: str | None = None,
-        default_graph: str | None = None,
-        keep_answer: bool = False,
-        keep_windows: bool = False,
-        allow_cartesian: bool = False,
-    ) -> Query:
-        """Start a query. Options win over what the text and its dialect say.
+    def register(self, text: str, name: str | None = None, **options: Unpack[QueryOptions]) -> Query:
+        """Start a query. Options override the text and its dialect.
 
-        `report` is a list of `close`, `change`, `nonempty` and `periodic(500)` (milliseconds), all of which must hold.
-        `default_graph` is a stream and a window, such as `<http://example.org/s> [RANGE 10s STEP 5s]`: what stands
-        outside WINDOW and GRAPH reads it, and no static data. `keep_answer` keeps the whole answer for `Query.answer`,
-        `keep_windows` keeps the triples in its windows for `Engine.ask`. `allow_cartesian` lets
-        products and open closures pass where the engine's limits refuse them.
+        `report` is a list of `close`, `change`, `nonempty` and `periodic(10s)`, all of which must hold.
+        `default_graph` is a stream and a window, such as `<http://example.org/s> [RANGE 10s STEP 5s]`: patterns outside
+        WINDOW and GRAPH read it instead of static data. `keep_answer` keeps the full result for `Query.answer`,
+        `keep_windows` keeps the triples in the windows for `Engine.ask`. `allow_cartesian` accepts cross products and
+        unbounded closures that the engine's limits would refuse.
         """
-        number = self._engine.register(
-            text,
-            dialect=dialect,
-            report=_report_words(report),
-            tick=tick,
-            t0=None if t0 is None else _time_ms(t0),
-            bounds=bounds,
-            partial=partial,
-            semantics=semantics,
-            r2s=r2s,
-            base_iri=base_iri,
-            default_graph=default_graph,
-            keep_answer=keep_answer,
-            keep_windows=keep_windows,
-            allow_cartesian=allow_cartesian,
-        )
+        number = self._engine.register(text, **_written(options))
         return Query(self, number, name, text)
 
-    def validate(
-        self,
-        text: str,
-        *,
-        dialect: Literal["rspql", "csparql", "cqels"] | None = None,
-        report: str | Iterable[str] | None = None,
-        tick: Literal["time", "tuple"] | None = None,
-        t0: Time | None = None,
-        bounds: Literal["[)", "(]"] | None = None,
-        partial: bool | None = None,
-        semantics: Literal["set", "bag"] | None = None,
-        r2s: Literal["RSTREAM", "ISTREAM", "DSTREAM", "CHANGES"] | None = None,
-        base_iri: str | None = None,
-        default_graph: str | None = None,
-        keep_answer: bool = False,
-        keep_windows: bool = False,
-        allow_cartesian: bool = False,
-    ) -> dict[str, Any]:
-        """What a query would be, its plan, and warnings; nothing is registered and the engine is left as it was.
+    def validate(self, text: str, **options: Unpack[QueryOptions]) -> Validation:
+        """Facts about a query, its plan, and warnings, without registering it; the engine does not change.
 
         The options and the errors are those of `register`.
 
@@ -447,38 +330,21 @@ class Engine:
         >>> facts["streams"], [warning["code"] for warning in facts["warnings"]]
         (['http://ex/s'], ['stream.undeclared'])
         """
-        facts: dict[str, Any] = json.loads(
-            self._engine.validate(
-                text,
-                dialect=dialect,
-                report=_report_words(report),
-                tick=tick,
-                t0=None if t0 is None else _time_ms(t0),
-                bounds=bounds,
-                partial=partial,
-                semantics=semantics,
-                r2s=r2s,
-                base_iri=base_iri,
-                default_graph=default_graph,
-                keep_answer=keep_answer,
-                keep_windows=keep_windows,
-                allow_cartesian=allow_cartesian,
-            )
-        )
+        facts: Validation = json.loads(self._engine.validate(text, **_written(options)))
         return facts
 
     def ask(
         self,
         text: str,
-        format: AnswerFormat | None = None,  # noqa: A002
+        format: AnswerFormat | None = None,
         *,
         base_iri: str | None = None,
         default_graphs: Iterable[str] | None = None,
         named_graphs: Iterable[str] | None = None,
     ) -> bytes:
-        r"""Answer a SPARQL query once, over the static graphs and what is in windows now.
+        r"""Run an ad-hoc SPARQL query over the static graphs and the current windows.
 
-        A window of a query that was registered with `keep_windows=True` is a graph under its name. With
+        A window of a query registered with `keep_windows=True` is a graph under its name. With
         `default_graphs` or `named_graphs` the dataset is exactly what they name, whatever FROM says. Formats as for
         `Query.answer`.
 
@@ -489,7 +355,7 @@ class Engine:
         """
         if format is None:
             form = self.query_form(text, base_iri=base_iri)
-            format = "turtle" if form in ("construct", "describe") else "json"  # noqa: A001
+            format = "turtle" if form in ("construct", "describe") else "json"
         return self._engine.ask(
             text,
             format,
@@ -500,7 +366,7 @@ class Engine:
 
     @staticmethod
     def query_form(text: str, *, base_iri: str | None = None) -> QueryForm:
-        """The form of a query for `ask`, so that a format can be chosen before it is answered.
+        """The form of a query for `ask`, so that a format can be chosen before it runs.
 
         >>> Engine.query_form("DESCRIBE <http://ex/a>")
         'describe'
@@ -512,20 +378,20 @@ class Engine:
         stream: str,
         t: Time | None,
         rdf: bytes | str | Iterable[Triple] | ArrowData,
-        format: BodyFormat = "turtle",  # noqa: A002
+        format: BodyFormat = "turtle",
         *,
         latest: Time | None = None,
         atomic: bool = True,
     ) -> IngestReport:
-        """Offer events: RDF text, lines of JSON, triples, or anything Arrow.
+        """Push events: RDF text, lines of JSON, triples, or Arrow data.
 
         Triples are tuples of terms (see `whorl.terms`). Arrow data has the columns `s`, `p`, `o` and may have
         `datatype` and `lang`; with a column `t` (and `t=None`) every row is an event of its own, unless a column
         `event` says which rows belong together. On a stream with a mapping (`set_mapping`), other columns are rows
         of it. A body of bytes with the format `arrow` is an Arrow IPC stream.
 
-        Nothing is taken when a part is wrong, unless `atomic` is false: then the rest is taken, and the report says
-        what was refused. Events after `latest` are not taken and counted as `ahead`.
+        If a part is invalid, nothing is accepted, unless `atomic` is false: then the rest is accepted, and the report
+        lists what was refused. Events after `latest` are not accepted, but counted as `ahead`.
 
         >>> engine = Engine()
         >>> engine.declare_stream("http://ex/s")
@@ -539,20 +405,20 @@ class Engine:
         if isinstance(rdf, str):
             rdf = rdf.encode()
         if isinstance(rdf, bytes | bytearray | memoryview):
-            return _report(self._engine.push(stream, at, bytes(rdf), format, latest=latest_ms, atomic=atomic))
+            return report_of(self._engine.push(stream, at, bytes(rdf), format, latest=latest_ms, atomic=atomic))
         if hasattr(rdf, "__arrow_c_stream__") or hasattr(rdf, "__arrow_c_array__"):
-            return _report(self._engine.push_arrow(stream, at, rdf, latest=latest_ms, atomic=atomic))
+            return report_of(self._engine.push_arrow(stream, at, rdf, latest=latest_ms, atomic=atomic))
         if at is None:
             raise TimestampError("triples need a time", code="timestamp.missing")
         if not isinstance(rdf, Iterable):
-            raise TypeError(f"an event is RDF text, triples or Arrow data, not {type(rdf).__name__}")
-        return _report(self._engine.push_triples(stream, at, list(rdf), latest=latest_ms, atomic=atomic))
+            raise TypeError(f"an event must be RDF text, triples or Arrow data, not {type(rdf).__name__}")
+        return report_of(self._engine.push_triples(stream, at, list(rdf), latest=latest_ms, atomic=atomic))
 
     def set_mapping(self, stream: str, construct: str | None, *, time_column: str = "t") -> None:
-        """Say how rows of Arrow data become triples on this stream: a CONSTRUCT whose variables are column names.
+        """Set the mapping from Arrow rows to triples of this stream: a CONSTRUCT whose variables are column names.
 
         WHERE may have BIND, FILTER and VALUES over the columns of one row. Each row is an event, timed by
-        `time_column`. None takes the mapping away.
+        `time_column`. None removes the mapping.
 
         >>> engine = Engine()
         >>> engine.declare_stream("http://ex/s")
@@ -569,32 +435,32 @@ class Engine:
         return self._engine.mapping(stream)
 
     def advance_to(self, t: Time, stream: str | None = None) -> None:
-        """Say that no event before `t` is to come: on one stream, or on all."""
+        """Advance the watermark of one stream, or of all: no event before `t` will follow."""
         self._engine.advance_to(_time_ms(t), stream)
 
     def mark_idle(self, stream: str) -> None:
-        """Say that a stream is silent and shall not hold the others back until its next event."""
+        """Mark a stream idle: it does not hold the others back until its next event."""
         self._engine.mark_idle(stream)
 
     def close_stream(self, stream: str) -> None:
-        """Say that no event is to come on this stream; what still comes on it is late."""
+        """Close a stream: events that still arrive on it are late."""
         self._engine.close_stream(stream)
 
     def close(self) -> None:
-        """Say that no event is to come at all; what is still open is reported."""
+        """Close all streams: open windows report."""
         self._engine.close()
 
-    def load(self, graph: str | None, rdf: bytes | str, format: Format = "turtle") -> int:  # noqa: A002
-        """Add static data to a named graph, or to the default graph when `graph` is None; how many triples."""
+    def load(self, graph: str | None, rdf: bytes | str, format: Format = "turtle") -> int:
+        """Add static data to a named graph, or to the default graph if `graph` is None; returns their number."""
         return self._engine.load(graph, _body(rdf), format)
 
     def replace_graph(
         self,
         graph: str | None,
         rdf: bytes | str,
-        format: Format = "turtle",  # noqa: A002
+        format: Format = "turtle",
     ) -> UpdateReport:
-        """Make a static graph hold exactly this document; None is the default graph.
+        """Replace the content of a static graph by a document; None is the default graph.
 
         >>> engine = Engine()
         >>> engine.replace_graph("http://ex/rooms", "<http://ex/a> <http://ex/limit> 20, 21 .")
@@ -605,14 +471,14 @@ class Engine:
         return UpdateReport(*self._engine.replace_graph(graph, _body(rdf), format))
 
     def drop_graph(self, graph: str | None) -> UpdateReport:
-        """Take a static graph away; the default graph (None) is emptied.
+        """Delete a static graph; the default graph (None) is emptied.
 
         A named graph that does not exist is a `GraphError`.
         """
         return UpdateReport(*self._engine.drop_graph(graph))
 
     def update(self, text: str, *, base_iri: str | None = None) -> UpdateReport:
-        """Change the static graphs by SPARQL 1.1 Update: as a whole, or not at all.
+        """Change the static graphs by SPARQL 1.1 Update, atomically.
 
         Running queries follow at their next evaluation. Streams and windows cannot be changed.
 
@@ -629,7 +495,7 @@ class Engine:
         return UpdateReport(*self._engine.update(text, base_iri))
 
     def graphs(self) -> dict[str | None, int]:
-        """The static graphs and how many triples each has: the default graph (None) first, the others by name.
+        """The static graphs with their numbers of triples: the default graph (None) first, the others by name.
 
         >>> engine = Engine()
         >>> _ = engine.load("http://ex/rooms", "<http://ex/a> <http://ex/limit> 20 .")
@@ -638,8 +504,14 @@ class Engine:
         """
         return dict(self._engine.graphs())
 
-    def graph(self, graph: str | None, terms: Terms = "python") -> list[tuple[Any, Any, Any]]:
-        """The triples of a static graph, in the order of their terms; None is the default graph.
+    @overload
+    def graph(self, graph: str | None, terms: Literal["python"] = "python") -> list[Statement]: ...
+    @overload
+    def graph(self, graph: str | None, terms: Literal["rdflib"]) -> list[tuple[RdflibTerm, RdflibTerm, RdflibTerm]]: ...
+    @overload
+    def graph(self, graph: str | None, terms: Literal["pyoxigraph"]) -> list[OxigraphTriple]: ...
+    def graph(self, graph: str | None, terms: Terms = "python") -> object:
+        """The triples of a static graph, in term order; None is the default graph.
 
         A named graph that does not exist is a `GraphError`.
 
@@ -650,7 +522,7 @@ class Engine:
         """
         return self._engine.graph(graph, terms)
 
-    def graph_text(self, graph: str | None, format: Format = "turtle") -> bytes:  # noqa: A002
+    def graph_text(self, graph: str | None, format: Format = "turtle") -> bytes:
         r"""The triples of a static graph as a document; None is the default graph. N-Quads and TriG name the graph.
 
         >>> engine = Engine()
@@ -660,47 +532,39 @@ class Engine:
         """
         return self._engine.graph_text(graph, format)
 
-    def stats(self) -> dict[str, Any]:
-        """Counts of streams, queries and state."""
+    def stats(self) -> EngineStats:
+        """Counters of streams, queries and state."""
         return self._engine.stats()
 
     def evaluation_seconds(self) -> dict[int, float]:
-        """How long each query has been evaluated in this process, by its number in `stats`.
+        """The evaluation time of each query in this process, by its number in `stats`.
 
-        Measured by a clock, so no two runs agree; `stats` has what they agree on.
+        Measured with a clock, so runs differ; the counters in `stats` do not.
         """
         return self._engine.evaluation_seconds()
 
     def state_size(self) -> int:
-        """How many mappings are kept; zero when all windows are empty."""
+        """The number of mappings in the state; zero if all windows are empty."""
         return self._engine.state_size()
 
 
 def map_rows(construct: str, data: ArrowData | bytes, *, time_column: str = "t", t: Time | None = None) -> bytes:
     """Map rows to triples without a stream: the events as N-Quads, each a named graph with its time.
 
-    `data` is anything Arrow, or the bytes of an Arrow IPC stream; `t` is the time of rows where `time_column` is
-    missing.
+    `data` is Arrow data, or the bytes of an Arrow IPC stream; `t` is the time of rows without `time_column`.
     """
     at = None if t is None else _time_ms(t)
     return _engine.map_rows(construct, data, time_column=time_column, at=at)
 
 
-def _report(raw: dict[str, Any]) -> IngestReport:
-    refused = tuple(Refusal(**refusal) for refusal in raw.pop("refused"))
-    return IngestReport(**raw, refused=refused)
-
-
-def _report_words(report: str | Iterable[str] | None) -> list[str] | None:
-    parts = report.split(",") if isinstance(report, str) else report
-    return None if parts is None else [part.strip() for part in parts]
-
-
-def _result(raw: _RawResult) -> Result:
-    seq, at, windows, kind, variables, inserted, deleted, boolean, passed = raw
-    bounds = tuple(WindowBounds(*window) for window in windows)
-    skipped = None if passed is None else Skipped(*passed)
-    return Result(seq, at, bounds, kind, tuple(variables), tuple(inserted), tuple(deleted), boolean, skipped)
+def _written(options: QueryOptions) -> QueryOptions:
+    """Options in the form of the compiled engine: instants in milliseconds, words in a list."""
+    if isinstance(t0 := options.get("t0"), datetime):
+        options["t0"] = _time_ms(t0)
+    report = options.get("report")
+    if report is not None and not isinstance(report, str):
+        options["report"] = list(report)
+    return options
 
 
 def _body(rdf: bytes | str) -> bytes:

@@ -1,8 +1,8 @@
 """RDF terms as Python values.
 
-Going in: a `str` is an IRI in every position (`_:name` is a blank node); `int`, `float`, `bool`, `Decimal`,
+Input: a `str` is an IRI in every position (`_:name` is a blank node); `int`, `float`, `bool`, `Decimal`,
 `datetime` and `date` are literals of the matching XSD type; `Literal` is any literal; terms of rdflib and pyoxigraph
-are taken as they are. Coming out: `Iri`, `BlankNode`, the Python values above (a plain string is a `str`), and
+are accepted as they are. Output: `Iri`, `BlankNode`, the Python values above (a plain string is a `str`), and
 `Literal` for what has no Python value of its own.
 """
 
@@ -11,13 +11,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    import pyoxigraph
+    import rdflib.term
 
 XSD_STRING = "http://www.w3.org/2001/XMLSchema#string"
 
 
 class Iri(str):
-    """An IRI. Equal to the same text."""
+    """An IRI. Equal to a `str` of the same text."""
 
     __slots__ = ()
 
@@ -46,5 +50,9 @@ class Literal:
 
 
 Term = Iri | BlankNode | Literal | str | int | float | bool | Decimal | datetime | date
-# Also terms of rdflib and pyoxigraph, whose types are not known here.
-Triple = tuple[Any, Any, Any]
+RdflibTerm: TypeAlias = "rdflib.term.Node"
+_OxigraphSubject: TypeAlias = "pyoxigraph.NamedNode | pyoxigraph.BlankNode"
+OxigraphTerm: TypeAlias = "_OxigraphSubject | pyoxigraph.Literal | pyoxigraph.Triple"
+OxigraphTriple: TypeAlias = "tuple[_OxigraphSubject, pyoxigraph.NamedNode, OxigraphTerm]"
+# Input may also be a term of rdflib or pyoxigraph; anything else is a TypeError.
+Triple = tuple[object, object, object]

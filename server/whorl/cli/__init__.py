@@ -1,7 +1,7 @@
 """The `whorl` command.
 
-One file per command. Importing this package is quick: each command is loaded when it is asked for, and what is heavy
-(the engine, the server, Arrow) is imported by the command that needs it, when it runs.
+One file per command. Importing this package is fast: each command is loaded when it is called, and heavy modules (the
+engine, the server, Arrow) are imported by the command that needs them, when it runs.
 """
 
 from __future__ import annotations

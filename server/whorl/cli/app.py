@@ -1,7 +1,7 @@
 """The commands as one application.
 
-A command is a module of this package with a function `command`, a group of commands one with functions `COMMANDS` and
-`group`. Its name here is all that is known of it until it is asked for.
+A command is a module of this package with a function `command`; a group of commands is a module with `COMMANDS` and
+`group`. Only its name is known here until it is called.
 """
 
 from __future__ import annotations
@@ -21,16 +21,23 @@ from whorl.cli.faults import reports_faults
 # In the order of `whorl --help`: from the first minute to the rare.
 COMMANDS = (
     "serve",
+    "open",
     "push",
     "query",
     "queries",
     "streams",
     "explain",
+    "why",
     "run",
     "spark",
     "status",
+    "demo",
+    "token",
+    "tokens",
+    "doctor",
     "backup",
     "restore",
+    "bench",
     "version",
 )
 
@@ -38,13 +45,13 @@ _SETTINGS = {"help_option_names": ["-h", "--help"]}
 
 
 class Commands(TyperGroup):
-    """A group that imports a command when it is asked for."""
+    """A group that imports a command when it is called."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401, ARG002 - typer does not publish its context class
         """The names."""
         return list(COMMANDS)
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401, ARG002
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401, ARG002 - typer does not publish its context class
         """One command, imported now; None if there is no such command."""
         return load(cmd_name) if cmd_name in COMMANDS else None
 
@@ -71,7 +78,7 @@ def _with(commands: typer.Typer, name: str, function: Callable[..., Any]) -> typ
 
 
 def _help(function: Callable[..., Any]) -> str:
-    """The docstring; examples and tables are shown line by line, which typer is told by a backspace before them."""
+    """The docstring, with a backspace before examples and tables, which makes typer keep their lines."""
     return re.sub(r"\n\n(?=\w[^\n]*:\n)", "\n\n\b\n", inspect.getdoc(function) or "")
 
 
@@ -83,7 +90,7 @@ def _show_version(wanted: bool) -> None:
 
 def whorl(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and leave.")
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """Continuous SPARQL over RDF streams.
@@ -94,12 +101,12 @@ def whorl(
       whorl run query.rspql --input events.nq
 
     Exit codes:
-      0    done
-      1    refused: a wrong query, wrong data, a problem the server told
-      2    wrong use of the command
-      3    no connection to the server
+      0    success
+      1    refused: an invalid query, invalid data, or a problem reported by the server
+      2    wrong usage
+      3    cannot connect to the server
       130  interrupted (Ctrl-C)
-      143  ended by SIGTERM, which works in the background too
+      143  terminated (SIGTERM); works in background jobs, too
     """
 
 

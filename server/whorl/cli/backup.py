@@ -1,4 +1,4 @@
-"""`whorl backup`: a copy of everything that a server keeps."""
+"""`whorl backup`: a copy of everything that a server stores."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import typer
 
 from whorl.cli.faults import CommandError
 
-File = Annotated[Path, typer.Argument(metavar="FILE.tar", help="The backup; it must not be there yet.")]
+File = Annotated[Path, typer.Argument(metavar="FILE.tar", help="The backup file; it must not exist yet.")]
 DataDir = Annotated[
-    Path, typer.Option("--data-dir", envvar="WHORL_DATA_DIR", metavar="DIR", help="What the server keeps its data in.")
+    Path, typer.Option("--data-dir", envvar="WHORL_DATA_DIR", metavar="DIR", help="The data directory of the server.")
 ]
 
 
 def command(file: File, data_dir: DataDir = Path("whorl-data")) -> None:
-    """Back up the data directory of a server that is stopped.
+    """Back up the data directory of a stopped server.
 
-    One that runs is asked: GET /backup, with an admin token. The admin token itself is in no backup.
+    To back up a running server, use GET /backup with an admin token. A backup never contains the admin token.
 
     Examples:
       whorl backup monday.tar
@@ -31,6 +31,6 @@ def command(file: File, data_dir: DataDir = Path("whorl-data")) -> None:
     try:
         back_up(data_dir, file)
     except (StoreError, OSError) as error:
-        hint = "a server that runs is asked for a backup: curl -H 'Authorization: Bearer …' URL/backup -o FILE.tar"
+        hint = "to back up a running server: curl -H 'Authorization: Bearer …' URL/backup -o FILE.tar"
         raise CommandError(str(error), hint=hint) from None
     typer.echo(f"{file}: {file.stat().st_size / 1e6:.1f} MB")

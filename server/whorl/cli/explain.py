@@ -17,9 +17,9 @@ QueryArgument = Annotated[
 ]
 ServerUrl = Annotated[
     str | None,
-    typer.Option("--url", envvar="WHORL_URL", metavar="URL", help="The server of a running query."),
+    typer.Option("--url", envvar="WHORL_URL", metavar="URL", help="The server that runs the query."),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="The plan for programs.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")]
 
 
 def command(
@@ -31,9 +31,9 @@ def command(
 ) -> None:
     """Show how a query is evaluated.
 
-    The plan shows windows and operators, and what each keeps. A file or a text is planned by the engine in this
-    process. A name is a query that runs on a server; its plan comes with live counts: what each operator has in hand,
-    and how often each probing order was taken.
+    The plan shows windows and operators, and the state of each. A file or a text is planned by the engine in this
+    process. A name refers to a query that runs on a server; its plan has current counters: the state of each operator,
+    and how often each probing order was used.
 
     Examples:
       whorl explain hot.rspql

@@ -1,7 +1,7 @@
-"""What a command says when it fails, and the exit code it leaves with.
+"""Error messages and exit codes of commands.
 
-A fault is told on standard error in three parts: what is wrong, where (with the line and a caret, when the place is
-known), and what to do about it.
+An error is printed on standard error in three parts: what is wrong, where (with the line and a caret, if the position
+is known), and what to do about it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import functools
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -27,7 +27,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where in which text; lines and columns start at 1."""
+    """A position in a text; lines and columns start at 1."""
 
     source: str
     text: str
@@ -36,7 +36,7 @@ class Place:
 
 
 class CommandError(Exception):
-    """A command cannot do what it was told."""
+    """A command failed."""
 
     def __init__(
         self, message: str, *, hint: str | None = None, place: Place | None = None, exit_code: int = REFUSED
@@ -49,7 +49,7 @@ class CommandError(Exception):
 
 
 class Ended(KeyboardInterrupt):
-    """A signal other than SIGINT ends the command; what it has to put away, it puts away first."""
+    """A signal other than SIGINT ends the command, after its cleanup."""
 
     def __init__(self, signal_number: int) -> None:
         super().__init__()
@@ -60,8 +60,8 @@ class Ended(KeyboardInterrupt):
 def ended_by_signals() -> Iterator[None]:
     """Let SIGTERM and SIGHUP end a command as Ctrl-C does.
 
-    SIGINT is ignored in the background of a script, and stays so; SIGTERM is then how the command is ended. A signal
-    that is ignored stays ignored (`nohup`), and a second one ends the process at once.
+    SIGINT is ignored in background jobs of a script, and stays so; SIGTERM then ends the command. A signal that is
+    ignored stays ignored (`nohup`), and a second one ends the process at once.
     """
     caught = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_DFL]
 
@@ -80,31 +80,41 @@ def ended_by_signals() -> Iterator[None]:
 
 
 class UsageError(CommandError):
-    """Options that do not go together, or values that mean nothing."""
+    """Options that exclude each other, or invalid values."""
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message, hint=hint, exit_code=USAGE)
 
 
-def fault_of(error: Any, source: str | None = None, text: str | None = None) -> CommandError:  # noqa: ANN401
-    """The fault that an error with `message`, `hint`, `line` and `column` is: of the engine, or told by a server."""
+def fault_of(error: Any, source: str | None = None, text: str | None = None) -> CommandError:  # noqa: ANN401 - of two packages
+    """The command's error for an exception of the engine or the client with `message`, `hint`, `line` and `column`."""
     line: int | None = getattr(error, "line", None)
-    known = source is not None and text is not None and line is not None
-    place = Place(source, text, line, getattr(error, "column", None)) if known else None  # type: ignore[arg-type]
+    place = None
+    if source is not None and text is not None and line is not None:
+        place = Place(source, text, line, getattr(error, "column", None))
     message = getattr(error, "message", None) or str(error)
     if place is None and line is not None:
         message = f"{message} at line {line}, column {getattr(error, 'column', None)}"
     return CommandError(message, hint=getattr(error, "hint", None), place=place)
 
 
-def describe(fault: CommandError) -> str:
-    """The lines that are shown; the caret stands under the column."""
-    lines = [f"error: {fault.message}"]
+def describe(fault: CommandError, kind: str = "error") -> str:
+    """The lines to show, with a caret under the column."""
+    lines = [f"{kind}: {fault.message}"]
     if fault.place is not None:
         lines += _pointer(fault.place)
     if fault.hint is not None:
         lines.append(f"hint: {fault.hint}")
     return "\n".join(lines)
+
+
+def show_warnings(warnings: Iterable[Mapping[str, Any]], source: str, text: str) -> None:
+    """Print warnings about a query on standard error, with the line they refer to."""
+    for warning in warnings:
+        line, column = warning.get("line"), warning.get("column")
+        place = None if line is None else Place(source, text, line, column)
+        fault = CommandError(warning["message"], hint=warning.get("hint"), place=place)
+        typer.echo(describe(fault, "warning"), err=True)
 
 
 def _pointer(place: Place) -> list[str]:
@@ -116,17 +126,17 @@ def _pointer(place: Place) -> list[str]:
     margin = " " * len(str(place.line))
     pointer = [f"  --> {where}", f"{place.line} | {shown}"]
     if place.column is not None:
-        # Tabs stay tabs, so that the caret stands under its character whatever their width is.
+        # Keep tabs, so that the caret is under its character whatever their width.
         before = "".join("\t" if character == "\t" else " " for character in shown[: place.column - 1])
         pointer.append(f"{margin} | {before}^")
     return pointer
 
 
 def reports_faults(command: Command) -> Command:
-    """The command, whose faults become messages and exit codes."""
+    """Turn the exceptions of a command into messages and exit codes."""
 
     @functools.wraps(command)
-    def guarded(*args: Any, **options: Any) -> Any:  # noqa: ANN401
+    def guarded(*args: Any, **options: Any) -> Any:  # noqa: ANN401 - any command
         try:
             return command(*args, **options)
         except CommandError as fault:
@@ -137,8 +147,8 @@ def reports_faults(command: Command) -> Command:
         except KeyboardInterrupt:
             raise typer.Exit(INTERRUPTED) from None
         except BrokenPipeError:
-            # The reader of our output has enough (`| head`). Python would complain once more when it flushes.
+            # The reader of our output has closed the pipe (`| head`). Python would complain again when it flushes.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(0) from None
 
-    return guarded  # type: ignore[return-value]
+    return guarded  # type: ignore[return-value]  # it has the signature of the command

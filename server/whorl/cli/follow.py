@@ -1,10 +1,11 @@
-"""A table that follows a query on a terminal: the newest rows on top, as many as fit."""
+"""A live table of results on a terminal: the newest rows on top, as many as fit."""
 
 from __future__ import annotations
 
 from collections import deque
 from typing import TYPE_CHECKING, Any, TextIO
 
+from whorl.cli.counts import counted
 from whorl.cli.results import Envelope, cells, rows, variables
 from whorl.cli.terminal import console
 from whorl.cli.times import show_time
@@ -15,13 +16,13 @@ if TYPE_CHECKING:
 
     from whorl.cli.names import Names
 
-# Rows of the terminal that are not rows of the table: title, header, rules, caption.
+# Lines of the terminal that are not rows: title, header, rules, caption.
 _FRAME_ROWS = 7
 _ROWS_MIN = 5
 
 
 class LiveTable:
-    """Answers in place of each other; at the end the last state stays on the screen."""
+    """Shows the newest results; the last state stays on the screen at the end."""
 
     def __init__(self, name: str, names: Names, out: TextIO) -> None:
         from rich.live import Live
@@ -31,14 +32,15 @@ class LiveTable:
         self._console = console(out)
         self._rows: deque[list[Any]] = deque(maxlen=max(_ROWS_MIN, self._console.height - _FRAME_ROWS))
         self._columns: list[str] = []
-        self._n_answers = 0
+        self._n_results = 0
         self._n_rows = 0
         self._watermark: int | None = None
+        self._reason = ""
         self._live = Live(self._view(), console=self._console, auto_refresh=False)
         self._live.start()
 
     def write(self, envelope: Envelope) -> None:
-        """An answer: its rows on top, in their order."""
+        """Add a result: its rows on top, in order."""
         from rich.text import Text
 
         signed = envelope["type"] == "changes"
@@ -46,17 +48,23 @@ class LiveTable:
         at = Text(show_time(envelope["t"]))
         found = [[at, *cells(row, variables(envelope), self._names, signed=signed)] for row in rows(envelope)]
         self._rows.extendleft(reversed(found))
-        self._n_answers += 1
+        self._n_results += 1
         self._n_rows += len(found)
+        self._reason = "" if self._n_rows else self._reason
         self._live.update(self._view(), refresh=True)
 
     def progress(self, progress: Any) -> None:  # noqa: ANN401 - whorl_client is imported late
-        """Nothing happened up to here: silence and standstill look different."""
+        """Show the watermark, so that a quiet query looks different from a stalled one."""
         self._watermark = progress.watermark
         self._live.update(self._view(), refresh=True)
 
+    def waits(self, why: str, advice: str | None) -> None:
+        """No row has come yet, for this reason."""
+        self._reason = f"no result yet: {why}" + ("" if advice is None else f"\nhint: {advice}")
+        self._live.update(self._view(), refresh=True)
+
     def close(self) -> None:
-        """Let the terminal go."""
+        """Release the terminal."""
         self._live.stop()
 
     def _view(self) -> Group:
@@ -64,8 +72,9 @@ class LiveTable:
         from rich.text import Text
 
         reached = "" if self._watermark is None else f" · watermark {show_time(self._watermark)}"
-        caption = f"{self._n_answers} answers · {self._n_rows} rows{reached} · Ctrl-C ends"
-        return Group(Text(self._name, style="bold"), self._table(), Text(caption, style="dim"))
+        caption = f"{counted(self._n_results, 'result')} · {counted(self._n_rows, 'row')}{reached} · Ctrl-C ends"
+        reason = [Text(self._reason)] if self._reason else []
+        return Group(Text(self._name, style="bold"), self._table(), *reason, Text(caption, style="dim"))
 
     def _table(self) -> Table:
         from rich import box

@@ -1,4 +1,4 @@
-"""Lists of things of a server: a table for people, JSON for programs."""
+"""Lists: a table for people, JSON for programs."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import typer
 from whorl.cli.terminal import console
 from whorl.cli.times import show_time
 
-AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="For programs: the documents of the server.")]
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the server's JSON documents.")]
 
 
 def show_json(document: Any) -> None:  # noqa: ANN401 - JSON
-    """Documents as the server has them."""
+    """Print the server's documents."""
     typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
 
 
 def show_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
-    """Rows under their columns."""
+    """Print rows under their column headers."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -35,5 +35,14 @@ def show_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None
 
 
 def instant(at: object) -> str:
-    """A watermark, where there is one."""
+    """A watermark, if there is one."""
     return show_time(at) if isinstance(at, int) else ""
+
+
+def bytes_text(count: float) -> str:
+    """A size for people: `512 MB`, `1.5 GB`."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if count >= 10 or unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} TB"

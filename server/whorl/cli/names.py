@@ -1,4 +1,4 @@
-"""IRIs and other terms as short as a table wants them."""
+"""IRIs and other terms, abbreviated for tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KNOWN = {
 
 
 class Names:
-    """The prefixes of a query, used backwards."""
+    """Abbreviates IRIs by the prefixes of a query."""
 
     def __init__(self, query_text: str = "") -> None:
         prefixes = {**_KNOWN, **{name: iri for name, iri in _PREFIX.findall(query_text) if iri}}
@@ -27,7 +27,7 @@ class Names:
         self._prefixes = sorted(prefixes.items(), key=lambda item: (-len(item[1]), item[0]))
 
     def iri(self, iri: str) -> str:
-        """`ex:kitchen` where a prefix fits, `<http://…>` otherwise."""
+        """`ex:kitchen` if a prefix matches, `<http://…>` otherwise."""
         for prefix, namespace in self._prefixes:
             local = iri.removeprefix(namespace)
             if local != iri and _LOCAL.fullmatch(local):
@@ -35,7 +35,7 @@ class Names:
         return f"<{iri}>"
 
     def term(self, term: Mapping[str, Any] | None) -> str:
-        """A term of SPARQL 1.1 Results JSON; nothing for an unbound variable."""
+        """A term of SPARQL 1.1 Results JSON; empty for an unbound variable."""
         if term is None:
             return ""
         value = str(term["value"])

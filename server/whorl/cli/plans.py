@@ -1,4 +1,4 @@
-"""The plan of a running query as a tree, with what each operator has in hand."""
+"""The plan of a running query as a tree, with the state of each operator."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def plan_tree(name: str, plan: dict[str, Any]) -> Tree:
-    """Windows first, then operators, each above the ones it reads."""
+    """Windows first, then operators, each above its inputs."""
     from rich.tree import Tree
 
     query = plan.get("query", {})

@@ -1,4 +1,4 @@
-"""`whorl push`: files of events into a stream of a server."""
+"""`whorl push`: push event files to a stream of a server."""
 
 from __future__ import annotations
 
@@ -13,32 +13,58 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 
 import typer
 
-from whorl.cli.events import Batch, Cut, Piece, Reading, paced, read_pieces, with_pauses
+from whorl.cli.events import Batch, Cut, Piece, Reading, expanded, paced, pieces_in_order, read_pieces, with_pauses
 from whorl.cli.faults import CommandError, Place
-from whorl.cli.options import DEFAULT_URL, EventTime, InputFormat, Mapping, TimeColumn, Token, Url
+from whorl.cli.options import (
+    DEFAULT_URL,
+    NO_TIME,
+    AssumeZone,
+    Base,
+    Columns,
+    EventTime,
+    Every,
+    InputFormat,
+    Mapping,
+    Per,
+    Sort,
+    TimeColumn,
+    TimestampPredicate,
+    TimeUnit,
+    Token,
+    Url,
+    columns_of,
+    stamps_of,
+)
 from whorl.cli.remote import Sender, connected, ensure_stream
 from whorl.cli.texts import QueryText, read_text
 from whorl.cli.times import duration_ms, show_time, speed_factor, time_ms
+from whorl.cli.units import seen_units
 
 if TYPE_CHECKING:
     from rich.progress import Progress
     from whorl_client import Ack
 
-Files = Annotated[list[str], typer.Argument(metavar="FILE", help="Files of events; - is standard input.")]
-Stream = Annotated[str, typer.Option("--stream", "-s", metavar="IRI", help="The stream; it is declared if need be.")]
+Files = Annotated[list[str], typer.Argument(metavar="FILE", help="Event files; - is standard input.")]
+Stream = Annotated[
+    str, typer.Option("--stream", "-s", metavar="IRI", help="The stream; declared if it does not exist.")
+]
 Speed = Annotated[
-    str, typer.Option("--speed", metavar="real|xN|max", help="Replay by event time, N times as fast, or at once.")
+    str,
+    typer.Option(
+        "--speed", metavar="real|xN|max", help="Replay speed: in real time, N times as fast (xN), or at once (max)."
+    ),
 ]
 Lateness = Annotated[
-    str | None, typer.Option("--lateness", metavar="DURATION", help="Declare the stream with this much disorder.")
+    str | None,
+    typer.Option("--lateness", metavar="DURATION", help="Allowed lateness with which to declare the stream."),
 ]
-End = Annotated[bool, typer.Option("--end", help="Close the stream afterwards: open windows are reported.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary.")]
+End = Annotated[bool, typer.Option("--end", help="Close the stream afterwards, so that open windows report.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no summary.")]
 
 
 @dataclass(slots=True)
 class Total:
-    """What became of the events."""
+    """Totals of the acknowledgements."""
 
     accepted: int = 0
     late: int = 0
@@ -46,14 +72,14 @@ class Total:
     ahead: int = 0
 
     def add(self, ack: Ack) -> None:
-        """One more acknowledgement."""
+        """Add one acknowledgement."""
         self.accepted += ack.accepted
         self.late += ack.late
         self.duplicates += ack.duplicates
         self.ahead += ack.ahead
 
     def __str__(self) -> str:
-        """For people; `ahead` only where it happened."""
+        """For people; `ahead` only if it is not zero."""
         ahead = f", {self.ahead} too far ahead of the clock" if self.ahead else ""
         return f"{self.accepted} accepted, {self.late} late, {self.duplicates} duplicates{ahead}"
 
@@ -66,6 +92,14 @@ def command(
     input_format: InputFormat = None,
     mapping: Mapping = None,
     time_column: TimeColumn = "t",
+    time_unit: TimeUnit = None,
+    columns: Columns = None,
+    timestamp_predicate: TimestampPredicate = None,
+    assume_zone: AssumeZone = None,
+    event_per: Per = None,
+    every: Every = None,
+    base: Base = None,
+    sort: Sort = False,
     lateness: Lateness = None,
     end: End = False,
     quiet: Quiet = False,
@@ -74,21 +108,31 @@ def command(
 ) -> None:
     """Push events from files to a stream.
 
-    RDF by the name of the file: .ttl and .nt hold one event (its time is --t), .nq and .trig one event for each named
-    graph (its time is prov:generatedAtTime), .ndjson one for each line, .jsonld, .arrow. Rows (.csv, .json) need a
-    mapping. Any of them may be compressed (.gz). A batch that had to be sent twice is taken once.
+    The file name determines the format: .ttl and .nt hold one event (its time is --t), .nq and .trig one event per
+    named graph (its time is prov:generatedAtTime), .ndjson one per line; .jsonld and .arrow work, too. Rows (.csv,
+    .json) need a mapping. Any file may be compressed (.gz). A batch that has to be sent again is ingested once.
 
     Examples:
       whorl push readings.nq.gz --stream http://ex/sensors
       whorl push event.ttl --stream http://ex/sensors --t now
       whorl push january.nq february.nq --stream http://ex/sensors --speed x60
-      whorl push rows.csv --stream http://ex/sensors --mapping rows.rq --time measured_at
+      whorl push rows.csv --stream http://ex/sensors --mapping rows.rq --time measured_at --assume-zone Z
+      whorl push readings.nt --stream http://ex/sensors --event-per subject --timestamp-predicate http://ex/at
       tail -f events.ndjson | whorl push - --stream http://ex/sensors --input-format ndjson --speed real
 
     """
     factor = speed_factor(speed)
     cut: Cut = "size" if math.isinf(factor) else "instant"
-    reading = Reading(input_format, None if t is None else time_ms(t), mapping is not None, time_column, cut)
+    reading = Reading(
+        input_format,
+        None if t is None else time_ms(t),
+        mapping is not None,
+        time_column,
+        cut,
+        stamps_of(timestamp_predicate, assume_zone, event_per, every, time_unit, base),
+        columns_of(columns),
+        sort,
+    )
     construct = None if mapping is None else QueryText(read_text(Path(mapping)), mapping)
     with connected(url, token, construct) as client:
         ensure_stream(client, stream, None if lateness is None else duration_ms(lateness))
@@ -109,7 +153,8 @@ def _push_all(files: list[str], reading: Reading, factor: float, sender: Sender,
     from whorl_client import ProblemError
 
     with _progress(quiet=quiet) as progress:
-        for batch in paced(_pieces(files, reading), factor, time.monotonic, time.sleep):
+        batches = paced(_pieces(files, reading), factor, time.monotonic, time.sleep)
+        for batch in seen_units(batches, lambda batch: batch.t):
             try:
                 total.add(sender.send(batch))
             except ProblemError as error:
@@ -118,32 +163,36 @@ def _push_all(files: list[str], reading: Reading, factor: float, sender: Sender,
 
 
 def _pieces(files: list[str], reading: Reading) -> Iterator[Piece | None]:
-    """All events; a pipe may pause, and what has come by then is not to wait for what comes next."""
+    """All events. A pipe may pause; events that have arrived do not wait for later ones."""
+    files = [one for file in files for one in expanded(file)]
+    if reading.in_order:
+        yield from pieces_in_order(files, reading)
+        return
     for file in files:
         pieces = read_pieces(file, reading)
         yield from with_pauses(pieces) if file == "-" else pieces
 
 
 def _refusal(error: object, batch: Batch) -> CommandError:
-    """What the server says of a batch, with the line itself: its number is that of the batch, not of the file."""
+    """The server's error for a batch, with the line itself: the line number is that of the batch, not of the file."""
     message, hint = getattr(error, "message", str(error)), getattr(error, "hint", None)
     line, column = getattr(error, "line", None), getattr(error, "column", None)
     place = None
     if line is not None and batch.format != "arrow":
-        place = Place("in the batch that was refused", batch.body.decode("utf-8", "replace"), line, column)
+        place = Place("in the refused batch", batch.body.decode("utf-8", "replace"), line, column)
     if getattr(error, "slug", "") == "timestamp-missing":
-        hint = "add --t TIME, or give each graph its prov:generatedAtTime"
+        hint = NO_TIME
     return CommandError(message, hint=hint, place=place)
 
 
 class _Progress(Protocol):
     def show(self, batch: Batch, total: Total) -> None:
-        """A batch was taken."""
+        """A batch was acknowledged."""
 
 
 class _Silent:
     def show(self, batch: Batch, total: Total) -> None:
-        """Nobody looks."""
+        """Show nothing."""
 
 
 @contextmanager
@@ -161,7 +210,7 @@ def _progress(*, quiet: bool) -> Iterator[_Progress]:
 
 
 class _Bar:
-    """How far the replay is, in events and in event time; the end of a stream is not known, so the bar only moves."""
+    """Progress of the replay, in events and in event time; the end of a stream is unknown, so the bar only pulses."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -169,7 +218,7 @@ class _Bar:
         self._began = time.monotonic()
 
     def show(self, batch: Batch, total: Total) -> None:
-        """Counts, rate, and the time of the last event."""
+        """Show counts, the rate, and the time of the last event."""
         rate = total.accepted / max(1e-3, time.monotonic() - self._began)
         at = "" if batch.t is None else f" · {show_time(batch.t)}"
         text = f"{total.accepted:,} events · {rate:,.0f}/s · {total.late} late{at}"

@@ -1,4 +1,4 @@
-"""`whorl queries`: what runs on a server."""
+"""`whorl queries`: the queries of a server."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from whorl_client import QueryInfo
 
 Names = Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Only these.", show_default=False)]
-Delete = Annotated[bool, typer.Option("--delete", help="Stop the named queries and forget them.")]
-Pause = Annotated[bool, typer.Option("--pause", help="Stop the named queries and keep their texts.")]
-Restart = Annotated[bool, typer.Option("--restart", help="Start the named queries anew, with empty windows.")]
-ShowText = Annotated[bool, typer.Option("--text", help="Show the texts.")]
+Delete = Annotated[bool, typer.Option("--delete", help="Delete the named queries.")]
+Pause = Annotated[bool, typer.Option("--pause", help="Pause the named queries.")]
+Restart = Annotated[bool, typer.Option("--restart", help="Restart the named queries, with empty windows.")]
+ShowText = Annotated[bool, typer.Option("--text", help="Show the query texts.")]
 
 
 def command(
@@ -30,7 +30,7 @@ def command(
     url: Url = DEFAULT_URL,
     token: Token = None,
 ) -> None:
-    """List the queries of a server, or stop and restart some.
+    """List the queries of a server, or delete, pause or restart some.
 
     Examples:
       whorl queries
@@ -40,7 +40,7 @@ def command(
 
     """
     if sum((delete, pause, restart)) > 1 or ((delete or pause or restart) and not names):
-        raise typer.BadParameter("one of --delete, --pause and --restart, and the names it is for")
+        raise typer.BadParameter("give one of --delete, --pause and --restart, and the names of the queries")
     with connected(url, token) as client:
         for name in names or []:
             if delete:

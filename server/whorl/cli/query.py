@@ -1,37 +1,45 @@
-"""`whorl query`: ask a server, once or for as long as it lasts."""
+"""`whorl query`: run a query on a server, once or continuously."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from whorl.cli.faults import UsageError, ended_by_signals
+from whorl.cli.faults import UsageError, ended_by_signals, fault_of, show_warnings
 from whorl.cli.follow import LiveTable
 from whorl.cli.names import Names
-from whorl.cli.options import DEFAULT_URL, Limit, OutputFormat, Token, Until, Url
+from whorl.cli.options import DEFAULT_URL, Limit, OutputFormat, Semantics, Token, Until, Url, word_of
 from whorl.cli.remote import connected
-from whorl.cli.results import Format, Writer, write_document, writer_of
+from whorl.cli.results import Format, Writer, rows, write_document, writer_of
 from whorl.cli.terminal import is_terminal
 from whorl.cli.texts import QueryText, query_text
 from whorl.cli.times import time_ms
+from whorl.cli.waiting import Waiting, tell_reason
 
 if TYPE_CHECKING:
     from whorl_client import Client
+
+    from whorl.cli.options import ContentSemantics as Kind
 
 QueryArgument = Annotated[
     str,
     typer.Argument(metavar="QUERY", help="A file, the text itself, - for stdin, or the name of a registered query."),
 ]
-Name = Annotated[str | None, typer.Option("--name", "-n", help="Register the query under this name; it stays.")]
-Follow = Annotated[bool, typer.Option("--follow", "-F", help="Show answers as they come.")]
+Name = Annotated[str | None, typer.Option("--name", "-n", help="Register the query under this name; it keeps running.")]
+Replace = Annotated[bool, typer.Option("--replace", help="With --name: replace another query of this name.")]
+Declare = Annotated[bool, typer.Option("--declare", help="Declare streams of the query that do not exist.")]
+Follow = Annotated[bool, typer.Option("--follow", "-F", help="Show results as they arrive.")]
 From = Annotated[
     str,
     typer.Option(
-        "--from", metavar="latest|earliest|TOKEN", help="Where to begin: the token of an answer goes on after it."
+        "--from",
+        metavar="latest|earliest|TOKEN",
+        help="Where to start: earliest, latest, or after the result with this token.",
     ),
 ]
 
@@ -44,39 +52,61 @@ def command(
     limit: Limit = None,
     until: Until = None,
     from_: From = "latest",
+    semantics: Semantics = None,
+    replace: Replace = False,
+    declare: Declare = False,
     url: Url = DEFAULT_URL,
     token: Token = None,
 ) -> None:
-    """Ask a server, or follow a continuous query.
+    """Run a query on a server, or follow a continuous one.
 
-    With --follow, a text is registered and its answers are shown as they come; without a --name it is removed at the
-    end. Without --follow: a text with a --name is registered and left running, a text without one is asked once over
-    static graphs and current windows (SPARQL), and a name gives the current answer of that query.
+    With --follow, a text is registered and its results are shown as they arrive; without --name it belongs to this
+    command and ends with it in any case. Without --follow, a text with --name is registered and keeps running, a text
+    without one runs once over static graphs and current windows (SPARQL), and a name shows the current result of that
+    query.
 
     Examples:
       whorl query hot.rspql --follow
-      whorl query average-temperature --follow --format csv --limit 10 > answers.csv
-      whorl query hot.rspql --name hot
+      whorl query average-temperature --follow --format csv --limit 10 > results.csv
+      whorl query hot.rspql --name hot --declare
+      whorl query hot.rspql --name hot --replace
       whorl query hot
       whorl query 'SELECT * { GRAPH ?g { ?room a <http://whorl.example/Room> } }' --format json
 
     """
     text = query_text(query)
     if text is None and name is not None:
-        raise UsageError("--name is for a text that is to be registered", hint=f"{query!r} is taken as a name already")
+        raise UsageError("--name is for a text that is to be registered", hint=f"{query!r} is already a query name")
+    if replace and name is None:
+        raise UsageError("--replace is for a query that is registered under a --name")
     with ended_by_signals(), connected(url, token, text) as client:
+        if declare and text is not None:
+            _declare_streams(client, text)
         if not follow:
-            _once(client, query, text, name, output)
+            _once(client, query, text, name, output, semantics, replace=replace)
             return
-        with _registered(client, query, text, name) as known:
-            _follow(client, known, output, limit, None if until is None else time_ms(until), from_)
+        wanted = _Wanted(output, limit, None if until is None else time_ms(until), from_)
+        if text is None or name is not None:
+            known = query if text is None else _register(client, text, name, semantics, replace=replace)
+            _follow(client, known, wanted)
+        else:
+            _follow_text(client, text, wanted, semantics)
 
 
-def _once(client: Client, query: str, text: QueryText | None, name: str | None, output: Format) -> None:
+def _once(
+    client: Client,
+    query: str,
+    text: QueryText | None,
+    name: str | None,
+    output: Format,
+    semantics: Kind | None,
+    *,
+    replace: bool,
+) -> None:
     if text is None:
         _write_answer(client.query(query).answer(raw=True), Names(client.queries.get(query).text), output)
     elif name is not None:
-        client.register(text.text, name)
+        _register(client, text, name, semantics, replace=replace)
         typer.echo(name)
         typer.echo(f"registered; follow it with: whorl query {name} --follow", err=True)
     else:
@@ -84,7 +114,7 @@ def _once(client: Client, query: str, text: QueryText | None, name: str | None, 
 
 
 def _write_answer(answer: Any, names: Names, output: Format) -> None:  # noqa: ANN401 - whorl_client is imported late
-    """An answer that has no time: as it would be in an envelope, without one."""
+    """Write a result without a time, as it would be in an envelope."""
     write_document(_document(answer), names, output, sys.stdout)
 
 
@@ -97,39 +127,99 @@ def _document(answer: Any) -> dict[str, Any] | str:  # noqa: ANN401 - as above
     return {"head": {"vars": list(answer.variables)}, "results": {"bindings": answer.bindings()}}
 
 
-@contextmanager
-def _registered(client: Client, query: str, text: QueryText | None, name: str | None) -> Iterator[str]:
-    """The name of the query to follow. One that was made for this command goes with it."""
-    if text is None:
-        yield query
-        return
-    registered = client.register(text.text, name)
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What to show of a query, and how."""
+
+    output: Format
+    limit: int | None
+    until: int | None
+    from_: str
+
+
+def _declare_streams(client: Client, text: QueryText) -> None:
+    """Declare the streams of the query that do not exist yet."""
+    from whorl import Engine, WhorlError
+
     try:
-        yield registered.name
-    finally:
-        if name is None:
-            client.queries.delete(registered.name)
+        streams = Engine().validate(text.text)["streams"]
+    except WhorlError as error:
+        raise fault_of(error, text.source, text.text) from None
+    known = {stream.iri for stream in client.streams.list()}
+    for iri in streams:
+        if iri not in known:
+            client.streams.create(iri)
 
 
-def _follow(client: Client, name: str, output: Format, limit: int | None, until: int | None, from_: str) -> None:
+def _register(client: Client, text: QueryText, name: str | None, semantics: Kind | None, *, replace: bool) -> str:
+    registered = client.register(text.text, name, replace=replace, semantics=word_of(semantics))
+    show_warnings(_warnings(registered.info().document), text.source, text.text)
+    return registered.name
+
+
+def _follow(client: Client, name: str, wanted: _Wanted) -> None:
     names = Names(client.queries.get(name).text)
-    writer: Writer
-    live = None
-    if output is Format.TABLE and is_terminal(sys.stdout):
-        writer = live = LiveTable(name, names, sys.stdout)
-    else:
-        writer = writer_of(output, names)
-    seen = None if live is None else live.progress
+    with _writer(name, names, wanted.output) as writer:
+        answers = client.subscribe(
+            name,
+            wanted.from_,
+            limit=wanted.limit,
+            until=wanted.until,
+            on_gap=_tell_gap,
+            on_progress=_seen(writer),
+            raw=True,
+        )
+        _write_all(client, answers, writer, names)
+
+
+def _follow_text(client: Client, text: QueryText, wanted: _Wanted, semantics: Kind | None) -> None:
+    """Follow a query that belongs to the connection, so that it disappears however this command ends."""
+    chosen = word_of(semantics)
+    facts = client.queries.validate(text.text, semantics=chosen)
+    show_warnings(_warnings(facts.document), text.source, text.text)
+    names = Names(text.text)
+    with _writer(text.source, names, wanted.output) as writer:
+        answers = client.follow(
+            text.text,
+            {"semantics": chosen},
+            limit=wanted.limit,
+            until=wanted.until,
+            on_gap=_tell_gap,
+            on_progress=_seen(writer),
+            raw=True,
+        )
+        _write_all(client, answers, writer, names)
+
+
+def _warnings(document: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - JSON of the server
+    found: list[dict[str, Any]] = document.get("warnings") or []
+    return found
+
+
+@contextmanager
+def _writer(name: str, names: Names, output: Format) -> Iterator[Writer]:
+    is_live = output is Format.TABLE and is_terminal(sys.stdout)
+    writer: Writer = LiveTable(name, names, sys.stdout) if is_live else writer_of(output, names)
     try:
-        with client.subscribe(
-            name, from_, limit=limit, until=until, on_gap=_tell_gap, on_progress=seen, raw=True
-        ) as answers:
-            for answer in answers:
-                writer.write(answer.envelope)
+        yield writer
     finally:
         writer.close()
 
 
+def _seen(writer: Writer) -> Any:  # noqa: ANN401 - whorl_client is imported late
+    return writer.progress if isinstance(writer, LiveTable) else None
+
+
+def _write_all(client: Client, answers: Any, writer: Writer, names: Names) -> None:  # noqa: ANN401 - as above
+    tell = writer.waits if isinstance(writer, LiveTable) else tell_reason
+    waiting = Waiting(lambda: client.queries.why(answers.query).document, names, tell)
+    with answers, waiting:
+        for answer in answers:
+            writer.write(answer.envelope)
+            if next(rows(answer.envelope), None) is not None:
+                waiting.end()
+
+
 def _tell_gap(gap: Any) -> None:  # noqa: ANN401 - whorl_client is imported late
     first, last = gap.from_seq or "?", gap.to_seq or "?"
-    typer.echo(f"warning: answers {first} to {last} are lost to this command: {gap.reason}", err=True)
+    typer.echo(f"warning: results {first} to {last} are lost: {gap.reason}", err=True)

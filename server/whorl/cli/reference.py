@@ -1,4 +1,4 @@
-"""The reference of the command, made of what each command says of itself: `python -m whorl.cli.reference`.
+"""The command line reference, generated from the help of each command: `python -m whorl.cli.reference`.
 
 A test compares it with docs/reference/cli.md.
 """
@@ -13,11 +13,11 @@ from whorl.cli.app import COMMANDS, app, load
 
 _HEAD = """# Command line
 
-What each command says with `--help`; [how to use them](../how-to/command-line.md) is told elsewhere. This page is
-written by `python -m whorl.cli.reference > docs/reference/cli.md`.
+The output of `--help` for each command; see also [how to use them](../how-to/command-line.md). This page is generated
+by `python -m whorl.cli.reference > docs/reference/cli.md`.
 
-Standard output carries data only; summaries, progress and errors go to standard error. Without a terminal, or with
-`NO_COLOR`, there are no colours and nothing moves.
+Standard output carries data only; summaries, progress and errors go to standard error. Without a terminal there are no
+colours and no animations; `NO_COLOR` disables colours.
 
 ## whorl
 """

@@ -10,13 +10,15 @@ import typer
 from whorl.cli.faults import CommandError
 
 File = Annotated[Path, typer.Argument(metavar="FILE.tar", help="The backup.")]
-DataDir = Annotated[Path, typer.Option("--data-dir", metavar="DIR", help="The directory to make; it has no store yet.")]
+DataDir = Annotated[
+    Path, typer.Option("--data-dir", metavar="DIR", help="The directory to create; it must not contain a store.")
+]
 
 
 def command(file: File, data_dir: DataDir = Path("whorl-data")) -> None:
-    """Make a data directory of a backup, and check all of it.
+    """Restore a backup to a new data directory, and check all of it.
 
-    A server that is started with it goes on where the backup was made. It makes a new admin token, unless one is set.
+    A server started on it continues from the moment of the backup. It creates a new admin token, unless one is set.
 
     Examples:
       whorl restore monday.tar --data-dir /var/lib/whorl

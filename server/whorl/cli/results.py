@@ -1,7 +1,7 @@
-"""Answers as a table, JSON, NDJSON or CSV.
+"""Results as a table, JSON, NDJSON or CSV.
 
-An answer is the envelope that the engine and the server write alike (see docs/how-to/reading-results.md). What goes to
-standard output is data only, in all formats but `table`.
+A result is an envelope as both the engine and the server write it (see docs/how-to/reading-results.md). In all formats
+but `table`, standard output carries data only.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import sys
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TextIO, TypeAlias
 
+from whorl.cli.counts import counted
 from whorl.cli.times import show_time
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ Envelope: TypeAlias = dict[str, Any]
 
 
 class Format(StrEnum):
-    """How answers are written."""
+    """Output formats."""
 
     TABLE = "table"
     JSON = "json"
@@ -35,17 +36,17 @@ class Format(StrEnum):
 
 
 class Writer(Protocol):
-    """Takes answers one by one."""
+    """Writes results one by one."""
 
     def write(self, envelope: Envelope) -> None:
-        """One answer."""
+        """Write one result."""
 
     def close(self) -> None:
-        """No further answer."""
+        """Finish the output."""
 
 
 class Row(NamedTuple):
-    """One solution, or one triple, of an answer; `sign` is + for what came and - for what went."""
+    """One solution or one triple of a result; `sign` is + for an insertion and - for a deletion."""
 
     sign: str
     terms: dict[str, Any]
@@ -73,7 +74,7 @@ class NdjsonWriter:
         self._out.flush()
 
     def close(self) -> None:
-        """Nothing is left."""
+        """Nothing to finish."""
 
 
 class JsonWriter:
@@ -96,14 +97,14 @@ class JsonWriter:
 
 
 class CsvWriter:
-    """A header with the first answer, then a line per row: `t` in milliseconds, `sign`, and the values."""
+    """A header with the first result, then a line per row: `t` in milliseconds, `sign`, and the values."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
         self._columns: list[str] | None = None
 
     def write(self, envelope: Envelope) -> None:
-        """The rows of one answer."""
+        """The rows of one result."""
         lines = io.StringIO()
         writer = csv.writer(lines, lineterminator="\n")
         if self._columns is None:
@@ -116,11 +117,11 @@ class CsvWriter:
         self._out.flush()
 
     def close(self) -> None:
-        """Nothing is left."""
+        """Nothing to finish."""
 
 
 class TableWriter:
-    """Each answer as a small table under its time."""
+    """Each result as a small table under its time."""
 
     def __init__(self, names: Names, out: TextIO) -> None:
         from whorl.cli.terminal import console
@@ -136,11 +137,11 @@ class TableWriter:
             self._console.print(table(envelope, found, self._names))
 
     def close(self) -> None:
-        """Nothing is left."""
+        """Nothing to finish."""
 
 
 def write_document(document: dict[str, Any] | str, names: Names, form: Format, out: TextIO) -> None:
-    """An answer that belongs to no instant: SPARQL 1.1 Results JSON, or triples, by itself."""
+    """A result without an instant: SPARQL 1.1 Results JSON, or triples."""
     envelope = {"type": "bindings", "results": document, "t": 0}
     found = list(rows(envelope))
     if form is Format.TABLE:
@@ -158,22 +159,21 @@ def write_document(document: dict[str, Any] | str, names: Names, form: Format, o
 
 
 def headline(envelope: Envelope, n_rows: int) -> str:
-    """When, over which windows, how many."""
+    """The instant, the windows and the number of rows."""
     windows = ", ".join(_bounds(window) for window in envelope.get("windows", []))
-    count = f"{n_rows} row{'' if n_rows == 1 else 's'}"
-    return f"{show_time(envelope['t'])}  {windows + '  ' if windows else ''}{count}"
+    return f"{show_time(envelope['t'])}  {windows + '  ' if windows else ''}{counted(n_rows, 'row')}"
 
 
 def _bounds(window: dict[str, Any]) -> str:
     opened, closed = window.get("open"), window.get("close")
-    # The least 64-bit integer stands for a window without a beginning.
+    # The smallest 64-bit integer stands for a window without a start.
     least = -(2**63)
     start = "…" if opened is None or opened == least else show_time(opened)
     return f"{start}/{'…' if closed is None else show_time(closed)}"
 
 
 def table(envelope: Envelope, found: Iterable[Row], names: Names) -> Table:
-    """The rows as a table; the sign is shown where it differs."""
+    """The rows as a table; signs are shown if they differ."""
     from rich import box
     from rich.table import Table
 
@@ -188,7 +188,7 @@ def table(envelope: Envelope, found: Iterable[Row], names: Names) -> Table:
 
 
 def cells(row: Row, columns: list[str], names: Names, *, signed: bool) -> list[Any]:
-    """The texts of one row, taken literally."""
+    """The cells of one row, without markup."""
     from rich.text import Text
 
     texts = [names.term(row.terms.get(column)) for column in columns]
@@ -196,7 +196,7 @@ def cells(row: Row, columns: list[str], names: Names, *, signed: bool) -> list[A
 
 
 def variables(envelope: Envelope) -> list[str]:
-    """The columns of an answer."""
+    """The columns of a result."""
     found = next(iter(_parts(envelope)))[1]
     if isinstance(found, str):
         return ["triple"]
@@ -206,7 +206,7 @@ def variables(envelope: Envelope) -> list[str]:
 
 
 def rows(envelope: Envelope) -> Iterator[Row]:
-    """What an answer holds, one by one."""
+    """The rows of a result."""
     for sign, found in _parts(envelope):
         if isinstance(found, str):
             yield from (Row(sign, {"triple": _literal(line)}) for line in found.splitlines() if line)

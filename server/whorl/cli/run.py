@@ -1,4 +1,4 @@
-"""`whorl run`: the engine alone, in this process, over files."""
+"""`whorl run`: the engine in this process, over files."""
 
 from __future__ import annotations
 
@@ -10,35 +10,65 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from whorl.cli.events import Batch, Piece, Reading, batches, read_pieces
+from whorl.cli.counts import counted
+from whorl.cli.events import Batch, Piece, Reading, batches, expanded, pieces_in_order, read_pieces, with_pauses
 from whorl.cli.events.files import format_of, opened
-from whorl.cli.faults import CommandError, UsageError, fault_of
+from whorl.cli.faults import CommandError, UsageError, fault_of, show_warnings
 from whorl.cli.names import Names
-from whorl.cli.options import EventTime, InputFormat, Limit, Mapping, OutputFormat, TimeColumn, Until
-from whorl.cli.results import Envelope, Format, Writer, writer_of
+from whorl.cli.options import (
+    NO_TIME,
+    AssumeZone,
+    Base,
+    Columns,
+    EventTime,
+    Every,
+    InputFormat,
+    Limit,
+    Mapping,
+    OutputFormat,
+    Per,
+    Semantics,
+    Sort,
+    TimeColumn,
+    TimestampPredicate,
+    TimeUnit,
+    Until,
+    columns_of,
+    stamps_of,
+    word_of,
+)
+from whorl.cli.results import Envelope, Format, Writer, rows, writer_of
+from whorl.cli.sample import Sample, reason_of
 from whorl.cli.texts import QueryText, needed_text, read_text
 from whorl.cli.times import duration_ms, time_ms
+from whorl.cli.units import seen_units
+from whorl.cli.waiting import Waiting, reason, tell_reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whorl import Engine, Query
+    from whorl.cli.options import ContentSemantics
 
 QueryArgument = Annotated[str, typer.Argument(metavar="QUERY", help="A file, the text itself, or - for stdin.")]
 Inputs = Annotated[
-    list[str], typer.Option("--input", "-i", metavar="[STREAM=]FILE", help="Events; may be given several times.")
+    list[str], typer.Option("--input", "-i", metavar="[STREAM=]FILE", help="Event file; may be given several times.")
 ]
 Static = Annotated[
     list[str] | None,
-    typer.Option("--static", "-s", metavar="[GRAPH=]FILE", help="Static data: the default graph, or a named one."),
+    typer.Option(
+        "--static", "-s", metavar="[GRAPH=]FILE", help="Static data for the default graph, or for a named one."
+    ),
 ]
-Stream = Annotated[str | None, typer.Option("--stream", metavar="IRI", help="The stream of inputs that name none.")]
-Lateness = Annotated[str, typer.Option("--lateness", metavar="DURATION", help="How much disorder is waited for.")]
+Stream = Annotated[
+    str | None, typer.Option("--stream", metavar="IRI", help="The stream of inputs without a stream name.")
+]
+Lateness = Annotated[str, typer.Option("--lateness", metavar="DURATION", help="Allowed lateness.")]
 
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A file and the stream it is events of."""
+    """A file and the stream of its events."""
 
     stream: str
     file: str
@@ -53,44 +83,69 @@ def command(
     input_format: InputFormat = None,
     mapping: Mapping = None,
     time_column: TimeColumn = "t",
+    time_unit: TimeUnit = None,
+    columns: Columns = None,
     t: EventTime = None,
+    timestamp_predicate: TimestampPredicate = None,
+    assume_zone: AssumeZone = None,
+    event_per: Per = None,
+    every: Every = None,
+    base: Base = None,
+    sort: Sort = False,
     lateness: Lateness = "0",
+    semantics: Semantics = None,
     limit: Limit = None,
     until: Until = None,
 ) -> None:
     """Evaluate a query over files, without a server.
 
-    Several inputs are read together in the order of event time. After the last event the streams are closed, and what
-    is still open is reported.
+    Several inputs are merged by event time. After the last event the streams are closed, so that open windows report.
 
     Examples:
       whorl run hot.rspql --input readings.nq
-      whorl run hot.rspql --input readings.nq.gz --format csv > answers.csv
+      whorl run hot.rspql --input readings.nq.gz --format csv > results.csv
       whorl run join.rspql -i http://ex/a=a.trig -i http://ex/b=b.ndjson --static rooms.ttl
-      whorl run hot.rspql --input rows.csv --mapping rows.rq --time measured_at
+      whorl run average.rspql --input readings.nq --semantics bag
+      whorl run hot.rspql --input rows.csv --mapping rows.rq --time measured_at --assume-zone Europe/Paris
+      whorl run hot.rspql --input readings.nt --event-per subject --timestamp-predicate http://ex/measuredAt
+      whorl run hot.rspql --input streams.tar.gz:*.csv --mapping rows.rq --sort
       zcat readings.nq.gz | whorl run hot.rspql --input - --input-format nquads --limit 10
 
     """
     from whorl import WhorlError
 
     text = needed_text(query)
-    reading = Reading(input_format, None if t is None else time_ms(t), mapping is not None, time_column)
+    reading = Reading(
+        input_format,
+        None if t is None else time_ms(t),
+        mapping is not None,
+        time_column,
+        stamps=stamps_of(timestamp_predicate, assume_zone, event_per, every, time_unit, base),
+        columns=columns_of(columns),
+        in_order=sort,
+    )
     stop = _Stop(limit, None if until is None else time_ms(until))
     try:
-        engine, registered = _start(text, static or [], {})
-        sources = [_input(one, stream, registered) for one in inputs]
+        engine, registered = _start(text, static or [], {}, semantics)
+        sources = [found for one in inputs for found in _inputs(one, stream, registered)]
         if duration_ms(lateness):
-            # A stream takes its options before a query reads it; the first engine has told which streams there are.
+            # A stream gets its options before a query reads it; the first engine has found the streams.
             lateness_of = {source.stream: duration_ms(lateness) for source in sources}
-            engine, registered = _start(text, static or [], lateness_of)
+            engine, registered = _start(text, static or [], lateness_of, semantics)
     except WhorlError as error:
         raise fault_of(error, text.source, text.text) from None
-    if mapping is not None:
-        _set_mappings(engine, sources, mapping, time_column)
-    _evaluate(engine, registered, sources, reading, writer_of(output, Names(text.text)), stop)
+    show_warnings(registered.warnings, text.source, text.text)
+    rows_as = None if mapping is None else _RowMapping(mapping, read_text(Path(mapping)), time_column)
+    if rows_as is not None:
+        rows_as.set_on(engine, sources)
+    names = Names(text.text)
+    run = _Run(engine, registered, sources, writer_of(output, names), stop, Sample(lambda one: _plain(one, rows_as)))
+    run.evaluate(reading, names)
 
 
-def _start(text: QueryText, static: list[str], lateness_of: dict[str, int]) -> tuple[Engine, Query]:
+def _start(
+    text: QueryText, static: list[str], lateness_of: dict[str, int], semantics: ContentSemantics | None
+) -> tuple[Engine, Query]:
     from whorl import Engine
 
     engine = Engine()
@@ -98,117 +153,190 @@ def _start(text: QueryText, static: list[str], lateness_of: dict[str, int]) -> t
         load_static(engine, document)
     for stream, lateness in lateness_of.items():
         engine.declare_stream(stream, lateness=lateness)
-    return engine, engine.register(text.text, "run")
+    return engine, engine.register(text.text, "run", semantics=word_of(semantics))
 
 
 def load_static(engine: Engine, document: str) -> None:
-    """Static data of `[GRAPH=]FILE`."""
+    """Load static data from `[GRAPH=]FILE`."""
     from whorl import WhorlError
 
     graph, file = named(document)
     with opened(file) as source:
         body = source.read()
     try:
-        engine.load(graph, body, format_of(file, Reading()))  # type: ignore[arg-type]
+        engine.load(graph, body, format_of(file, Reading()))  # type: ignore[arg-type]  # format_of checks the format
     except WhorlError as error:
         raise fault_of(error, file, body.decode("utf-8", "replace")) from None
 
 
 def named(argument: str) -> tuple[str | None, str]:
-    """`NAME=FILE`; an `=` may be part of either, so a file that exists is taken as one."""
+    """`NAME=FILE`; both may contain `=`, so an existing file name wins."""
     name, equals, file = argument.rpartition("=")
     return (None, argument) if not equals or Path(argument).is_file() else (name, file)
 
 
-def _input(argument: str, stream: str | None, query: Query) -> Input:
+def _inputs(argument: str, stream: str | None, query: Query) -> list[Input]:
     name, file = named(argument)
-    chosen = name or stream
-    if chosen is not None:
-        return Input(chosen, file)
+    chosen = name or stream or _only_stream(query, file)
+    return [Input(chosen, one) for one in expanded(file)]
+
+
+def _only_stream(query: Query, file: str) -> str:
     streams = list(dict.fromkeys(window["stream"] for window in query.explain("json")["windows"]))
     if len(streams) > 1:
         hint = "give --input STREAM=FILE; the streams are " + ", ".join(streams)
-        raise UsageError(f"the query reads {len(streams)} streams, and {file!r} could be any of them", hint=hint)
-    return Input(streams[0], file)
+        raise UsageError(f"the query reads {len(streams)} streams, so the stream of {file!r} is ambiguous", hint=hint)
+    return str(streams[0])
 
 
-def _set_mappings(engine: Engine, sources: list[Input], mapping: str, time_column: str) -> None:
-    from whorl import WhorlError
+@dataclass(frozen=True, slots=True)
+class _RowMapping:
+    """The CONSTRUCT that makes triples of rows."""
 
-    text = read_text(Path(mapping))
-    try:
-        for stream in dict.fromkeys(source.stream for source in sources):
-            engine.set_mapping(stream, text, time_column=time_column)
-    except WhorlError as error:
-        raise fault_of(error, mapping, text) from None
+    source: str
+    text: str
+    time_column: str
+
+    def set_on(self, engine: Engine, sources: list[Input]) -> None:
+        """Rows of all these inputs become triples."""
+        from whorl import WhorlError
+
+        try:
+            for stream in dict.fromkeys(source.stream for source in sources):
+                engine.set_mapping(stream, self.text, time_column=self.time_column)
+        except WhorlError as error:
+            raise fault_of(error, self.source, self.text) from None
+
+
+def _plain(stream: str, mapping: _RowMapping | None) -> Engine:
+    """An engine with this stream and nothing else."""
+    from whorl import Engine
+
+    engine = Engine()
+    engine.declare_stream(stream)
+    if mapping is not None:
+        mapping.set_on(engine, [Input(stream, "")])
+    return engine
 
 
 @dataclass(slots=True)
 class _Stop:
-    """When enough answers have been given."""
+    """The limit on results."""
 
     limit: int | None
     until: int | None
-    n_answers: int = 0
+    n_results: int = 0
 
     def reached_by(self, envelope: Envelope) -> bool:
-        """Whether this answer is already too late to be shown."""
+        """Whether this result is past the limit."""
         return self.until is not None and envelope["t"] > self.until
 
     def count(self) -> bool:
-        """One more was given; whether it was the last."""
-        self.n_answers += 1
-        return self.n_answers == self.limit
+        """Count one result; returns whether it was the last."""
+        self.n_results += 1
+        return self.n_results == self.limit
 
 
-def _evaluate(
-    engine: Engine, query: Query, sources: list[Input], reading: Reading, writer: Writer, stop: _Stop
-) -> None:
-    accepted = late = 0
-    try:
-        for source, batch in _together(sources, reading):
-            report = _push(engine, source, batch)
-            accepted, late = accepted + report[0], late + report[1]
-            if _write(query, writer, stop):
-                return
-        engine.close()
-        _write(query, writer, stop)
-    finally:
-        writer.close()
-        typer.echo(f"{accepted} events, {late} late, {stop.n_answers} answers", err=True)
+@dataclass(slots=True)
+class _Run:
+    """Files on their way through the engine."""
 
+    engine: Engine
+    query: Query
+    sources: list[Input]
+    writer: Writer
+    stop: _Stop
+    sample: Sample
+    accepted: int = 0
+    late: int = 0
+    has_rows: bool = False
 
-def _write(query: Query, writer: Writer, stop: _Stop) -> bool:
-    """Hand out what waits; whether that was enough."""
-    from whorl import WhorlError
+    def evaluate(self, reading: Reading, names: Names) -> None:
+        """Push everything and write what comes; without a single row, say why."""
+        try:
+            with Waiting(lambda: self._reason(has_ended=False), names, tell_reason) as waiting:
+                has_enough = self._push_all(reading, waiting)
+            if not has_enough and not self.has_rows:
+                found = self._reason(has_ended=True)
+                tell_reason(reason(found, names), found["advice"], "no result")
+        finally:
+            self.writer.close()
+            events, results = counted(self.accepted, "event"), counted(self.stop.n_results, "result")
+            typer.echo(f"{events}, {self.late} late, {results}", err=True)
 
-    try:
-        waiting = query.results()
-    except WhorlError as error:
-        raise fault_of(error) from None
-    for answer in waiting:
-        envelope = json.loads(answer)
-        if stop.reached_by(envelope):
-            return True
-        writer.write(envelope)
-        if stop.count():
-            return True
-    return False
+    def _push_all(self, reading: Reading, waiting: Waiting) -> bool:
+        """Whether there were enough answers before the end."""
+        for source, batch in seen_units(_together(self.sources, reading), lambda item: item[1].t):
+            self.sample.keep(source.stream, batch)
+            accepted, late = _push(self.engine, source, batch)
+            self.accepted, self.late = self.accepted + accepted, self.late + late
+            if self._write(waiting):
+                return True
+        self.engine.close()
+        return self._write(waiting)
+
+    def _write(self, waiting: Waiting) -> bool:
+        """Hand out what waits; whether that was enough."""
+        for answer in self._results():
+            envelope = json.loads(answer)
+            if self.stop.reached_by(envelope):
+                return True
+            self.writer.write(envelope)
+            if not self.has_rows and next(rows(envelope), None) is not None:
+                self.has_rows = True
+                waiting.end()
+            if self.stop.count():
+                return True
+        return False
+
+    def _results(self) -> list[bytes]:
+        from whorl import WhorlError
+
+        try:
+            return self.query.results()
+        except WhorlError as error:
+            raise fault_of(error) from None
+
+    def _reason(self, *, has_ended: bool) -> dict[str, Any]:
+        return reason_of(self.engine, self.query, self.sample, has_ended=has_ended)
 
 
 def _together(sources: list[Input], reading: Reading) -> Iterator[tuple[Input, Batch]]:
-    """All inputs in the order of time. One input is read as it stands, in larger batches."""
+    """All inputs merged by time. A single input is read as it is, in larger batches."""
+    if reading.in_order:
+        yield from _sorted(sources, reading)
+        return
     if len(sources) == 1:
         pieces = read_pieces(sources[0].file, replace(reading, rows_cut="order"))
-        yield from ((sources[0], batch) for batch in batches(pieces, in_order=True))
+        # What a pipe has brought is evaluated before the next event comes.
+        flowing = with_pauses(pieces) if sources[0].file == "-" else pieces
+        yield from ((sources[0], batch) for batch in batches(flowing, in_order=True))
         return
     merged = heapq.merge(*(_timed(source, reading) for source in sources), key=lambda item: item[0])
     for _, source, piece in merged:
         yield from ((source, batch) for batch in batches([piece]))
 
 
+def _sorted(sources: list[Input], reading: Reading) -> Iterator[tuple[Input, Batch]]:
+    """All inputs of one stream sorted as one file; several streams are merged at each instant."""
+    by_stream: dict[str, list[str]] = {}
+    for source in sources:
+        by_stream.setdefault(source.stream, []).append(source.file)
+    if len(by_stream) == 1:
+        pieces = pieces_in_order([source.file for source in sources], reading)
+        yield from ((sources[0], batch) for batch in batches(pieces, in_order=True))
+        return
+    instants = replace(reading, rows_cut="instant")
+    streams = (
+        [(Input(stream, files[0]), piece) for piece in pieces_in_order(files, instants)]
+        for stream, files in by_stream.items()
+    )
+    for source, piece in heapq.merge(*streams, key=lambda item: -(2**63) if item[1].t is None else item[1].t):
+        yield from ((source, batch) for batch in batches([piece]))
+
+
 def _timed(source: Input, reading: Reading) -> Iterator[tuple[int, Input, Piece]]:
-    """Pieces with a time that never goes back, so that a late event keeps its place in its own file."""
+    """Pieces with a time that never goes back, so that a late event keeps its position in its file."""
     reached = -(2**63)
     for piece in read_pieces(source.file, replace(reading, rows_cut="instant")):
         reached = reached if piece.t is None else max(reached, piece.t)
@@ -219,15 +347,15 @@ def _push(engine: Engine, source: Input, batch: Batch) -> tuple[int, int]:
     from whorl import WhorlError
 
     try:
-        report = engine.push(source.stream, batch.at, batch.body, batch.format)  # type: ignore[arg-type]
+        report = engine.push(source.stream, batch.at, batch.body, batch.format)  # type: ignore[arg-type]  # the reader chose the format
     except WhorlError as error:
         raise _event_fault(error, source, batch) from None
     return report.accepted, report.late
 
 
 def _event_fault(error: Any, source: Input, batch: Batch) -> CommandError:  # noqa: ANN401 - any error of the engine
-    """Lines of a batch are not lines of the file: the line is shown, without a number that would mislead."""
+    """Line numbers of a batch are not those of the file: show the line without a misleading number."""
     fault = fault_of(error, f"in {source.file}", batch.body.decode("utf-8", "replace"))
     if fault.hint is None and getattr(error, "code", "") == "timestamp.missing":
-        fault.hint = "add --t TIME, or give each graph its prov:generatedAtTime"
+        fault.hint = NO_TIME
     return fault

@@ -9,49 +9,59 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 import typer
 
 from whorl.cli.faults import CommandError, UsageError
-from whorl.server.settings import Settings
+from whorl.server.config import ConfigError, load_settings
+from whorl.server.settings import SettingNameError, Settings
 
 if TYPE_CHECKING:
-    from pydantic import ValidationError
     from pydantic.fields import FieldInfo
+
+    from whorl.demo.pace import Pace
 
 _FIRST_QUERY = "average-temperature"
 
 
-def command(*, demo: bool, **options: Any) -> None:  # noqa: ANN401 - one per field of Settings
+def command(*, demo: bool, config: Path | None, **options: Any) -> None:  # noqa: ANN401 - one per field of Settings
     """Start the server.
 
-    Every option can also be set in the environment: WHORL_PORT is --port. The first line that is printed is a ready
-    URL. The admin token is made at the first start and kept in the data directory; on a terminal, the URL has it.
+    Every option can also be set in the environment (WHORL_PORT is --port) and in a TOML file (port = 9000), in this
+    order of precedence. The first line that is printed is a ready URL. The admin token is made at the first start and
+    kept in the data directory; on a terminal, the URL has it, and `whorl token` shows it again.
 
     Examples:
       whorl serve --demo
       whorl serve --data-dir /var/lib/whorl --port 9000
+      whorl serve --config /etc/whorl/whorl.toml
       whorl serve --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem --allowed-hosts streams.example.org
       WHORL_TOKEN=secret whorl serve --behind-proxy --host 0.0.0.0 --log-format json
 
     """
-    settings = settings_of(options)
+    settings = settings_of(options, config)
+    from whorl.demo.pace import Pace
     from whorl.server.serve import StartError, serve
 
+    pace = Pace() if demo else None
     try:
-        serve(settings, on_ready=lambda address: _say_ready(address, settings, demo=demo))
+        serve(settings, on_ready=lambda address: _say_ready(address, settings, pace), pace=pace)
     except StartError as error:
         raise CommandError(f"the server cannot start: {error}") from None
 
 
-def _say_ready(address: str, settings: Settings, *, demo: bool) -> None:
+def _say_ready(address: str, settings: Settings, pace: Pace | None) -> None:
     """The one line that is printed, when everything answers; then the demo may begin."""
+    token = _token(settings)
+    if pace is not None:
+        typer.echo(f"the demo plays; follow it with: whorl query {_FIRST_QUERY} --follow", err=True)
+    if token is not None and "#" not in address:
+        typer.echo("open the console, signed in, with: whorl open", err=True)
     typer.echo(f"whorl is ready: {address}")
-    if demo:
+    if pace is not None:
         from whorl.demo.player import start
 
-        typer.echo(f"the demo plays; follow it with: whorl query {_FIRST_QUERY} --follow", err=True)
-        start(address, _token(settings))
+        start(address, token, pace)
 
 
 def _token(settings: Settings) -> str | None:
-    """The admin token of the server that has just started, which has made one if it had none."""
+    """The admin token of the server that has just started."""
     if settings.anonymous:
         return None
     if settings.token is not None:
@@ -61,28 +71,18 @@ def _token(settings: Settings) -> str | None:
     return token_path(settings).read_text(encoding="utf-8").strip()
 
 
-def settings_of(options: dict[str, Any]) -> Settings:
-    """The settings: options that were given, then the environment, then defaults."""
-    from pydantic import ValidationError
-
+def settings_of(options: dict[str, Any], config: Path | None = None) -> Settings:
+    """The settings: options that were given, then the environment, then the file, then defaults."""
     # An option that may be repeated is an empty list when it was not given at all.
     given = {name: value for name, value in options.items() if value is not None and value != []}
     try:
-        return Settings(**given)
-    except ValidationError as error:
-        raise _usage_fault(error, given) from None
-
-
-def _usage_fault(error: ValidationError, given: dict[str, Any]) -> UsageError:
-    first = error.errors()[0]
-    name = str(first["loc"][0]) if first["loc"] else ""
-    spelled = f"--{name.replace('_', '-')}" if name in given else f"WHORL_{name.upper()}"
-    message = str(first["msg"])
-    return UsageError(f"{spelled}: {message[:1].lower()}{message[1:]}")
+        return load_settings(given, config)
+    except (ConfigError, SettingNameError) as error:
+        raise UsageError(str(error)) from None
 
 
 def _option(name: str, field: FieldInfo) -> inspect.Parameter:
-    """A field as an option of the same name; None means that it was not given."""
+    """A field as an option of the same name; None means not given."""
     flag = f"--{name.replace('_', '-')}"
     kind, metavar = _kind(field.annotation)
     names = [f"{flag}/--no-{flag.removeprefix('--')}"] if kind is bool else [flag]
@@ -92,7 +92,7 @@ def _option(name: str, field: FieldInfo) -> inspect.Parameter:
 
 
 def _kind(annotation: Any) -> tuple[Any, str | None]:  # noqa: ANN401 - a type as pydantic has it
-    """What the command line reads, and how it is called; the model checks it once more."""
+    """The type of the option and its metavar; the model validates the value again."""
     if get_origin(annotation) is Literal:
         return str, "|".join(get_args(annotation))
     if get_origin(annotation) is tuple:
@@ -114,10 +114,20 @@ def _signature() -> inspect.Signature:
         "demo",
         inspect.Parameter.KEYWORD_ONLY,
         default=False,
-        annotation=Annotated[bool, typer.Option("--demo", help="play the demo: two streams and a gallery of queries")],
+        annotation=Annotated[
+            bool, typer.Option("--demo", help="run the demo: a building, taxis, and a gallery of queries")
+        ],
     )
-    return inspect.Signature([demo, *(_option(name, field) for name, field in Settings.model_fields.items())])
+    config = inspect.Parameter(
+        "config",
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[
+            Path | None, typer.Option("--config", metavar="FILE.toml", help="settings in a file [WHORL_CONFIG]")
+        ],
+    )
+    return inspect.Signature([demo, config, *(_option(name, field) for name, field in Settings.model_fields.items())])
 
 
-command.__signature__ = _signature()  # type: ignore[attr-defined]
+command.__signature__ = _signature()  # type: ignore[attr-defined]  # inspect reads it, mypy does not know it
 command.__annotations__ = {}

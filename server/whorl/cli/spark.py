@@ -1,7 +1,7 @@
-"""`whorl spark`: streams that Spark jobs write.
+"""`whorl spark`: Spark jobs that write streams.
 
-A group of commands (`COMMANDS`, under the help of `group`); what they do is in `whorl.spark`, which is imported when
-one of them runs.
+A group of commands (`COMMANDS`, with the help of `group`), implemented in `whorl.spark`, which is imported when one of
+them runs.
 """
 
 from __future__ import annotations
@@ -28,38 +28,54 @@ if TYPE_CHECKING:
     from whorl.spark.jobs import Job, Output, Wanted
     from whorl.spark.produce import Target
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The producer; `whorl spark list` has their names.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The producer; `whorl spark list` shows the names.")]
 Data = Annotated[
     str | None,
-    typer.Option("--data", metavar="PATH", help="Directory, file or pattern to read; default: made-up data."),
+    typer.Option("--data", metavar="PATH", help="Directory, file or pattern to read; default: generated data."),
 ]
 Speed = Annotated[
     str | None,
     typer.Option(
         "--speed",
         metavar="real|xN|max",
-        help="Replay by event time: as it was, N times as fast, at once. Default: x60; files and topics are followed.",
+        help="Replay speed: real, xN or max. Default: x60; files and topics are followed.",
     ),
 ]
-Rows = Annotated[
-    int | None, typer.Option("--rows", min=1, metavar="N", help="Stop after N rows; default: all, or no end.")
+Rows = Annotated[int | None, typer.Option("--rows", min=1, metavar="N", help="Stop after N rows; default: no limit.")]
+Start = Annotated[
+    str | None, typer.Option("--start", metavar="TIME", help="Start time of generated data: a time, or now.")
 ]
-Start = Annotated[str | None, typer.Option("--start", metavar="TIME", help="When made-up data begins: a time, or now.")]
-Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Other made-up data.")]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of generated data.")]
+Rate = Annotated[
+    float | None,
+    typer.Option("--rate", min=0.001, metavar="N", help="Generated rows per second of event time."),
+]
+Skew = Annotated[float, typer.Option("--skew", min=0.0, metavar="N", help="Skew of generated keys; 0: uniform.")]
+Disorder = Annotated[str, typer.Option("--disorder", metavar="DURATION", help="Generated rows are up to this late.")]
+BadRows = Annotated[
+    float,
+    typer.Option("--bad-rows", min=0.0, max=1.0, metavar="SHARE", help="Share of generated rows without a value."),
+]
 Checkpoint = Annotated[
     str | None,
-    typer.Option("--checkpoint", metavar="DIR", help="Where a restart goes on; without it, each start begins anew."),
+    typer.Option(
+        "--checkpoint",
+        metavar="DIR",
+        help="Checkpoint directory, from which a restart continues; without it, each run starts over.",
+    ),
 ]
 Master = Annotated[str | None, typer.Option("--master", metavar="URL", help="Spark's master.  [default: local[2]]")]
 Packages = Annotated[
     list[str] | None,
-    typer.Option("--packages", metavar="G:A:V", help="Maven packages for Spark, instead of our choice."),
+    typer.Option("--packages", metavar="G:A:V", help="Maven packages for Spark, instead of the default ones."),
 ]
 Jars = Annotated[list[str] | None, typer.Option("--jars", metavar="FILE", help="Jars for Spark, instead of packages.")]
 Stream = Annotated[str | None, typer.Option("--stream", "-s", metavar="IRI", help="files, kafka: the stream to write.")]
 TimeColumn = Annotated[
     str | None,
-    typer.Option("--time", metavar="COLUMN", help="files, kafka: the column with the time; of messages: their own."),
+    typer.Option(
+        "--time", metavar="COLUMN", help="files, kafka: the time column; default for messages: their own time."
+    ),
 ]
 InputFormat = Annotated[
     str | None,
@@ -70,21 +86,22 @@ InputFormat = Annotated[
     ),
 ]
 Schema = Annotated[
-    str | None, typer.Option("--schema", metavar="DDL", help="files, kafka: columns and types; default: as found.")
+    str | None, typer.Option("--schema", metavar="DDL", help="files, kafka: columns and types; default: inferred.")
 ]
 Topic = Annotated[str | None, typer.Option("--topic", metavar="TOPIC", help="kafka: the topic.")]
 Servers = Annotated[str | None, typer.Option("--servers", metavar="HOST:PORT,…", help="kafka: the brokers.")]
-From = Annotated[str, typer.Option("--from", metavar="earliest|latest", help="kafka: where to begin.")]
+From = Annotated[str, typer.Option("--from", metavar="earliest|latest", help="kafka: where to start.")]
 Options = Annotated[
     list[str] | None, typer.Option("--option", metavar="NAME=VALUE", help="files, kafka: an option of Spark's source.")
 ]
-Once = Annotated[bool, typer.Option("--once", help="files, kafka: stop when all that is there now is written.")]
+Once = Annotated[bool, typer.Option("--once", help="files, kafka: stop when all data available now is written.")]
 Lateness = Annotated[
-    str | None, typer.Option("--lateness", metavar="DURATION", help="Declare the streams with this much disorder.")
+    str | None,
+    typer.Option("--lateness", metavar="DURATION", help="Allowed lateness with which to declare the streams."),
 ]
-End = Annotated[bool, typer.Option("--end", help="Close the streams afterwards: open windows are reported.")]
-ReplaceMapping = Annotated[bool, typer.Option("--replace-mapping", help="Even if the stream has another mapping.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary.")]
+End = Annotated[bool, typer.Option("--end", help="Close the streams afterwards, so that open windows report.")]
+ReplaceMapping = Annotated[bool, typer.Option("--replace-mapping", help="Replace another mapping of the stream.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no summary.")]
 
 
 def group() -> None:
@@ -125,6 +142,10 @@ def produce(
     rows: Rows = None,
     start: Start = None,
     seed: Seed = 0,
+    rate: Rate = None,
+    skew: Skew = 0.0,
+    disorder: Disorder = "0",
+    bad_rows: BadRows = 0.0,
     checkpoint: Checkpoint = None,
     end: End = False,
     lateness: Lateness = None,
@@ -146,14 +167,15 @@ def produce(
     url: Url = DEFAULT_URL,
     token: Token = None,
 ) -> None:
-    """Write streams with a Spark job: benchmarks, made-up or recorded, and your own files and topics.
+    """Write streams with a Spark job: generated or recorded benchmark data, or your own files and topics.
 
-    Rows become triples on the server, by a mapping that is registered with the stream. Each row arrives once: what
-    Spark repeats after a failure or a restart from --checkpoint changes nothing.
+    The server turns rows into triples, by a mapping registered with the stream. Each row arrives exactly once, even if
+    Spark repeats it after a failure or a restart from --checkpoint.
 
     Examples:
       whorl spark produce taxi --speed x60
       whorl spark produce taxi --data 'trips-*.csv.gz' --speed max --end
+      whorl spark produce taxi --rate 5000 --skew 2 --disorder 10s --bad-rows 0.01 --lateness 10s
       whorl spark produce weather --start now --speed real --checkpoint /var/lib/whorl-weather
       whorl spark produce files --data readings/ --input-format csv --time at --stream http://ex/s --mapping m.rq
       whorl spark produce kafka --topic t --servers localhost:9092 --stream http://ex/s --mapping m.rq
@@ -161,6 +183,7 @@ def produce(
     """
     construct = None if mapping is None else QueryText(read_text(Path(mapping)), mapping)
     with _spark_there():
+        from whorl.spark.generators import Changes
         from whorl.spark.jobs import Wanted, find
 
         job = find(name)
@@ -180,6 +203,7 @@ def produce(
             seed=seed,
             start_ms=None if start is None else time_ms(start),
             once=once,
+            changes=Changes(rate, skew, duration_ms(disorder), bad_rows),
         )
         outputs = job.outputs(wanted)
     token = token or local_token(url)
@@ -197,7 +221,7 @@ def produce(
 
 @dataclass(frozen=True)
 class _Run:
-    """Where and how a producer runs."""
+    """The settings of a producer's run."""
 
     target: Target
     checkpoint: str
@@ -224,7 +248,7 @@ def _run(job: Job, wanted: Wanted, run: _Run) -> None:
 def _meet_server(
     outputs: tuple[Output, ...], construct: QueryText | None, url: str, token: str | None, lateness: str | None
 ) -> None:
-    """Declare the streams first: that the server is not there should not be learnt after Spark has started."""
+    """Declare the streams first, so that a missing server is noticed before Spark starts."""
     with connected(url, token, construct) as client:
         for output in outputs:
             ensure_stream(client, output.stream, None if lateness is None else duration_ms(lateness))
@@ -232,7 +256,7 @@ def _meet_server(
 
 @contextmanager
 def _directory(checkpoint: str | None) -> Iterator[str]:
-    """The checkpoint directory; one that is forgotten if none is wanted."""
+    """The checkpoint directory, or a temporary one."""
     kept = nullcontext(checkpoint) if checkpoint else tempfile.TemporaryDirectory(prefix="whorl-spark-")
     with kept as place:
         yield place if "://" in str(place) else str(Path(str(place)).absolute())
@@ -240,14 +264,14 @@ def _directory(checkpoint: str | None) -> Iterator[str]:
 
 @contextmanager
 def _spark_there() -> Iterator[None]:
-    """Inside, what is missing or fails is told in a sentence."""
+    """Turn missing dependencies and failures inside the block into one-line errors."""
     try:
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
-        from whorl.spark.errors import WhorlSparkError
+        from whorl.spark.errors import WhorlSparkError, said_by_spark
     except ImportError as error:
-        hint = "pip install 'whorl[spark]', and have Java 17"
+        hint = "pip install 'whorl[spark]', and install Java 17"
         raise CommandError(f"this needs Spark: {error}", hint=hint) from None
     try:
         yield
@@ -255,14 +279,8 @@ def _spark_there() -> Iterator[None]:
         message, _, hint = str(error).partition("\nhint: ")
         raise CommandError(message, hint=hint or None) from None
     except (PySparkException, Py4JError) as error:
-        raise CommandError(_in_a_line(error)) from None
-
-
-def _in_a_line(error: Exception) -> str:
-    """What Spark says, without ids, plans and traces."""
-    lines = str(getattr(error, "java_exception", None) or error).strip().splitlines()
-    said = next((line for line in lines if line.strip()), type(error).__name__)
-    return f"Spark failed: {said.rpartition('terminated with exception: ')[2]}"
+        message, advice = said_by_spark(error)
+        raise CommandError(message, hint=advice) from None
 
 
 # In the order of `whorl spark --help`.

@@ -1,4 +1,4 @@
-"""How far a producer is, on standard error: a table that moves on a terminal, a line now and then elsewhere."""
+"""Progress of a producer on standard error: a live table on a terminal, occasional lines elsewhere."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Display:
         self._began = self._told = time.monotonic()
 
     def say(self, text: str) -> None:
-        """A line of its own."""
+        """Print a separate line."""
         if not self._quiet:
             typer.echo(f"{self._name}: {text}", err=True)
 
@@ -50,7 +50,7 @@ class Display:
             self._live.stop()
 
     def show(self, productions: list[Production]) -> None:
-        """What is written by now."""
+        """Show what has been written so far."""
         if self._live is not None:
             from rich.table import Table
 
@@ -63,7 +63,7 @@ class Display:
             self._lines(productions)
 
     def sum_up(self, productions: list[Production]) -> None:
-        """What was written in all."""
+        """Show the totals."""
         self._lines(productions, otherwise="nothing new")
 
     def _lines(self, productions: list[Production], otherwise: str = "nothing yet") -> None:

@@ -1,4 +1,4 @@
-"""`whorl spark run` and `whorl spark state`: a query inside Spark, and what its checkpoint holds."""
+"""`whorl spark run` and `whorl spark state`: a query inside Spark, and the content of its checkpoint."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from whorl.cli.remote import local_token
 from whorl.cli.run import QueryArgument, Static, named
 from whorl.cli.texts import QueryText, needed_text, read_text
 from whorl.cli.times import duration_ms
+from whorl.documents import shown_instant
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,7 +38,10 @@ Sink = Annotated[
     ),
 ]
 Checkpoint = Annotated[
-    str | None, typer.Option("--checkpoint", metavar="DIR", help="State and progress; a restart goes on there.")
+    str | None,
+    typer.Option(
+        "--checkpoint", metavar="DIR", help="Directory for state and progress, from which a restart continues."
+    ),
 ]
 Partitions = Annotated[
     int, typer.Option("--partitions", "-p", min=1, max=4096, metavar="N", help="Virtual partitions.")
@@ -45,25 +49,25 @@ Partitions = Annotated[
 Tasks = Annotated[
     int | None, typer.Option("--tasks", min=1, metavar="N", help="Spark tasks at a time; default: Spark's cores.")
 ]
-Explain = Annotated[bool, typer.Option("--explain", help="Show the partitioning and why, and run nothing.")]
-AsJson = Annotated[bool, typer.Option("--json", help="With --explain: for programs.")]
+Explain = Annotated[bool, typer.Option("--explain", help="Explain the partitioning, without running the query.")]
+AsJson = Annotated[bool, typer.Option("--json", help="With --explain: print JSON.")]
 Mappings = Annotated[
     list[str] | None,
-    typer.Option("--mapping", metavar="[STREAM=]FILE.rq", help="CONSTRUCT that makes triples of the rows of a source."),
+    typer.Option(
+        "--mapping", metavar="[STREAM=]FILE.rq", help="CONSTRUCT query that maps the rows of a source to triples."
+    ),
 ]
 SinkMapping = Annotated[
     str | None,
-    typer.Option("--sink-mapping", metavar="FILE.rq", help="whorl: CONSTRUCT that makes triples of answers."),
+    typer.Option("--sink-mapping", metavar="FILE.rq", help="whorl: CONSTRUCT query that maps results to triples."),
 ]
-Lateness = Annotated[str, typer.Option("--lateness", metavar="DURATION", help="How much disorder is waited for.")]
+Lateness = Annotated[str, typer.Option("--lateness", metavar="DURATION", help="Allowed lateness.")]
 IdleTimeout = Annotated[
     str | None,
-    typer.Option(
-        "--idle-timeout", metavar="DURATION", help="How far a stream may fall behind and still be waited for."
-    ),
+    typer.Option("--idle-timeout", metavar="DURATION", help="How long to wait for a stream that falls behind."),
 ]
 Schema = Annotated[
-    str | None, typer.Option("--schema", metavar="DDL", help="Columns and types of the sources; default: as found.")
+    str | None, typer.Option("--schema", metavar="DDL", help="Columns and types of the sources; default: inferred.")
 ]
 Options = Annotated[
     list[str] | None, typer.Option("--option", metavar="NAME=VALUE", help="An option of Spark's sources.")
@@ -71,20 +75,17 @@ Options = Annotated[
 Every = Annotated[
     str | None, typer.Option("--every", metavar="DURATION", help="Start a micro-batch this often; default: at once.")
 ]
-Once = Annotated[bool, typer.Option("--once", help="Stop when all that is there now has been read.")]
+Once = Annotated[bool, typer.Option("--once", help="Stop when all data available now has been read.")]
 Close = Annotated[
-    bool, typer.Option("--close", help="As --once, and the streams end there: open windows are reported.")
+    bool, typer.Option("--close", help="Like --once, and close the streams, so that open windows report.")
 ]
-Name = Annotated[str, typer.Option("--name", metavar="ID", help="The id of the query for its sink.")]
+Name = Annotated[str, typer.Option("--name", metavar="ID", help="The query id for the sink.")]
 Master = Annotated[str | None, typer.Option("--master", metavar="URL", help="Spark's master.  [default: local[2]]")]
 Packages = Annotated[list[str] | None, typer.Option("--packages", metavar="G:A:V", help="Maven packages for Spark.")]
 Jars = Annotated[list[str] | None, typer.Option("--jars", metavar="FILE", help="Jars for Spark, instead of packages.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no summary.")]
 StateJson = Annotated[bool, typer.Option("--json", help="For programs.")]
-Directory = Annotated[str, typer.Argument(metavar="DIR", help="What was given to --checkpoint.")]
-
-# Spark's Kafka connector is not part of the package.
-_KAFKA = "org.apache.spark:spark-sql-kafka-0-10_2.13"
+Directory = Annotated[str, typer.Argument(metavar="DIR", help="The directory given to --checkpoint.")]
 
 
 def run(
@@ -117,12 +118,12 @@ def run(
 ) -> None:
     """Run a continuous query inside Spark, spread over partitions.
 
-    Rows of the sources are triples (columns t, s, p, o), or become triples by a mapping. Each batch of answers has a
-    number; one that is repeated after a failure has the same number and the same answers.
+    Rows of the sources are triples (columns t, s, p, o), or become triples by a mapping. Each batch of results has a
+    number; a batch repeated after a failure has the same number and the same results.
 
     Examples:
       whorl spark run hot.rspql --source parquet:readings/ --explain
-      whorl spark run hot.rspql --source parquet:readings/ --checkpoint state/ --sink parquet:answers/
+      whorl spark run hot.rspql --source parquet:readings/ --checkpoint state/ --sink parquet:results/
       whorl spark run join.rspql --source http://ex/a=csv:a/ --source http://ex/b=csv:b/ --mapping m.rq --checkpoint c
       whorl spark run hot.rspql --source kafka:broker:9092/rows --schema 't BIGINT, s STRING, …' --checkpoint c
       whorl spark run hot.rspql --source parquet:readings/ --sink whorl:http://ex/hot --checkpoint c --close
@@ -146,7 +147,9 @@ def run(
             show_json(partitioning.document) if as_json else typer.echo(partitioning.text())
             return
         if checkpoint is None:
-            raise UsageError("--checkpoint is needed", hint="name a directory that the driver and all executors see")
+            raise UsageError(
+                "--checkpoint is required", hint="name a directory that the driver and all executors can access"
+            )
         shape = None if sink_mapping is None else read_text(Path(sink_mapping))
         output = output_of(sink, url, token or local_token(url), shape)
         wanted = [] if jars else packages or _packages_for(places, sink)
@@ -169,10 +172,10 @@ def run(
 
 
 def state(directory: Directory, as_json: StateJson = False) -> None:
-    """Show what the checkpoint of `whorl spark run` holds.
+    """Show the content of a checkpoint of `whorl spark run`.
 
-    The query, the batches whose state is kept, and for the newest one watermarks, counts, and how large each partition
-    is: its last snapshot, and the log of what has come since.
+    This is the query, the batches whose state is kept, and for the newest one watermarks, counters, and the size
+    of each partition: its last snapshot, and the log since.
 
     Examples:
       whorl spark state /var/lib/whorl/hot
@@ -195,7 +198,7 @@ def state(directory: Directory, as_json: StateJson = False) -> None:
 
 
 class _Settings:
-    """What is known of a stream before there is a Spark."""
+    """The settings of a stream before Spark starts."""
 
     def __init__(self, mapping: str | None, time_column: str, lateness: int, idle_timeout: int | None) -> None:
         self._mapping = None if mapping is None else read_text(Path(mapping))
@@ -217,7 +220,7 @@ def _streams_of(text: QueryText) -> list[str]:
 
 
 def _assigned(arguments: list[str], streams: list[str], *, several: bool = False) -> Iterator[tuple[str, str]]:
-    """`[STREAM=]PLACE` by stream; a place without a stream is that of the only one, or with `several` of all."""
+    """`[STREAM=]PLACE` by stream; a place without a stream belongs to the only one, or with `several` to all."""
     for argument in arguments:
         stream = next((one for one in streams if argument.startswith(one + "=")), None)
         if stream is not None:
@@ -227,7 +230,7 @@ def _assigned(arguments: list[str], streams: list[str], *, several: bool = False
         else:
             hint = "write STREAM=…; the streams of the query are " + ", ".join(streams)
             raise UsageError(
-                f"the query reads {len(streams)} streams, and {argument!r} could be any of them", hint=hint
+                f"the query reads {len(streams)} streams, so the stream of {argument!r} is ambiguous", hint=hint
             )
 
 
@@ -246,7 +249,9 @@ def _trigger(every: str | None) -> str | None:
 
 
 def _packages_for(places: dict[str, Source], sink: str) -> list[str]:
-    return [_KAFKA] if sink.startswith("kafka:") or any(one.format == "kafka" for one in places.values()) else []
+    from whorl.spark.jobs.kafka import CONNECTOR
+
+    return [CONNECTOR] if sink.startswith("kafka:") or any(one.format == "kafka" for one in places.values()) else []
 
 
 @contextmanager
@@ -269,7 +274,8 @@ def _wait(started: Any, *, quiet: bool) -> None:  # noqa: ANN401 - ScaledRun
 
 
 def _show_batch(report: BatchReport) -> None:
-    reached = max((at for at in report.watermarks.values() if at is not None), default=None)
+    shown = map(shown_instant, report.watermarks.values())
+    reached = max((at for at in shown if at is not None), default=None)
     typer.echo(
         f"batch {report.batch}: {report.rows} rows in {report.reports} reports, {report.seconds:.2f} s, "
         f"watermark {instant(reached) or '–'}{', again' if report.replayed else ''}",
@@ -297,13 +303,18 @@ def _summary(facts: dict[str, Any]) -> str:
 
 @contextmanager
 def _faults(text: QueryText | None = None) -> Iterator[None]:
-    """Inside, what fails is told in a sentence, with the place in the query where there is one."""
+    """Turn failures inside the block into one-line errors, with the position in the query if there is one."""
     from whorl import WhorlError
 
     try:
-        from whorl.spark.errors import WhorlSparkError
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
+
+        from whorl.spark.errors import WhorlSparkError, said_by_spark
     except ImportError as error:
-        raise CommandError(f"this needs Spark: {error}", hint="pip install 'whorl[spark]', and have Java 17") from None
+        raise CommandError(
+            f"this needs Spark: {error}", hint="pip install 'whorl[spark]', and install Java 17"
+        ) from None
     try:
         yield
     except WhorlError as error:
@@ -311,3 +322,6 @@ def _faults(text: QueryText | None = None) -> Iterator[None]:
     except WhorlSparkError as error:
         message, _, hint = str(error).partition("\nhint: ")
         raise CommandError(message, hint=hint or None) from None
+    except (PySparkException, Py4JError) as error:
+        message, advice = said_by_spark(error)
+        raise CommandError(message, hint=advice) from None

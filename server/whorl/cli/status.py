@@ -1,4 +1,4 @@
-"""`whorl status`: whether a server is there, and what it does."""
+"""`whorl status`: whether a server is running, and its load."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from typing import Any
 
 import typer
 
+from whorl.cli.counts import counted
 from whorl.cli.listing import AsJson, instant, show_json
 from whorl.cli.options import DEFAULT_URL, Token, Url
 from whorl.cli.remote import connected
 
 
 def command(as_json: AsJson = False, url: Url = DEFAULT_URL, token: Token = None) -> None:
-    """Show whether a server is there.
+    """Show whether a server is running, and its load.
 
-    The exit code is 3 if there is none.
+    The exit code is 3 if the server cannot be reached.
 
     Examples:
       whorl status
@@ -40,9 +41,11 @@ def _facts(document: dict[str, Any]) -> dict[str, str]:
     late = sum(stream.get("late") or 0 for stream in streams)
     failed = [query["id"] for query in queries if query.get("status") == "failed"]
     newest = max((stream["watermark"] for stream in streams if stream.get("watermark") is not None), default=None)
+    ended = sum(stream.get("status") == "closed" for stream in streams)
     return {
         "server": document["url"],
-        "streams": f"{len(streams)} · {events} events · {rate:.1f}/s · {late} late",
+        "streams": f"{len(streams)} · {counted(events, 'event')} · {rate:.1f}/s · {late} late"
+        + (f" · {ended} ended" if ended else ""),
         "queries": f"{len(queries)}" + (f" · failed: {', '.join(failed)}" if failed else ""),
-        "watermark": instant(newest) or "no events yet",
+        "watermark": instant(newest) or ("no events yet" if events == 0 else "none: the streams have ended"),
     }

@@ -1,4 +1,4 @@
-"""`whorl streams`: what a server takes in."""
+"""`whorl streams`: the streams of a server."""
 
 from __future__ import annotations
 
@@ -16,17 +16,19 @@ if TYPE_CHECKING:
 Iris = Annotated[list[str] | None, typer.Argument(metavar="[IRI]...", help="Only these.", show_default=False)]
 Create = Annotated[bool, typer.Option("--create", help="Declare the named streams.")]
 Delete = Annotated[bool, typer.Option("--delete", help="Delete the named streams.")]
+Reopen = Annotated[bool, typer.Option("--reopen", help="Let events come again on the named streams, which have ended.")]
 Cascade = Annotated[bool, typer.Option("--cascade", help="With --delete: the queries that read them too.")]
 Lateness = Annotated[
-    str | None, typer.Option("--lateness", metavar="DURATION", help="With --create: how much disorder is waited for.")
+    str | None, typer.Option("--lateness", metavar="DURATION", help="With --create: allowed lateness.")
 ]
-Arrival = Annotated[bool, typer.Option("--arrival-time", help="With --create: events get the time of their arrival.")]
+Arrival = Annotated[bool, typer.Option("--arrival-time", help="With --create: use the arrival time of events.")]
 
 
 def command(
     iris: Iris = None,
     create: Create = False,
     delete: Delete = False,
+    reopen: Reopen = False,
     cascade: Cascade = False,
     lateness: Lateness = None,
     arrival_time: Arrival = False,
@@ -34,22 +36,25 @@ def command(
     url: Url = DEFAULT_URL,
     token: Token = None,
 ) -> None:
-    """List the streams of a server, or declare and delete some.
+    """List the streams of a server, or declare, delete and reopen some.
 
     Examples:
       whorl streams
       whorl streams http://ex/sensors --create --lateness 10s
       whorl streams http://ex/sensors --delete --cascade
+      whorl streams http://ex/sensors --reopen
 
     """
-    if (create and delete) or ((create or delete) and not iris):
-        raise typer.BadParameter("one of --create and --delete, and the streams it is for")
+    if create + delete + reopen > 1 or ((create or delete or reopen) and not iris):
+        raise typer.BadParameter("one of --create, --delete and --reopen, and the streams it is for")
     with connected(url, token) as client:
         for iri in iris or []:
             if create:
                 client.streams.create(iri, lateness=lateness, time="arrival" if arrival_time else None)
             elif delete:
                 client.streams.delete(iri, cascade=cascade)
+            elif reopen:
+                client.stream(iri).reopen()
         if delete:
             return
         found = [client.streams.get(iri) for iri in iris] if iris else client.streams.list()

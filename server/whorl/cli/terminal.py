@@ -1,4 +1,4 @@
-"""The terminal, if there is one: colours and moving parts only where somebody looks."""
+"""The terminal, if there is one: colours and animations appear only there."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, TextIO
 if TYPE_CHECKING:
     from rich.console import Console
 
-# Wide enough that nothing is folded when a table goes to a file or a pipe.
+# Wide enough that no line wraps when a table goes to a file or a pipe.
 _PIPE_WIDTH = 240
 
 
 def console(out: TextIO) -> Console:
-    """A console on a stream. Without a terminal there is no colour and no markup; NO_COLOR is respected by rich."""
+    """A console on a stream, without colour or markup if it is not a terminal; rich respects NO_COLOR."""
     from rich.console import Console
 
     terminal = is_terminal(out)
@@ -22,5 +22,5 @@ def console(out: TextIO) -> Console:
 
 
 def is_terminal(out: TextIO) -> bool:
-    """Whether somebody looks."""
+    """Whether the stream is a terminal."""
     return bool(getattr(out, "isatty", lambda: False)())

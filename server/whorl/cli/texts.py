@@ -1,4 +1,4 @@
-"""Queries as an argument: a file, the text itself, or the name of one that is registered."""
+"""Queries as an argument: a file, the text itself, or the name of a registered query."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _EXTENSIONS = (".rspql", ".rq", ".sparql", ".csparql", ".cqels", ".txt")
 
 @dataclass(frozen=True, slots=True)
 class QueryText:
-    """A text, and what to call it in a message."""
+    """A text, and its name in messages."""
 
     text: str
     source: str
 
 
 def query_text(argument: str) -> QueryText | None:
-    """The text that an argument is or names; None if it can only be the name of a registered query."""
+    """The text that an argument is or names; None if it can only be a query name."""
     if argument == "-":
         return QueryText(sys.stdin.read(), "<stdin>")
     if any(character.isspace() for character in argument):
@@ -36,7 +36,7 @@ def query_text(argument: str) -> QueryText | None:
 
 
 def needed_text(argument: str) -> QueryText:
-    """The text, where a name is of no use."""
+    """The text; a query name is refused."""
     found = query_text(argument)
     if found is None:
         raise UsageError(f"there is no file {argument!r}", hint="give a file, the text of a query, or - for stdin")

@@ -1,4 +1,4 @@
-"""Times and speeds as people write them on a command line."""
+"""Times and speeds on the command line."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import re
 import time
 from datetime import UTC, datetime, timedelta
 
+from whorl import _engine
 from whorl.cli.faults import UsageError
+from whorl.errors import DurationError
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND = timedelta(milliseconds=1)
-_UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MILLISECOND = timedelta(milliseconds=1)
 
 
 def time_ms(text: str) -> int:
@@ -29,24 +30,24 @@ def time_ms(text: str) -> int:
 
 
 def date_time_ms(text: str) -> int | None:
-    """An `xsd:dateTime` with a zone, in milliseconds; None if it is none."""
+    """An `xsd:dateTime` with a zone, in milliseconds; None if the text is not one."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return None if moment.tzinfo is None else (moment - _EPOCH) // _MILLISECOND
+    return None if moment.tzinfo is None else (moment - EPOCH) // MILLISECOND
 
 
 def duration_ms(text: str) -> int:
-    """A duration: `500ms`, `10s`, `5m`, `2h`, `1d`, or a bare number of milliseconds."""
-    match = re.fullmatch(r"(\d+)(ms|s|m|h|d)?", text.strip())
-    if match is None:
-        raise UsageError(f"{text!r} is not a duration", hint="write 500ms, 10s, 5m, 2h or 1d")
-    return int(match[1]) * _UNITS_MS[match[2] or "ms"]
+    """A duration as queries write it: `500ms`, `10s`, `1m30s`, `PT10M`, or a bare number of milliseconds."""
+    try:
+        return _engine.parse_duration(text)
+    except DurationError as error:
+        raise UsageError(error.message, hint=error.hint) from error
 
 
 def speed_factor(text: str) -> float:
-    """How much faster than the events themselves: `real` is 1, `x10` is 10, `max` is infinite."""
+    """The speed-up: `real` is 1, `x10` is 10, `max` is infinite."""
     named = {"real": 1.0, "max": math.inf}
     if text in named:
         return named[text]
@@ -57,9 +58,9 @@ def speed_factor(text: str) -> float:
 
 
 def show_time(at: int) -> str:
-    """An instant for people: UTC, to the millisecond if it needs to be."""
+    """An instant for people: UTC, with milliseconds if they are not zero."""
     try:
-        moment = _EPOCH + timedelta(milliseconds=at)
+        moment = EPOCH + timedelta(milliseconds=at)
     except OverflowError:
         return str(at)
     return moment.isoformat(timespec="milliseconds" if at % 1_000 else "seconds").replace("+00:00", "Z")

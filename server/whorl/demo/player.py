@@ -1,64 +1,80 @@
-"""The demo, played into a server by its own REST interface, as any other producer would."""
+"""Sends the demo to a server through its REST interface, as any other producer would."""
 
 from __future__ import annotations
 
 import json
 import logging
 import threading
-import time
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
-from whorl.demo import BUILDING, LATENESS_MS, PEOPLE, SENSORS
+from whorl.demo import BUILDING, DROPOFFS, FARES, LATENESS_MS, PEOPLE, PICKUPS, SENSORS
 from whorl.demo.queries import building, gallery
-from whorl.demo.world import STEP_MS, Event, World
+from whorl.demo.taxis import BEFORE_MS, Taxis
+from whorl.demo.world import Event, World
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from whorl_client import Client
 
+    from whorl.demo.pace import Pace
+
+TAXI_STREAMS = (PICKUPS, DROPOFFS, FARES)
+_AT_ONCE_MS = 3 * 60_000
 _log = logging.getLogger("whorl.demo")
-# Addresses that a server listens on and nobody can connect to.
+# Wildcard addresses: a server can listen on them, but a client cannot connect to them.
 _ANY = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104 - compared with, not listened on
 
 
-def start(address: str, token: str | None) -> threading.Thread:
+def start(address: str, token: str | None, pace: Pace) -> threading.Thread:
     """Play into the server at an address, beside whatever this process does; it ends with the process."""
-    thread = threading.Thread(target=_play_at, args=(address, token), name="whorl-demo", daemon=True)
+    thread = threading.Thread(target=_play_at, args=(address, token, pace), name="whorl-demo", daemon=True)
     thread.start()
     return thread
 
 
-def play(
-    client: Client,
-    *,
-    clock: Callable[[], float] = time.time,
-    sleep: Callable[[float], None] = time.sleep,
-) -> None:
-    """Set the demo up and send its events by the clock, for ever.
+def play(client: Client, pace: Pace) -> None:
+    """Set the demo up and send its events by the clock, for ever; taxis begin half an hour ago.
 
-    What is there from an earlier start stays: streams, queries and the graph of the building are the same.
+    Streams, queries and the graph of an earlier start are reused.
     """
     set_up(client)
-    start_ms = int(clock() * 1_000)
-    for second, events in enumerate(World().events(start_ms)):
-        due_s = (start_ms + second * STEP_MS) / 1_000
-        sleep(max(0.0, due_s - clock()))
-        send(client, events)
+    now_ms = pace.now_ms()
+    world, trips = World(now_ms), _Trips(client, now_ms)
+    while True:
+        send(client, world.step(now_ms))
+        send(client, trips.until(now_ms, pace.rate))
+        now_ms = pace.next_step(now_ms)
+
+
+class _Trips:
+    """Taxi trips from half an hour ago on, without those that the server has from an earlier start."""
+
+    def __init__(self, client: Client, now_ms: int) -> None:
+        self._at_ms = now_ms - BEFORE_MS
+        self._taxis = Taxis()
+        self._known_ms = max(client.streams.get(stream).watermark or 0 for stream in TAXI_STREAMS)
+
+    def until(self, now_ms: int, rate: float) -> list[Event]:
+        """What is due, a few minutes at most: the half-hour is caught up with while the building goes on."""
+        from_ms, self._at_ms = self._at_ms, min(now_ms, self._at_ms + _AT_ONCE_MS)
+        return [event for event in self._taxis.step(from_ms, self._at_ms, rate) if event.t > self._known_ms]
 
 
 def set_up(client: Client) -> None:
-    """The streams, the building, and the gallery."""
+    """Create the streams, the graph of the building, and the gallery."""
     for stream in (SENSORS, PEOPLE):
         client.streams.create(stream, lateness=LATENESS_MS)
+    for stream in TAXI_STREAMS:
+        client.streams.create(stream)
     client.graphs.put(building(), BUILDING, format="turtle")
     for query in gallery():
         client.register(query.text, query.name)
 
 
 def send(client: Client, events: Iterable[Event]) -> None:
-    """Some events: one body for each stream, in the order in which they are sent."""
+    """Send events: one body per stream, in sending order."""
     lines: dict[str, list[str]] = {}
     for event in events:
         lines.setdefault(event.stream, []).append(json.dumps({"t": event.t, "data": event.turtle}))
@@ -66,17 +82,17 @@ def send(client: Client, events: Iterable[Event]) -> None:
         client.stream(stream).send("\n".join(body) + "\n", format="ndjson")
 
 
-def _play_at(address: str, token: str | None) -> None:
+def _play_at(address: str, token: str | None, pace: Pace) -> None:
     import whorl_client as wc
 
     try:
         with wc.Client(_reachable(address), token, patience_s=5.0) as client:
-            play(client)
+            play(client, pace)
     except wc.ConnectionFailedError:
-        # The server is gone, and this process with it.
+        # The server has stopped, and this process will, too.
         _log.info("the demo has ended")
     except wc.WhorlError as error:
-        _log.warning("the demo cannot go on: %s", error)
+        _log.warning("the demo has stopped: %s", error)
 
 
 def _reachable(address: str) -> str:

@@ -1,4 +1,4 @@
-"""The gallery: queries that work on the demo at once, one file each, with what it shows in the first line."""
+"""The gallery: queries for the demo, one file each; the first line says what the query shows."""
 
 from __future__ import annotations
 
@@ -6,17 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _HERE = Path(__file__).parent
-
-# In the order in which they are shown.
-NAMES = (
-    "average-temperature",
-    "hot-readings",
-    "people-in-smoke",
-    "floors",
-    "warmest-rooms",
-    "fire-alert",
-    "evacuation",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +18,8 @@ class GalleryQuery:
 
 
 def gallery() -> list[GalleryQuery]:
-    """All of them."""
-    return [_read(name) for name in NAMES]
+    """All of them, in the order of the same list that the console reads."""
+    return [_read(name) for name in (_HERE / "gallery.txt").read_text(encoding="utf-8").split()]
 
 
 def building() -> bytes:
@@ -38,6 +27,6 @@ def building() -> bytes:
     return (_HERE / "building.ttl").read_bytes()
 
 
-def _read(name: str) -> GalleryQuery:
-    text = (_HERE / "gallery" / f"{name}.rspql").read_text(encoding="utf-8")
-    return GalleryQuery(name, text.partition("\n")[0].removeprefix("# "), text)
+def _read(file: str) -> GalleryQuery:
+    text = (_HERE / "gallery" / file).read_text(encoding="utf-8")
+    return GalleryQuery(file.partition(".")[0], text.partition("\n")[0].removeprefix("# "), text)

@@ -1,6 +1,6 @@
-"""A building in which things happen: temperatures drift, people walk about, now and then a room is on fire.
+"""A simulated building: temperatures drift, people walk around, and from time to time a room catches fire.
 
-The world reads no clock: it is told where its time begins, and the same seed gives the same events.
+The simulation reads no clock: its start time is a parameter, and the same seed gives the same events.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ROOMS: dict[str, tuple[float, tuple[str, ...]]] = {
 PERSONS = ("ada", "alan", "edsger", "grace")
 
 _PREFIX = "PREFIX : <http://whorl.example/> "
-# Of a hundred readings, this many arrive a second after their time, and this many six seconds.
+# Of a hundred readings, this many arrive one second late, and this many six seconds.
 _DELAYED_PERCENT = 8
 _LATE_PERCENT = 1
 _DELAY_MS = 1_000
@@ -40,7 +40,7 @@ _LATE_MS = 6_000
 
 @dataclass(frozen=True, slots=True, order=True)
 class Event:
-    """Something that happened at `t` and is sent at `due`, later if it was delayed."""
+    """An event that happens at `t` and is sent at `due`, which is later if it is delayed."""
 
     due: int
     stream: str
@@ -49,25 +49,23 @@ class Event:
 
 
 class World:
-    """The building; each step is a second of it."""
+    """The building; each step is a reading of it, usually a second after the one before."""
 
-    def __init__(self, seed: int = 1) -> None:
+    def __init__(self, start_ms: int, seed: int = 1) -> None:
         self._random = random.Random(seed)  # noqa: S311 - the same events every time are the point
+        self._start_ms = start_ms
         self._place = dict.fromkeys(PERSONS, "hall")
+        self._delayed: list[Event] = []
 
-    def events(self, start_ms: int) -> Iterator[list[Event]]:
-        """What is sent in each second from `start_ms` on, for ever."""
-        delayed: list[Event] = []
-        second = 0
-        while True:
-            now = start_ms + second * STEP_MS
-            happened = [self._sent(stream, now, turtle) for stream, turtle in self._happens(second)]
-            waiting = sorted([*delayed, *happened])
-            yield [event for event in waiting if event.due <= now]
-            delayed = [event for event in waiting if event.due > now]
-            second += 1
+    def step(self, now_ms: int) -> list[Event]:
+        """What is sent now: a reading of every sensor, and what was delayed until now."""
+        happened = [self._sent(stream, now_ms, turtle) for stream, turtle in self._happens(now_ms)]
+        waiting = sorted([*self._delayed, *happened])
+        self._delayed = [event for event in waiting if event.due > now_ms]
+        return [event for event in waiting if event.due <= now_ms]
 
-    def _happens(self, second: int) -> Iterator[tuple[str, str]]:
+    def _happens(self, now_ms: int) -> Iterator[tuple[str, str]]:
+        second = (now_ms - self._start_ms) / 1_000
         burning, heat = _fire(second)
         for number, (room, (usual, _)) in enumerate(ROOMS.items()):
             fire = heat if room == burning else 0.0
@@ -88,10 +86,10 @@ class World:
         return Event(t + delay, stream, t, turtle)
 
 
-def _fire(second: int) -> tuple[str, float]:
+def _fire(second: float) -> tuple[str, float]:
     """The room whose turn it is to burn, and how much it does: from 0 up to 1 and down again."""
     turn, since = divmod(second, FIRE_EVERY_S)
     # The first ten seconds of a turn are quiet, so that the demo begins with an ordinary day.
     share = (since - 10) / FIRE_LASTS_S
     heat = math.sin(math.pi * share) if 0 <= share <= 1 else 0.0
-    return list(ROOMS)[(turn * 5 + 1) % len(ROOMS)], heat
+    return list(ROOMS)[(int(turn) * 5 + 1) % len(ROOMS)], heat

@@ -1,1 +1,1 @@
-"""The server: REST to define and feed, WebSocket to follow."""
+"""The server: REST to declare streams and queries and to push events, WebSocket to follow results."""

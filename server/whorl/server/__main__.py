@@ -1,22 +1,20 @@
-"""`python -m whorl.server`: the server with the settings of the environment (`WHORL_*`)."""
+"""`python -m whorl.server`: the server with the settings of the environment (`WHORL_*`) and of WHORL_CONFIG."""
 
 from __future__ import annotations
 
 import sys
 
-from pydantic import ValidationError
-
+from whorl.server.config import ConfigError, load_settings
 from whorl.server.serve import StartError, serve
-from whorl.server.settings import Settings
+from whorl.server.settings import SettingNameError
 
 
 def main() -> int:
-    """Serve; 2 when the settings are wrong or the server cannot start."""
+    """Run the server; return 2 if a setting is wrong or the server cannot start."""
     try:
-        serve(Settings())
-    except ValidationError as error:
-        for fault in error.errors():
-            sys.stderr.write(f"setting {'.'.join(map(str, fault['loc']))}: {fault['msg']}\n")
+        serve(load_settings({}))
+    except (ConfigError, SettingNameError) as error:
+        sys.stderr.write(f"{error}\n")
         return 2
     except StartError as error:
         sys.stderr.write(f"whorl cannot start: {error}\n")

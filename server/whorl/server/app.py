@@ -1,4 +1,4 @@
-"""The application: wiring and life. Importing it does nothing; `create_app` opens nothing before the lifespan."""
+"""The application: wiring and lifespan. Importing it does nothing; `create_app` opens nothing before the lifespan."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.routing import Match, Route
 
 from whorl.server import schemas
 from whorl.server.errors import DomainError, InvalidMembersError
@@ -15,11 +16,26 @@ from whorl.server.middleware.gate import Gate
 from whorl.server.middleware.paths import Paths
 from whorl.server.middleware.trace import Trace
 from whorl.server.problems import head, of_status
-from whorl.server.routes import backup, graphs, health, queries, results, service, sparql, streams, tokens, ws
+from whorl.server.routes import (
+    backup,
+    console,
+    demo,
+    graphs,
+    health,
+    queries,
+    results,
+    service,
+    sparql,
+    streams,
+    tokens,
+    ws,
+)
+from whorl.server.routes.openapi import settle
 from whorl.server.routes.responses import ProblemResponse, problem_response
 from whorl.server.runtime.clock import Clock
 from whorl.server.runtime.runtime import Runtime
 from whorl.server.security import Tokens, check_exposure
+from whorl.server.services.asking import Asking
 from whorl.server.services.ingest import Ingest
 from whorl.server.services.registry import Registry
 from whorl.server.services.rings import Rings
@@ -31,6 +47,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from whorl.demo.pace import Pace
     from whorl.server.settings import Settings
 
 _DESCRIPTION = """
@@ -40,9 +57,12 @@ Every operation but the service document, `/healthz` and `/readyz` needs `Author
 `application/problem+json` (RFC 9457) with a stable `type`. All paths exist under `/v1` as well.
 """
 
+# More particular paths come first: /queries/validate before /queries/{name}.
+_PARTS = (service, console, health, demo, backup, tokens, streams, queries, results, ws, graphs, sparql)
 
-def create_app(settings: Settings, opened_tokens: Tokens | None = None) -> FastAPI:
-    """The server as an ASGI application."""
+
+def create_app(settings: Settings, opened_tokens: Tokens | None = None, pace: Pace | None = None) -> FastAPI:
+    """The server as an ASGI application; `pace` is that of the demo, where one plays."""
     check_exposure(settings)
     app = FastAPI(
         title="Whorl",
@@ -62,12 +82,13 @@ def create_app(settings: Settings, opened_tokens: Tokens | None = None) -> FastA
     app.state.rings = rings
     app.state.runtime = runtime
     app.state.ingest = Ingest(runtime, settings)
+    app.state.asking = Asking(runtime, settings)
     app.state.traffic = Traffic()
+    app.state.demo = pace
     app.state.registry = Registry(runtime, rings, app.state.ingest, settings)
     if opened_tokens is not None:
         app.state.tokens = opened_tokens
-    # More particular paths come first: /queries/validate before /queries/{name}.
-    for part in (service, health, backup, tokens, streams, queries, results, ws, graphs, sparql):
+    for part in _PARTS:
         app.include_router(part.router)
     _handle_problems(app)
     _describe_problems(app)
@@ -113,21 +134,29 @@ async def _on_problem(request: Request, error: Exception) -> Response:
 
 async def _on_http_exception(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class
-    detail = {404: "there is nothing at this address", 405: f"{request.method} does not work here"}
-    said = {"detail": detail.get(error.status_code, "the request is refused"), "hint": "GET / lists what there is"}
+    detail = {404: "no resource exists at this path", 405: f"{request.method} is not allowed here"}
+    said = {"detail": detail.get(error.status_code, "the request was refused"), "hint": "GET / lists the resources"}
     document = {**head(of_status(error.status_code)), **said}
-    return ProblemResponse(document, error.status_code, headers=dict(error.headers or {}))
+    headers = {"Allow": _allowed(request)} if error.status_code == 405 else dict(error.headers or {})
+    return ProblemResponse(document, error.status_code, headers=headers)
+
+
+def _allowed(request: Request) -> str:
+    """The methods of this path. Each has a route of its own, and the framework reports only the first one's."""
+    routes = [route for part in _PARTS for route in part.router.routes if isinstance(route, Route)]
+    found = (route.methods or set() for route in routes if route.matches(request.scope)[0] is not Match.NONE)
+    return ", ".join(sorted(set().union(*found)))
 
 
 async def _on_invalid_request(request: Request, error: Exception) -> Response:
     del request
     assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this class
     faults = [{"member": ".".join(str(step) for step in one["loc"]), "reason": one["msg"]} for one in error.errors()]
-    return problem_response(InvalidMembersError("parameters of the request are wrong", errors=faults))
+    return problem_response(InvalidMembersError("some request parameters are invalid", errors=faults))
 
 
 def _describe_problems(app: FastAPI) -> None:
-    """Add the problem document to the description, and take out FastAPI's own shape of errors, which is not used."""
+    """Add the problem document to the OpenAPI description and remove FastAPI's own error schema, which is unused."""
     generate = app.openapi
 
     def described() -> dict[str, Any]:
@@ -136,19 +165,20 @@ def _describe_problems(app: FastAPI) -> None:
             shapes = description.setdefault("components", {}).setdefault("schemas", {})
             shapes["Problem"] = schemas.ProblemDocument.model_json_schema()
             _replace_validation_errors(description)
+            settle(description)
             shapes.pop("HTTPValidationError", None)
             shapes.pop("ValidationError", None)
             app.openapi_schema = description
         return app.openapi_schema
 
-    app.openapi = described  # type: ignore[method-assign]
+    app.openapi = described  # type: ignore[method-assign]  # FastAPI's way to extend the description
 
 
 def _replace_validation_errors(description: dict[str, Any]) -> None:
     reference = {"$ref": "#/components/schemas/Problem"}
     for path in description["paths"].values():
         for operation in path.values():
-            answers = operation["responses"]
-            if "application/json" in answers.get("422", {}).get("content", {}):
+            responses = operation["responses"]
+            if "application/json" in responses.get("422", {}).get("content", {}):
                 content = {"application/problem+json": {"schema": reference}}
-                answers["422"] = {"description": "parameters of the request are wrong", "content": content}
+                responses["422"] = {"description": "some request parameters are invalid", "content": content}

@@ -1,7 +1,7 @@
-"""What the server refuses, in its own words: one class for each kind of refusal.
+"""Domain errors: one class for each kind of refusal.
 
-Nothing in here knows HTTP or WebSocket. `problems` has the one table that says which status and which `type` each class
-has there. A refusal means that nothing has changed.
+Nothing in this module knows about HTTP or WebSocket. The table in `problems` maps each class to its status and `type`.
+A refusal means that nothing has changed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class DomainError(Exception):
-    """A refusal: a sentence for people, a hint what to do instead, and members for programs.
+    """A refusal: a message for people, a hint how to fix it, and members for programs.
 
     `retry_after_s` says when the same request may succeed. Members are JSON values or other refusals.
     """
@@ -37,7 +37,7 @@ class DomainError(Exception):
 
 
 class EngineRefusal(DomainError):  # noqa: N818 - the engine has the error; this is what the server makes of it
-    """The engine refused, and its exception says why; `text` is what its position points into."""
+    """The engine refused, and its exception says why; its position refers to `text`."""
 
     def __init__(self, error: WhorlError, text: str | None = None) -> None:
         super().__init__(
@@ -74,7 +74,7 @@ class UnknownStreamError(DomainError):
 
 
 class UndeclaredStreamError(DomainError):
-    """A query reads a stream that nobody has declared and no query writes."""
+    """A query reads a stream that is not declared and that no query writes."""
 
 
 class UnknownQueryError(DomainError):
@@ -164,18 +164,18 @@ class TooManyTicketsError(DomainError):
 
 
 class OverloadedError(DomainError):
-    """More is waiting than the server takes; the same request may succeed later."""
+    """The command queue is full; the same request may succeed later."""
 
 
 class BodyTooLargeError(DomainError):
-    """The body is larger than any that is taken."""
+    """The body is larger than the limit."""
 
 
 # ---- validity ----
 
 
 class InvalidNameError(DomainError):
-    """No query can have this name."""
+    """The text is not a valid query name."""
 
 
 class InvalidIriError(DomainError):
@@ -207,11 +207,11 @@ class InvalidResultTokenError(DomainError):
 
 
 class ExpiredResultTokenError(DomainError):
-    """Not all results after the token are kept."""
+    """Some results after the token are no longer kept."""
 
 
 class NoQueryNamedError(DomainError):
-    """A subscription says neither `query` nor `rspql`."""
+    """A subscription has neither `query` nor `rspql`."""
 
 
 class QueryElsewhereError(DomainError):
@@ -222,7 +222,7 @@ class QueryElsewhereError(DomainError):
 
 
 class UnauthenticatedError(DomainError):
-    """The request carries no token, or one that is not known."""
+    """The request carries no token, or an unknown one."""
 
 
 class ForbiddenError(DomainError):
@@ -233,11 +233,15 @@ class UnknownTokenError(DomainError):
     """No access token has this id."""
 
 
+class NoDemoError(DomainError):
+    """The server plays no demo."""
+
+
 # ---- the server itself ----
 
 
 class NotReadyError(DomainError):
-    """The server starts, stops, or has failed."""
+    """The server is starting, stopping, or has failed."""
 
 
 class WriteFailedError(DomainError):
@@ -257,34 +261,34 @@ class BackupFailedError(DomainError):
 
 
 class ServerFaultError(DomainError):
-    """A fault of the server."""
+    """A bug in the server."""
 
 
 # ---- requests ----
 
 
 class HostNotAllowedError(DomainError):
-    """The server does not answer to this name."""
+    """The `Host` header names a host that is not allowed."""
 
 
 class OriginNotAllowedError(DomainError):
-    """Pages of this origin may not use the server."""
+    """The `Origin` header names an origin that is not allowed."""
 
 
 class MediaTypeError(DomainError):
-    """Bodies of this media type are not read here."""
+    """The media type of the body is not supported here."""
 
 
 class CharsetError(DomainError):
-    """The body says that it is in another charset than UTF-8."""
+    """The body declares a charset other than UTF-8."""
 
 
 class EncodingError(DomainError):
-    """Bodies in this content encoding are not read."""
+    """The content encoding of the body is not supported."""
 
 
 class NotAcceptableError(DomainError):
-    """None of the media types asked for is offered."""
+    """None of the requested media types is available."""
 
 
 class BodyTooSlowError(DomainError):
@@ -292,7 +296,7 @@ class BodyTooSlowError(DomainError):
 
 
 class InflatesTooMuchError(DomainError):
-    """The body is compressed too much to be inflated safely."""
+    """The compression ratio of the body is too high to inflate it safely."""
 
 
 class BrokenGzipError(DomainError):

@@ -1,4 +1,4 @@
-"""Media types: what the engine's formats are called in HTTP, and which of them an `Accept` header asks for."""
+"""Media types of the engine's formats, and the choice among them by the `Accept` header."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RSP_QL = "application/rsp-ql"
 PLAIN = "text/plain"
 HTML = "text/html"
 
-# Formats of RDF that are read, as the engine names them.
+# RDF input formats, by the engine's names.
 GRAPH_FORMATS: dict[str, str] = {
     TURTLE: "turtle",
     "application/n-triples": "ntriples",
@@ -36,10 +36,10 @@ INGEST_FORMATS: dict[str, str] = {
     "application/jsonl": "ndjson",
     ARROW: "arrow",
 }
-# Bodies whose events carry their own time can wait for a commit.
+# Bodies whose events carry their own time can be staged for a commit.
 STAGE_FORMATS: dict[str, str] = {"application/n-quads": "nquads", ARROW: "arrow", NDJSON: "ndjson"}
 
-# Formats that are written. The first is the default.
+# Output formats. The first is the default.
 GRAPH_ANSWERS: dict[str, str] = {
     TURTLE: "turtle",
     "application/n-triples": "ntriples",
@@ -62,7 +62,7 @@ _WITH_CHARSET = frozenset({TURTLE, PLAIN, "text/csv", "text/tab-separated-values
 
 
 def content_type(media_type: str) -> str:
-    """The header's value for a media type: text says its encoding."""
+    """The value of `Content-Type` for a media type; text types get a charset."""
     return f"{media_type}; charset=utf-8" if media_type in _WITH_CHARSET else media_type
 
 
@@ -78,7 +78,7 @@ def text_type_of(header: str | None) -> str:
     media_type, parameters = media_type_of(header)
     charset = parameters.get("charset", "utf-8").lower()
     if charset not in {"utf-8", "utf8", "us-ascii"}:
-        raise errors.CharsetError(f"the body is in '{charset[:40]}'", hint="send it as UTF-8")
+        raise errors.CharsetError(f"the charset '{charset[:40]}' is not supported", hint="send it as UTF-8")
     return media_type
 
 
@@ -87,18 +87,20 @@ def format_of(header: str | None, formats: Mapping[str, str]) -> str:
     media_type = text_type_of(header)
     if media_type in formats:
         return formats[media_type]
-    said = f"the media type '{media_type[:80]}' is not read here" if media_type else "the body has no Content-Type"
-    raise errors.MediaTypeError(said, hint="use one of the listed types", supported=list(formats))
+    said = f"the media type '{media_type[:80]}' is not supported here" if media_type else "the body has no Content-Type"
+    raise errors.MediaTypeError(said, hint="send one of the listed types", supported=list(formats))
 
 
 def negotiate(accept: str | None, offers: Sequence[str]) -> str:
-    """The offer that an `Accept` header likes best; among equals, the one offered first."""
+    """The offer that an `Accept` header prefers; of several, the one offered first."""
     ranges = _ranges(accept or "*/*")
     scored = [(_quality(offer, ranges), -place, offer) for place, offer in enumerate(offers)]
     quality, _, best = max(scored)
     if quality <= 0:
-        hint = "ask for one of the listed types"
-        raise errors.NotAcceptableError("none of the asked media types is offered", hint=hint, offered=list(offers))
+        hint = "request one of the listed types"
+        raise errors.NotAcceptableError(
+            "none of the requested media types is available", hint=hint, offered=list(offers)
+        )
     return best
 
 
@@ -112,7 +114,7 @@ def _range(part: str) -> tuple[str, float]:
         quality = float(parameters.get("q", "1"))
     except ValueError:
         quality = 0.0
-    # A comparison that NaN fails, too.
+    # Written so that NaN fails the comparison, too.
     return media_type, quality if 0 <= quality <= 1 else 0.0
 
 

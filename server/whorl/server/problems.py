@@ -1,4 +1,4 @@
-"""Refusals as HTTP and WebSocket tell them: RFC 9457 documents with a stable `type` slug.
+"""Problem documents (RFC 9457) with a stable `type` slug, for HTTP and WebSocket.
 
 The tables below are the only place that knows a status or a slug. To add a problem: a class in `errors`, a row here.
 """
@@ -70,6 +70,7 @@ TABLE: dict[type[DomainError], ProblemType] = {
         (errors.UnauthenticatedError, "unauthenticated", 401),
         (errors.ForbiddenError, "forbidden", 403),
         (errors.UnknownTokenError, "unknown-token", 404),
+        (errors.NoDemoError, "no-demo", 404),
         (errors.NotReadyError, "not-ready", 503),
         (errors.WriteFailedError, "store-failed", 503),
         (errors.UnknownOutcomeError, "outcome-unknown", 503),
@@ -136,7 +137,7 @@ _BY_STATUS = {
     413: "body-too-large",
     415: "not-read",
 }
-# Options that the engine's messages name in its own spelling.
+# Options that the engine's messages spell in their own way.
 _ENGINE_OPTIONS = ("keep_answer", "keep_windows", "allow_cartesian")
 
 
@@ -147,12 +148,12 @@ def all_types() -> set[ProblemType]:
 
 
 def problem_type(error: DomainError) -> ProblemType:
-    """What a refusal is called, and its status."""
+    """The type and the status of a refusal."""
     return _of_engine(error.error) if isinstance(error, EngineRefusal) else TABLE[type(error)]
 
 
 def of_status(status: int) -> ProblemType:
-    """What a refusal is called of which no more than the status is known."""
+    """The type of a refusal of which only the status is known."""
     return ProblemType(_BY_STATUS.get(status, "refused"), status)
 
 
@@ -172,7 +173,7 @@ def head(kind: ProblemType) -> dict[str, Any]:
 def _of_engine(error: engine.WhorlError) -> ProblemType:
     if (found := _BY_CODE.get(error.code)) is not None:
         return found
-    # The engine finds some of these while it reads the text; they are no mistakes in it.
+    # The engine finds some of these while it parses, but they are not syntax errors.
     if error.code.startswith("unsupported."):
         return _UNSUPPORTED
     return next(kind for known, kind in _BY_CLASS if isinstance(error, known))

@@ -1,13 +1,19 @@
-"""The JSON shapes of requests and responses, beside standard result formats and problem documents."""
+"""The JSON documents of requests and responses, other than standard result formats and problem documents."""
 
-from typing import Annotated, Any, Literal, TypeVar
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args, get_type_hints
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
 from pydantic.alias_generators import to_camel
 
+from whorl.demo.pace import RATE_MAX
+from whorl.options import QueryOptions as LibraryOptions
+from whorl.options import Time, json_name
 from whorl.server.errors import InvalidInstantError, InvalidMembersError
 from whorl.server.security import Scope
-from whorl.server.services.times import parse_duration, parse_instant
+from whorl.server.services.names import NAME
+from whorl.server.services.times import MS_MAX, MS_MIN, parse_duration, parse_instant
 
 _DAY_MS = 86_400_000
 
@@ -15,7 +21,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def checked(model: type[Model], members: object) -> Model:
-    """A document of the given shape, or which of its members are wrong, and why."""
+    """A document of the given model, or an error that lists its invalid members and says why."""
     try:
         return model.model_validate(members)
     except ValidationError as error:
@@ -23,46 +29,69 @@ def checked(model: type[Model], members: object) -> Model:
             {"member": ".".join(str(step) for step in fault["loc"]), "reason": fault["msg"]}
             for fault in error.errors(include_url=False, include_context=False, include_input=False)
         ]
-        raise InvalidMembersError("members of the document are wrong", errors=faults) from error
+        raise InvalidMembersError("some members of the document are invalid", errors=faults) from error
+
+
+def _whole(value: object) -> object:
+    """In JSON, 7.0 is an integer as well."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _duration(value: object) -> object:
-    return parse_duration(value) if isinstance(value, str) else value
-
-
-def _upper(value: object) -> object:
-    return value.upper() if isinstance(value, str) else value
+    return parse_duration(value) if isinstance(value, str) else _whole(value)
 
 
 def _instant(value: object) -> object:
     if not isinstance(value, str):
-        return value
+        return _whole(value)
     try:
         return parse_instant(value)
     except InvalidInstantError as problem:
         raise ValueError(problem.detail) from problem
 
 
+def _format(name: str) -> Any:  # noqa: ANN401 - as Field() is declared
+    """Text of a format that no schema can describe further."""
+    return Field(json_schema_extra={"format": name})
+
+
 # Durations and instants: numbers are milliseconds, text is `10s`, `PT10S`, or a dateTime with a zone.
+_MS_OF_DURATION = Field(ge=0, le=366 * _DAY_MS, strict=True)
+_MS_OF_INSTANT = Field(ge=MS_MIN, le=MS_MAX, strict=True)
 Duration = Annotated[
-    int, BeforeValidator(_duration, json_schema_input_type=int | str), Field(ge=0, le=366 * _DAY_MS, strict=True)
+    int,
+    _MS_OF_DURATION,
+    BeforeValidator(
+        _duration, json_schema_input_type=Annotated[int, _MS_OF_DURATION] | Annotated[str, _format("whorl-duration")]
+    ),
 ]
 Instant = Annotated[
     int,
-    BeforeValidator(_instant, json_schema_input_type=int | str),
-    Field(ge=-62_135_596_800_000, le=253_402_300_799_999, strict=True),
+    _MS_OF_INSTANT,
+    BeforeValidator(
+        _instant, json_schema_input_type=Annotated[int, _MS_OF_INSTANT] | Annotated[str, _format("date-time")]
+    ),
 ]
+Iri = Annotated[str, _format("iri")]
 
 
-R2s = Literal["RSTREAM", "ISTREAM", "DSTREAM", "CHANGES"]
-Report = Annotated[str, Field(pattern=r"^(close|change|nonempty|periodic\([1-9][0-9]{0,11}\))$")]
+def _report(word: str) -> str:
+    found = re.fullmatch(r"close|change|nonempty|periodic\((?P<period>.{1,40})\)", word)
+    if found is None:
+        raise ValueError("a report must be close, change, nonempty or periodic(10s)")
+    if found["period"] is not None and parse_duration(found["period"]) == 0:
+        raise ValueError("a period must be longer than zero")
+    return word
+
+
+Report = Annotated[str, AfterValidator(_report), Field(json_schema_extra={"format": "whorl-report"})]
 
 
 class _Shape(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")
 
     def document(self) -> dict[str, Any]:
-        """JSON, as it goes over the wire."""
+        """The JSON value that is sent."""
         return self.model_dump(by_alias=True, mode="json")
 
 
@@ -70,9 +99,9 @@ class _Shape(BaseModel):
 
 
 class StreamSettings(_Shape):
-    """How a stream tells time."""
+    """The time domain of a stream."""
 
-    timestamp_predicate: str | None = Field(None, description="the predicate whose object is the time of an event")
+    timestamp_predicate: Iri | None = Field(None, description="the predicate whose object is the time of an event")
     lateness: Duration = Field(0, description="how long to wait for events out of order", examples=["10s"])
     idle_timeout: Duration | None = Field(None, description="silent for this long, it no longer holds others back")
     retention: Duration | None = Field(None, description="how long its log is kept beyond what windows need")
@@ -80,15 +109,15 @@ class StreamSettings(_Shape):
 
 
 class StreamDocument(_Shape):
-    """A stream and what has happened on it."""
+    """A stream and its counters."""
 
     stream_iri: str = Field(alias="streamIRI")
     status: Literal["open", "closed", "output"]
-    watermark: int | None = Field(None, description="no event before this instant is to come")
+    watermark: int | None = Field(None, description="no event before this instant will follow")
     events: int = 0
     triples: int = 0
     late: int = 0
-    rate: float = Field(0.0, description="events a second, over the last seconds")
+    rate: float = Field(0.0, description="events per second, over the last few seconds")
     queries: list[str] = Field(default_factory=list, description="the queries that read it")
     written_by: str | None = Field(None, description="the query that writes it")
     settings: StreamSettings | None = None
@@ -103,26 +132,27 @@ class StreamList(_Shape):
 
 
 class Ingested(_Shape):
-    """What became of a body of events."""
+    """The outcome of a body of events."""
 
     accepted: int
     late: int
     duplicates: int
-    ahead: int = Field(description="events too far ahead of the clock, which were set aside")
-    offset: int | None = Field(None, description="place in the log")
+    ahead: int = Field(description="events too far ahead of the clock; they were set aside")
+    offset: int | None = Field(None, description="position in the log")
     watermark: int | None = None
-    refused: list[dict[str, Any]] | None = Field(None, description="with atomic=false: the events that were refused")
-    batch: int | None = Field(None, description="of a commit: the newest batch that this producer has committed")
+    refused: list[dict[str, Any]] | None = Field(None, description="with atomic=false: the refused events")
+    batch: int | None = Field(None, description="for a commit: the newest batch that this producer has committed")
+    warning: str | None = Field(None, description="if times look like seconds, which are read as milliseconds")
 
 
 class WatermarkRequest(_Shape):
-    """No event before `t` is to come."""
+    """No event before `t` will follow."""
 
     t: Instant
 
 
 class Watermark(_Shape):
-    """How far a stream has come."""
+    """The watermark of a stream."""
 
     watermark: int | None
 
@@ -135,16 +165,19 @@ class MappingDocument(_Shape):
 
 
 class Staged(_Shape):
-    """A body that waits for its commit."""
+    """A staged body."""
 
     token: str
 
 
+_BATCH = Field(ge=0, le=2**62, strict=True)
+
+
 class CommitRequest(_Shape):
-    """Staged bodies that become events at once."""
+    """Staged bodies to turn into events at once."""
 
     producer: str = Field(min_length=1, max_length=128)
-    batch: int = Field(ge=0, le=2**62, strict=True)
+    batch: Annotated[int, _BATCH, BeforeValidator(_whole, json_schema_input_type=Annotated[int, _BATCH])]
     tokens: list[str] = Field(max_length=10_000)
     watermark: Instant | None = None
 
@@ -152,37 +185,54 @@ class CommitRequest(_Shape):
 # ---- queries ----
 
 
-class QueryOptions(_Shape):
-    """How a query is read and when it reports; what is left out is as its dialect says."""
+def _in_json(kind: object) -> object:
+    """The type of an option in JSON: instants may be strings, and keywords may be in any case."""
+    if kind == Time | None:
+        return Instant | None
+    if str in get_args(kind) and Iterable[str] in get_args(kind):
+        return Annotated[list[Report], Field(max_length=4, examples=[["close", "nonempty"]])] | None
+    words = {word.lower(): word for part in get_args(kind) for word in get_args(part)}
+    return Annotated[kind, BeforeValidator(lambda given: words.get(str(given).lower(), given), kind)] if words else kind
 
-    dialect: Literal["rspql", "csparql", "cqels"] | None = None
-    report: list[Report] | None = Field(None, max_length=4, examples=[["close", "nonempty"]])
-    tick: Literal["time", "tuple"] | None = None
-    t0: Instant | None = Field(None, description="an instant at which a window opens")
-    bounds: Literal["[)", "(]"] | None = None
-    partial: bool | None = None
-    semantics: Literal["set", "bag"] | None = None
-    r2s: Annotated[R2s, BeforeValidator(_upper, json_schema_input_type=R2s)] | None = Field(None, alias="r2s")
-    base_iri: str | None = None
-    default_graph: str | None = None
-    allow_cartesian: bool | None = Field(None, description="accept a product of parts that share nothing")
-    keep_answer: bool | None = Field(None, description="false: its current answer cannot be read, which is cheaper")
-    keep_windows: bool | None = Field(None, description="false: /sparql cannot read its windows, which is cheaper")
+
+# Of options that are text, and more than words.
+_FORMATS = {"base_iri": "iri", "default_graph": "whorl-default-graph"}
+
+
+def _option_field(name: str, annotated: object) -> tuple[object, object]:
+    kind, description = get_args(annotated)
+    typed = Annotated[str, _format(_FORMATS[name])] | None if name in _FORMATS else _in_json(kind)
+    return typed, Field(None, alias=json_name(name), description=description)
+
+
+if TYPE_CHECKING:
+
+    class QueryOptions(_Shape):
+        """The options of a query; see `whorl.options`."""
+
+else:
+    _OPTIONS = get_type_hints(LibraryOptions, include_extras=True)
+    _FIELDS = {name: _option_field(name, annotated) for name, annotated in _OPTIONS.items()}
+    QueryOptions = create_model("QueryOptions", __base__=_Shape, __doc__=LibraryOptions.__doc__, **_FIELDS)
 
 
 class QueryRequest(QueryOptions):
     """A query and its options."""
 
-    name: str | None = Field(None, description="only with POST /queries; without it the server makes one")
-    query: str = Field(examples=["SELECT * FROM NAMED WINDOW <http://ex.org/w> ON <http://ex.org/s> …"])
+    name: Annotated[str, Field(json_schema_extra={"pattern": f"^{NAME}$"})] | None = Field(
+        None, description="only with POST /queries; without it the server makes one"
+    )
+    query: Annotated[str, _format("rsp-ql")] = Field(
+        examples=["SELECT * FROM NAMED WINDOW <http://ex.org/w> ON <http://ex.org/s> …"]
+    )
 
     def options(self) -> dict[str, Any]:
-        """The options that were given, by their JSON names."""
+        """The given options, by their JSON names."""
         return self.model_dump(by_alias=True, exclude_none=True, exclude={"name", "query"})
 
 
 class QueryDocument(_Shape):
-    """A query and how far it has come."""
+    """A query and its progress."""
 
     id: str
     streams: list[str]
@@ -200,6 +250,9 @@ class QueryDocument(_Shape):
     last_seq: int
     subscribers: int
     problem: dict[str, Any] | None = Field(None, description="why it has failed")
+    warnings: list[dict[str, Any]] = Field(
+        default_factory=list, description="likely mistakes: code, message, hint, and line and column if known"
+    )
     stats: dict[str, Any] = Field(default_factory=dict)
 
 
@@ -210,23 +263,71 @@ class QueryList(_Shape):
 
 
 class QueryAction(_Shape):
-    """What to do with a query."""
+    """An action on a query."""
 
     action: Literal["pause", "restart"]
+
+
+class WhyWindow(_Shape):
+    """A window, and the watermark of its stream."""
+
+    name: str
+    stream: str
+    events: int = Field(description="events on its stream so far")
+    late: int
+    watermark: int | None = None
+    open: int | None = Field(None, description="start of the window that closes next")
+    close: int | None = Field(None, description="it closes when the watermark reaches this instant")
+
+
+class WhyPattern(_Shape):
+    """A triple pattern and its counters."""
+
+    pattern: str
+    window: str
+    condition: str | None = Field(None, description="a filter that is evaluated with the pattern")
+    matched: int = Field(description="triples so far")
+    live: int = Field(description="mappings in the window now")
+    required: bool = Field(description="false if the query has solutions without it, as in OPTIONAL")
+    seen: list[str] = Field(description="if nothing has matched: the predicates that the window holds")
+
+
+class WhyDocument(_Shape):
+    """Why a query has no solutions now, or that it has some."""
+
+    query: str
+    state: Literal["answers", "failed", "paused", "no-events", "late", "waiting", "unmatched", "filtered", "expired"]
+    summary: str
+    advice: str | None = None
+    watermark: int | None = None
+    windows: list[WhyWindow]
+    patterns: list[WhyPattern]
+    late: int = Field(description="late events on its streams")
+    filtered: int = Field(description="triples in its windows that filters reject now")
+    results: int
+
+
+# ---- the demo ----
+
+
+class Demo(_Shape):
+    """How fast the demo plays: so many times the usual number of events, 0 for a pause."""
+
+    rate: float = Field(ge=0, le=RATE_MAX, allow_inf_nan=False, examples=[2.0])
 
 
 # ---- tokens ----
 
 
 class TokenRequest(_Shape):
-    """A token to be made."""
+    """A token to create."""
 
     name: str = Field(min_length=1, max_length=64, pattern=r"^[\w .@:-]+$", examples=["sensor gateway"])
     scopes: list[Scope] = Field(min_length=1, max_length=4, examples=[["ingest"]])
 
 
 class TokenDocument(_Shape):
-    """A token as it is known to the server."""
+    """A token as the server stores it."""
 
     id: str
     name: str
@@ -235,19 +336,19 @@ class TokenDocument(_Shape):
 
 
 class MadeToken(TokenDocument):
-    """A token that was made just now; its text is told this once."""
+    """A new token; its text is shown only this once."""
 
     token: str
 
 
 class TokenList(_Shape):
-    """All tokens but the first."""
+    """All tokens except the admin token."""
 
     tokens: list[TokenDocument]
 
 
 class Ticket(_Shape):
-    """A word that stands for the caller, once, in `?ticket=`."""
+    """A ticket that authenticates the caller once, in `?ticket=`."""
 
     ticket: str
     expires_in_s: int
@@ -257,7 +358,7 @@ class Ticket(_Shape):
 
 
 class Health(_Shape):
-    """How the server is."""
+    """The state of the server."""
 
     status: str
     reason: str | None = None

@@ -1,11 +1,11 @@
 """Who may do what: tokens with scopes, and one-use tickets for browsers.
 
-The admin token comes from the settings or from a file. A file that is named must be there; `data_dir/token` is made at
-first start (mode 0600). Further
-tokens are kept as hashes in `data_dir/tokens.json`; their text is told once, to the caller who made them. A token is
-256 random bits, so that a plain hash of it cannot be searched; comparisons take constant time.
+The admin token comes from the settings or from a file. A file named in the settings must exist; `data_dir/token` is
+created at the first start (mode 0600). Further tokens are stored as hashes in `data_dir/tokens.json`; their text is
+shown once, to the caller who creates them. A token has 256 random bits, so that its plain hash cannot be searched;
+comparisons take constant time.
 
-A browser's WebSocket and EventSource cannot send headers: they carry a ticket (`?ticket=`) that is good for one use
+WebSocket and EventSource in a browser cannot send headers: they carry a ticket (`?ticket=`) that is valid for one use
 within thirty seconds. No token is ever part of a URL that a server sees.
 """
 
@@ -18,6 +18,7 @@ import ipaddress
 import json
 import os
 import secrets
+import ssl
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -40,7 +41,7 @@ TOKENS_MAX = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who calls: the id of a token and what it may do."""
+    """The caller: the id of a token and its scopes."""
 
     id: str
     scopes: frozenset[Scope]
@@ -52,7 +53,7 @@ class Principal:
 
 @dataclass(frozen=True, slots=True)
 class TokenRecord:
-    """A token as it is kept: everything but the token."""
+    """A stored token: everything but its text."""
 
     id: str
     name: str
@@ -69,7 +70,7 @@ class _Ticket:
 
 ADMIN = Principal("admin", SCOPES)
 ANONYMOUS = Principal("anonymous", SCOPES)
-# At the other end of a connection that has not said who it is.
+# The caller of a connection that has not authenticated yet.
 NOBODY = Principal("", frozenset())
 
 
@@ -83,12 +84,12 @@ class Tokens:
     made_admin_token: str | None = None
     records: dict[str, TokenRecord] = field(default_factory=dict)
     tickets: dict[str, _Ticket] = field(default_factory=dict)
-    # What is to end with a token, by the token's id.
+    # Callbacks that end connections, by the id of their token.
     _connections: dict[str, set[Callable[[], None]]] = field(default_factory=dict)
 
     @classmethod
     def open(cls, settings: Settings) -> Tokens:
-        """Read the token files of the data directory, or make them."""
+        """Read the token files of the data directory, or create them."""
         check_exposure(settings)
         make_private_directory(settings.data_dir)
         admin, made = _admin_token(settings)
@@ -97,20 +98,20 @@ class Tokens:
         return tokens
 
     def authenticate(self, token: str) -> Principal:
-        """Whose token this is."""
+        """The caller with this token."""
         digest = _digest(token)
         if hmac.compare_digest(digest, self.admin_digest):
             return ADMIN
-        # Every record is compared, so that the time taken tells nothing.
+        # Every record is compared, so that the time taken reveals nothing.
         found = [record for record in self.records.values() if hmac.compare_digest(digest, record.sha256)]
         if not found:
-            raise unauthenticated("the token is not known")
+            raise unauthenticated("the token is unknown")
         return Principal(found[0].id, frozenset(found[0].scopes))
 
     def create(self, name: str, scopes: Iterable[Scope]) -> tuple[TokenRecord, str]:
         """A new token: its record, and its text, which is not kept."""
         if len(self.records) >= TOKENS_MAX:
-            raise errors.TooManyTokensError(f"there are {TOKENS_MAX} tokens already", hint="delete unused ones")
+            raise errors.TooManyTokensError(f"the limit of {TOKENS_MAX} tokens is reached", hint="delete unused ones")
         token = new_token()
         ordered = tuple(sorted(set(scopes)))
         record = TokenRecord(secrets.token_hex(8), name, ordered, int(time.time() * 1000), _digest(token))
@@ -118,7 +119,7 @@ class Tokens:
         return record, token
 
     def delete(self, token_id: str) -> None:
-        """From now on this token is not known; its tickets go with it, and its connections end."""
+        """Delete a token and its tickets, and end its connections."""
         if token_id not in self.records:
             raise errors.UnknownTokenError(f"there is no token with the id '{token_id}'")
         self._save({key: record for key, record in self.records.items() if key != token_id})
@@ -127,13 +128,13 @@ class Tokens:
             end()
 
     def check(self, principal: Principal) -> None:
-        """Refuse a caller who was known once, and whose token has been deleted since."""
+        """Refuse a caller whose token has been deleted since it authenticated."""
         if principal.id not in self.records and principal not in {ADMIN, ANONYMOUS}:
             raise unauthenticated("the token has been deleted")
 
     @contextlib.contextmanager
     def held(self, principal: Principal, end: Callable[[], None]) -> Iterator[None]:
-        """While a connection of the caller lasts: `end` is called when its token is deleted."""
+        """For the life of a connection: call `end` if the caller's token is deleted."""
         self.check(principal)
         held = self._connections.setdefault(principal.id, set())
         held.add(end)
@@ -145,20 +146,22 @@ class Tokens:
                 self._connections.pop(principal.id, None)
 
     def issue_ticket(self, principal: Principal) -> str:
-        """A word that stands for the caller, once, for a short time."""
+        """A ticket that authenticates the caller once, for a short time."""
         now = time.monotonic()
         self.tickets = {key: ticket for key, ticket in self.tickets.items() if ticket.expires_at > now}
         if len(self.tickets) >= TICKETS_MAX:
-            raise errors.TooManyTicketsError("too many tickets are unused", retry_after_s=TICKET_SECONDS)
+            raise errors.TooManyTicketsError("there are too many unused tickets", retry_after_s=TICKET_SECONDS)
         ticket = secrets.token_urlsafe(24)
         self.tickets[_digest(ticket)] = _Ticket(principal, now + TICKET_SECONDS)
         return ticket
 
     def redeem(self, ticket: str) -> Principal:
-        """Whose ticket this is; it is gone afterwards."""
+        """The caller with this ticket, which is used up."""
         found = self.tickets.pop(_digest(ticket), None)
         if found is None or found.expires_at <= time.monotonic():
-            raise unauthenticated("the ticket is used, expired or not known", hint="ask for a new one: POST /tickets")
+            raise unauthenticated(
+                "the ticket has been used, has expired or is unknown", hint="request a new one: POST /tickets"
+            )
         return found.principal
 
     @property
@@ -175,25 +178,25 @@ class Tokens:
 
 
 def authorize_token(tokens: Tokens, token: str | None, *scopes: Scope) -> Principal:
-    """The caller who says this token, who must have one of the scopes."""
+    """The caller with this token, who must have one of the scopes."""
     if tokens.anonymous:
         return ANONYMOUS
     if token is None:
-        raise unauthenticated("a token is needed")
+        raise unauthenticated("authentication is required")
     return require(tokens.authenticate(token), *scopes)
 
 
 def require(principal: Principal, *scopes: Scope) -> Principal:
     """The caller, if it has one of the scopes."""
     if scopes and not any(principal.may(scope) for scope in scopes):
-        hint = "use a token with this scope; an admin makes one by POST /tokens"
+        hint = "use a token with this scope; an admin creates one with POST /tokens"
         named = " or ".join(f"'{scope}'" for scope in scopes)
-        raise errors.ForbiddenError(f"this needs the scope {named}", hint=hint, scopes=list(scopes))
+        raise errors.ForbiddenError(f"this request requires the scope {named}", hint=hint, scopes=list(scopes))
     return principal
 
 
 def unauthenticated(detail: str, hint: str | None = None) -> errors.UnauthenticatedError:
-    """The problem of a caller who is nobody."""
+    """The refusal of an unauthenticated caller."""
     return errors.UnauthenticatedError(detail, hint=hint or "send 'Authorization: Bearer <token>'")
 
 
@@ -203,7 +206,7 @@ def new_token() -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address to listen on is reached from this machine only."""
+    """Whether only this machine can reach an address to listen on."""
     if host == "localhost":
         return True
     try:
@@ -213,11 +216,13 @@ def is_loopback(host: str) -> bool:
 
 
 def check_exposure(settings: Settings) -> None:
-    """Refuse to start where tokens would cross a network in plain text, or where nobody would need one."""
+    """Refuse to start if tokens would cross a network in plain text, or if none were required."""
     if settings.token is not None and settings.token_file is not None:
-        raise ValueError("token and token_file are two ways to say one thing: set one of them")
+        raise ValueError("token and token_file exclude each other: set one of them")
     if (settings.tls_cert is None) != (settings.tls_key is None):
         raise ValueError("tls_cert and tls_key belong together: set both or none")
+    if settings.tls_cert is not None and settings.tls_key is not None:
+        check_certificate(settings.tls_cert, settings.tls_key)
     if is_loopback(settings.host):
         return
     if settings.anonymous:
@@ -225,8 +230,24 @@ def check_exposure(settings: Settings) -> None:
     if settings.tls_cert is None and not settings.behind_proxy:
         raise ValueError(
             f"{settings.host} is not a loopback address: set tls_cert and tls_key, "
-            "or behind_proxy when a proxy in front of the server does TLS"
+            "or behind_proxy when a proxy in front of the server terminates TLS"
         )
+
+
+def check_certificate(cert: Path, key: Path) -> None:
+    """Refuse files that TLS cannot use, in one sentence."""
+    for setting, path in (("tls_cert", cert), ("tls_key", key)):
+        try:
+            path.open("rb").close()
+        except OSError as error:
+            raise ValueError(f"{setting} names {path}, which cannot be read: {error.strerror}") from None
+    try:
+        # A key with a password would wait for somebody to type it.
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(cert, key, password=lambda: b"")
+    except ssl.SSLError as error:
+        reason = (error.reason or "unreadable").lower().replace("_", " ")
+        detail = f"{cert} and {key} are not a certificate and its private key, both PEM and without a password"
+        raise ValueError(f"{detail}: {reason}") from None
 
 
 def token_path(settings: Settings) -> Path:
@@ -235,17 +256,17 @@ def token_path(settings: Settings) -> Path:
 
 
 def _admin_token(settings: Settings) -> tuple[str, bool]:
-    """The admin token, and whether it was made just now."""
+    """The admin token, and whether it is new."""
     if settings.token is not None:
         return settings.token.get_secret_value(), False
     path = token_path(settings)
     if path.exists():
         token = path.read_text("utf-8").strip()
         if not token:
-            raise ValueError(f"the token file {path} is empty: remove it, and a new token is made at the next start")
+            raise ValueError(f"the token file {path} is empty: remove it to have a new token created at the next start")
         return token, False
     if settings.token_file is not None:
-        raise ValueError(f"the token file {path} is missing: create it, or leave out token_file to have a token made")
+        raise ValueError(f"the token file {path} is missing: create it, or unset token_file to have a token created")
     token = new_token()
     _write_private(path, token + "\n")
     return token, True
@@ -260,7 +281,7 @@ def _read_records(path: Path) -> dict[str, TokenRecord]:
             raise ValueError(f"{path} has version {document['version']}; this server reads version 1")
         return {row["id"]: _record(row) for row in document["tokens"]}
     except (KeyError, TypeError, json.JSONDecodeError) as error:
-        raise ValueError(f"{path} is damaged: restore it, or remove it and make the tokens again") from error
+        raise ValueError(f"{path} is damaged: restore it, or remove it and create the tokens again") from error
 
 
 def _record(row: dict[str, Any]) -> TokenRecord:
@@ -273,7 +294,7 @@ def _digest(token: str) -> str:
 
 
 def _write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner reads, whole or not at all."""
+    """Write a file that only its owner can read, completely or not at all."""
     beside = path.with_name(path.name + ".new")
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""`serve(settings)`: the server under uvicorn, with the limits that the settings say."""
+"""`serve(settings)`: the server under uvicorn, with the limits of the settings."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import errno
 import logging
+import resource
 import signal
 import socket
 import sys
@@ -16,7 +17,7 @@ import uvicorn
 import uvloop
 
 from whorl.server.app import create_app
-from whorl.server.connections import BoundedHttpProtocol
+from whorl.server.connections import SPARE_CONNECTIONS, BoundedHttpProtocol
 from whorl.server.security import Tokens, check_exposure
 from whorl.server.sockets import Server, SocketProtocol
 from whorl.server.store.store import StoreError
@@ -26,38 +27,45 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from whorl.demo.pace import Pace
     from whorl.server.settings import Settings
 
-# Requests under way may finish for this long. What waits for the engine is finished afterwards; together they
-# are to take no more than ten seconds, after which containers are killed.
+# Requests in progress may take this long to finish. Queued commands are finished afterwards; together they must
+# take less than ten seconds, after which containers are killed.
 _GRACE_S = 4
 _log = logging.getLogger("whorl.serve")
 _WS_QUEUE = 16
+# Files of the store, of Python and of the event loop.
+_OTHER_HANDLES = 256
 
 
 class StartError(Exception):
     """The server cannot start; the message says why and what to do."""
 
 
-def serve(settings: Settings, on_ready: Callable[[str], None] | None = None) -> None:
-    """Serve until a signal comes. `on_ready` is told the address, with the token when it was made just now."""
+def serve(settings: Settings, on_ready: Callable[[str], None] | None = None, pace: Pace | None = None) -> None:
+    """Serve until a signal comes. `on_ready` is told the address, with the token when it was made just now.
+
+    `pace` is that of the demo, where one plays.
+    """
     _configure_logging(settings)
     try:
         check_exposure(settings)
         tokens = Tokens.open(settings)
     except (ValueError, OSError) as error:
         raise StartError(str(error)) from error
+    _raise_handle_limit(settings)
     listening = _listen(settings)
     address = _address(settings, listening)
-    app = create_app(settings, tokens)
+    app = create_app(settings, tokens, pace)
     life = _Life(app)
     server = _Server(_config(settings, life), lambda: (on_ready or _print_ready)(_ready_text(address, tokens)))
     server.rings = app.state.rings
-    # uvicorn takes signals while it serves, and raises them again when it has stopped: by then they have had their say.
+    # uvicorn handles signals while it serves and raises them again when it has stopped; by then they have been obeyed.
     for signal_number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(signal_number, lambda *_: None)
     with (
-        # uvicorn exits the process when its start fails; callers are told why instead.
+        # uvicorn exits the process if it fails to start; raise an error that says why instead.
         contextlib.suppress(SystemExit),
         listening,
         asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
@@ -68,7 +76,7 @@ def serve(settings: Settings, on_ready: Callable[[str], None] | None = None) -> 
 
 
 class _Life:
-    """The application, whose store may not open: that is told in one sentence, without the way there."""
+    """The application's lifespan. If the store does not open, one sentence says so, without a stack trace."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -90,7 +98,7 @@ class _Life:
             await self._app(scope, receive, hold_failures)
         except StoreError as error:
             self.failure = str(error)
-            # What uvicorn would add is that it exits.
+            # uvicorn would only add that it exits.
             logging.getLogger("uvicorn.error").disabled = True
             await send({"type": "lifespan.startup.failed", "message": ""})
         except Exception:
@@ -100,7 +108,7 @@ class _Life:
 
 
 class _Server(Server):
-    """A server that says when it is ready."""
+    """A server that reports when it is ready."""
 
     def __init__(self, config: uvicorn.Config, on_started: Callable[[], None]) -> None:
         super().__init__(config)
@@ -115,7 +123,7 @@ class _Server(Server):
 def _config(settings: Settings, app: ASGIApp) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        # Pinned: limits on queues and sizes hold for these implementations.
+        # Fixed: the limits on queues and sizes hold for these implementations.
         loop="uvloop",
         http=BoundedHttpProtocol,
         ws=SocketProtocol,
@@ -134,6 +142,18 @@ def _config(settings: Settings, app: ASGIApp) -> uvicorn.Config:
     )
 
 
+def _raise_handle_limit(settings: Settings) -> None:
+    """Every connection takes a handle; the usual limit is 1,024. Without one nobody can ask how the server is."""
+    needed = settings.connections_max + SPARE_CONNECTIONS + settings.subscribers_max + _OTHER_HANDLES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return
+    allowed = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, allowed), hard))
+    if allowed < needed:
+        _log.warning("%d files may be open, but connections_max and subscribers_max need %d", allowed, needed)
+
+
 def _listen(settings: Settings) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
@@ -149,9 +169,9 @@ def _listen(settings: Settings) -> socket.socket:
 
 def _why_not(error: OSError, settings: Settings) -> str:
     if error.errno == errno.EADDRINUSE:
-        return f"port {settings.port} is taken: stop what listens there, or choose another port (0 takes a free one)"
+        return f"port {settings.port} is in use: stop the other process, or choose another port (0 picks a free one)"
     if error.errno == errno.EACCES:
-        return f"port {settings.port} needs more rights: choose one above 1023"
+        return f"permission denied for port {settings.port}: choose one above 1023"
     return f"cannot listen on {settings.host} port {settings.port}: {error.strerror}"
 
 
@@ -163,11 +183,11 @@ def _address(settings: Settings, listening: socket.socket) -> str:
 
 
 def _ready_text(address: str, tokens: Tokens) -> str:
-    """The address to open. On a terminal, its fragment, which browsers keep to themselves, has a token that is new."""
+    """The address to open. On a terminal, its fragment, which browsers never send, has the token if it is new."""
     if tokens.made_admin_token is None:
         return address
-    _log.info("the admin token is in %s, which only its owner can read", tokens.data_dir / "token")
-    # Elsewhere the line ends in a file or in the log of a container, and is read by others.
+    _log.info("the admin token is in %s, readable only by its owner", tokens.data_dir / "token")
+    # Elsewhere the line ends up in a file or in the log of a container, where others read it.
     return f"{address}#token={tokens.made_admin_token}" if sys.stdout.isatty() else address
 
 
@@ -180,7 +200,7 @@ def _print_ready(address: str) -> None:
 
 
 class _JsonLines(logging.Formatter):
-    """One JSON object per line; what a line says in words it may say in members, too (`extra={"members": …}`)."""
+    """One JSON object per line, with further members from `extra={"members": …}`."""
 
     def format(self, record: logging.LogRecord) -> str:
         members: dict[str, Any] = {"at": record.created, "level": record.levelname.lower(), "logger": record.name}
@@ -200,7 +220,7 @@ def _configure_logging(settings: Settings) -> None:
         logger.handlers = [handler]
         logger.setLevel(logging.INFO)
         logger.propagate = False
-    # uvicorn would write the address of every socket that opens, and with it one-use tickets.
+    # uvicorn would log the URL of every socket, and with it one-use tickets.
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
-    # One line per request is for those who ask for machine-readable logs.
+    # One line per request, only in machine-readable logs.
     logging.getLogger("whorl.server").setLevel(logging.INFO if settings.log_format == "json" else logging.WARNING)

@@ -1,52 +1,163 @@
-"""WebSockets as uvicorn speaks them, with two things that ASGI does not have.
+"""WebSockets as uvicorn speaks them, with four things that ASGI does not have.
 
 Many frames in one write: a batch of results costs one system call for each subscriber instead of one for each result.
-And an end for connections whose reader is stuck: closing in order waits until everything buffered is read, which may
-be never. The server runs with `uvicorn.Config(ws=SocketProtocol)`; under any other the routes fall back to plain ASGI.
+An end for connections whose reader is stuck: closing in order waits until everything buffered is read, which may be
+never. Turns: what one piece from the network holds is parsed for some milliseconds, then others have the event loop; a
+piece may hold 40,000 frames. And bounds on frames that mean nothing: on all that somebody sends before the application
+knows who it is, on pings, and on the fragments of a message. The server runs with `uvicorn.Config(ws=SocketProtocol)`;
+under any other the routes fall back to plain ASGI.
 """
 
 from __future__ import annotations
 
 import struct
+import time
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
 from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
+from whorl.server.services.buckets import Allowance
+from whorl.server.services.session import PINGS_BURST, PINGS_PER_S
+
 if TYPE_CHECKING:
     import socket
     from collections.abc import Iterable
 
+    from uvicorn._types import ASGIReceiveEvent
+    from websockets.frames import Frame
     from websockets.http11 import Request
 
     from whorl.server.services.rings import Rings
 
 EXTENSION = "whorl.socket"
 _SHUTDOWN_SECONDS = 1.0
+# Far more than a `connection_init` with the longest token and a few pings of either kind.
+EARLY_BYTES_MAX = 8 * 1024
+# A message of the largest size, in fragments of 256 bytes.
+FRAGMENTS_MAX = 4096
+# What is parsed at once, some hundred frames at most, and how long a connection goes on before others have their turn.
+_SLICE_BYTES = 4096
+_TURN_S = 0.002
 _TEXT = 0x81  # One whole frame, text.
 
 
 class SocketProtocol(WebSocketsSansIOProtocol):
-    """uvicorn's protocol, known to the application as an extension of its scope."""
+    """uvicorn's protocol, which the application finds as an extension in its scope."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:  # noqa: ANN401 - what uvicorn gives its protocols
+        super().__init__(*arguments, **named)
+        # Whether the application knows who this is; until then little is read.
+        self.is_known = False
+        self._early_bytes = 0
+        self._pings = Allowance(PINGS_BURST, PINGS_PER_S, time.monotonic())
+        # Received and not parsed yet: reading is held while there is some.
+        self._unparsed = bytearray()
+        self._is_held = False
+
+    # ---- bytes in ----
+
+    def data_received(self, data: bytes) -> None:
+        """Receive bytes of a handshake or of frames."""
+        if self.handshake_initiated and not self.is_known:
+            self._early_bytes += len(data)
+            if self._early_bytes > EARLY_BYTES_MAX:
+                self._refuse("too much before connection_init")
+                return
+        is_waiting = bool(self._unparsed)
+        self._unparsed += data
+        if not is_waiting:
+            self._take_turn()
+
+    def _take_turn(self) -> None:
+        """Parse what has come, for a while; what is left waits until others have had their turn."""
+        ends_at = time.monotonic() + _TURN_S
+        while self._unparsed and not self._is_over:
+            piece = bytes(self._unparsed[:_SLICE_BYTES])
+            del self._unparsed[:_SLICE_BYTES]
+            super().data_received(piece)
+            if time.monotonic() >= ends_at:
+                break
+        if self._is_over:
+            self._unparsed.clear()
+        elif self._unparsed:
+            self._hold()
+            self.loop.call_soon(self._take_turn)
+        elif self._is_held:
+            self._is_held = False
+            # Otherwise messages wait for the application, and uvicorn reads on when they are taken.
+            if not self.read_paused:
+                self.transport.resume_reading()
+
+    def _hold(self) -> None:
+        self._is_held = True
+        self.transport.pause_reading()
+
+    @property
+    def _is_over(self) -> bool:
+        return self.disconnected or self.transport.is_closing()
+
+    async def receive(self) -> ASGIReceiveEvent:
+        """The next message, for the application; with the last one that waits, uvicorn reads on."""
+        message = await super().receive()
+        if self._unparsed and not self._is_over:
+            self._hold()
+        return message
+
+    # ---- frames in ----
+
+    def handle_ping(self) -> None:
+        """A ping is answered, unless there have been too many."""
+        if self._may_ping():
+            super().handle_ping()
+
+    def handle_pong(self, event: Frame) -> None:
+        """A pong, asked for or not."""
+        if self._may_ping():
+            super().handle_pong(event)
+
+    def handle_cont(self, event: Frame) -> None:
+        """A fragment of a message. The size of the message is bounded; empty fragments have none."""
+        if len(self.frames) >= FRAGMENTS_MAX:
+            self._refuse(f"a message has at most {FRAGMENTS_MAX} fragments")
+        else:
+            super().handle_cont(event)
+
+    def _may_ping(self) -> bool:
+        may = not self._is_over and self._pings.take(time.monotonic())
+        if not may:
+            self._refuse(f"more than {PINGS_PER_S:.0f} pings a second")
+        return may
+
+    def _refuse(self, reason: str) -> None:
+        if self.transport.is_closing():
+            return
+        if self.handshake_complete and not self.close_sent:
+            self.conn.send_close(4429, reason)
+            self.transport.write(b"".join(self.conn.data_to_send()))
+            self.close_sent = True
+        self.transport.close()
 
     def handle_connect(self, event: Request) -> None:
-        """A handshake has come: tell the application who it speaks through."""
+        """Handle a handshake: pass this protocol to the application."""
         super().handle_connect(event)
         if not self.close_sent:
             extensions: dict[str, Any] = self.scope.setdefault("extensions", {})
             extensions[EXTENSION] = self
+
+    # ---- frames out ----
 
     async def send_frames(self, texts: Iterable[str]) -> None:
         """Send each text as a frame of its own, all of them in one write."""
         await self.writable.wait()
         if self.disconnected or self.close_sent or self.transport.is_closing():
             raise ClientDisconnected
-        # Written past the protocol's own state machine: whole unmasked text frames change nothing in it.
+        # Bypasses the protocol's state machine, which whole unmasked text frames do not change.
         self.transport.write(frames(texts))
 
     def shutdown(self) -> None:
-        """The server stops; a reader that takes nothing does not hold it up."""
+        """The server is stopping; a reader that takes nothing does not delay it."""
         super().shutdown()
         self.loop.call_later(_SHUTDOWN_SECONDS, self.transport.abort)
 
@@ -56,19 +167,19 @@ class SocketProtocol(WebSocketsSansIOProtocol):
 
 
 class Server(uvicorn.Server):
-    """uvicorn's server, which tells subscribers that it stops before it closes their connections."""
+    """uvicorn's server, which tells subscribers that it is stopping before it closes their connections."""
 
     rings: Rings | None = None
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Say goodbye (1001), then stop as usual."""
+        """Close the sockets with 1001, then stop as usual."""
         if self.rings is not None:
             await self.rings.stopped()
         await super().shutdown(sockets)
 
 
 def frames(texts: Iterable[str]) -> bytes:
-    """Texts as the frames of a server: no mask, one piece each."""
+    """Texts as server frames: unmasked, one frame each."""
     parts: list[bytes] = []
     for text in texts:
         payload = text.encode()

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -31,6 +33,10 @@ if TYPE_CHECKING:
 
 if importlib.util.find_spec("pyspark") is None:
     raise ImportError("whorl.spark needs pyspark 4.3 or newer and Java 17; pip install 'whorl[spark]'")
+
+# Spark reads it when a session starts. Without it, workers are whatever `python3` is on their PATH, which need not have
+# this package: a script would run only in an activated environment.
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
 __all__ = [
     "CallbackOutput",

@@ -40,7 +40,7 @@ class WhorlDataSource(DataSource):
 
         return BatchSource(SourceOptions.of(self.options), schema)
 
-    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """`spark.readStream`."""
         from whorl.spark.source import StreamSource
 
@@ -54,7 +54,7 @@ class WhorlDataSource(DataSource):
             raise WhorlSparkError("a stream cannot be overwritten", "write with mode('append')")
         return BatchSink(SinkOptions.of(self.options), schema)
 
-    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802, FBT001
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: FBT001 - Spark's signature
         """`df.writeStream`."""
         from whorl.spark.sink import StreamSink
 

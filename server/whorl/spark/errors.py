@@ -1,7 +1,7 @@
-"""What a user is told when a job fails: one paragraph, not the traces of three processes.
+"""Errors of a job as one paragraph, instead of the stack traces of three processes.
 
-A fault is found in a Python worker and raised there as `WhorlSparkError`. Spark carries it to the driver as text, with
-traces of Python and the JVM around it. `plain_errors` finds the paragraph in there and raises it again, alone.
+A Python worker raises `WhorlSparkError`. Spark carries it to the driver as text, inside traces of Python and the JVM.
+`plain_errors` extracts the paragraph and raises it again, alone.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _TOLD = re.compile(r"WhorlSparkError: (.+?)(?=\n\s*\n|\n\s+at |\n ?SQLSTATE|\n==
 
 
 class WhorlSparkError(Exception):
-    """A job cannot go on; the message says why, and what to do about it.
+    """A job cannot continue; the message says why, and what to do about it.
 
-    `is_final`: doing the same again elsewhere cannot help.
+    `is_final`: a retry elsewhere cannot help.
     """
 
     def __init__(self, message: str, hint: str | None = None, *, is_final: bool = True) -> None:
@@ -36,20 +36,36 @@ class WhorlSparkError(Exception):
 
 
 def refused(doing: str, problem: ProblemError) -> WhorlSparkError:
-    """What the server said, by its title, detail and hint."""
+    """The server's refusal, by its title, detail and hint."""
     title = problem.document.get("title") or problem.slug or f"status {problem.status}"
     return WhorlSparkError(f"{doing}: {title}: {problem}", is_final=problem.status not in {429, 503})
 
 
 def told_in(error: BaseException) -> WhorlSparkError | None:
-    """The paragraph in an exception of Spark, if one of ours is its cause."""
+    """The paragraph inside an exception of Spark, if one of ours is its cause."""
     found = _TOLD.findall(str(error))
     return WhorlSparkError(found[-1].strip()) if found else None
 
 
+# What Spark calls a fault that a user can do something about, and what that is.
+_ADVICE = {
+    "PATH_NOT_FOUND": "name a directory, a file or a pattern that is there; a path without a scheme is on this machine",
+    "UNABLE_TO_INFER_SCHEMA": "is the directory empty, or are its files of another format?",
+    "CONCURRENT_QUERY": "stop the other query, or give each its own checkpoint",
+}
+
+
+def said_by_spark(error: Exception) -> tuple[str, str | None]:
+    """One line of what Spark says, without ids, plans and traces, and what to do, where that is known."""
+    lines = str(getattr(error, "java_exception", None) or error).strip().splitlines()
+    said = next((line for line in lines if line.strip()), type(error).__name__)
+    condition = error.getCondition() if isinstance(error, PySparkException) else None
+    return f"Spark failed: {said.rpartition('terminated with exception: ')[2]}", _ADVICE.get(condition or "")
+
+
 @contextmanager
 def plain_errors() -> Iterator[None]:
-    """Inside, what fails because of Whorl raises `WhorlSparkError` with one paragraph."""
+    """Turn failures caused by Whorl inside the block into a `WhorlSparkError` with one paragraph."""
     try:
         yield
     except PySparkException as error:
@@ -60,9 +76,9 @@ def plain_errors() -> Iterator[None]:
 
 
 def await_termination(query: StreamingQuery, timeout_s: float | None = None) -> bool:
-    """`query.awaitTermination`, with plain errors; False when the time is over first."""
+    """`query.awaitTermination`, with plain errors; False if it times out."""
     with plain_errors():
         if timeout_s is None:
             query.awaitTermination()
             return True
-        return bool(query.awaitTermination(timeout_s))  # type: ignore[arg-type]
+        return bool(query.awaitTermination(timeout_s))  # type: ignore[arg-type]  # Spark's stubs say int, a float works

@@ -1,4 +1,4 @@
-"""Rows in order of time, from which any span can be read again: what a replay needs.
+"""Rows in time order, of which any span can be read again, as a replay needs it.
 
 An instant is never cut: rows of the same time are read together. A position in a feed is a time, and means that
 everything up to it has been read.
@@ -37,10 +37,10 @@ class Feed(Protocol):
         """The time of the last row; None if there is no end."""
 
     def stop(self, after: int, most: int) -> int | None:
-        """How far to read for at most so many rows; None where nothing comes any more."""
+        """Where to stop for at most this many rows; None if nothing follows."""
 
     def read(self, after: int, until: int) -> Iterator[pa.RecordBatch]:
-        """The rows after a time up to another, in order of time."""
+        """The rows after a time up to another, in time order."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class _Group:
 
 @dataclass(frozen=True)
 class StoredFeed:
-    """Parquet files whose rows are in order of time, from file to file by name."""
+    """Parquet files whose rows are in time order, from file to file by name."""
 
     uri: str
 
@@ -78,7 +78,7 @@ class StoredFeed:
         return self._groups[-1].last if self._groups else 0
 
     def stop(self, after: int, most: int) -> int | None:
-        """How far to read for at most so many rows; None where nothing comes any more."""
+        """Where to stop for at most this many rows; None if nothing follows."""
         done = self._rank(after)
         if done == self._total:
             return None
@@ -91,7 +91,7 @@ class StoredFeed:
         return cut
 
     def read(self, after: int, until: int) -> Iterator[pa.RecordBatch]:
-        """The rows after a time up to another, in order of time."""
+        """The rows after a time up to another, in time order."""
         first, end = self._rank(after), self._rank(until)
         for group in self._groups:
             start, stop = max(first - group.rows_before, 0), min(end - group.rows_before, group.rows)

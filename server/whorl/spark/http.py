@@ -1,4 +1,4 @@
-"""The server as jobs speak to it: the client of `whorl_client`, patient, with errors for people who run jobs."""
+"""The client of `whorl_client` for jobs: with retries, and with errors for people who run jobs."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def _check_mapping(mapping: str, arrow: pa.Schema, time: str | None) -> None:
     """The engine reads the mapping as the server will, on no rows at all."""
     if all(name in arrow.names for name in _TRIPLE):
         raise WhorlSparkError(
-            "rows with the columns s, p and o are triples, which no mapping is for",
+            "rows with the columns s, p and o are triples, which need no mapping",
             "rename one of these columns, or leave option 'mapping' out",
         )
     try:

@@ -1,4 +1,4 @@
-"""Options of sink and source, as Spark hands them over: text by names that ignore case."""
+"""Options of sink and source as Spark passes them: strings with case-insensitive names."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
+from whorl._engine import parse_duration
+from whorl.errors import DurationError
 from whorl.spark.errors import WhorlSparkError
 
 if TYPE_CHECKING:
@@ -20,8 +22,7 @@ Reading = Literal["answer", "results"]
 MIB = 1024 * 1024
 # Half of what a server takes by default: what surrounds the data has room.
 BODY_BYTES = 4 * MIB
-_SECONDS = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?")
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 _SHARED = ("url", "token", "timeout", "patience")
 SINK_NAMES = (
@@ -33,7 +34,7 @@ SOURCE_NAMES = (*_SHARED, "query", "startingFrom", "maxResultsPerBatch", "numPar
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """Where the server is, and how patient to be with it."""
+    """The server's URL and token, and how long to retry."""
 
     url: str
     token: str | None
@@ -47,7 +48,7 @@ class Connection:
 
 @dataclass(frozen=True, slots=True)
 class SinkOptions:
-    """What a sink is told."""
+    """The options of a sink."""
 
     connection: Connection
     stream: str
@@ -84,7 +85,7 @@ class SinkOptions:
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """What a source is told."""
+    """The options of a source."""
 
     connection: Connection
     query: str
@@ -110,7 +111,7 @@ class SourceOptions:
 
 
 class _Reader:
-    """Reads values out of the options, and refuses names that look like a slip of the pen."""
+    """Reads option values, and refuses names that look like typing errors."""
 
     def __init__(self, given: Mapping[str, str], names: tuple[str, ...]) -> None:
         self._given = {name.lower(): value for name, value in given.items()}
@@ -119,7 +120,7 @@ class _Reader:
         for name in self._given.keys() - known.keys():
             close = difflib.get_close_matches(name, known, n=1, cutoff=0.85)
             if close:
-                raise WhorlSparkError(f"option '{name}' is not known", f"did you mean '{known[close[0]]}'?")
+                raise WhorlSparkError(f"option '{name}' does not exist", f"did you mean '{known[close[0]]}'?")
 
     def text(self, name: str) -> str | None:
         return self._given.get(name.lower()) or None
@@ -148,10 +149,12 @@ class _Reader:
         value = self.text(name)
         if value is None:
             return default
-        found = _SECONDS.fullmatch(value.strip())
-        if found is None:
-            raise WhorlSparkError(f"option '{name}' is '{value}'", "write a duration such as '500ms', '10s' or '5m'")
-        return float(found[1]) * _UNITS[found[2] or "s"]
+        if _NUMBER.fullmatch(value.strip()):
+            return float(value)
+        try:
+            return parse_duration(value) / 1000
+        except DurationError as error:
+            raise WhorlSparkError(f"option '{name}' is '{value}'", f"{error.hint}; a bare number is seconds") from error
 
     def milliseconds(self, name: str) -> int | None:
         seconds = self.seconds(name, None)

@@ -66,16 +66,16 @@ class ReplayReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._origin = origin
         self._batch_rows = batch_rows
 
-    def initialOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's name
+    def initialOffset(self) -> dict[str, int]:
         """Before the first row; or before another instant, when several feeds begin together."""
         begin = self._feed.first if self._origin is None else self._origin
         return {"t": (begin or 0) - 1}
 
-    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+    def getDefaultReadLimit(self) -> ReadLimit:
         """How many rows a batch may have."""
         return ReadMaxRows(self._batch_rows)
 
-    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
         """How far the next batch goes; `start` itself when nothing is due yet."""
         after = start["t"]
         # Without a limit Spark would want everything at once, and a feed may have no end.
@@ -89,11 +89,11 @@ class ReplayReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         due = self._feed.stop(after, 1)
         return {"t": math.floor(now)} if due is not None and due <= now else start
 
-    def reportLatestOffset(self) -> dict[str, int] | None:  # noqa: N802
+    def reportLatestOffset(self) -> dict[str, int] | None:
         """Where the feed ends, if it does."""
         return None if self._feed.last is None else {"t": self._feed.last}
 
-    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+    def prepareForTriggerAvailableNow(self) -> None:
         """A feed does not grow: what is available now is all of it."""
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[Span]:
@@ -131,7 +131,7 @@ class ReplaySource(DataSource):
         """The columns of the feed."""
         return spark_schema(self._feed().schema)
 
-    def streamReader(self, schema: StructType) -> ReplayReader:  # noqa: ARG002, N802
+    def streamReader(self, schema: StructType) -> ReplayReader:  # noqa: ARG002 - Spark's signature
         """The feed at its pace."""
         origin = self.options.get("origin")
         return ReplayReader(
@@ -154,13 +154,17 @@ def replay_options(
 
 
 def feed_of(described: Mapping[str, Any]) -> Feed:
-    """A feed by its description: `{"stored": uri}`, or `{"job", "output", "start", "rows", "seed"}` of a generator."""
+    """A feed by its description: `{"stored": uri}`, or `{"job", "output", "start", "rows", "seed", "changes"}`."""
     if "stored" in described:
         return StoredFeed(described["stored"])
+    from whorl.spark.generators import Changes
     from whorl.spark.jobs import find
 
     output = find(described["job"]).output(described["output"])
-    return output.generated(start_ms=described["start"], rows=described["rows"], seed=described["seed"])
+    changes = Changes(**described.get("changes", {}))
+    return output.generated(
+        start_ms=described["start"], rows=described["rows"], seed=described["seed"], changes=changes
+    )
 
 
 def spark_schema(schema: pa.Schema) -> StructType:

@@ -1,4 +1,4 @@
-"""A producer at work: one streaming query for each of its streams, started together and watched together.
+"""Running a producer: one streaming query per stream, started and watched together.
 
 What a restart needs is in the checkpoint directory: Spark's own checkpoint of each stream, the rows of a data directory
 in order of time (`rows`), and what was asked for (`job.json`), so that nobody goes on with something else.
@@ -9,13 +9,15 @@ from __future__ import annotations
 import json
 import math
 import time
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyarrow import fs
+from pyspark.errors import PySparkException
 
 from whorl.spark.datasource import register
 from whorl.spark.errors import WhorlSparkError, plain_errors
+from whorl.spark.generators import NO_CHANGES
 from whorl.spark.jobs.job import TIME_COLUMN
 from whorl.spark.pacing import BATCH_ROWS, NAME, ReplaySource, feed_of, replay_options
 
@@ -33,6 +35,13 @@ DEFAULT_SPEED = 60.0
 # How often a paced replay looks at its clock.
 TRIGGER = "1 second"
 _TRIPLES = frozenset({"s", "p", "o"})
+# Spark waits ten seconds for a Python worker to start, which is too short on a busy machine, and names no other sign
+# of it than this sentence.
+_SLOW_WORKER = "Python worker failed to connect back"
+_STARTS_MAX = 30
+# A stream that says nothing for so long is left to the watch, and the next one is started.
+_FIRST_PROGRESS_S = 180.0
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -50,11 +59,30 @@ class Production:
 
     output: Output
     query: StreamingQuery
+    begin: Callable[[], StreamingQuery]
     last: int | None = None
     rows: int = 0
     batches: int = 0
     position: int | None = None
+    starts: int = 1
     _seen: int = -1
+
+    def begin_again(self) -> bool:
+        """Start once more if a worker of Python was too slow; the checkpoint says where to go on."""
+        error = self.query.exception()
+        if error is None or self.starts >= _STARTS_MAX or _SLOW_WORKER not in str(error):
+            return False
+        self.starts += 1
+        self.query = self.begin()
+        return True
+
+    def await_first_progress(self, pause_s: float = 0.1) -> None:
+        """Wait until the stream runs: workers that start at the same time hold each other up."""
+        deadline = time.monotonic() + _FIRST_PROGRESS_S
+        while not self.query.recentProgress and time.monotonic() < deadline:
+            if not self.query.isActive and not self.begin_again():
+                return
+            time.sleep(pause_s)
 
     def update(self) -> None:
         """Take in what Spark says of the batches that are done."""
@@ -75,7 +103,7 @@ class Production:
 
 
 def produce(spark: SparkSession, job: Job, wanted: Wanted, target: Target, checkpoint: str) -> list[Production]:
-    """Start to write all streams of a producer."""
+    """Start to write all streams of a producer, one after the other."""
     outputs = job.outputs(wanted)
     wanted = settle(job, wanted, checkpoint)
     register(spark)
@@ -85,7 +113,9 @@ def produce(spark: SparkSession, job: Job, wanted: Wanted, target: Target, check
         sources = _sources(spark, job, outputs, wanted, checkpoint)
         try:
             for source in sources:
-                started.append(_start(source, wanted, target, checkpoint))  # noqa: PERF401 - what has started is stopped
+                started.append(_start(source, wanted, target, checkpoint))
+                if len(sources) > 1:
+                    started[-1].await_first_progress()
         except BaseException:
             stop(started)
             raise
@@ -104,6 +134,8 @@ def watch(
             for one in productions:
                 one.update()
             show(productions)
+            if sum(one.begin_again() for one in productions):
+                continue
             # In this order: a query that has failed has ended, too.
             is_done = all(one.is_done for one in productions)
             failed = next((one.query.exception() for one in productions if one.query.exception() is not None), None)
@@ -129,10 +161,12 @@ def settle(job: Job, wanted: Wanted, checkpoint: str) -> Wanted:
     """What a checkpoint was begun with holds for ever; the speed alone may be another each time."""
     files, root = fs.FileSystem.from_uri(checkpoint)
     path = f"{root}/job.json"
-    asked = {
+    asked: dict[str, Any] = {
         "job": job.name, "data": wanted.data, "stream": wanted.stream, "mapping": wanted.mapping, "rows": wanted.rows,
         "seed": wanted.seed, "start": wanted.start_ms, "topic": wanted.topic, "replayed": _is_replayed(job, wanted),
     }  # fmt: skip
+    if wanted.changes != NO_CHANGES:
+        asked["changes"] = asdict(wanted.changes)
     if files.get_file_info(path).type == fs.FileType.NotFound:
         files.create_dir(root, recursive=True)
         with files.open_output_stream(path) as out:
@@ -144,7 +178,7 @@ def settle(job: Job, wanted: Wanted, checkpoint: str) -> Wanted:
     other = [name for name in asked if name != "start" and asked[name] != known.get(name)]
     if other:
         said = ", ".join(f"{name} {known.get(name)!r}, not {asked[name]!r}" for name in other)
-        raise WhorlSparkError(f"the checkpoint '{checkpoint}' is of another job: {said}", "take a new directory")
+        raise WhorlSparkError(f"the checkpoint '{checkpoint}' is of another job: {said}", "use a new directory")
     return replace(wanted, start_ms=known["start"])
 
 
@@ -174,18 +208,21 @@ def _sources(
     for output, one, feed in zip(outputs, described, feeds, strict=True):
         # All streams begin at the same instant, so that none runs ahead of the others.
         options = replay_options(one, speed=speed, origin=min(firsts, default=None))
-        found.append(_Source(output, spark.readStream.format(NAME).options(**options).load(), feed))
+        reader = spark.readStream.format(NAME).options(**options)
+        found.append(_Source(output, _patiently(reader.load), feed))
     return found
 
 
 def _described(spark: SparkSession, job: Job, output: Output, wanted: Wanted, checkpoint: str) -> Mapping[str, Any]:
     if wanted.data is None and output.generator is None:
-        raise WhorlSparkError(f"'{job.name}' is followed as it goes and cannot be replayed", "leave --speed out")
+        raise WhorlSparkError(f"'{job.name}' is followed live and cannot be replayed", "leave --speed out")
     if wanted.data is None:
         feed = {"job": job.name, "output": output.name, "start": wanted.start_ms, "rows": wanted.rows}
-        return {**feed, "seed": wanted.seed}
+        return {**feed, "seed": wanted.seed, "changes": asdict(wanted.changes)}
     if output.load is None:
         raise WhorlSparkError(f"'{job.name}' reads no files", "leave --data out")
+    if wanted.changes != NO_CHANGES:
+        raise WhorlSparkError("--rate, --skew, --disorder and --bad-rows are for made-up data", "leave --data out")
     return {"stored": stored(output.load(spark, wanted.data), f"{checkpoint}/rows/{output.name}", wanted.rows)}
 
 
@@ -217,12 +254,24 @@ def _start(source: _Source, wanted: Wanted, target: Target, checkpoint: str) -> 
     if output.mapping is not None and not set(source.rows.columns) >= _TRIPLES:
         options |= {"mapping": output.mapping, "replaceMapping": str(target.replace_mapping).lower()}
     writer = source.rows.writeStream.format("whorl").queryName(output.name).options(**options)
-    production = Production(output, _triggered(writer, source.feed, wanted).start())
+    begin = _triggered(writer, source.feed, wanted).start
+    production = Production(output, _patiently(begin), begin)
     if source.feed is not None:
         production.last = source.feed.last
         # Without rows, the end is where it begins.
         production.position = production.last if source.feed.first is None else None
     return production
+
+
+def _patiently(call: Callable[[], T]) -> T:
+    """What a call gives; it is made again if a worker of Python was too slow."""
+    for _ in range(_STARTS_MAX - 1):
+        try:
+            return call()
+        except PySparkException as error:
+            if _SLOW_WORKER not in str(error):
+                raise
+    return call()
 
 
 def _triggered(writer: DataStreamWriter, feed: Feed | None, wanted: Wanted) -> DataStreamWriter:

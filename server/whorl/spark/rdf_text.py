@@ -98,7 +98,7 @@ class _Labels:
 
 
 def _millis(quad: ox.Quad) -> int:
-    text = quad.object.value  # type: ignore[union-attr]
+    text = quad.object.value  # type: ignore[union-attr]  # a time is a literal
     if text.lstrip("-").isdecimal():
         return int(text)
     moment = datetime.fromisoformat(text)

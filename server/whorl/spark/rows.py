@@ -91,8 +91,8 @@ def _column(field: t.StructField, variables: Sequence[str]) -> Callable[[dict[st
             return _term_column(variable, read)
     known = ", ".join((*variables, *PLACE_COLUMNS))
     raise WhorlSparkError(
-        f"column '{name}' is no variable of the query; there are {known}",
-        "of a variable v there are also v_lexical and v_type",
+        f"column '{name}' is not a variable of the query, which has {known}",
+        "a variable v also has the columns v_lexical and v_type",
     )
 
 
@@ -105,7 +105,7 @@ def _term_column(name: str, read: Callable[[Member], object]) -> Callable[[dict[
 
 
 def _place(answer: Answer) -> dict[str, Any]:
-    """Where a result stands; of the current answer nothing is known."""
+    """The position of a result; the current result has none."""
     envelope: dict[str, Any] = getattr(answer, "envelope", {})
     windows = [
         {"name": window["name"], "open": _instant(window.get("open")), "close": _instant(window.get("close"))}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 import warnings
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -47,8 +46,6 @@ def _open(name: str, master: str | None, packages: Sequence[str], jars: Sequence
 
     # Nothing here is done by pandas.
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
-    # Without it, workers are whatever `python3` is on their PATH.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder
     if _SUBMITTED not in os.environ:
         chosen = master or DEFAULT_MASTER

@@ -109,7 +109,7 @@ class StreamSink(DataSourceStreamArrowWriter):
             raise WhorlSparkError(
                 f"batch {batchId} was left out: producer '{options.producer}' has committed batches up to {ack.batch}; "
                 "the checkpoint of this query is a new one, or older than what the server has",
-                "leave option 'producer' out, or take a new name for a new checkpoint",
+                "leave option 'producer' out, or use a new name for a new checkpoint",
             )
 
 
@@ -119,8 +119,8 @@ class BatchSink(DataSourceArrowWriter):
     def __init__(self, options: SinkOptions, schema: StructType) -> None:
         if (options.producer is None) != (options.batch is None):
             raise WhorlSparkError(
-                "of the options 'producer' and 'batch' one is missing",
-                "with both, a repeated write changes nothing; with none, each write is a new one",
+                "one of the options 'producer' and 'batch' is missing",
+                "with both, a repeated write changes nothing; with neither, each write is a new one",
             )
         self._stager = Stager(options, schema)
 
@@ -206,7 +206,7 @@ def _known_mapping(options: SinkOptions, info: StreamInfo) -> tuple[str | None, 
     if wanted is not None and wanted.strip() != there.strip():
         raise WhorlSparkError(
             f"stream <{options.stream}> has another mapping, which other jobs may be using",
-            "set option 'replaceMapping' to true to put yours in its place, or leave option 'mapping' out",
+            "set option 'replaceMapping' to true to replace it, or leave option 'mapping' out",
         )
     if options.time_column not in {None, there_time}:
         raise WhorlSparkError(
@@ -249,10 +249,10 @@ def _watermark(options: SinkOptions, staged: list[Staged]) -> int | None:
 
 
 def _tell_losses(options: SinkOptions, batch: int, ack: Ack) -> None:
-    """Events that no window sees are no fault of the job, and should not go unseen."""
+    """Report events that no window sees: they are not an error of the job, but should not go unnoticed."""
     if ack.late or ack.ahead:
         said = f"{ack.late} events too late for every window, {ack.ahead} too far ahead of the clock and set aside"
-        print(f"whorl: stream <{options.stream}>, batch {batch}: {said}", file=sys.stderr)  # noqa: T201
+        print(f"whorl: stream <{options.stream}>, batch {batch}: {said}", file=sys.stderr)  # noqa: T201 - Spark collects a worker's standard error
 
 
 def _query_id() -> str | None:
@@ -264,7 +264,7 @@ def _producer(staged: list[Staged]) -> str:
     query_id = next((one.query_id for one in staged if one.query_id is not None), None)
     if query_id is None:
         raise WhorlSparkError(
-            "Spark does not tell the id of the query, by which its batches are known after a restart",
+            "Spark does not provide the id of the query, which identifies its batches after a restart",
             "set option 'producer' to a name that belongs to this checkpoint alone",
         )
     return f"spark-{query_id}"

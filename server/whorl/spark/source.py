@@ -114,7 +114,7 @@ class Results:
             lost = f"results {gap.get('fromSeq')} to {gap.get('toSeq')} are lost: the server no longer has them"
         raise WhorlSparkError(
             f"{self.doing}: {lost}",
-            f"set option 'allowGaps' to true to go on at {earliest.seq + 1}; "
+            f"set option 'allowGaps' to true to continue at {earliest.seq + 1}; "
             "a larger WHORL_RING_BYTES_MAX of the server keeps more",
         )
 
@@ -130,7 +130,7 @@ class Results:
                     return
                 continue
             if not found:
-                raise WhorlSparkError(f"{self.doing}: results up to {wanted.to_seq} should be there, and are not")
+                raise WhorlSparkError(f"{self.doing}: results up to {wanted.to_seq} are missing")
             yield from (result for result in found if result.seq <= wanted.to_seq)
             place = Place.of_token(token)
 
@@ -151,22 +151,22 @@ class StreamSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Connections stay where they are."""
         return {**self.__dict__, "_client": None}
 
-    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
+    def initialOffset(self) -> dict[str, Any]:
         """Where a query without a checkpoint begins."""
         with self._told():
             return self._results.first(self._query()).offset()
 
-    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+    def getDefaultReadLimit(self) -> ReadLimit:
         """Spark calls them rows; here they are results."""
         most = self._results.options.results_max
         return ReadAllAvailable() if most is None else ReadMaxRows(most)
 
-    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+    def prepareForTriggerAvailableNow(self) -> None:
         """Read up to here, and end."""
         with self._told():
             self._target = self._results.newest(self._query())
 
-    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """How far the next batch reads; the start itself when there is nothing new."""
         with self._told():
             wait_s = _NEWS_WAIT_S if self._target is None else 0.0
@@ -213,7 +213,7 @@ class StreamSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 class BatchSource(DataSourceReader):
-    """Reads a query once: its current answer, or the results that are kept."""
+    """Reads a query once: its current result, or the kept results."""
 
     def __init__(self, options: SourceOptions, schema: StructType) -> None:
         self._results = Results(options)

@@ -7,7 +7,7 @@
         for result in query.subscribe(limit=10):
             print(result.time, result.rows)
 
-`Client` waits, `AsyncClient` is for asyncio; both have the same methods.
+`Client` blocks, `AsyncClient` is for asyncio; both have the same methods.
 """
 
 from importlib.metadata import version as _version
@@ -20,12 +20,14 @@ from ._async_client import (
     AsyncQuery,
     AsyncStream,
     AsyncStreams,
+    AsyncTokens,
 )
 from ._async_subscription import AsyncSubscription
-from ._client import Client, Graphs, Publisher, Queries, Query, Stream, Streams
+from ._client import Client, Graphs, Publisher, Queries, Query, Stream, Streams, Tokens
 from ._exceptions import (
     AnswerTimeoutError,
     AuthenticationError,
+    CertificateError,
     ConflictError,
     ConnectionFailedError,
     ExpiredError,
@@ -56,6 +58,7 @@ from ._models import (
     Answer,
     Event,
     Gap,
+    MadeToken,
     Plan,
     Progress,
     QueryInfo,
@@ -63,7 +66,9 @@ from ._models import (
     Row,
     Skipped,
     StreamInfo,
+    TokenInfo,
     Validation,
+    Why,
     Window,
 )
 from ._payload import Format
@@ -84,9 +89,11 @@ __all__ = [
     "AsyncStream",
     "AsyncStreams",
     "AsyncSubscription",
+    "AsyncTokens",
     "AuthenticationError",
     "Binding",
     "BlankNode",
+    "CertificateError",
     "Client",
     "ConflictError",
     "ConnectionFailedError",
@@ -103,6 +110,7 @@ __all__ = [
     "JsonObject",
     "LangString",
     "Literal",
+    "MadeToken",
     "NotFoundError",
     "OverloadedError",
     "Plan",
@@ -130,6 +138,8 @@ __all__ = [
     "Subscription",
     "Term",
     "TimestampError",
+    "TokenInfo",
+    "Tokens",
     "Triple",
     "UnknownGraphError",
     "UnknownQueryError",
@@ -138,6 +148,7 @@ __all__ = [
     "UpdateError",
     "Validation",
     "WhorlError",
+    "Why",
     "Window",
     "__version__",
 ]

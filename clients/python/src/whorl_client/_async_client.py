@@ -27,7 +27,20 @@ if TYPE_CHECKING:
 
     from ._json import JsonObject
     from ._keywords import QueryKeywords, StreamKeywords, SubscribeKeywords
-    from ._models import Ack, Answer, Gap, Plan, QueryInfo, Result, StreamInfo, Time, Validation
+    from ._models import (
+        Ack,
+        Answer,
+        Gap,
+        MadeToken,
+        Plan,
+        QueryInfo,
+        Result,
+        StreamInfo,
+        Time,
+        TokenInfo,
+        Validation,
+        Why,
+    )
     from ._subscription import OnGap, RaiseGap
 
 T = TypeVar("T")
@@ -73,6 +86,7 @@ class AsyncClient:
         self.streams = AsyncStreams(self)
         self.queries = AsyncQueries(self)
         self.graphs = AsyncGraphs(self)
+        self.tokens = AsyncTokens(self)
 
     @property
     def url(self) -> str:
@@ -103,6 +117,10 @@ class AsyncClient:
         """Return the service document: what the server is, and what it holds."""
         return await self._do(protocol.read_status())
 
+    async def metrics(self) -> str:
+        """Return the numbers of the server, in the text format of Prometheus."""
+        return await self._do(protocol.read_metrics())
+
     def stream(self, iri: str) -> AsyncStream:
         """Refer to a stream by its IRI; this sends nothing."""
         return AsyncStream(self, iri)
@@ -112,13 +130,15 @@ class AsyncClient:
 
         >>> client.query("SELECT ?room { ?room a <urn:Room> }")
         Traceback (most recent call last):
-        ValueError: this is query text, not a query's name; call register(text) to start it or sparql(text) to ask once
+        ValueError: this is query text, not a query name; call register(text) to start it or sparql(text) to run it once
         """
         return AsyncQuery(self, name)
 
-    async def register(self, text: str, name: str | None = None, **options: Unpack[QueryKeywords]) -> AsyncQuery:
+    async def register(
+        self, text: str, name: str | None = None, *, replace: bool = False, **options: Unpack[QueryKeywords]
+    ) -> AsyncQuery:
         """Start a continuous query: see `queries.register`."""
-        return await self.queries.register(text, name, **options)
+        return await self.queries.register(text, name, replace=replace, **options)
 
     def publisher(
         self,
@@ -176,24 +196,71 @@ class AsyncClient:
         """Follow a query: each result once, across lost connections and restarts of the server.
 
         `from_` is `latest` (only new results), `earliest` (all that the server still has) or the token of a result.
-        `snapshot=True` begins with the current answer. The subscription ends after `limit` results, when event time
-        has passed `until`, or when the query is deleted; `timeout_s` bounds the wait for one result. If results are
-        lost to this subscriber, it raises `GapError`, yields a `Gap` between the results (`on_gap="yield"`), or calls
-        a function. `on_progress` is a function that it calls with `Progress` as event time passes. With `raw=True`,
+        `snapshot=True` starts with the current result. The subscription ends after `limit` results, when event time
+        has passed `until`, or when the query is deleted; `timeout_s` limits the wait for one result. If results are
+        lost, it raises `GapError`, yields a `Gap` between the results (`on_gap="yield"`), or calls a function.
+        `on_progress` is a function that it calls with `Progress` as event time passes. With `raw=True`,
         rows are SPARQL JSON. At most `credit` results are in flight; `overflow` (`disconnect`, `drop-oldest`,
         `latest`) tells the server what to do with a slow reader.
 
         Once `async with` has entered the subscription, it misses nothing that is sent afterwards. `Client.subscribe`
-        waits for that before it returns; `AsyncClient.subscribe` begins with the first result.
+        waits for that before it returns; `AsyncClient.subscribe` starts with the first iteration.
         """
         name = query if isinstance(query, str) else query.name
-        core = SubscriptionCore(self._server, SubscribeOptions(name, from_, on_gap=on_gap, **options))
+        return self._subscribed(SubscribeOptions(name, from_, on_gap=on_gap, **options))
+
+    @overload
+    def follow(
+        self,
+        text: str,
+        query_options: QueryKeywords | None = None,
+        *,
+        on_gap: RaiseGap = "raise",
+        **options: Unpack[SubscribeKeywords],
+    ) -> AsyncSubscription[Result]: ...
+
+    @overload
+    def follow(
+        self,
+        text: str,
+        query_options: QueryKeywords | None = None,
+        *,
+        on_gap: Literal["yield"],
+        **options: Unpack[SubscribeKeywords],
+    ) -> AsyncSubscription[Result | Gap]: ...
+
+    def follow(
+        self,
+        text: str,
+        query_options: QueryKeywords | None = None,
+        *,
+        on_gap: OnGap = "raise",
+        **options: Unpack[SubscribeKeywords],
+    ) -> AsyncSubscription[Result | Gap]:
+        """Run a continuous query for as long as this subscription lasts, and follow its results.
+
+        The query has no name and belongs to the connection: it ends with the subscription, with the program, however
+        that ends, and with the server. If the connection is lost, the query restarts with empty windows, which
+        is a gap. `query_options` are those of `register`, the others those of `subscribe`.
+
+        >>> lights = await client.streams.create("http://example.org/lights")
+        >>> text = '''PREFIX : <http://example.org/>
+        ...     SELECT ?x FROM NAMED WINDOW :w ON :lights [RANGE 1s] WHERE { WINDOW :w { ?x :is ?y } }'''
+        >>> async with client.follow(text, {"semantics": "bag"}) as results:
+        ...     results.variables
+        ('x',)
+        """
+        chosen = protocol.query_members(query_options or {})
+        return self._subscribed(SubscribeOptions("follow", text=text, query_options=chosen, on_gap=on_gap, **options))
+
+    def _subscribed(self, wanted: SubscribeOptions) -> AsyncSubscription[Result | Gap]:
+        core = SubscriptionCore(self._server, wanted)
         subscription: AsyncSubscription[Result | Gap] = AsyncSubscription(core, self._timeout_s, self._ssl)
         self._subscriptions.add(subscription)
         return begun(subscription)
 
     async def sparql(self, text: str, *, raw: bool = False) -> Answer:
-        """Ask a query once, over the static graphs and the current windows.
+        """Run an ad-hoc query over the static graphs and the current windows.
 
         >>> await client.update("INSERT DATA { <urn:lab> <urn:floor> 1 }")
         >>> for row in await client.sparql("SELECT ?room ?floor { ?room <urn:floor> ?floor }"):
@@ -313,6 +380,10 @@ class AsyncStream:
         """Declare that no event will follow; returns the watermark."""
         return await self._client._do(protocol.close_stream(self.iri))
 
+    async def reopen(self) -> None:
+        """Let events follow again on a stream that was closed; the queries that read it start anew."""
+        await self._client._do(protocol.reopen_stream(self.iri))
+
     async def mapping(self, construct: str, *, time_column: str = "t") -> None:
         """Map rows of data frames to triples by a CONSTRUCT whose variables are column names."""
         await self._client._do(protocol.map_stream(self.iri, construct, time_column))
@@ -322,7 +393,7 @@ class AsyncStream:
         return await self._client._do(protocol.stage(self.iri, body_of(data, format)))
 
     async def commit(self, producer: str, batch: int, tokens: Sequence[str], *, watermark: Time | None = None) -> Ack:
-        """Make staged events visible atomically, in the order of their times.
+        """Make staged events visible atomically, in time order.
 
         The batches of a producer count up; committing one again changes nothing and returns `duplicates`. `watermark`
         declares in the same step that no event before it will follow.
@@ -357,7 +428,7 @@ class AsyncPublisher:
 
     @property
     def waiting(self) -> int:
-        """How many events are buffered."""
+        """The number of buffered events."""
         return self._outbox.waiting
 
     async def __aenter__(self) -> Self:
@@ -392,12 +463,15 @@ class AsyncQueries:
     def __init__(self, client: AsyncClient) -> None:
         self._client = client
 
-    async def register(self, text: str, name: str | None = None, **options: Unpack[QueryKeywords]) -> AsyncQuery:
+    async def register(
+        self, text: str, name: str | None = None, *, replace: bool = False, **options: Unpack[QueryKeywords]
+    ) -> AsyncQuery:
         """Start a continuous query; the server names it if you do not. Registering it again unchanged does nothing.
 
-        Raises `QueryError` with `line`, `column`, `message` and `hint`.
+        With `replace`, another text replaces the query of this name, whose subscriptions end. Raises
+        `QueryError` with `line`, `column`, `message` and `hint`.
         """
-        given = await self._client._do(protocol.register_query(text, name, options))
+        given = await self._client._do(protocol.register_query(text, name, options, replace=replace))
         return AsyncQuery(self._client, given)
 
     async def validate(self, text: str, **options: Unpack[QueryKeywords]) -> Validation:
@@ -423,6 +497,10 @@ class AsyncQueries:
     async def explain(self, name: str) -> Plan:
         """Show how a query is evaluated, with live counters."""
         return await self._client._do(protocol.explain_query(name))
+
+    async def why(self, name: str) -> Why:
+        """Explain why a query has no solutions now, or say that it has some."""
+        return await self._client._do(protocol.why_query(name))
 
     async def pause(self, name: str) -> None:
         """Stop a query and keep its text."""
@@ -465,7 +543,7 @@ class AsyncQuery(AsyncNotebookQuery):
         return self._client.subscribe(self.name, from_, on_gap=on_gap, **options)
 
     async def answer(self, *, raw: bool = False) -> Answer:
-        """Return the whole current answer, as of the last evaluation."""
+        """Return the full current result, as of the last evaluation."""
         return await self._client._do(protocol.read_answer(self.name, raw=raw))
 
     async def poll(
@@ -477,9 +555,9 @@ class AsyncQuery(AsyncNotebookQuery):
         limit: int | None = None,
         raw: bool = False,
     ) -> tuple[list[Result], str]:
-        """Fetch results after a token, by plain HTTP; returns them (a megabyte at most) and the token to ask with next.
+        """Fetch results after a token, by plain HTTP; returns up to a megabyte of them and the token for the next call.
 
-        Without a token, `from_` says where to begin: with the oldest result that the server has, or with new ones. If
+        Without a token, `from_` says where to start: at the oldest result that the server has, or with new ones. If
         the token is too old, this raises `ExpiredError`, whose `earliest` is the oldest token that works.
         """
         return await self._client._do(protocol.poll_results(self.name, after, from_, wait_s, limit, raw=raw))
@@ -491,6 +569,10 @@ class AsyncQuery(AsyncNotebookQuery):
     async def explain(self) -> Plan:
         """Show how it is evaluated, with live counters."""
         return await self._client.queries.explain(self.name)
+
+    async def why(self) -> Why:
+        """Explain why it has no solutions now, or say that it has some."""
+        return await self._client.queries.why(self.name)
 
     async def pause(self) -> None:
         """Stop it and keep its text."""
@@ -531,3 +613,27 @@ class AsyncGraphs:
     async def delete(self, graph: str | None = None) -> None:
         """Delete a graph."""
         await self._client._do(protocol.delete_graph(graph))
+
+
+class AsyncTokens:
+    """The tokens of a server beside the admin's own; all of this needs the scope `admin`."""
+
+    def __init__(self, client: AsyncClient) -> None:
+        self._client = client
+
+    async def list(self) -> list[TokenInfo]:
+        """List the tokens that were made, without their texts."""
+        return await self._client._do(protocol.list_tokens())
+
+    async def create(self, name: str, scopes: Sequence[str]) -> MadeToken:
+        """Make a token that may `ingest`, `subscribe`, `register` or `admin`; only now does the server tell its text.
+
+        >>> made = await client.tokens.create("gateway", ["ingest"])
+        >>> made.name, made.scopes, len(made.text)
+        ('gateway', ('ingest',), 43)
+        """
+        return await self._client._do(protocol.create_token(name, scopes))
+
+    async def revoke(self, token_id: str) -> None:
+        """Delete a token: from now on nobody can use it, and connections that did are closed."""
+        await self._client._do(protocol.delete_token(token_id))

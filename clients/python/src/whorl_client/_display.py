@@ -1,4 +1,4 @@
-"""Answers, queries and plans as people read them: text in a console, HTML in a notebook."""
+"""Results, queries and plans for people: text in a console, HTML in a notebook."""
 
 from __future__ import annotations
 
@@ -9,30 +9,40 @@ from ._json import JsonObject, inner, objects, strings
 from ._terms import term_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ._models import Answer, QueryInfo
+    from ._models import Answer, Gap, QueryInfo
 
 ROWS_SHOWN_MAX = 50
+# Legible on light and on dark notebooks.
+_NEW = ' style="background: rgb(60 196 180 / 25%)"'
 _COUNTERS = ("keeps", "live", "matched", "rows", "groups")
 
 
-def answer_html(answer: Answer) -> str:
-    """A table; of a long answer the first rows."""
+def answer_html(answer: Answer, *, known: frozenset[tuple[str, ...]] | None = None) -> str:
+    """A table; of a long answer the first rows. Rows that are not among the known ones are marked."""
     caption = _caption(answer)
     if answer.kind == "boolean":
         return f"{caption}<p><b>{str(answer.boolean).lower()}</b></p>"
     columns = ("subject", "predicate", "object") if answer.kind == "graph" else answer.variables
-    signed = [*(("+", row) for row in _shown(answer)), *(("−", row) for row in _shown(answer, gone=True))]
+    signed = [*(("+", row) for row in cells(answer)), *(("−", row) for row in cells(answer, gone=True))]
     sign = [""] if answer.has_changes else []
     head = "".join(f"<th>{escape(name)}</th>" for name in [*sign, *columns])
     body = "".join(
-        "<tr>" + "".join(f"<td>{cell}</td>" for cell in [*([mark] if sign else []), *map(escape, row)]) + "</tr>"
+        f"<tr{_NEW if known is not None and row not in known else ''}>"
+        + "".join(f"<td>{cell}</td>" for cell in [*([mark] if sign else []), *map(escape, row)])
+        + "</tr>"
         for mark, row in signed[:ROWS_SHOWN_MAX]
     )
     more = len(signed) - ROWS_SHOWN_MAX
     foot = f"<p>… and {more} more</p>" if more > 0 else ""
     return f"{caption}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{foot}"
+
+
+def gap_text(gap: Gap) -> str:
+    """How many results are missing, and why."""
+    if gap.from_seq is None or gap.to_seq is None:
+        return f"results are missing ({gap.reason})"
+    count = gap.to_seq - gap.from_seq + 1
+    return f"{count} result{'' if count == 1 else 's'} missing ({gap.reason})"
 
 
 def query_html(query: QueryInfo) -> str:
@@ -47,7 +57,7 @@ def plan_html(document: JsonObject) -> str:
 
 
 def plan_text(document: JsonObject) -> str:
-    """An operator a line, inputs indented."""
+    """One operator per line, inputs indented."""
     lines = [_headline(inner(document, "query"))]
     windows = objects(document, "windows")
     lines += [f"window {w.get('name')} on {w.get('stream')} {w.get('text', '')}".rstrip() for w in windows]
@@ -75,9 +85,9 @@ def _caption(answer: Answer) -> str:
     return "" if not answer.meta else f"<p>seq {answer.meta['_seq']} · t {answer.meta['_t']}</p>"
 
 
-def _shown(answer: Answer, *, gone: bool = False) -> list[Sequence[str]]:
+def cells(answer: Answer, *, gone: bool = False) -> list[tuple[str, ...]]:
     """The cells of each row, as text."""
     if answer.kind == "graph":
-        return [[str(term) for term in statement[:3]] for statement in answer.triples(gone=gone)]
+        return [tuple(str(term) for term in statement[:3]) for statement in answer.triples(gone=gone)]
     rows = answer.bindings(gone=gone)
-    return [[str(term_of(row[name])) if name in row else "" for name in answer.variables] for row in rows]
+    return [tuple(str(term_of(row[name])) if name in row else "" for name in answer.variables) for row in rows]

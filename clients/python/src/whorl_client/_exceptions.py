@@ -1,32 +1,33 @@
-"""What can go wrong, as exceptions.
+"""The exceptions of this package.
 
     WhorlError
     ├── ConnectionFailedError      the server does not answer, or stopped answering
-    │   └── AnswerTimeoutError     it did not answer in time
+    │   ├── AnswerTimeoutError     it did not answer in time
+    │   └── CertificateError       its certificate is not trusted, or it does not speak TLS
     ├── ProtocolError              the server said something this client does not understand
     ├── GapError                   results were lost to this subscriber; it says which
     └── ProblemError               the server refused, and says why: `slug`, `status`, `message`, `hint`
         ├── QueryError             the query cannot be registered: `line`, `column`
         │   ├── QuerySyntaxError
         │   └── UnsupportedQueryError
-        ├── QueryFailedError       it was stopped by a fault while it ran
+        ├── QueryFailedError       an error stopped it while it ran
         ├── IngestError            events were refused, nothing has changed: `index`, `line`, `column`
         │   ├── RdfSyntaxError
         │   ├── TimestampError
-        │   └── ProducerError      the sequence of a producer has a gap, or another took its place
+        │   └── ProducerError      the sequence of a producer has a gap, or a newer producer replaced it
         ├── UpdateError            SPARQL Update was refused
         ├── NotFoundError          `unknown-…`
         │   ├── UnknownStreamError
         │   ├── UnknownQueryError
         │   └── UnknownGraphError
-        ├── ConflictError          what is there says otherwise
+        ├── ConflictError          the request conflicts with the current state
         │   └── StreamExistsError
-        ├── ExpiredError           the token points before what the server still has
-        ├── OverloadedError        try again after `retry_after_s`
-        ├── AuthenticationError    no token, or a wrong one
+        ├── ExpiredError           the token points before the oldest result that is kept
+        ├── OverloadedError        retry after `retry_after_s`
+        ├── AuthenticationError    no token, or an invalid one
         └── ForbiddenError         the token does not allow this
 
-A problem document becomes one of them by its slug and, where the slug is new to this client, by its status.
+The slug of a problem document selects the exception; if the slug is new to this client, the status does.
 """
 
 from __future__ import annotations
@@ -41,27 +42,31 @@ class WhorlError(Exception):
 
 
 class ConnectionFailedError(WhorlError):
-    """The server does not answer, or stopped answering."""
+    """The server cannot be reached, or the connection broke."""
 
 
 class AnswerTimeoutError(ConnectionFailedError):
-    """The server did not answer in time."""
+    """The server did not respond in time."""
+
+
+class CertificateError(ConnectionFailedError):
+    """The certificate of the server is not trusted, or it does not speak TLS; trying again does not help."""
 
 
 class ProtocolError(WhorlError):
-    """The server said something this client does not understand."""
+    """The server sent something that this client does not understand."""
 
 
 class GapError(WhorlError):
-    """Results were lost to this subscriber: those from `from_seq` to `to_seq`; None is an open end.
+    """Results from `from_seq` to `to_seq` were lost; None is an open end.
 
-    `token` is the place to go on from: `subscribe(query, from_=error.token)`; None begins with what the server has.
+    `token` is where to resume: `subscribe(query, from_=error.token)`; None starts with what the server has.
     """
 
     def __init__(self, from_seq: int | None, to_seq: int | None, reason: str, token: str | None) -> None:
         first = "?" if from_seq is None else str(from_seq)
         last = "?" if to_seq is None else str(to_seq)
-        super().__init__(f"results {first} to {last} are lost to this subscriber: {reason}")
+        super().__init__(f"results {first} to {last} are lost: {reason}")
         self.from_seq = from_seq
         self.to_seq = to_seq
         self.reason = reason
@@ -69,7 +74,7 @@ class GapError(WhorlError):
 
 
 class ProblemError(WhorlError):
-    """The server refused. `slug` names the problem for programs, `hint` says what to do, where that is known.
+    """The server refused the request. `slug` identifies the problem for programs, `hint` suggests a fix.
 
     `line` and `column` start at 1 and `index` at 0; all members of the document are in `document`.
     """
@@ -97,7 +102,7 @@ class ProblemError(WhorlError):
         self.snippet = member(members, "snippet", str)
 
     def __str__(self) -> str:
-        """The message, where, the line itself, and what to do about it."""
+        """The message, the position, the line and the hint."""
         place = "" if self.line is None else f" at line {self.line}, column {self.column}"
         event = "" if self.index is None else f" (event {self.index})"
         pointer = "" if self.snippet is None else f"\n  {self.snippet}{_caret(self.column)}"
@@ -110,31 +115,31 @@ class QueryError(ProblemError):
 
 
 class QuerySyntaxError(QueryError):
-    """The text of the query is wrong: `line` and `column` say where."""
+    """The text of the query is invalid: `line` and `column` say where."""
 
 
 class UnsupportedQueryError(QueryError):
-    """The query is well formed, and asks for something the server does not do."""
+    """The query is well formed, but uses a feature that the server does not support."""
 
 
 class QueryFailedError(ProblemError):
-    """The query was stopped by a fault while it ran; others go on."""
+    """An error stopped the query while it ran; other queries continue."""
 
 
 class IngestError(ProblemError):
-    """Events were refused; the stream is as it was before."""
+    """Events were refused; the stream has not changed."""
 
 
 class RdfSyntaxError(IngestError):
-    """The RDF of an event or of a graph is wrong: `line` and `column` say where."""
+    """The RDF of an event or of a graph is invalid: `line` and `column` say where."""
 
 
 class TimestampError(IngestError):
-    """An event has no time, or one that makes no sense."""
+    """An event has no time, or an invalid one."""
 
 
 class ProducerError(IngestError):
-    """The sequence of a producer has a gap, or a newer producer of the same name took its place."""
+    """The sequence of a producer has a gap, or a newer producer of the same name replaced it."""
 
 
 class UpdateError(ProblemError):
@@ -142,23 +147,23 @@ class UpdateError(ProblemError):
 
 
 class NotFoundError(ProblemError):
-    """There is nothing of this name."""
+    """The named resource does not exist."""
 
 
 class UnknownStreamError(NotFoundError):
-    """There is no such stream."""
+    """The stream does not exist."""
 
 
 class UnknownQueryError(NotFoundError):
-    """There is no such query."""
+    """The query does not exist."""
 
 
 class UnknownGraphError(NotFoundError):
-    """There is no such static graph."""
+    """The static graph does not exist."""
 
 
 class ConflictError(ProblemError):
-    """What is there says otherwise."""
+    """The request conflicts with the current state."""
 
 
 class StreamExistsError(ConflictError):
@@ -166,25 +171,25 @@ class StreamExistsError(ConflictError):
 
 
 class ExpiredError(ProblemError):
-    """The token points before what the server still has: results after `earliest` are there."""
+    """The token points before the oldest result that the server keeps: results after `earliest` exist."""
 
     @property
     def earliest(self) -> str | None:
-        """The token to go on with: `subscribe(query, from_=error.earliest)` begins with the oldest result."""
+        """The token to resume from: `subscribe(query, from_=error.earliest)` starts with the oldest result."""
         return member(self.document, "earliest", str)
 
     @property
     def from_seq(self) -> int | None:
-        """The first result that is lost."""
+        """The first lost result."""
         return member(self.document, "fromSeq", int)
 
 
 class OverloadedError(ProblemError):
-    """The server has too much to do; `retry_after_s` says when to try again."""
+    """The server is overloaded; `retry_after_s` says when to retry."""
 
 
 class AuthenticationError(ProblemError):
-    """No token, or one the server does not know: pass `token=` or set `WHORL_TOKEN`."""
+    """No token, or an unknown one: pass `token=` or set `WHORL_TOKEN`."""
 
 
 class ForbiddenError(ProblemError):
@@ -227,12 +232,12 @@ _BY_STATUS: dict[int, type[ProblemError]] = {
 
 
 def problem_of(document: JsonObject, status: int | None = None, retry_after_s: float | None = None) -> ProblemError:
-    """The exception that a problem document is."""
+    """The exception for a problem document."""
     slug = str(document.get("type", "")).removeprefix(TYPE_BASE)
     told = member(document, "status", int)
     number = status if status is not None else (told or 0)
     kind = _BY_SLUG.get(slug) or _BY_STATUS.get(number) or ProblemError
-    message = str(document.get("detail") or document.get("title") or f"the server answered {number}")
+    message = str(document.get("detail") or document.get("title") or f"the server responded {number}")
     return kind(slug, number, message, document=document, retry_after_s=retry_after_s)
 
 

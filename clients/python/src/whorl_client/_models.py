@@ -1,7 +1,7 @@
-"""What the server answers, as values: results with their rows, gaps, acknowledgements, plans, facts.
+"""The server's responses as values: results with their rows, gaps, acknowledgements, plans, facts.
 
-Results keep the JSON they came as; rows are decoded when they are first read, so that a program that only looks at
-times pays for nothing else.
+Results keep their JSON; rows are decoded when they are first read, so that a program that only looks at times pays for
+nothing else.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def time_ms(t: Time) -> int:
-    """Milliseconds since the epoch. A datetime without a zone is refused: it could be any of 38 instants.
+    """Milliseconds since the epoch. A datetime without a zone is refused: it could mean any of 38 instants.
 
     >>> time_ms(datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC))
     1000
@@ -59,7 +59,7 @@ def datetime_of(t: int) -> datetime:
 
 
 def required(document: JsonObject, name: str, kind: type[V]) -> V:
-    """A member without which a document makes no sense."""
+    """A required member of a document."""
     value = member(document, name, kind)
     if value is None:
         raise ProtocolError(f"the server sent a document without {name!r}: {str(document)[:80]}")
@@ -98,7 +98,7 @@ class Row(dict[str, Term]):
 
 
 class Window(NamedTuple):
-    """The part of a stream a result was computed over, in milliseconds; a side without a bound is None."""
+    """The part of a stream that a result covers, in milliseconds; a side without a bound is None."""
 
     name: str
     open: int | None
@@ -116,9 +116,9 @@ class Window(NamedTuple):
 
 
 class Skipped(NamedTuple):
-    """Results that were the same and were not sent one by one: the instants of the first and the last of them.
+    """Equal results that were not sent one by one: the instants of the first and the last of them.
 
-    `windows` is how many windows, or periods, ended at them.
+    `windows` is the number of windows, or periods, that closed at them.
     """
 
     start: int
@@ -127,9 +127,9 @@ class Skipped(NamedTuple):
 
 
 class Answer:
-    """What a query says: `rows` (SELECT), `boolean` (ASK) or `triples()` (CONSTRUCT, DESCRIBE).
+    """The content of a result: `rows` (SELECT), `boolean` (ASK) or `triples()` (CONSTRUCT, DESCRIBE).
 
-    `rows` are what is true now or has come; where a result is about changes, `deleted` is what has gone.
+    `rows` are the solutions, or the inserted ones if the result is about changes; then `deleted` are the deleted ones.
 
     >>> answer = Answer({"head": {"vars": ["n"]}, "results": {"bindings": [{"n": {"type": "literal", "value": "a"}}]}})
     >>> answer.rows
@@ -151,35 +151,35 @@ class Answer:
 
     @cached_property
     def variables(self) -> tuple[str, ...]:
-        """The variables of a SELECT, in its order; for `SELECT *`, in the order of the server."""
+        """The variables of a SELECT, in its order; for `SELECT *`, in the server's order."""
         return next((tuple(strings(inner(part, "head"), "vars")) for part in self._objects()), ())
 
     @property
     def boolean(self) -> bool | None:
-        """The answer of an ASK."""
+        """The result of an ASK."""
         return next((bool(part["boolean"]) for part in self._objects() if "boolean" in part), None)
 
     @cached_property
     def inserted(self) -> list[Row]:
-        """The rows that came. As with `rows`, those of a CONSTRUCT are triples."""
+        """The inserted rows. As with `rows`, those of a CONSTRUCT are triples."""
         return _members(self._came, raw=self._raw)
 
     @cached_property
     def deleted(self) -> list[Row]:
-        """The rows that went. As with `rows`, those of a CONSTRUCT are triples."""
+        """The deleted rows. As with `rows`, those of a CONSTRUCT are triples."""
         return _members(self._went, raw=self._raw)
 
     @property
     def rows(self) -> list[Row]:
-        """The rows that came (for a DSTREAM: that went), each a dict without the unbound variables.
+        """The inserted rows (for a DSTREAM: the deleted ones), each a dict without the unbound variables.
 
-        The query decides what they are: those of a CONSTRUCT are `Triple` and `Quad`, and with `raw` they are SPARQL
+        Their type depends on the query: those of a CONSTRUCT are `Triple` and `Quad`, and with `raw` they are SPARQL
         JSON. A type checker cannot see that, so typed programs call `triples()` and `bindings()` for those.
         """
         return self.inserted if self._came is not None else self.deleted
 
     def triples(self, *, gone: bool = False) -> list[Statement]:
-        """The triples of a CONSTRUCT or DESCRIBE that came, or that went: `Triple`, in named graphs `Quad`.
+        """The inserted or deleted triples of a CONSTRUCT or DESCRIBE: `Triple`, in named graphs `Quad`.
 
         >>> Answer("<http://example.org/lab> <http://example.org/on> <http://example.org/floor1> .").triples()[0].object
         Iri('http://example.org/floor1')
@@ -187,17 +187,17 @@ class Answer:
         return list(statements_of(self._graph(gone=gone)))
 
     def bindings(self, *, gone: bool = False) -> list[Binding]:
-        """The rows as SPARQL JSON has them; of triples: `subject`, `predicate`, `object` and perhaps `graph`."""
+        """The rows in SPARQL JSON; triples have `subject`, `predicate`, `object` and perhaps `graph`."""
         return _bindings(self._went if gone else self._came)
 
     @property
     def text(self) -> str:
-        """The triples that came (of a DSTREAM: that went), as N-Quads."""
+        """The inserted triples (for a DSTREAM: the deleted ones), as N-Quads."""
         return self._graph(gone=self._came is None)
 
     @property
     def has_changes(self) -> bool:
-        """Whether it tells what came and what went."""
+        """Whether it has both insertions and deletions."""
         return self._came is not None and self._went is not None
 
     def __iter__(self) -> Iterator[Row]:
@@ -205,17 +205,17 @@ class Answer:
         return iter(self.rows)
 
     def __len__(self) -> int:
-        """How many rows."""
+        """The number of rows."""
         return len(self.rows)
 
     def __bool__(self) -> bool:
-        """The answer of an ASK; otherwise, whether anything came or went."""
+        """The result of an ASK; otherwise, whether it has any row."""
         return bool(self.inserted or self.deleted) if self.boolean is None else self.boolean
 
     def to_arrow(self, *, meta: bool = False) -> pa.Table:
-        """A table with a column per variable, typed after its values; with `meta`, also `_seq`, `_t` and `_sign`.
+        """A table with a column per variable, typed by its values; with `meta`, also `_seq`, `_t` and `_sign`.
 
-        `_t` is a timestamp in UTC. `_sign` (1 came, -1 went) is always there where a result tells both.
+        `_t` is a timestamp in UTC. `_sign` (1 inserted, -1 deleted) is always present if a result has both.
         """
         return _tables.arrow_of(self, meta=meta)
 
@@ -237,7 +237,7 @@ class Answer:
         return _tables.pyoxigraph_of(self)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Any library that speaks Arrow takes an answer as it is."""
+        """For any library that supports Arrow."""
         capsule: object = self.to_arrow().__arrow_c_stream__(requested_schema)
         return capsule
 
@@ -250,20 +250,20 @@ class Answer:
     def _graph(self, *, gone: bool = False) -> str:
         document = self._went if gone else self._came
         if self.kind != "graph":
-            raise TypeError("only the answers of CONSTRUCT and DESCRIBE are RDF; read rows or boolean")
+            raise TypeError("only results of CONSTRUCT and DESCRIBE are RDF; read rows or boolean")
         return document if isinstance(document, str) else ""
 
     @property
     def meta(self) -> dict[str, int]:
-        """Columns that say where a row comes from."""
+        """Columns with the origin of a row."""
         return {}
 
 
 class Result(Answer):
-    """One result of a continuous query: an `Answer` with its place in the sequence and in time.
+    """One result of a continuous query: an `Answer` with its sequence number and its time.
 
-    `t` is its instant in milliseconds since the epoch, `time` the same as a datetime. `token` is the place to resume
-    from after this result.
+    `t` is its instant in milliseconds since the epoch, `time` the same as a datetime. Pass `token` to resume after this
+    result.
     """
 
     def __init__(self, envelope: JsonObject, *, raw: bool = False) -> None:
@@ -283,7 +283,7 @@ class Result(Answer):
 
     @property
     def windows(self) -> tuple[Window, ...]:
-        """What it was computed over."""
+        """The windows that it covers."""
         return tuple(
             Window(required(w, "name", str), member(w, "open", int), member(w, "close", int))
             for w in objects(self.envelope, "windows")
@@ -291,7 +291,7 @@ class Result(Answer):
 
     @property
     def skipped(self) -> Skipped | None:
-        """The results it stands for as well, where a long stretch had the same ones."""
+        """The equal results that it stands for, if there was a long stretch without change."""
         passed = inner(self.envelope, "skipped")
         if not passed:
             return None
@@ -299,7 +299,7 @@ class Result(Answer):
 
     @property
     def is_snapshot(self) -> bool:
-        """Whether it is the whole current answer, as asked for by `snapshot=True`, and not what came since."""
+        """Whether it is the full current result, as requested by `snapshot=True`."""
         return bool(self.envelope.get("snapshot"))
 
     @property
@@ -308,7 +308,7 @@ class Result(Answer):
         return {"_seq": self.seq, "_t": self.t}
 
     def __repr__(self) -> str:
-        """Where it stands, and how much it holds."""
+        """Its position and size."""
         holds = f"{self.boolean}" if self.kind == "boolean" else f"+{len(self.inserted)} -{len(self.deleted)}"
         return f"<Result {self.query!r} seq={self.seq} t={self.t} {holds}>"
 
@@ -317,13 +317,13 @@ class Result(Answer):
         return isinstance(other, Result) and other.envelope == self.envelope
 
     def __hash__(self) -> int:
-        """By its place in the sequence."""
+        """By its sequence number."""
         return hash((self.incarnation, self.seq))
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Results that this subscriber will never see; None is an end that is not known."""
+    """Lost results; None is an unknown end."""
 
     from_seq: int | None
     to_seq: int | None
@@ -333,7 +333,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Nothing happened up to here: every result with `t` before `watermark` has been handed out."""
+    """Every result with `t` before `watermark` has been delivered."""
 
     watermark: int | None
     seq: int
@@ -346,7 +346,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Ack:
-    """What became of events that were sent; of a commit, `batch` is the newest one its producer has committed."""
+    """The outcome of sent events; for a commit, `batch` is the newest one that the producer has committed."""
 
     accepted: int
     late: int = 0
@@ -371,7 +371,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class StreamInfo:
-    """A stream as the server describes it; `document` has all it says."""
+    """A stream as the server describes it; `document` is the full description."""
 
     iri: str
     status: str
@@ -385,23 +385,23 @@ class StreamInfo:
 
     @property
     def settings(self) -> JsonObject:
-        """What it was declared with."""
+        """The settings that it was declared with."""
         return inner(self.document, "settings")
 
     @property
     def mapping(self) -> str | None:
-        """The CONSTRUCT that makes triples of rows, if it has one."""
+        """The CONSTRUCT that maps rows to triples, if there is one."""
         return member(self.document, "mapping", str)
 
     @property
     def time_column(self) -> str:
-        """The column of its rows that holds their times."""
+        """The time column of its rows."""
         return member(self.document, "timeColumn", str) or "t"
 
 
 @dataclass(frozen=True, slots=True)
 class QueryInfo:
-    """A query as the server describes it; `document` has all it says."""
+    """A query as the server describes it; `document` is the full description."""
 
     name: str
     text: str
@@ -421,13 +421,18 @@ class QueryInfo:
         """The variables of a SELECT, in its order."""
         return tuple(name.lstrip("?") for name in strings(self.document, "variables"))
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Likely mistakes; `document` also has hints and positions."""
+        return tuple(str(warning.get("message")) for warning in objects(self.document, "warnings"))
+
     def _repr_html_(self) -> str:
         return _display.query_html(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """What the server understood of a query that it did not register."""
+    """Facts about a query that was validated, but not registered."""
 
     dialect: str
     variables: tuple[str, ...]
@@ -443,22 +448,57 @@ class Plan:
     document: JsonObject = field(repr=False)
 
     def __str__(self) -> str:
-        """An operator a line, inputs below the operator that reads them."""
+        """One operator per line, inputs below the operator that reads them."""
         return _display.plan_text(self.document)
 
     def __repr__(self) -> str:
-        """The tree itself: a plan in a console is there to be read."""
+        """The tree itself, so that a console shows it."""
         return str(self)
 
     def _repr_html_(self) -> str:
         return _display.plan_html(self.document)
 
 
+@dataclass(frozen=True, slots=True)
+class TokenInfo:
+    """A token of the server, without its text; `created_at` is in milliseconds."""
+
+    id: str
+    name: str
+    scopes: tuple[str, ...]
+    created_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class MadeToken(TokenInfo):
+    """A token that was made just now. `text` is the token itself, which the server does not tell again."""
+
+    text: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Why:
+    """Why a query has no solutions now, or that it has some; windows and patterns are in `document`.
+
+    `state` is `answers`, or the first reason that holds: `failed`, `paused`, `no-events`, `late`, `waiting`,
+    `unmatched`, `filtered` or `expired`.
+    """
+
+    state: str
+    summary: str
+    advice: str | None
+    document: JsonObject = field(repr=False)
+
+    def __str__(self) -> str:
+        """The reason, and what to do, if known."""
+        return self.summary if self.advice is None else f"{self.summary}\n{self.advice}"
+
+
 def _came_and_went(envelope: JsonObject, r2s: str) -> tuple[Document | None, Document | None]:
     if envelope.get("type") == "changes":
         return _document(envelope, "insert"), _document(envelope, "delete")
     results = _document(envelope, "results")
-    # A snapshot is what is true, also of a query that tells what goes.
+    # A snapshot is the full result, even for a DSTREAM query.
     has_gone = r2s == "DSTREAM" and not envelope.get("snapshot")
     return (None, results) if has_gone else (results, None)
 
@@ -466,13 +506,13 @@ def _came_and_went(envelope: JsonObject, r2s: str) -> tuple[Document | None, Doc
 def _document(envelope: JsonObject, name: str) -> Document:
     found = envelope.get(name)
     if not isinstance(found, (dict, str)):
-        raise ProtocolError(f"result {envelope['seq']} of '{envelope['query']}' holds no {name}")
+        raise ProtocolError(f"result {envelope['seq']} of '{envelope['query']}' has no {name}")
     return found
 
 
 def _members(document: Document | None, *, raw: bool) -> list[Row]:
     if isinstance(document, str):
-        # The text of a query, which no type checker reads, decides what its answers are made of: see `Answer.rows`.
+        # The query text, which no type checker reads, determines the type of the rows: see `Answer.rows`.
         return cast("list[Row]", list(statements_of(document)))
     bindings = _bindings(document)
     if raw:
@@ -483,7 +523,7 @@ def _members(document: Document | None, *, raw: bool) -> list[Row]:
 def _bindings(document: Document | None) -> list[Binding]:
     if isinstance(document, str):
         return list(members_of(document))
-    # The server's own writer made them; `term_of` checks each term that is read.
+    # Trusted, because the server wrote them; `term_of` checks each term when it is read.
     return [] if document is None else cast("list[Binding]", inner(document, "results").get("bindings", []))
 
 

@@ -1,4 +1,4 @@
-"""What a program has in hand (text, triples, graphs, frames, events) as bytes and a media type for the server."""
+"""A program's data (text, triples, graphs, frames, events) as bytes and a media type for the server."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MEDIA_TYPES: dict[str, str] = {
 
 
 class Body(NamedTuple):
-    """Bytes, and what they are."""
+    """Bytes and their media type."""
 
     content: bytes
     media_type: str
@@ -62,12 +62,12 @@ def event_line(event: Event) -> bytes:
 
 
 def watermark_line(t: int) -> bytes:
-    """The line of NDJSON that moves the watermark."""
+    """The line of NDJSON that advances the watermark."""
     return _json({"watermark": t}) + b"\n"
 
 
 def is_arrow(data: object) -> bool:
-    """Whether it speaks Arrow: a table, a batch, a reader, a data frame."""
+    """Whether it supports Arrow: a table, a batch, a reader, a data frame."""
     return hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")
 
 

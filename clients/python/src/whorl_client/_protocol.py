@@ -1,40 +1,63 @@
-"""The protocol without I/O: requests are built here, answers decoded, and it is decided when to try again.
+"""The protocol without I/O: builds requests, decodes responses, and decides when to retry.
 
-A flow is a generator. It yields what it wants done (`Request`, `Sleep`) and is sent what came of it (`Response`,
-`Failed`, None); its return value is the answer. The shells `_client` and `_async_client` only do what a flow asks for,
-so both behave alike and everything here is tested without a socket.
+A flow is a generator. It yields operations (`Request`, `Sleep`) and is sent their outcome (`Response`, `Failed`, None);
+its return value is that of the call. The shells `_client` and `_async_client` only carry out what a flow yields, so
+both behave alike and everything here is tested without a socket.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import random
 import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Literal, TypeAlias, TypeVar
+from typing import Generic, Literal, TypeAlias, TypeVar, cast
 from urllib.parse import quote, urlsplit, urlunsplit
 
-from ._exceptions import AnswerTimeoutError, ConnectionFailedError, ProblemError, ProtocolError, WhorlError, problem_of
+from ._exceptions import (
+    AnswerTimeoutError,
+    CertificateError,
+    ConnectionFailedError,
+    ProblemError,
+    ProtocolError,
+    WhorlError,
+    problem_of,
+)
 from ._json import Json, JsonObject, inner, member, objects, parsed, strings
 from ._keywords import QueryKeywords, StreamKeywords, document_of
-from ._models import Ack, Answer, Plan, QueryInfo, Result, StreamInfo, Time, Validation, required, time_ms
+from ._models import (
+    Ack,
+    Answer,
+    MadeToken,
+    Plan,
+    QueryInfo,
+    Result,
+    StreamInfo,
+    Time,
+    TokenInfo,
+    Validation,
+    Why,
+    required,
+    time_ms,
+)
 from ._payload import Body, Format, body_of, media_type
 
 T = TypeVar("T")
 
 _SPARQL_ACCEPT = "application/sparql-results+json, application/n-triples;q=0.9, application/n-quads;q=0.8"
-# Of a proxy that lost its server: the request may have been done.
+# From a proxy that lost its server: the request may have been applied.
 _LOST = frozenset({502, 504})
 
 
-# --- what flows ask for, and what they are told -----------------------------------------------------------------------
+# --- operations of flows, and their outcomes --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Wanted: an HTTP request."""
+    """Operation: an HTTP request."""
 
     method: str
     url: str
@@ -45,14 +68,14 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Sleep:
-    """Wanted: time to pass."""
+    """Operation: sleep."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """Told: the answer to a request. Names of headers are in lower case."""
+    """Outcome: the response to a request. Header names are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -60,7 +83,7 @@ class Response:
 
     @property
     def retry_after_s(self) -> float | None:
-        """Seconds the server asks to wait for; dates are not used by this protocol."""
+        """The server's Retry-After in seconds; this protocol does not use dates."""
         try:
             return float(self.headers["retry-after"])
         except (KeyError, ValueError):
@@ -70,7 +93,7 @@ class Response:
         """The body, which must be a JSON object."""
         value = self.value()
         if not isinstance(value, dict):
-            raise ProtocolError(f"the server answered {self.status} with JSON that is not an object")
+            raise ProtocolError(f"the server responded {self.status} with JSON that is not an object")
         return value
 
     def value(self) -> Json:
@@ -78,16 +101,20 @@ class Response:
         try:
             return parsed(self.content) if self.content else {}
         except ValueError as error:
-            raise ProtocolError(f"the server answered {self.status} with text that is not JSON") from error
+            raise ProtocolError(f"the server responded {self.status} with text that is not JSON") from error
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """Told: there is no answer. `sent` is whether the server may have seen the request."""
+    """Told: there is no answer. `sent` is whether the server may have seen the request.
+
+    `tls` says that TLS failed, for a reason that stays.
+    """
 
     message: str
     sent: bool
     timed_out: bool = False
+    tls: bool = False
 
 
 Flow: TypeAlias = Generator[Request | Sleep, Response | Failed | None, T]
@@ -98,9 +125,9 @@ Flow: TypeAlias = Generator[Request | Sleep, Response | Failed | None, T]
 
 @dataclass(slots=True)
 class Server:
-    """The server as this client knows it: where it is, the token for it, and how patient to be with it.
+    """The server as this client sees it: its URL, the token, and how long to retry.
 
-    A server that has answered once is waited for up to `patience_s` when it goes away; any other only briefly.
+    The client retries up to `patience_s` if the server has responded before, and only briefly otherwise.
     """
 
     url: str
@@ -114,35 +141,35 @@ class Server:
         parts = urlsplit(self.url)
         if parts.scheme not in {"http", "https"} or not parts.netloc:
             raise ValueError(f"{self.url!r} is not the address of a server; write 'http://localhost:8080'")
-        # The ready URL that a server prints carries its token in the fragment.
+        # The URL that a server prints carries its token in the fragment.
         fragment = parts.fragment.removeprefix("token=") if parts.fragment.startswith("token=") else None
         self.token = self.token or fragment or os.environ.get("WHORL_TOKEN")
         self.url = urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/"), "", ""))
 
     def __repr__(self) -> str:
-        """Without the token: it must not reach a log."""
+        """Without the token, which must not reach a log."""
         return f"Server({self.url!r})"
 
     def headers(self) -> dict[str, str]:
-        """What every request carries."""
+        """The headers of every request."""
         return {"authorization": f"Bearer {self.token}"} if self.token else {}
 
     def address(self, path: str) -> str:
-        """A path of this server."""
+        """The URL of a path."""
         return self.url + path
 
     def socket_address(self) -> str:
-        """Where subscriptions go."""
+        """The WebSocket URL for subscriptions."""
         return "ws" + self.url.removeprefix("http") + "/ws"
 
     def backoff(self) -> Backoff:
-        """A new row of delays, as patient as the server deserves."""
+        """A new series of delays."""
         patience_s = self.patience_s if self.was_met else min(self.first_patience_s, self.patience_s)
         return Backoff(self.chance, patience_s)
 
 
 class Backoff:
-    """Delays that double, with chance in them so that many clients do not return at once; None when patience ends."""
+    """Exponential backoff with jitter, so that many clients do not return at once; None when patience is used up."""
 
     FIRST_S = 0.1
     MOST_S = 5.0
@@ -153,7 +180,7 @@ class Backoff:
         self._ceiling_s = self.FIRST_S
 
     def next_s(self, at_least_s: float = 0.0) -> float | None:
-        """How long to wait now."""
+        """The next delay."""
         delay_s = max(self._ceiling_s * self._chance.uniform(0.5, 1.0), at_least_s)
         self._ceiling_s = min(self._ceiling_s * 2, self.MOST_S)
         if delay_s > self._left_s:
@@ -164,9 +191,9 @@ class Backoff:
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[T]):
-    """One request of the protocol, and how its answer is read.
+    """One request of the protocol, and how to read its response.
 
-    `is_repeatable`: doing it twice is doing it once, so a lost answer is no reason to give up.
+    `is_repeatable`: the request is idempotent, so it is retried if the response is lost.
     """
 
     method: str
@@ -179,7 +206,7 @@ class Call(Generic[T]):
 
 
 def perform(server: Server, call: Call[T]) -> Flow[T]:
-    """Do a call: again after a lost connection or a busy server where that is safe, until patience ends."""
+    """Carry out a call; retry after a lost connection or a busy server if that is safe, until patience is used up."""
     backoff = server.backoff()
     request = Request(
         call.method, server.address(call.path), call.params, {**server.headers(), **call.headers}, call.content
@@ -203,11 +230,13 @@ def _error_of(reply: Response | Failed | None, server: Server) -> WhorlError:
             return problem_of(_problem_document(reply), reply.status, reply.retry_after_s)
         case Failed(message, sent=sent, timed_out=True):
             return AnswerTimeoutError(
-                f"{server.url} did not {'answer' if sent else 'accept a connection'} in time: {message}"
+                f"{server.url} did not {'respond' if sent else 'accept a connection'} in time: {message}"
             )
+        case Failed(message, tls=True):
+            return CertificateError(f"no connection to {server.url}: {message}")
         case Failed(message):
             return ConnectionFailedError(f"no connection to {server.url}: {message}")
-    raise ProtocolError("a request was answered with nothing")
+    raise ProtocolError("a request had no outcome")
 
 
 def _problem_document(response: Response) -> JsonObject:
@@ -219,10 +248,10 @@ def _problem_document(response: Response) -> JsonObject:
 
 def _may_repeat(reply: Response | Failed | None, call: Call[T]) -> bool:
     if isinstance(reply, Response):
-        # Busy: surely not taken. A 429 that names no time is a quota, which waiting does not lift.
+        # Busy: certainly not applied. A 429 without Retry-After is a quota, which waiting does not lift.
         is_busy = reply.status == 503 or (reply.status == 429 and reply.retry_after_s is not None)
         return is_busy or (call.is_repeatable and reply.status in _LOST)
-    return isinstance(reply, Failed) and (call.is_repeatable or not reply.sent)
+    return isinstance(reply, Failed) and not reply.tls and (call.is_repeatable or not reply.sent)
 
 
 def _asked_s(error: WhorlError) -> float:
@@ -254,13 +283,18 @@ def delete_stream(iri: str, *, cascade: bool) -> Call[None]:
 
 
 def advance_stream(iri: str, t: Time) -> Call[int | None]:
-    """`POST /streams/{iri}/watermark`. Not repeated blindly: a second one could be behind what others have said."""
+    """`POST /streams/{iri}/watermark`. Not retried: the watermark may have been advanced further meanwhile."""
     return _json_call("POST", _stream_path(iri) + "/watermark", _watermark, {"t": time_ms(t)}, is_repeatable=False)
 
 
 def close_stream(iri: str) -> Call[int | None]:
     """`POST /streams/{iri}/close`."""
     return Call("POST", _stream_path(iri) + "/close", _watermark)
+
+
+def reopen_stream(iri: str) -> Call[None]:
+    """`POST /streams/{iri}/reopen`. A second one changes nothing."""
+    return Call("POST", _stream_path(iri) + "/reopen", _nothing)
 
 
 def map_stream(iri: str, construct: str, time_column: str) -> Call[None]:
@@ -271,20 +305,20 @@ def map_stream(iri: str, construct: str, time_column: str) -> Call[None]:
 
 
 def send(iri: str, body: Body, t: Time | None, *, atomic: bool, producer: str | None = None) -> Call[Ack]:
-    """`POST /streams/{iri}`: with a producer's place it may be repeated, without only when it was surely not taken."""
+    """`POST /streams/{iri}`: retried with a producer's number; without one only if it was certainly not applied."""
     params = ({} if t is None else {"t": str(time_ms(t))}) | ({} if atomic else {"atomic": "false"})
     headers = {"content-type": body.media_type} | ({} if producer is None else {"rsp-producer": producer})
     return Call("POST", _stream_path(iri), _ack, params, headers, body.content, is_repeatable=producer is not None)
 
 
 def stage(iri: str, body: Body) -> Call[str]:
-    """`POST /streams/{iri}/stages`: a token. A body whose answer was lost is staged again; the first one expires."""
+    """`POST /streams/{iri}/stages`: returns a token. If the response is lost, it is staged again."""
     headers = {"content-type": body.media_type}
     return Call("POST", _stream_path(iri) + "/stages", _token, headers=headers, content=body.content)
 
 
 def commit(iri: str, producer: str, batch: int, tokens: Sequence[str], watermark: Time | None) -> Call[Ack]:
-    """`POST /streams/{iri}/commits`: repeating it is harmless, for the server knows the batches of a producer."""
+    """`POST /streams/{iri}/commits`: idempotent, because the server knows the batches of a producer."""
     at = None if watermark is None else time_ms(watermark)
     members = {"producer": producer, "batch": batch, "tokens": list(tokens), "watermark": at}
     return _json_call("POST", _stream_path(iri) + "/commits", _ack, members)
@@ -306,21 +340,22 @@ def query_name(name: str) -> str:
     'hot'
     >>> query_name("SELECT ?room { ?room a :Room }")
     Traceback (most recent call last):
-    ValueError: this is query text, not a query's name; call register(text) to start it or sparql(text) to ask once
+    ValueError: this is query text, not a query name; call register(text) to start it or sparql(text) to run it once
     """
     if _QUERY_TEXT.match(name):
         raise ValueError(
-            "this is query text, not a query's name; call register(text) to start it or sparql(text) to ask once"
+            "this is query text, not a query name; call register(text) to start it or sparql(text) to run it once"
         )
     return name
 
 
-def register_query(text: str, name: str | None, options: QueryKeywords) -> Call[str]:
-    """`PUT /queries/{name}`, or `POST /queries` where the server gives the name. The answer is the name."""
+def register_query(text: str, name: str | None, options: QueryKeywords, *, replace: bool = False) -> Call[str]:
+    """`PUT /queries/{name}`, or `POST /queries` if the server chooses the name. Returns the name."""
     members = _query_document(text, options)
     if name is None:
         return _json_call("POST", "/queries", _given_name, members, is_repeatable=False)
-    return _json_call("PUT", _query_path(name), lambda _: name, members)
+    call = _json_call("PUT", _query_path(name), lambda _: name, members)
+    return dataclasses.replace(call, params={"replace": "true"}) if replace else call
 
 
 def validate_query(text: str, options: QueryKeywords) -> Call[Validation]:
@@ -330,6 +365,12 @@ def validate_query(text: str, options: QueryKeywords) -> Call[Validation]:
 
 def _query_document(text: str, options: QueryKeywords) -> dict[str, object]:
     return {"query": text, **document_of(options, QueryKeywords.__optional_keys__)}
+
+
+def query_members(options: QueryKeywords) -> JsonObject:
+    """The given options, by their names in the protocol."""
+    members = document_of(options, QueryKeywords.__optional_keys__)
+    return cast("JsonObject", {name: value for name, value in members.items() if value is not None})
 
 
 def list_queries() -> Call[list[QueryInfo]]:
@@ -347,8 +388,13 @@ def explain_query(name: str) -> Call[Plan]:
     return Call("GET", _query_path(name) + "/plan", lambda response: Plan(response.json()))
 
 
+def why_query(name: str) -> Call[Why]:
+    """`GET /queries/{name}/why`."""
+    return Call("GET", _query_path(name) + "/why", lambda response: _why(response.json()))
+
+
 def act_on_query(name: str, action: Literal["pause", "restart"]) -> Call[None]:
-    """`POST /queries/{name}`. A second restart would throw away what the first one has gathered."""
+    """`POST /queries/{name}`. Not retried: a second restart would discard the state since the first."""
     return _json_call("POST", _query_path(name), _nothing, {"action": action}, is_repeatable=action == "pause")
 
 
@@ -358,7 +404,7 @@ def delete_query(name: str) -> Call[None]:
 
 
 def read_answer(name: str, *, raw: bool) -> Call[Answer]:
-    """`GET /queries/{name}/results`: the current answer."""
+    """`GET /queries/{name}/results`: the current result."""
     return Call(
         "GET",
         _query_path(name) + "/results",
@@ -370,13 +416,32 @@ def read_answer(name: str, *, raw: bool) -> Call[Answer]:
 def poll_results(
     name: str, after: str | None, start: Literal["earliest", "latest"], wait_s: float, limit: int | None, *, raw: bool
 ) -> Call[tuple[list[Result], str]]:
-    """`GET /queries/{name}/results?after=…`: results, and the token to ask with next."""
+    """`GET /queries/{name}/results?after=…`: returns results and the token for the next call."""
     params: dict[str, str] = {"from": start} if after is None else {"after": after}
     params["wait"] = f"{int(wait_s * 1000)}ms"
     if limit is not None:
         params["limit"] = str(limit)
     path = _query_path(name) + "/results"
     return Call("GET", path, lambda response: _polled(response, raw=raw), params, {"accept": "application/json"})
+
+
+# --- tokens -----------------------------------------------------------------------------------------------------------
+
+
+def list_tokens() -> Call[list[TokenInfo]]:
+    """`GET /tokens`."""
+    return Call("GET", "/tokens", lambda response: [_token_info(item) for item in _items(response, "tokens")])
+
+
+def create_token(name: str, scopes: Sequence[str]) -> Call[MadeToken]:
+    """`POST /tokens`. Not repeated: a second one would be another token."""
+    members = {"name": name, "scopes": list(scopes)}
+    return _json_call("POST", "/tokens", lambda response: _made_token(response.json()), members, is_repeatable=False)
+
+
+def delete_token(token_id: str) -> Call[None]:
+    """`DELETE /tokens/{id}`."""
+    return Call("DELETE", "/tokens/" + quote(token_id, safe=""), _nothing)
 
 
 # --- static data, SPARQL, the server itself ---------------------------------------------------------------------------
@@ -400,7 +465,7 @@ def get_graph(graph: str | None, format: Format) -> Call[str]:
 
 
 def write_graph(method: Literal["PUT", "POST"], graph: str | None, data: object, format: Format | None) -> Call[None]:
-    """`PUT /graphs` replaces, `POST /graphs` adds. Adding twice could add blank nodes twice."""
+    """`PUT /graphs` replaces, `POST /graphs` adds. Adding is not retried: it could add blank nodes twice."""
     body = body_of(data, format)
     headers = {"content-type": body.media_type}
     return Call(method, "/graphs", _nothing, _graph_params(graph), headers, body.content, is_repeatable=method == "PUT")
@@ -416,7 +481,24 @@ def read_status() -> Call[JsonObject]:
     return Call("GET", "/", lambda response: response.json(), headers={"accept": "application/json"})
 
 
+def read_metrics() -> Call[str]:
+    """`GET /metrics`."""
+    return Call("GET", "/metrics", _text)
+
+
 # --- decoding ---------------------------------------------------------------------------------------------------------
+
+
+def _token_info(document: JsonObject) -> TokenInfo:
+    created_at = required(document, "createdAt", int)
+    return TokenInfo(
+        required(document, "id", str), required(document, "name", str), tuple(strings(document, "scopes")), created_at
+    )
+
+
+def _made_token(document: JsonObject) -> MadeToken:
+    made = _token_info(document)
+    return MadeToken(made.id, made.name, made.scopes, made.created_at, required(document, "token", str))
 
 
 def _stream_path(iri: str) -> str:
@@ -457,7 +539,7 @@ def _items(response: Response, name: str) -> list[JsonObject]:
     value = response.value()
     document: JsonObject = value if isinstance(value, dict) else {name: value}
     if not isinstance(document.get(name, []), list):
-        raise ProtocolError(f"the server answered with no list of {name}")
+        raise ProtocolError(f"the server responded without a list of {name}")
     return objects(document, name)
 
 
@@ -482,6 +564,15 @@ def _query_info(document: JsonObject) -> QueryInfo:
     )
 
 
+def _why(document: JsonObject) -> Why:
+    return Why(
+        state=str(required(document, "state", object)),
+        summary=member(document, "summary", str) or "",
+        advice=member(document, "advice", str),
+        document=document,
+    )
+
+
 def _validation(response: Response) -> Validation:
     document = response.json()
     return Validation(
@@ -494,7 +585,7 @@ def _validation(response: Response) -> Validation:
 
 
 def _warning(item: Json) -> str:
-    """Its text; where it stands is in the document."""
+    """Its text; the document has its position."""
     return (member(item, "message", str) or str(item)) if isinstance(item, dict) else str(item)
 
 

@@ -1,7 +1,7 @@
-"""Publishing without I/O: events gathered into batches, each with its place in the producer's sequence.
+"""Publishing without I/O: collects events in batches, each with its number in the producer's sequence.
 
-A batch keeps its sequence number until the server has acknowledged or refused it, so that a batch whose answer was lost
-can be sent again and is taken once. One batch is under way at a time: the server's pace is the producer's pace.
+A batch keeps its sequence number until the server has acknowledged or refused it, so that a batch whose response was
+lost can be sent again and is applied once. One batch is in flight at a time: the server sets the producer's pace.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ._protocol import Server, perform, send
 if TYPE_CHECKING:
     from ._protocol import Flow
 
-# About the batch itself: sent again, it would be refused again.
+# Errors of the batch itself: sent again, it would be refused again.
 _REFUSED = frozenset({400, 413, 415, 422})
 
 
@@ -27,7 +27,7 @@ _REFUSED = frozenset({400, 413, 415, 422})
 class Outbox:
     """The batches of one producer for one stream.
 
-    `epoch` tells an earlier life of the producer from this one; `next_seq` is the place of the next batch.
+    `epoch` distinguishes this run of the producer from earlier ones; `next_seq` is the number of the next batch.
     """
 
     server: Server
@@ -48,11 +48,11 @@ class Outbox:
 
     @property
     def waiting(self) -> int:
-        """Events gathered and not yet sent (a frame counts as one)."""
+        """The number of buffered events (a frame counts as one)."""
         return len(self._lines) + len(self._sealed)
 
     def add(self, data: object, t: Time | None) -> bool:
-        """Gather; True says that it is time to flush."""
+        """Buffer data; True means that it is time to flush."""
         if is_arrow(data):
             self._seal()
             self._sealed.append(body_of(data))
@@ -63,11 +63,11 @@ class Outbox:
         return bool(self._sealed) or len(self._lines) >= self.events_max
 
     def add_watermark(self, t: Time) -> None:
-        """A watermark, in order with the events."""
+        """Buffer a watermark, in order with the events."""
         self._append(watermark_line(time_ms(t)))
 
     def flush(self) -> Flow[Ack]:
-        """Send all that waits. What the server refuses for good is dropped with the exception; the rest stays."""
+        """Send everything buffered. A permanently refused batch is dropped with the exception; the rest stays."""
         self._seal()
         flushed = Ack(0)
         while self._sealed:
@@ -80,7 +80,7 @@ class Outbox:
             ack = yield from perform(self.server, send(self.stream, self._sealed[0], None, atomic=True, producer=place))
         except ProblemError as error:
             if error.status in _REFUSED:
-                del self._sealed[0]  # Never logged, so its number is free for the next batch.
+                del self._sealed[0]  # Never logged, so the next batch can use its number.
             raise
         del self._sealed[0]
         self.next_seq += 1
@@ -94,14 +94,14 @@ class Outbox:
         self._lines_bytes += len(line)
 
     def _seal(self) -> None:
-        """Close the open batch: what is sealed keeps its content for every attempt."""
+        """Close the open batch: a sealed batch has the same content in every attempt."""
         if self._lines:
             self._sealed.append(Body(b"".join(self._lines), MEDIA_TYPES["ndjson"]))
             self._lines, self._lines_bytes = [], 0
 
 
 def new_epoch() -> int:
-    """An epoch that is beyond those of earlier lives of a producer: the time of day, in milliseconds."""
+    """An epoch after those of earlier runs of a producer: the current time in milliseconds."""
     return time.time_ns() // 1_000_000
 
 

@@ -1,13 +1,13 @@
-"""A subscription without I/O: it follows one query across connections, and hands out each result once.
+"""A subscription without I/O: it follows one query across connections, and delivers each result once.
 
 `Subscription.run` is a flow (see `_protocol`): it yields `Connect`, `SendText`, `Receive`, `Close` and `Sleep` for the
-shell to do, and `Ready` and `Deliver` for the shell to hand on. What stays true:
+shell to carry out, and `Ready` and `Deliver` for the shell to pass on. Invariants:
 
-- The position is the token of the last result handed out, or the place where the server said the first one will be. A
-  new connection resumes after it, so nothing between is missed.
-- A result whose (incarnation, seq) is not beyond the last one handed out is dropped, so nothing comes twice.
-- A jump in seq that the server did not announce is a gap as well: results are never missing in silence.
-- One credit is given back for each result taken, so that at most `credit` results are on their way.
+- The position is the token of the last delivered result, or the position of the first one as announced by the server. A
+  new connection resumes after it, so nothing in between is missed.
+- A result whose (incarnation, seq) is not beyond the last delivered one is dropped, so nothing is delivered twice.
+- A jump in seq that the server did not announce is a gap as well: no result is ever missing silently.
+- Each delivered result returns one credit, so that at most `credit` results are in flight.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from ._exceptions import (
     TYPE_BASE,
     AnswerTimeoutError,
+    CertificateError,
     ConnectionFailedError,
     ExpiredError,
     GapError,
@@ -33,9 +34,9 @@ from ._json import Json, JsonObject, inner, member, number, parsed, strings
 from ._models import Gap, Progress, Result, Time, required, time_ms
 from ._protocol import Backoff, Server, Sleep, query_name
 
-# What a subscription hands out: results, and gaps where `on_gap="yield"` asks for them.
+# What a subscription yields: results, and gaps with `on_gap="yield"`.
 if TYPE_CHECKING:
-    # Type checkers know this module without its being installed; defaults of type variables come with Python 3.13.
+    # Type checkers know this module even if it is not installed; type variable defaults need Python 3.13.
     from typing_extensions import TypeVar
 
     Item_co = TypeVar("Item_co", covariant=True, default=Result)
@@ -46,30 +47,30 @@ else:
 
 SUBPROTOCOL = "rsp.v1.json"
 CREDIT = 256
-# Until the server has said how often it gives a sign of life.
+# Until the server has announced its ping interval.
 _HEARTBEAT_S = 20.0
 _NORMAL_CLOSURE = 1000
 
 RaiseGap: TypeAlias = Literal["raise"] | Callable[[Gap], None]
 OnGap: TypeAlias = RaiseGap | Literal["yield"]
 
-# Close codes after which a new connection would end the same way. All others are worth another try.
+# Close codes after which a new connection would end the same way. All others are retried.
 _FATAL_CLOSES: dict[int, tuple[str, int, str]] = {
-    1002: ("", 0, "the server found a fault in the protocol"),
-    1003: ("", 0, "the server does not take this kind of message"),
+    1002: ("", 0, "the server found a protocol error"),
+    1003: ("", 0, "the server does not accept this kind of message"),
     1007: ("", 0, "the server could not read a message"),
     1009: ("", 0, "a message was too big"),
     4400: ("bad-message", 400, "the server does not know a message of this client"),
-    4401: ("unauthenticated", 401, "the token is missing or wrong; pass token= or set WHORL_TOKEN"),
+    4401: ("unauthenticated", 401, "the token is missing or invalid; pass token= or set WHORL_TOKEN"),
     4403: ("forbidden", 403, "the token does not allow to subscribe"),
-    4406: ("", 0, f"the server does not speak {SUBPROTOCOL}"),
+    4406: ("", 0, f"the server does not support {SUBPROTOCOL}"),
     4409: ("", 0, "a subscription of this name is open on the same socket"),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Connect:
-    """Wanted: a WebSocket. Told: None when it is open, else `Lost`."""
+    """Operation: open a WebSocket. Outcome: None when it is open, else `Lost`."""
 
     url: str
     headers: dict[str, str]
@@ -78,21 +79,21 @@ class Connect:
 
 @dataclass(frozen=True, slots=True)
 class SendText:
-    """Wanted: a text frame sent. A connection that is gone shows at the next `Receive`."""
+    """Operation: send a text frame. A lost connection shows at the next `Receive`."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Receive:
-    """Wanted: the next text frame. Told: the text, None after that many seconds without one, or `Lost`."""
+    """Operation: receive a text frame. Outcome: the text, None after that many seconds without one, or `Lost`."""
 
     timeout_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """Wanted: the socket closed."""
+    """Operation: close the socket."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,20 +103,21 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Deliver:
-    """To be handed to the program."""
+    """An item to deliver to the program."""
 
     item: Result | Gap
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Told: there is no connection. `status` and `body` are of a handshake that was refused."""
+    """Told: there is no connection. `status` and `body` are of a handshake that was refused, `tls` if TLS failed."""
 
     reason: str
     code: int | None = None
     status: int | None = None
     body: bytes = b""
     retry_after_s: float | None = None
+    tls: bool = False
 
 
 Effect: TypeAlias = Connect | SendText | Receive | Close | Ready | Deliver | Sleep
@@ -125,10 +127,13 @@ _Steps: TypeAlias = Generator[Effect, str | Lost | None, Lost | None]
 
 @dataclass(frozen=True, slots=True)
 class SubscribeOptions:
-    """What a program asks for."""
+    """The options of a subscription."""
 
     query: str
     from_: str = "latest"
+    # The text and the options of a query that lives as long as the connection; `query` is then only a label.
+    text: str | None = None
+    query_options: JsonObject = field(default_factory=dict)
     snapshot: bool = False
     limit: int | None = None
     until: Time | None = None
@@ -140,18 +145,19 @@ class SubscribeOptions:
     overflow: Literal["disconnect", "drop-oldest", "latest"] | None = None
 
     def __post_init__(self) -> None:
-        query_name(self.query)
+        if self.text is None:
+            query_name(self.query)
         if self.limit is not None and self.limit < 1:
-            raise ValueError("limit counts results: it is at least 1")
+            raise ValueError("limit must be at least 1")
         if self.credit < 1:
-            raise ValueError("credit counts results on their way: it is at least 1")
+            raise ValueError("credit must be at least 1")
         if not callable(self.on_gap) and self.on_gap not in {"raise", "yield"}:
-            raise ValueError(f"on_gap is 'raise', 'yield' or a function, not {self.on_gap!r}")
+            raise ValueError(f"on_gap must be 'raise', 'yield' or a function, not {self.on_gap!r}")
 
 
 @dataclass(slots=True)
 class Subscription:
-    """The state of one subscription. `token` is where it stands: give it as `from_` to go on later."""
+    """The state of one subscription. `token` is its position: pass it as `from_` to resume later."""
 
     server: Server
     options: SubscribeOptions
@@ -160,6 +166,8 @@ class Subscription:
     variables: tuple[str, ...] = ()
     watermark: int | None = None
     reason: str | None = None
+    # As the server calls it: a query that the connection owns gets its name there.
+    query: str | None = None
     _last: tuple[str, int] | None = None
     _expected: tuple[str, int] | None = None
     _start: tuple[str, int] | None = None
@@ -184,7 +192,7 @@ class Subscription:
         self._until_ms = None if self.options.until is None else time_ms(self.options.until)
 
     def run(self) -> SubscriptionFlow:
-        """Follow the query until it completes, the program has enough, or patience ends."""
+        """Follow the query until it completes, the limit is reached, or the patience is used up."""
         self._expect_result()
         while True:
             lost = yield from self._connection()
@@ -198,7 +206,7 @@ class Subscription:
     # --- one connection ---------------------------------------------------------------------------------------------
 
     def _connection(self) -> _Steps:
-        """Live through one connection; None when the subscription is over, else how the connection was lost."""
+        """Serve one connection; None if the subscription is over, else how the connection was lost."""
         lost = yield Connect(self.server.socket_address(), self.server.headers(), SUBPROTOCOL)
         if not isinstance(lost, Lost):
             if not self.server.was_met:
@@ -231,7 +239,7 @@ class Subscription:
                 raise AnswerTimeoutError(f"no result of '{self.options.query}' within {self.options.timeout_s} s")
             elif was_pinged or not self._is_subscribed:
                 yield Close()
-                return Lost("no sign of life")
+                return Lost("the connection timed out")
             elif self.options.timeout_s is None or self._wait_s() >= self._heartbeat_s:
                 was_pinged = True
                 yield SendText(_message("ping"))
@@ -252,7 +260,7 @@ class Subscription:
     # --- messages ---------------------------------------------------------------------------------------------------
 
     def _take(self, text: str) -> _Steps:
-        """Handle one message; a `Lost` says that this connection is of no more use."""
+        """Handle one message; a `Lost` means that this connection is of no further use."""
         message = _parsed(text)
         payload = inner(message, "payload")
         match message["type"]:
@@ -288,11 +296,9 @@ class Subscription:
     def _subscribe_message(self) -> str:
         self._id += 1
         self._owed = 0
-        place: dict[str, Json] = {"after": self.token} if self.token is not None else {"from": self._from}
         asks: dict[str, Json] = {
-            "query": self.options.query,
-            **place,
-            # A snapshot is for the beginning; a resumed subscription has seen it.
+            **self._what(),
+            # Only the first connection requests a snapshot; a resumed subscription has seen it.
             "snapshot": True if self.options.snapshot and self._last is None else None,
             "progress": True if self._until_ms is not None or self.options.on_progress is not None else None,
             "credit": self.options.credit,
@@ -301,13 +307,30 @@ class Subscription:
         payload: JsonObject = {name: value for name, value in asks.items() if value is not None}
         return _message("subscribe", str(self._id), payload)
 
+    def _what(self) -> dict[str, Json]:
+        """The query, and where to start; a query that belongs to the connection restarts with each one."""
+        if self.options.text is not None:
+            return {"rspql": self.options.text, "options": self.options.query_options, "from": "earliest"}
+        place: dict[str, Json] = {"after": self.token} if self.token is not None else {"from": self._from}
+        return {"query": self.options.query, **place}
+
+    def _began_anew(self, incarnation: str) -> SubscriptionFlow:
+        """Report a gap: the connection that owned the query was lost, and the query with it."""
+        if self.options.text is None or self._start is None or self._start[0] == incarnation:
+            return
+        first = None if self._expected is None else self._expected[1]
+        self.token = self._expected = None
+        yield from self._gap(Gap(first, None, "the connection was lost, and the query restarted", None))
+
     def _begin(self, payload: JsonObject) -> SubscriptionFlow:
+        yield from self._began_anew(required(payload, "incarnation", str))
         incarnation, start_seq = required(payload, "incarnation", str), required(payload, "startSeq", int)
         self.variables = tuple(name.lstrip("?") for name in strings(payload, "vars"))
         self._start = (incarnation, start_seq)
+        self.query = member(payload, "query", str) or self.options.query
         self._is_subscribed = True
         if not self.options.snapshot:
-            # Lost before the first result, the subscription resumes here and not at what is the latest then.
+            # If the connection is lost before the first result, the subscription resumes here, not at a later position.
             self.token = self.token or f"{incarnation}:{start_seq - 1}"
             self._expected = self._expected or self._start
         if not self._was_ready:
@@ -315,13 +338,13 @@ class Subscription:
             yield Ready()
 
     def _is_alive(self) -> None:
-        """The connection does its work, so the next loss is a new one: delays begin anew."""
+        """The connection works, so the next loss starts a new backoff."""
         self._backoff = self.server.backoff()
 
     def _hand_out(self, envelope: JsonObject) -> SubscriptionFlow:
         self._is_alive()
         if envelope.get("t") is None:
-            # The snapshot of a query that was never evaluated: there is no answer yet, only a place.
+            # The snapshot of a query that was never evaluated: there is no result yet, only a position.
             self.token = required(envelope, "token", str)
             return
         result = Result(envelope, raw=self.options.raw)
@@ -340,7 +363,7 @@ class Subscription:
     def _deliver(self, result: Result) -> SubscriptionFlow:
         self._handed_out += 1
         if self._handed_out == self.options.limit:
-            # The socket goes before the last result is seen: a program that stops there leaves nothing open.
+            # Close the socket before delivering the last result: a program that stops there leaves nothing open.
             self._is_over = True
             yield Close()
         yield Deliver(result)
@@ -350,12 +373,12 @@ class Subscription:
         return self._last is not None and self._last[0] == result.incarnation and result.seq <= self._last[1]
 
     def _missing_before(self, result: Result) -> SubscriptionFlow:
-        """Say a jump in seq that the server did not announce."""
+        """Report a jump in seq that the server did not announce."""
         if self._expected is None or result.is_snapshot:
             return
         incarnation, seq = self._expected
         if incarnation != result.incarnation:
-            # The query was started anew; its results count from 1.
+            # The query was restarted; its results count from 1.
             incarnation, seq = result.incarnation, 1
         if result.seq > seq:
             yield from self._gap(Gap(seq, result.seq - 1, "not announced", f"{incarnation}:{result.seq - 1}"))
@@ -371,7 +394,7 @@ class Subscription:
         self.watermark = progress.watermark
         if self.options.on_progress is not None:
             self.options.on_progress(progress)
-        # A result at `until` itself is computed when the watermark has passed it.
+        # A result at `until` itself is computed only after the watermark has passed it.
         if self._until_ms is not None and progress.watermark is not None and progress.watermark > self._until_ms:
             self._is_over = True
 
@@ -381,16 +404,16 @@ class Subscription:
         from_seq, to_seq = member(payload, "fromSeq", int), member(payload, "toSeq", int)
         incarnation = member(payload, "incarnation", str) or (self._expected or self._start or ("", 0))[0]
         token = f"{incarnation}:{self._first_seq(incarnation) - 1 if to_seq is None else to_seq}"
-        # After a restart nobody knows which result is the first; after any other gap it is the next one.
+        # After a restart the first result is unknown; after any other gap it is the next one.
         self._expected = None if to_seq is None else (incarnation, to_seq + 1)
         yield from self._gap(Gap(from_seq, to_seq, str(payload.get("reason") or "not said"), token))
 
     def _first_seq(self, incarnation: str) -> int:
-        """Where results of an incarnation begin for this connection."""
+        """The first result of an incarnation on this connection."""
         return self._start[1] if self._start is not None and self._start[0] == incarnation else 1
 
     def _gap(self, gap: Gap) -> SubscriptionFlow:
-        """Say a gap; the position moves behind it first, so that a new connection does not say it again."""
+        """Report a gap; the position moves past it first, so that a new connection does not report it again."""
         self.token = gap.token or self.token
         if callable(self.options.on_gap):
             self.options.on_gap(gap)
@@ -401,7 +424,7 @@ class Subscription:
             raise GapError(gap.from_seq, gap.to_seq, gap.reason, gap.token)
 
     def _refused(self, payload: JsonObject) -> _Steps:
-        """An error ends this attempt; an expired place is a gap, a busy server is worth another try."""
+        """An error ends this attempt; an expired token is a gap, and a busy server is retried."""
         error = problem_of(inner(payload, "problem") or payload)
         if isinstance(error, ExpiredError):
             self.token, self._from = None, "earliest"
@@ -436,10 +459,10 @@ def _message(kind: str, number: str | None = None, payload: JsonObject | None = 
 
 
 def _is_passing(lost: Lost) -> bool:
-    """Whether a new connection may go better."""
+    """Whether a new connection may succeed."""
     if lost.status is not None:
         return lost.status in {429, 502, 503, 504}
-    return lost.code not in _FATAL_CLOSES
+    return lost.code not in _FATAL_CLOSES and not lost.tls
 
 
 def _error_of(lost: Lost, server: Server) -> WhorlError:
@@ -449,7 +472,8 @@ def _error_of(lost: Lost, server: Server) -> WhorlError:
         slug, status, meaning = _FATAL_CLOSES[lost.code]
         said = f"{meaning} (closed with {lost.code}{f': {lost.reason}' if lost.reason else ''})"
         return problem_of({"type": TYPE_BASE + slug, "detail": said}, status) if status > 400 else ProtocolError(said)
-    return ConnectionFailedError(f"no connection to {server.url}: {lost.reason}")
+    kind = CertificateError if lost.tls else ConnectionFailedError
+    return kind(f"no connection to {server.url}: {lost.reason}")
 
 
 def _json_or_text(body: bytes) -> JsonObject:

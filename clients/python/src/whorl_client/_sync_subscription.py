@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Generic, Self, cast
 
+from ._live import LiveView
 from ._protocol import Sleep
 from ._subscription import Close, Connect, Deliver, Effect, Item_co, Lost, Ready, Receive, SendText
 from ._sync_io import Latch, Socket
@@ -44,13 +45,18 @@ class Subscription(Generic[Item_co]):
         return self._core.token
 
     @property
+    def query(self) -> str | None:
+        """The name of the query on the server, once it has confirmed the subscription; `queries.why` takes it."""
+        return self._core.query
+
+    @property
     def variables(self) -> tuple[str, ...]:
         """The variables of the query."""
         return self._core.variables
 
     @property
     def watermark(self) -> int | None:
-        """How far event time has come, if `until` or `on_progress` ask for progress."""
+        """The watermark, if `until` or `on_progress` request progress."""
         return self._core.watermark
 
     @property
@@ -95,13 +101,24 @@ class Subscription(Generic[Item_co]):
             raise StopIteration
         return item
 
+    def show(self) -> None:
+        """Show results in a notebook as they arrive, each in the place of the one before; in a terminal, line by line.
+
+        Rows that the result before did not have are marked. Returns when the subscription ends (`limit`, `until`), or
+        when you interrupt the cell.
+        """
+        view = LiveView()
+        with contextlib.suppress(KeyboardInterrupt):
+            for item in self:
+                view.show(item)
+
     def close(self) -> None:
         """Stop following. You may call it twice, and call `Subscription.close` from another thread."""
         self._is_closed.set()
         self._close_socket()
 
     def __del__(self) -> None:
-        """Let go of the connection of a subscription that nobody holds any more."""
+        """Drop the connection of a subscription that is no longer referenced."""
         if self._socket is not None:
             self._socket.abort()
 

@@ -1,4 +1,4 @@
-"""Answers as tables and as terms of other libraries. Those are imported when they are asked for, never before."""
+"""Results as tables and as terms of other libraries, which are imported only when needed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _DIGITS_MAX = 38
 
 
 def arrow_of(answer: Answer, *, meta: bool) -> pa.Table:
-    """A column per variable, typed after its values."""
+    """A column per variable, typed by its values."""
     arrow = _library("pyarrow", "arrow")
     signed = [*((1, row) for row in _rows(answer)), *((-1, row) for row in _rows(answer, gone=True))]
     columns: dict[str, Any] = {}
@@ -99,11 +99,11 @@ def _names(answer: Answer) -> tuple[str, ...]:
         return answer.variables
     if answer.kind == "graph":
         return _STATEMENT[:3]
-    raise TypeError("the answer of an ASK is no table; read boolean")
+    raise TypeError("the result of an ASK is not a table; read boolean")
 
 
 def _column(arrow: Any, values: list[Any]) -> Any:
-    """A column of the one type that all values have; else text."""
+    """A column of the type that all values share; else text."""
     kinds = {_kind(value) for value in values if value is not None}
     if kinds <= {"integer"} and kinds and all(-(2**63) <= v < 2**63 for v in values if v is not None):
         return arrow.array(values, arrow.int64())

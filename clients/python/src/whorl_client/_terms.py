@@ -1,9 +1,9 @@
-"""RDF terms as Python values, as they come in SPARQL JSON and N-Quads and as they go out.
+"""Conversion of RDF terms between Python values and SPARQL JSON or N-Quads.
 
-Coming in: `Iri`, `BlankNode`, `LangString`; literals of the common XSD types are `int`, `float`, `Decimal`, `bool`,
+From the server: `Iri`, `BlankNode`, `LangString`; literals of common XSD types are `int`, `float`, `Decimal`, `bool`,
 `datetime`, `date` and `str`; any other literal, and one whose text does not fit its type, is a `Literal`. A triple
-term is a `Triple`. Going out: the same, where a plain `str` is a literal and IRIs are written `Iri("…")`; terms of
-rdflib and pyoxigraph are taken as they are.
+term is a `Triple`. To the server: the same; a plain `str` is a literal and an IRI is `Iri("…")`; terms of rdflib and
+pyoxigraph are accepted as they are.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ XSD = "http://www.w3.org/2001/XMLSchema#"
 
 
 class Iri(str):
-    """An IRI. Equal to the same text.
+    """An IRI. Equal to a `str` of the same text.
 
     >>> Iri("http://example.org/a") == "http://example.org/a"
     True
@@ -64,7 +64,7 @@ class LangString:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A literal of a type that has no Python value here, by its text."""
+    """A literal of a type without a Python value, by its text."""
 
     value: str
     datatype: str
@@ -92,7 +92,7 @@ class Quad(NamedTuple):
 
 
 Statement: TypeAlias = Triple | Quad
-# A term as SPARQL 1.1 Results JSON has it, and a row of them.
+# A term of SPARQL 1.1 Results JSON, and a row of them.
 JsonTerm: TypeAlias = JsonObject
 Binding: TypeAlias = dict[str, JsonTerm]
 Term: TypeAlias = Iri | BlankNode | LangString | Literal | Triple | str | int | float | bool | Decimal | datetime | date
@@ -128,7 +128,7 @@ _WHOLE_NUMBERS = [
 ]
 _WHOLE: _Reader = (_INTEGER, int)
 _FLOATING: _Reader = (_DOUBLE, float)
-# Python's own readers take more than XSD does (underscores, spaces), so a pattern stands before each.
+# Python's parsers accept more than XSD does (underscores, spaces), so a pattern checks the text first.
 _READERS: dict[str, _Reader] = {
     XSD + "decimal": (_DECIMAL, Decimal),
     XSD + "double": _FLOATING,
@@ -159,7 +159,7 @@ def literal_of(text: str, datatype: str | None, language: str | None = None) -> 
         return Literal(text, datatype)
     try:
         return read(text)
-    except ValueError:  # 30 February, hour 24, more digits than Python reads.
+    except ValueError:  # 30 February, hour 24, more digits than Python accepts.
         return Literal(text, datatype)
 
 
@@ -174,7 +174,7 @@ def term_of(written: JsonTerm) -> Term:
         case {"type": "bnode", "value": str(value)}:
             return BlankNode(value)
         case {"type": "literal" | "typed-literal", "value": str(value)}:
-            # For every literal of every row, so without a call for each member.
+            # Runs for every literal of every row, hence no call per member.
             datatype, language = written.get("datatype"), written.get("xml:lang")
             return literal_of(
                 value,
@@ -200,7 +200,7 @@ _MUST_ESCAPE = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def statements_of(text: str) -> Iterator[Statement]:
-    """The statements of N-Quads text, as the server writes it: one a line."""
+    """The statements of N-Quads text, as the server writes it: one per line."""
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             yield _statement(line, number)
@@ -228,7 +228,7 @@ def _written_terms(line: str, number: int) -> Iterator[re.Match[str]]:
     while (found := _TOKEN.match(line, position)) is not None and found["end"] is None:
         position = found.end()
         if found["open"] is not None:
-            raise ProtocolError(f"triple terms in N-Quads are not read by this client (line {number})")
+            raise ProtocolError(f"this client does not support triple terms in N-Quads (line {number})")
         yield found
 
 
@@ -261,7 +261,7 @@ def _unescaped(found: re.Match[str]) -> str:
 
 
 def ntriples_of(term: object) -> str:
-    """A term as N-Triples writes it.
+    """A term in N-Triples.
 
     >>> ntriples_of(Iri("http://example.org/a")), ntriples_of(21), ntriples_of("so")
     ('<http://example.org/a>', '"21"^^<http://www.w3.org/2001/XMLSchema#integer>', '"so"')

@@ -1,7 +1,8 @@
-"""What went wrong on a socket, in the words of the core; the same for both shells."""
+"""Network errors in the terms of the core; shared by both shells."""
 
 from __future__ import annotations
 
+from ssl import SSLCertVerificationError, SSLError
 from typing import TypedDict
 
 import httpx
@@ -10,15 +11,15 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketExce
 from ._protocol import Failed
 from ._subscription import CREDIT, Lost
 
-# A result is as large as its rows; the server bounds those.
+# No limit: the server limits the rows of a result.
 MESSAGE_BYTES_MAX = 64 * 1024 * 1024
 CLOSE_TIMEOUT_S = 1.0
-# Results are bounded by credit. Pongs and progress come on top; when even those are not read, the socket waits.
+# Credit bounds results. Pongs and progress come on top; if even those are not read, the socket waits.
 FRAMES_WAITING_MAX = 4 * CREDIT
 
 
 class SocketOptions(TypedDict):
-    """What both kinds of sockets are opened with."""
+    """Options of both kinds of sockets."""
 
     compression: None
     close_timeout: float
@@ -37,19 +38,34 @@ def socket_options() -> SocketOptions:
 
 
 def failed_of(error: httpx.TransportError) -> Failed:
-    """A request without an answer; only what failed before the first byte went out was surely not seen."""
+    """A request without a response; only one that failed before its first byte was certainly not received."""
     sent = not isinstance(
         error, (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
     )
-    return Failed(str(error) or type(error).__name__, sent, isinstance(error, httpx.TimeoutException))
+    tls = tls_fault(error)
+    return Failed(
+        tls or str(error) or type(error).__name__, sent, isinstance(error, httpx.TimeoutException), tls is not None
+    )
+
+
+def tls_fault(error: BaseException) -> str | None:
+    """What is wrong with the certificate of the server, if that is why there is no connection."""
+    at: BaseException | None = error
+    while at is not None and not isinstance(at, SSLError):
+        at = at.__cause__ or at.__context__
+    if isinstance(at, SSLCertVerificationError):
+        return f"its certificate is not trusted: {at.verify_message.rstrip('.')}"
+    if isinstance(at, SSLError) and at.reason == "WRONG_VERSION_NUMBER":
+        return "it does not speak TLS; write http:// instead of https://"
+    return None
 
 
 def lost_of(error: Exception) -> Lost:
-    """A connection that could not be opened, or is gone."""
+    """A connection that could not be opened, or was lost."""
     if isinstance(error, InvalidStatus):
         response = error.response
         return Lost(
-            f"the server answered {response.status_code}",
+            f"the server responded {response.status_code}",
             status=response.status_code,
             body=bytes(response.body or b""),
             retry_after_s=_seconds(response.headers.get("retry-after")),
@@ -57,15 +73,16 @@ def lost_of(error: Exception) -> Lost:
     if isinstance(error, ConnectionClosed):
         closed = error.rcvd
         return Lost("the connection broke") if closed is None else Lost(closed.reason, closed.code)
-    return Lost(str(error) or type(error).__name__)
+    tls = tls_fault(error)
+    return Lost(tls or str(error) or type(error).__name__, tls=tls is not None)
 
 
-# Everything a socket may raise because of the network or the other side.
+# Every exception of a socket caused by the network or the server.
 SOCKET_ERRORS: tuple[type[Exception], ...] = (OSError, TimeoutError, WebSocketException, EOFError)
 
 
 def text_of(frame: str | bytes | bytearray | memoryview) -> str:
-    """The text of a frame; the protocol has no others."""
+    """The text of a frame; the protocol has only text frames."""
     return frame if isinstance(frame, str) else bytes(frame).decode()
 
 

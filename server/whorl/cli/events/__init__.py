@@ -1,12 +1,27 @@
-"""Files of events, cut into pieces that can be sent.
+"""Event files, cut into pieces to send.
 
-`files.py` opens a file by its name and picks a reader; the readers give `Piece`s in the order of the file; `batches.py`
-puts them together again as large as the speed of a replay allows.
+`files.py` opens a file and picks a reader by its name; the readers yield `Piece`s in file order; `batches.py` joins
+them into batches as large as the speed of the replay allows.
 """
 
+from whorl.cli.events.archives import expanded
 from whorl.cli.events.batches import Batch, batches, paced
-from whorl.cli.events.files import Reading, read_pieces
+from whorl.cli.events.files import Reading, pieces_in_order, read_pieces
 from whorl.cli.events.pauses import with_pauses
 from whorl.cli.events.piece import Cut, Piece
+from whorl.cli.events.stamps import Stamps, told_in_seconds
 
-__all__ = ["Batch", "Cut", "Piece", "Reading", "batches", "paced", "read_pieces", "with_pauses"]
+__all__ = [
+    "Batch",
+    "Cut",
+    "Piece",
+    "Reading",
+    "Stamps",
+    "batches",
+    "expanded",
+    "paced",
+    "pieces_in_order",
+    "read_pieces",
+    "told_in_seconds",
+    "with_pauses",
+]

@@ -1,4 +1,4 @@
-"""Pieces put together for sending: as large as allowed, and no earlier than a replay wants them."""
+"""Batches of pieces: as large as allowed, and no earlier than the replay is due."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 BATCH_BYTES = 256 * 1024
 BATCH_EVENTS = 1_000
 
-# Formats in which bodies can be written one after the other.
+# Formats whose bodies can be concatenated.
 _JOINED = ("nquads", "ndjson")
 
 
@@ -28,15 +28,15 @@ class Batch:
     format: str
     at: int | None
     n_events: int
-    # The time of its last event, where it has one.
+    # The time of its last event, if it has one.
     t: int | None
 
 
 def batches(pieces: Iterable[Piece | None], *, in_order: bool = False) -> Iterator[Batch]:
-    """Neighbours that can share a request do, up to a size.
+    """Join consecutive pieces into requests, up to a size.
 
-    None stands for a pause: what has come goes now. Events of one request are taken in by their times; with `in_order`
-    a batch ends where time goes back, so that disorder in a file means the same as if its events had come one by one.
+    None stands for a pause: send what has arrived. Events of one request are ingested in time order; with `in_order` a
+    batch ends where time goes back, so that disorder in a file means the same as if its events were sent one by one.
     """
     waiting: list[Piece] = []
     size = 0
@@ -57,10 +57,9 @@ def batches(pieces: Iterable[Piece | None], *, in_order: bool = False) -> Iterat
 def paced(
     pieces: Iterable[Piece | None], speed: float, clock: Callable[[], float], wait: Callable[[float], None]
 ) -> Iterator[Batch]:
-    """The pieces by their own times, `speed` times as fast as they happened; what is due together goes together.
+    """The pieces at their own times, `speed` times as fast as they happened; pieces due together are sent together.
 
-    `clock` gives seconds, `wait` lets some pass. A piece that is older than the one before it (it was late) is due at
-    once.
+    `clock` returns seconds, `wait` sleeps. A piece older than the one before it (a late one) is due at once.
     """
     if math.isinf(speed):
         yield from batches(pieces)
@@ -71,7 +70,7 @@ def paced(
 def _when_due(
     pieces: Iterable[Piece | None], speed: float, clock: Callable[[], float], wait: Callable[[float], None]
 ) -> Iterator[Piece | None]:
-    """The pieces, each not before it is due; before a wait there is a pause, so that nothing is held back by it."""
+    """The pieces, none before it is due; a pause precedes each wait, so that the wait holds nothing back."""
     begun: tuple[float, int] | None = None
     for piece in pieces:
         if piece is not None:
@@ -87,8 +86,8 @@ def _when_due(
 def _needed_time(piece: Piece) -> int:
     if piece.t is None:
         raise CommandError(
-            f"an event in {piece.format} has no time to replay it by",
-            hint="use --speed max, or give times: prov:generatedAtTime of each graph, or t of each line or row",
+            f"cannot replay: an event in {piece.format} has no time",
+            hint="use --speed max, or add times: prov:generatedAtTime for each graph, or t for each line or row",
         )
     return piece.t
 

@@ -1,4 +1,4 @@
-"""NDJSON: one event per line, sent as it stands; its `t`, if it has one, is the time of the replay."""
+"""NDJSON: one event per line, sent unchanged; `t`, if present, is its time in a replay."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def read(name: str, lines: Iterable[bytes]) -> Iterator[Piece]:
-    """The lines that hold something."""
+    """The non-empty lines."""
     for number, line in enumerate(lines, 1):
         if line.strip():
             event = _object(name, number, line)
@@ -31,7 +31,7 @@ def _object(name: str, number: int, line: bytes) -> dict[str, object]:
         raise CommandError(f"this line is not JSON: {getattr(error, 'msg', error)}", place=place) from None
     if not isinstance(event, dict):
         place = Place(name, "\n" * (number - 1) + text, number)
-        raise CommandError("a line of NDJSON is an object", place=place, hint='such as {"t": 1000, "event": {…}}')
+        raise CommandError("a line of NDJSON must be an object", place=place, hint='such as {"t": 1000, "event": {…}}')
     return event
 
 

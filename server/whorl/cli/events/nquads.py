@@ -1,8 +1,8 @@
 """N-Quads: each named graph is an event; its time is `<g> prov:generatedAtTime "…"` in the default graph.
 
 The file is read once. An event is complete when its time is known and another graph has begun, so memory is bounded by
-the largest event when quads of one graph stand together, and by the file when all times stand at its end. A graph that
-goes on after it was sent would be two events where the file has one: that is refused.
+the largest event if the quads of each graph are adjacent, and by the file if all times are at its end. A graph that
+continues after it was sent would be two events where the file has one: that is refused.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 GENERATED_AT = "<http://www.w3.org/ns/prov#generatedAtTime>"
 
-# A term without its inner structure: the engine says what is wrong with it.
+# A term without its inner structure, which the engine checks.
 _TERM = r"""<[^>]*>|_:[^\s<>"]+|"(?:[^"\\]|\\.)*"(?:\^\^<[^>]*>|@[A-Za-z0-9-]+)?"""
 _QUAD = re.compile(rf"\s*({_TERM})\s*({_TERM})\s*({_TERM})\s*({_TERM})?\s*\.\s*(?:#.*)?$")
 _BLANK = re.compile(r"\s*(?:#.*)?$")
@@ -47,11 +47,11 @@ class _Splitter:
         self.waiting: dict[str, _Event] = {}
         self.current: str | None = None
         self.sent: set[int] = set()
-        # Triples of the default graph that are no times: one event, if a time was given for it.
+        # Triples of the default graph that are not times: one event, if a time was given for it.
         self.default: list[bytes] = []
 
     def take(self, number: int, line: bytes) -> Iterator[Piece]:
-        """One line, and what became complete by it."""
+        """Add one line; yields the events that it completes."""
         quad = _QUAD.match(line.decode("utf-8", "replace"))
         if quad is None:
             yield from self._other(number, line)
@@ -81,8 +81,8 @@ class _Splitter:
     def _event(self, number: int, graph: str) -> _Event:
         if hash(graph) in self.sent:
             place = Place(self.name, "", number)
-            hint = "sort the file so that quads of one graph stand together"
-            raise CommandError(f"graph {graph} goes on after its event was sent", place=place, hint=hint)
+            hint = "sort the file so that the quads of each graph are adjacent"
+            raise CommandError(f"graph {graph} continues after its event was sent", place=place, hint=hint)
         return self.waiting.setdefault(graph, _Event(graph))
 
     def _quad(self, number: int, line: bytes, graph: str) -> Iterator[Piece]:
@@ -94,7 +94,7 @@ class _Splitter:
             yield from self._complete()
 
     def _complete(self) -> Iterator[Piece]:
-        """The oldest events, as far as they are complete: file order is kept."""
+        """The oldest complete events, in file order."""
         for graph in list(self.waiting):
             event = self.waiting[graph]
             if graph == self.current or event.t is None or event.n_quads == 0:
@@ -104,12 +104,12 @@ class _Splitter:
     def _piece(self, event: _Event) -> Piece:
         del self.waiting[event.graph]
         self.sent.add(hash(event.graph))
-        # A time of the file stands in the body; the one of the command line is sent beside it.
+        # A time from the file is in the body; one from the command line is sent beside it.
         at = self.at if not event.stamp else None
         return Piece(event.stamp + b"".join(event.body), "nquads", t=event.t if event.stamp else self.at, at=at)
 
     def rest(self) -> Iterator[Piece]:
-        """What is left at the end of the file."""
+        """The remaining events at the end of the file."""
         for event in list(self.waiting.values()):
             if event.n_quads:
                 yield self._piece(event)

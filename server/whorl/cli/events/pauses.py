@@ -1,4 +1,4 @@
-"""A source that may pause, such as a pipe: reading goes on in a thread, and a pause shows."""
+"""A source that may pause, such as a pipe: a thread reads it, so that pauses are visible."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from whorl.cli.events.piece import Piece
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-# A full queue holds the reader back, and by it whoever writes into the pipe.
+# A full queue blocks the reader, and so the writer of the pipe.
 _PIECES_AHEAD = 2_000
 
 
 class _End:
-    """The source has ended, by itself or by an error."""
+    """The source has ended, normally or with an error."""
 
     def __init__(self, error: BaseException | None = None) -> None:
         self.error = error
 
 
 def with_pauses(pieces: Iterable[Piece]) -> Iterator[Piece | None]:
-    """The pieces, and None whenever the next one is not there yet."""
+    """The pieces, and None whenever the next one has not arrived yet."""
     ready: queue.Queue[Piece | _End] = queue.Queue(_PIECES_AHEAD)
     threading.Thread(target=_read, args=(pieces, ready), name="whorl-reader", daemon=True).start()
     while True:

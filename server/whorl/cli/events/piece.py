@@ -1,20 +1,20 @@
-"""What readers give: the smallest part of a file that can be sent by itself."""
+"""The smallest part of a file that can be sent by itself."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-# Where rows are cut: as they come; also where time goes back; or at each instant, as a replay needs it.
+# Where rows are cut: anywhere; where time goes back; or at each instant, as a replay needs it.
 Cut: TypeAlias = Literal["size", "order", "instant"]
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One event, or several that cannot be told apart.
+    """One event, or several that cannot be separated.
 
-    `t` is the time by which it is replayed, where the file says one. `at` is the time to send beside the body, for
-    formats whose events do not carry their own.
+    `t` is its time in a replay, if the file has one. `at` is the time to send beside the body, for formats whose events
+    do not carry their own.
     """
 
     body: bytes

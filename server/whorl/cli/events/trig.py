@@ -1,7 +1,7 @@
-"""TriG: the same events as N-Quads, once a parser has written them so.
+"""TriG: converted to N-Quads by a parser.
 
-pyoxigraph is that parser where it is installed. Without it the document is one piece: it is sent as it is, and its
-events cannot be told apart for a replay.
+The parser is pyoxigraph if it is installed. Otherwise the document is one piece: it is sent unchanged, and its events
+cannot be separated for a replay.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What happens to every connection before a route sees it: plain ASGI, for HTTP and WebSocket alike."""
+"""Middleware for every connection, HTTP and WebSocket alike: plain ASGI."""

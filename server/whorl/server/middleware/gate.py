@@ -1,4 +1,4 @@
-"""Which names the server answers to, and which web pages may speak with it.
+"""Checks of `Host` and `Origin`: which names the server accepts, and which web pages may use it.
 
 A page that an attacker controls can make a browser send requests to a loopback server: under the attacker's own host
 name that was pointed at 127.0.0.1 (so `Host` must be a name of ours), or from the attacker's origin (so `Origin`, where
@@ -33,7 +33,7 @@ _CORS_EXPOSED = "Location, Retry-After, X-Request-Id"
 
 
 class Gate:
-    """Turns away unknown hosts and foreign origins; answers preflights of listed origins."""
+    """Refuses unknown hosts and foreign origins; responds to the preflights of listed origins."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self.app = app
@@ -59,15 +59,15 @@ class Gate:
         hosts = headers.getlist("host")
         parsed = _HOST.fullmatch(hosts[0].lower()) if len(hosts) == 1 else None
         if parsed is None or parsed.group(1) not in self.hosts:
-            hint = "use a loopback name, or start the server with this name in allowed_hosts"
-            return errors.HostNotAllowedError("the server does not answer to this name", hint=hint)
+            hint = "use a loopback name, or add this name to allowed_hosts"
+            return errors.HostNotAllowedError("this host name is not allowed", hint=hint)
         origins = headers.getlist("origin")
         if not origins or (len(origins) == 1 and self._is_own(origins[0], hosts[0], scope)):
             return None
         if len(origins) == 1 and origins[0].lower() in self.origins:
             return None
-        hint = "start the server with this origin in allowed_origins"
-        return errors.OriginNotAllowedError("pages of this origin may not use the server", hint=hint)
+        hint = "add this origin to allowed_origins"
+        return errors.OriginNotAllowedError("this origin is not allowed", hint=hint)
 
     def _is_own(self, origin: str, host: str, scope: Scope) -> bool:
         try:

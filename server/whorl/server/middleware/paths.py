@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 VERSION_PREFIX = "/v1"
 _STREAMS = "/streams/"
-_SUB_RESOURCES = frozenset({"watermark", "close", "mapping", "stages", "commits"})
+_SUB_RESOURCES = frozenset({"watermark", "close", "reopen", "mapping", "stages", "commits"})
 _NON_ASCII = re.compile(r"(?:%[89A-Fa-f][0-9A-Fa-f])+")
 
 

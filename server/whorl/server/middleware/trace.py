@@ -1,4 +1,4 @@
-"""Every response has an id and the headers that keep browsers careful; a fault becomes a problem, not a stack trace."""
+"""Request ids, security headers and one log line per request; an uncaught exception becomes a problem document."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("whorl.server")
 
 _SANE_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
-# Control characters, and those that turn the direction of text: none of them may reach a terminal.
+# Control characters and those that change the direction of text: none of them may reach a terminal.
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _FIXED_HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -34,7 +34,7 @@ _FIXED_HEADERS = {
 
 
 class Trace:
-    """Gives each request its id, counts it, writes one line about it, and answers for what nobody caught."""
+    """Gives each request an id, counts and logs it, and turns uncaught exceptions into responses."""
 
     def __init__(self, app: ASGIApp, traffic: Traffic) -> None:
         self.app = app
@@ -104,7 +104,7 @@ class _Exchange:
 
 
 def printable(text: str) -> str:
-    """Text for a log: what could steer a terminal or forge a line is escaped."""
+    """Text for a log: characters that could control a terminal or forge a line are escaped."""
     return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
 
@@ -114,5 +114,5 @@ def _request_id(headers: Headers) -> str:
 
 
 def _fault(request_id: str) -> DomainError:
-    hint = "this is a fault of the server; its log has more under this request id"
-    return errors.ServerFaultError("the server failed to answer", hint=hint, requestId=request_id)
+    hint = "this is a bug in the server; its log has the details under this request id"
+    return errors.ServerFaultError("internal server error", hint=hint, requestId=request_id)

@@ -1,1 +1,1 @@
-"""Routes: check the input, call one service, answer."""
+"""Routes: check the input, call one service, respond."""

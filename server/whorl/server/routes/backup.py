@@ -1,4 +1,4 @@
-"""A backup of a server that runs."""
+"""A backup of the running server."""
 
 from collections.abc import Iterator
 from typing import IO
@@ -17,7 +17,7 @@ _PIECE_BYTES = 1024 * 1024
 
 @router.get(
     "/backup",
-    summary="A backup of everything",
+    summary="Back up the server",
     response_class=StreamingResponse,
     responses={
         200: {
@@ -28,7 +28,7 @@ _PIECE_BYTES = 1024 * 1024
     },
 )
 async def backup(_: Administrator, runtime: TheRuntime) -> Response:
-    """The state at one moment, for `whorl restore`. While it is copied, commits wait; the admin token is not in it."""
+    """The state at one moment, for `whorl restore`. Commits wait while it is copied. It has no admin token."""
     file = await runtime.backup()
     size = file.seek(0, 2)
     headers = {"Content-Length": str(size), "Content-Disposition": 'attachment; filename="whorl-backup.tar"'}

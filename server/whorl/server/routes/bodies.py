@@ -1,6 +1,6 @@
-"""Request bodies: read with a limit on their size, counted while they come, and on their time.
+"""Request bodies, read with limits on their size, counted while they arrive, and on their duration.
 
-A gzip body counts as what it inflates to, and may not inflate to more than twenty times of what was sent.
+A gzip body counts by its inflated size, and may not inflate to more than twenty times its size.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from whorl.server.settings import Settings
 
 INFLATE_RATIO_MAX = 20
-# Short repetitive bodies may beat the ratio; they harm nobody.
+# Short repetitive bodies may exceed the ratio; they do no harm.
 _INFLATE_FREE_BYTES = 64 * 1024
 _INFLATE_STEP_BYTES = 256 * 1024
 
 
 async def read_body(request: Request, bytes_max: int) -> bytes:
-    """The whole body; 413 as soon as it is known to be too large, 408 when it takes too long."""
+    """The whole body; 413 as soon as it is too large, 408 if it takes too long."""
     announced = request.headers.get("content-length", "")
     if announced.isdecimal() and int(announced) > bytes_max:
         raise too_large(bytes_max)
@@ -48,19 +48,19 @@ async def read_text(request: Request, bytes_max: int) -> str:
 
 
 async def read_json(request: Request, model: type[Model], bytes_max: int, *, optional: bool = False) -> Model:
-    """The whole body as a JSON document of the given shape; an empty one counts as `{}` where it is optional."""
+    """The whole body as a JSON document of the given model; an empty one counts as `{}` if it is optional."""
     body = await read_body(request, bytes_max)
     if optional and not body.strip():
         return model()
     media_type = text_type_of(request.headers.get("content-type"))
     if media_type not in {JSON, ""} and not media_type.endswith("+json"):
-        said = f"the body is '{media_type[:80]}', a JSON document is needed"
+        said = f"the body has type '{media_type[:80]}', but must be a JSON document"
         raise errors.MediaTypeError(said, hint="send 'Content-Type: application/json'")
     return parse_json(body, model)
 
 
 def parse_json(body: bytes, model: type[Model]) -> Model:
-    """A JSON document of the given shape."""
+    """A JSON document of the given model."""
     try:
         members = orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -69,7 +69,7 @@ def parse_json(body: bytes, model: type[Model]) -> Model:
 
 
 async def stream_body(request: Request) -> AsyncIterator[bytes]:
-    """The body in pieces as they come, inflated where it is gzip; unbounded in total."""
+    """The body in chunks as they arrive, inflated if it is gzip; the total is unlimited."""
     inflater = _inflater_of(request)
     async for piece in request.stream():
         if not piece:
@@ -88,11 +88,11 @@ def utf8(body: bytes) -> str:
     try:
         return body.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise errors.NotUtf8Error(f"the body is not UTF-8: byte {error.start} is wrong") from error
+        raise errors.NotUtf8Error(f"the body is not UTF-8: byte {error.start} is invalid") from error
 
 
 def too_large(bytes_max: int) -> errors.DomainError:
-    """The problem of a body beyond its limit."""
+    """The refusal of a body beyond its limit."""
     hint = "send it in parts, or stream it as NDJSON"
     return errors.BodyTooLargeError(f"the body is larger than {bytes_max} bytes", hint=hint, limit=bytes_max)
 
@@ -114,12 +114,12 @@ def _inflater_of(request: Request) -> _Inflater | None:
         return None
     if encoding in {"gzip", "x-gzip"}:
         return _Inflater()
-    said = f"the content encoding '{encoding[:40]}' is not read here"
+    said = f"the content encoding '{encoding[:40]}' is not supported here"
     raise errors.EncodingError(said, hint="use gzip, or none")
 
 
 class _Inflater:
-    """Inflates gzip in bounded steps, so that a bomb is noticed before it goes off."""
+    """Inflates gzip in bounded steps, so that a bomb is detected before it fills memory."""
 
     def __init__(self) -> None:
         self._gzip = zlib.decompressobj(wbits=31)

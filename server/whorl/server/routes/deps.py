@@ -1,4 +1,4 @@
-"""What routes need, as annotated dependencies, so that their signatures read as sentences."""
+"""Annotated dependencies of the routes, so that their signatures read as sentences."""
 
 import re
 from typing import Annotated
@@ -9,9 +9,11 @@ from fastapi.security import HTTPBearer
 from starlette.requests import HTTPConnection, Request
 
 from whorl.server import errors
+from whorl.server.routes.parameters import known_parameters
 from whorl.server.runtime.commands import Producer
 from whorl.server.runtime.runtime import Runtime
 from whorl.server.security import ANONYMOUS, Principal, Scope, Tokens, require, unauthenticated
+from whorl.server.services.asking import Asking
 from whorl.server.services.ingest import Ingest
 from whorl.server.services.names import checked_iri, checked_name
 from whorl.server.services.registry import Registry
@@ -24,7 +26,7 @@ _PRODUCER = re.compile(r"\s*([^;\s]{1,128})\s*;\s*([0-9]{1,18})\s*;\s*([0-9]{1,1
 
 
 def authorize(connection: HTTPConnection, *scopes: Scope) -> Principal:
-    """The caller of a request or WebSocket, who must have one of the scopes; without scopes, be anybody known.
+    """The caller of a request or WebSocket, who must have one of the scopes; without scopes, any authenticated caller.
 
     A connection without `Authorization` and `?ticket=` is refused; a WebSocket that sends its token in
     `connection_init` uses `authorize_token` instead.
@@ -46,14 +48,17 @@ def _caller(connection: HTTPConnection, tokens: Tokens) -> Principal:
 
 
 class _Needs(HTTPBearer):
-    """The caller, who must have one of the scopes; also what the API's description says about tokens."""
+    """The caller, who must have one of the scopes; also describes the security scheme in OpenAPI."""
 
     def __init__(self, *scopes: Scope) -> None:
-        super().__init__(scheme_name="token", description="a token of this server", auto_error=False)
+        super().__init__(scheme_name="token", description="an access token of this server", auto_error=False)
         self._scopes = scopes
 
-    async def __call__(self, request: Request) -> Principal:  # type: ignore[override]
-        return authorize(request, *self._scopes)
+    async def __call__(self, request: Request) -> Principal:  # type: ignore[override]  # the base class only describes the scheme
+        principal = authorize(request, *self._scopes)
+        # Only now, so that callers who may not use the route learn nothing about it.
+        known_parameters(request)
+        return principal
 
 
 Anybody = Annotated[Principal, Depends(_Needs())]
@@ -84,6 +89,11 @@ def _ingest(request: Request) -> Ingest:
     return ingest
 
 
+def _asking(request: Request) -> Asking:
+    asking: Asking = request.app.state.asking
+    return asking
+
+
 def _registry(request: Request) -> Registry:
     registry: Registry = request.app.state.registry
     return registry
@@ -103,6 +113,7 @@ TheRuntime = Annotated[Runtime, Depends(_runtime)]
 TheSettings = Annotated[Settings, Depends(_settings)]
 TheTokens = Annotated[Tokens, Depends(_tokens)]
 TheIngest = Annotated[Ingest, Depends(_ingest)]
+TheAsking = Annotated[Asking, Depends(_asking)]
 TheRegistry = Annotated[Registry, Depends(_registry)]
 TheRings = Annotated[Rings, Depends(_rings)]
 TheTraffic = Annotated[Traffic, Depends(_traffic)]
@@ -110,7 +121,12 @@ TheTraffic = Annotated[Traffic, Depends(_traffic)]
 
 def _stream_iri(
     iri: Annotated[
-        str, Path(description="IRI of the stream, percent-encoded or as it is", examples=["http://ex.org/s"])
+        str,
+        Path(
+            description="IRI of the stream, percent-encoded or plain",
+            examples=["http://ex.org/s"],
+            json_schema_extra={"format": "iri", "maxLength": 2048},
+        ),
     ],
 ) -> str:
     # The path was rewritten so that the IRI is one encoded segment; the router does not decode.
@@ -118,7 +134,14 @@ def _stream_iri(
 
 
 def _query_name(
-    name: Annotated[str, Path(description="name of the query: letters, digits, '_' and '-'", examples=["hot-rooms"])],
+    name: Annotated[
+        str,
+        Path(
+            description="name of the query: letters, digits, '_' and '-'",
+            examples=["hot-rooms"],
+            json_schema_extra={"pattern": "^[A-Za-z0-9_-]{1,64}$"},
+        ),
+    ],
 ) -> str:
     return checked_name(name)
 
@@ -127,7 +150,7 @@ def _event_time(
     request: Request,
     t: Annotated[
         str | None,
-        Query(description="time of an event that has none: milliseconds since 1970, or a dateTime with a zone"),
+        Query(description="time of events that have none: milliseconds since 1970, or a dateTime with a zone"),
     ] = None,
 ) -> int | None:
     said = t if t is not None else request.headers.get("rsp-event-time")

@@ -1,4 +1,4 @@
-"""Responses that follow a query: they go on until it ends, or wait for a result."""
+"""Responses that follow a query until it ends, or wait for a result."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class FeedResponse(Response):
-    """A response that goes on until the query ends, the reader goes, its token is deleted or the server stops.
+    """A response that lasts until the query ends, the reader disconnects, its token is deleted or the server stops.
 
-    Whatever waits is written at once. A reader that takes nothing for too long is let go: its connection breaks off,
-    and it resumes by the last token it has.
+    Waiting results are written at once. A reader that takes nothing for too long is disconnected, and can resume from
+    the last token it has.
     """
 
     def __init__(self, feed: Feed, encoding: Encoding, settings: Settings, held: AbstractContextManager[None]) -> None:
@@ -82,13 +82,13 @@ class FeedResponse(Response):
                 await send({"type": "http.response.body", "body": text.encode(), "more_body": True})
 
     def _raise_fault(self, outcome: BaseException | None) -> None:
-        # A slow reader, one that has gone, and the end are no faults.
+        # A slow reader, a disconnected one, and the end of the feed are not errors.
         if isinstance(outcome, Exception) and not isinstance(outcome, TimeoutError | OSError):
             raise outcome
 
 
 async def poll(feed: Feed, receive: Receive, wait_s: float, bytes_max: int, n_max: int | None = None) -> str:
-    """What waits as `{"results": […], "next": token}`; when nothing does, what comes within the time."""
+    """Waiting results as `{"results": […], "next": token}`; if there are none, those that arrive within the time."""
     with feed:
         envelopes = page(feed, bytes_max, n_max)
         if not envelopes and wait_s > 0 and not feed.is_over:

@@ -1,4 +1,4 @@
-"""Static graphs by the SPARQL 1.1 Graph Store HTTP Protocol; queries that run follow their changes.
+"""Static graphs by the SPARQL 1.1 Graph Store HTTP Protocol; running queries follow their changes.
 
 A graph is named by `?graph=IRI` or `?default`, or directly: `/graphs/people` is the graph whose IRI is that address.
 """
@@ -13,9 +13,10 @@ from fastapi import APIRouter, Depends, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
+from whorl._engine import Copied
 from whorl.server import errors, media
 from whorl.server.routes.bodies import read_body
-from whorl.server.routes.deps import Reader, Registrar, TheRuntime, TheSettings
+from whorl.server.routes.deps import Reader, Registrar, TheAsking, TheRuntime, TheSettings
 from whorl.server.routes.openapi import bodies, problems, text_answer
 from whorl.server.routes.responses import JsonResponse
 from whorl.server.runtime import commands as c
@@ -30,10 +31,17 @@ _NEW = "new"
 
 def _graph_of(
     request: Request,
-    graph: Annotated[str | None, Query(description="IRI of the graph", examples=["http://ex.org/rooms"])] = None,
+    graph: Annotated[
+        str | None,
+        Query(
+            description="IRI of the graph; either this or `default`",
+            examples=["http://ex.org/rooms"],
+            json_schema_extra={"format": "iri"},
+        ),
+    ] = None,
     default: Annotated[str | None, Query(description="the default graph; its value does not matter")] = None,
 ) -> str | None:
-    """The graph of a request: an IRI, None for the default graph, or a marker for one that is to be made."""
+    """The graph of a request: an IRI, None for the default graph, or a marker for a new one."""
     name = request.path_params.get("name")
     if name:
         return checked_iri(str(request.url.replace(query="", fragment="")), "graph")
@@ -41,25 +49,26 @@ def _graph_of(
         if request.method == "POST" and graph is None:
             return _NEW
         hint = "use ?graph=IRI or ?default"
-        raise errors.GraphNotNamedError("exactly one graph must be named", hint=hint)
+        raise errors.GraphNotNamedError("the request must name exactly one graph", hint=hint)
     return None if graph is None else checked_iri(graph, "graph")
 
 
 Graph = Annotated[str | None, Depends(_graph_of)]
+_READ = {200: text_answer("the graph", *media.GRAPH_ANSWERS), **problems(400, 404, 406)}
 
 
 @router.get(
     "/graphs",
     summary="Read a static graph",
-    responses={200: text_answer("the graph", *media.GRAPH_ANSWERS), **problems(400, 404, 406)},
+    responses=_READ,
 )
 @router.get("/graphs/{name:path}", include_in_schema=False)
-@router.head("/graphs", summary="Ask for a static graph", responses=problems(400, 404, 406))
+@router.head("/graphs", summary="Check that a static graph exists", responses=_READ)
 @router.head("/graphs/{name:path}", include_in_schema=False)
-async def read_graph(request: Request, _: Reader, graph: Graph, runtime: TheRuntime) -> Response:
+async def read_graph(request: Request, _: Reader, graph: Graph, asking: TheAsking) -> Response:
     """The triples of a graph."""
     wanted = media.negotiate(request.headers.get("accept"), tuple(media.GRAPH_ANSWERS))
-    text = await runtime.read(lambda core: _text(core, graph, media.GRAPH_ANSWERS[wanted]))
+    text = await asking.document(lambda core: _copied(core, graph, media.GRAPH_ANSWERS[wanted]))
     return Response(text, media_type=media.content_type(wanted), headers={"Vary": "Accept"})
 
 
@@ -78,7 +87,7 @@ async def replace_graph(
     runtime: TheRuntime,
     settings: TheSettings,
 ) -> Response:
-    """Make a graph hold exactly the triples of a document."""
+    """Replace the content of a graph by the triples of a document."""
     form = media.format_of(request.headers.get("content-type"), media.GRAPH_FORMATS)
     body = await read_body(request, settings.graphs_bytes_max)
     reply = await runtime.run(c.ReplaceGraph(graph, body, form))
@@ -89,7 +98,7 @@ async def replace_graph(
     "/graphs",
     summary="Add to a static graph",
     responses={
-        201: {"description": "made; `Location` names a graph that had no name"},
+        201: {"description": "created; `Location` names a graph without a name"},
         **problems(400, 408, 409, 413, 415, 422),
     },
     openapi_extra=bodies(_EXAMPLES),
@@ -118,20 +127,19 @@ async def add_to_graph(
 @router.delete("/graphs", summary="Delete a static graph", status_code=204, responses=problems(400, 404, 409))
 @router.delete("/graphs/{name:path}", include_in_schema=False)
 async def drop_graph(_: Registrar, graph: Graph, runtime: TheRuntime) -> Response:
-    """Take a graph away; the default graph is emptied."""
+    """Delete a graph; the default graph is emptied."""
     await runtime.run(c.DropGraph(graph))
     return Response(status_code=204)
 
 
-def _text(core: Core, graph: str | None, form: str) -> bytes:
+def _copied(core: Core, graph: str | None, form: str) -> Copied:
     if graph is not None and not any(name == graph for name, _ in core.engine.graphs()):
-        raise errors.UnknownGraphError(f"graph <{graph}> is not known")
-    text: bytes = core.engine.graph_text(graph, form)
-    return text
+        raise errors.UnknownGraphError(f"graph <{graph}> does not exist")
+    return core.engine.copy_graph(graph, form)
 
 
 async def _parts_of(request: Request, bytes_max: int) -> list[tuple[bytes, str]]:
-    """The documents of a body: itself, or the parts of a form, each with its format."""
+    """The documents of a body, each with its format: the body itself, or the parts of a form."""
     header = request.headers.get("content-type", "")
     if media.media_type_of(header)[0] != media.MULTIPART:
         form = media.format_of(header, media.GRAPH_FORMATS)

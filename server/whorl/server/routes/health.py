@@ -1,4 +1,4 @@
-"""How the server is: alive, ready, and in numbers."""
+"""Liveness, readiness, and metrics."""
 
 import asyncio
 
@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from whorl.server import schemas
 from whorl.server.routes.deps import Anybody, TheRings, TheRuntime, TheTraffic
-from whorl.server.routes.openapi import problem, problems, text_answer
+from whorl.server.routes.openapi import problems, text_answer
 from whorl.server.routes.responses import JsonResponse
 from whorl.server.services.numbers import Numbers, Reading
 
@@ -19,13 +19,18 @@ router = APIRouter(tags=["health"])
 
 @router.get("/healthz", summary="Is the server alive?", response_model=schemas.Health)
 async def healthz() -> Response:
-    """Answers as long as the event loop runs; needs no token."""
+    """Responds as long as the event loop runs; needs no token."""
     return JsonResponse({"status": "alive"})
 
 
-@router.get("/readyz", summary="Is the server ready?", response_model=schemas.Health, responses={503: problem(503)})
+@router.get(
+    "/readyz",
+    summary="Is the server ready?",
+    response_model=schemas.Health,
+    responses={503: {"description": "the server is starting, stopping or has failed", "model": schemas.Health}},
+)
 async def readyz(runtime: TheRuntime) -> Response:
-    """200 when the state is recovered and commands are taken; needs no token."""
+    """200 once the state is recovered and commands are accepted; needs no token."""
     if runtime.state == "ready":
         return JsonResponse({"status": "ready"})
     return JsonResponse({"status": runtime.state}, 503, headers={"Retry-After": "1"})
@@ -33,7 +38,7 @@ async def readyz(runtime: TheRuntime) -> Response:
 
 @router.get(
     "/metrics",
-    summary="Numbers for Prometheus",
+    summary="Metrics for Prometheus",
     responses={200: text_answer("the numbers", "text/plain"), **problems()},
 )
 async def metrics(_: Anybody, runtime: TheRuntime, rings: TheRings, traffic: TheTraffic) -> Response:
@@ -49,5 +54,5 @@ async def metrics(_: Anybody, runtime: TheRuntime, rings: TheRings, traffic: The
 @router.get("/openapi.json", summary="This description", responses=problems())
 async def description(request: Request, _: Anybody) -> Response:
     """The API as OpenAPI."""
-    # Made once; it takes long enough to be noticed by others on the event loop.
+    # Generated once; it takes long enough to delay others on the event loop.
     return JsonResponse(await asyncio.to_thread(request.app.openapi))

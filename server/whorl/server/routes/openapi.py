@@ -1,4 +1,4 @@
-"""Pieces of the API's description that routes share."""
+"""Parts of the OpenAPI description that routes share."""
 
 from typing import Any
 
@@ -7,25 +7,25 @@ from pydantic import BaseModel
 PROBLEM_REF = {"$ref": "#/components/schemas/Problem"}
 
 _MEANINGS = {
-    400: "the request cannot be read: `rdf-syntax`, `query-syntax`, `json-syntax`, `iri-invalid` … with its position",
+    400: "the request cannot be parsed: `rdf-syntax`, `query-syntax`, `json-syntax`, `iri-invalid` … with its position",
     401: "`unauthenticated`: no token, or an unknown one",
     403: "`forbidden`: the token lacks the scope",
-    404: "there is no such thing",
+    404: "the resource does not exist",
     406: "`not-acceptable`: none of the asked media types is offered",
     408: "`body-too-slow`",
-    409: "it does not go with what is there",
+    409: "the request conflicts with the current state",
     410: "`token-expired`",
     413: "`body-too-large` or `inflates-too-much`",
     415: "`media-type-not-supported`, `encoding-not-supported` or `charset-not-supported`",
     421: "`host-not-allowed`",
-    422: "it can be read, but makes no sense here",
-    429: "too much at once; `Retry-After` says when to come back",
-    503: "`not-ready`: starting, stopping, or the log cannot be written",
+    422: "the request can be parsed, but is invalid",
+    429: "a limit is reached; `Retry-After` says when to retry",
+    503: "`not-ready`: the server is starting or stopping, or cannot write its log",
 }
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Descriptions of the problems that a route may answer, beside those that every route may."""
+    """Descriptions of the problems of a route, beside those of every route."""
     return {status: problem(status) for status in sorted({*statuses, 401, 403, 421, 429, 503})}
 
 
@@ -35,14 +35,38 @@ def problem(status: int) -> dict[str, Any]:
 
 
 def text_answer(description: str, *media_types: str) -> dict[str, Any]:
-    """The description of an answer that is text of one of these types."""
+    """The description of a text response of one of these types."""
     return {"description": description, "content": {name: {"schema": {"type": "string"}} for name in media_types}}
+
+
+def settle(description: dict[str, Any]) -> None:
+    """Correct the framework's assumptions: that every response is JSON, and that no text response is one."""
+    for path in description["paths"].values():
+        for operation in path.values():
+            for answer in operation["responses"].values():
+                _settle_content(answer.get("content", {}))
+
+
+def _settle_content(content: dict[str, Any]) -> None:
+    if len(content) > 1 and content.get("application/json") == {"schema": {}}:
+        del content["application/json"]
+    for name, described in content.items():
+        if name.endswith("json") and described.get("schema") == {"type": "string"}:
+            described["schema"] = {}
 
 
 def bodies(examples: dict[str, str], *, required: bool = True) -> dict[str, Any]:
     """The description of a body of text in one of several media types, with an example of each."""
     content = {name: {"schema": {"type": "string"}, "example": example} for name, example in examples.items()}
     return {"requestBody": {"required": required, "content": content}}
+
+
+def form(example: dict[str, str], *, required: tuple[str, ...] = (), **fields: dict[str, Any]) -> dict[str, Any]:
+    """The description of a form; the names that are not required are alternatives."""
+    schema = {"type": "object", "properties": fields, "required": list(required), "additionalProperties": False}
+    if not required:
+        schema |= {"minProperties": 1, "maxProperties": 1}
+    return {"schema": schema, "example": example}
 
 
 def json_body(
@@ -52,7 +76,7 @@ def json_body(
     *,
     required: bool = True,
 ) -> dict[str, Any]:
-    """The description of a JSON body, and of text that may stand in its place."""
+    """The description of a JSON body, and of the text accepted instead."""
     schema = model.model_json_schema(by_alias=True, mode="validation")
     described = bodies(also or {}, required=required)
     described["requestBody"]["content"]["application/json"] = {"schema": schema, "example": example}

@@ -1,4 +1,4 @@
-"""Answers that several routes give: JSON, problems, and lines that are sent while the request is still read."""
+"""Responses shared by several routes: JSON, problems, and lines sent while the request is still being read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class JsonResponse(Response):
-    """JSON as it goes over the wire."""
+    """A JSON response."""
 
     media_type = "application/json"
 
@@ -26,13 +26,13 @@ class JsonResponse(Response):
 
 
 class DuplexResponse(StreamingResponse):
-    """A response whose content is made while the request's body is read.
+    """A response whose content is produced while the request body is read.
 
-    The usual streaming response listens for the end of the connection by reading messages, and would swallow the body.
+    The usual streaming response reads messages to notice a disconnect, and would swallow the body.
     """
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the content; who reads the request notices when the client goes."""
+        """Send the content; the code that reads the request notices a disconnect."""
         del scope, receive
         await self.stream_response(send)
 
@@ -48,7 +48,7 @@ class ProblemResponse(Response):
 
 
 def problem_response(problem: DomainError) -> Response:
-    """A refusal as a response."""
+    """The response to a refused request."""
     status = problems.problem_type(problem).status
     fields: dict[str, str] = {}
     if problem.retry_after_s is not None:

@@ -1,4 +1,4 @@
-"""Results over HTTP: the current answer as any SPARQL client reads it, long polls, NDJSON and server-sent events."""
+"""Results over HTTP: the current result for any SPARQL client, long polls, NDJSON and server-sent events."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -7,12 +7,13 @@ from fastapi import APIRouter, Depends, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
+from whorl.errors import DurationError
 from whorl.server import errors, media
-from whorl.server.routes.deps import QueryName, Reader, TheRuntime, TheTokens
+from whorl.server.routes.deps import QueryName, Reader, TheAsking, TheTokens
 from whorl.server.routes.feeds import FeedResponse, poll
 from whorl.server.routes.openapi import problems, text_answer
-from whorl.server.runtime.runtime import Runtime
 from whorl.server.services.answers import current_answer, is_graph
+from whorl.server.services.asking import Asking
 from whorl.server.services.feeds import Ndjson, ServerSentEvents, lenient_feed, strict_feed
 from whorl.server.services.rings import Rings, Start
 from whorl.server.services.times import parse_duration
@@ -23,18 +24,18 @@ EVENT_STREAM = "text/event-stream"
 _WAIT_S_MAX = 60.0
 _POLL_BYTES_MAX = 1024 * 1024
 
-After = Annotated[str | None, Query(description="token of the last result that is known", max_length=256)]
+After = Annotated[str | None, Query(description="token of the last result that the client has", max_length=256)]
 From = Annotated[
     Literal["earliest", "latest"] | None,
-    Query(alias="from", description="without a token: from the oldest result that is kept, or only new ones"),
+    Query(alias="from", description="without a token: start at the oldest kept result, or with new ones only"),
 ]
-Wait = Annotated[str | None, Query(description="how long to wait for a result: '30s', at most a minute")]
-Limit = Annotated[int | None, Query(description="of a poll: at most so many results", ge=1)]
+Wait = Annotated[str | None, Query(description="how long to wait for a result, such as '30s'; at most a minute")]
+Limit = Annotated[int | None, Query(description="maximum number of results of a poll", ge=1)]
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """Which results are asked for; none of them, and it is the current answer."""
+    """Which results are requested; without any parameter, the current one."""
 
     after: str | None
     start: Start | None
@@ -54,22 +55,22 @@ Asked = Annotated[_Asked, Depends(_asked)]
 
 _ANSWERS: dict[int | str, dict[str, Any]] = {
     200: text_answer(
-        "the current answer; with `after`, `from` or `wait`, `{results, next}`; as NDJSON, envelopes without end",
+        "the current result; with `after`, `from` or `wait`, `{results, next}`; as NDJSON, an endless feed",
         *(name for name in (*media.TABLE_ANSWERS, *media.GRAPH_ANSWERS, media.NDJSON)),
     ),
     **problems(400, 404, 406, 409, 410),
 }
 
 
-@router.get("/queries/{name}/results", summary="Read the current answer, or follow", responses=_ANSWERS)
+@router.get("/queries/{name}/results", summary="Read the current result, or follow", responses=_ANSWERS)
 async def get_results(
-    request: Request, name: QueryName, caller: Reader, runtime: TheRuntime, tokens: TheTokens, asked: Asked
+    request: Request, name: QueryName, caller: Reader, asking: TheAsking, tokens: TheTokens, asked: Asked
 ) -> Response:
-    """Without parameters: the answer of the last evaluation, whole. With a token: the results after it."""
-    offers = [media.JSON] if asked.is_polling else await _answer_types(runtime, name)
+    """Without parameters: the full result of the last evaluation. With a token: the results after it."""
+    offers = [media.JSON] if asked.is_polling else await _answer_types(asking, name)
     chosen = media.negotiate(request.headers.get("accept"), [*offers, media.NDJSON])
     if not asked.is_polling and chosen != media.NDJSON:
-        return await _answer(runtime, name, chosen)
+        return await _answer(asking, name, chosen)
     rings = _rings(request)
     feed = strict_feed(rings, rings.ring(name), asked.after, _start(asked.start))
     held = tokens.held(caller, feed.end)
@@ -88,21 +89,21 @@ async def get_results(
 async def get_events(
     request: Request, name: QueryName, caller: Reader, tokens: TheTokens, after: After = None, start: From = None
 ) -> Response:
-    """An EventSource resumes by itself: it sends the last id as `Last-Event-ID`. What was lost is an event `gap`."""
+    """An EventSource resumes by itself: it sends the last id as `Last-Event-ID`. An event `gap` reports losses."""
     rings = _rings(request)
     last = request.headers.get("last-event-id") or after
     feed = lenient_feed(rings, rings.ring(name), last, _start(start))
     return FeedResponse(feed, ServerSentEvents(), request.app.state.settings, tokens.held(caller, feed.end))
 
 
-async def _answer_types(runtime: Runtime, name: str) -> list[str]:
-    graph = await runtime.read(lambda core: is_graph(core, name))
+async def _answer_types(asking: Asking, name: str) -> list[str]:
+    graph = await asking.turn(lambda core: is_graph(core, name))
     return list(media.GRAPH_ANSWERS if graph else media.TABLE_ANSWERS)
 
 
-async def _answer(runtime: Runtime, name: str, media_type: str) -> Response:
+async def _answer(asking: Asking, name: str, media_type: str) -> Response:
     form = {**media.TABLE_ANSWERS, **media.GRAPH_ANSWERS}[media_type]
-    body = await runtime.read(lambda core: current_answer(core, name, form))
+    body = await asking.document(lambda core: current_answer(core, name, form))
     return Response(body, headers={"Content-Type": media.content_type(media_type), "Cache-Control": "no-store"})
 
 
@@ -120,5 +121,5 @@ def _wait_s(wait: str | None) -> float:
         return 0.0
     try:
         return min(parse_duration(wait) / 1000, _WAIT_S_MAX)
-    except ValueError as error:
-        raise errors.InvalidDurationError(str(error)) from None
+    except DurationError as error:
+        raise errors.InvalidDurationError(error.message, hint=error.hint) from None

@@ -1,9 +1,5 @@
-"""The service document: what is here, and where. It holds no data, so nobody needs a token for it."""
+"""The service document: links to all resources. It holds no data, so it needs no token."""
 
-import base64
-import hashlib
-import re
-from importlib import resources
 from typing import Any
 
 from fastapi import APIRouter
@@ -11,12 +7,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from whorl.server import media
+from whorl.server.routes import console
 from whorl.server.routes.openapi import problem, text_answer
 from whorl.server.routes.responses import JsonResponse
 
 router = APIRouter(tags=["service"])
 
-_PAGE = resources.files("whorl.server").joinpath("page.html").read_text("utf-8")
 _LINKS = {
     "streams": "/streams",
     "queries": "/queries",
@@ -27,6 +23,7 @@ _LINKS = {
     "ready": "/readyz",
     "metrics": "/metrics",
     "description": "/openapi.json",
+    "documentation": "/docs",
 }
 
 
@@ -36,12 +33,11 @@ _LINKS = {
     responses={200: text_answer("links to everything", media.JSON, media.TURTLE, media.HTML), 406: problem(406)},
 )
 async def service_document(request: Request) -> Response:
-    """What is here, and where: JSON, Turtle (a SPARQL service description), or a page for people."""
+    """Links to all resources: as JSON, Turtle (a SPARQL service description), or HTML."""
     wanted = media.negotiate(request.headers.get("accept"), (media.JSON, media.TURTLE, media.HTML))
     base = str(request.base_url).rstrip("/")
     if wanted == media.HTML:
-        headers = {"Content-Security-Policy": _POLICY, "Vary": "Accept"}
-        return Response(_PAGE, media_type=media.content_type(media.HTML), headers=headers)
+        return console.page()
     if wanted == media.TURTLE:
         return Response(_description(base), media_type=media.content_type(media.TURTLE), headers={"Vary": "Accept"})
     return JsonResponse(_document(base), headers={"Vary": "Accept"})
@@ -71,16 +67,3 @@ def _description(base: str) -> str:
         "        format:SPARQL_Results_TSV, format:Turtle, format:N-Triples, format:JSON-LD ;\n"
         "    sd:inputFormat format:Turtle, format:N-Triples, format:N-Quads, format:TriG, format:JSON-LD .\n"
     )
-
-
-def _hash_of(element: str) -> str:
-    """What a policy calls an inline element: browsers run nothing else."""
-    found = re.search(rf"<{element}>(.*?)</{element}>", _PAGE, re.DOTALL)
-    content = found.group(1) if found is not None else ""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
-
-
-_POLICY = (
-    f"default-src 'none'; script-src {_hash_of('script')}; style-src {_hash_of('style')}; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)

@@ -1,5 +1,6 @@
-"""Streams: declaring them, feeding them, telling them the time."""
+"""Streams: declare them, push events, advance watermarks."""
 
+import secrets
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -43,15 +44,17 @@ router = APIRouter(tags=["streams"])
 
 Ack = Annotated[
     Literal["synced", "memory", "batch"] | None,
-    Query(description="`synced`: answer when durable; `memory`: when applied; `batch`: NDJSON, one line per batch"),
+    Query(description="`synced`: respond when durable; `memory`: when applied; `batch`: NDJSON, one line per batch"),
 ]
-Atomic = Annotated[bool, Query(description="all events or none; with false, those that are right are taken")]
+Atomic = Annotated[
+    bool, Query(description="all events or none; with false, valid events are accepted and the others reported")
+]
 
 
 @dataclass(frozen=True, slots=True)
 class _HowPushed:
     options: PushOptions
-    # NDJSON alone: a line is answered for each batch.
+    # NDJSON only: one response line per batch.
     per_batch: bool
 
 
@@ -83,7 +86,7 @@ _EXAMPLES = {
     summary="Declare a stream",
     status_code=201,
     responses={
-        200: {"description": "it is there, with these settings", "model": schemas.StreamDocument},
+        200: {"description": "declared already, with these settings", "model": schemas.StreamDocument},
         201: {"description": "declared; `Location` is its address", "model": schemas.StreamDocument},
         **problems(400, 408, 409, 413, 415, 422),
     },
@@ -92,7 +95,7 @@ _EXAMPLES = {
 async def declare(
     request: Request, _: Registrar, iri: StreamIri, registry: TheRegistry, settings: TheSettings
 ) -> Response:
-    """Declare a stream. Saying the same again is harmless; other settings for a stream that is there are refused."""
+    """Declare a stream. Repeating the request is harmless; other settings for an existing stream are refused."""
     wanted = await read_json(request, schemas.StreamSettings, settings.query_bytes_max, optional=True)
     found = await registry.declare(iri, wanted)
     location = {"Location": address(request, iri)}
@@ -122,7 +125,7 @@ async def list_streams(request: Request, _: Anybody, registry: TheRegistry) -> R
     responses={200: text_answer("the stream", media.TURTLE), **problems(400, 404, 406)},
 )
 async def get_stream(request: Request, _: Anybody, iri: StreamIri, registry: TheRegistry) -> Response:
-    """A stream and what has happened on it; in Turtle its VoCaLS descriptor."""
+    """A stream and its counters; in Turtle its VoCaLS descriptor."""
     wanted = media.negotiate(request.headers.get("accept"), (media.JSON, media.TURTLE))
     found = await registry.stream(iri)
     if wanted == media.TURTLE:
@@ -136,9 +139,9 @@ async def delete(
     iri: StreamIri,
     registry: TheRegistry,
     *,
-    cascade: Annotated[bool, Query(description="delete the queries that depend on it, too")] = False,
+    cascade: Annotated[bool, Query(description="also delete the queries that depend on the stream")] = False,
 ) -> Response:
-    """Delete a stream that no query reads; with `cascade=true` the queries as well, if the caller may delete all."""
+    """Delete a stream that no query reads; with `cascade=true` also its queries, if the caller may delete them."""
     await registry.drop_stream(iri, caller, cascade=cascade)
     return Response(status_code=204)
 
@@ -151,8 +154,8 @@ async def delete(
     summary="Push events",
     status_code=202,
     responses={
-        200: {"description": "a body that was taken before: `duplicates`", "model": schemas.Ingested},
-        202: {"description": "taken, and durable", "model": schemas.Ingested},
+        200: {"description": "the body was accepted before: see `duplicates`", "model": schemas.Ingested},
+        202: {"description": "accepted and durable", "model": schemas.Ingested},
         **problems(400, 404, 408, 409, 413, 415, 422),
     },
     openapi_extra=bodies(_EXAMPLES),
@@ -162,9 +165,9 @@ async def push(
 ) -> Response:
     """One event (Turtle, N-Triples, JSON-LD) with its time in `?t=` or the header `RSP-Event-Time`; or many.
 
-    In N-Quads and TriG each named graph is one event, its time said by `prov:generatedAtTime` in the default graph. In
-    NDJSON each line is one; the body may go on for ever, and is taken in batches as it comes. The header
-    `RSP-Producer: id;epoch;seq` makes a repetition harmless.
+    In N-Quads and TriG each named graph is one event; `prov:generatedAtTime` in the default graph gives its time. In
+    NDJSON each line is one event; the body may be endless, and is ingested in batches as it arrives. The header
+    `RSP-Producer: id;epoch;seq` makes retries safe.
     """
     form = media.format_of(request.headers.get("content-type"), media.INGEST_FORMATS)
     if form == "ndjson" and how.options.producer is None:
@@ -180,7 +183,7 @@ async def push(
 
 @router.post(
     "/streams/{iri}/watermark",
-    summary="Tell a stream the time",
+    summary="Advance the watermark of a stream",
     response_model=schemas.Watermark,
     responses=problems(400, 404, 409, 413, 415, 422),
     openapi_extra=json_body(schemas.WatermarkRequest, {"t": 10_000}),
@@ -192,15 +195,21 @@ async def advance(
     runtime: TheRuntime,
     settings: TheSettings,
 ) -> Response:
-    """No event before `t` is to come: windows that end there report."""
+    """No event before `t` will follow: windows that close by then report."""
     wanted = await read_json(request, schemas.WatermarkRequest, settings.query_bytes_max)
     return JsonResponse(await runtime.run(c.Advance(iri, wanted.t)))
 
 
-@router.post("/streams/{iri}/close", summary="End a stream", responses=problems(400, 404, 409))
+@router.post("/streams/{iri}/close", summary="Close a stream", responses=problems(400, 404, 409))
 async def close(_: Ingester, iri: StreamIri, runtime: TheRuntime) -> Response:
-    """No event is to come at all: its windows report what they still hold, and it holds nobody back."""
+    """No more events will follow: open windows report, and the stream no longer holds others back."""
     return JsonResponse(await runtime.run(c.CloseStream(iri)))
+
+
+@router.post("/streams/{iri}/reopen", summary="Reopen a stream that has ended", responses=problems(400, 404, 409))
+async def reopen(_: Ingester, iri: StreamIri, runtime: TheRuntime) -> Response:
+    """Events come again, at any time; the queries that read the stream start anew, as a restart would."""
+    return JsonResponse(await runtime.run(c.ReopenStream(iri, secrets.token_hex(6))))
 
 
 # ---- rows ----
@@ -208,10 +217,11 @@ async def close(_: Ingester, iri: StreamIri, runtime: TheRuntime) -> Response:
 
 @router.put(
     "/streams/{iri}/mapping",
-    summary="Say how rows become triples",
+    summary="Set the mapping from rows to triples",
     status_code=201,
     responses={
-        200: {"description": "another mapping was there before"},
+        200: {"description": "replaced another mapping", "model": schemas.MappingDocument},
+        201: {"description": "created", "model": schemas.MappingDocument},
         **problems(400, 404, 408, 409, 413, 415, 422),
     },
     openapi_extra=bodies(
@@ -226,10 +236,10 @@ async def set_mapping(
     settings: TheSettings,
     time_column: Annotated[str, Query(alias="timeColumn", min_length=1, max_length=256)] = "t",
 ) -> Response:
-    """A SPARQL CONSTRUCT whose variables are column names; Arrow bodies pushed to the stream are rows of it."""
+    """A SPARQL CONSTRUCT whose variables are column names; it maps the rows of Arrow bodies pushed to the stream."""
     media_type = media.text_type_of(request.headers.get("content-type"))
     if media_type not in {media.SPARQL_QUERY, media.PLAIN, media.RSP_QL, ""}:
-        said = f"a mapping is not '{media_type[:80]}'"
+        said = f"the media type '{media_type[:80]}' is not supported for a mapping"
         raise errors.MediaTypeError(said, hint=f"send it as {media.SPARQL_QUERY}")
     text = await read_text(request, settings.query_bytes_max)
     reply = await runtime.run(c.SetMapping(iri, text, time_column))
@@ -238,7 +248,7 @@ async def set_mapping(
 
 @router.get(
     "/streams/{iri}/mapping",
-    summary="The mapping of a stream",
+    summary="Read the mapping of a stream",
     response_model=schemas.MappingDocument,
     responses=problems(400, 404),
 )
@@ -251,23 +261,26 @@ async def get_mapping(_: Anybody, iri: StreamIri, runtime: TheRuntime) -> Respon
 
 
 @router.delete(
-    "/streams/{iri}/mapping", summary="Take the mapping away", status_code=204, responses=problems(400, 404, 409)
+    "/streams/{iri}/mapping",
+    summary="Remove the mapping of a stream",
+    status_code=204,
+    responses=problems(400, 404, 409),
 )
 async def delete_mapping(_: Registrar, iri: StreamIri, runtime: TheRuntime) -> Response:
-    """Rows are no longer mapped; bodies with the columns s, p, o stay readable."""
+    """Rows are no longer mapped; bodies with the columns s, p, o are still accepted."""
     await runtime.run(c.SetMapping(iri, None, "t"))
     return Response(status_code=204)
 
 
 @router.post(
     "/streams/{iri}/stages",
-    summary="Keep a body for a later commit",
+    summary="Stage a body for a later commit",
     status_code=201,
     responses={201: {"description": "kept", "model": schemas.Staged}, **problems(400, 404, 408, 413, 415)},
     openapi_extra=bodies({name: _EXAMPLES[name] for name in (media.ARROW, "application/n-quads")}),
 )
 async def stage(request: Request, _: Ingester, iri: StreamIri, runtime: TheRuntime, settings: TheSettings) -> Response:
-    """Store a body where nobody sees it, until a commit names its token or it expires."""
+    """Store a body invisibly until a commit names its token or it expires."""
     form = media.format_of(request.headers.get("content-type"), media.STAGE_FORMATS)
     body = await read_body(request, settings.body_bytes_max)
     return JsonResponse({"token": await runtime.stage(iri, body, form)}, 201)
@@ -275,13 +288,13 @@ async def stage(request: Request, _: Ingester, iri: StreamIri, runtime: TheRunti
 
 @router.post(
     "/streams/{iri}/commits",
-    summary="Make staged bodies events",
+    summary="Commit staged bodies",
     response_model=schemas.Ingested,
     responses=problems(400, 404, 408, 409, 413, 415, 422),
     openapi_extra=json_body(schemas.CommitRequest, {"producer": "job-1", "batch": 7, "tokens": ["…"]}),
 )
 async def commit(request: Request, _: Ingester, iri: StreamIri, ingest: TheIngest, settings: TheSettings) -> Response:
-    """The staged bodies become events at once, in the order of their times; a repeated batch changes nothing."""
+    """Turn staged bodies into events at once, in time order; a repeated batch changes nothing."""
     wanted = await read_json(request, schemas.CommitRequest, settings.message_bytes_max)
     reply = await ingest.commit(iri, wanted.producer, wanted.batch, tuple(wanted.tokens), wanted.watermark)
     return JsonResponse(reply)
@@ -291,23 +304,23 @@ async def commit(request: Request, _: Ingester, iri: StreamIri, ingest: TheInges
 
 
 def base_of(request: Request) -> str:
-    """The address of the API as the caller wrote it, without a slash at its end."""
+    """The base URL of the API as the caller wrote it, without a trailing slash."""
     return str(request.base_url).rstrip("/")
 
 
 def address(request: Request, iri: str) -> str:
-    """The address of a stream."""
+    """The path of a stream."""
     return f"{request.scope.get('root_path', '')}/streams/{quote(iri, safe='')}"
 
 
 def _is_short(request: Request) -> bool:
-    """Whether a body is known to fit into one batch, which is then all or nothing."""
+    """Whether a body is known to fit into one batch, which is then atomic."""
     announced = request.headers.get("content-length", "")
     return announced.isdecimal() and int(announced) <= BATCH_BYTES_MAX and "content-encoding" not in request.headers
 
 
 class _Upload:
-    """An NDJSON body, taken in batches while it comes, for as long as its sender's token is valid."""
+    """An NDJSON body, ingested in batches while it arrives, as long as the sender's token is valid."""
 
     def __init__(self, request: Request, caller: Principal, iri: str, options: PushOptions) -> None:
         self.tally = Tally()
@@ -317,7 +330,7 @@ class _Upload:
         self._options = options
 
     async def replies(self) -> AsyncIterator[dict[str, Any]]:
-        """The replies to the batches, as they come; a problem says where in the body it is."""
+        """The replies to the batches, as they arrive; a problem has its position in the body."""
         ingest: Ingest = self._request.app.state.ingest
         tokens: Tokens = self._request.app.state.tokens
         try:
@@ -332,7 +345,7 @@ class _Upload:
 
     async def _batches(self) -> AsyncIterator[bytes]:
         settings: Settings = self._request.app.state.settings
-        # Several batches must fit into the queue, or a streaming body would stand in its own way.
+        # Several batches must fit into the queue, or a streaming body would block itself.
         cutter = LineCutter(settings.body_bytes_max, min(BATCH_BYTES_MAX, settings.queue_bytes_max // 4))
         async for piece in stream_body(self._request):
             for batch in cutter.feed(piece):

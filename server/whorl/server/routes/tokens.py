@@ -1,4 +1,4 @@
-"""Tokens and tickets: who may do what."""
+"""Tokens and tickets."""
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -16,10 +16,10 @@ router = APIRouter(tags=["tokens"])
 
 @router.post(
     "/tokens",
-    summary="Make a token",
+    summary="Create a token",
     status_code=201,
     responses={
-        201: {"description": "made; its text is told this once", "model": schemas.MadeToken},
+        201: {"description": "created; its text is shown only this once", "model": schemas.MadeToken},
         **problems(400, 408, 413, 415, 422),
     },
     openapi_extra=json_body(schemas.TokenRequest, {"name": "sensor gateway", "scopes": ["ingest"]}),
@@ -33,21 +33,21 @@ async def make_token(request: Request, _: Administrator, tokens: TheTokens, sett
 
 @router.get("/tokens", summary="All tokens", response_model=schemas.TokenList, responses=problems())
 async def list_tokens(_: Administrator, tokens: TheTokens) -> Response:
-    """The tokens that were made here, without their text."""
+    """The tokens created over this API, without their text."""
     found = [_document(record) for record in tokens.records.values()]
     return JsonResponse(schemas.TokenList(tokens=found).document())
 
 
 @router.delete("/tokens/{token_id}", summary="Delete a token", status_code=204, responses=problems(404))
 async def delete_token(token_id: str, _: Administrator, tokens: TheTokens) -> Response:
-    """From now on the token is not known."""
+    """Delete a token; it is refused from now on."""
     tokens.delete(token_id)
     return Response(status_code=204)
 
 
 @router.post(
     "/tickets",
-    summary="Make a one-use ticket",
+    summary="Create a one-use ticket",
     status_code=201,
     responses={201: {"description": "made", "model": schemas.Ticket}, **problems()},
 )

@@ -1,8 +1,8 @@
 """WebSockets: `/ws` for any queries, `/queries/{name}/ws` for one; the shell around a `Session`.
 
-Three tasks for each socket: one reads frames, one sends what may be sent, one watches the time. The first to end ends
-the connection. A reader that is stuck blocks its own sender and nothing else: what waits for it stands in the ring, and
-in the transport up to its high-water mark.
+Each socket has three tasks: one reads frames, one sends, one applies timeouts. The first to end ends the connection. A
+stuck reader blocks its own sender and nothing else: its results wait in the ring, and in the transport up to its
+high-water mark.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from whorl.server import errors, schemas
 from whorl.server.errors import DomainError
 from whorl.server.routes.deps import authorize
 from whorl.server.security import Principal, Scope, authorize_token, require
-from whorl.server.services.answers import snapshot_envelope
+from whorl.server.services.answers import Snapshot
 from whorl.server.services.ingest import PushOptions
 from whorl.server.services.names import checked_iri
 from whorl.server.services.session import (
@@ -37,7 +37,7 @@ from whorl.server.services.session import (
     TakeSnapshot,
     close_of,
 )
-from whorl.server.services.subscriptions import Close, Wish
+from whorl.server.services.subscriptions import Close, SubscriptionOptions
 from whorl.server.sockets import EXTENSION, SocketProtocol
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
     from whorl.server.runtime.runtime import Runtime
     from whorl.server.security import Tokens
+    from whorl.server.services.asking import Asking
     from whorl.server.services.ingest import Ingest
     from whorl.server.services.registry import Registry
     from whorl.server.services.rings import Rings
@@ -56,7 +57,7 @@ _log = logging.getLogger("whorl.sockets")
 _BATCH_BYTES = 64 * 1024
 _CLOSE_SECONDS = 1.0
 _PUBLISHING_MAX = 8
-# Work that must be finished though its socket is gone: queries that begin and end.
+# Work that must finish even if its socket is gone: registering and dropping queries.
 _afterwards: set[asyncio.Task[None]] = set()
 
 
@@ -66,7 +67,7 @@ async def follow_any(websocket: WebSocket) -> None:
     if SUBPROTOCOL in websocket.scope["subprotocols"]:
         await _converse(websocket, None)
     else:
-        await _accept_and_close(websocket, Close(4406, f"ask for the sub-protocol {SUBPROTOCOL}"))
+        await _accept_and_close(websocket, Close(4406, f"request the sub-protocol {SUBPROTOCOL}"))
 
 
 @router.websocket("/queries/{name}/ws")
@@ -76,7 +77,7 @@ async def follow_one(websocket: WebSocket, name: str) -> None:
     if SUBPROTOCOL in offered:
         await _converse(websocket, name)
     elif offered:
-        await _accept_and_close(websocket, Close(4406, f"the sub-protocol is {SUBPROTOCOL}, or none"))
+        await _accept_and_close(websocket, Close(4406, f"the sub-protocol must be {SUBPROTOCOL}, or none"))
     else:
         await _follow_plainly(websocket, name)
 
@@ -100,6 +101,7 @@ async def _converse(websocket: WebSocket, query: str | None) -> None:
         )
         # Also refuses a caller whose token was deleted between the handshake and this message.
         held.enter_context(state.tokens.held(caller, session.token_deleted))
+        _know(websocket)
         return caller
 
     session = Session(state.runtime.rings, state.settings, authorize_init, name=secrets.token_hex(8), query=query)
@@ -111,29 +113,43 @@ async def _follow_plainly(websocket: WebSocket, query: str) -> None:
     state = websocket.app.state
     try:
         caller = authorize(websocket, "subscribe")
-        wish = _wish_of(websocket)
+        options = _options_of(websocket)
     except DomainError as problem:
         await _accept_and_close(websocket, close_of(problem))
         return
-    session = PlainSession(state.runtime.rings, state.settings, query, wish)
+    _know(websocket)
+    session = PlainSession(state.runtime.rings, state.settings, query, options)
     with state.tokens.held(caller, session.token_deleted):
         await _Socket(websocket, session, None).serve(session.begin())
 
 
+def _protocol_of(websocket: WebSocket) -> SocketProtocol | None:
+    protocol: SocketProtocol | None = websocket.scope.get("extensions", {}).get(EXTENSION)
+    return protocol
+
+
+def _know(websocket: WebSocket) -> None:
+    """The caller has authenticated: the usual message limits apply from now on."""
+    protocol = _protocol_of(websocket)
+    if protocol is not None:
+        protocol.is_known = True
+
+
 class _Socket:
-    """One connection: frames between the network and its conversation, and effects done for it."""
+    """One connection: passes frames between the network and its conversation, and carries out effects."""
 
     def __init__(self, websocket: WebSocket, session: Session | PlainSession, subprotocol: str | None) -> None:
         self._websocket = websocket
         self._session: Conversation = session
         self._subprotocol = subprotocol
         self._runtime: Runtime = websocket.app.state.runtime
+        self._asking: Asking = websocket.app.state.asking
         self._registry: Registry = websocket.app.state.registry
         self._ingest: Ingest = websocket.app.state.ingest
         self._tokens: Tokens = websocket.app.state.tokens
         self._rings: Rings = websocket.app.state.runtime.rings
         self._settings: Settings = websocket.app.state.settings
-        self._protocol: SocketProtocol | None = websocket.scope.get("extensions", {}).get(EXTENSION)
+        self._protocol = _protocol_of(websocket)
         self._news = asyncio.Event()
         self._sent = asyncio.Event()
         self._closing = asyncio.Event()
@@ -179,8 +195,8 @@ class _Socket:
             if isinstance(outcome, WebSocketDisconnect):
                 self._is_gone = True
             elif isinstance(outcome, Exception):
-                _log.error("a conversation failed", exc_info=outcome)
-                self._session.close = Close(1011, "the server has a fault; its log says which")
+                _log.error("a WebSocket connection failed", exc_info=outcome)
+                self._session.close = Close(1011, "internal server error; see the server's log")
 
     # ---- the three tasks ----
 
@@ -192,11 +208,13 @@ class _Socket:
             if text is not None:
                 for effect in self._session.receive(text):
                     await self._do(effect)
+                # Messages that wait are received without waiting: others must have their turn.
+                await asyncio.sleep(0)
             while self._session.is_clogged:
                 self._sent.clear()
                 await self._sent.wait()
             if self._session.close is not None:
-                # The sender says what is left and ends the conversation.
+                # The sender flushes what is left and ends the conversation.
                 await asyncio.Event().wait()
 
     def _text_of(self, event: MutableMapping[str, Any]) -> str | None:
@@ -204,9 +222,9 @@ class _Socket:
             raise WebSocketDisconnect(event.get("code", 1005))
         text: str | None = event.get("text")
         if text is None:
-            self._end(Close(4400, "frames are text"))
+            self._end(Close(4400, "frames must be text"))
         elif len(text) > self._settings.message_bytes_max or len(text.encode()) > self._settings.message_bytes_max:
-            self._end(Close(1009, f"a message has at most {self._settings.message_bytes_max} bytes"))
+            self._end(Close(1009, f"a message may have at most {self._settings.message_bytes_max} bytes"))
             return None
         return text
 
@@ -217,7 +235,7 @@ class _Socket:
                 self._sending_since = time.monotonic()
                 await self._send_frames(frames)
                 self._sent.set()
-                # A transport that takes everything never waits: others must have their turn.
+                # A transport that accepts everything never waits, so yield to others.
                 await asyncio.sleep(0)
             self._sending_since = None
             for effect in self._session.drops():
@@ -234,7 +252,7 @@ class _Socket:
             for frame in frames:
                 await self._websocket.send_text(frame)
         except (OSError, RuntimeError) as error:
-            # The protocol below has closed, for a reason of its own.
+            # The underlying protocol has closed, for a reason of its own.
             raise WebSocketDisconnect(1006) from error
 
     async def _watch(self) -> None:
@@ -244,7 +262,7 @@ class _Socket:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(max(0.0, due_at - now)):
                     await self._closing.wait()
-        # What is left to say has a moment, then the connection ends all the same.
+        # The last messages get a moment, then the connection ends regardless.
         await asyncio.sleep(_CLOSE_SECONDS)
 
     # ---- effects ----
@@ -266,7 +284,7 @@ class _Socket:
             payload = effect.payload
             body, form = payload.body()
             iri = checked_iri(payload.stream)
-            # It may have waited for its turn while the token was deleted.
+            # The token may have been deleted while this waited for its turn.
             self._tokens.check(self._session.caller)
             reply = await self._ingest.push(iri, body, form, PushOptions(payload.t, payload.atomic))
             self._session.published(effect.id, reply)
@@ -291,11 +309,12 @@ class _Socket:
 
     async def _take_snapshot(self, effect: TakeSnapshot) -> None:
         try:
-            seq, text = await self._runtime.read(lambda core: snapshot_envelope(core, effect.query))
+            snapshot = Snapshot(effect.query)
+            text = snapshot.envelope(await self._asking.document(snapshot.read))
         except DomainError as problem:
             self._session.refused(effect.id, problem)
         else:
-            self._session.snapshot_taken(effect.id, seq, text)
+            self._session.snapshot_taken(effect.id, snapshot.seq, text)
 
     # ---- the end ----
 
@@ -314,7 +333,7 @@ class _Socket:
             async with asyncio.timeout(_CLOSE_SECONDS):
                 await self._websocket.close(close.code, close.reason)
         except (TimeoutError, OSError, RuntimeError, WebSocketDisconnect):
-            # Nobody reads at the other end, so nobody can be told.
+            # The client does not read, so it cannot be told.
             if self._protocol is not None:
                 self._protocol.abort()
 
@@ -326,27 +345,27 @@ def _start(work: Coroutine[Any, Any, None]) -> None:
 
 
 async def _accept_and_close(websocket: WebSocket, close: Close, subprotocol: str | None = None) -> None:
-    # Before the handshake a browser would see nothing but a failure.
+    # Accept first: a browser would see a refused handshake only as a failure.
     with contextlib.suppress(OSError, RuntimeError, WebSocketDisconnect):
         await websocket.accept(subprotocol)
         await websocket.close(close.code, close.reason)
 
 
 def _known_caller(websocket: WebSocket) -> Principal | None:
-    """Who the handshake says it is; None when it says nothing and `connection_init` has to."""
+    """The caller of the handshake; None if it carries no credentials and `connection_init` must."""
     tokens: Tokens = websocket.app.state.tokens
     says = "authorization" in websocket.headers or "ticket" in websocket.query_params
     return authorize(websocket) if says or tokens.anonymous else None
 
 
-def _wish_of(websocket: WebSocket) -> Wish:
+def _options_of(websocket: WebSocket) -> SubscriptionOptions:
     said = websocket.query_params
-    wanted = schemas.checked(PlainWish, {name: said[name] for name in said if name != "ticket"})
-    return Wish(None, wanted.overflow, wanted.after, wanted.start, wanted.snapshot)
+    wanted = schemas.checked(PlainOptions, {name: said[name] for name in said if name != "ticket"})
+    return SubscriptionOptions(None, wanted.overflow, wanted.after, wanted.start, wanted.snapshot)
 
 
-class PlainWish(BaseModel):
-    """What the query string of a plain connection may say."""
+class PlainOptions(BaseModel):
+    """Options in the query string of a plain connection."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -1,1 +1,1 @@
-"""What runs behind the routes: the engine and its catalogue on one thread, the log on another."""
+"""The runtime behind the routes: the engine and its catalogue on one thread, the log on another."""

@@ -1,8 +1,8 @@
 """The clock: the one place where wall time becomes commands.
 
-Streams in arrival time are told the time, so that a quiet window closes; streams in event time that have been silent
-for their idle timeout no longer hold others back. Once a second the numbers of the engine are read, and subscribers are
-told how far their query has come.
+The clock advances streams in arrival time, so that their windows close without new events, and marks streams in event
+time idle once they have been silent for their idle timeout. Once a second it reads the engine's counters and sends
+subscribers the progress of their query.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ import asyncio
 import contextlib
 import logging
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from whorl.documents import shown_instant
 from whorl.server.errors import DomainError
 from whorl.server.runtime import commands as c
-from whorl.server.runtime.core import shown_instant
 from whorl.server.runtime.runtime import Runtime, now_ms
 
 if TYPE_CHECKING:
+    from whorl.documents import EngineStats
     from whorl.server.runtime.core import Core
 
 _log = logging.getLogger("whorl.runtime")
@@ -32,7 +33,7 @@ class Clock:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._task: asyncio.Task[None] | None = None
-        # Stream → events so far, and when that number last moved.
+        # Stream → events so far, and when that number last changed.
         self._heard: dict[str, tuple[int, float]] = {}
         self._idle: set[str] = set()
 
@@ -52,7 +53,7 @@ class Clock:
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(self._runtime.settings.tick_ms / 1000)
-            # The server may be recovering or overloaded; the next tick says the same again.
+            # The server may be recovering or overloaded; the next tick repeats what this one would have said.
             try:
                 await self._tick()
                 now = time.monotonic()
@@ -65,8 +66,8 @@ class Clock:
             except DomainError:
                 continue
             except Exception:  # noqa: BLE001 - logged
-                # A full disk, say. A clock that stands still would hold every window open.
-                _log.exception("a tick has failed")
+                # For example, the disk is full. The clock must go on, or every window would stay open.
+                _log.exception("a clock tick failed")
 
     async def _tick(self) -> None:
         for iri, lateness_ms in await self._runtime.read(_arrival_streams):
@@ -78,7 +79,7 @@ class Clock:
             self._runtime.rings.progress(name, watermark)
         await self._mark_silent(stats, timeouts)
 
-    async def _mark_silent(self, stats: dict[str, Any], timeouts: dict[str, int]) -> None:
+    async def _mark_silent(self, stats: EngineStats, timeouts: dict[str, int]) -> None:
         now = time.monotonic()
         for stream in stats["streams"]:
             iri, events = stream["stream"], stream["events"]
@@ -92,12 +93,12 @@ class Clock:
 
 
 def _arrival_streams(core: Core) -> list[tuple[str, int]]:
-    """Open streams in arrival time that somebody reads, with their lateness."""
+    """Open streams in arrival time that a query reads, with their allowed lateness."""
     entries = [entry for entry in core.streams.values() if entry.options.time == "arrival" and not entry.closed]
     return [(entry.iri, entry.options.lateness_ms) for entry in entries if core.readers_of(entry.iri)]
 
 
-def _numbers(core: Core) -> tuple[dict[str, Any], dict[str, int], list[tuple[str, int | None]]]:
+def _numbers(core: Core) -> tuple[EngineStats, dict[str, int], list[tuple[str, int | None]]]:
     stats = core.engine.stats()
     timeouts = {
         entry.iri: entry.options.idle_timeout_ms
@@ -105,6 +106,6 @@ def _numbers(core: Core) -> tuple[dict[str, Any], dict[str, int], list[tuple[str
         if entry.options.idle_timeout_ms is not None and not entry.closed
     }
     clock_of = {query["query"]: query["clock"] for query in stats["queries"]}
-    running = [entry for entry in core.queries.values() if entry.number is not None]
-    clocks = [(entry.name, shown_instant(clock_of.get(entry.number))) for entry in running]
+    numbers = [(entry.name, entry.number) for entry in core.queries.values()]
+    clocks = [(name, shown_instant(clock_of.get(number))) for name, number in numbers if number is not None]
     return stats, timeouts, clocks

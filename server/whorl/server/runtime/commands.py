@@ -1,8 +1,8 @@
 """Commands: what changes the state of the server. Each is logged once and applied in order, now and at every recovery.
 
 A command is a frozen dataclass of JSON values and at most one `body` of bytes, so that its record in the log is a line
-of JSON and the bytes as they came. Everything that depends on the clock or on chance (times of arrival, ticks,
-incarnations) stands in the command, not in what applying it does.
+of JSON and the bytes as received. Everything that depends on the clock or on randomness (arrival times, ticks,
+incarnations) is part of the command; applying it is deterministic.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from whorl.server.store.store import StoreError
 
 @dataclass(frozen=True, slots=True)
 class StreamOptions:
-    """How a stream tells time, and how long its log is kept beyond what its windows need."""
+    """The time domain of a stream, and how long its log is kept beyond what its windows need."""
 
     timestamp_predicate: str | None = None
     lateness_ms: int = 0
@@ -43,7 +43,7 @@ class Command:
 
     @property
     def size_bytes(self) -> int:
-        """What the command weighs in a queue."""
+        """The size of the command in a queue."""
         return 512 + len(getattr(self, "body", b""))
 
     def record(self) -> tuple[str, bytes, bytes]:
@@ -59,7 +59,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class DeclareStream(Command):
-    """Make a stream known."""
+    """Declare a stream."""
 
     kind: ClassVar[str] = "declare-stream"
     iri: str
@@ -74,7 +74,7 @@ class DeclareStream(Command):
 
 @dataclass(frozen=True, slots=True)
 class DropStream(Command):
-    """Forget a stream; with `cascade`, the queries that read it too; with `downstream`, those that read their output.
+    """Delete a stream; with `cascade`, the queries that read it too; with `downstream`, those that read their output.
 
     Records of earlier versions have no `downstream`, and are replayed as they were applied.
     """
@@ -87,7 +87,7 @@ class DropStream(Command):
 
 @dataclass(frozen=True, slots=True)
 class SetMapping(Command):
-    """How rows pushed to a stream become triples; None takes the mapping away."""
+    """Set the mapping from rows to triples of a stream; None removes it."""
 
     kind: ClassVar[str] = "set-mapping"
     iri: str
@@ -115,13 +115,13 @@ class Push(Command):
         return cls(body=body, producer=None if producer is None else Producer(**producer), **members)
 
 
-# In the place of the parts of a commit whose staged bodies are not there.
+# Stands for the parts of a commit whose staged bodies are missing.
 MISSING_PARTS: tuple[tuple[str, int], ...] = (("missing", 0),)
 
 
 @dataclass(frozen=True, slots=True)
 class Commit(Command):
-    """Staged bodies become events at once, in the order of their times."""
+    """Turn staged bodies into events at once, in time order."""
 
     kind: ClassVar[str] = "commit"
     iri: str
@@ -130,7 +130,7 @@ class Commit(Command):
     tokens: tuple[str, ...]
     watermark: int | None = None
     latest: int | None = None
-    # The staged bodies one after the other, each as (format, length): filled in by the runtime.
+    # The concatenated staged bodies, each as (format, length): filled in by the runtime.
     parts: tuple[tuple[str, int], ...] = ()
     body: bytes = field(default=b"", repr=False)
 
@@ -145,7 +145,7 @@ class Commit(Command):
 
 @dataclass(frozen=True, slots=True)
 class Advance(Command):
-    """No event before `t` is to come on this stream. A tick of the clock may be behind; a call must not."""
+    """Advance the watermark: no event before `t` will follow. A tick may be behind the watermark; a call may not."""
 
     kind: ClassVar[str] = "advance"
     iri: str
@@ -162,8 +162,17 @@ class CloseStream(Command):
 
 
 @dataclass(frozen=True, slots=True)
+class ReopenStream(Command):
+    """Events come again on a stream that has ended; the queries that read it start anew."""
+
+    kind: ClassVar[str] = "reopen-stream"
+    iri: str
+    incarnation: str
+
+
+@dataclass(frozen=True, slots=True)
 class MarkIdle(Command):
-    """The stream is silent and holds nobody back until it speaks again."""
+    """Mark the stream idle: it does not hold other streams back until its next event."""
 
     kind: ClassVar[str] = "mark-idle"
     iri: str
@@ -183,7 +192,7 @@ class Register(Command):
 
 @dataclass(frozen=True, slots=True)
 class Unregister(Command):
-    """Stop a query and forget it; with `force`, even when others read its output, which falls silent then."""
+    """Delete a query; with `force`, even if other queries read its output, which then ends."""
 
     kind: ClassVar[str] = "unregister"
     name: str
@@ -192,7 +201,7 @@ class Unregister(Command):
 
 @dataclass(frozen=True, slots=True)
 class Pause(Command):
-    """Stop a query; its text stays."""
+    """Stop a query and keep its text."""
 
     kind: ClassVar[str] = "pause"
     name: str
@@ -200,7 +209,7 @@ class Pause(Command):
 
 @dataclass(frozen=True, slots=True)
 class Restart(Command):
-    """Start a query anew, with empty windows and a new incarnation."""
+    """Restart a query with empty windows and a new incarnation."""
 
     kind: ClassVar[str] = "restart"
     name: str
@@ -229,7 +238,7 @@ class ReplaceGraph(Command):
 
 @dataclass(frozen=True, slots=True)
 class DropGraph(Command):
-    """Take a static graph away."""
+    """Delete a static graph."""
 
     kind: ClassVar[str] = "drop-graph"
     graph: str | None
@@ -256,6 +265,7 @@ _KINDS: dict[str, type[Command]] = {
         Commit,
         Advance,
         CloseStream,
+        ReopenStream,
         MarkIdle,
         Register,
         Unregister,

@@ -1,8 +1,7 @@
 """The state of the server: the engine, and the catalogue of streams, queries and producers.
 
-Commands come in, one at a time and in the order of the log; replies and results go out. There is no clock, no thread,
-no file and no chance in here: the same commands give the same state, replies and envelopes, which is what recovery
-rests on.
+Commands come in, one at a time and in the order of the log; replies and results go out. There are no clock, no threads,
+no files and no randomness here: the same commands give the same state, replies and envelopes. Recovery relies on that.
 """
 
 from __future__ import annotations
@@ -15,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from whorl import _engine
-from whorl.errors import QueryFailedError
+from whorl.documents import EPOCH_SECONDS, shown_instant
+from whorl.errors import QueryFailedError, UnknownStreamError
+from whorl.options import NAMES_BY_JSON
 from whorl.server import errors
 from whorl.server.errors import EngineRefusal, engine_refusals
 from whorl.server.runtime import commands as c
@@ -27,28 +28,10 @@ if TYPE_CHECKING:
 
 Reply = dict[str, Any]
 
-# Names of options in JSON, and of the engine's keywords.
-_QUERY_OPTIONS = {
-    "dialect": "dialect",
-    "report": "report",
-    "tick": "tick",
-    "t0": "t0",
-    "bounds": "bounds",
-    "partial": "partial",
-    "semantics": "semantics",
-    "r2s": "r2s",
-    "baseIri": "base_iri",
-    "defaultGraph": "default_graph",
-    "allowCartesian": "allow_cartesian",
-    "keepAnswer": "keep_answer",
-    "keepWindows": "keep_windows",
-}
-# A server is asked for the current answer and for what is in the windows; a query that is never asked can say no.
+# The server serves current results and window contents; a query that needs neither can opt out.
 _SERVED = {"keepAnswer": True, "keepWindows": True}
 _HEADER = struct.Struct("<8sI")
 _MAGIC = b"WHORLCO1"
-# The watermark of what has ended: no instant that anybody should be shown.
-_END_OF_TIME = 2**63 - 1
 
 
 @dataclass(slots=True)
@@ -95,7 +78,7 @@ class Sequence:
 
 
 class Core:
-    """Engine and catalogue. Not safe for threads: one of them owns it."""
+    """Engine and catalogue. Not thread-safe: one thread owns it."""
 
     def __init__(self, engine_options: Mapping[str, Any]) -> None:
         self._engine_options = dict(engine_options)
@@ -109,7 +92,7 @@ class Core:
     # ---- commands ----
 
     def apply(self, command: c.Command) -> Reply | None:
-        """Carry a command out. A `DomainError` means that nothing has changed."""
+        """Apply a command. A `DomainError` means that nothing has changed."""
         with engine_refusals(getattr(command, "text", None) or getattr(command, "construct", None)):
             reply = self._apply(command)
         self.offset += 1
@@ -117,7 +100,7 @@ class Core:
 
     @functools.singledispatchmethod
     def _apply(self, command: c.Command) -> Reply | None:
-        raise TypeError(f"no command: {type(command).__name__}")
+        raise TypeError(f"unknown command: {type(command).__name__}")
 
     @_apply.register
     def _(self, command: c.DeclareStream) -> Reply:
@@ -128,12 +111,7 @@ class Core:
                 raise errors.StreamExistsError(detail, settings=asdict(known.options))
             return {"created": False}
         self._check_not_output(command.iri)
-        self.engine.declare_stream(
-            command.iri,
-            lateness_ms=command.options.lateness_ms,
-            idle_timeout_ms=command.options.idle_timeout_ms,
-            timestamp_predicate=command.options.timestamp_predicate,
-        )
+        self._declare(command.iri, command.options)
         self.streams[command.iri] = StreamEntry(command.iri, command.options)
         return {"created": True}
 
@@ -143,7 +121,7 @@ class Core:
         readers = self.readers_below(command.iri) if command.downstream else self.readers_of(command.iri)
         if readers and not command.cascade:
             detail = f"stream <{command.iri}> is read by {', '.join(readers)}"
-            raise errors.StreamInUseError(detail, hint="delete these queries first, or ask for ?cascade=true")
+            raise errors.StreamInUseError(detail, hint="delete these queries first, or set ?cascade=true")
         for name in readers:
             self._remove_query(name)
         self.engine.drop_stream(command.iri)
@@ -185,7 +163,7 @@ class Core:
             nothing = {"accepted": 0, "late": 0, "ahead": 0}
             return {**self._ingested(command.iri, nothing, max(events, 1)), "batch": last.seq}
         if command.parts == c.MISSING_PARTS:
-            detail = "a token names no staged body of this stream; it may have expired"
+            detail = "no staged body of this stream has this token; it may have expired"
             raise errors.UnknownStageError(detail, hint="stage the bodies of the batch again")
         report = self.engine.push_bodies(command.iri, command.bodies(), latest=command.latest)
         if command.watermark is not None:
@@ -205,6 +183,26 @@ class Core:
         self.engine.close_stream(command.iri)
         entry.closed = True
         return {"closed": True}
+
+    @_apply.register
+    def _(self, command: c.ReopenStream) -> Reply:
+        entry = self.stream(command.iri)
+        if not entry.closed:
+            return {"closed": False, "queries": []}
+        readers = [self.queries[name] for name in self.readers_of(command.iri)]
+        running = [reader for reader in readers if reader.number is not None]
+        self._check_may_restart(running)
+        for reader in running:
+            self._stop(reader, "paused")
+        # The time of a stream that has ended cannot go back: another one takes its place.
+        self.engine.drop_stream(command.iri)
+        self._declare(command.iri, entry.options)
+        if entry.mapping is not None:
+            self.engine.set_mapping(command.iri, entry.mapping, time_column=entry.time_column)
+        entry.closed = False
+        for at, reader in enumerate(running):
+            self._begin_anew(reader, f"{command.incarnation}{at:04x}")
+        return {"closed": False, "queries": [reader.name for reader in running]}
 
     @_apply.register
     def _(self, command: c.MarkIdle) -> None:
@@ -246,14 +244,10 @@ class Core:
     @_apply.register
     def _(self, command: c.Restart) -> None:
         entry = self.query(command.name)
-        if self._readers_of_output(entry) and entry.number is not None:
-            raise errors.OutputInUseError(f"other queries read the output of '{command.name}'")
         if entry.number is not None:
+            self._check_may_restart([entry])
             self._stop(entry, "paused")
-        entry.incarnation = command.incarnation
-        entry.last_seq, entry.results, entry.last_result_at, entry.failure = 0, 0, None, None
-        self._start(entry)
-        entry.status = "running"
+        self._begin_anew(entry, command.incarnation)
 
     @_apply.register
     def _(self, command: c.LoadGraph) -> Reply:
@@ -285,9 +279,9 @@ class Core:
     # ---- results ----
 
     def drain(self) -> list[Published | Failed]:
-        """What queries have given since the last call; failed ones are taken out of the engine."""
+        """The results emitted since the last call; failed queries are removed from the engine."""
         drained: list[Published | Failed] = []
-        # A query that has failed gives what it had before, then its failure.
+        # A failed query delivers the results before its failure, then the failure.
         while numbers := self.engine.waiting():
             drained.extend(self._drain_one(self.queries[self._names[number]], number) for number in numbers)
         return drained
@@ -311,18 +305,18 @@ class Core:
         if entry is None:
             known = ", ".join(f"<{name}>" for name in sorted(self.streams)[:10])
             hint = f"known streams: {known}" if known else "declare it with PUT /streams/{iri}"
-            raise errors.UnknownStreamError(f"stream <{iri}> is not known", hint=hint)
+            raise errors.UnknownStreamError(f"stream <{iri}> does not exist", hint=hint)
         return entry
 
     def query(self, name: str) -> QueryEntry:
         """A query by its name."""
         entry = self.queries.get(name)
         if entry is None:
-            raise errors.UnknownQueryError(f"query '{name}' is not known")
+            raise errors.UnknownQueryError(f"query '{name}' does not exist")
         return entry
 
     def running(self, name: str) -> tuple[QueryEntry, int]:
-        """A query that runs, and its number in the engine."""
+        """A running query, and its number in the engine."""
         entry = self.query(name)
         if entry.number is None:
             detail = f"query '{name}' is {entry.status}"
@@ -336,7 +330,7 @@ class Core:
     def readers_below(self, iri: str) -> list[str]:
         """The queries that read a stream, or what such queries write, and so on; nearest first."""
         found = self.readers_of(iri)
-        # The list grows while it is walked.
+        # The list grows during the loop.
         for name in found:
             output = self.queries[name].facts.get("output")
             further = () if output is None else self.readers_of(output)
@@ -349,22 +343,20 @@ class Core:
         return {entry.facts["output"]: entry.name for entry in running if entry.facts.get("output") is not None}
 
     def engine_keywords(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Options of a query as the engine's keywords."""
-        unknown = sorted(set(options) - set(_QUERY_OPTIONS))
+        """The options of a query as keyword arguments of the engine."""
+        unknown = sorted(set(options) - set(NAMES_BY_JSON))
         if unknown:
-            known = ", ".join(_QUERY_OPTIONS)
-            raise errors.UnknownOptionError(f"option '{unknown[0]}' is not known", hint=f"known options: {known}")
+            known = ", ".join(NAMES_BY_JSON)
+            raise errors.UnknownOptionError(f"option '{unknown[0]}' does not exist", hint=f"known options: {known}")
         chosen = _SERVED | {name: value for name, value in options.items() if value is not None}
-        return {_QUERY_OPTIONS[name]: value for name, value in chosen.items()}
+        return {NAMES_BY_JSON[name]: value for name, value in chosen.items()}
 
     def check_streams(self, facts: Mapping[str, Any]) -> None:
-        """A query reads declared streams, or what other queries write."""
-        known = self.streams.keys() | self.outputs().keys()
+        """Check that a query reads only declared streams and outputs of other queries."""
+        known = self._readable()
         for iri in facts["streams"]:
             if iri not in known and iri != facts.get("output"):
-                names = ", ".join(f"<{name}>" for name in sorted(known)[:10])
-                hint = f"known streams: {names}" if names else f"declare it with PUT /streams/{iri}"
-                raise errors.UndeclaredStreamError(f"stream <{iri}> is not known", hint=hint, stream=iri)
+                raise self._undeclared(iri)
 
     # ---- snapshots ----
 
@@ -385,7 +377,7 @@ class Core:
         """The state that `snapshot` wrote."""
         magic, length = _HEADER.unpack_from(data)
         if magic != _MAGIC:
-            raise StoreError("the snapshot is of another version; use the server that wrote it")
+            raise StoreError("the snapshot was written by another version; use the server that wrote it")
         at = _HEADER.size
         catalogue = orjson.loads(data[at : at + length])
         core = cls(engine_options)
@@ -407,11 +399,40 @@ class Core:
 
     def _start(self, entry: QueryEntry) -> None:
         keywords = self.engine_keywords(entry.options)
-        self.check_streams(orjson.loads(self.engine.validate(entry.text, **keywords)))
-        number = self.engine.register(entry.text, **keywords)
+        try:
+            number = self.engine.register(entry.text, known_streams=list(self._readable()), **keywords)
+        except UnknownStreamError as error:
+            raise self._undeclared(str(error.stream)) from None
         entry.number = number
         entry.facts = orjson.loads(self.engine.describe(number))
         self._names[number] = entry.name
+
+    def _begin_anew(self, entry: QueryEntry, incarnation: str) -> None:
+        entry.incarnation = incarnation
+        entry.last_seq, entry.results, entry.last_result_at, entry.failure = 0, 0, None, None
+        self._start(entry)
+        entry.status = "running"
+
+    def _check_may_restart(self, entries: list[QueryEntry]) -> None:
+        for entry in entries:
+            if self._readers_of_output(entry):
+                raise errors.OutputInUseError(f"other queries read the output of '{entry.name}'")
+
+    def _declare(self, iri: str, options: c.StreamOptions) -> None:
+        self.engine.declare_stream(
+            iri,
+            lateness_ms=options.lateness_ms,
+            idle_timeout_ms=options.idle_timeout_ms,
+            timestamp_predicate=options.timestamp_predicate,
+        )
+
+    def _readable(self) -> set[str]:
+        return self.streams.keys() | self.outputs().keys()
+
+    def _undeclared(self, iri: str) -> errors.DomainError:
+        names = ", ".join(f"<{name}>" for name in sorted(self._readable())[:10])
+        hint = f"known streams: {names}" if names else f"declare it with PUT /streams/{iri}"
+        return errors.UndeclaredStreamError(f"stream <{iri}> does not exist", hint=hint, stream=iri)
 
     def _stop(self, entry: QueryEntry, status: str) -> None:
         if entry.number is not None:
@@ -434,7 +455,9 @@ class Core:
 
     def _check_open(self, entry: StreamEntry) -> None:
         if entry.closed:
-            raise errors.StreamClosedError(f"stream <{entry.iri}> has ended", hint="delete and declare it again")
+            raise errors.StreamClosedError(
+                f"stream <{entry.iri}> has ended", hint="POST /streams/{iri}/reopen lets events come again"
+            )
 
     def _advance(self, iri: str, t: int, *, is_tick: bool) -> None:
         watermark = self.engine.watermark(iri)
@@ -443,15 +466,15 @@ class Core:
         self.engine.advance_to(t, iri)
 
     def _repeated(self, iri: str, place: c.Producer) -> int | None:
-        """How many events a repeated body had; None when it is new. A producer must not skip numbers nor fall back."""
+        """The number of events of a repeated body; None if it is new. A producer must not skip numbers or go back."""
         last = self.producers.get((iri, place.id))
         if last is None or place.epoch > last.epoch:
             return None
         if place.epoch < last.epoch:
-            detail = f"producer '{place.id}' has epoch {last.epoch} now, not {place.epoch}"
+            detail = f"producer '{place.id}' is now at epoch {last.epoch}, not {place.epoch}"
             raise errors.ProducerFencedError(detail, epoch=last.epoch)
         if place.seq > last.seq + 1:
-            detail = f"producer '{place.id}' skipped from {last.seq} to {place.seq}"
+            detail = f"producer '{place.id}' skipped from sequence number {last.seq} to {place.seq}"
             raise errors.ProducerGapError(detail, expected=last.seq + 1)
         if place.seq == last.seq + 1:
             return None
@@ -461,10 +484,18 @@ class Core:
         counts = {name: report[name] for name in ("accepted", "late", "ahead")}
         refused = {"refused": report["refused"]} if report.get("refused") else {}
         watermark = shown_instant(self.engine.watermark(iri))
-        return {**counts, "duplicates": duplicates, "offset": self.offset + 1, "watermark": watermark, **refused}
+        told = {**counts, "duplicates": duplicates, "offset": self.offset + 1, "watermark": watermark, **refused}
+        # `None in range(…)` would go through the whole range.
+        if watermark is None or watermark not in EPOCH_SECONDS:
+            return told
+        return {**told, "warning": _seconds_warning(watermark)}
 
     def _has_graph(self, graph: str | None) -> bool:
         return graph is None or any(name == graph for name, _ in self.engine.graphs())
+
+
+def _seconds_warning(watermark: int) -> str:
+    return f"the watermark {watermark} looks like a number of seconds; times are milliseconds since 1970"
 
 
 def _query_entry(members: dict[str, Any]) -> QueryEntry:
@@ -477,8 +508,3 @@ def _query_entry(members: dict[str, Any]) -> QueryEntry:
             "hint": problem.get("hint"),
         }
     return QueryEntry(**members)
-
-
-def shown_instant(t: int | None) -> int | None:
-    """A watermark as documents and messages show it: None before the first event and after the end."""
-    return None if t == _END_OF_TIME else t

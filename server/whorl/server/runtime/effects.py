@@ -1,4 +1,4 @@
-"""Effects: what a command means for those who follow queries. The rings are told when the command is durable."""
+"""Effects of a command on subscribers. The rings get them once the command is durable."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Envelope: TypeAlias = tuple[int, int, bytes]
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A query begins, or begins anew."""
+    """A query starts or restarts."""
 
     query: str
     incarnation: str
@@ -46,7 +46,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """The query is no more, or is paused."""
+    """The query was deleted or paused."""
 
     query: str
     reason: str
@@ -56,7 +56,7 @@ Effect: TypeAlias = Opened | Published | Failed | Closed
 
 
 def of_command(command: c.Command, reply: Any, core: Core) -> list[Effect]:  # noqa: ANN401 - each command has its reply
-    """What a command that has been applied means for readers, beside the results it brought."""
+    """The effects of an applied command on readers, beside its results."""
     match command:
         case c.Register() if reply["created"]:
             return [_opened(core.queries[command.name])]
@@ -66,6 +66,8 @@ def of_command(command: c.Command, reply: Any, core: Core) -> list[Effect]:  # n
             return [Closed(command.name, "deleted")]
         case c.Pause():
             return [Closed(command.name, "paused")]
+        case c.ReopenStream():
+            return [_opened(core.queries[name]) for name in reply["queries"]]
         case c.DropStream():
             return [Closed(name, "stream deleted") for name in reply["queries"]]
         case _:
@@ -73,7 +75,7 @@ def of_command(command: c.Command, reply: Any, core: Core) -> list[Effect]:  # n
 
 
 def of_entry(entry: QueryEntry) -> list[Effect]:
-    """What readers are told of a query that a snapshot holds."""
+    """The effects that open a query restored from a snapshot."""
     if entry.status == "paused":
         return [Closed(entry.name, "paused")]
     refusal = entry.refusal()

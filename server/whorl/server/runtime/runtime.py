@@ -2,8 +2,8 @@
 
     run(command) ─► queue ─► worker: apply, drain ─► committer: one commit, synced ─► event loop: results, then replies
 
-What is seen from outside, results and replies alike, has been on the disk before. Commands that are refused are not
-logged. While the committer syncs one batch, the worker applies the next; two batches at most are under way.
+Results and replies leave only after they are on the disk. Refused commands are not logged. While the committer syncs
+one batch, the worker applies the next; at most two batches are in flight.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from whorl.server.errors import DomainError, engine_refusals
 from whorl.server.runtime import commands as c
 from whorl.server.runtime import effects as fx
 from whorl.server.runtime.core import Core
+from whorl.server.runtime.growth import Growth
 from whorl.server.store.backup import write_backup
 from whorl.server.store.store import OutcomeUnknownError, Record, Store, StoreError
 
@@ -41,11 +42,11 @@ T = TypeVar("T")
 State = Literal["starting", "ready", "stopping", "failed"]
 
 _log = logging.getLogger("whorl.runtime")
-# A batch is cut here, so that a flood does not delay the first of it.
+# The maximum size of a batch, so that a flood does not delay its first commands.
 _BATCH_BYTES = 4 * 1024 * 1024
 _BATCHES_UNDER_WAY = 2
 _REPLAY_SHOW_EVERY = 256
-# What a question weighs in the queue.
+# The size of a read in the queue.
 _QUESTION_BYTES = 512
 
 
@@ -53,24 +54,24 @@ class Rings(Protocol):
     """Where results go; called on the event loop only."""
 
     def open(self, query: str, incarnation: str, next_seq: int, facts: dict[str, Any]) -> None:
-        """A query begins, or begins anew."""
+        """A query starts or restarts."""
 
     def publish(self, query: str, envelopes: Sequence[Envelope]) -> None:
         """New results, in order."""
 
     def progress(self, query: str, watermark: int | None) -> None:
-        """Nothing more happened up to here."""
+        """There are no more results up to this instant."""
 
     def fail(self, query: str, problem: DomainError) -> None:
         """The query has failed."""
 
     def close(self, query: str, reason: str) -> None:
-        """The query is no more."""
+        """The query was deleted or paused."""
 
 
 @dataclass(slots=True)
 class Counters:
-    """What the runtime has done since it started; for metrics."""
+    """Counters since the start of the runtime, for metrics."""
 
     commands: int = 0
     refused: int = 0
@@ -80,23 +81,25 @@ class Counters:
     apply_seconds: float = 0.0
     envelopes: int = 0
     snapshots: int = 0
+    # Batches that the store could not write.
+    store_failures: int = 0
     replayed: int = 0
     recovery_seconds: float = 0.0
-    # Of one batch each.
+    # One observation per batch.
     apply_durations: Durations = field(default_factory=Durations)
     commit_durations: Durations = field(default_factory=Durations)
 
 
 @dataclass(slots=True)
 class _Job:
-    """Something for the worker: a command to log, or a question."""
+    """A job for the worker: a command to log, or a read."""
 
     work: c.Command | Callable[[Core], Any]
     size_bytes: int
     ack: str = "synced"
-    # May refuse the command by the state that it is to change.
+    # May refuse the command, given the state just before it.
     check: Callable[[Core], None] | None = None
-    # Makes the answer, of the reply and of the state that the command left.
+    # Computes the return value from the reply and the state just after the command.
     then: Callable[[Core, Any], Any] | None = None
     future: asyncio.Future[Any] = field(init=False)
     reply: Any = None
@@ -105,12 +108,12 @@ class _Job:
 
 @dataclass(slots=True)
 class _Batch:
-    """What one round of the worker leaves to the committer and the event loop."""
+    """What one round of the worker passes to the committer and the event loop."""
 
     jobs: list[_Job]
     records: list[Record] = field(default_factory=list)
     spent_stages: list[str] = field(default_factory=list)
-    # What the rings are told, in the order in which it happened.
+    # Effects for the rings, in order.
     effects: list[Effect] = field(default_factory=list)
     snapshot: tuple[int, bytes, dict[str, int]] | None = None
 
@@ -128,17 +131,17 @@ class Runtime:
         self._queue: queue.Queue[_Job | None] = queue.Queue()
         self._batches: queue.Queue[_Batch | None] = queue.Queue(maxsize=_BATCHES_UNDER_WAY)
         self._threads: list[threading.Thread] = []
-        # The last record whose effects the rings have been told.
+        # The last record whose effects have reached the rings.
         self._shown_offset = 0
         self._rebuilding: asyncio.Task[None] | None = None
-        self._log_bytes = 0
-        # Each backup takes room on the disk: one at a time.
+        self._growth = Growth(settings)
+        # Each backup takes disk space: one at a time.
         self._backing_up = asyncio.Lock()
 
     # ---- life ----
 
     async def start(self) -> None:
-        """Open the store and bring the state back; then take commands."""
+        """Open the store and recover the state; then accept commands."""
         self._loop = asyncio.get_running_loop()
         accept_loss = self.settings.accept_loss
         await self._loop.run_in_executor(None, lambda: self._recover(accept_loss=accept_loss))
@@ -146,7 +149,7 @@ class Runtime:
         self.state = "ready"
 
     async def stop(self) -> None:
-        """Finish what waits, then let go of the store."""
+        """Finish the queued jobs, then close the store."""
         if self._rebuilding is not None:
             await self._rebuilding
         if self.state == "ready":
@@ -154,7 +157,7 @@ class Runtime:
             self._queue.put(None)
             for thread in self._threads:
                 await self._loop.run_in_executor(None, thread.join)
-            # What the last batch scheduled on this loop comes before what follows here.
+            # Let the callbacks that the last batch scheduled on this loop run first.
             await asyncio.sleep(0)
         if self._rebuilding is not None:
             await self._rebuilding
@@ -172,11 +175,11 @@ class Runtime:
     @property
     def log_bytes(self) -> int:
         """How much the log has grown since the last snapshot."""
-        return self._log_bytes
+        return self._growth.log_bytes
 
     @property
     def store_bytes(self) -> int:
-        """What the store takes on the disk."""
+        """The size of the store on the disk."""
         return self._store.size_bytes()
 
     # ---- the front ----
@@ -189,10 +192,10 @@ class Runtime:
         check: Callable[[Core], None] | None = None,
         then: Callable[[Core, Any], Any] | None = None,
     ) -> Any:  # noqa: ANN401 - each command has its reply
-        """Carry a command out; the reply comes when it is durable, or with ack `memory` when it is applied.
+        """Run a command; the reply comes when it is durable, or with ack `memory` when it is applied.
 
-        `check` and `then` belong to the same turn of the worker as the command, and to neither the log nor a replay:
-        `check` sees the state before and may refuse, `then` makes the answer of the reply and the state after.
+        `check` and `then` run in the same turn of the worker as the command, but are neither logged nor replayed:
+        `check` sees the state before and may refuse; `then` computes the return value from the reply and the state.
         """
         if isinstance(command, c.Commit):
             try:
@@ -204,12 +207,12 @@ class Runtime:
         return await self._submit(_Job(command, command.size_bytes, ack, check, then))
 
     async def read(self, question: Callable[[Core], T]) -> T:
-        """Ask something of the state; what is answered is durable."""
+        """Read the state in a turn of the worker; what it sees is durable when this returns."""
         answer: T = await self._submit(_Job(question, _QUESTION_BYTES))
         return answer
 
     def stream_options(self, iri: str) -> c.StreamOptions | None:
-        """The settings of a stream as the worker last left them: one look-up, which waits for nobody."""
+        """The settings of a stream as the worker last left them: one look-up, without waiting."""
         entry = self._core.streams.get(iri)
         return None if entry is None else entry.options
 
@@ -224,14 +227,14 @@ class Runtime:
 
     def _staged(self, iri: str, body: bytes, form: str) -> str:
         if self._store.staged_bytes() + len(body) > self.settings.stage_bytes_max:
-            raise errors.OverloadedError("too many bodies wait for their commit", retry_after_s=5)
+            raise errors.OverloadedError("too many staged bodies are waiting for a commit", retry_after_s=5)
         token = secrets.token_urlsafe(16)
         self._store.stage(token, iri, form, body, now_ms())
         return token
 
     async def backup(self) -> IO[bytes]:
-        """A backup of what is durable now, as a file that has no name and is gone when it is closed."""
-        # A question takes its turn in the queue: what was acknowledged before this call is in the backup.
+        """A backup of what is durable now, as an unnamed file that disappears when it is closed."""
+        # A read takes its turn in the queue, so everything acknowledged before this call is in the backup.
         await self.read(lambda core: core.offset)
         async with self._backing_up:
             try:
@@ -250,23 +253,23 @@ class Runtime:
         return file
 
     def expire_stages(self) -> None:
-        """Forget staged bodies whose producer is gone."""
+        """Delete staged bodies whose producer never committed them."""
         self._store.expire_stages(now_ms() - 1000 * self.settings.stage_expiry_s)
 
     def _with_bodies(self, command: c.Commit) -> c.Commit:
         staged = [self._store.staged(token, command.iri) for token in command.tokens]
         found = [body for body in staged if body is not None]
         if len(found) < len(staged):
-            # The batch may be one that was committed before, bodies and all: the core knows.
+            # The batch may be a repetition whose bodies were committed before; the core will know.
             return replace(command, parts=c.MISSING_PARTS)
         parts = tuple((form, len(body)) for form, body in found)
         return replace(command, parts=parts, body=b"".join(body for _, body in found))
 
     def _check_fits(self, size_bytes: int) -> None:
-        # It would be told to come back later, for ever.
+        # Otherwise it would be asked to retry for ever.
         limit = self.settings.queue_bytes_max
         if size_bytes > limit:
-            detail = f"the staged bodies have {size_bytes} bytes, more than the {limit} that may wait at all"
+            detail = f"the staged bodies have {size_bytes} bytes, more than the queue's limit of {limit}"
             hint = "commit smaller batches, or raise WHORL_QUEUE_BYTES_MAX"
             raise errors.BodyTooLargeError(detail, hint=hint, limit=limit)
 
@@ -276,7 +279,7 @@ class Runtime:
             raise errors.NotReadyError(detail, retry_after_s=1)
         full = self.queue_bytes + job.size_bytes > self.settings.queue_bytes_max
         if full or self._queue.qsize() >= self.settings.queue_commands_max:
-            raise errors.OverloadedError("more is waiting than the engine can take", retry_after_s=1)
+            raise errors.OverloadedError("the server is overloaded: its command queue is full", retry_after_s=1)
         job.future = self._loop.create_future()
         self.queue_bytes += job.size_bytes
         self._queue.put(job)
@@ -294,13 +297,13 @@ class Runtime:
                     self._batches.put(self._applied(jobs))
                 jobs = []
         except BaseException as error:  # noqa: BLE001 - panics of the engine are none of `Exception`
-            # A fault outside any command, or a panic in one: the state cannot be trusted, the log can.
+            # An error outside any command, or a panic in one: the state cannot be trusted, the log can.
             _log.exception("the engine's thread has failed")
             self._loop.call_soon_threadsafe(self._fail, _Batch(jobs), f"{type(error).__name__}: {error}")
         self._batches.put(None)
 
     def _waiting_jobs(self) -> tuple[list[_Job], bool]:
-        """All jobs that wait, at least one; and whether the runtime stops after them."""
+        """All queued jobs, at least one; and whether the runtime stops after them."""
         jobs: list[_Job] = []
         size_bytes = 0
         job = self._queue.get()
@@ -323,8 +326,8 @@ class Runtime:
         seconds = time.perf_counter() - began
         self.metrics.apply_seconds += seconds
         self.metrics.apply_durations.observe(seconds)
-        self._log_bytes += sum(len(record.body) + len(record.members) for record in batch.records)
-        if self._log_bytes > self.settings.snapshot_log_bytes:
+        self._growth.log_bytes += sum(len(record.body) + len(record.members) for record in batch.records)
+        if self._growth.is_due:
             batch.snapshot = self._snapshot()
         return batch
 
@@ -335,12 +338,14 @@ class Runtime:
                 return
             if job.check is not None:
                 job.check(self._core)
-            job.reply = self._core.apply(job.work)
+            with self._growth.applying():
+                job.reply = self._core.apply(job.work)
         if job.problem is not None:
             return
-        self._note(job.work, job.reply, batch)
+        with self._growth.applying():
+            self._note(job.work, job.reply, batch)
         if job.then is not None:
-            # The command is applied and in the batch, whatever becomes of its answer.
+            # The command is applied and in the batch, even if computing its return value fails.
             with self._answering(job):
                 job.reply = job.then(self._core, job.reply)
         if job.ack == "memory":
@@ -348,31 +353,31 @@ class Runtime:
 
     @contextlib.contextmanager
     def _answering(self, job: _Job) -> Iterator[None]:
-        """Whatever is raised is the answer to this job and to no other, unless it is a panic of the engine."""
+        """Report an exception to the caller of this job only, unless it is a panic of the engine."""
         try:
             with engine_refusals():
                 yield
         except Exception as error:
             job.problem = error
             if isinstance(error.__cause__, EnginePanicError):
-                # Nobody knows how far it came.
+                # Nobody knows how far it got.
                 self._loop.call_soon_threadsafe(_answer, job)
                 raise
 
     def _note(self, command: c.Command, reply: Any, batch: _Batch) -> None:  # noqa: ANN401 - each command has its reply
-        """Put a command that has been applied into the batch: its record, and what readers are to be told."""
+        """Add an applied command to the batch: its record and its effects."""
         kind, members, body = command.record()
         stream = getattr(command, "iri", None)
         batch.records.append(Record(self._core.offset, kind, members, body, stream, now_ms()))
         batch.spent_stages.extend(getattr(command, "tokens", ()))
-        # After each command, as at a replay: what a command finds must not depend on what else waited with it.
+        # Drain after each command, as a replay does: what a command sees must not depend on what was queued with it.
         batch.effects.extend(fx.of_command(command, reply, self._core))
         batch.effects.extend(self._core.drain())
 
     def _snapshot(self) -> tuple[int, bytes, dict[str, int]]:
         began = time.perf_counter()
-        data = self._core.snapshot()
-        self._log_bytes = 0
+        with self._growth.snapshot():
+            data = self._core.snapshot()
         self.metrics.snapshots += 1
         _log.info("snapshot of %d bytes in %.2f s", len(data), time.perf_counter() - began)
         now = now_ms()
@@ -407,8 +412,8 @@ class Runtime:
             try:
                 self._store.write_snapshot(*batch.snapshot)
             except StoreError as error:
-                # The log still has everything; the next snapshot comes when it has grown again.
-                _log.error("no snapshot: %s", error)
+                # The log still has everything; the next snapshot is due when it has grown again.
+                _log.error("snapshot failed: %s", error)
         self.metrics.commit_seconds += time.perf_counter() - began
 
     # ---- back on the event loop ----
@@ -438,8 +443,8 @@ class Runtime:
                     self.rings.close(query, reason)
 
     def _fail(self, batch: _Batch, reason: str) -> None:
-        """The log refused a batch: nobody has seen it; the state goes back to what the log says."""
-        _log.error("the state is rebuilt from the log: %s", reason)
+        """A batch could not be logged and nobody has seen it: rebuild the state from the log."""
+        _log.error("rebuilding the state from the log: %s", reason)
         self._refuse(batch.jobs)
         if self.state == "failed":
             return
@@ -449,21 +454,22 @@ class Runtime:
             self._rebuilding = self._loop.create_task(self._rebuild(is_stopping=is_stopping))
 
     def _give_up(self, batch: _Batch, reason: str) -> None:
-        """The disk failed, and nobody knows what it kept: nothing is acknowledged again until a start has read it."""
-        _log.critical("the server takes nothing more until it is restarted: %s", reason)
+        """The disk failed and its content is uncertain: acknowledge nothing more until a restart has read it."""
+        _log.critical("the server accepts no more commands until it is restarted: %s", reason)
         self._refuse(batch.jobs, _outcome_unknown)
         self.failure = f"the disk failed; restart the server when it works again ({reason})"
         self.state = "failed"
         self._rebuilding = self._loop.create_task(self._end_threads())
 
     def _refuse(self, jobs: list[_Job], problem: Callable[[], DomainError] | None = None) -> None:
+        self.metrics.store_failures += 1
         for job in jobs:
             self.queue_bytes -= job.size_bytes
             job.problem = (problem or _not_written)()
             _answer(job)
 
     async def _end_threads(self) -> None:
-        """End both threads. The worker may wait for room among the batches of a committer that is gone."""
+        """End both threads. The worker may be blocked on the batch queue of a committer that is gone."""
         worker, committer = self._threads
         while worker.is_alive() or committer.is_alive():
             self._refuse_queued()
@@ -482,7 +488,7 @@ class Runtime:
                 self._refuse([] if job is None else [job])
 
     def _refuse_batches(self) -> None:
-        # Only when the committer has ended: a batch taken away before one that it commits would be a hole in the log.
+        # Only after the committer has ended: removing a batch before one that it commits would leave a hole.
         with contextlib.suppress(queue.Empty):
             while True:
                 batch = self._batches.get_nowait()
@@ -495,7 +501,7 @@ class Runtime:
         self._store.close()
         try:
             await self._loop.run_in_executor(None, lambda: self._recover(accept_loss=False))
-        except Exception as error:  # noqa: BLE001 - logged, and told to whoever asks for readiness
+        except Exception as error:  # noqa: BLE001 - logged, and shown by the readiness check
             _log.exception("the state could not be rebuilt")
             self.failure = str(error)
             self.state = "failed"
@@ -506,7 +512,7 @@ class Runtime:
     # ---- recovery ----
 
     def _recover(self, *, accept_loss: bool) -> None:
-        """The state of the log: the newest snapshot, and every command after it."""
+        """Recover the state: the newest snapshot and every command after it."""
         began = time.perf_counter()
         self._store = Store(self.settings.data_dir, accept_loss=accept_loss)
         self.expire_stages()
@@ -514,13 +520,15 @@ class Runtime:
         options = engine_options(self.settings)
         self._core = Core(options) if found is None else Core.restored(found[1], options)
         if found is not None and self._core.offset != found[0]:
-            raise StoreError(f"{self._store.path}: the snapshot does not fit the log")
-        self._replay()
-        self._log_bytes = self._store.log_bytes
+            raise StoreError(f"{self._store.path}: the snapshot does not match the log")
+        self._growth = Growth(self.settings)
+        with self._growth.applying():
+            self._replay()
+        self._growth.log_bytes = self._store.log_bytes
         self.metrics.recovery_seconds = time.perf_counter() - began
 
     def _replay(self) -> None:
-        """Apply the log. The rings are told what they have not been told: all at a start, little after a failure."""
+        """Replay the log. The rings get the effects they have not seen: all at a start, few after a failure."""
         shown = self._shown_offset
         effects: list[Effect] = []
         if self._core.offset > shown or self._core.offset == 0:
@@ -543,12 +551,14 @@ class Runtime:
             reply = self._core.apply(command)
         except DomainError as problem:
             path = self._store.path
-            raise StoreError(f"{path}: record {record.offset} is refused ({problem.detail}); is it damaged?") from None
+            raise StoreError(
+                f"{path}: record {record.offset} was refused ({problem.detail}); the log may be damaged"
+            ) from None
         return [*fx.of_command(command, reply, self._core), *self._core.drain()]
 
 
 def engine_options(settings: Settings) -> dict[str, Any]:
-    """The engine as the server runs it."""
+    """Engine options of the server."""
     limits = {
         **GUARDED_LIMITS,
         "work": settings.work_max,
@@ -558,7 +568,7 @@ def engine_options(settings: Settings) -> dict[str, Any]:
         "window_width_ms": settings.window_width_s_max * 1000,
         "refuse_costly": not settings.allow_cartesian,
     }
-    # Answers do not depend on the seed; crafted input must not know it.
+    # Results do not depend on the seed, but crafted input must not be able to predict it.
     return {"hash_seed": int.from_bytes(os.urandom(8)), "limits": limits}
 
 
@@ -573,7 +583,7 @@ def _outcome_unknown() -> DomainError:
 
 
 def _answer(job: _Job) -> None:
-    # The caller may have gone, or have been answered from memory.
+    # The caller may be gone, or may have had its reply with ack `memory`.
     if job.future.done():
         return
     if job.problem is not None:

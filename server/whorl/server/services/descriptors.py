@@ -1,4 +1,4 @@
-"""Streams and queries as documents: what the catalogue and the engine's numbers say about them."""
+"""Streams and queries as documents, from the catalogue and the engine's counters."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 from pydantic.alias_generators import to_camel
 
+from whorl.documents import shown_instant
 from whorl.server import problems, schemas
-from whorl.server.runtime.core import shown_instant
 
 if TYPE_CHECKING:
     from whorl.server.runtime.core import Core, QueryEntry, StreamEntry
@@ -23,7 +23,7 @@ _VOCALS_PREFIXES = """\
 
 
 def streams(core: Core, ingest: Ingest) -> list[schemas.StreamDocument]:
-    """All streams, those that queries write among them, by IRI."""
+    """All streams by IRI, including those that queries write."""
     numbers = _stream_numbers(core)
     declared = [_stream(core, entry, numbers, ingest) for entry in core.streams.values()]
     written = [_output(core, iri, name, numbers) for iri, name in core.outputs().items() if iri not in core.streams]
@@ -56,7 +56,7 @@ def windows(facts: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def vocals(document: schemas.StreamDocument, base: str) -> str:
-    """A stream's VoCaLS descriptor: what it is, and where to feed it."""
+    """A stream's VoCaLS descriptor: what it is, and where to push events."""
     iri = document.stream_iri
     url = f"{base}/streams/{quote(iri, safe='')}"
     return (
@@ -72,7 +72,7 @@ def vocals(document: schemas.StreamDocument, base: str) -> str:
 
 
 def _stream_numbers(core: Core) -> dict[str, dict[str, Any]]:
-    return {numbers["stream"]: numbers for numbers in core.engine.stats()["streams"]}
+    return {numbers["stream"]: dict(numbers) for numbers in core.engine.stats()["streams"]}
 
 
 def _query_numbers(core: Core) -> dict[int, dict[str, Any]]:
@@ -142,10 +142,11 @@ def _query(entry: QueryEntry, numbers: dict[int, dict[str, Any]], subscribers: d
         last_seq=entry.last_seq,
         subscribers=subscribers.get(entry.name, 0),
         problem=None if refusal is None else problems.document(refusal),
+        warnings=facts.get("warnings", []),
         stats={"results": entry.results, "lastResultAt": entry.last_result_at, **_camel(counted)},
     )
 
 
 def _camel(members: dict[str, Any]) -> dict[str, Any]:
-    """What the engine names its own way, as the documents of this server do."""
+    """The engine's names as the server's documents spell them."""
     return {to_camel(name): value for name, value in members.items()}

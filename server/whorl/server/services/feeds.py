@@ -1,4 +1,4 @@
-"""Feeds: results for readers who take no messages but bytes, as long polls, NDJSON and server-sent events do."""
+"""Feeds: results as a stream of bytes, for long polls, NDJSON and server-sent events."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BATCH_BYTES = 64 * 1024
 
 
 class Feed:
-    """One reader over HTTP: what waits for it, and the wait for more."""
+    """One reader over HTTP: the results that wait for it, and waiting for more."""
 
     def __init__(self, rings: Rings, cursor: Cursor, gap: Gap | None = None) -> None:
         self.cursor = cursor
@@ -27,27 +27,27 @@ class Feed:
         self._has_ended = False
 
     def wake(self) -> None:
-        """The ring has news, or the server stops."""
+        """The ring has something new, or the server is stopping."""
         self._news.set()
 
     def end(self) -> None:
-        """The reader may read no longer."""
+        """End the feed: the reader may no longer read."""
         self._has_ended = True
         self.wake()
 
     def __enter__(self) -> Self:
-        """Begin to read."""
+        """Start to read."""
         self._rings.connect(self)
         self.cursor.attach(self)
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Read no more."""
+        """Stop reading."""
         self.cursor.detach(self)
         self._rings.disconnect(self)
 
     def take(self, bytes_max: int = _BATCH_BYTES) -> list[Envelope | Gap]:
-        """What waits, about as much as asked for."""
+        """Waiting results, up to about this size."""
         taken: list[Envelope | Gap] = [] if self._first_gap is None else [self._first_gap]
         self._first_gap = None
         size = 0
@@ -58,13 +58,13 @@ class Feed:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more will come: the query has ended and all was read, or the reader or the server has to."""
+        """Whether nothing more will follow: the query has ended and all was read, or reader or server must stop."""
         ring = self.cursor.ring
         is_read = ring.successor is None and self.cursor.next_seq >= ring.next_seq
         return self._rings.is_stopping or self._has_ended or (is_read and ring.state != "live")
 
     async def wait(self, seconds: float) -> None:
-        """Wait for news, but no longer than this."""
+        """Wait for something new, up to this long."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._news.wait()
@@ -72,7 +72,7 @@ class Feed:
 
 
 class Encoding(Protocol):
-    """How a feed looks on the wire."""
+    """The wire format of a feed."""
 
     media_type: str
     preamble: str
@@ -82,14 +82,14 @@ class Encoding(Protocol):
         """One result."""
 
     def gap(self, query: str, gap: Gap) -> str:
-        """A loss."""
+        """Lost results."""
 
     def end(self, ring: Ring) -> str:
-        """Why nothing more comes."""
+        """Why the feed ends."""
 
 
 class Ndjson:
-    """A line for each result; empty lines while nothing happens."""
+    """One line per result; empty lines keep an idle connection alive."""
 
     media_type = "application/x-ndjson"
     preamble = ""
@@ -100,16 +100,16 @@ class Ndjson:
         return envelope.text + "\n"
 
     def gap(self, query: str, gap: Gap) -> str:
-        """A line of the type `gap`."""
+        """A line with type `gap`."""
         return compact({"query": query, "type": "gap", **gap.members()}) + "\n"
 
     def end(self, ring: Ring) -> str:
-        """A line of the type `error` or `complete`."""
+        """A line with type `error` or `complete`."""
         return compact({"query": ring.query, **_ending(ring)}) + "\n"
 
 
 class ServerSentEvents:
-    """Server-sent events: results are messages with their token as id; all else has an event type of its own."""
+    """Server-sent events: results are messages with their token as id; everything else has an event type of its own."""
 
     media_type = "text/event-stream"
     preamble = "retry: 1000\n\n"
@@ -124,28 +124,28 @@ class ServerSentEvents:
         return f"event: gap\ndata: {compact({'query': query, **gap.members()})}\n\n"
 
     def end(self, ring: Ring) -> str:
-        """An event `error` or `complete`; a browser connects again unless it closes on them."""
+        """An event `error` or `complete`; a browser reconnects unless its page closes the source."""
         ending = _ending(ring)
         return f"event: {ending['type']}\ndata: {compact(ending)}\n\n"
 
 
 def strict_feed(rings: Rings, ring: Ring, after: str | None, start: Start) -> Feed:
-    """A feed for a reader that is answered rather than told of a gap: a token outside the ring is refused."""
+    """A feed that refuses a token outside the ring instead of reporting a gap."""
     cursor, gap = ring.cursor(after, start)
     if gap is not None:
-        detail = f"not all results after token '{after}' are kept"
+        detail = f"some results after token '{after}' are no longer kept"
         members = {**gap.members(), "earliest": ring.token(ring.first_seq - 1)}
-        raise errors.ExpiredResultTokenError(detail, hint="go on after the token in 'earliest'", **members)
+        raise errors.ExpiredResultTokenError(detail, hint="resume after the token in 'earliest'", **members)
     return Feed(rings, cursor)
 
 
 def lenient_feed(rings: Rings, ring: Ring, after: str | None, start: Start) -> Feed:
-    """A feed that begins with the gap when the token is outside the ring."""
+    """A feed that starts with a gap if the token is outside the ring."""
     return Feed(rings, *ring.cursor(after, start))
 
 
 def page(feed: Feed, bytes_max: int, n_max: int | None = None) -> list[Envelope]:
-    """Envelopes up to the first gap, which the next call is answered with by 410."""
+    """Envelopes up to the first gap; the next call then gets 410."""
     taken: list[Envelope] = []
     size = 0
     while size < bytes_max and len(taken) != n_max and feed.cursor.ring.get(feed.cursor.next_seq) is not None:
@@ -157,8 +157,8 @@ def page(feed: Feed, bytes_max: int, n_max: int | None = None) -> list[Envelope]
 
 
 async def wait_for_result(feed: Feed, wait_s: float) -> None:
-    """Wait until there is a result to read, but no longer than this."""
-    # Progress wakes readers, too, and is no result.
+    """Wait until there is a result to read, up to this long."""
+    # Progress wakes readers, too, but is not a result.
     loop = asyncio.get_running_loop()
     until = loop.time() + wait_s
     while loop.time() < until and not feed.is_over:

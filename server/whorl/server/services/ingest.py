@@ -1,6 +1,6 @@
-"""Events on their way in: stamped with what depends on the clock, then handed to the runtime.
+"""Ingestion: bodies are stamped with what depends on the clock, then passed to the runtime.
 
-An arrival time and the latest time that is believed are part of the command, so that its replay gives the same.
+The arrival time and the latest accepted event time are part of the command, so that a replay gives the same result.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ADDED = ("accepted", "late", "ahead", "duplicates")
 
 @dataclass(frozen=True, slots=True)
 class PushOptions:
-    """How a body is to be taken: the time of events that have none, all or nothing, whose it is, when to answer."""
+    """Options of a push: the time of events that have none, atomicity, the producer, and when to acknowledge."""
 
     at: int | None = None
     atomic: bool = True
@@ -40,7 +40,7 @@ _DEFAULTS = PushOptions()
 
 @dataclass(slots=True)
 class _Rate:
-    """A count that fades: of a steady rate r it holds r × horizon."""
+    """A decaying count: at a steady rate r it holds r × horizon."""
 
     weight: float = 0.0
     at: float = 0.0
@@ -57,7 +57,7 @@ class _Rate:
 
 
 class Ingest:
-    """Takes bodies of events in; used on the event loop only."""
+    """Ingests bodies of events; used on the event loop only."""
 
     def __init__(self, runtime: Runtime, settings: Settings) -> None:
         self._runtime = runtime
@@ -65,38 +65,38 @@ class Ingest:
         self._rates: dict[str, _Rate] = {}
 
     async def push(self, iri: str, body: bytes, form: str, options: PushOptions = _DEFAULTS) -> dict[str, Any]:
-        """One body; events without a time have that of the call, or of their arrival where the stream says so."""
+        """Ingest one body; events without a time get that of the call, or their arrival time if the stream uses it."""
         at = self._time_of_arrival(iri) if options.at is None else options.at
         command = c.Push(iri, body, form, at, self._latest(), options.atomic, options.producer)
         if command.size_bytes > self._settings.queue_bytes_max:
             limit = self._settings.queue_bytes_max
-            raise errors.BodyTooLargeError(f"more than the {limit} bytes that may wait at all", limit=limit)
+            raise errors.BodyTooLargeError(f"the body is larger than the command queue of {limit} bytes", limit=limit)
         reply: dict[str, Any] = await self._runtime.run(command, options.ack or self._settings.ack)
         self._rates.setdefault(iri, _Rate()).add(reply["accepted"], time.monotonic())
         return reply
 
     async def push_patiently(self, iri: str, body: bytes, form: str, options: PushOptions) -> dict[str, Any]:
-        """The same for a body that streams in: a full queue holds its sender back instead of refusing it."""
+        """The same for a streaming body: a full queue slows its sender down instead of refusing it."""
         while True:
             try:
                 return await self.push(iri, body, form, options)
             except errors.OverloadedError:
                 await asyncio.sleep(_RETRY_S)
 
-    async def commit(self, iri: str, producer: str, batch: int, tokens: tuple[str, ...], watermark: int | None) -> Any:  # noqa: ANN401
-        """Staged bodies become events."""
+    async def commit(self, iri: str, producer: str, batch: int, tokens: tuple[str, ...], watermark: int | None) -> Any:  # noqa: ANN401 - the reply of a command
+        """Turn staged bodies into events."""
         command = c.Commit(iri, producer, batch, tokens, watermark, latest=self._latest())
         reply = await self._runtime.run(command)
         self._rates.setdefault(iri, _Rate()).add(reply["accepted"], time.monotonic())
         return reply
 
     def rate(self, iri: str) -> float:
-        """Events per second of a stream, over the last seconds."""
+        """Events per second of a stream, over the last few seconds."""
         found = self._rates.get(iri)
         return 0.0 if found is None else round(found.per_second(time.monotonic()), 2)
 
     def forget(self, iri: str) -> None:
-        """The stream is gone."""
+        """Forget a deleted stream."""
         self._rates.pop(iri, None)
 
     def _time_of_arrival(self, iri: str) -> int | None:
@@ -108,24 +108,26 @@ class Ingest:
 
 
 class Tally:
-    """The sum of the replies to the batches of one body, and how many lines they had."""
+    """The sum of the replies to the batches of one body, and the number of their lines."""
 
     def __init__(self) -> None:
         self.lines = 0
         self.sums: dict[str, Any] = dict.fromkeys(_ADDED, 0)
 
     def add(self, reply: dict[str, Any], batch: bytes) -> None:
-        """One more batch was taken."""
+        """Add the reply to one batch."""
         for name in _ADDED:
             self.sums[name] += reply[name]
         refused = [{**one, "line": self._line(one.get("line"))} for one in reply.get("refused", ())]
         if refused:
             self.sums.setdefault("refused", []).extend(refused)
         self.sums["offset"], self.sums["watermark"] = reply["offset"], reply["watermark"]
+        if "warning" in reply:
+            self.sums["warning"] = reply["warning"]
         self.lines += batch.count(b"\n")
 
     def locate(self, problem: DomainError) -> None:
-        """Let a problem of the next batch say its line in the whole body, and what was taken before it."""
+        """Give a problem in the next batch its line in the whole body, and the totals before it."""
         problem.members["line"] = self._line(problem.members.get("line"))
         if self.lines:
             problem.members["taken"] = self.sums

@@ -1,4 +1,4 @@
-"""NDJSON that is still on its way, cut into batches at the ends of lines."""
+"""Streaming NDJSON, cut into batches at line ends."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BATCH_BYTES_MAX = 256 * 1024
 
 
 class LineCutter:
-    """Takes pieces of any size, gives batches of whole lines; keeps at most one unfinished line and one batch.
+    """Takes chunks of any size and yields batches of whole lines; keeps at most one unfinished line and one batch.
 
     A batch is at most `batch_bytes_max` long, unless a single line is longer.
     """
@@ -24,7 +24,7 @@ class LineCutter:
         self._held = bytearray()
 
     def feed(self, piece: bytes) -> Iterator[bytes]:
-        """The batches that are complete with this piece."""
+        """The batches that this chunk completes."""
         self._held += piece
         while (end := self._cut_at()) > 0:
             batch = bytes(self._held[:end])
@@ -35,12 +35,12 @@ class LineCutter:
             raise errors.BodyTooLargeError(f"a line is longer than {limit} bytes", limit=limit)
 
     def rest(self) -> bytes:
-        """What stands after the last end of a line."""
+        """The text after the last line end."""
         rest = bytes(self._held)
         self._held.clear()
         return rest if rest.strip() else b""
 
     def _cut_at(self) -> int:
-        """Where the next batch ends: at the last line that fits, else at the first line; 0 when no line is complete."""
+        """The end of the next batch: after the last line that fits, else after the first; 0 if no line is complete."""
         fitting = self._held.rfind(b"\n", 0, self._batch_bytes_max) + 1
         return fitting or self._held.find(b"\n") + 1

@@ -1,6 +1,6 @@
-"""The messages of `rsp.v1.json`: what clients may say, checked; and what the server says, as text.
+"""The messages of `rsp.v1.json`: those of clients as validated models, those of the server as text.
 
-Envelopes are never parsed nor written here: a `next` message is a prefix, the envelope's own text and a brace.
+Envelopes are neither parsed nor written here: a `next` message is a prefix, the envelope's own text and a brace.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Credit = Annotated[int, Field(ge=0, le=CREDIT_MAX)]
 
 
 class BadMessageError(ValueError):
-    """A message that the protocol does not have."""
+    """A message that is not part of the protocol."""
 
 
 class _Strict(BaseModel):
@@ -30,13 +30,13 @@ class _Strict(BaseModel):
 
 
 class InitPayload(_Strict):
-    """How a client that cannot send headers says who it is."""
+    """Credentials of a client that cannot send headers."""
 
     token: str | None = Field(None, max_length=4096)
 
 
 class SubscribePayload(_Strict):
-    """What to follow, from where, and what to do when the reader is slow."""
+    """What to follow, where to start, and what to do if the reader is slow."""
 
     query: str | None = Field(None, min_length=1, max_length=256)
     rspql: str | None = Field(None, min_length=1)
@@ -64,7 +64,7 @@ class CreditPayload(_Strict):
 
 
 class AckPayload(_Strict):
-    """Results up to here have been dealt with."""
+    """Results up to here have been processed."""
 
     seq: int = Field(ge=0)
 
@@ -112,14 +112,14 @@ class Ping(_Strict):
 
 
 class Pong(_Strict):
-    """`pong`: someone is there."""
+    """`pong`: the client is alive."""
 
     type: Literal["pong"]
     payload: JsonValue = None
 
 
 class Subscribe(_Strict):
-    """`subscribe`: begin to follow a query."""
+    """`subscribe`: start to follow a query."""
 
     type: Literal["subscribe"]
     id: Id
@@ -135,7 +135,7 @@ class More(_Strict):
 
 
 class Ack(_Strict):
-    """`ack`: results have been dealt with."""
+    """`ack`: results have been processed."""
 
     type: Literal["ack"]
     id: Id
@@ -163,7 +163,7 @@ _CLIENT_MESSAGE: TypeAdapter[ClientMessage] = TypeAdapter(Annotated[ClientMessag
 
 
 def parse(text: str) -> ClientMessage:
-    """The message in a frame, or `BadMessageError` with the first thing that is wrong with it."""
+    """The message in a frame, or `BadMessageError` with its first error."""
     try:
         return _CLIENT_MESSAGE.validate_json(text)
     except ValidationError as error:
@@ -186,7 +186,7 @@ def message(kind: str, message_id: str | None = None, payload: Any = None) -> st
 
 
 def next_prefix(message_id: str) -> str:
-    """What stands before the envelope in a `next` message; a brace stands after it."""
+    """The text before the envelope in a `next` message; a brace follows it."""
     return f'{{"type":"next","id":{compact(message_id)},"payload":'
 
 
@@ -197,7 +197,7 @@ def error(message_id: str, problem: DomainError) -> str:
 
 def _first_fault(error: ValidationError) -> str:
     fault = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    # The first part is the type of the message, by which its model was chosen.
+    # The first part is the message type, which chose the model.
     place = ".".join(str(part) for part in fault["loc"][1:])
     words = fault["msg"].removeprefix("Value error, ")
     said = words[:1].lower() + words[1:]

@@ -1,51 +1,57 @@
-"""The server in numbers, as Prometheus reads them. Nothing is counted here: all numbers exist already.
+"""Prometheus metrics of the server. Nothing is counted here: the counters exist already.
 
-The time of a query is that of its evaluations; reading events and writing results is in the time of all of them
-together (`whorl_apply_…`).
+The time of a query is that of its evaluations; reading events and writing results count only towards the total
+(`whorl_apply_…`).
 """
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from whorl import __version__
-from whorl.server.runtime.core import shown_instant
+from whorl.documents import shown_instant
 from whorl.server.runtime.runtime import now_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from whorl.documents import EngineStats
     from whorl.server.durations import Durations
     from whorl.server.runtime.core import Core
     from whorl.server.runtime.runtime import Runtime
     from whorl.server.services.rings import Rings
     from whorl.server.services.traffic import Traffic
 
-_STREAM_COUNTERS = {"events": "events taken", "triples": "triples taken", "late": "events that came too late"}
-_LATENCY = "seconds until a request was answered; feeds, which answer for as long as somebody listens, are left out"
+_STREAM_COUNTERS: dict[Literal["events", "triples", "late"], str] = {
+    "events": "events taken",
+    "triples": "triples taken",
+    "late": "late events",
+}
+_LATENCY = "seconds until the response to a request; without feeds, whose responses last as long as the subscription"
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the engine says of itself, and the names of its queries."""
+    """The engine's counters, and the names of its queries."""
 
-    stats: dict[str, Any]
+    stats: EngineStats
     seconds: dict[int, float]
     names: dict[int, str]
 
     @classmethod
     def of(cls, core: Core) -> Reading:
-        """Read on the thread of the engine."""
+        """Read them on the engine's thread."""
         names = {entry.number: entry.name for entry in core.queries.values() if entry.number is not None}
         return cls(core.engine.stats(), core.engine.evaluation_seconds(), names)
 
 
 class Numbers(Collector):
-    """One reading of all numbers."""
+    """A collector for one reading of all metrics."""
 
     def __init__(self, runtime: Runtime, rings: Rings, traffic: Traffic, reading: Reading) -> None:
         self._runtime = runtime
@@ -68,8 +74,8 @@ class Numbers(Collector):
         runtime, counted = self._runtime, self._runtime.metrics
         version = GaugeMetricFamily("whorl_build_info", "1; the version is a label", labels=["version"])
         yield _family(version, [((__version__,), 1)])
-        yield _gauge("whorl_ready", "1 when commands are taken", float(runtime.state == "ready"))
-        yield _counter("whorl_commands", "commands carried out or refused", counted.commands)
+        yield _gauge("whorl_ready", "1 when the server accepts commands", float(runtime.state == "ready"))
+        yield _counter("whorl_commands", "commands applied or refused", counted.commands)
         yield _counter("whorl_commands_refused", "commands refused", counted.refused)
         yield _counter("whorl_batches", "batches of commands", counted.batches)
         yield _counter("whorl_commits", "commits of the log", counted.commits)
@@ -79,25 +85,34 @@ class Numbers(Collector):
         yield _gauge("whorl_recovery_seconds", "seconds of the last recovery", counted.recovery_seconds)
         yield _gauge("whorl_log_bytes", "bytes of the log since the last snapshot", runtime.log_bytes)
         yield _gauge("whorl_store_bytes", "bytes of the store on the disk", runtime.store_bytes)
+        yield _counter("whorl_store_failures", "batches that the store could not write", counted.store_failures)
+        yield from self._of_disk()
         yield _gauge("whorl_queue_bytes", "bytes of commands that wait or are under way", runtime.queue_bytes)
         limit = runtime.settings.queue_bytes_max
-        yield _gauge("whorl_queue_bytes_max", "bytes of commands that may wait; beyond, they are refused", limit)
+        yield _gauge(
+            "whorl_queue_bytes_max", "limit of the command queue in bytes; commands beyond it are refused", limit
+        )
+
+    def _of_disk(self) -> Iterator[Metric]:
+        usage = shutil.disk_usage(self._runtime.settings.data_dir)
+        yield _gauge("whorl_disk_bytes", "bytes of the disk that the data directory is on", usage.total)
+        yield _gauge("whorl_disk_free_bytes", "bytes of it that are free", usage.free)
 
     def _of_engine(self) -> Iterator[Metric]:
         counted, stats = self._runtime.metrics, self._stats
         yield _counter("whorl_apply_seconds", "seconds spent in the engine", counted.apply_seconds)
         yield _histogram("whorl_apply_duration_seconds", "seconds of one batch in the engine", counted.apply_durations)
         yield _counter("whorl_results", "results of all queries", counted.envelopes)
-        yield _gauge("whorl_engine_state_size", "mappings and terms that the engine keeps", stats["state_size"])
-        yield _gauge("whorl_engine_stream_terms", "terms of streams that the engine keeps", stats["stream_terms"])
-        yield _gauge("whorl_engine_static_triples", "triples of static graphs", stats["static_triples"])
+        yield _gauge("whorl_engine_state_size", "mappings and terms in the engine's state", stats["state_size"])
+        yield _gauge("whorl_engine_stream_terms", "stream terms in the engine's state", stats["stream_terms"])
+        yield _gauge("whorl_engine_static_triples", "triples in static graphs", stats["static_triples"])
         evaluations = sum(int(row.get("evaluations", 0)) for row in stats["queries"])
-        yield _counter("whorl_evaluations", "evaluations of the queries that run", evaluations)
+        yield _counter("whorl_evaluations", "evaluations of running queries", evaluations)
 
     def _of_requests(self) -> Iterator[Metric]:
         answered = self._traffic.answered.items()
         yield _family(
-            CounterMetricFamily("whorl_requests", "requests that were answered", labels=["method", "part", "code"]),
+            CounterMetricFamily("whorl_requests", "requests with a response", labels=["method", "part", "code"]),
             (((method, part, str(code)), count) for (method, part, code), count in answered),
         )
         latency = HistogramMetricFamily("whorl_request_duration_seconds", _LATENCY, labels=["method", "part"])
@@ -110,7 +125,7 @@ class Numbers(Collector):
         for name, meaning in _STREAM_COUNTERS.items():
             yield _family(
                 CounterMetricFamily(f"whorl_stream_{name}", meaning, labels=["stream"]),
-                (((row["stream"],), row.get(name, 0)) for row in streams),
+                (((row["stream"],), row[name]) for row in streams),
             )
         marks = {row["stream"]: at for row in streams if (at := shown_instant(row["watermark"])) is not None}
         yield from _marks("stream", marks)
@@ -130,7 +145,9 @@ class Numbers(Collector):
             (((name,), row["state_size"]) for name, row in rows),
         )
         yield _family(
-            CounterMetricFamily("whorl_query_dropped_results", "results that nobody took in time", labels=["query"]),
+            CounterMetricFamily(
+                "whorl_query_dropped_results", "results dropped before they were read", labels=["query"]
+            ),
             (((name,), row["dropped_results"]) for name, row in rows),
         )
         marks = {ring.query: at for ring in self._rings if (at := shown_instant(ring.watermark)) is not None}
@@ -138,10 +155,10 @@ class Numbers(Collector):
 
     def _of_readers(self) -> Iterator[Metric]:
         rings = list(self._rings)
-        yield _gauge("whorl_subscribers", "readers that are connected", self._rings.connected)
-        yield _gauge("whorl_rings_bytes", "bytes of results kept for readers", sum(ring.bytes for ring in rings))
+        yield _gauge("whorl_subscribers", "connected readers", self._rings.connected)
+        yield _gauge("whorl_rings_bytes", "bytes of results in the rings", sum(ring.bytes for ring in rings))
         yield _family(
-            GaugeMetricFamily("whorl_query_last_seq", "number of the newest result", labels=["query"]),
+            GaugeMetricFamily("whorl_query_last_seq", "sequence number of the newest result", labels=["query"]),
             (((ring.query,), ring.next_seq - 1) for ring in rings),
         )
         yield _family(
@@ -153,13 +170,13 @@ class Numbers(Collector):
             (((ring.query,), len(ring.readers)) for ring in rings),
         )
         yield _family(
-            GaugeMetricFamily("whorl_query_ring_bytes", "bytes of results kept for readers", labels=["query"]),
+            GaugeMetricFamily("whorl_query_ring_bytes", "bytes of results in the rings", labels=["query"]),
             (((ring.query,), ring.bytes) for ring in rings),
         )
 
 
 def _marks(what: str, marks: dict[str, int]) -> Iterator[Metric]:
-    """Watermarks as times, and how far the clock is ahead of them."""
+    """Watermarks as times, and their distance from the clock."""
     now = now_ms()
     yield _family(
         GaugeMetricFamily(f"whorl_{what}_watermark_seconds", "watermark, in seconds since 1970", labels=[what]),

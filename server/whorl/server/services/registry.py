@@ -1,9 +1,9 @@
-"""The registry: streams and queries are added, changed and deleted here, whoever asks: HTTP, WebSocket or a cascade.
+"""The registry adds, changes and deletes streams and queries for every caller: HTTP, WebSocket or a cascade.
 
-Three rules hold for every caller: there is room (`streams_max`, `queries_max`, `registrations_per_minute`), the request
-is valid, and only the owner of a query or an admin may change it. Room and ownership are checked in the turn of the
-command, on the very state that the command changes: nothing comes in between, and a refusal leaves no trace. The checks
-are no part of the command, because a replay of the log must not depend on the settings of the day.
+Three rules hold for every caller: limits are kept (`streams_max`, `queries_max`, `registrations_per_minute`), the
+request is valid, and only the owner of a query or an admin may change it. Limits and ownership are checked in the same
+turn as the command, on the state that it changes: nothing happens in between, and a refusal leaves no trace. The checks
+are not part of the command, because a replay must not depend on the current settings.
 
 Each call is one turn through the queue of the engine.
 """
@@ -38,14 +38,14 @@ _SESSION = "session:"
 
 
 class Declared(NamedTuple):
-    """A stream that is there, and whether it is new."""
+    """A declared stream, and whether it is new."""
 
     document: schemas.StreamDocument
     created: bool
 
 
 class Registered(NamedTuple):
-    """A query that is there, and whether it is new."""
+    """A registered query, and whether it is new."""
 
     document: schemas.QueryDocument
     created: bool
@@ -64,7 +64,7 @@ class Registry:
     # ---- streams ----
 
     async def declare(self, iri: str, wanted: schemas.StreamSettings) -> Declared:
-        """Make a stream known; the same again is harmless, other settings are refused."""
+        """Declare a stream. Repeating the call is harmless; other settings are refused."""
         if wanted.timestamp_predicate is not None:
             checked_iri(wanted.timestamp_predicate, "timestamp predicate")
         options = c.StreamOptions(
@@ -80,7 +80,7 @@ class Registry:
         return found
 
     async def drop_stream(self, iri: str, caller: Principal, *, cascade: bool) -> None:
-        """Delete a stream that nobody reads; with `cascade`, all queries downstream go too, if the caller may."""
+        """Delete a stream that no query reads; with `cascade`, also the queries downstream, if the caller may."""
         check = (lambda core: _check_owns_readers(core, iri, caller)) if cascade else None
         await self._runtime.run(c.DropStream(iri, cascade, downstream=cascade), check=check)
         self._ingest.forget(iri)
@@ -96,12 +96,32 @@ class Registry:
     # ---- queries ----
 
     async def register(self, name: str | None, wanted: schemas.QueryRequest, caller: Principal) -> Registered:
-        """Start a query under a name, or under one that is made up; the same again is harmless."""
+        """Start a query under a name, or under a generated one. Repeating the call is harmless."""
         chosen = f"q-{secrets.token_hex(6)}" if name is None else free_name(name)
         return await self._register(chosen, wanted, caller, owner=caller.id)
 
+    async def replace(self, name: str, wanted: schemas.QueryRequest, caller: Principal) -> Registered:
+        """Replace the query of the same name; subscribers of the old one are told that it has ended.
+
+        The new text is checked first, so that a mistake leaves the old query running.
+        """
+        try:
+            return await self.register(name, wanted, caller)
+        except errors.QueryExistsError:
+            await self._check_replacement(wanted, caller)
+        await self.unregister(name, caller)
+        return await self.register(name, wanted, caller)
+
+    async def _check_replacement(self, wanted: schemas.QueryRequest, caller: Principal) -> None:
+        try:
+            await self.validate(wanted, caller)
+        except errors.EngineRefusal as refusal:
+            # The output stream may belong to the very query that is being replaced.
+            if refusal.error.code != "query.output_taken":
+                raise
+
     async def register_unnamed(self, wanted: schemas.QueryRequest, caller: Principal) -> str:
-        """Start a query that belongs to a connection; its name."""
+        """Start a query that belongs to a connection; returns its name."""
         owner = _SESSION + caller.id
         found = await self._register(f"ws-{secrets.token_hex(8)}", wanted, caller, owner=owner)
         return found.document.id
@@ -112,23 +132,23 @@ class Registry:
         return await self._runtime.read(lambda core: _validated(core, wanted))
 
     async def pause(self, name: str, caller: Principal) -> schemas.QueryDocument:
-        """Stop a query; its text stays."""
+        """Stop a query and keep its text."""
         return await self._change(c.Pause(name), caller)
 
     async def restart(self, name: str, caller: Principal) -> schemas.QueryDocument:
-        """Start a query anew, with empty windows and a new incarnation."""
+        """Restart a query with empty windows and a new incarnation."""
         return await self._change(c.Restart(name, secrets.token_hex(8)), caller)
 
     async def unregister(self, name: str, caller: Principal) -> None:
-        """Stop a query and forget it."""
+        """Delete a query."""
         await self._runtime.run(c.Unregister(name), check=lambda core: _check_owns(core, name, caller))
 
     async def drop_unnamed(self, name: str) -> None:
-        """The connection that a query belongs to is gone, and the query goes, whoever reads what it writes."""
+        """Delete a query whose connection has ended, even if other queries read its output."""
         await self._runtime.run(c.Unregister(name, force=True))
 
     async def drop_orphans(self) -> None:
-        """After a restart no connection is left, not even when the server was killed: queries of one go."""
+        """Delete the queries of connections, none of which survives a restart."""
         for name in await self._runtime.read(_orphans):
             await self.drop_unnamed(name)
 
@@ -162,12 +182,12 @@ class Registry:
         return found
 
     def _document_of(self, name: str) -> Callable[[Core], schemas.QueryDocument]:
-        # Rings belong to the event loop: their readers are counted before the turn begins.
+        # Rings belong to the event loop: count their readers before the turn begins.
         subscribers = self._rings.subscribers()
         return lambda core: descriptors.query(core, name, subscribers)
 
     def _admit(self, wanted: schemas.QueryRequest, caller: Principal) -> None:
-        """Whether the caller may have one more text read, and this one."""
+        """Check the rate limit of the caller and the size of the text."""
         self._registrations.take(caller.id)
         limit = self._settings.query_bytes_max
         if len(wanted.query.encode("utf-8", "surrogatepass")) > limit:
@@ -177,17 +197,17 @@ class Registry:
 
     def _check_room_for_stream(self, core: Core, iri: str) -> None:
         if len(core.streams) >= self._settings.streams_max and iri not in core.streams:
-            detail = f"there are {self._settings.streams_max} streams already"
-            raise errors.TooManyStreamsError(detail, hint="delete streams that are not in use")
+            detail = f"the limit of {self._settings.streams_max} streams is reached"
+            raise errors.TooManyStreamsError(detail, hint="delete unused streams")
 
     def _check_room_for_query(self, core: Core, name: str) -> None:
         if len(core.queries) >= self._settings.queries_max and name not in core.queries:
-            detail = f"there are {self._settings.queries_max} queries already"
-            raise errors.TooManyQueriesError(detail, hint="delete queries that are not in use")
+            detail = f"the limit of {self._settings.queries_max} queries is reached"
+            raise errors.TooManyQueriesError(detail, hint="delete unused queries")
 
 
 def _owns(caller: Principal, entry: QueryEntry) -> bool:
-    """Who registers a query may change it, also over another connection; an admin may change all."""
+    """Whoever registered a query may change it, over any connection; an admin may change all."""
     # Queries of the first versions have no owner.
     return entry.owner.removeprefix(_SESSION) in {caller.id, ""} or caller.may("admin")
 
@@ -198,7 +218,7 @@ def _check_owns(core: Core, name: str, caller: Principal) -> None:
 
 
 def _check_owns_readers(core: Core, iri: str, caller: Principal) -> None:
-    """A cascade deletes all queries downstream or none: each of them must be one that the caller may delete."""
+    """A cascade deletes all queries downstream or none: the caller must be allowed to delete each of them."""
     core.stream(iri)
     foreign = [name for name in core.readers_below(iri) if not _owns(caller, core.queries[name])]
     if foreign:

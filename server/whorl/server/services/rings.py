@@ -1,4 +1,4 @@
-"""Rings: the newest results of each query, written once and read by everybody at their own cursor.
+"""Rings: the newest results of each query, written once and read by each reader at its own cursor.
 
 The runtime opens a ring when a query begins, publishes envelopes into it and closes it. Readers hold cursors; a cursor
 costs the ring nothing, so a slow reader delays nobody and keeps nothing alive but what the ring keeps anyway.
@@ -9,10 +9,10 @@ costs the ring nothing, so a slow reader delays nobody and keeps nothing alive b
             ▲              ▲
           cursor         cursor
 
-A cursor that points before `first_seq` has fallen off, and reads a `Gap` that says what was lost. A query that starts
-anew opens a new ring (an incarnation) as the successor of the old one: its readers finish the old ring, are told, and
-go on in the new one. Everything here belongs to the event loop; there are no locks, and nobody polls: a ring wakes
-its readers once for each batch.
+A cursor that points before `first_seq` has fallen off, and reads a `Gap` that says what was lost. A query that
+restarts opens a new ring (an incarnation) as the successor of the old one: readers finish the old ring, are told, and
+continue in the new one. Everything here belongs to the event loop; there are no locks, and nobody polls: a ring wakes
+its readers once per batch.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ Start = Literal["earliest", "latest"]
 GapReason = Literal["overflow", "expired", "restart", "conflated"]
 State = Literal["live", "complete", "failed"]
 
-# What an envelope costs beside its text: objects and the place in the ring.
+# The cost of an envelope beyond its text: objects and its entry in the ring.
 _ENVELOPE_OVERHEAD_BYTES = 256
 
 
 class Envelope(NamedTuple):
-    """One result: JSON text that all readers share, and the place of the result in its query."""
+    """One result: JSON text that all readers share, and its position in the query."""
 
     seq: int
     token: str
@@ -50,7 +50,7 @@ class Envelope(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """Results that a reader does not get; `to_seq` is None where nobody knows how many there were."""
+    """Results that a reader does not get; `to_seq` is None if their number is unknown."""
 
     from_seq: int
     to_seq: int | None
@@ -58,7 +58,7 @@ class Gap(NamedTuple):
     incarnation: str
 
     def members(self) -> dict[str, Any]:
-        """The gap as readers are told it."""
+        """The gap as readers see it."""
         return {
             "fromSeq": self.from_seq,
             "toSeq": self.to_seq,
@@ -68,15 +68,15 @@ class Gap(NamedTuple):
 
 
 class Reader(Protocol):
-    """Who waits for a ring."""
+    """A reader that waits for a ring."""
 
     def wake(self) -> None:
-        """There is something new: results, progress, an end."""
+        """There is something new: results, progress, or the end."""
 
 
 @dataclass
 class Kept:
-    """How much each ring keeps, and the clock by which its readers are late."""
+    """The size limit of each ring, and the clock that measures slow readers."""
 
     bytes_max: int
     clock: Callable[[], float] = time.monotonic
@@ -102,15 +102,15 @@ class Ring:
         self._envelopes: dict[int, Envelope] = {}
 
     def token(self, seq: int) -> str:
-        """The place just after a result, as clients keep it."""
+        """The position just after a result, as clients store it."""
         return f"{self.incarnation}:{seq}"
 
     def get(self, seq: int) -> Envelope | None:
-        """The envelope with this number, while it is kept."""
+        """The envelope with this number, if it is still kept."""
         return self._envelopes.get(seq)
 
     def cursor(self, after: str | None = None, start: Start = "latest") -> tuple[Cursor, Gap | None]:
-        """A cursor after a token, or at one end of the ring; and what was lost since the token."""
+        """A cursor after a token, or at one end of the ring; and the results lost since the token."""
         if after is None:
             return self._cursor_at(self.first_seq if start == "earliest" else self.next_seq), None
         incarnation, seq = parse_token(after)
@@ -118,13 +118,13 @@ class Ring:
             return self._cursor_at(self.first_seq), Gap(seq + 1, None, "restart", self.incarnation)
         if seq >= self.next_seq:
             detail = f"token '{after}' is ahead of query '{self.query}', which is at {self.next_seq - 1}"
-            raise errors.InvalidResultTokenError(detail, hint="send a token as it came in an envelope")
+            raise errors.InvalidResultTokenError(detail, hint="send a token exactly as an envelope had it")
         if seq + 1 < self.first_seq:
             return self._cursor_at(self.first_seq), Gap(seq + 1, self.first_seq - 1, "expired", self.incarnation)
         return self._cursor_at(seq + 1), None
 
     def publish(self, envelopes: Iterable[tuple[int, int, bytes]]) -> None:
-        """Take results in, in order; what was there before is not taken twice."""
+        """Add results in order; those already present are skipped."""
         now = self._kept.clock()
         for seq, _, data in envelopes:
             if seq < self.next_seq:
@@ -135,19 +135,19 @@ class Ring:
         self.wake_readers()
 
     def reopen(self, next_seq: int, facts: dict[str, Any]) -> None:
-        """The same incarnation goes on, after a recovery."""
+        """The same incarnation continues after a recovery."""
         self.facts = facts
         self.state, self.reason, self.problem = "live", None, None
         if next_seq > self.next_seq:
             self._skip_to(next_seq)
 
     def end(self, state: State, *, reason: str | None = None, problem: DomainError | None = None) -> None:
-        """No more results: readers finish what is there and are told."""
+        """No more results will follow: readers finish the ring and are told."""
         self.state, self.reason, self.problem = state, reason, problem
         self.wake_readers()
 
     def wake_readers(self) -> None:
-        """Tell everybody who waits, once."""
+        """Wake each waiting reader once."""
         for reader in tuple(self.readers):
             reader.wake()
 
@@ -161,21 +161,21 @@ class Ring:
         self.trim()
 
     def trim(self) -> None:
-        """Let go of the oldest results that are too much."""
+        """Drop the oldest results beyond the limit."""
         # The newest stays, however large: a result that nobody could ever read would be worse.
         while self.bytes > self._kept.bytes_max and self.first_seq < self.next_seq - 1:
             self.bytes -= self._envelopes.pop(self.first_seq).bytes
             self.first_seq += 1
 
     def _skip_to(self, seq: int) -> None:
-        # Numbers are missing (the engine's own queue overflowed): readers before them see one gap.
+        # Sequence numbers are missing (the engine's own queue overflowed): earlier readers see one gap.
         self._envelopes.clear()
         self.bytes = 0
         self.first_seq = self.next_seq = seq
 
 
 class Cursor:
-    """Where a reader is: the number of the result it reads next."""
+    """The position of a reader: the number of the result it reads next."""
 
     __slots__ = ("attached_at", "next_seq", "ring")
 
@@ -186,11 +186,11 @@ class Cursor:
 
     @property
     def token(self) -> str:
-        """The token from which a reader goes on here."""
+        """The token at which a reader can resume."""
         return self.ring.token(self.next_seq - 1)
 
     def read(self) -> Envelope | Gap | None:
-        """The next result, or what was lost before it; None when there is nothing (yet)."""
+        """The next result, or the gap before it; None if there is nothing yet."""
         ring = self.ring
         envelope = ring.get(self.next_seq)
         if envelope is not None:
@@ -203,7 +203,7 @@ class Cursor:
         return None
 
     def read_run(self, n_max: int | None, bytes_max: int) -> list[str]:
-        """The texts of the results that follow, up to a number and about a size of them, and up to the next gap."""
+        """The texts of the results that follow, up to a number, an approximate size, and the next gap."""
         texts: list[str] = []
         get, seq = self.ring.get, self.next_seq
         end = self.ring.next_seq if n_max is None else min(self.ring.next_seq, seq + n_max)
@@ -215,12 +215,12 @@ class Cursor:
         return texts
 
     def skip_to_newest(self) -> Gap | None:
-        """Leave out all but the newest result."""
+        """Skip all but the newest result."""
         newest = self.ring.next_seq - 1
         return self._jump(newest, "conflated") if self.next_seq < newest else None
 
     def skip_older_than(self, instant: float) -> Gap | None:
-        """Leave out results that have waited for this reader since before an instant."""
+        """Skip results that have waited for this reader since before an instant."""
         if self.attached_at >= instant:
             return None
         seq = max(self.next_seq, self.ring.first_seq)
@@ -241,11 +241,11 @@ class Cursor:
         return None if envelope is None else max(envelope.published_at, self.attached_at)
 
     def attach(self, reader: Reader) -> None:
-        """From now on the reader is woken."""
+        """Start to wake the reader."""
         self.ring.readers.add(reader)
 
     def detach(self, reader: Reader) -> None:
-        """The reader is woken no more, by no incarnation."""
+        """Stop waking the reader, in every incarnation."""
         ring: Ring | None = self.ring
         while ring is not None:
             ring.readers.discard(reader)
@@ -263,7 +263,7 @@ class Cursor:
 
 
 class Rings:
-    """All rings of a server, and everybody who is connected to read."""
+    """All rings of a server, and all connected readers."""
 
     def __init__(self, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
         self.is_stopping = False
@@ -278,7 +278,7 @@ class Rings:
     # ---- for the runtime ----
 
     def open(self, query: str, incarnation: str, next_seq: int, facts: dict[str, Any]) -> None:
-        """A query begins, or begins anew."""
+        """A query starts or restarts."""
         self._paused.discard(query)
         old = self._rings.get(query)
         if old is not None and old.incarnation == incarnation:
@@ -295,7 +295,7 @@ class Rings:
             ring.publish(envelopes)
 
     def progress(self, query: str, watermark: int | None) -> None:
-        """Time has come this far; what was published before are all results up to here."""
+        """Time has advanced to here; all results up to here have been published."""
         ring = self._rings.get(query)
         if ring is None or watermark is None or ring.watermark == watermark:
             return
@@ -303,19 +303,19 @@ class Rings:
         ring.wake_readers()
 
     def fail(self, query: str, problem: DomainError) -> None:
-        """The query has failed; what it gave before can still be read."""
+        """The query has failed; its earlier results can still be read."""
         if (ring := self._rings.get(query)) is not None:
             ring.end("failed", problem=problem)
 
     def close(self, query: str, reason: str) -> None:
-        """The query is no more, or rests."""
+        """The query was deleted or paused."""
         (self._paused.add if reason == "paused" else self._paused.discard)(query)
         if (ring := self._rings.pop(query, None)) is not None:
             ring.end("complete", reason=reason)
             self._share()
 
     def _share(self) -> None:
-        """All rings together have their limit, too: when there are many, each keeps less."""
+        """All rings share a limit, too: when there are many, each keeps less."""
         share = self._settings.rings_bytes_max // max(1, len(self._rings))
         was, self._kept.bytes_max = self._kept.bytes_max, min(self._settings.ring_bytes_max, share)
         if self._kept.bytes_max < was:
@@ -331,44 +331,44 @@ class Rings:
             return ring
         if query in self._paused:
             raise errors.QueryNotRunningError(f"query '{query}' is paused", hint="restart it")
-        raise errors.UnknownQueryError(f"query '{query}' is not known", hint="GET /queries lists those that are")
+        raise errors.UnknownQueryError(f"query '{query}' does not exist", hint="GET /queries lists the queries")
 
     def __iter__(self) -> Iterator[Ring]:
         """All rings, for metrics."""
         return iter(tuple(self._rings.values()))
 
     def subscribers(self) -> dict[str, int]:
-        """How many read each query."""
+        """The number of readers of each query."""
         return {name: len(ring.readers) for name, ring in self._rings.items()}
 
     @property
     def connected(self) -> int:
-        """How many readers are connected."""
+        """The number of connected readers."""
         return len(self._connected)
 
     def connect(self, reader: Reader) -> None:
-        """Someone begins to read, and will be woken when the server stops."""
+        """Add a reader, to be woken when the server stops."""
         if self.is_stopping:
-            raise errors.NotReadyError("the server stops", retry_after_s=1)
+            raise errors.NotReadyError("the server is stopping", retry_after_s=1)
         if len(self._connected) >= self._readers_max:
-            detail = f"there are {self._readers_max} subscribers already"
+            detail = f"the limit of {self._readers_max} subscribers is reached"
             raise errors.TooManySubscribersError(detail, retry_after_s=5)
         self._connected.add(reader)
 
     def disconnect(self, reader: Reader) -> None:
-        """Someone has gone."""
+        """Remove a reader."""
         self._connected.discard(reader)
         if not self._connected and self._emptied is not None and not self._emptied.done():
             self._emptied.set_result(None)
 
     def stop(self) -> None:
-        """The server stops: everybody is woken, sees `is_stopping` and goes."""
+        """Wake all readers, which then see `is_stopping` and leave."""
         self.is_stopping = True
         for reader in tuple(self._connected):
             reader.wake()
 
     async def stopped(self, timeout_s: float = 2.0) -> None:
-        """Stop, and wait until everybody has gone, but not for ever."""
+        """Stop, and wait a limited time until all readers have left."""
         self.stop()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
@@ -378,11 +378,11 @@ class Rings:
 
 
 def parse_token(token: str) -> tuple[str, int]:
-    """Incarnation and number of the result that a token stands after."""
+    """Incarnation and number of the result before a token."""
     incarnation, colon, seq = token.rpartition(":")
     if not (colon and incarnation and seq.isascii() and seq.isdigit() and len(seq) < 20):
-        detail = f"'{token[:64]}' is not a token"
-        raise errors.InvalidResultTokenError(detail, hint="send a token as it came in an envelope")
+        detail = f"'{token[:64]}' is not a result token"
+        raise errors.InvalidResultTokenError(detail, hint="send a token exactly as an envelope had it")
     return incarnation, int(seq)
 
 

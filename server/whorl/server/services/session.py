@@ -1,13 +1,13 @@
 """One WebSocket connection without the WebSocket: messages in, messages and effects out.
 
 `receive` takes a frame and returns effects, things only the shell around it can do (register, publish, take a
-snapshot); the shell reports back by `registered`, `published`, `refused`, `snapshot_taken`. `take` gives the next
-frames to send. `check` applies the rules of time. When `close` is set, the connection ends with it.
+snapshot); the shell reports back by `registered`, `published`, `refused`, `snapshot_taken`. `take` returns the next
+frames to send. `check` applies timeouts. When `close` is set, the connection ends with it.
 
     frame ─► receive ─► effects ─► shell ─► registered, published, refused …
     ring ─► wake ─► take ─► frames
 
-What waits to be said is bounded: the shell reads no further frames while `is_clogged`.
+The outgoing queue is bounded: the shell reads no further frames while `is_clogged`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from whorl.server import errors, problems
 from whorl.server.errors import DomainError
 from whorl.server.security import NOBODY, Principal, Scope, require, unauthenticated
 from whorl.server.services import messages
-from whorl.server.services.subscriptions import Close, PlainVoice, Subscription, Voice, Wish
+from whorl.server.services.buckets import Allowance
+from whorl.server.services.subscriptions import Close, MessageEncoder, PlainEncoder, Subscription, SubscriptionOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,8 +31,13 @@ if TYPE_CHECKING:
     from whorl.server.settings import Settings
 
 SUBPROTOCOL = "rsp.v1.json"
-# Replies that may wait for a reader before the server stops listening to it.
+# Replies that may be queued for a client before the server stops reading from it.
 _OUTBOX_MAX = 256
+_OUTBOX_BYTES_MAX = 1024 * 1024
+# Pings and pongs, as messages and as frames: some dozens at once, then ten a second. Nobody needs more to know that
+# the other side is there, and each costs the event loop time that belongs to others.
+PINGS_BURST = 100
+PINGS_PER_S = 10.0
 _CLOSE_CODES = {401: 4401, 403: 4403, 429: 4429, 503: 1012}
 
 
@@ -53,7 +59,7 @@ class DropQuery:
 
 @dataclass(frozen=True, slots=True)
 class PublishEvents:
-    """Effect: hand events to a stream."""
+    """Effect: push events to a stream."""
 
     id: str
     payload: messages.PublishPayload
@@ -61,7 +67,7 @@ class PublishEvents:
 
 @dataclass(frozen=True, slots=True)
 class TakeSnapshot:
-    """Effect: ask for the current answer of a query."""
+    """Effect: read the current result of a query."""
 
     id: str
     query: str
@@ -77,48 +83,48 @@ class Conversation(Protocol):
 
     @property
     def caller(self) -> Principal:
-        """Who is at the other end."""
+        """The caller."""
 
     def token_deleted(self) -> None:
-        """The caller's token is known no more: neither is the caller."""
+        """The caller's token was deleted."""
 
     def receive(self, text: str) -> list[Effect]:
-        """A frame has come."""
+        """Handle a frame from the client."""
 
     def take(self, bytes_max: int) -> list[str]:
         """Frames to send now."""
 
     def check(self, now: float, *, sending_since: float | None) -> float:
-        """Apply the rules of time; the answer is when to check again."""
+        """Apply timeouts; returns when to check again."""
 
     def drops(self) -> list[Effect]:
         """Unnamed queries whose subscription has ended since the last call."""
 
     def leave(self) -> list[Effect]:
-        """The connection is gone."""
+        """The connection has ended."""
 
     def wake(self) -> None:
-        """Something may have happened."""
+        """There may be something to send."""
 
     def registered(self, subscription_id: str, query: str) -> list[Effect]:
-        """The effect `RegisterQuery` has been done."""
+        """The effect `RegisterQuery` is complete."""
 
     def published(self, message_id: str, reply: dict[str, Any]) -> None:
-        """The effect `PublishEvents` has been done."""
+        """The effect `PublishEvents` is complete."""
 
     def snapshot_taken(self, subscription_id: str, seq: int, text: str) -> None:
-        """The effect `TakeSnapshot` has been done."""
+        """The effect `TakeSnapshot` is complete."""
 
     def refused(self, message_id: str, problem: DomainError) -> None:
-        """An effect has been refused."""
+        """An effect was refused."""
 
     @property
     def is_clogged(self) -> bool:
-        """Whether replies wait that the reader does not take."""
+        """Whether too many replies are waiting for the client to read."""
 
 
 class _Connection:
-    """What both kinds of conversation have: subscriptions that are ready to speak, and rules of time."""
+    """What both kinds of conversation share: subscriptions with something to send, and timeouts."""
 
     def __init__(self, rings: Rings, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
         self.close: Close | None = None
@@ -128,18 +134,19 @@ class _Connection:
         self._clock = clock
         self._subscriptions: dict[str, Subscription] = {}
         self._outbox: deque[str] = deque()
+        self._outbox_chars = 0
         self._ready: dict[Subscription, None] = {}
 
     def wake(self) -> None:
-        """The server stops, or there is something to send."""
+        """The server is stopping, or there is something to send."""
         if self._rings.is_stopping:
-            self._end(Close(1001, "the server stops"))
+            self._end(Close(1001, "the server is stopping"))
         self.on_wake()
 
     def take(self, bytes_max: int) -> list[str]:
-        """Frames to send now, about `bytes_max` of them; none when there is nothing to say."""
+        """Frames to send now, up to about `bytes_max`; none if there is nothing to send."""
         if self._outbox:
-            frames, self._outbox = list(self._outbox), deque()
+            frames, self._outbox, self._outbox_chars = list(self._outbox), deque(), 0
             return frames
         while self._ready and self.close is None:
             subscription = next(iter(self._ready))
@@ -151,18 +158,18 @@ class _Connection:
             if subscription.is_spent:
                 self._forget(subscription)
             if said:
-                # To the end of the row, so that one subscription does not silence the others.
+                # Back to the end of the queue, so that one subscription does not starve the others.
                 self._ready[subscription] = None
                 return said
         return []
 
     @property
     def caller(self) -> Principal:
-        """Who is at the other end."""
+        """The caller."""
         return NOBODY
 
     def token_deleted(self) -> None:
-        """The caller's token is known no more: neither is the caller."""
+        """The caller's token was deleted."""
         self._end(close_of(unauthenticated("the token has been deleted")))
 
     def drops(self) -> list[Effect]:
@@ -172,10 +179,15 @@ class _Connection:
     @property
     def is_clogged(self) -> bool:
         """Whether replies wait that the reader does not take."""
-        return len(self._outbox) >= _OUTBOX_MAX
+        return len(self._outbox) >= _OUTBOX_MAX or self._outbox_chars >= _OUTBOX_BYTES_MAX
+
+    def _say(self, text: str) -> None:
+        self._outbox.append(text)
+        self._outbox_chars += len(text)
+        self.on_wake()
 
     def _check_readers(self, now: float, sending_since: float | None) -> float:
-        """Let go of a reader that has not taken a result for too long; the answer is when the next one is due."""
+        """Disconnect a reader that has not taken a result for too long; returns when the next one is due."""
         behind_s = self._settings.ring_behind_s
         due_at = now + behind_s
         for subscription in self._subscriptions.values():
@@ -186,7 +198,7 @@ class _Connection:
         return self._check_stuck(now, sending_since, due_at)
 
     def _check_stuck(self, now: float, sending_since: float | None, due_at: float) -> float:
-        """A frame that cannot be written: nobody reads at the other end."""
+        """Close the connection if a frame cannot be written because the client does not read."""
         if sending_since is None or self._may_lose():
             return due_at
         if sending_since + self._settings.ring_behind_s <= now:
@@ -195,13 +207,15 @@ class _Connection:
 
     def _may_lose(self) -> bool:
         found = self._subscriptions.values()
-        return bool(found) and all(one.wish.overflow != "disconnect" for one in found)
+        return bool(found) and all(one.options.overflow != "disconnect" for one in found)
 
     def _last_seq(self) -> int:
         return max((one.last_seq() for one in self._subscriptions.values()), default=0)
 
-    def _subscribe(self, subscription_id: str, wish: Wish, ring: Ring, voice: Voice) -> Subscription:
-        subscription = Subscription(wish, ring, voice, self._is_ready)
+    def _subscribe(
+        self, subscription_id: str, options: SubscriptionOptions, ring: Ring, encoder: MessageEncoder
+    ) -> Subscription:
+        subscription = Subscription(options, ring, encoder, self._is_ready)
         self._subscriptions[subscription_id] = subscription
         self._is_ready(subscription)
         return subscription
@@ -211,7 +225,7 @@ class _Connection:
         self.on_wake()
 
     def _forget(self, subscription: Subscription) -> None:
-        """A subscription has said its last word."""
+        """Remove a subscription that has sent its last message."""
 
     def _leave_all(self) -> None:
         for subscription in self._subscriptions.values():
@@ -244,19 +258,20 @@ class Session(_Connection):
         self._only_query = query
         self._principal: Principal | None = None
         self._unnamed: dict[str, str] = {}
-        self._pending: dict[str, Wish | None] = {}
+        self._pending: dict[str, SubscriptionOptions | None] = {}
         self._dropped: list[Effect] = []
         self._began_at = self._heartbeat_at = clock()
+        self._pings = Allowance(PINGS_BURST, PINGS_PER_S, self._began_at)
 
     @property
     def caller(self) -> Principal:
-        """Who is at the other end."""
+        """The caller."""
         return NOBODY if self._principal is None else self._principal
 
     # ---- frames in ----
 
     def receive(self, text: str) -> list[Effect]:
-        """A frame has come."""
+        """Handle a frame from the client."""
         if self.close is not None:
             return []
         try:
@@ -267,13 +282,13 @@ class Session(_Connection):
 
     def _dispatch(self, message: messages.ClientMessage) -> list[Effect]:
         if self._principal is None and not isinstance(message, messages.Init | messages.Ping | messages.Pong):
-            self._end(Close(4401, "connection_init comes first"))
+            self._end(Close(4401, "connection_init must be the first message"))
             return []
         match message:
             case messages.Init():
                 self._init(message)
-            case messages.Ping():
-                self._say(messages.message("pong", payload=message.payload))
+            case messages.Ping() | messages.Pong():
+                self._ping(message)
             case messages.Subscribe():
                 return self._begin(message.id, message.payload)
             case messages.More():
@@ -286,9 +301,15 @@ class Session(_Connection):
                 self._complete(message.id)
         return []
 
+    def _ping(self, message: messages.Ping | messages.Pong) -> None:
+        if not self._pings.take(self._clock()):
+            self._end(Close(4429, f"more than {PINGS_PER_S:.0f} pings a second"))
+        elif isinstance(message, messages.Ping):
+            self._say(messages.message("pong", payload=message.payload))
+
     def _init(self, message: messages.Init) -> None:
         if self._principal is not None:
-            self._end(Close(4429, "connection_init comes once"))
+            self._end(Close(4429, "connection_init must be sent only once"))
             return
         try:
             self._principal = self._authorize(message.payload.token)
@@ -310,13 +331,13 @@ class Session(_Connection):
     def _begin(self, subscription_id: str, payload: messages.SubscribePayload) -> list[Effect]:
         if self._is_taken(subscription_id):
             return []
-        wish = _wish(payload)
+        options = _options(payload)
         try:
             self._check_may_begin(payload)
             if payload.rspql is not None:
-                self._pending[subscription_id] = wish
+                self._pending[subscription_id] = options
                 return [RegisterQuery(subscription_id, payload.rspql, payload.options)]
-            return self._follow(subscription_id, wish, self._query_of(payload))
+            return self._follow(subscription_id, options, self._query_of(payload))
         except DomainError as problem:
             self._say(messages.error(subscription_id, problem))
             return []
@@ -324,7 +345,9 @@ class Session(_Connection):
     def _check_may_begin(self, payload: messages.SubscribePayload) -> None:
         self._require("subscribe")
         if len(self._subscriptions) + len(self._pending) >= self._settings.subscriptions_per_socket_max:
-            detail = f"this connection has {self._settings.subscriptions_per_socket_max} subscriptions already"
+            detail = (
+                f"the limit of {self._settings.subscriptions_per_socket_max} subscriptions per connection is reached"
+            )
             raise errors.TooManySubscriptionsError(detail, hint="complete one, or open another connection")
         if payload.rspql is not None:
             self._require("register")
@@ -332,20 +355,22 @@ class Session(_Connection):
     def _query_of(self, payload: messages.SubscribePayload) -> str:
         name = payload.query or self._only_query
         if name is None:
-            raise errors.NoQueryNamedError("there is nothing to subscribe to", hint="give 'query' or 'rspql'")
+            raise errors.NoQueryNamedError("the subscription names no query", hint="give 'query' or 'rspql'")
         if self._only_query is not None and name != self._only_query:
-            detail = f"this connection is for query '{self._only_query}' only"
+            detail = f"this connection serves only query '{self._only_query}'"
             raise errors.QueryElsewhereError(detail, hint="connect to /ws to follow any query")
         return name
 
-    def _follow(self, subscription_id: str, wish: Wish, query: str) -> list[Effect]:
-        subscription = self._subscribe(subscription_id, wish, self._rings.ring(query), Voice(subscription_id))
+    def _follow(self, subscription_id: str, options: SubscriptionOptions, query: str) -> list[Effect]:
+        subscription = self._subscribe(
+            subscription_id, options, self._rings.ring(query), MessageEncoder(subscription_id)
+        )
         return [TakeSnapshot(subscription_id, query)] if subscription.needs_snapshot else []
 
     def _credit(self, message: messages.More) -> None:
         subscription = self._subscriptions.get(message.id)
         if subscription is None:
-            return  # It may have ended while the message was under way.
+            return  # It may have ended while the message was in transit.
         subscription.add_credit(message.payload.n)
         if subscription.credit is not None and subscription.credit > messages.CREDIT_MAX:
             raise messages.BadMessageError(f"payload.n: credit is at most {messages.CREDIT_MAX} in all")
@@ -378,30 +403,30 @@ class Session(_Connection):
     # ---- effects done ----
 
     def registered(self, subscription_id: str, query: str) -> list[Effect]:
-        """The effect `RegisterQuery` has been done; if nobody waits for the query any more, it goes again."""
-        wish = self._pending.pop(subscription_id, None)
-        if wish is None or self.close is not None:
+        """The effect `RegisterQuery` is complete; if its subscription has ended meanwhile, drop the query."""
+        options = self._pending.pop(subscription_id, None)
+        if options is None or self.close is not None:
             return [DropQuery(query)]
         self._unnamed[subscription_id] = query
         try:
-            return self._follow(subscription_id, wish, query)
+            return self._follow(subscription_id, options, query)
         except DomainError as problem:
             self._say(messages.error(subscription_id, problem))
             self._drop_unnamed(subscription_id)
             return self.drops()
 
     def published(self, message_id: str, reply: dict[str, Any]) -> None:
-        """The effect `PublishEvents` has been done."""
+        """The effect `PublishEvents` is complete."""
         self._pending.pop(message_id, None)
         self._say(messages.message("published", message_id, reply))
 
     def snapshot_taken(self, subscription_id: str, seq: int, text: str) -> None:
-        """The effect `TakeSnapshot` has been done."""
+        """The effect `TakeSnapshot` is complete."""
         if (subscription := self._subscriptions.get(subscription_id)) is not None:
             subscription.give_snapshot(seq, text)
 
     def refused(self, message_id: str, problem: DomainError) -> None:
-        """An effect has been refused: that subscription or publication is over."""
+        """An effect was refused: its subscription or publication ends."""
         if (subscription := self._subscriptions.get(message_id)) is not None:
             subscription.end(problem)
             self._is_ready(subscription)
@@ -412,12 +437,12 @@ class Session(_Connection):
     # ---- time and end ----
 
     def check(self, now: float, *, sending_since: float | None) -> float:
-        """Apply the rules of time; the answer is when to check again."""
+        """Apply timeouts; returns when to check again."""
         due_at = min(self._check_readers(now, sending_since), self._beat(now))
         return due_at if self._principal is not None else min(due_at, self._check_init(now))
 
     def leave(self) -> list[Effect]:
-        """The connection is gone; unnamed queries go with it."""
+        """The connection has ended; its unnamed queries end with it."""
         self._end(Close(1001))
         names, self._unnamed = list(self._unnamed.values()), {}
         self._leave_all()
@@ -427,7 +452,7 @@ class Session(_Connection):
     def _check_init(self, now: float) -> float:
         init_at = self._began_at + self._settings.init_timeout_s
         if now >= init_at:
-            self._end(Close(4408, "no connection_init came"))
+            self._end(Close(4408, "no connection_init within the time limit"))
         return init_at
 
     def _beat(self, now: float) -> float:
@@ -437,7 +462,7 @@ class Session(_Connection):
                 self._say(messages.message("ping"))
         return self._heartbeat_at + self._settings.heartbeat_s
 
-    # ---- small things ----
+    # ---- parts ----
 
     def _is_taken(self, message_id: str) -> bool:
         if message_id in self._subscriptions or message_id in self._pending:
@@ -448,10 +473,6 @@ class Session(_Connection):
     def _require(self, scope: Scope) -> None:
         if self._principal is not None:
             require(self._principal, scope)
-
-    def _say(self, text: str) -> None:
-        self._outbox.append(text)
-        self.on_wake()
 
     def _forget(self, subscription: Subscription) -> None:
         for subscription_id, found in tuple(self._subscriptions.items()):
@@ -471,34 +492,39 @@ class Session(_Connection):
 
 
 class PlainSession(_Connection):
-    """A query followed without sub-protocol: one envelope in each frame, and nothing is expected of the client."""
+    """A query followed without sub-protocol: one envelope per frame; the client sends nothing."""
 
     def __init__(
-        self, rings: Rings, settings: Settings, query: str, wish: Wish, clock: Callable[[], float] = time.monotonic
+        self,
+        rings: Rings,
+        settings: Settings,
+        query: str,
+        options: SubscriptionOptions,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(rings, settings, clock)
         self._query = query
-        self._wish = wish
+        self._options = options
 
     def begin(self) -> list[Effect]:
-        """Start to follow; an unknown query or token ends the connection with the problem as its only frame."""
+        """Start to follow; an unknown query or result token ends the connection with the problem as its only frame."""
         try:
             subscription = self._subscribe(
-                "", replace(self._wish, credit=None), self._rings.ring(self._query), PlainVoice()
+                "", replace(self._options, credit=None), self._rings.ring(self._query), PlainEncoder()
             )
         except DomainError as problem:
-            self._outbox.append(PlainVoice().error(problem))
+            self._say(PlainEncoder().error(problem))
             self._end(close_of(problem))
             return []
         return [TakeSnapshot("", self._query)] if subscription.needs_snapshot else []
 
     def receive(self, text: str) -> list[Effect]:
-        """What a plain client says is not listened to."""
+        """Ignored: a plain client has nothing to send."""
         del text
         return []
 
     def check(self, now: float, *, sending_since: float | None) -> float:
-        """Apply the rules of time; the answer is when to check again."""
+        """Apply timeouts; returns when to check again."""
         return self._check_readers(now, sending_since)
 
     def registered(self, subscription_id: str, query: str) -> list[Effect]:
@@ -511,16 +537,18 @@ class PlainSession(_Connection):
 
     def snapshot_taken(self, subscription_id: str, seq: int, text: str) -> None:
         """The effect `TakeSnapshot` has been done."""
-        self._subscriptions[subscription_id].give_snapshot(seq, text)
+        # The client may have gone meanwhile.
+        if (subscription := self._subscriptions.get(subscription_id)) is not None:
+            subscription.give_snapshot(seq, text)
 
     def refused(self, message_id: str, problem: DomainError) -> None:
         """The snapshot could not be taken."""
         del message_id
-        self._outbox.append(PlainVoice().error(problem))
+        self._say(PlainEncoder().error(problem))
         self._end(close_of(problem))
 
     def leave(self) -> list[Effect]:
-        """The connection is gone."""
+        """The connection has ended."""
         self._end(Close(1001))
         self._leave_all()
         return []
@@ -539,12 +567,14 @@ def close_of(problem: DomainError) -> Close:
     return Close(code, _reason(problem.detail))
 
 
-def _wish(payload: messages.SubscribePayload) -> Wish:
-    # An unnamed query has no past: its subscriber gets all of it.
+def _options(payload: messages.SubscribePayload) -> SubscriptionOptions:
+    # An unnamed query has no earlier results: its subscriber gets all of them.
     start = payload.start or ("latest" if payload.rspql is None else "earliest")
-    return Wish(payload.credit, payload.overflow, payload.after, start, payload.snapshot, payload.progress)
+    return SubscriptionOptions(
+        payload.credit, payload.overflow, payload.after, start, payload.snapshot, payload.progress
+    )
 
 
 def _reason(text: str) -> str:
-    """A reason that fits into a close frame, which has 123 bytes for it."""
+    """A reason of at most 123 bytes, which is what a close frame can hold."""
     return text.encode()[:123].decode(errors="ignore")

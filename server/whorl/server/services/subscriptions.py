@@ -1,7 +1,7 @@
-"""Subscriptions: a cursor, a credit, and a rule for readers that are slow.
+"""Subscriptions: a cursor, a credit, and a policy for slow readers.
 
-`Subscription.take` gives the next things to say: it decides what may be sent, never when. It knows no sockets and no
-tasks; whoever sends calls `take` until it gives nothing, then waits to be woken.
+`Subscription.take` returns the next messages: it decides what may be sent, never when. It knows no sockets and no
+tasks; the sender calls `take` until it returns nothing, then waits to be woken.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Close:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What a subscriber asked for."""
+class SubscriptionOptions:
+    """The options of a subscription."""
 
     credit: int | None = None
     overflow: Overflow = "disconnect"
@@ -43,15 +43,15 @@ class Wish:
     progress: bool = False
 
 
-class Voice:
-    """How a subscription speaks: in the messages of the sub-protocol, under an id."""
+class MessageEncoder:
+    """Encodes the messages of a subscription in the sub-protocol, under an id."""
 
     def __init__(self, subscription_id: str) -> None:
         self._id = subscription_id
         self._prefix = messages.next_prefix(subscription_id)
 
     def subscribed(self, ring: Ring, start_seq: int) -> str | None:
-        """The subscription stands."""
+        """The subscription has started."""
         payload = {
             "query": ring.query,
             "incarnation": ring.incarnation,
@@ -75,7 +75,7 @@ class Voice:
         return messages.message("gap", self._id, gap.members())
 
     def progress(self, watermark: int, seq: int) -> str:
-        """Nothing happened up to here."""
+        """There are no results up to this instant."""
         return messages.message("progress", self._id, {"watermark": watermark, "seq": seq})
 
     def error(self, problem: DomainError) -> str:
@@ -87,14 +87,14 @@ class Voice:
         return messages.message("complete", self._id, None if reason is None else {"reason": reason})
 
 
-class PlainVoice(Voice):
-    """For clients without the sub-protocol: envelopes as they are, and as few other frames as can be."""
+class PlainEncoder(MessageEncoder):
+    """For clients without the sub-protocol: plain envelopes, and as few other frames as possible."""
 
     def __init__(self) -> None:
         super().__init__("")
 
     def subscribed(self, ring: Ring, start_seq: int) -> str | None:
-        """Nothing: results speak for themselves."""
+        """Nothing: the first result follows."""
         del ring, start_seq
         return None
 
@@ -107,7 +107,7 @@ class PlainVoice(Voice):
         return texts
 
     def gap(self, query: str, gap: Gap) -> str:
-        """A loss is always said."""
+        """A gap is always reported."""
         return messages.compact({"query": query, "type": "gap", **gap.members()})
 
     def error(self, problem: DomainError) -> str:
@@ -123,32 +123,34 @@ class PlainVoice(Voice):
 class Subscription:
     """One reader of one query."""
 
-    def __init__(self, wish: Wish, ring: Ring, voice: Voice, on_news: Callable[[Subscription], None]) -> None:
-        self.cursor, gap = ring.cursor(wish.after, wish.start)
-        self.wish = wish
+    def __init__(
+        self, options: SubscriptionOptions, ring: Ring, encoder: MessageEncoder, on_news: Callable[[Subscription], None]
+    ) -> None:
+        self.cursor, gap = ring.cursor(options.after, options.start)
+        self.options = options
         self.query = ring.query
-        # None is credit without end.
-        self.credit = wish.credit
+        # None is unlimited credit.
+        self.credit = options.credit
         self.acked_seq = 0
         self.is_over = False
         # A reader that has lost nothing needs no snapshot.
-        self.needs_snapshot = wish.snapshot and (wish.after is None or gap is not None)
+        self.needs_snapshot = options.snapshot and (options.after is None or gap is not None)
         self.problem: DomainError | None = None
-        self._voice = voice
+        self._encoder = encoder
         self._on_news = on_news
         self._snapshot: tuple[int, str] | None = None
         self._told_watermark = ring.watermark
-        self._notes = deque(note for note in (voice.subscribed(ring, self.cursor.next_seq),) if note is not None)
+        self._notes = deque(note for note in (encoder.subscribed(ring, self.cursor.next_seq),) if note is not None)
         if gap is not None:
-            self._notes.append(voice.gap(self.query, gap))
+            self._notes.append(encoder.gap(self.query, gap))
         self.cursor.attach(self)
 
     def wake(self) -> None:
-        """The ring has news."""
+        """The ring has something new."""
         self._on_news(self)
 
     def leave(self) -> None:
-        """Nothing more is read."""
+        """Stop reading."""
         self.is_over = True
         self.cursor.detach(self)
 
@@ -157,29 +159,29 @@ class Subscription:
         self.credit = None if self.credit is None else self.credit + n
 
     def give_snapshot(self, seq: int, text: str) -> None:
-        """The current answer, which holds all results up to `seq`; reading goes on after it."""
+        """The current result, which covers all results up to `seq`; reading continues after it."""
         self.needs_snapshot = False
         self._snapshot = seq, text
         self.cursor.next_seq = seq + 1
         self.wake()
 
     def end(self, problem: DomainError) -> None:
-        """Something else than the query ended the subscription."""
-        self._finish(self._voice.error(problem))
+        """End the subscription for a reason other than the query."""
+        self._finish(self._encoder.error(problem))
 
     def last_seq(self) -> int:
-        """The newest result that this reader was given."""
+        """The newest result sent to this reader."""
         return self.cursor.next_seq - 1
 
     def overdue_at(self, behind_s: float) -> float | None:
-        """When this reader is let go unless it reads; None while it owes nothing."""
-        if self.is_over or self.needs_snapshot or self.wish.overflow != "disconnect":
+        """When this reader is disconnected unless it reads; None if nothing waits for it."""
+        if self.is_over or self.needs_snapshot or self.options.overflow != "disconnect":
             return None
         since = self.cursor.behind_since()
         return None if since is None else since + behind_s
 
     def take(self, now: float, behind_s: float, bytes_max: int) -> list[str] | Close:
-        """The next messages, at least one if there is any; or the end of the whole connection."""
+        """The next messages, at least one if there is any; or the end of the connection."""
         first = self._take_one(now, behind_s)
         if isinstance(first, str):
             return [first, *self._take_run(bytes_max - len(first))]
@@ -197,31 +199,31 @@ class Subscription:
         return self._take_rest() if self._is_caught_up() else None
 
     def _take_run(self, bytes_max: int) -> list[str]:
-        """Results that follow each other in the ring: the hot path, for which nothing else has to be asked."""
-        if self._notes or self.is_over or self.needs_snapshot or self._snapshot or self.wish.overflow == "latest":
+        """Consecutive results of the ring: the hot path, without any other checks."""
+        if self._notes or self.is_over or self.needs_snapshot or self._snapshot or self.options.overflow == "latest":
             return []
         texts = self.cursor.read_run(self.credit, bytes_max)
         if self.credit is not None:
             self.credit -= len(texts)
-        return self._voice.results(texts)
+        return self._encoder.results(texts)
 
     def _take_result(self, now: float, behind_s: float) -> str | Close | None:
         if self._snapshot is not None:
             (_, text), self._snapshot = self._snapshot, None
             return self._result(text)
-        if self.wish.overflow == "disconnect" and self.cursor.has_fallen:
+        if self.options.overflow == "disconnect" and self.cursor.has_fallen:
             return self.too_slow()
         found = self._skipped(now, behind_s) or self.cursor.read()
         if isinstance(found, Envelope):
             return self._result(found.text)
-        return None if found is None else self._voice.gap(self.query, found)
+        return None if found is None else self._encoder.gap(self.query, found)
 
     def too_slow(self) -> Close:
-        """The end of a reader that fell off the ring; it can resume after the number it is told."""
+        """Closes the connection of a reader that fell off the ring; it can resume after the number in the reason."""
         return Close(SLOW_READER, f"slow reader, last seq {self.last_seq()}")
 
     def _skipped(self, now: float, behind_s: float) -> Gap | None:
-        match self.wish.overflow:
+        match self.options.overflow:
             case "latest":
                 return self.cursor.skip_to_newest()
             case "drop-oldest":
@@ -232,7 +234,7 @@ class Subscription:
     def _result(self, text: str) -> str:
         if self.credit is not None:
             self.credit -= 1
-        return self._voice.result(text)
+        return self._encoder.result(text)
 
     def _is_caught_up(self) -> bool:
         ring = self.cursor.ring
@@ -240,14 +242,14 @@ class Subscription:
 
     def _take_rest(self) -> str | None:
         ring = self.cursor.ring
-        if self.wish.progress and ring.watermark is not None and ring.watermark != self._told_watermark:
+        if self.options.progress and ring.watermark is not None and ring.watermark != self._told_watermark:
             self._told_watermark = ring.watermark
-            return self._voice.progress(ring.watermark, ring.next_seq - 1)
+            return self._encoder.progress(ring.watermark, ring.next_seq - 1)
         if ring.state == "failed" and ring.problem is not None:
             self.problem = ring.problem
-            self._finish(self._voice.error(ring.problem))
+            self._finish(self._encoder.error(ring.problem))
         elif ring.state == "complete":
-            self._finish(self._voice.complete(ring.reason))
+            self._finish(self._encoder.complete(ring.reason))
         return self._notes.popleft() if self._notes else None
 
     def _finish(self, note: str | None) -> None:
@@ -257,5 +259,5 @@ class Subscription:
 
     @property
     def is_spent(self) -> bool:
-        """Whether it has ended and said so."""
+        """Whether it has ended and has told the client."""
         return self.is_over and not self._notes

@@ -1,6 +1,6 @@
-"""Requests in numbers: how many of which kind were answered how, and how long it took.
+"""Request counters: number and duration by part of the API, method and status.
 
-Labels are few and known beforehand, whatever paths and methods clients think of.
+The set of labels is small and fixed, whatever paths and methods clients send.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"
 _PARTS = frozenset(
     {"streams", "queries", "sparql", "graphs", "tokens", "tickets", "metrics", "healthz", "readyz", "backup"}
 )
-# They answer for as long as somebody listens: that is no latency.
+# Their responses last as long as the subscription: that is not a latency.
 _FEEDS = frozenset({"events", "results", "ws"})
 
 
@@ -23,7 +23,7 @@ class Traffic:
         self.durations: dict[tuple[str, str], Durations] = {}
 
     def note(self, method: str, path: str, status: int, seconds: float) -> None:
-        """One request has been answered."""
+        """Count one response."""
         kind = (method if method in _METHODS else "other", part_of(path))
         self.answered[(*kind, status)] = self.answered.get((*kind, status), 0) + 1
         if kind[1] != "feeds":

@@ -1,1 +1,1 @@
-"""The durable store. Nothing else knows SQL."""
+"""The durable store: the only code that knows its files."""

@@ -1,7 +1,7 @@
-"""Backups: one tar file with the store and the hashes of the tokens. The admin token is not in it.
+"""Backups: one tar file with the store and the token hashes, without the admin token.
 
-A backup is the state at one moment: everything acknowledged before it began is in it, nothing by half. It is made of a
-server that runs (`GET /backup`) or of the directory of one that is stopped, and becomes a directory for a new server.
+A backup is the state at one moment: it has everything acknowledged before it began, and nothing partial. It is taken
+from a running server (`GET /backup`) or from the directory of a stopped one, and restores to a new data directory.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def write_backup(store: Store, out: IO[bytes]) -> None:
 
 
 class _Reading(io.RawIOBase):
-    """A file of the store, as far as it counts."""
+    """A file of the store, up to its acknowledged length."""
 
     def __init__(self, view: FileView) -> None:
         self._view = view
@@ -53,9 +53,9 @@ class _Reading(io.RawIOBase):
 
 
 def back_up(data_dir: Path, file: Path) -> None:
-    """Back up the directory of a server that is stopped; a running one holds the lock of its store."""
+    """Back up the directory of a stopped server; a running one holds the lock of its store."""
     if not has_store(data_dir):
-        raise StoreError(f"{data_dir}: there is no store here; name the data directory of a server")
+        raise StoreError(f"{data_dir}: contains no store; name the data directory of a server")
     store = Store(data_dir)
     try:
         with _new_file(file) as out:
@@ -67,17 +67,17 @@ def back_up(data_dir: Path, file: Path) -> None:
 
 
 def restore(file: Path, data_dir: Path) -> int:
-    """Make a data directory of a backup, and read all of it once; how many records its log has."""
+    """Restore a backup to a new data directory and check all of it; returns the number of log records."""
     if has_store(data_dir):
-        raise StoreError(f"{data_dir}: has a store already; name a directory that is empty or not there")
+        raise StoreError(f"{data_dir}: contains a store already; name an empty or new directory")
     make_private_directory(data_dir)
     try:
         with tarfile.open(file) as archive:
-            # Members are taken by their known names, and as plain files: whatever else is in the archive stays there.
+            # Members are extracted by known names and as plain files; anything else in the archive is ignored.
             members = [member for member in archive if _is_ours(member)]
             names = {member.name for member in members}
             if not names & {MARK_NAME, LEGACY_NAME}:
-                raise StoreError(f"{file}: has no store in it; is it a backup?")
+                raise StoreError(f"{file}: contains no store; is it a backup?")
             make_private_directory(data_dir / DIRECTORY_NAME)
             for member in members:
                 _extract(archive, member, data_dir)
@@ -93,7 +93,7 @@ def _is_ours(member: tarfile.TarInfo) -> bool:
 
 
 def check(data_dir: Path) -> int:
-    """Read the snapshot and every record, with their checksums; how many records there are."""
+    """Read the snapshot and every record, with their checksums; returns the number of records."""
     store = Store(data_dir)
     try:
         found = store.snapshot()
@@ -113,15 +113,15 @@ def _extract(archive: tarfile.TarFile, member: tarfile.TarInfo, data_dir: Path) 
 
 
 def _new_file(path: Path) -> IO[bytes]:
-    """A file that only its owner reads; one that is there is not written over."""
+    """A new file that only its owner can read; an existing one is not overwritten."""
     try:
         return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
     except FileExistsError as error:
-        raise StoreError(f"{path}: is there already; name another file") from error
+        raise StoreError(f"{path}: exists already; name another file") from error
 
 
 def _member(name: str, size_bytes: int) -> tarfile.TarInfo:
-    """Nobody's file: names of users of this machine are of no use elsewhere."""
+    """A tar member without an owner: user names of this machine mean nothing elsewhere."""
     member = tarfile.TarInfo(name)
     member.size = size_bytes
     member.mode = 0o600

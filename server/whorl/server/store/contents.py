@@ -1,7 +1,7 @@
-"""What a store holds, read from the disk and checked against the mark. Nothing here writes.
+"""The contents of a store, read from the disk and checked against the mark. Nothing here writes.
 
-`examine` reads every byte that recovery needs: the snapshot, the log up to the mark, the staged bodies. What is missing
-or damaged is a `Fault`; what comes before it is still usable, if the operator accepts the loss.
+`examine` reads every byte that recovery needs: the snapshot, the log up to the mark, the staged bodies. Missing or
+damaged data is a `Fault`; what comes before it is still usable if the operator accepts the loss.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ _SNAPSHOT_HEAD_BYTES = _SNAPSHOT_HEAD.size + _CHECKSUM.size
 
 
 class Fault(NamedTuple):
-    """Something that was acknowledged and is not there."""
+    """Acknowledged data that is missing or damaged."""
 
     path: Path
     reason: str
-    # What is lost with it, beside the records after the last good one.
+    # What else is lost with it, beyond the records after the last good one.
     lost: str = ""
 
 
 class Stage(NamedTuple):
-    """A body that waits for its commit, in a file of its own."""
+    """A staged body, in a file of its own."""
 
     token: str
     stream: str
@@ -60,12 +60,12 @@ class Stage(NamedTuple):
 
     @property
     def file_name(self) -> str:
-        """Tokens of clients never become names of files."""
+        """Derived from the token, because client tokens must not become file names."""
         return f"stage-{hashlib.sha256(self.token.encode()).hexdigest()[:32]}"
 
 
 class Retained(NamedTuple):
-    """A file of records behind the snapshot that a stream keeps for longer."""
+    """A file of records older than the snapshot that a stream retains."""
 
     file_name: str
     size_bytes: int
@@ -75,10 +75,10 @@ class Retained(NamedTuple):
 
 @dataclass(slots=True)
 class Contents:
-    """What could be read, up to the first fault."""
+    """The readable contents, up to the first fault."""
 
     head: FileHead
-    # Where the log ends, or the part of it that is good.
+    # The end of the log, or of its undamaged part.
     length: int = 0
     number: int = 0
     checksum: int = 0
@@ -88,22 +88,22 @@ class Contents:
     retained: list[Retained] = field(default_factory=list)
     snapshot: bytes | None = None
     faults: list[Fault] = field(default_factory=list)
-    # Bytes behind the last whole frame.
+    # Bytes after the last complete frame.
     tail_bytes: int = 0
 
     @property
     def needs_snapshot(self) -> bool:
-        """Whether records continue a snapshot."""
+        """Whether the records continue a snapshot."""
         return self.head.snapshot_offset > 0
 
 
 def log_name(segment: int) -> str:
-    """The file of a segment of the log."""
+    """The file name of a log segment."""
     return f"log-{segment:010d}"
 
 
 def snapshot_name(offset: int) -> str:
-    """The file of a snapshot."""
+    """The file name of a snapshot."""
     return f"snapshot-{offset:016d}"
 
 
@@ -115,7 +115,7 @@ def encoded_snapshot_head(store_id: bytes, offset: int, data: bytes) -> tuple[by
 
 
 def read_snapshot(path: Path, store_id: bytes, offset: int, digest: bytes | None) -> tuple[bytes, bytes]:
-    """The data of a snapshot and its digest, which is to be the one that the mark names."""
+    """The data of a snapshot and its digest, which must match the mark."""
     data = path.read_bytes()
     if len(data) < _SNAPSHOT_HEAD_BYTES:
         raise DamageError("it is shorter than its header")
@@ -130,7 +130,7 @@ def read_snapshot(path: Path, store_id: bytes, offset: int, digest: bytes | None
         raise DamageError("it is a snapshot of something else")
     content = data[_SNAPSHOT_HEAD_BYTES:]
     if len(content) != size or hashlib.sha256(content).digest() != found_digest:
-        raise DamageError("it does not have its checksum")
+        raise DamageError("its checksum does not match")
     return content, found_digest
 
 
@@ -138,16 +138,16 @@ def read_stage(directory: Path, stage: Stage) -> bytes:
     """A staged body, checked."""
     body = (directory / stage.file_name).read_bytes()
     if len(body) != stage.size_bytes or zlib.crc32(body) != stage.checksum:
-        raise DamageError("it does not have its checksum")
+        raise DamageError("its checksum does not match")
     return body
 
 
 def examine(directory: Path, mark: Mark, *, is_whole: bool) -> Contents:
     """Check a store against its mark.
 
-    Whole commits behind the mark count: one that was cut short after its sync, or a mark that is not the newest. A
-    torn end was never acknowledged, and is left out. But when one slot of the mark cannot be read, the mark may be
-    one commit old, and a torn end may be that commit.
+    Complete commits after the mark count: the process may have died between the two syncs, or the mark may be the older
+    slot. A torn end was never acknowledged, and is dropped. But if one slot of the mark cannot be read, the mark may
+    be one commit old, and a torn end may be that commit.
     """
     contents = Contents(FileHead(mark.segment, 0, mark.snapshot_offset, mark.store_id))
     if mark.snapshot_offset:
@@ -161,7 +161,7 @@ def examine(directory: Path, mark: Mark, *, is_whole: bool) -> Contents:
     except DamageError as damage:
         contents.faults.append(Fault(path, f"is damaged ({damage})"))
     except OSError as error:
-        # Reading by a handle, the system does not say what was read.
+        # When reading from a handle, the system does not name the file.
         error.filename = error.filename or str(path)
         raise
     _examine_stages(directory, contents)
@@ -171,7 +171,7 @@ def examine(directory: Path, mark: Mark, *, is_whole: bool) -> Contents:
 
 def _examine_snapshot(directory: Path, mark: Mark, contents: Contents) -> None:
     path = directory / snapshot_name(mark.snapshot_offset)
-    lost = f"the state up to record {mark.snapshot_offset}, which everything after it needs"
+    lost = f"the state up to record {mark.snapshot_offset}, which all later records need"
     try:
         contents.snapshot, _ = read_snapshot(path, mark.store_id, mark.snapshot_offset, mark.snapshot_digest)
         contents.offset = mark.snapshot_offset
@@ -182,21 +182,21 @@ def _examine_snapshot(directory: Path, mark: Mark, contents: Contents) -> None:
 
 
 def _examine_log(path: Path, handle: int, mark: Mark, contents: Contents, *, is_whole: bool) -> None:
-    # After a sync that failed, memory may have what the disk has not, even for another process.
+    # After a failed sync, the page cache may hold what the disk does not, even for another process.
     forget_cached(handle)
     head, checksum = read_file_head(handle)
     if (head.store_id, head.segment, head.snapshot_offset) != (mark.store_id, mark.segment, mark.snapshot_offset):
         raise DamageError("it belongs to another store")
     contents.head, contents.length, contents.checksum = head, FILE_HEAD_BYTES, checksum
     contents.number = head.first_number - 1
-    # Offsets continue those of the snapshot, even where that one is damaged.
+    # Offsets continue those of the snapshot, even if it is damaged.
     contents.offset = head.snapshot_offset
     for frame in _frames(handle, mark.length, contents):
         _take(frame, contents)
-    # A mark without a length is older than the first log.
+    # A mark without a length was written before the first log.
     found = (contents.number, contents.offset, contents.checksum)
     if mark.length and found != (mark.number, mark.offset, mark.checksum):
-        raise DamageError("it ends before what was acknowledged")
+        raise DamageError("it ends before the last acknowledged record")
     size = os.fstat(handle).st_size
     try:
         _take_commits(handle, size, contents)
@@ -210,18 +210,18 @@ def _examine_log(path: Path, handle: int, mark: Mark, contents: Contents, *, is_
 
 
 def _is_room(handle: int, begin: int, end: int) -> bool:
-    """Whether there are only zeros: room for frames, which a store that was not closed leaves."""
+    """Whether there are only zeros: preallocated space that an unclosed store leaves."""
     pieces = (read_at(handle, min(_READ_BYTES, end - at), at) for at in range(begin, end, _READ_BYTES))
     return not any(piece.strip(b"\0") for piece in pieces)
 
 
 def _frames(handle: int, limit: int, contents: Contents) -> Iterator[Frame]:
-    """The frames after what was taken."""
+    """The frames after the accepted ones."""
     return read_frames(handle, contents.number + 1, contents.checksum, limit, contents.length)
 
 
 def _take_commits(handle: int, limit: int, contents: Contents) -> None:
-    """Take commits that are whole."""
+    """Accept complete commits."""
     waiting: list[Frame] = []
     for frame in _frames(handle, limit, contents):
         waiting.append(frame)
@@ -234,7 +234,7 @@ def _take_commits(handle: int, limit: int, contents: Contents) -> None:
 def _take(frame: Frame, contents: Contents) -> None:
     if frame.type is Type.RECORD:
         if frame.record.offset != contents.offset + 1:
-            raise DamageError("a record is left out")
+            raise DamageError("a record is missing")
         contents.offset = frame.record.offset
         contents.log_bytes += len(frame.record.members) + len(frame.record.body)
     elif frame.type is Type.STAGE:
@@ -264,13 +264,13 @@ def _examine_retained(directory: Path, contents: Contents) -> None:
         path = directory / one.file_name
         size = path.stat().st_size if path.exists() else -1
         if size != one.size_bytes:
-            reason = "is missing" if size < 0 else "is damaged (it does not have its length)"
+            reason = "is missing" if size < 0 else "is damaged (its length does not match)"
             contents.faults.append(Fault(path, reason, "records that a stream retains"))
             contents.retained.remove(one)
 
 
 def presumed_mark(directory: Path) -> Mark | None:
-    """The mark as the files suggest it, where there is none: all that is whole in the newest log."""
+    """A mark inferred from the files if there is none: everything complete in the newest log."""
     for path in sorted(directory.glob("log-*"), reverse=True):
         try:
             with opened(path) as handle:
@@ -290,7 +290,7 @@ def _presumed(directory: Path, handle: int) -> Mark:
             _, digest = read_snapshot(path, head.store_id, head.snapshot_offset, None)
         except FileNotFoundError as error:
             raise DamageError("its snapshot is missing") from error
-    # What is whole is before the damage.
+    # Everything before the damage is complete.
     with contextlib.suppress(DamageError):
         _take_commits(handle, os.fstat(handle).st_size, contents)
     end = (contents.length, contents.number, contents.offset, contents.checksum)

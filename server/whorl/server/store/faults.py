@@ -1,4 +1,4 @@
-"""What can be wrong with a store. Every message names the file and says what to do."""
+"""Errors of the store. Every message names the file and says what to do."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ class StoreError(Exception):
 
 
 class LossError(StoreError):
-    """The store holds less than was acknowledged. It opens only when the operator accepts the loss."""
+    """Acknowledged data is missing. The store opens only if the operator accepts the loss."""
 
 
 class NotWrittenError(StoreError):
-    """A write failed and was undone: what was to be written is not in the store, now or after a restart."""
+    """A write failed and was undone: the data is not in the store, now or after a restart."""
 
 
 class OutcomeUnknownError(StoreError):
-    """A write failed, and so did undoing it: only the next start can tell what the disk has kept."""
+    """A write failed, and so did undoing it: only the next start can tell what is on the disk."""

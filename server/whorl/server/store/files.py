@@ -1,4 +1,4 @@
-"""Files that only their owner reads, written whole and synced. Nothing else in the store writes."""
+"""Files that only their owner can read, written completely and synced. Nothing else in the store writes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-# Some systems have no `fdatasync`. It leaves out times of change, which no reader needs.
+# Some systems have no `fdatasync`. It skips the modification time, which no reader needs.
 _sync_data = getattr(os, "fdatasync", os.fsync)
 
 
 def make_private_directory(path: Path) -> None:
-    """Make a directory that only its owner enters, and the directories above it."""
+    """Create a directory that only its owner can enter, and its parents."""
     if path.is_dir():
         return
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -25,7 +25,7 @@ def make_private_directory(path: Path) -> None:
 
 
 def make_private(path: Path) -> None:
-    """Take a file or a directory away from everybody but its owner, as far as this process may."""
+    """Remove everybody but the owner from the permissions of a file or directory, if this process may."""
     mode = path.stat().st_mode & 0o777
     if mode & 0o077:
         with contextlib.suppress(PermissionError):
@@ -39,7 +39,7 @@ def create(path: Path) -> int:
 
 @contextlib.contextmanager
 def opened(path: Path, flags: int = os.O_RDONLY) -> Iterator[int]:
-    """A file that is there, for as long as the block runs."""
+    """An existing file, open while the block runs."""
     handle = os.open(path, flags | os.O_CLOEXEC)
     try:
         yield handle
@@ -48,7 +48,7 @@ def opened(path: Path, flags: int = os.O_RDONLY) -> Iterator[int]:
 
 
 def write_at(handle: int, data: bytes, position: int) -> None:
-    """Write all of the bytes; the system may take them in parts."""
+    """Write all of the bytes; the system may write them in parts."""
     rest = memoryview(data)
     while rest:
         written = os.pwrite(handle, rest, position)
@@ -57,7 +57,7 @@ def write_at(handle: int, data: bytes, position: int) -> None:
 
 
 def read_at(handle: int, size: int, position: int) -> bytes:
-    """As many bytes as there are, up to a size; the system may give them in parts."""
+    """Read up to a number of bytes; the system may return them in parts."""
     parts = []
     while size > 0 and (part := os.pread(handle, size, position)):
         parts.append(part)
@@ -67,7 +67,7 @@ def read_at(handle: int, size: int, position: int) -> bytes:
 
 
 def sync(handle: int) -> None:
-    """Wait until the bytes of a file are on the disk."""
+    """Wait until the content of a file is on the disk."""
     _sync_data(handle)
 
 
@@ -78,7 +78,7 @@ def sync_directory(path: Path) -> None:
 
 
 def write_new(path: Path, *parts: bytes) -> None:
-    """A new file with these bytes, synced; nothing is left of it if that fails. Its name is not synced."""
+    """Create a file with these bytes, synced; nothing remains if that fails. Its name is not synced."""
     handle = create(path)
     try:
         position = 0
@@ -94,6 +94,6 @@ def write_new(path: Path, *parts: bytes) -> None:
 
 
 def forget_cached(handle: int) -> None:
-    """Drop what the system keeps of a file in memory, so that the next read is a read of the disk."""
+    """Drop the page cache of a file, so that the next read goes to the disk."""
     if hasattr(os, "posix_fadvise"):
         os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)

@@ -1,7 +1,7 @@
-"""How entries of the log look on the disk.
+"""The format of log entries on the disk.
 
 A log file is a header and frames. A frame carries its number, its length, the checksum of the frame before it, and a
-checksum over all of that and its content: a frame that is flipped, torn, moved, repeated or left out does not fit.
+checksum over all of that and its content, so that a flipped, torn, moved, repeated or missing frame is detected.
 
     log file   header | frame 1 | frame 2 | …
     frame      fixed head (numbers, lengths, previous checksum, checksum) | kind and stream | members | body
@@ -32,7 +32,7 @@ _FRAME_HEAD = struct.Struct("<4sIQQqIIII")
 _CHECKSUM = struct.Struct("<I")
 _FILE_MAGIC = b"WHORLLOG"
 _FRAME_MAGIC = b"WRec"
-# Beside the type: the last frame of its commit.
+# A flag beside the type: the last frame of its commit.
 _LAST = 0x100
 FILE_HEAD_BYTES = _FILE_HEAD.size + _CHECKSUM.size
 _FRAME_HEAD_BYTES = _FRAME_HEAD.size + _CHECKSUM.size
@@ -65,7 +65,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class FileHead:
-    """What a log file says of itself."""
+    """The header of a log file."""
 
     segment: int
     first_number: int
@@ -87,25 +87,25 @@ class Frame:
     type: Type
     number: int
     record: Record
-    # Where the next frame begins, and the checksum that it names.
+    # The position of the next frame, and the checksum that it must carry.
     end: int
     checksum: int
     is_last: bool
 
     def note(self) -> Any:  # noqa: ANN401 - JSON, each type has its own
-        """The content of a frame that is no record."""
+        """The content of a frame that is not a record."""
         return orjson.loads(self.record.members)
 
 
 @dataclass(slots=True)
 class Encoder:
-    """Makes the frames that follow a place in the log."""
+    """Encodes the frames that follow a position in the log."""
 
     number: int
     checksum: int
 
     def commit(self, contents: Sequence[tuple[Type, Record | object]]) -> bytes:
-        """The next frames, which count together or not at all."""
+        """The frames of one commit, which count together or not at all."""
         last = len(contents) - 1
         return b"".join(self._frame(kind, content, is_last=idx == last) for idx, (kind, content) in enumerate(contents))
 
@@ -135,16 +135,16 @@ def read_file_head(handle: int) -> tuple[FileHead, int]:
     if magic != _FILE_MAGIC or checksum != zlib.crc32(packed):
         raise DamageError("its header is damaged")
     if version != FORMAT_VERSION:
-        raise DamageError(f"it has format version {version}, this server reads version {FORMAT_VERSION}")
+        raise DamageError(f"it has format version {version}, but this server reads version {FORMAT_VERSION}")
     return FileHead(*fields), checksum
 
 
 def read_frames(
     handle: int, number: int, checksum: int, limit: int, position: int = FILE_HEAD_BYTES
 ) -> Iterator[Frame]:
-    """The frames of a log file up to a byte, each one checked; a `DamageError` ends them.
+    """The frames of a log file up to a length, each one checked; a `DamageError` ends them.
 
-    `number` is that of the first one, and `checksum` the one that it continues.
+    `number` is that of the first frame, and `checksum` that of the frame before it.
     """
     reader = _Reader(handle, limit)
     while position < limit:
@@ -154,7 +154,7 @@ def read_frames(
 
 
 class _Reader:
-    """Reads small pieces through one large one. No memory map: a bad sector would end the process."""
+    """Buffered reads. No memory map, because a bad sector would kill the process."""
 
     def __init__(self, handle: int, limit: int) -> None:
         self._handle = handle
@@ -163,7 +163,7 @@ class _Reader:
         self._held = b""
 
     def read(self, position: int, size: int) -> bytes:
-        """Bytes from a place; fewer at the end of the file or of what is to be read."""
+        """Bytes from a position; fewer at the end of the file or of the range."""
         size = min(size, self.limit - position)
         if position < self._start or position + size > self._start + len(self._held):
             self._start = position
@@ -184,7 +184,7 @@ def _read_frame(reader: _Reader, position: int, number: int, previous: int) -> F
         raise DamageError("an entry is longer than the log")
     content = reader.read(position + _FRAME_HEAD_BYTES, sum(lengths))
     if len(content) < sum(lengths) or zlib.crc32(content, zlib.crc32(packed)) != checksum:
-        raise DamageError("an entry does not have its checksum")
+        raise DamageError("the checksum of an entry does not match")
     head_bytes, members_bytes, _ = lengths
     name, stream = orjson.loads(content[:head_bytes])
     members, body = content[head_bytes : head_bytes + members_bytes], content[head_bytes + members_bytes :]

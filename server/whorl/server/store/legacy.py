@@ -1,7 +1,7 @@
-"""Stores of format 1, one SQLite file, as they are read for the last time: when they are upgraded.
+"""Stores of format 1, a single SQLite file, read only to upgrade them.
 
-Their log had no mark beside it: damage that SQLite itself repairs by leaving out the end of its write-ahead log cannot
-be seen here. All other damage is refused by name.
+Their log had no mark beside it, so damage that SQLite repairs by dropping the end of its write-ahead log cannot be
+detected here. All other damage is refused with an error that names it.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class LegacyStore:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        # SQLite takes an empty file for a new database, and removes the log beside it.
+        # SQLite treats an empty file as a new database, and removes the log beside it.
         if path.stat().st_size == 0:
-            raise StoreError(f"{path}: is empty, which no store is; restore it from a backup")
+            raise StoreError(f"{path}: is empty; restore it from a backup")
         self._db = sqlite3.connect(path, isolation_level=None, timeout=1)
         try:
             self._check()
@@ -48,10 +48,10 @@ class LegacyStore:
         (application,) = self._db.execute("PRAGMA application_id").fetchone()
         (version,) = self._db.execute("PRAGMA user_version").fetchone()
         if application != _APPLICATION_ID:
-            raise StoreError(f"{self.path}: is not a store of Whorl; choose another data directory")
+            raise StoreError(f"{self.path}: is not a Whorl store; choose another data directory")
         if version != _FORMAT_VERSION:
             raise StoreError(
-                f"{self.path}: has format version {version}, this server upgrades version {_FORMAT_VERSION}; "
+                f"{self.path}: has format version {version}, but this server upgrades version {_FORMAT_VERSION}; "
                 "use the server that wrote it, or another data directory"
             )
         # The first write takes the lock.
@@ -62,7 +62,7 @@ class LegacyStore:
             raise StoreError(f"{self.path}: is damaged ({said}); restore it from a backup")
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._db.close()
 
     def snapshot(self) -> tuple[int, bytes] | None:
@@ -110,7 +110,7 @@ class LegacyStore:
 
 @contextlib.contextmanager
 def legacy_store(path: Path) -> Iterator[LegacyStore]:
-    """A store of format 1, for as long as the block runs."""
+    """A store of format 1, open while the block runs."""
     store = LegacyStore(path)
     try:
         yield store

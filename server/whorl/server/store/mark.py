@@ -1,8 +1,8 @@
-"""The mark: how far the store was acknowledged, kept apart from the log that it checks.
+"""The mark: the acknowledged length of the log, stored apart from the log that it checks.
 
-The file has two slots of one block each, written in turn, so that a torn write leaves the other one. A slot says which
-log file counts, how many bytes of it are acknowledged, and which snapshot comes before it. It is written over in place
-and synced after every commit: no length and no name changes, so a sync of it costs one write of one block.
+The file has two slots of one block each, written alternately, so that a torn write leaves the other one. A slot names
+the current log file, how many bytes of it are acknowledged, and the snapshot before it. It is overwritten in place and
+synced after every commit: neither length nor name changes, so a sync costs one write of one block.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _CHECKSUM = struct.Struct("<I")
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A place in the log up to which everything was acknowledged."""
+    """The position in the log up to which everything was acknowledged."""
 
     store_id: bytes
     turn: int = 0
     segment: int = 1
-    # Bytes of the log file, the number and the checksum of its last frame, and the offset of its last record.
+    # Length of the log file, number and checksum of its last frame, and offset of its last record.
     length: int = 0
     number: int = 0
     offset: int = 0
@@ -64,7 +64,7 @@ class Mark:
 
 
 def create_mark(path: Path, mark: Mark) -> None:
-    """A mark file, which is there whole or not at all."""
+    """Create a mark file, completely or not at all."""
     beside = path.with_name(path.name + ".new")
     beside.unlink(missing_ok=True)
     write_new(beside, file_bytes(mark))
@@ -73,12 +73,12 @@ def create_mark(path: Path, mark: Mark) -> None:
 
 
 def file_bytes(mark: Mark) -> bytes:
-    """A whole mark file."""
+    """The content of a mark file."""
     return replace(mark, turn=1).encoded() + replace(mark, turn=2).encoded()
 
 
 class MarkFile:
-    """The two slots. `is_whole` says that both could be read: neither was being written, and neither is damaged."""
+    """The two slots. `is_whole` means that both were readable: neither was being written, and neither is damaged."""
 
     def __init__(self, path: Path) -> None:
         self._handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
@@ -88,7 +88,7 @@ class MarkFile:
         self.is_whole = len(found) == len(slots)
         self._turn, self._place = max(found, default=(0, 0))
         self.mark = slots[self._place]
-        # A write has failed: the slot may say what it should not, until it is written again.
+        # A write has failed: the content of the slot is undefined until it is written again.
         self.is_unsettled = False
 
     def write(self, mark: Mark) -> Mark:
@@ -104,7 +104,7 @@ class MarkFile:
         return written
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         os.close(self._handle)
 
 

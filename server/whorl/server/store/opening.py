@@ -1,9 +1,9 @@
-"""How a store is opened: made, upgraded, repaired, refused, or brought back with a loss that the operator accepts.
+"""Opening a store: create, upgrade, repair or refuse it, or recover what is left if the operator accepts the loss.
 
     data directory   lock | acknowledged (the mark) | store/ (log-…, snapshot-…, stage-…, retained-…)
 
-The mark decides which files count, so each of these changes takes effect when the mark is written, at once or not at
-all. A start that finds less than the mark says changes nothing.
+The mark decides which files count, so each of these changes takes effect atomically when the mark is written. A start
+that finds less than the mark promises changes nothing.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ LOCK_NAME = "lock"
 UPGRADED_SUFFIX = ".upgraded"
 _WRITE_BYTES = 1 << 20
 _HINT = (
-    "restore a backup, or start once with --accept-loss (WHORL_ACCEPT_LOSS=true) to go on without it; "
+    "restore a backup, or start once with --accept-loss (WHORL_ACCEPT_LOSS=true) to continue without it; "
     "the files as they are now are then kept beside the store"
 )
 
@@ -61,13 +61,13 @@ _log = logging.getLogger("whorl.store")
 
 
 def has_store(data_dir: Path) -> bool:
-    """Whether a directory has a store, or what is left of one."""
+    """Whether a directory has a store, or the remains of one."""
     names = (MARK_NAME, DIRECTORY_NAME, LEGACY_NAME)
     return any((data_dir / name).exists() for name in names)
 
 
 def lock(data_dir: Path) -> int:
-    """The directory for this process alone: two servers on it would each lose the other's events."""
+    """Lock the directory for this process: two servers would lose each other's events."""
     if has_store(data_dir):
         make_private(data_dir)
     make_private_directory(data_dir)
@@ -82,13 +82,13 @@ def lock(data_dir: Path) -> int:
 
 
 def open_files(data_dir: Path, *, accept_loss: bool) -> tuple[MarkFile, Mark, Contents]:
-    """The mark and what the store holds: neither more nor less than was acknowledged."""
+    """The mark and the contents of the store: exactly what was acknowledged."""
     directory, path = data_dir / DIRECTORY_NAME, data_dir / MARK_NAME
     has_mark = path.exists()
     if not has_mark:
         _begin(data_dir, accept_loss=accept_loss)
     _put_legacy_aside(data_dir)
-    # A start before this one may have made a name whose sync failed: nothing is acknowledged under such a name.
+    # An earlier start may have created a name and failed to sync it: nothing may be acknowledged under such a name.
     sync_directory(data_dir)
     make_private_directory(directory)
     make_private(directory)
@@ -106,12 +106,12 @@ def open_files(data_dir: Path, *, accept_loss: bool) -> tuple[MarkFile, Mark, Co
         create_mark(path, _salvaged(data_dir, found.mark, found.contents))
         return _checked(data_dir)
     if accept_loss and has_mark and is_readable:
-        _log.warning("accept_loss is set, but nothing is lost: unset it, so that the next loss is told")
+        _log.warning("accept_loss is set, but nothing is lost: unset it, so that the next loss is reported")
     return opened_files
 
 
 class _FaultyError(LossError):
-    """Files that hold less than the mark says."""
+    """The files hold less than the mark promises."""
 
     def __init__(self, mark: Mark, contents: Contents) -> None:
         super().__init__(f"{_loss_text(contents, mark)}; {_HINT}")
@@ -131,7 +131,7 @@ def _checked(data_dir: Path) -> tuple[MarkFile, Mark, Contents]:
         if contents.faults:
             raise _FaultyError(mark, contents)
         mark = _repaired(directory, marks, mark, contents)
-        # It stays open unless something was raised.
+        # The file stays open unless there was an exception.
         stack.pop_all()
     return marks, mark, contents
 
@@ -143,13 +143,15 @@ def _known(marks: MarkFile) -> Mark:
 
 
 def _repaired(directory: Path, marks: MarkFile, mark: Mark, contents: Contents) -> Mark:
-    """Cut off a torn tail, and bring the mark to the end of the log."""
+    """Cut off a torn end, and move the mark to the end of the log."""
     if contents.tail_bytes:
-        _log.warning("dropped %d torn bytes after record %d: never acknowledged", contents.tail_bytes, contents.offset)
+        _log.warning(
+            "dropped %d torn bytes after record %d; they were never acknowledged", contents.tail_bytes, contents.offset
+        )
     if contents.tail_bytes or contents.length != mark.length:
         with opened(directory / log_name(mark.segment), os.O_RDWR) as handle:
             os.ftruncate(handle, contents.length)
-            # Frames that a killed process wrote may be in memory only.
+            # Frames that a killed process wrote may be in the page cache only.
             sync(handle)
     if not marks.is_whole or contents.length != mark.length:
         mark = marks.write(mark.ending(contents.length, contents.number, contents.checksum, contents.offset))
@@ -158,7 +160,7 @@ def _repaired(directory: Path, marks: MarkFile, mark: Mark, contents: Contents) 
 
 
 def _remove_leftovers(directory: Path, mark: Mark, contents: Contents) -> None:
-    """Remove what a crash left: files that the mark does not name."""
+    """Remove the leftovers of a crash: files that the mark does not name."""
     named = {log_name(mark.segment), snapshot_name(mark.snapshot_offset)}
     named |= {stage.file_name for stage in contents.stages.values()}
     named |= {one.file_name for one in contents.retained}
@@ -173,19 +175,19 @@ def _remove_leftovers(directory: Path, mark: Mark, contents: Contents) -> None:
 
 
 def _begin(data_dir: Path, *, accept_loss: bool) -> None:
-    """A new store, or one of format 1 in the new format; files without a mark are a loss."""
+    """Create a store, or upgrade one of format 1; files without a mark are a loss."""
     directory = data_dir / DIRECTORY_NAME
     if (data_dir / LEGACY_NAME).exists():
         _upgrade(data_dir)
     elif directory.exists():
         _replace_mark(data_dir, "is missing", accept_loss=accept_loss)
     else:
-        # The mark comes first: a directory without one is never that of a store that was being made.
+        # The mark is written first, so that files without a mark never belong to a store under construction.
         create_mark(data_dir / MARK_NAME, Mark(uuid.uuid4().bytes))
 
 
 def _is_unused(directory: Path, mark: Mark, *, is_whole: bool) -> bool:
-    """Whether nothing was ever written: no file, or the first log cut short inside its header."""
+    """Whether nothing was ever written: no file, or a first log that ends inside its header."""
     sizes = {path.name: path.stat().st_size for path in directory.iterdir()}
     return is_whole and sizes.pop(log_name(mark.segment), 0) <= FILE_HEAD_BYTES and not sizes
 
@@ -197,7 +199,7 @@ def _with_first_log(directory: Path, mark: Mark) -> Mark:
 
 
 def write_log(directory: Path, head: FileHead, frames: Iterable[tuple[Type, Record | object]], mark: Mark) -> Mark:
-    """A new file of the log, synced; the mark for it, not yet written."""
+    """Create a log file, synced; returns its mark, not yet written."""
     path = directory / log_name(head.segment)
     handle = create(path)
     try:
@@ -231,7 +233,7 @@ def _write_frames(handle: int, head: FileHead, frames: Iterable[tuple[Type, Reco
 
 
 def _upgrade(data_dir: Path) -> None:
-    """Write a store of format 1 in this format. The old file stays, under another name."""
+    """Convert a store of format 1. The old file stays under another name."""
     directory = data_dir / DIRECTORY_NAME
     shutil.rmtree(directory, ignore_errors=True)
     make_private_directory(directory)
@@ -263,7 +265,7 @@ def _legacy_frames(directory: Path, legacy: LegacyStore, last: list[int]) -> Ite
 
 
 def write_stage(directory: Path, token: str, stream: str, form: str, body: bytes, staged_at: int) -> Stage:
-    """Write a body into a file of its own, synced; it counts when the log names it."""
+    """Write a body to a file of its own, synced; it counts once the log names it."""
     stage = Stage(token, stream, form, len(body), zlib.crc32(body), staged_at)
     write_new(directory / stage.file_name, body)
     sync_directory(directory)
@@ -281,13 +283,13 @@ def _put_legacy_aside(data_dir: Path) -> None:
 
 
 def _replace_mark(data_dir: Path, reason: str, *, accept_loss: bool) -> None:
-    """A mark that is missing or damaged is made again from the files, if the operator accepts what that may lose."""
+    """Infer a missing or damaged mark from the files, if the operator accepts the possible loss."""
     path, directory = data_dir / MARK_NAME, data_dir / DIRECTORY_NAME
     presumed = presumed_mark(directory) if directory.is_dir() else None
-    known = "no log can be read" if presumed is None else f"the last good record is {presumed.offset}"
-    text = f"{path}: {reason}; {known}, and how far the log was acknowledged is not known"
+    known = "no log is readable" if presumed is None else f"the last intact record is {presumed.offset}"
+    text = f"{path}: {reason}; {known}, and it is unknown how much of the log was acknowledged"
     if not accept_loss:
-        raise LossError(f"{text}: records after it would be lost; {_HINT}")
+        raise LossError(f"{text}: later records would be lost; {_HINT}")
     _log.warning("loss accepted: %s", text)
     _keep_aside(data_dir)
     create_mark(path, presumed or Mark(uuid.uuid4().bytes))
@@ -300,7 +302,11 @@ def _loss_text(contents: Contents, mark: Mark) -> str:
     lost = [] if good >= mark.offset else [f"{after} would be lost"]
     lost += [f"lost with it: {fault.lost}" for fault in contents.faults if fault.lost]
     further = [f"{fault.path.name} {fault.reason}" for fault in contents.faults[1:]]
-    words = [f"{first.path}: {first.reason}", *further, f"the last good record is {good} of {mark.offset} acknowledged"]
+    words = [
+        f"{first.path}: {first.reason}",
+        *further,
+        f"the last intact record is {good} of {mark.offset} acknowledged",
+    ]
     return "; ".join([*words, *lost])
 
 
@@ -309,7 +315,7 @@ def _last_good(contents: Contents) -> int:
 
 
 def _salvaged(data_dir: Path, mark: Mark, contents: Contents) -> Mark:
-    """A new log with what is good; the mark for it, which puts it in the place of the old one."""
+    """Create a log with the intact records; returns its mark, which makes it replace the old one."""
     _keep_aside(data_dir)
     directory = data_dir / DIRECTORY_NAME
     if contents.needs_snapshot and contents.snapshot is None:
@@ -341,7 +347,7 @@ def _free_segment(directory: Path) -> int:
 
 
 def _keep_aside(data_dir: Path) -> None:
-    """Keep copies of the files as they are, for whoever can read more out of them."""
+    """Copy the damaged files aside, in case more can be recovered from them."""
     number = 1
     while (aside := data_dir / f"{DIRECTORY_NAME}.damaged-{number}").exists():
         number += 1
@@ -352,4 +358,4 @@ def _keep_aside(data_dir: Path) -> None:
     if (data_dir / MARK_NAME).exists():
         write_new(aside / MARK_NAME, (data_dir / MARK_NAME).read_bytes())
     sync_directory(aside)
-    _log.warning("the files as they were are kept in %s", aside)
+    _log.warning("copies of the damaged files are in %s", aside)

@@ -1,8 +1,8 @@
-"""The store: an ordered log of commands, the newest snapshot, and bodies that wait for a commit.
+"""The store: an ordered log of commands, the newest snapshot, and staged bodies.
 
-What comes in: records, as bytes. What stays true: a record is there whole or not at all, and is on the disk and marked
-as acknowledged when `append` returns; a write that fails is undone before its caller is told; a start that finds less
-than was acknowledged is refused by name. The directory belongs to one process: a lock on it says so.
+Input: records, as bytes. Invariants: a record is complete or absent, and is on the disk and marked as acknowledged when
+`append` returns; a failed write is undone before the caller learns of it; a start that finds less than was acknowledged
+is refused with an error that names the loss. The directory belongs to one process, which holds a lock on it.
 
 Cost of a commit: one write and sync at the end of the log, one write and sync of the mark, a block in place.
 """
@@ -49,7 +49,7 @@ _ROOM_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class FileView:
-    """A file of the store as it is at one moment: bytes that are appended or names that go later do not matter."""
+    """A file of the store at one moment: later appends and removals do not matter."""
 
     name: str
     handle: int
@@ -66,7 +66,7 @@ class Store:
         try:
             self._lock = lock(data_dir)
         except OSError as error:
-            raise StoreError(f"{data_dir}: cannot be used ({error.strerror})") from error
+            raise StoreError(f"{data_dir}: is not usable ({error.strerror})") from error
         try:
             self._open(accept_loss=accept_loss)
         except OSError as error:
@@ -80,13 +80,13 @@ class Store:
     def _open(self, *, accept_loss: bool) -> None:
         self._marks, self._mark, contents = open_files(self.data_dir, accept_loss=accept_loss)
         self._log = os.open(self._log_path, os.O_RDWR | os.O_CLOEXEC)
-        # The log has zeros up to here, behind its last frame.
+        # The log is preallocated with zeros up to here.
         self._room = os.fstat(self._log).st_size
         self._first_number = contents.head.first_number
         self._stages = contents.stages
         self._retained = contents.retained
         self._log_bytes = contents.log_bytes
-        # Read and checked already; the first who asks takes it.
+        # Read and checked already; the first caller takes it.
         self._checked_snapshot = contents.snapshot
         self._failed: str | None = None
         self._is_open = True
@@ -97,20 +97,20 @@ class Store:
 
     @property
     def offset(self) -> int:
-        """The last record that was acknowledged."""
+        """The last acknowledged record."""
         return self._mark.offset
 
     @property
     def log_bytes(self) -> int:
-        """How much the log has grown since the snapshot."""
+        """The growth of the log since the snapshot."""
         return self._log_bytes
 
     def size_bytes(self) -> int:
-        """What the store takes on the disk."""
+        """The size of the store on the disk."""
         return sum(path.stat().st_size for path in self.path.iterdir() if path.exists())
 
     def close(self) -> None:
-        """Let go of the files. Nothing is written: what is not acknowledged by now is not in the store."""
+        """Close the files without writing: what is not acknowledged by now is not in the store."""
         with self._access:
             if not self._is_open:
                 return
@@ -125,7 +125,7 @@ class Store:
     # ---- the log ----
 
     def append(self, records: Sequence[Record], spent_stages: Sequence[str] = ()) -> None:
-        """Write records, and forget the staged bodies that became part of them: one commit, on the disk on return."""
+        """Write records and drop the staged bodies they contain: one commit, on the disk on return."""
         if [record.offset for record in records] != list(range(self.offset + 1, self.offset + 1 + len(records))):
             raise ValueError(f"records must continue record {self.offset}")
         spent = [token for token in spent_stages if token in self._stages]
@@ -150,7 +150,7 @@ class Store:
                 raise StoreError(f"{self._log_path}: is damaged ({damage}); restore it from a backup") from damage
 
     def _commit(self, frames: bytes, encoder: Encoder, offset: int) -> None:
-        """Bring frames to the disk, then the mark; or leave neither."""
+        """Write the frames, then the mark; or leave neither."""
         mark = self._mark.ending(self._mark.length + len(frames), encoder.number, encoder.checksum, offset)
 
         def write() -> Mark:
@@ -162,16 +162,16 @@ class Store:
         self._mark = self._done_or_undone(write)
 
     def _make_room(self, length: int) -> None:
-        """Let the file grow by zeros, ahead of the frames: a sync that changes no length has nothing to journal."""
+        """Preallocate zeros ahead of the frames: a sync that changes no length has nothing to journal."""
         while self._room < length:
             write_at(self._log, bytes(_ROOM_BYTES), self._room)
             self._room += _ROOM_BYTES
 
     def _done_or_undone(self, write: Callable[[], Mark]) -> Mark:
-        """Carry out a change; when it fails, undo it before anybody is told.
+        """Make a change; if it fails, undo it before the caller learns of it.
 
-        After a sync that failed, the system may have dropped what it could not write, and say nothing the next time:
-        so nothing behind the mark is kept, and the mark itself is written again with what it said before.
+        After a failed sync, the system may have dropped the dirty pages and report success the next time: so nothing
+        after the mark is kept, and the mark itself is written again with its previous content.
         """
         if self._failed is not None:
             raise NotWrittenError(f"{self.path}: the disk failed before ({self._failed}); nothing was written")
@@ -183,7 +183,7 @@ class Store:
 
     def _undo(self, cause: OSError) -> None:
         try:
-            # The mark first: while it may say that the frames count, they must be there.
+            # The mark first: as long as it may claim the frames, they must exist.
             if self._marks.is_unsettled:
                 self._mark = self._marks.write(self._mark)
             self._cut_room()
@@ -214,12 +214,12 @@ class Store:
         return mark.snapshot_offset, data
 
     def write_snapshot(self, offset: int, data: bytes, keep_since: dict[str, int]) -> None:
-        """Put a snapshot in the place of the log up to its end.
+        """Replace the log up to its end by a snapshot.
 
-        `keep_since` names streams whose records are kept from a time on, although no recovery needs them.
+        `keep_since` names streams whose records are retained from a time on, although recovery does not need them.
         """
         if offset != self.offset:
-            raise ValueError(f"a snapshot at record {offset} does not fit a log that ends at record {self.offset}")
+            raise ValueError(f"a snapshot at record {offset} does not match a log that ends at record {self.offset}")
         if offset == self._mark.snapshot_offset:
             return
         with self._access:
@@ -229,22 +229,22 @@ class Store:
                 retained += self._retain(keep_since)
                 mark = self._written_snapshot(offset, data, retained)
             except OSError as error:
-                # The old files still count: nothing is lost but the snapshot.
-                raise NotWrittenError(f"{self.path}: no snapshot could be written ({error.strerror})") from error
+                # The old files still count: only the snapshot is lost.
+                raise NotWrittenError(f"{self.path}: the snapshot could not be written ({error.strerror})") from error
             self._mark = self._done_or_undone(lambda: self._marks.write(mark))
             self._turn_to_new_log(retained, before)
 
     def _written_snapshot(self, offset: int, data: bytes, retained: list[Retained]) -> Mark:
         head, digest = encoded_snapshot_head(self._mark.store_id, offset, data)
         for name in (snapshot_name(offset), log_name(self._mark.segment + 1)):
-            # Of an attempt that failed.
+            # Left by a failed attempt.
             (self.path / name).unlink(missing_ok=True)
         write_new(self.path / snapshot_name(offset), head, data)
         log_head = FileHead(self._mark.segment + 1, self._mark.number + 1, offset, self._mark.store_id)
         frames: list[tuple[Type, Record | object]] = [(Type.STAGE, stage) for stage in self._stages.values()]
         if retained:
             frames.append((Type.RETAINED, retained))
-        # One sync of the directory, of the log file, covers both names.
+        # The directory sync for the log file covers both names.
         return replace(write_log(self.path, log_head, frames, self._mark), snapshot_digest=digest)
 
     def _turn_to_new_log(self, retained: list[Retained], before: Mark) -> None:
@@ -255,7 +255,7 @@ class Store:
         gone = [one.file_name for one in self._retained if one not in retained]
         self._retained, self._checked_snapshot = retained, None
         for name in (log_name(before.segment), snapshot_name(before.snapshot_offset), *gone):
-            # What cannot be removed now is removed at the next start.
+            # Files that cannot be removed now are removed at the next start.
             with contextlib.suppress(OSError):
                 (self.path / name).unlink(missing_ok=True)
 
@@ -266,7 +266,7 @@ class Store:
         return [one for one in self._retained if is_kept(one)]
 
     def _retain(self, keep_since: dict[str, int]) -> list[Retained]:
-        """Copy the records that streams keep for longer out of the log that goes."""
+        """Copy the records that streams retain out of the old log."""
         kept = [
             record
             for record in (self.records(0) if keep_since else ())
@@ -287,7 +287,7 @@ class Store:
     # ---- staged bodies ----
 
     def stage(self, token: str, stream: str, form: str, body: bytes, staged_at: int) -> None:
-        """Keep a body until its commit."""
+        """Store a body until its commit."""
         with self._access:
             try:
                 stage = write_stage(self.path, token, stream, form, body, staged_at)
@@ -313,12 +313,12 @@ class Store:
                 raise StoreError(f"{self.path / stage.file_name}: the staged body is damaged ({error})") from error
 
     def staged_bytes(self) -> int:
-        """How much waits for commits."""
+        """The size of all staged bodies."""
         with self._access:
             return sum(stage.size_bytes for stage in self._stages.values())
 
     def expire_stages(self, before: int) -> None:
-        """Forget bodies staged before a time: their producer is gone."""
+        """Delete bodies staged before a time: their producer never committed them."""
         with self._access:
             expired = [stage.token for stage in self._stages.values() if stage.staged_at < before]
             if not expired:
@@ -337,7 +337,7 @@ class Store:
 
     @contextlib.contextmanager
     def view(self) -> Iterator[tuple[bytes, list[FileView]]]:
-        """The store as it is now: the bytes of its mark, and its files, open. Commits go on meanwhile."""
+        """The current store: the bytes of its mark, and its open files. Commits continue meanwhile."""
         with contextlib.ExitStack() as stack:
             with self._access:
                 mark, names = self._mark, [(log_name(self._mark.segment), self._mark.length)]

@@ -1,4 +1,4 @@
-"""Data where there is none: rows made up on the spot, the same in every run.
+"""Generated data: rows computed on the fly, the same in every run.
 
 One file per producer says what its rows look like; `draw` has the numbers that look random, `generator` the frame.
 """
@@ -6,6 +6,6 @@ One file per producer says what its rows look like; `draw` has the numbers that 
 from __future__ import annotations
 
 from whorl.spark.generators.draw import Draw
-from whorl.spark.generators.generator import Generator
+from whorl.spark.generators.generator import NO_CHANGES, Changes, Generator
 
-__all__ = ["Draw", "Generator"]
+__all__ = ["NO_CHANGES", "Changes", "Draw", "Generator"]

@@ -28,13 +28,15 @@ _UNIT = 2.0**-53
 class Draw:
     """What is drawn for some rows; each name is a draw of its own."""
 
-    def __init__(self, rows: Rows, seed: int = 0) -> None:
+    def __init__(self, rows: Rows, seed: int = 0, skew: float = 0.0) -> None:
         self.rows = rows
         self._seed = seed
+        # How much more often small numbers are drawn: 0 is evenly.
+        self._skew = skew
 
     def of(self, keys: Rows) -> Draw:
         """Draws for other numbers, such as those of the sensors the rows come from."""
-        return Draw(keys, self._seed)
+        return Draw(keys, self._seed, self._skew)
 
     def unit(self, name: str) -> NDArray[np.float64]:
         """From 0 up to, not including, 1."""
@@ -45,8 +47,8 @@ class Draw:
         return low + (high - low) * self.unit(name)
 
     def whole(self, name: str, below: int) -> Rows:
-        """Whole numbers from 0 up to, not including, `below`."""
-        return (self.unit(name) * below).astype(np.int64)
+        """Whole numbers from 0 up to, not including, `below`; with skew, the small ones more often."""
+        return (self.unit(name) ** (1.0 + self._skew) * below).astype(np.int64)
 
     def choice(self, name: str, values: Sequence[str]) -> list[str]:
         """One of the values for each row."""

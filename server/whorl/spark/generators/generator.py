@@ -1,17 +1,20 @@
 """What a generator says of its rows, and the feed that makes them.
 
 Row n comes at `n × step_ms` after the start, or later by less than `reach_ms`. So the rows of a span of time are among
-few numbers, and a span costs what its rows cost, wherever it lies.
+few numbers, and a span costs what its rows cost, wherever it lies. `Changes` make the rows harder: other rates, hot
+keys, disorder and broken rows, each a function of the number of the row, too.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from whorl.spark.generators.draw import Draw, Rows
 
@@ -19,6 +22,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from whorl.spark.feeds import Feed
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What is asked of made-up rows beyond their own ways."""
+
+    # Rows in a second of event time; None is the generator's own rate.
+    rate: float | None = None
+    # How much more often some keys are drawn than others; 0 is evenly.
+    skew: float = 0.0
+    # Times lie up to so far before the place of the row.
+    disorder_ms: int = 0
+    # The share of rows that lack a value.
+    bad_rows: float = 0.0
+
+
+NO_CHANGES = Changes()
 
 
 @dataclass(frozen=True)
@@ -32,9 +52,11 @@ class Generator:
     times: Callable[[Draw], Rows]
     columns: Callable[[Draw, Rows], Mapping[str, Any]]
 
-    def feed(self, *, start_ms: int | None = None, rows: int | None = None, seed: int = 0) -> Feed:
+    def feed(
+        self, *, start_ms: int | None = None, rows: int | None = None, seed: int = 0, changes: Changes = NO_CHANGES
+    ) -> Feed:
         """The rows as a feed; without a number of rows it is endless."""
-        return GeneratedFeed(self, self.start_ms if start_ms is None else start_ms, rows, seed)
+        return GeneratedFeed(self, self.start_ms if start_ms is None else start_ms, rows, seed, changes)
 
 
 @dataclass(frozen=True)
@@ -45,6 +67,7 @@ class GeneratedFeed:
     start_ms: int
     rows: int | None
     seed: int
+    changes: Changes = NO_CHANGES
 
     @property
     def schema(self) -> pa.Schema:
@@ -66,9 +89,9 @@ class GeneratedFeed:
         return int(found[-1]) if len(found) else self.start_ms
 
     def stop(self, after: int, most: int) -> int | None:
-        """How far to read for at most so many rows; None where nothing comes any more."""
+        """Where to stop for at most this many rows; None if nothing follows."""
         after = max(after, self.start_ms - 1)
-        span = most * self.generator.step_ms
+        span = max(1, int(most * self.generator.step_ms * self._pace))
         found = self._times_between(after, after + span)
         while len(found) < most and (self.last is None or after + span < self.last):
             # Fewer than usual: at the beginning, and near the end.
@@ -85,9 +108,33 @@ class GeneratedFeed:
             draw, times = draw.of(draw.rows[inside]), times[inside]
             order = np.argsort(times, kind="stable")
             draw, times = draw.of(draw.rows[order]), times[order]
-            columns = {"t": times, **self.generator.columns(draw, times)}
+            columns = {"t": self._told_times(draw, times), **self.generator.columns(draw, times)}
             arrays = [pa.array(columns[field.name], field.type) for field in self.schema]
-            yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+            yield self._with_bad_rows(draw, pa.RecordBatch.from_arrays(arrays, schema=self.schema))
+
+    def _told_times(self, draw: Draw, times: Rows) -> Rows:
+        """The times that rows tell: with disorder, some are behind their place."""
+        if not self.changes.disorder_ms:
+            return times
+        return times - Draw(draw.rows, self.seed).whole("disorder", self.changes.disorder_ms + 1)
+
+    def _with_bad_rows(self, draw: Draw, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Some rows lack the value of their first column beside the time."""
+        if not self.changes.bad_rows:
+            return batch
+        place = 1 if batch.schema.names[0] == "t" else 0
+        is_bad = pa.array(Draw(draw.rows, self.seed).unit("bad") < self.changes.bad_rows)
+        field = batch.schema.field(place)
+        return batch.set_column(place, field, pc.if_else(is_bad, pa.scalar(None, field.type), batch.column(place)))
+
+    @cached_property
+    def _pace(self) -> Fraction:
+        """How much longer a row takes than the generator would have it."""
+        if self.changes.rate is None:
+            return Fraction(1)
+        # A fraction of small numbers, so that times multiplied by it stay below 64 bits.
+        rate = Fraction(self.changes.rate).limit_denominator(1_000)
+        return Fraction(1_000, self.generator.step_ms) / rate
 
     @property
     def _near(self) -> int:
@@ -100,14 +147,17 @@ class GeneratedFeed:
 
     def _candidates(self, after: int, until: int) -> Draw:
         step = self.generator.step_ms
-        return self._draw((after - self.start_ms) // step - self._near, (until - self.start_ms) // step + 1)
+        # In the generator's own time, with a row to spare at either end.
+        own = [int((at - self.start_ms) / self._pace) // step for at in (after, until)]
+        return self._draw(own[0] - self._near - 1, own[1] + 2)
 
     def _draw(self, first: int, end: int) -> Draw:
         end = end if self.rows is None else min(end, self.rows)
-        return Draw(np.arange(max(first, 0), max(end, 0), dtype=np.int64), self.seed)
+        return Draw(np.arange(max(first, 0), max(end, 0), dtype=np.int64), self.seed, self.changes.skew)
 
     def _times(self, draw: Draw) -> Rows:
-        return self.start_ms + self.generator.times(draw)
+        own = self.generator.times(draw)
+        return self.start_ms + (own if self._pace == 1 else own * self._pace.numerator // self._pace.denominator)
 
     def _sorted_times(self, draw: Draw) -> Rows:
         return np.sort(self._times(draw))

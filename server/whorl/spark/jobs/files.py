@@ -15,7 +15,7 @@ from whorl.spark.jobs.job import Job, Output, Wanted, needed, submitted, timed
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
 FORMATS = ("csv", "json", "parquet")
 _ENDINGS = {".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".parquet": "parquet"}
@@ -52,12 +52,12 @@ def format_of(data: str, given: str | None) -> str:
     name = PurePosixPath(data.removesuffix(".gz").rstrip("*"))
     form = given or _ENDINGS.get(name.suffix)
     if form not in FORMATS:
-        said = "does not show by its name what its files are" if given is None else f"cannot be read as {given}"
+        said = "does not have a name that shows its format" if given is None else f"cannot be read as {given}"
         raise WhorlSparkError(f"'{data}' {said}", f"give --input-format, one of {', '.join(FORMATS)}")
     return form
 
 
-def _reader(spark: SparkSession, form: str, wanted: Wanted):  # type: ignore[no-untyped-def]  # noqa: ANN202
+def _reader(spark: SparkSession, form: str, wanted: Wanted) -> DataFrameReader:
     reader = spark.read.format(form).options(**{**_DEFAULTS[form], **wanted.options})
     if wanted.schema is not None:
         return reader.schema(wanted.schema)

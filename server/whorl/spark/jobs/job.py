@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from whorl.spark.errors import WhorlSparkError
+from whorl.spark.generators import NO_CHANGES, Changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -43,6 +44,7 @@ class Wanted:
     seed: int = 0
     start_ms: int | None = None
     once: bool = False
+    changes: Changes = NO_CHANGES
 
 
 @dataclass(frozen=True)
@@ -60,11 +62,11 @@ class Output:
     load: Callable[[SparkSession, str], DataFrame] | None = None
     follow: Callable[[SparkSession], DataFrame] | None = None
 
-    def generated(self, *, start_ms: int | None, rows: int | None, seed: int) -> Feed:
+    def generated(self, *, start_ms: int | None, rows: int | None, seed: int, changes: Changes = NO_CHANGES) -> Feed:
         """The rows that are made up where there are none."""
         if self.generator is None:
             raise WhorlSparkError(f"'{self.name}' has no generator", "give --data")
-        return self.generator.feed(start_ms=start_ms, rows=rows, seed=seed)
+        return self.generator.feed(start_ms=start_ms, rows=rows, seed=seed, changes=changes)
 
 
 @dataclass(frozen=True)

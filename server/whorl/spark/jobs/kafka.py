@@ -20,7 +20,8 @@ MESSAGE_COLUMNS = ("key", "topic", "partition", "offset", "timestamp")
 _SAMPLE = 1_000
 _BATCH_MESSAGES = "50000"
 # Spark's own connector; a version of its own must be compatible with the Spark that runs.
-CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
+# There is no connector 4.3; this one works with pyspark 4.3, and the tests use it.
+CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
 
 
 def outputs(wanted: Wanted) -> tuple[Output, ...]:
@@ -65,7 +66,7 @@ def source_options(wanted: Wanted) -> dict[str, str]:
 def values(messages: DataFrame, schema: str) -> DataFrame:
     """The fields of JSON values as columns, and those of the message, unless a field has the same name.
 
-    A value that is no JSON object of this form fails the job: left out, it would be missed nowhere.
+    A value that is not a JSON object of this form fails the job, because nobody would notice if it were skipped.
     """
     from pyspark.sql import functions as f
 
@@ -95,7 +96,7 @@ def sampled_schema(spark: SparkSession, wanted: Wanted) -> str:
     texts = [row[0] for row in first.collect() if row[0]]
     if not texts:
         raise WhorlSparkError(
-            f"topic '{wanted.topic}' has no messages that would show their columns",
+            f"topic '{wanted.topic}' has no messages to infer columns from",
             "give --schema, such as 'sensor string, celsius double'",
         )
     found = spark.read.option("mode", "FAILFAST").json(

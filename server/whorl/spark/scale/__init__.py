@@ -1,6 +1,6 @@
 """The engine inside Spark: continuous queries over more data than one machine takes.
 
-`run` starts one; `StreamInput` says how rows of a DataFrame are events; the outputs say where answers go.
+`run` starts one; `StreamInput` describes how rows of a DataFrame become events; outputs receive the results.
 """
 
 from whorl.spark.scale.driver import BatchReport

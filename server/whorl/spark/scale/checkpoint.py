@@ -1,9 +1,9 @@
-"""The checkpoint of a run: whose it is, what is true after which batch, and what may be thrown away.
+"""The checkpoint of a run: its query, the state after each batch, and the collection of old files.
 
     query.json    the query: its id, fingerprint, text, number of partitions; written once
     static/       the static data, by digest
     manifest/     one file per micro-batch; the newest few are kept
-    state/        what manifests name: snapshots, logs, the merge, answers
+    state/        what manifests name: snapshots, logs, the merge, results
     spark/        Spark's own: offsets and commits
 
 One driver writes; tasks write into state/ only.
@@ -82,9 +82,19 @@ class Checkpoint:
         static = self._keep_static(graphs)
         known = self.identity()
         if known is None:
+            self._check_empty()
             known = self._register(spec, fingerprint, static, name)
         _check(known, spec, fingerprint, static, name)
         return replace(spec, static=tuple(static), root=self.files.path(""), query_id=known.id)
+
+    def _check_empty(self) -> None:
+        """Manifests are of a query, and only `query.json` says of which."""
+        if self.batches():
+            raise CheckpointError(
+                f"{self.files.path('')} has manifests and no {QUERY_FILE}, which says whose they are",
+                code="checkpoint.no_query",
+                hint=f"restore {QUERY_FILE} from a backup of the checkpoint, or start anew with an empty directory",
+            )
 
     def _register(self, spec: QuerySpec, fingerprint: str, static: list[StaticDocument], name: str) -> Identity:
         identity = Identity(
@@ -142,9 +152,9 @@ class Checkpoint:
             return None
         known = f"those of {batches[0]} to {batches[-1]} are" if batches else "none is"
         raise CheckpointError(
-            f"batch {batch} cannot run: the manifest of batch {batch - 1} is not there, {known}",
+            f"batch {batch} cannot run: the manifest of batch {batch - 1} does not exist, {known}",
             code="checkpoint.gap",
-            hint="Spark's part of the checkpoint and the manifests belong together; start anew with an empty directory",
+            hint="Spark's part of the checkpoint and the manifests belong together; start over with an empty directory",
         )
 
     def publish(self, manifest: Manifest) -> None:
@@ -153,9 +163,9 @@ class Checkpoint:
             self.files.publish(manifest.name, manifest.to_bytes())
         except FileExistsError:
             raise CheckpointError(
-                f"batch {manifest.batch} was done by somebody else",
+                f"batch {manifest.batch} was committed by another driver",
                 code="checkpoint.in_use",
-                hint="one driver at a time may run with a checkpoint",
+                hint="only one driver at a time may use a checkpoint",
             ) from None
         self.collect(sweep=self._n_published % _SWEEP_EVERY == 0)
         self._n_published += 1
@@ -204,5 +214,5 @@ def _other_format(found: object) -> CheckpointError:
     return CheckpointError(
         f"the checkpoint has format {found}, and this release reads {_FORMAT}",
         code="checkpoint.version",
-        hint="go on with the release that wrote it",
+        hint="use the release that wrote it",
     )

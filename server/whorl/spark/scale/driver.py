@@ -1,9 +1,9 @@
 """The work of the driver: one micro-batch after the other.
 
-    stage 2 as a Spark job ─► partial answers, state files ─► merge ─► manifest ─► output
+    stage 2 as a Spark job ─► partial results, state files ─► merge ─► manifest ─► output
 
-The manifest is the moment at which a batch has happened. A crash before it leaves files that nobody names; the batch
-runs again from the manifest before. A crash after it hands the kept answers to the output once more.
+Writing the manifest commits a batch. A crash before it leaves files that no manifest names; the batch runs again from
+the previous manifest. A crash after it passes the kept results to the output once more.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from whorl._engine import __version__
 from whorl.spark.scale.faults import CheckpointError, ScaleError
+from whorl.spark.scale.files import read_state
 from whorl.spark.scale.manifest import Manifest
 from whorl.spark.scale.merge import Merger
 from whorl.spark.scale.outputs.answers import Answers, Output
@@ -83,7 +84,7 @@ class Driver:
 
     def hand_out(self, manifest: Manifest, began: float, *, replayed: bool = False) -> None:
         """The answers of a batch to the output."""
-        data = b"" if manifest.answers is None else self.checkpoint.files.read(manifest.answers.name)
+        data = b"" if manifest.answers is None else read_state(self.checkpoint.files, manifest.answers.name)
         answers = Answers(self.spec.query_id, manifest.batch, data, manifest.closed)
         self.output.write(answers, self.spark)
         taken = time.perf_counter() - began
@@ -124,7 +125,7 @@ class Driver:
         found = partials(table)
         if [partial.part for partial in found] != list(range(self.spec.partitions)):
             raise ScaleError(
-                f"{len(found)} of {self.spec.partitions} partitions have answered", code="spark.partitions"
+                f"{len(found)} of {self.spec.partitions} partitions have responded", code="spark.partitions"
             )
         return found
 

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from whorl._engine import ScaledQuery
 
 _MERGES = {
-    "none": "none: the one partition gives the answers",
-    "union": "union: the answers of the partitions side by side",
-    "netting": "netting: what came in one partition and went in another cancels out",
+    "none": "none: the only partition emits the results",
+    "union": "union: the results of the partitions together",
+    "netting": "netting: an insertion in one partition and a deletion in another cancel out",
     "groups": "groups: partial aggregates of the partitions become final ones",
     "distinct": "distinct: rows that several partitions have count once",
     "top-k": "top-k: the best of each partition's best",

@@ -43,6 +43,18 @@ class Files(Protocol):
         """What others (Spark, people) call it."""
 
 
+def read_state(files: Files, name: str) -> bytes:
+    """A file that a manifest names; without it, the query cannot go on."""
+    try:
+        return files.read(name)
+    except FileNotFoundError:
+        raise CheckpointError(
+            f"the checkpoint has lost {files.path(name)}, which its newest manifest names",
+            code="checkpoint.lost_file",
+            hint="restore the file from a backup of the checkpoint, or start anew with an empty directory",
+        ) from None
+
+
 def files_at(root: str | os.PathLike[str]) -> Files:
     """The files of a directory, by a path or an address."""
     text = os.fspath(root)

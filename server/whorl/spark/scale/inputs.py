@@ -86,9 +86,9 @@ def routed(inputs: Mapping[str, StreamInput], spec: QuerySpec) -> DataFrame:
     for idx, (iri, one) in enumerate(sorted(inputs.items())):
         stage = one.stage(spec, iri, idx)
         # Spark wants a function; an object with a call is not one to it.
-        chunks = one.listing.mapInArrow(lambda batches, stage=stage: stage(batches), ROUTED)  # type: ignore[misc]
+        chunks = one.listing.mapInArrow(lambda batches, stage=stage: stage(batches), ROUTED)  # type: ignore[misc]  # mypy cannot infer it
         union = chunks if union is None else union.union(chunks)
-    assert union is not None, "inputs_of refuses an empty mapping"  # noqa: S101
+    assert union is not None, "inputs_of refuses an empty mapping"  # noqa: S101 - for mypy
     return union
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from whorl.documents import shown_instant
 from whorl.spark.scale.checkpoint import open_checkpoint
 from whorl.spark.scale.faults import CheckpointError
 
@@ -46,7 +47,7 @@ def _latest(checkpoint: Checkpoint, manifest: Manifest) -> dict[str, Any]:
         "batch": manifest.batch,
         "engine": manifest.engine,
         "closed": manifest.closed,
-        "watermarks": manifest.watermarks,
+        "watermarks": {stream: shown_instant(at) for stream, at in manifest.watermarks.items()},
         "stats": manifest.stats,
         "answersBytes": 0 if manifest.answers is None else manifest.answers.bytes,
         "mergeBytes": 0 if manifest.merge is None else manifest.merge.bytes,

@@ -73,7 +73,7 @@ class Manifest:
             )
         except (ValueError, KeyError, TypeError, AttributeError):
             raise CheckpointError(
-                f"{name} is damaged", code="checkpoint.damaged", hint="start anew with an empty checkpoint directory"
+                f"{name} is damaged", code="checkpoint.damaged", hint="start over with an empty checkpoint directory"
             ) from None
 
 
@@ -87,7 +87,7 @@ def _check_format(name: str, document: dict[str, Any]) -> None:
         raise CheckpointError(
             f"{name} has format {document['format']}, and this release reads {_FORMAT}",
             code="checkpoint.version",
-            hint="go on with the release that wrote the checkpoint",
+            hint="use the release that wrote the checkpoint",
         )
 
 

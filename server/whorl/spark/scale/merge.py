@@ -1,4 +1,4 @@
-"""The end of a micro-batch, on the driver: partial answers become answers.
+"""The end of a micro-batch, on the driver: partial results become results.
 
 What the merge must remember (the previous answer, instants that wait) is a file of the checkpoint like any other state.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from whorl.spark.scale.files import read_state
 from whorl.spark.scale.state import StateFile, new_name
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Merger:
             return MergeEngine(self._spec.query())
         if self._engine is not None and self._version == before.name:
             return self._engine
-        return MergeEngine.restore(self._spec.query(), self._files.read(before.name))
+        return MergeEngine.restore(self._spec.query(), read_state(self._files, before.name))
 
     def _write(self, batch: int, kind: str, data: bytes) -> StateFile:
         name = new_name(batch, "driver", 0, kind)

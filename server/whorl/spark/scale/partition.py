@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from whorl.spark.scale.files import files_at
+from whorl.spark.scale.files import files_at, read_state
 from whorl.spark.scale.state import PartState, StateFile, new_name, read_log, write_log
 
 if TYPE_CHECKING:
@@ -118,9 +118,9 @@ class PartitionStage:
             static = self.spec.static
             engine = PartitionEngine(query, part, [(one.graph, files.read(one.name), one.format) for one in static])
         else:
-            engine = PartitionEngine.restore(query, part, files.read(before.base.name))
+            engine = PartitionEngine.restore(query, part, read_state(files, before.base.name))
         for file in before.log:
-            engine.absorb(read_log(file.name, files.read(file.name)))
+            engine.absorb(read_log(file.name, read_state(files, file.name)))
             engine.drain()
         return engine
 

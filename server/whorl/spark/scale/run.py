@@ -1,7 +1,7 @@
 """A continuous query inside Spark.
 
     source ─► mapInArrow: route ─► chunks ─► repartition ─► mapInArrow: one engine per virtual partition
-                                                                           │ partial answers, state files
+                                                                           │ partial results, state files
                                                       driver: merge ─► manifest ─► output ─► Spark's commit
 
 What a batch does is in `driver`; here a run is started, waited for and ended.
@@ -12,6 +12,7 @@ from __future__ import annotations
 import threading
 import time
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 from whorl.spark.scale.checkpoint import MANIFESTS_MIN, open_checkpoint
 from whorl.spark.scale.driver import BatchReport, Driver
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from whorl.spark.scale.parquet import ParquetFiles
 
 AVAILABLE_NOW = "available-now"
+# Of this process, by the checkpoint: Spark itself would stop the older of two without a word.
+_RUNS: WeakValueDictionary[str, ScaledRun] = WeakValueDictionary()
 
 
 def run(
@@ -54,7 +57,7 @@ def run(
     """Start a continuous query on Spark.
 
     `streams` has a streaming DataFrame, `parquet_files(…)`, or a `StreamInput` of either, for each stream of the query.
-    `checkpoint` is a directory that the driver and all executors see; a run that starts with a checkpoint goes on
+    `checkpoint` is a directory that the driver and all executors see; a run that starts with a checkpoint continues
     where the last one ended. `partitions` is the number of virtual partitions, which a checkpoint keeps; they are
     worked on by `tasks` Spark tasks at a time, as many as there are cores if none are said. `trigger` is
     `"available-now"`, or an interval such as `"5 seconds"`; without one a micro-batch starts when the last one is done.
@@ -146,8 +149,17 @@ class ScaledRun:
             self._streaming.stop()
 
     def start(self, writer: Any) -> None:  # noqa: ANN401 - DataStreamWriter
-        """Start the streaming query."""
+        """Start the streaming query; another one on the same checkpoint must have ended."""
+        root = self._driver.checkpoint.files.path("")
+        other = _RUNS.get(root)
+        if other is not None and other.is_active:
+            raise CheckpointError(
+                f"the query {other.id!r} of this program runs on the checkpoint {root!r} already",
+                code="checkpoint.in_use",
+                hint="stop() it first, or give each run its own checkpoint",
+            )
         self._streaming = writer.start()
+        _RUNS[root] = self
 
     def finish_closed(self, latest: Manifest, trigger: str | None) -> None:
         """The streams have ended in an earlier run: nothing can come any more, but the last answers may not be out."""
@@ -155,7 +167,7 @@ class ScaledRun:
             raise CheckpointError(
                 "the streams of this checkpoint have been closed",
                 code="checkpoint.closed",
-                hint="start anew with an empty checkpoint directory",
+                hint="start over with an empty checkpoint directory",
             )
         self._driver.hand_out(latest, time.perf_counter(), replayed=True)
         self._close = False
@@ -168,7 +180,7 @@ class ScaledRun:
                 streaming.awaitTermination()
                 return True
             # Spark's annotation says int; the JVM takes fractions.
-            return bool(streaming.awaitTermination(timeout))  # type: ignore[arg-type]
+            return bool(streaming.awaitTermination(timeout))  # type: ignore[arg-type]  # Spark's stubs say int, a float works
         except StreamingQueryException as error:
             fault = cause_of(self._driver.failure or error)
             raise fault from None
@@ -180,7 +192,7 @@ class ScaledRun:
             self._driver.close(latest.batch + 1)
 
 
-def _writer(driver: Driver, inputs: Mapping[str, StreamInput], trigger: str | None) -> Any:  # noqa: ANN401
+def _writer(driver: Driver, inputs: Mapping[str, StreamInput], trigger: str | None) -> Any:  # noqa: ANN401 - a DataStreamWriter, classic or Connect
     chunks = routed(inputs, driver.spec)
     writer = (
         chunks.writeStream.foreachBatch(driver.step)

@@ -113,7 +113,7 @@ def read_log(name: str, data: bytes) -> list[bytes]:
         raise CheckpointError(
             f"{name} has format {form}, and this release reads {_FORMAT}",
             code="checkpoint.version",
-            hint="go on with the release that wrote the checkpoint",
+            hint="use the release that wrote the checkpoint",
         )
     return _cut(data, n_chunks)
 
@@ -130,5 +130,5 @@ def _cut(data: bytes, n_chunks: int) -> list[bytes]:
 
 def _damaged(name: str) -> CheckpointError:
     return CheckpointError(
-        f"{name} is damaged", code="checkpoint.damaged", hint="start anew with an empty checkpoint directory"
+        f"{name} is damaged", code="checkpoint.damaged", hint="start over with an empty checkpoint directory"
     )

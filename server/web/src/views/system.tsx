@@ -1,0 +1,218 @@
+/** The server in numbers, each of which is also in `/metrics`; and who may use it. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import { queries, streams } from "../api/catalogue";
+import { api, ApiProblem, base } from "../api/http";
+import { signOut, token } from "../api/session";
+import type { TokenDocument } from "../api/types";
+import { Dialog } from "../parts/dialog";
+import { bytes, count, instant, rate, seconds } from "../parts/format";
+import { Spark } from "../parts/spark";
+import { attempt, tell } from "../parts/toast";
+import { histogram, parseMetrics, quantile, sum, type Histogram, type Sample } from "./metrics";
+
+const EVERY_MS = 2_000;
+
+export function System() {
+  const [samples, rates] = useMetrics();
+  const version = samples.find((one) => one.name === "whorl_build_info")?.labels["version"] ?? "";
+  const commit = histogram(samples, "whorl_commit_duration_seconds");
+  const apply = histogram(samples, "whorl_apply_duration_seconds");
+  const requests = histogram(samples, "whorl_request_duration_seconds");
+  const queue = sum(samples, "whorl_queue_bytes");
+  const events = streams.value.reduce((total, one) => total + one.rate, 0);
+  // Before the first reading there is nothing to draw.
+  const drawn = (value: number | undefined): number | null => (rates.size === 0 ? null : (value ?? 0));
+  return (
+    <div class="page">
+      <header class="page-head">
+        <h1>System</h1>
+        <span class="quiet">Whorl {version} · <a href={`${base}/docs`}>API</a></span>
+      </header>
+      <div class="tiles">
+        <Tile name="events in" value={rate(events)} series={drawn(events)} />
+        <Tile name="results out" value={rate(rates.get("whorl_results_total") ?? 0)} series={drawn(rates.get("whorl_results_total"))} />
+        <Tile name="evaluations" value={rate(rates.get("whorl_evaluations_total") ?? 0)} series={drawn(rates.get("whorl_evaluations_total"))} />
+        <Tile name="memory" value={bytes(sum(samples, "process_resident_memory_bytes"))} series={drawn(sum(samples, "process_resident_memory_bytes"))} />
+        <Tile name="processor" value={`${Math.round(100 * (rates.get("process_cpu_seconds_total") ?? 0))} %`} series={drawn(rates.get("process_cpu_seconds_total"))} />
+        <Tile name="kept by queries" value={count(sum(samples, "whorl_engine_state_size"))} series={drawn(sum(samples, "whorl_engine_state_size"))} />
+        <Tile name="subscribers" value={count(sum(samples, "whorl_subscribers"))} series={drawn(sum(samples, "whorl_subscribers"))} />
+        <Tile name="waiting for the engine" value={bytes(queue)} series={drawn(queue)} />
+      </div>
+      <h2>How long things take</h2>
+      <div class="histograms">
+        <Durations title="Events applied" histogram={apply} />
+        <Durations title="Log written and synced" histogram={commit} />
+        <Durations title="Requests answered" histogram={requests} />
+      </div>
+      <h2>Queries by time spent</h2>
+      <div class="scroll framed">
+        <table class="data roomy">
+          <thead><tr><th scope="col">query</th><th scope="col">status</th><th scope="col">evaluations</th><th scope="col">time spent</th><th scope="col">kept</th><th scope="col">results</th><th scope="col">subscribers</th></tr></thead>
+          <tbody>
+            {[...queries.value].sort((a, b) => (b.stats.evaluationSeconds ?? 0) - (a.stats.evaluationSeconds ?? 0)).map((one) => (
+              <tr key={one.id}>
+                <td><a href={`#/query/${encodeURIComponent(one.id)}/plan`}>{one.id}</a></td>
+                <td><span class={`badge status ${one.status}`}>{one.status}</span></td>
+                <td class="number">{count(one.stats.evaluations ?? 0)}</td>
+                <td class="number">{seconds(one.stats.evaluationSeconds ?? 0)}</td>
+                <td class="number">{count(one.stats.stateSize ?? 0)}</td>
+                <td class="number">{count(one.stats.results)}</td>
+                <td class="number">{one.subscribers}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <Tokens />
+    </div>
+  );
+}
+
+function useMetrics(): [Sample[], ReadonlyMap<string, number>] {
+  const [samples, setSamples] = useState<Sample[]>([]);
+  const [rates, setRates] = useState<ReadonlyMap<string, number>>(new Map());
+  const before = useRef<{ at: number; totals: Map<string, number> } | null>(null);
+  useEffect(() => {
+    let timer = 0;
+    let isOver = false;
+    const again = async (): Promise<void> => {
+      try {
+        const found = parseMetrics(await api.metrics());
+        if (isOver) return;
+        setSamples(found);
+        setRates(ratesOf(found, before));
+      } catch {
+        // The page says that the server does not answer; the next turn asks again.
+      }
+      if (!isOver) timer = window.setTimeout(() => void again(), EVERY_MS);
+    };
+    void again();
+    return () => {
+      isOver = true;
+      clearTimeout(timer);
+    };
+  }, []);
+  return [samples, rates];
+}
+
+const COUNTERS = ["whorl_results_total", "whorl_evaluations_total", "process_cpu_seconds_total"];
+
+function ratesOf(samples: Sample[], before: { current: { at: number; totals: Map<string, number> } | null }): Map<string, number> {
+  const at = performance.now();
+  const totals = new Map(COUNTERS.map((name) => [name, sum(samples, name)]));
+  const old = before.current;
+  before.current = { at, totals };
+  if (old === null) return new Map();
+  const since = Math.max(0.1, (at - old.at) / 1000);
+  return new Map(COUNTERS.map((name) => [name, Math.max(0, ((totals.get(name) ?? 0) - (old.totals.get(name) ?? 0)) / since)]));
+}
+
+function Tile({ name, value, series }: { name: string; value: string; series: number | null }) {
+  return <div class="tile"><span class="quiet">{name}</span><strong>{value}</strong>{series !== null && <Spark id={`tile ${name}`} value={series} />}</div>;
+}
+
+function Durations({ title, histogram: given }: { title: string; histogram: Histogram }) {
+  const most = Math.max(1, ...given.buckets.map((one) => one.count));
+  const [half, nearly] = [quantile(given, 0.5), quantile(given, 0.99)];
+  return (
+    <div class="durations">
+      <h3>{title}</h3>
+      <div class="columns" role="img" aria-label={`${title}: half within ${half === null ? "?" : seconds(half)}`}>
+        {given.buckets.map(({ to, count: here }) => (
+          <span key={to} class="column" title={`${Number.isFinite(to) ? `up to ${seconds(to)}` : "longer"}: ${count(here)}`}>
+            <span class={here === 0 ? "fill none" : "fill"} style={{ height: `${Math.max(here === 0 ? 0 : 4, (100 * here) / most)}%` }} />
+          </span>
+        ))}
+      </div>
+      <p class="quiet">{count(given.count)} · half within {half === null ? "–" : seconds(half)} · 99 % within {nearly === null ? "–" : seconds(nearly)}</p>
+    </div>
+  );
+}
+
+const SCOPES = ["ingest", "subscribe", "register", "admin"];
+
+function Tokens() {
+  const [tokens, setTokens] = useState<TokenDocument[] | null>(null);
+  const [isMaking, make] = useState(false);
+  const load = async (): Promise<void> => {
+    try {
+      setTokens(await api.tokens());
+    } catch (error) {
+      // Without the scope `admin` there is no list to show.
+      if (error instanceof ApiProblem) setTokens(null);
+    }
+  };
+  useEffect(() => void load(), []);
+  return (
+    <section aria-labelledby="tokens">
+      <header class="page-head">
+        <h2 id="tokens">Tokens</h2>
+        <span>
+          {tokens !== null && <button type="button" class="button" onClick={() => make(true)}>Make a token</button>}{" "}
+          {token.value !== null && <button type="button" class="button" onClick={signOut}>Sign out</button>}
+        </span>
+      </header>
+      {tokens === null ? <p class="quiet">Only an admin sees and makes tokens.</p> : tokens.length === 0 ? (
+        <p class="quiet">There is the admin token alone. Make others for programs that need less.</p>
+      ) : (
+        <div class="scroll framed">
+          <table class="data roomy">
+            <thead><tr><th scope="col">name</th><th scope="col">scopes</th><th scope="col">made</th><th scope="col"><span class="hidden">actions</span></th></tr></thead>
+            <tbody>
+              {tokens.map((one) => (
+                <tr key={one.id}>
+                  <td>{one.name}</td>
+                  <td>{one.scopes.map((scope) => <span key={scope} class="badge">{scope}</span>)}</td>
+                  <td class="time">{instant(one.createdAt)}</td>
+                  <td><button type="button" class="linklike" onClick={() => void attempt(() => api.dropToken(one.id), `${one.name} is revoked.`).then(load)}>Revoke</button></td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {isMaking && <MakeToken close={() => (make(false), void load())} />}
+    </section>
+  );
+}
+
+function MakeToken({ close }: { close(): void }) {
+  const [name, setName] = useState("");
+  const [scopes, setScopes] = useState<string[]>(["subscribe"]);
+  const [made, setMade] = useState<string | null>(null);
+  const save = async (event: Event): Promise<void> => {
+    event.preventDefault();
+    const document = await attempt(() => api.makeToken(name, scopes));
+    if (document !== null) setMade(document.token);
+  };
+  const copy = async (): Promise<void> => {
+    await navigator.clipboard.writeText(made ?? "");
+    tell("The token is copied.");
+  };
+  if (made !== null) {
+    return (
+      <Dialog title="The token" close={close}>
+        <p>It is shown this once; the server keeps only a hash of it.</p>
+        <pre class="snippet" tabIndex={0}>{made}</pre>
+        <footer class="dialog-foot"><button type="button" class="button primary" onClick={() => void copy()}>Copy</button></footer>
+      </Dialog>
+    );
+  }
+  return (
+    <Dialog title="Make a token" close={close}>
+      <form class="form" onSubmit={(event) => void save(event)}>
+        <label>Name<input value={name} required placeholder="sensor gateway" onInput={(event) => setName(event.currentTarget.value)} /></label>
+        <fieldset>
+          <legend>What it may do</legend>
+          {SCOPES.map((scope) => (
+            <label class="check" key={scope}>
+              <input type="checkbox" checked={scopes.includes(scope)} onChange={(event) => setScopes(event.currentTarget.checked ? [...scopes, scope] : scopes.filter((one) => one !== scope))} />
+              {scope}
+            </label>
+          ))}
+        </fieldset>
+        <footer class="dialog-foot"><button type="button" class="button" onClick={close}>Cancel</button><button type="submit" class="button primary" disabled={scopes.length === 0}>Make</button></footer>
+      </form>
+    </Dialog>
+  );
+}

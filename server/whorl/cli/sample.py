@@ -1,0 +1,66 @@
+"""The first events of each stream of `whorl run`, kept to name the predicates that do occur when a pattern meets none.
+
+The engine itself passes over triples that no pattern asks for. Bodies are kept as they were pushed, one for each
+stream, and read only if somebody must be told why there is no result.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from whorl.why import Subject, why
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from whorl import Engine, Query
+    from whorl.cli.events import Batch
+
+_PREDICATES = """SELECT ?p (COUNT(*) AS ?n) FROM NAMED WINDOW <urn:w> ON <{stream}> [ALL]
+WHERE {{ WINDOW <urn:w> {{ ?s ?p ?o }} }} GROUP BY ?p ORDER BY DESC(?n) ?p LIMIT 20"""
+
+
+@dataclass(slots=True)
+class Sample:
+    """One body of each stream, and a way to make an engine that can read it."""
+
+    engine_for: Callable[[str], Engine]
+    bodies: dict[str, Batch] = field(default_factory=dict)
+
+    def keep(self, stream: str, batch: Batch) -> None:
+        """The first body of a stream stands for the rest."""
+        self.bodies.setdefault(stream, batch)
+
+    def predicates(self, stream: str) -> dict[str, int]:
+        """The predicates that occur, with counts, the most frequent first."""
+        from whorl import WhorlError
+
+        batch = self.bodies.get(stream)
+        if batch is None:
+            return {}
+        try:
+            engine = self.engine_for(stream)
+            query = engine.register(_PREDICATES.format(stream=stream))
+            engine.push(stream, batch.at, batch.body, batch.format)  # type: ignore[arg-type]  # formats are text here
+            engine.close()
+            last = json.loads(query.results()[-1])
+        except (WhorlError, IndexError):
+            return {}
+        return {row["p"]["value"]: int(row["n"]["value"]) for row in last["results"]["results"]["bindings"]}
+
+
+def reason_of(engine: Engine, query: Query, sample: Sample, *, has_ended: bool) -> dict[str, Any]:
+    """Why the query has no result: the document that a server would give."""
+    facts: dict[str, Any] = dict(query.describe())
+    return why(
+        Subject(
+            engine._engine,
+            query.number,
+            query.text,
+            facts,
+            has_ended=has_ended,
+            look=lambda window: sample.predicates(window["stream"]),
+        )
+    )

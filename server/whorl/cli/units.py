@@ -1,0 +1,27 @@
+"""A warning about times in the wrong unit, before events miss their windows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+import typer
+
+from whorl.cli.events import told_in_seconds
+from whorl.cli.faults import CommandError, describe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+Item = TypeVar("Item")
+
+
+def seen_units(items: Iterable[Item], time_of: Callable[[Item], int | None]) -> Iterator[Item]:
+    """The items unchanged; warns once about a time that looks like seconds."""
+    is_told = False
+    for item in items:
+        told = None if is_told else told_in_seconds(time_of(item))
+        if told is not None:
+            is_told = True
+            hint = "add --time-unit s for rows, or write milliseconds or dateTimes"
+            typer.echo(describe(CommandError(told, hint=hint), "warning"), err=True)
+        yield item

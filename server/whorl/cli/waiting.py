@@ -1,0 +1,81 @@
+"""What is said while no result comes: the reason, in the words of `whorl why`, on standard error or in the live table.
+
+The reason is looked for in a thread of its own, because the command itself waits for the network or for its input.
+It is told after a few seconds, again whenever it has changed, ever more rarely, and never after the first row.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+import typer
+
+from whorl.cli.faults import CommandError, describe
+from whorl.cli.times import show_time
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from whorl.cli.names import Names
+
+FIRST_S = 2.0
+_MOST_S = 60.0
+
+Document = Mapping[str, Any]
+
+
+class Waiting:
+    """Looks for the reason as long as `with` lasts and no row has come."""
+
+    def __init__(self, ask: Callable[[], Document], names: Names, tell: Callable[[str, str | None], None]) -> None:
+        self._ask = ask
+        self._names = names
+        self._tell = tell
+        self._is_over = threading.Event()
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._watch, name="whorl-waiting", daemon=True).start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """A row has come, or nobody waits any more."""
+        self._is_over.set()
+
+    def _watch(self) -> None:
+        pause_s, told = FIRST_S, ""
+        # The server may go away, and the client be closed, while it is asked: then there is nothing to tell.
+        with contextlib.suppress(Exception):
+            while not self._is_over.wait(pause_s):
+                found = self._ask()
+                why = reason(found, self._names)
+                if found["state"] != "answers" and why != told and not self._is_over.is_set():
+                    self._tell(why, found.get("advice"))
+                    told = why
+                pause_s = min(2 * pause_s, _MOST_S)
+
+
+def tell_reason(why: str, advice: str | None, kind: str = "no result yet") -> None:
+    """The reason on standard error, with what to do about it."""
+    typer.echo(describe(CommandError(why, hint=advice), kind), err=True)
+
+
+def reason(document: Document, names: Names) -> str:
+    """One sentence, and how far the windows have come."""
+    return "; ".join([document["summary"], *(_window(window, names) for window in document.get("windows", ()))])
+
+
+def _window(window: Document, names: Names) -> str:
+    closes, watermark = window.get("close"), window.get("watermark")
+    until = "" if closes is None else f" open until {show_time(closes)},"
+    reached = "none" if watermark is None else show_time(watermark)
+    count = f"{window['events']} event{'' if window['events'] == 1 else 's'}"
+    late = f", {window['late']} late" if window["late"] else ""
+    return f"window {names.iri(window['name'])}{until} watermark {reached}, {count}{late}"

@@ -1,0 +1,28 @@
+"""Why a query of the catalogue has no answer now: see `whorl.why`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whorl import why as reasons
+from whorl.server import schemas
+
+if TYPE_CHECKING:
+    from whorl.server.runtime.core import Core, QueryEntry
+
+
+def why(core: Core, name: str) -> schemas.WhyDocument:
+    """Why a query has no answer now, with the windows and patterns that say so."""
+    return schemas.WhyDocument(query=name, **reasons.why(_subject(core, core.query(name))))
+
+
+def _subject(core: Core, entry: QueryEntry) -> reasons.Subject:
+    return reasons.Subject(
+        engine=core.engine,
+        number=entry.number,
+        text=entry.text,
+        facts=entry.facts,
+        t0=int(entry.options.get("t0") or 0),
+        results=entry.results,
+        failure=entry.failure if entry.status == "failed" else None,
+    )
