@@ -121,7 +121,7 @@ class Subscriber:
         self._open = contextlib.ExitStack()
         opening = connect(
             url.replace("http", "ws", 1) + "/ws",
-            subprotocols=["rsp.v1.json"],  # type: ignore[list-item]
+            subprotocols=["rsp.v1.json"],  # type: ignore[list-item]  # a NewType of str
             compression=None,
             max_size=None,
             proxy=None,

@@ -302,7 +302,7 @@ def aggregation(spark: SparkSession, root: Path, triples: int, batch: int) -> No
         check("aggregation", clock.total, triples)
         show(f"aggregation, engine, {way}, partitions: {partitions}", clock.rate(batch), clock.latencies())
     frame = spark_aggregation(stream(spark, folder, 4))
-    clock = spark_run(frame, lambda rows: rows.agg({"n": "sum"}).first()[0] or 0)  # type: ignore[index]
+    clock = spark_run(frame, lambda rows: rows.agg({"n": "sum"}).first()[0] or 0)  # type: ignore[index]  # an aggregate has a row
     show("aggregation, Spark SQL", clock.rate(batch), clock.latencies())
 
 

@@ -195,7 +195,7 @@ async def get(port: int, path: str) -> dict[str, Any]:
 async def check(port: int, size: int) -> None:
     """Every result once and in order, before any is timed."""
     url = f"ws://127.0.0.1:{port}/ws"
-    async with connect(url, subprotocols=["rsp.v1.json"], compression=None, proxy=None) as client:  # type: ignore[list-item]
+    async with connect(url, subprotocols=["rsp.v1.json"], compression=None, proxy=None) as client:  # type: ignore[list-item]  # a NewType of str
         for text in hello():
             await client.send(text)
         start = [json.loads(await client.recv()) for _ in range(2)][1]["payload"]["startSeq"]
@@ -213,7 +213,7 @@ async def measure(port: int, way: str, n_subscribers: int, n_results: int, size:
     clients = []
     for _ in range(n_subscribers):
         path, words = ("/ws", hello()) if way == "rings" else ("/bare", [])
-        _, client = await loop.create_connection(lambda p=path, w=words: Counter(p, w), "127.0.0.1", port)  # type: ignore[misc]
+        _, client = await loop.create_connection(lambda p=path, w=words: Counter(p, w), "127.0.0.1", port)  # type: ignore[misc]  # mypy cannot infer it
         clients.append(client)
     while (await get(port, "/readers"))[way] < n_subscribers:
         await asyncio.sleep(0.01)

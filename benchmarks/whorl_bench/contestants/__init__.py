@@ -1,0 +1,62 @@
+"""Who takes part: the engine with its options, baselines, peers, and programs of their own.
+
+Each is one small adapter. `run` measures a case; `answers` says what it finds on a small one, to be compared.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, Protocol, TypeAlias
+
+from whorl_bench.case import Case
+from whorl_bench.figures import Figures
+from whorl_bench.workload import Entry
+
+# Solutions that came, each with its instant; terms as N-Triples.
+Answers: TypeAlias = Counter[tuple[int, tuple[str | None, ...]]]
+
+
+class Contestant(Protocol):
+    """An adapter."""
+
+    def run(self, case: Case, limit_s: float) -> Figures:
+        """Evaluate the measured events, or as many as the time allows."""
+
+    def answers(self, case: Case) -> Answers:
+        """What comes in all, over every event of the case."""
+
+
+def contestant_of(entry: Entry) -> Contestant:
+    """The adapter of an entry; `AbsentError` when what it needs is not here."""
+    try:
+        kind = _KINDS[entry.kind]
+    except KeyError:
+        raise ValueError(f"no contestant is of the kind {entry.kind!r}") from None
+    return kind(**entry.settings)
+
+
+def _whorl(**settings: Any) -> Contestant:
+    from whorl_bench.contestants.embedded import Embedded
+
+    return Embedded(**settings)
+
+
+def _reevaluation(**settings: Any) -> Contestant:
+    from whorl_bench.contestants.reevaluation import Reevaluation
+
+    return Reevaluation(**settings)
+
+
+def _delta(**settings: Any) -> Contestant:
+    from whorl_bench.contestants.delta import DeltaQueries
+
+    return DeltaQueries(**settings)
+
+
+# Adapters are imported when they are asked for: each needs a library of its own.
+_KINDS: dict[str, Callable[..., Contestant]] = {
+    "whorl": _whorl,
+    "re-evaluation": _reevaluation,
+    "delta": _delta,
+}

@@ -1,0 +1,116 @@
+"""What a run measured, and the metrics that are made of it."""
+
+from __future__ import annotations
+
+import resource
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+_PAGE = resource.getpagesize()
+
+
+@dataclass(frozen=True)
+class Figures:
+    """One run. Times are those of the measured events alone; `rss_bytes` is by how much the process has grown."""
+
+    events: int
+    triples: int
+    cpu_ns: int
+    wall_ns: int
+    setup_ns: int = 0
+    rss_bytes: int = 0
+    results: int = 0
+    # Wall time from handing an event over to having its results, in ns: `mean`, `p50`, `p99`, `max`.
+    delays: dict[str, float] = field(default_factory=dict)
+    # Depends on every result; equal for contestants that agree. Only programs have one.
+    checksum: str = ""
+
+
+@dataclass
+class Delays:
+    """The delays of single events."""
+
+    found: list[int] = field(default_factory=list)
+
+    def summary(self) -> dict[str, float]:
+        """For `Figures`."""
+        if not self.found:
+            return {}
+        ranked = sorted(self.found)
+        return {
+            "mean": statistics.fmean(ranked),
+            "p50": float(ranked[len(ranked) // 2]),
+            "p99": float(ranked[min(len(ranked) - 1, len(ranked) * 99 // 100)]),
+            "max": float(ranked[-1]),
+        }
+
+
+class Stopwatch:
+    """Wall time, and processor time of this thread with a limit: a busy machine makes a run longer, not smaller."""
+
+    def __init__(self, limit_s: float) -> None:
+        self._limit_ns = int(limit_s * 1e9)
+        self.cpu_ns = self.wall_ns = 0
+
+    def start(self) -> None:
+        """Begin."""
+        self._wall, self._cpu = time.perf_counter_ns(), time.thread_time_ns()
+
+    def is_over(self) -> bool:
+        """Whether the time that a run may take has gone."""
+        return time.thread_time_ns() - self._cpu > self._limit_ns
+
+    def stop(self) -> None:
+        """End."""
+        self.cpu_ns, self.wall_ns = time.thread_time_ns() - self._cpu, time.perf_counter_ns() - self._wall
+
+
+def resident_bytes() -> int:
+    """What the process holds now; its peak where the system does not say."""
+    statm = Path("/proc/self/statm")
+    if statm.exists():
+        return int(statm.read_text(encoding="ascii").split()[1]) * _PAGE
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+@dataclass(frozen=True)
+class Metric:
+    """How a run is judged: a number, its unit, and whether less is better."""
+
+    unit: str
+    value: Callable[[Figures], float]
+    is_cost: bool = True
+
+
+def _per(total: float, count: int) -> float:
+    return total / max(count, 1)
+
+
+METRICS = {
+    "us_per_event": Metric("µs/event", lambda one: _per(one.cpu_ns / 1e3, one.events)),
+    "ms_per_event": Metric("ms/event", lambda one: _per(one.cpu_ns / 1e6, one.events)),
+    "ns_per_event": Metric("ns/event", lambda one: _per(one.cpu_ns, one.events)),
+    "events_per_s": Metric("events/s", lambda one: one.events * 1e9 / max(one.cpu_ns, 1), is_cost=False),
+    "triples_per_s": Metric("triples/s", lambda one: one.triples * 1e9 / max(one.cpu_ns, 1), is_cost=False),
+    "delay_ms": Metric("ms delay, mean", lambda one: one.delays.get("mean", 0.0) / 1e6),
+    "total_ms": Metric("ms in all", lambda one: one.cpu_ns / 1e6),
+    "setup_ms": Metric("ms to set up", lambda one: one.setup_ns / 1e6),
+    "megabytes": Metric("MB", lambda one: one.rss_bytes / 1e6),
+}
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The median of the rounds, the least and the most."""
+
+    median: float
+    least: float
+    most: float
+
+
+def spread(values: Sequence[float]) -> Spread:
+    """Of at least one value."""
+    return Spread(statistics.median(values), min(values), max(values))

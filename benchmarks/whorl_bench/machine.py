@@ -1,0 +1,71 @@
+"""Where figures come from: processor, load, versions, commit, and how fast this machine is at fixed work."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import subprocess
+import sys
+import time
+from importlib import metadata
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+_LIBRARIES = ("pyoxigraph", "rdflib", "pyarrow")
+
+
+def description() -> dict[str, object]:
+    """What a reader has to know about the machine."""
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "libraries": {"Python": platform.python_version(), **{name: _version(name) for name in _LIBRARIES}},
+        "commit": _git("rev-parse", "--short=12", "HEAD") + ("+" if _git("status", "--porcelain", "-uno") else ""),
+        "engine": _engine_profile(),
+    }
+
+
+def load() -> float:
+    """The load of the last minute."""
+    return os.getloadavg()[0]
+
+
+def calibration_ns() -> int:
+    """Processor time of work that never changes: figures of two runs are compared in units of it."""
+    began = time.thread_time_ns()
+    table: dict[int, bytes] = {}
+    digest = b"whorl"
+    for _ in range(60_000):
+        digest = hashlib.sha256(digest).digest()
+        table[int.from_bytes(digest[:4], "big") % 8192] = digest
+    return time.thread_time_ns() - began
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor()
+
+
+def _version(library: str) -> str:
+    try:
+        return metadata.version(library)
+    except metadata.PackageNotFoundError:
+        return "absent"
+
+
+def _engine_profile() -> str:
+    """The profile that `make` built the engine with; tests use one that checks itself and is several times slower."""
+    stamps = sorted(path.name.removeprefix(".stamp-engine-") for path in Path(sys.prefix).glob(".stamp-engine-*"))
+    return ", ".join(stamps) or "unknown"
+
+
+def _git(*words: str) -> str:
+    try:
+        done = subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True, check=False)  # noqa: S607 - from PATH
+    except FileNotFoundError:
+        return ""
+    return done.stdout.strip()

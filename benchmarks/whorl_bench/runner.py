@@ -1,0 +1,182 @@
+"""The one runner: checks answers, warms up, then lets the contestants take turns.
+
+Each workload has a process that loads its data, and each run is a fork of it. Round 0 warms up and does not count; the
+order of the contestants is reversed from round to round, so that nobody always finds the warmer machine.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from whorl_workloads import DataMissingError
+
+from whorl_bench import machine
+from whorl_bench.case import AbsentError, Case
+from whorl_bench.check import Checked, WrongAnswerError, checked
+from whorl_bench.contestants import Contestant, contestant_of
+from whorl_bench.figures import METRICS, Figures, spread
+from whorl_bench.isolate import RunError, isolated
+from whorl_bench.programs import Program
+from whorl_bench.results import ContestantResult, PointResult, Results, WorkloadResult
+from whorl_bench.sources import case_of
+from whorl_bench.workload import Entry, Point, Size, Workload
+
+Say = Callable[[str], None]
+Keep = Callable[[Results], None]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is measured: the size, the rounds that count, and the processor time that a run may take."""
+
+    size: Size = "quick"
+    rounds: int = 5
+    limit_s: float = 0.5
+
+
+def run(workloads: Sequence[Workload], plan: Plan, say: Say, keep: Keep = lambda _: None) -> Results:
+    """Measure workloads one after the other; `keep` gets the results so far after each of them."""
+    began = time.monotonic()
+    results = Results(
+        machine=machine.description(),
+        at=datetime.now(UTC).isoformat(timespec="seconds"),
+        size=plan.size,
+        rounds=plan.rounds,
+    )
+    for workload in workloads:
+        say(f"{workload.name}: {workload.title}")
+        results.workloads.append(run_workload(workload, plan, say))
+        results.seconds = round(time.monotonic() - began, 1)
+        keep(results)
+    return results
+
+
+def run_workload(workload: Workload, plan: Plan, say: Say) -> WorkloadResult:
+    """All points of a workload, in a process of its own."""
+    result = WorkloadResult(
+        workload.name, workload.metric, load=machine.load(), calibration_ns=isolated(machine.calibration_ns)
+    )
+    try:
+        result.points = isolated(lambda: list(_points(workload, plan, say)))
+    except RunError as error:
+        result.points = [PointResult("all", absent=_last_line(error))]
+    return result
+
+
+def _points(workload: Workload, plan: Plan, say: Say) -> Iterator[PointResult]:
+    for point in workload.points_of(plan.size):
+        result = PointResult(point.label, workload.parameters_of(point, plan.size))
+        try:
+            _measure(result, workload, plan, _turns(result, workload, point, plan))
+        except (DataMissingError, AbsentError, WrongAnswerError) as error:
+            result.absent = _last_line(error)
+        say(f"  {point.label}: {summary(workload, result)}")
+        yield result
+
+
+def _last_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[-1][:400]
+
+
+def summary(workload: Workload, point: PointResult) -> str:
+    """A point in one line."""
+    if point.absent:
+        return point.absent
+    unit = METRICS[workload.metric].unit
+    return "; ".join(
+        f"{name} {one.absent}" if one.absent else f"{name} {one.median:.4g} {unit} [{one.least:.3g}–{one.most:.3g}]"
+        for name, one in point.contestants.items()
+    )
+
+
+def _turns(result: PointResult, workload: Workload, point: Point, plan: Plan) -> _Streamed | _Programs:
+    """Who takes turns at a point; the answers of those who evaluate events are checked now."""
+    if workload.source == "program":
+        return _Programs(workload, result.parameters)
+    small = case_of(workload.source, workload.check_parameters_of(point, plan.size))
+    contestants = {entry.name: contestant_of(entry) for entry in workload.contestants}
+    result.check = asdict(_checked(small, workload.contestants, contestants))
+    return _Streamed(case_of(workload.source, result.parameters), contestants, plan.limit_s)
+
+
+def _checked(case: Case, entries: Sequence[Entry], contestants: Mapping[str, Contestant]) -> Checked:
+    """The first contestant of the engine's kind is the one that the oracle checks."""
+    first = next((entry.name for entry in entries if entry.kind == "whorl"), None)
+    if first is None:
+        raise AbsentError("no contestant is the engine, so nothing checks the answers")
+    return checked(case, contestants[first], {name: one for name, one in contestants.items() if name != first})
+
+
+@dataclass
+class _Streamed:
+    """Contestants that evaluate events in a fork of this process."""
+
+    case: Case
+    contestants: Mapping[str, Contestant]
+    limit_s: float
+
+    def names(self) -> list[str]:
+        return list(self.contestants)
+
+    def run(self, name: str) -> Figures:
+        return isolated(lambda: self.contestants[name].run(self.case, self.limit_s))
+
+
+@dataclass
+class _Programs:
+    """Contestants that are programs: they make their own events, of a seed, and say a checksum of their results."""
+
+    workload: Workload
+    parameters: Mapping[str, Any]
+    programs: dict[str, Program] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.programs = {entry.name: Program(**entry.settings) for entry in self.workload.contestants}
+
+    def names(self) -> list[str]:
+        return list(self.programs)
+
+    def run(self, name: str) -> Figures:
+        return self.programs[name].run(self.parameters)
+
+
+def _measure(result: PointResult, workload: Workload, plan: Plan, turns: _Streamed | _Programs) -> None:
+    """Rounds in turn; whoever cannot take part is left out and says why."""
+    found: dict[str, list[Figures]] = {name: [] for name in turns.names()}
+    absent: dict[str, str] = {}
+    for number in range(plan.rounds + 1):
+        for name in turns.names() if number % 2 == 0 else reversed(turns.names()):
+            if name in absent:
+                continue
+            try:
+                figures = turns.run(name)
+            except (AbsentError, RunError) as error:
+                absent[name] = _last_line(error)
+                continue
+            if number > 0:
+                found[name].append(figures)
+    for name, runs in found.items():
+        result.contestants[name] = _summed(workload, runs, absent.get(name, ""))
+    _compare_checksums(result, found)
+
+
+def _summed(workload: Workload, runs: Sequence[Figures], absent: str) -> ContestantResult:
+    if not runs:
+        return ContestantResult(absent=absent or "no round was measured")
+    metric = METRICS[workload.metric]
+    value = spread([metric.value(one) for one in runs])
+    return ContestantResult(median=value.median, least=value.least, most=value.most, runs=[asdict(one) for one in runs])
+
+
+def _compare_checksums(result: PointResult, found: Mapping[str, Sequence[Figures]]) -> None:
+    sums = {name: {one.checksum for one in runs if one.checksum} for name, runs in found.items()}
+    said = set().union(*sums.values()) if sums else set()
+    if len(said) > 1:
+        result.absent = f"the programs disagree on the results: {sums}"
+        result.contestants.clear()
+    elif said:
+        result.check = {"checksum": said.pop()}

@@ -1,0 +1,94 @@
+"""Continuous graph pattern matching: events that are graphs, from a dozen triples to a week of data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+from whorl_oracle.model import Dialect
+from whorl_workloads import lsbench as network
+from whorl_workloads import lubm as universities
+from whorl_workloads import snb as messages
+from whorl_workloads import taxi as trips
+from whorl_workloads.data import Event
+
+from whorl_bench.case import Case, QueryText
+from whorl_bench.sources.texts import case, query_of
+from whorl_bench.workload import Parameters
+
+# What a post has, by how often a query asks for it: the first so many make a star.
+_POST_PATTERNS = (
+    "?post sioc:content ?text",
+    "?post a sib:Post",
+    "?user sioc:creator_of ?post",
+    "?post dc:created ?date",
+    "?forum sioc:container_of ?post",
+    "?post sib:browser ?browser",
+    "?post sioc:ip_address ?address",
+    "?post dcterms:title ?title",
+)
+_POST_PREFIXES = """PREFIX sib: <http://www.ins.cwi.nl/sib/vocabulary/>
+PREFIX sioc: <http://rdfs.org/sioc/ns#>
+PREFIX dc: <http://purl.org/dc/elements/1.1/>
+PREFIX dcterms: <http://purl.org/dc/terms/>
+PREFIX : <http://example.org/lsbench/>
+"""
+
+
+def taxi(parameters: Parameters) -> Case:
+    """Trips as graphs of 24 triples."""
+    events = trips.events(int(parameters.get("warm", 0)) + int(parameters["events"]))
+    return case(parameters, events, {}, [query_of(parameters)])
+
+
+def lsbench_posts(parameters: Parameters) -> Case:
+    """Posts as graphs, and a star of `patterns` on them; `pruned` of no keeps every triple of the event in reach."""
+    query = _star(int(parameters["patterns"]), pruned=parameters.get("pruned", True))
+    return case(parameters, _posts(), {}, [query])
+
+
+@cache
+def _posts() -> list[Event]:
+    begin = "2010-02-01T00:00:00"
+    events = network.posts(begin, "2010-02-11T00:00:00", network.Likes(begin))
+    return [event for event in events if event.stream == network.POSTS]
+
+
+def _star(patterns: int, *, pruned: bool) -> QueryText:
+    chosen = list(_POST_PATTERNS[:patterns])
+    if not pruned:
+        # A pattern that every triple matches, and none of its own kind: nothing can be left out on arrival.
+        chosen.append("?any ?predicate <http://example.org/lsbench/nothing>")
+    where = " .\n    ".join(chosen)
+    shown = " ".join(dict.fromkeys(word for pattern in chosen for word in pattern.split() if word.startswith("?")))
+    text = f"{_POST_PREFIXES}\nSELECT {shown}\nWHERE {{\n  STREAM :posts [ELEMENTS 1] {{\n    {where} .\n  }}\n}}"
+    return QueryText(text, Dialect.CQELS)
+
+
+def snb(parameters: Parameters) -> Case:
+    """Messages one by one, or those of a week together; `triples_per_event` cuts them into updates of that size."""
+    copies = int(parameters.get("copies", 1))
+    events = messages.weeks(copies) if parameters.get("weekly") else messages.messages(copies)
+    if "triples_per_event" in parameters:
+        events = _cut(events, int(parameters["triples_per_event"]))
+    return case(parameters, events, {}, [query_of(parameters)])
+
+
+def _cut(events: Sequence[Event], size: int) -> list[Event]:
+    """The same triples in graphs of about one size, a millisecond apart."""
+    found: list[Event] = []
+    pending: list[tuple[str, str, str]] = []
+    for event in events:
+        pending += event.triples
+        if len(pending) >= size:
+            found.append(Event(event.stream, len(found), tuple(dict.fromkeys(pending))))
+            pending = []
+    return found
+
+
+def lubm(parameters: Parameters) -> Case:
+    """The facts of universities in graphs of `per_event` triples: the first `triples` of them, or so many events."""
+    per_event = int(parameters["per_event"])
+    wanted = int(parameters.get("events", int(parameters["triples"]) // per_event))
+    events = universities.events(per_event, wanted, int(parameters.get("universities", 1)))
+    return case(parameters, events, {}, [query_of(parameters)])

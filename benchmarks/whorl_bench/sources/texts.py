@@ -1,0 +1,46 @@
+"""The parts that sources share: queries from `examples/` or from the workload, and the case made of both."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from whorl_oracle.model import Dialect
+from whorl_workloads.check import BY_SUFFIX, EXAMPLES
+from whorl_workloads.data import Event, Static
+
+from whorl_bench.case import Case, QueryText
+from whorl_bench.workload import Parameters
+
+# Windows by time or count; `[NOW]` stays what it is.
+_WINDOW = re.compile(r"\[(?:RANGE|TRIPLES|ELEMENTS) [^\]]*\]")
+
+
+def query_of(parameters: Parameters) -> QueryText:
+    """`query` is a file of `examples/`, `text` a query; `window` replaces its windows, `replace` words of it."""
+    if "query" in parameters:
+        path = EXAMPLES / parameters["query"]
+        text, dialect = path.read_text(encoding="utf-8"), BY_SUFFIX[path.suffix]
+    else:
+        text, dialect = parameters["text"], Dialect(parameters.get("dialect", "cqels"))
+    if "window" in parameters:
+        text = _WINDOW.sub(f"[{parameters['window']}]", text)
+    for old, new in parameters.get("replace", {}).items():
+        text = text.replace(old, str(new))
+    return QueryText(text, dialect)
+
+
+def case(parameters: Parameters, events: Sequence[Event], static: Static, queries: Sequence[QueryText]) -> Case:
+    """The warming and the measured events, and how they are handed over."""
+    warm = int(parameters.get("warm", 0))
+    most = warm + int(parameters["events"]) if "events" in parameters else len(events)
+    return Case(
+        events=events[:most],
+        static=static,
+        queries=queries,
+        warm=min(warm, len(events) - 1),
+        feed=parameters.get("feed", "ntriples"),
+        batch=int(parameters.get("batch", 1)),
+        take=int(parameters.get("take", 64)),
+        options=parameters.get("options", {}),
+    )
