@@ -11,6 +11,7 @@ import pytest
 import server_process
 from listener import Listener
 from server_process import ServerProcess
+from whorl_w3c.table import Outcome, table
 
 # Their tests wait for other processes, in Python: a signal reaches them, fails one test and lets the others run. A test
 # that waits inside the engine is reached by nothing; a time-out there ends the run.
@@ -32,6 +33,20 @@ def _time_out_by_signal(item: pytest.Item, default_s: float) -> None:
     marker = item.get_closest_marker("timeout")
     seconds = marker.args[0] if marker is not None and marker.args else default_s
     item.add_marker(pytest.mark.timeout(seconds, method="signal"), append=False)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The W3C tests by directory, as far as they ran; here, because workers run tests and this process prints."""
+    reports = [report for found in terminalreporter.stats.values() for report in found]
+    outcomes = [
+        Outcome(*value)
+        for report in reports
+        for name, value in getattr(report, "user_properties", [])
+        if name == "w3c" and report.when == "call"
+    ]
+    if outcomes:
+        terminalreporter.section("W3C SPARQL tests through the engine")
+        terminalreporter.write_line(table(outcomes))
 
 
 @pytest.fixture(scope="session", autouse=True)

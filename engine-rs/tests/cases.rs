@@ -27,8 +27,8 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use whorl_engine::{
-    Answered, Bounds, ContentSemantics, Dialect, Engine, EngineOptions, ParseOptions, QueryId, QueryResult, R2s,
-    RdfFormat, Report, Rows, Span, StreamOptions, TermId, Tick, Timestamp,
+    Answered, Engine, EngineOptions, OptionValue, ParseOptions, QueryId, QueryResult, R2s, RdfFormat, Rows, Span,
+    StreamOptions, TermId, Timestamp,
 };
 
 const PREFIXES: &str = "PREFIX : <http://ex/> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> ";
@@ -67,46 +67,13 @@ fn iri(name: &str) -> String {
     }
 }
 
+/// Instants are in seconds, as everywhere in a case; all else is what `ParseOptions::set` reads.
 fn set_option(options: &mut ParseOptions, key: &str, value: &str) {
-    match key {
-        "dialect" => {
-            options.dialect = Some(match value {
-                "rspql" => Dialect::RspQl,
-                "cqels" => Dialect::CqelsQl,
-                "csparql" => Dialect::CSparql,
-                other => panic!("dialect {other}"),
-            });
-        }
-        "report" => {
-            let mut report = Report { close: false, change: false, nonempty: false, periodic: None };
-            for word in value.split_whitespace() {
-                match word {
-                    "close" => report.close = true,
-                    "change" => report.change = true,
-                    "nonempty" => report.nonempty = true,
-                    period => report.periodic = Some(Span::from_millis(millis(period))),
-                }
-            }
-            options.report = Some(report);
-        }
-        "tick" => options.tick = Some(if value == "tuple" { Tick::Tuple } else { Tick::Time }),
-        "default_graph" => options.default_graph = Some(value.to_owned()),
-        "t0" => options.t0 = Some(Timestamp::from_millis(millis(value))),
-        "bounds" => options.bounds = Some(if value == "(]" { Bounds::OpenClosed } else { Bounds::ClosedOpen }),
-        "partial" => options.partial = Some(value == "true"),
-        "semantics" => {
-            options.semantics = Some(if value == "bag" { ContentSemantics::Bag } else { ContentSemantics::Set })
-        }
-        "r2s" => {
-            options.r2s = Some(match value {
-                "istream" => R2s::Istream,
-                "dstream" => R2s::Dstream,
-                "changes" => R2s::Changes,
-                _ => R2s::Rstream,
-            });
-        }
-        other => panic!("option {other}"),
-    }
+    let value = match key {
+        "t0" => OptionValue::Number(millis(value)),
+        _ => OptionValue::Text(value.to_owned()),
+    };
+    options.set(key, &value).unwrap_or_else(|error| panic!("{error}"));
 }
 
 fn parse(text: &str) -> Case {

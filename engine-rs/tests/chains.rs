@@ -6,7 +6,9 @@
 #![expect(clippy::tests_outside_test_module, reason = "an integration test is a test module")]
 
 use whorl_engine::rdf::Triple;
-use whorl_engine::{Answered, Engine, EngineError, EngineOptions, ParseOptions, QueryId, RdfFormat, Timestamp};
+use whorl_engine::{
+    Answered, ContentSemantics, Engine, EngineError, EngineOptions, ParseOptions, QueryId, RdfFormat, Timestamp,
+};
 
 const PREFIX: &str = "PREFIX : <http://ex/> ";
 const OUT: &str = "http://ex/out";
@@ -154,4 +156,49 @@ fn cycles_and_second_writers_are_refused_and_outputs_take_no_events() {
     assert_eq!(push(&mut engine, "http://ex/b").err(), Some("stream.output"));
     engine.unregister(first).expect("a query");
     assert!(push(&mut engine, "http://ex/b").is_ok(), "nobody writes it any more");
+}
+
+const REPEATS: &str = "REGISTER RSTREAM :out AS CONSTRUCT { ?s :up ?o } FROM NAMED WINDOW :l ON :s [ALL]
+    FROM NAMED WINDOW :w ON :s [RANGE 1ms] WHERE { WINDOW :l { ?s :p ?o } OPTIONAL { WINDOW :w { ?s :q ?o } } }";
+
+fn push_at(engine: &mut Engine, ms: i64) {
+    let time = Some(Timestamp::from_millis(ms));
+    engine.push("http://ex/s", time, b"<http://ex/s> <http://ex/p> 1 .", RdfFormat::Turtle).expect("an event");
+}
+
+#[test]
+fn a_long_stretch_without_news_loses_no_event_of_a_chain() {
+    let mut engine = Engine::new(EngineOptions::default());
+    register(&mut engine, REPEATS);
+    let down = "SELECT (COUNT(*) AS ?n) FROM NAMED WINDOW :v ON :out [RANGE 1s] WHERE { WINDOW :v { ?s :up ?o } }";
+    let options = ParseOptions { semantics: Some(ContentSemantics::Bag), ..ParseOptions::default() };
+    let reader = engine.register(&format!("{PREFIX}{down}"), &options).expect("a reader");
+    push_at(&mut engine, 0);
+    push_at(&mut engine, 20_000);
+    let answers = answers(&mut engine, reader);
+    // One event for each window that closes; the first second has that of the arrival too.
+    assert_eq!(answers.len(), 20);
+    assert!(answers.iter().all(|answer| answer.contains("\"value\":\"1000\"")), "{answers:?}");
+}
+
+#[test]
+fn a_chain_that_would_repeat_itself_for_ever_fails_alone() {
+    let beside = "SELECT ?s FROM NAMED WINDOW :l ON :s [ALL] FROM NAMED WINDOW :w ON :s [RANGE 1ms]
+        WHERE { WINDOW :l { ?s :p ?o } OPTIONAL { WINDOW :w { ?s :q ?o } } }";
+    let results = |with_chain: bool| {
+        let mut engine = Engine::new(EngineOptions::default());
+        let query = register(&mut engine, beside);
+        let chain = with_chain.then(|| register(&mut engine, REPEATS));
+        push_at(&mut engine, 0);
+        push_at(&mut engine, 31_556_952_000_000);
+        let error = chain.map(|chain| {
+            // What it said before it failed is still there.
+            assert_eq!(engine.drain(chain).expect("results").len(), 100_003);
+            engine.drain(chain).expect_err("it has failed").code()
+        });
+        (answers(&mut engine, query), error)
+    };
+    let (alone, with_chain) = (results(false), results(true));
+    assert_eq!(with_chain.1, Some("query.too_costly"));
+    assert!(alone.0 == with_chain.0, "another query must not change what is reported");
 }

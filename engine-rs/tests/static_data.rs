@@ -6,7 +6,8 @@
 
 use whorl_engine::rdf::GraphName;
 use whorl_engine::{
-    Answered, Engine, EngineOptions, ParseOptions, QueryId, RdfFormat, Rows, TermId, Timestamp, UpdateReport,
+    Answered, Engine, EngineOptions, Limits, ParseOptions, QueryId, R2s, Rare, RdfFormat, Rows, TermId, Thresholds,
+    Timestamp, UpdateReport,
 };
 
 const PREFIX: &str = "PREFIX : <http://ex/> ";
@@ -241,4 +242,104 @@ fn what_is_computed_at_every_instant_leaves_no_terms() {
         });
     });
     assert_flat(&samples);
+}
+
+/// Patterns that are kept up by the changes, and some that are not.
+const FOLLOWERS: [&str; 5] = [
+    "?x :in ?y",
+    "?x :in ?y . ?y :in ?z . ?z :in ?x",
+    "?x :in ?y . ?y :in :n0 . ?x ?p ?y",
+    "GRAPH :g { ?x :in ?y . ?y :in ?z }",
+    "?x :in ?y OPTIONAL { ?y :in :n1 . GRAPH ?g { ?y :in ?z } }",
+];
+
+/// What each query says at this instant, of an event that names every node.
+fn said(engine: &mut Engine, queries: &[QueryId], at: i64) -> Vec<Vec<String>> {
+    push(engine, at, ":e :at :n0 , :n1 , :n2 , :n3 .");
+    queries.iter().map(|query| changes(engine, *query)).collect()
+}
+
+fn followers(engine: &mut Engine) -> Vec<QueryId> {
+    let options = ParseOptions { r2s: Some(R2s::Rstream), ..ParseOptions::default() };
+    let register = |pattern: &&str| {
+        let text = format!("{PREFIX} SELECT * WHERE {{ STREAM :s [NOW] {{ ?e :at ?x }} {pattern} }}");
+        engine.register(&text, &options).expect("a query")
+    };
+    FOLLOWERS.iter().map(register).collect()
+}
+
+/// The same graphs in an engine that has never seen others.
+fn said_afresh(engine: &Engine, at: i64) -> Vec<Vec<String>> {
+    let mut fresh = self::engine();
+    for graph in [None, GRAPH] {
+        let text = engine.graph_text(graph, RdfFormat::NTriples).expect("a graph");
+        fresh.load(graph, &text, RdfFormat::NTriples).expect("what was written");
+    }
+    let queries = followers(&mut fresh);
+    said(&mut fresh, &queries, at)
+}
+
+#[test]
+fn what_follows_the_changes_is_what_is_evaluated_anew() {
+    let mut engine = Engine::new(EngineOptions { thresholds: Thresholds::tiny(), ..EngineOptions::default() });
+    let queries = followers(&mut engine);
+    let before = Rare::StaticFollowed.count();
+    let mut state = 11_u64;
+    let mut random = |below: u64| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 20) % below
+    };
+    update(&mut engine, "CREATE GRAPH :g");
+    for at in 1..300 {
+        for _ in 0..random(4) {
+            let edge = format!(":n{} :in :n{}", random(4), random(4));
+            let edge = if random(3) == 0 { format!("GRAPH :g {{ {edge} }}") } else { edge };
+            let verb = if random(2) == 0 { "INSERT" } else { "DELETE" };
+            update(&mut engine, &format!("{verb} DATA {{ {edge} }}"));
+        }
+        assert_eq!(said(&mut engine, &queries, at), said_afresh(&engine, at), "at {at}");
+        if random(20) == 0 {
+            engine = Engine::restore(&engine.snapshot(), EngineOptions::default()).expect("a snapshot");
+        }
+    }
+    assert!(Rare::StaticFollowed.count() > before, "changes were followed");
+}
+
+/// An engine with much static data that a query has looked at, which may not look at all of it again.
+fn on_a_budget(text: &str) -> (Engine, QueryId) {
+    let mut engine = engine();
+    let rdf: String = (0..5_000).map(|n| format!("<http://ex/n{n}> <http://ex/in> <http://ex/m{n}> .")).collect();
+    engine.load(None, rdf.as_bytes(), RdfFormat::Turtle).expect("static data");
+    let query = register(&mut engine, text);
+    let limits = Limits { work: Some(1_000), ..Limits::default() };
+    let options = EngineOptions { limits, ..EngineOptions::default() };
+    (Engine::restore(&engine.snapshot(), options).expect("a snapshot"), query)
+}
+
+#[test]
+fn a_change_in_a_graph_that_a_query_does_not_read_is_none_of_its_business() {
+    let text = "SELECT * WHERE { STREAM :s [RANGE 1s] { ?e :at ?x } ?x :in+ ?y }";
+    let (mut engine, query) = on_a_budget(text);
+    update(&mut engine, "INSERT DATA { GRAPH :g { :n1 :in :m } }");
+    push(&mut engine, 1, ":e :at :n1 .");
+    assert_eq!(changes(&mut engine, query), ["1 + <e> <n1> <m1>"]);
+    update(&mut engine, "INSERT DATA { :n1 :in :m }");
+    push(&mut engine, 2, ":e :at :n2 .");
+    let error = engine.drain(query).expect_err("it looks at all of its own graph, and that is too much");
+    assert_eq!(error.code(), "query.too_costly");
+}
+
+#[test]
+fn one_triple_among_many_costs_what_it_changes() {
+    let text = "SELECT * WHERE { STREAM :s [RANGE 1s] { ?e :at ?x } ?x :in ?y . ?y :is ?z }";
+    let (mut engine, query) = on_a_budget(text);
+    push(&mut engine, 1, ":e :at :n1 , :n2 .");
+    update(&mut engine, "INSERT DATA { :m1 :is :here . :m2 :is :there }");
+    push(&mut engine, 2, ":e :at :n3 .");
+    assert_eq!(changes(&mut engine, query), ["2 + <e> <n1> <m1> <here>", "2 + <e> <n2> <m2> <there>"]);
+    update(&mut engine, "DELETE DATA { :n1 :in :m1 }");
+    push(&mut engine, 3, ":e :at :n1 .");
+    assert_eq!(changes(&mut engine, query), [] as [&str; 0]);
 }

@@ -149,6 +149,101 @@ fn an_event_that_waits_for_its_past_ends_no_empty_stretch() {
     assert_eq!((results.len(), shown), (2_000, vec![130_000]));
 }
 
+/// The results of a query over an event at 0 and one at 100,000.
+fn across_a_gap(windows: &str, options: &ParseOptions) -> Vec<QueryResult> {
+    let other = if windows.contains(":v") { "OPTIONAL { WINDOW :v { ?e :in :y } }" } else { "" };
+    let text = format!("SELECT ?e {windows} WHERE {{ WINDOW :w {{ ?e :in :x }} {other} }}");
+    let (mut engine, query) = engine_with(&text, options);
+    push(&mut engine, 0);
+    push(&mut engine, 100_000);
+    engine.drain(query).expect("results")
+}
+
+fn periodic(close: bool, ms: i64) -> ParseOptions {
+    let report = Report { close, change: false, nonempty: false, periodic: Some(Span::from_millis(ms)) };
+    ParseOptions { report: Some(report), ..ParseOptions::default() }
+}
+
+fn skipped(results: &[QueryResult]) -> (i64, i64, u64) {
+    let skipped = results.last().and_then(|result| result.skipped).expect("the rest");
+    (skipped.from.as_millis(), skipped.to.as_millis(), skipped.windows)
+}
+
+#[test]
+fn what_stands_for_the_rest_is_a_report_like_the_others() {
+    let results = across_a_gap("FROM NAMED WINDOW :w ON :s [RANGE 2ms]", &periodic(true, 3));
+    assert_eq!(instants(&results[..10_000]), (1..=10_000).map(|k| 6 * k).collect::<Vec<_>>());
+    assert_eq!((results.len(), results[10_000].at, skipped(&results)), (10_001, at(99_996), (60_006, 99_996, 6_666)));
+}
+
+#[test]
+fn windows_that_close_together_are_one_report() {
+    let windows = "FROM NAMED WINDOW :w ON :s [RANGE 2ms] FROM NAMED WINDOW :v ON :s [RANGE 3ms]";
+    let results = across_a_gap(windows, &ParseOptions::default());
+    // Reports at multiples of 2 or 3: three with content, ten thousand without, and the rest.
+    let due: Vec<i64> = (1..=100_000).filter(|ms| ms % 2 == 0 || ms % 3 == 0).collect();
+    assert_eq!(instants(&results[..10_003]), due[..10_003]);
+    assert_eq!(skipped(&results), (due[10_003], 100_000, (due.len() - 10_003) as u64));
+}
+
+#[test]
+fn periods_are_counted_and_not_the_windows_that_close_between() {
+    let results = across_a_gap("FROM NAMED WINDOW :w ON :s [RANGE 1ms]", &periodic(false, 7));
+    assert_eq!(instants(&results[..10_000]), (1..=10_000).map(|k| 7 * k).collect::<Vec<_>>());
+    assert_eq!(skipped(&results), (70_007, 99_995, 4_285));
+}
+
+#[test]
+fn a_long_period_over_short_windows_costs_the_readings_it_reports() {
+    let (mut engine, query) = engine_with(
+        "SELECT ?e FROM NAMED WINDOW :w ON :s [RANGE 1ms] WHERE { WINDOW :w { ?e :in :x } }",
+        &periodic(true, 86_400_000),
+    );
+    push(&mut engine, 0);
+    push(&mut engine, 864_000_000_000);
+    let results = engine.drain(query).expect("results");
+    assert_eq!((results.len(), results[0].at, results[9_999].at), (10_000, at(86_400_000), at(864_000_000_000)));
+}
+
+const BESIDE_ALL: &str = "FROM NAMED WINDOW :w ON :s [RANGE 1ms] FROM NAMED WINDOW :l ON :s [ALL]";
+
+#[test]
+fn what_follows_the_clock_is_said_at_each_reading_while_something_is_in_view() {
+    let text = format!(
+        "SELECT ?e (NOW() AS ?now) {BESIDE_ALL}
+        WHERE {{ WINDOW :l {{ ?e :in :x }} OPTIONAL {{ WINDOW :w {{ ?e :in :y }} }} }}"
+    );
+    let options = ParseOptions { r2s: Some(R2s::Istream), ..ParseOptions::default() };
+    let (mut engine, query) = engine_with(&text, &options);
+    push(&mut engine, 0);
+    push(&mut engine, 20_000);
+    let results = engine.drain(query).expect("results");
+    assert_eq!(instants(&results), (0..=20_000).collect::<Vec<_>>());
+    // Nobody is heard for ever: the event, its window, the first without it, a hundred thousand more, and the rest.
+    push(&mut engine, 31_556_952_000_000);
+    let results = engine.drain(query).expect("results");
+    assert_eq!((results.len(), skipped(&results).1), (100_004, 31_556_952_000_000));
+}
+
+#[test]
+fn what_comes_on_an_idle_stream_after_its_windows_have_closed_is_late() {
+    let text = "SELECT ?a FROM NAMED WINDOW :w ON :s [RANGE 5ms] FROM NAMED WINDOW :v ON :idle [RANGE 5ms]
+        WHERE { WINDOW :w { ?a :in :x } WINDOW :v { ?b :in :x } }";
+    let (mut engine, query) = engine_with(text, &ParseOptions::default());
+    engine.mark_idle("http://ex/idle").expect("a stream");
+    push(&mut engine, 1);
+    push(&mut engine, 20);
+    assert_eq!(engine.drain(query).expect("results").len(), 4);
+    let node = rdf::NamedNode::new_unchecked("http://ex/x");
+    let mut push_idle = |ms| {
+        let triple = rdf::Triple::new(node.clone(), rdf::NamedNode::new_unchecked("http://ex/in"), node.clone());
+        let report = engine.push_triples("http://ex/idle", at(ms), &[triple]).expect("an event");
+        (report.accepted, report.late)
+    };
+    // Its stream has seen nothing yet, but the query has gone on without it.
+    assert_eq!([push_idle(3), push_idle(22)], [(0, 1), (1, 0)]);
+}
+
 /// Readings of a query from an event to one a thousand years later.
 fn across_a_millennium(text: &str, options: &ParseOptions) -> (usize, u64) {
     let (mut engine, query) = engine_with(text, options);

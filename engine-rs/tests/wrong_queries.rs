@@ -33,11 +33,8 @@ fn refusal(text: &str) -> Option<EngineError> {
 
 fn describe(error: &EngineError) -> String {
     let hint = error.hint().unwrap_or_default();
-    let full = error.to_string();
-    let message = full.strip_suffix(&format!(" (hint: {hint})")).unwrap_or(&full);
     let place = error.position().map(|place| format!("{}:{}", place.line, place.column)).unwrap_or_default();
-    let (message, _) = message.rsplit_once(" at line ").unwrap_or((message, ""));
-    format!("{} {place}\n{message}\nhint: {hint}", error.code())
+    format!("{} {place}\n{}\nhint: {hint}", error.code(), error.message())
 }
 
 fn files() -> Vec<PathBuf> {

@@ -52,7 +52,7 @@ def test_answers_are_csv_with_times(whorl: Whorl, query: str, events: str) -> No
     result = whorl("run", query, "--input", events, "--format", "csv")
     assert result.exit_code == 0
     assert result.stdout == "t,sign,room,max\n10000,+,http://ex/a,23\n20000,+,http://ex/b,18\n"
-    assert result.stderr == "3 events, 0 late, 3 answers\n"
+    assert result.stderr == "3 events, 0 late, 3 results\n"
 
 
 def test_answers_are_json_and_ndjson(whorl: Whorl, query: str, events: str) -> None:
@@ -230,3 +230,27 @@ def test_importing_the_command_imports_nothing_heavy() -> None:
     check = f"import sys, whorl.cli.app; print([name for name in {heavy!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_seconds_that_are_taken_for_milliseconds_are_warned_of(whorl: Whorl, query: str, tmp_path: Path) -> None:
+    events = tmp_path / "events.ndjson"
+    triple = "<http://ex/a> <http://ex/temperature> 1 ."
+    lines = [json.dumps({"t": 1_714_564_801 + second, "data": triple}) for second in range(3)]
+    events.write_text("\n".join(lines))
+    told = whorl("run", query, "-i", str(events), "--limit", "1").stderr
+    assert told.count("warning: the time 1714564803 is interpreted as milliseconds, which is 1970-01-20") == 1
+    assert "in seconds it would be 2024-05-01T12:00:03Z" in told
+    events.write_text(lines[0].replace("1714564801", "1714564801000"))
+    assert "warning" not in whorl("run", query, "-i", str(events), "--limit", "1").stderr
+
+
+def test_the_first_example_runs(whorl: Whorl) -> None:
+    first = Path(__file__).parents[2] / "examples/first"
+    ran = whorl("run", str(first / "hot.rspql"), "--input", str(first / "readings.nq"), "--format", "csv")
+    assert [line.split(",")[2:] for line in ran.stdout.splitlines()[1:]] == [
+        ["http://example.org/attic", "31.5", "1"],
+        ["http://example.org/attic", "30", "1"],
+        ["http://example.org/kitchen", "27.5", "1"],
+    ]
+    assert "8 events, 0 late" in ran.stderr
+    assert "warning" not in ran.stderr

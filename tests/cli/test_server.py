@@ -292,7 +292,7 @@ def test_a_port_that_is_taken_is_named(server: Server, tmp_path: Path) -> None:
     command = [sys.executable, "-c", SCRIPT, "serve", "--port", port, "--data-dir", str(tmp_path)]
     done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 1
-    assert f"port {port} is taken" in done.stderr
+    assert f"port {port} is in use" in done.stderr
 
 
 def test_the_demo_plays_and_its_gallery_answers(tmp_path: Path) -> None:

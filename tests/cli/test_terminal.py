@@ -72,7 +72,7 @@ def test_a_live_table_shows_the_newest_rows_on_top_and_no_more_than_fit(screen: 
         ["1970-01-01T00:00:01Z", ":a"],
         ["1970-01-01T00:00:01Z", ":b"],
     ]
-    assert "2 answers · 3 rows · watermark 1970-01-01T00:00:03Z" in screen.getvalue()
+    assert "2 results · 3 rows · watermark 1970-01-01T00:00:03Z" in screen.getvalue()
 
 
 def test_a_live_table_does_not_grow_beyond_the_screen(screen: Terminal) -> None:
@@ -105,7 +105,7 @@ def test_a_plan_is_a_tree_with_counters() -> None:
     query = engine.register(QUERY)
     engine.push("http://ex/s", None, EVENT, "nquads")
     out = io.StringIO()
-    console(out).print(plan_tree("pairs", query.explain("json")))
+    console(out).print(plan_tree("pairs", dict(query.explain("json"))))
     lines = out.getvalue().splitlines()
     assert lines[0].startswith("pairs: RSP-QL SELECT ?a ?b")
     assert any("window http://ex/w on http://ex/s [RANGE 10s STEP 10s]" in line for line in lines)

@@ -78,7 +78,7 @@ def scripted_sockets(script: Callable[[Player, ScriptedSockets], None]) -> Itera
         finally:
             seen.closed.release()
 
-    with serve(play, "127.0.0.1", 0, subprotocols=["rsp.v1.json"], close_timeout=1) as server:  # type: ignore[list-item]
+    with serve(play, "127.0.0.1", 0, subprotocols=["rsp.v1.json"], close_timeout=1) as server:  # type: ignore[list-item]  # a NewType of str
         seen = ScriptedSockets(f"http://127.0.0.1:{server.socket.getsockname()[1]}")
         thread = threading.Thread(target=server.serve_forever)
         thread.start()

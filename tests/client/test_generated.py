@@ -47,7 +47,11 @@ def test_a_source_that_was_changed_alone_is_noticed(
 def test_no_word_of_asyncio_is_left(script: ModuleType) -> None:
     text = "".join((script.PACKAGE / target).read_text() for target in script.FILES.values())
     # Where the two begin to follow is told in both; and each file names its source.
-    for told in ("`AsyncClient.subscribe` begins with the first result.", "`_async_client`", "`_async_subscription`"):
+    for told in (
+        "`AsyncClient.subscribe` starts with the first iteration.",
+        "`_async_client`",
+        "`_async_subscription`",
+    ):
         assert text.count(told) == 1
         text = text.replace(told, "")
     assert re.findall(r"(?i)\w*async\w*|\bawait\b|__a\w+__|\baclose\b", text) == []

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from client_model import envelope
-from client_sockets import Player, ScriptedSockets, scripted_http, scripted_sockets
+from client_sockets import HttpAnswer, Player, ScriptedSockets, scripted_http, scripted_sockets
 from whorl_client import (
     AnswerTimeoutError,
     AsyncClient,
@@ -267,7 +267,7 @@ def test_a_refused_token_is_told_at_once(follow: Run) -> None:
 
 
 def test_a_handshake_that_is_refused_is_a_problem(follow: Run) -> None:
-    refused = (401, {}, {"type": "urn:whorl:problem:unauthenticated", "status": 401, "detail": "no token"})
+    refused: HttpAnswer = (401, {}, {"type": "urn:whorl:problem:unauthenticated", "status": 401, "detail": "no token"})
     with scripted_http(refused) as server, pytest.raises(AuthenticationError, match="no token"):
         follow(server.url)
 
@@ -303,7 +303,7 @@ def test_a_subscription_to_nobody_is_told_soon(follow: Run) -> None:
 
 
 def test_an_event_is_sent_with_its_time(call: Run) -> None:
-    accepted = (202, {}, {"accepted": 1, "late": 0, "duplicates": 0, "offset": 3, "watermark": 1000})
+    accepted: HttpAnswer = (202, {}, {"accepted": 1, "late": 0, "duplicates": 0, "offset": 3, "watermark": 1000})
     with scripted_http(accepted) as server:
         ack = call(server.url, lambda client: client.stream("http://s").send("<a:s> <a:p> 1 .", t=1000))
     assert (ack.accepted, ack.offset) == (1, 3)
@@ -314,7 +314,7 @@ def test_an_event_is_sent_with_its_time(call: Run) -> None:
 
 def test_a_producer_sends_a_batch_again_when_its_answer_is_lost_or_the_server_is_busy(call: Run) -> None:
     busy = (429, {"retry-after": "0"}, {"type": "urn:whorl:problem:overloaded", "status": 429, "detail": "busy"})
-    taken = (200, {}, {"accepted": 0, "duplicates": 1})
+    taken: HttpAnswer = (200, {}, {"accepted": 0, "duplicates": 1})
 
     def publish(client: Any) -> Any:
         publisher = client.publisher("http://s", "p", epoch=7)
@@ -360,8 +360,9 @@ def test_a_server_that_says_nothing_is_given_up_in_time(call: Run) -> None:
 
 ROWS = {"head": {"vars": ["n"]}, "results": {"bindings": [{"n": {"type": "literal", "value": "x"}}]}}
 SELECTED = (200, {"content-type": "application/sparql-results+json"}, ROWS)
-NOTHING = (204, {}, b"")
-PLAN = (200, {}, {"root": {"operator": "leaf"}})
+NOTHING: HttpAnswer = (204, {}, b"")
+WHY: dict[str, str] = {"state": "no-events", "summary": "empty", "advice": "push"}
+PLAN: HttpAnswer = (200, {}, {"root": {"operator": "leaf"}})
 QUERY = {"id": "q", "body": "SELECT", "dialect": "RSP-QL", "status": "running", "watermark": 5, "lastSeq": 4}
 
 
@@ -388,6 +389,7 @@ QUERY = {"id": "q", "body": "SELECT", "dialect": "RSP-QL", "status": "running", 
         (lambda c: c.queries.list(), (200, {}, {"queries": [QUERY]}), "GET /queries", lambda found: len(found) == 1),
         (lambda c: c.query("q").info(), (200, {}, QUERY), "GET /queries/q", lambda found: found.name == "q"),
         (lambda c: c.query("q").explain(), PLAN, "GET /queries/q/plan", lambda found: str(found) == "leaf"),
+        (lambda c: c.query("q").why(), (200, {}, WHY), "GET /queries/q/why", lambda found: str(found) == "empty\npush"),
         (lambda c: c.query("q").pause(), (200, {}, QUERY), "POST /queries/q", None),
         (lambda c: c.query("q").restart(), (200, {}, QUERY), "POST /queries/q", None),
         (lambda c: c.query("q").delete(), NOTHING, "DELETE /queries/q", None),

@@ -269,8 +269,8 @@ def test_the_first_words_are_init_and_subscribe() -> None:
     assert (asked[0].url, asked[0].subprotocol) == ("ws://server/ws", "rsp.v1.json")
     assert asked[0].headers == {"authorization": "Bearer secret"}
     assert sent(asked, "connection_init") == [{"type": "connection_init", "payload": {"token": "secret"}}]
-    [wish] = sent(asked, "subscribe")
-    assert wish["payload"] == {"query": "q", "from": "latest", "credit": 256}
+    [request] = sent(asked, "subscribe")
+    assert request["payload"] == {"query": "q", "from": "latest", "credit": 256}
     assert any(isinstance(wanted, Ready) for wanted in asked)
 
 

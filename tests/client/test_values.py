@@ -8,7 +8,8 @@ import inspect
 import json
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, Self
 
 import pyarrow as pa
 import pyoxigraph
@@ -22,6 +23,7 @@ from whorl_client import (
     Answer,
     BlankNode,
     Event,
+    Gap,
     Iri,
     LangString,
     Literal,
@@ -33,6 +35,8 @@ from whorl_client import (
     Triple,
     Window,
 )
+from whorl_client._json import JsonObject
+from whorl_client._live import LiveView
 from whorl_client._models import QueryInfo, time_ms
 from whorl_client._payload import body_of
 from whorl_client._terms import XSD, literal_of, ntriples_of, statements_of, term_of
@@ -116,7 +120,7 @@ def test_both_clients_have_the_same_methods_with_the_same_parameters(name: str) 
         (literal("P1D", "duration"), Literal("P1D", XSD + "duration")),
     ],
 )
-def test_a_term_is_the_python_value_it_means(member: dict[str, str], value: object) -> None:
+def test_a_term_is_the_python_value_it_means(member: JsonObject, value: object) -> None:
     found = term_of(member)
     assert (found, type(found)) == (value, type(value))
 
@@ -224,7 +228,7 @@ def test_a_dstream_tells_what_went() -> None:
 
 
 def test_a_result_says_which_ones_it_stands_for() -> None:
-    passed = {"from": 2000, "to": 4000, "windows": 3}
+    passed: JsonObject = {"from": 2000, "to": 4000, "windows": 3}
     assert Result({**envelope(4), "skipped": passed}).skipped == whorl_client.Skipped(2000, 4000, 3)
     assert Result(envelope(4)).skipped is None
 
@@ -247,11 +251,12 @@ GRAPH = (
 
 
 def test_a_construct_is_triples_and_quads() -> None:
-    assert Answer(GRAPH).rows == [
+    rows: list[Any] = Answer(GRAPH).rows
+    assert rows == [
         Triple(Iri("http://a"), Iri("http://p"), 1),
         Quad(BlankNode("b"), Iri("http://p"), LangString('x"é', "en"), Iri("http://g")),
     ]
-    assert Answer(GRAPH).triples() == Answer(GRAPH).rows == Answer(GRAPH).inserted
+    assert Answer(GRAPH).triples() == rows == Answer(GRAPH).inserted
     assert (Answer(None, GRAPH).triples(), Answer(None, GRAPH).triples(gone=True)) == ([], Answer(GRAPH).triples())
     with pytest.raises(TypeError, match="read rows or boolean"):
         Answer(select(a=[])).triples()
@@ -325,8 +330,46 @@ def test_a_notebook_shows_rows_and_escapes_them() -> None:
     assert "<td>http://a</td>" in Answer(GRAPH)._repr_html_()
 
 
+class Cell:
+    """An output of a notebook, as IPython hands it out."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.drawn: list[str] = []
+        modules = __import__("sys").modules
+        notebook = SimpleNamespace(get_ipython=object)
+        monkeypatch.setitem(modules, "IPython", notebook)
+        monkeypatch.setitem(modules, "IPython.display", SimpleNamespace(HTML=str, display=self._display))
+
+    def _display(self, html: str, *, display_id: bool) -> Self:
+        assert display_id
+        self.drawn.append(html)
+        return self
+
+    def update(self, html: str) -> None:
+        self.drawn[-1] = html
+
+
+def test_a_notebook_draws_a_result_in_the_place_of_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    cell, view = Cell(monkeypatch), LiveView()
+    view.show(Result(envelope(3)))
+    assert "seq 3" in cell.drawn[0]
+    assert "style" not in cell.drawn[0], "nothing is new in the first result"
+    view.show(Result(envelope(4)))
+    assert len(cell.drawn) == 1
+    assert "seq 4" in cell.drawn[0]
+    assert "<tr style" in cell.drawn[0]
+    view.show(Gap(5, 7, "overflow"))
+    assert cell.drawn == ["<p>3 results missing (overflow)</p>"]
+
+
+def test_a_terminal_gets_a_line_for_each_result(capsys: pytest.CaptureFixture[str]) -> None:
+    for item in (Result(envelope(3)), Gap(None, None, "replaced")):
+        LiveView().show(item)
+    assert capsys.readouterr().out == "1970-01-01 00:00:03 [{'n': 3}]\nresults are missing (replaced)\n"
+
+
 def test_a_plan_reads_as_a_tree() -> None:
-    leaf = {"operator": "leaf", "detail": "?s :p ?o in :w", "mode": "incremental", "keeps": 3, "inputs": []}
+    leaf: JsonObject = {"operator": "leaf", "detail": "?s :p ?o in :w", "mode": "incremental", "keeps": 3, "inputs": []}
     plan = Plan(
         {
             "query": {"dialect": "RSP-QL", "form": "SELECT", "variables": ["?s"], "r2s": "RSTREAM"},
@@ -390,7 +433,7 @@ def test_text_is_turtle_unless_named() -> None:
     assert body_of("x").media_type == "text/turtle"
     assert body_of(b"x", "trig").media_type == "application/trig"
     with pytest.raises(ValueError, match="unknown format"):
-        body_of("x", "rdfxml")  # type: ignore[arg-type]
+        body_of("x", "rdfxml")  # type: ignore[arg-type]  # the error itself
 
 
 @pytest.mark.parametrize("data", [5, [(1, 2)], [5]])

@@ -35,6 +35,7 @@ from whorl_client import (
     JsonObject,
     LangString,
     Literal,
+    MadeToken,
     Plan,
     ProblemError,
     Progress,
@@ -49,8 +50,10 @@ from whorl_client import (
     StreamInfo,
     Subscription,
     Term,
+    TokenInfo,
     Triple,
     Validation,
+    Why,
     Window,
 )
 
@@ -141,6 +144,11 @@ def use_result(result: Result) -> None:
     show(result.query, result.incarnation, result.token, result.r2s, result.is_snapshot)
 
 
+def use_why(why: Why) -> None:
+    assert_type(why.document, JsonObject)
+    show(why.state, why.summary, why.advice)
+
+
 def use_infos(stream: StreamInfo, query: QueryInfo, validation: Validation, plan: Plan, ack: Ack) -> None:
     assert_type(stream.document, JsonObject)
     assert_type(stream.document["events"], Json)
@@ -179,6 +187,7 @@ def use_errors(client: Client) -> None:
 def use_client() -> None:
     with Client("http://localhost:8080", "token", timeout_s=5, patience_s=1, ssl=create_default_context()) as client:
         assert_type(client.status(), JsonObject)
+        assert_type(client.metrics(), str)
         assert_type(client.stream("http://example.org/s"), Stream)
         assert_type(client.query("hot"), Query)
         assert_type(client.register(TEXT, "hot", dialect="rspql", t0=AT), Query)
@@ -187,6 +196,8 @@ def use_client() -> None:
         assert_type(client.subscribe("hot", "earliest", limit=1, until=AT), Subscription[Result])
         assert_type(client.subscribe("hot", on_gap=show), Subscription[Result])
         assert_type(client.subscribe(client.query("hot"), on_gap="yield"), Subscription[Result | Gap])
+        assert_type(client.follow("SELECT …", {"semantics": "bag"}, limit=1), Subscription[Result])
+        assert_type(client.follow("SELECT …", on_gap="yield"), Subscription[Result | Gap])
         client.update("CLEAR ALL")
         show(client.url)
         client.close()
@@ -207,6 +218,7 @@ def use_stream(stream: Stream) -> None:
     assert_type(stream.stage("<urn:a> <urn:p> 1 ."), str)
     assert_type(stream.commit("job", 1, ["token"], watermark=AT), Ack)
     assert_type(stream.close(), int | None)
+    stream.reopen()
     stream.mapping("CONSTRUCT { } WHERE { }", time_column="t")
     stream.delete(cascade=True)
     show(stream.iri)
@@ -228,6 +240,7 @@ def use_queries(client: Client) -> None:
     assert_type(client.queries.list(), list[QueryInfo])
     assert_type(client.queries.get("hot"), QueryInfo)
     assert_type(client.queries.explain("hot"), Plan)
+    assert_type(client.queries.why("hot"), Why)
     client.queries.pause("hot")
     client.queries.restart("hot")
     client.queries.delete("hot")
@@ -240,6 +253,7 @@ def use_query(query: Query) -> None:
     assert_type(query.poll("token", from_="latest", wait_s=1, limit=1, raw=False), tuple[list[Result], str])
     assert_type(query.info(), QueryInfo)
     assert_type(query.explain(), Plan)
+    assert_type(query.why(), Why)
     query.pause()
     query.restart()
     query.delete()
@@ -253,6 +267,14 @@ def use_graphs(client: Client) -> None:
     client.graphs.delete()
 
 
+def use_tokens(client: Client) -> None:
+    assert_type(client.tokens.list(), list[TokenInfo])
+    made = client.tokens.create("gateway", ["ingest"])
+    assert_type(made, MadeToken)
+    show(made.id, made.name, made.scopes, made.created_at, made.text)
+    client.tokens.revoke(made.id)
+
+
 def use_subscription(subscription: Subscription, with_gaps: Subscription[Result | Gap]) -> None:
     with subscription as results:
         for result in results:
@@ -263,6 +285,7 @@ def use_subscription(subscription: Subscription, with_gaps: Subscription[Result 
     assert_type(subscription.watermark, int | None)
     assert_type(subscription.reason, str | None)
     subscription.start()
+    subscription.show()
     subscription.close()
 
 
@@ -272,6 +295,7 @@ def use_subscription(subscription: Subscription, with_gaps: Subscription[Result 
 async def use_async_client() -> None:
     async with AsyncClient("http://localhost:8080", "token", timeout_s=5, patience_s=1) as client:
         assert_type(await client.status(), JsonObject)
+        assert_type(await client.metrics(), str)
         assert_type(client.stream("http://example.org/s"), AsyncStream)
         assert_type(client.query("hot"), AsyncQuery)
         assert_type(await client.register(TEXT, "hot", dialect="rspql", t0=AT), AsyncQuery)
@@ -279,6 +303,7 @@ async def use_async_client() -> None:
         assert_type(await client.sparql(TEXT), Answer)
         assert_type(client.subscribe("hot", "earliest", limit=1, until=AT), AsyncSubscription[Result])
         assert_type(client.subscribe(client.query("hot"), on_gap="yield"), AsyncSubscription[Result | Gap])
+        assert_type(client.follow("SELECT …"), AsyncSubscription[Result])
         await client.update("CLEAR ALL")
         show(client.url)
         await client.close()
@@ -298,6 +323,7 @@ async def use_async_stream(stream: AsyncStream) -> None:
     assert_type(await stream.stage("<urn:a> <urn:p> 1 ."), str)
     assert_type(await stream.commit("job", 1, ["token"], watermark=AT), Ack)
     assert_type(await stream.close(), int | None)
+    await stream.reopen()
     await stream.mapping("CONSTRUCT { } WHERE { }", time_column="t")
     await stream.delete(cascade=True)
     show(stream.iri)
@@ -317,6 +343,7 @@ async def use_async_queries(client: AsyncClient) -> None:
     assert_type(await client.queries.list(), list[QueryInfo])
     assert_type(await client.queries.get("hot"), QueryInfo)
     assert_type(await client.queries.explain("hot"), Plan)
+    assert_type(await client.queries.why("hot"), Why)
     await client.queries.pause("hot")
     await client.queries.restart("hot")
     await client.queries.delete("hot")
@@ -329,6 +356,7 @@ async def use_async_query(query: AsyncQuery) -> None:
     assert_type(await query.poll("token", from_="latest"), tuple[list[Result], str])
     assert_type(await query.info(), QueryInfo)
     assert_type(await query.explain(), Plan)
+    assert_type(await query.why(), Why)
     await query.pause()
     await query.restart()
     await query.delete()
@@ -342,6 +370,12 @@ async def use_async_graphs(client: AsyncClient) -> None:
     await client.graphs.delete()
 
 
+async def use_async_tokens(client: AsyncClient) -> None:
+    assert_type(await client.tokens.list(), list[TokenInfo])
+    assert_type(await client.tokens.create("gateway", ["ingest"]), MadeToken)
+    await client.tokens.revoke("id")
+
+
 async def use_async_subscription(subscription: AsyncSubscription, with_gaps: AsyncSubscription[Result | Gap]) -> None:
     async with subscription as results:
         async for result in results:
@@ -349,6 +383,7 @@ async def use_async_subscription(subscription: AsyncSubscription, with_gaps: Asy
     async for item in with_gaps:
         assert_type(item, Result | Gap)
     assert_type(await anext(subscription), Result)
-    show(subscription.token, subscription.variables, subscription.watermark, subscription.reason)
+    show(subscription.token, subscription.variables, subscription.watermark, subscription.reason, subscription.query)
     await subscription.start()
+    await subscription.show()
     await subscription.close()

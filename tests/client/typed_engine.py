@@ -1,6 +1,6 @@
 """Every public call of `whorl` once, for type checkers; nothing here runs. See `typed_client.py`.
 
-`ANY` is what still is of type `Any`: values whose kind the text of a query or an argument decides.
+No call gives an `Any`, but for `to_arrow`: pyarrow has no types of its own.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import assert_type
 
 import pandas as pd
+from rdflib.term import Node
 from whorl import (
     GUARDED_LIMITS,
     BlankNode,
@@ -22,17 +23,20 @@ from whorl import (
     QueryError,
     Refusal,
     Result,
+    ResultOf,
+    Term,
     UpdateReport,
     WhorlError,
     WindowBounds,
     map_rows,
 )
+from whorl.documents import PlanNode, QueryWarning, Validation
+from whorl.results import Statement
+from whorl.terms import OxigraphTerm, OxigraphTriple
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 TEXT = "SELECT ?room ?t …"
 S = "http://example.org/s"
-# Calls and attributes of which a part is `Any`: the list may become shorter, not longer.
-ANY = frozenset({"describe", "explain", "validate", "stats", "rows", "graph", "inserted", "deleted", "to_arrow"})
 
 
 def show(*values: object) -> None:
@@ -57,7 +61,9 @@ def use_engine() -> None:
         engine.close_stream(S)
         assert_type(engine.evaluation_seconds(), dict[int, float])
         assert_type(engine.state_size(), int)
-        show(engine.validate(TEXT, semantics="bag"), engine.stats())
+        assert_type(engine.validate(TEXT, semantics="bag"), Validation)
+        assert_type(engine.validate(TEXT)["warnings"][0]["hint"], str)
+        assert_type(engine.stats()["streams"][0]["watermark"], int | None)
         assert_type(Engine.restore(engine.snapshot(), sharing=True), Engine)
         engine.close()
 
@@ -71,6 +77,8 @@ def use_static_data(engine: Engine) -> None:
     assert_type(engine.graph_text(None, "ntriples"), bytes)
     assert_type(engine.ask(TEXT, "csv", base_iri=None, default_graphs=["urn:g"], named_graphs=None), bytes)
     form: str = Engine.query_form(TEXT)
+    assert_type(engine.graph(None), list[Statement])
+    assert_type(engine.graph(None, "pyoxigraph"), list[OxigraphTriple])
     show(form, engine.graph(None, "rdflib"))
 
 
@@ -81,14 +89,32 @@ def use_query(query: Query) -> None:
     assert_type(query.answer("json"), bytes)
     assert_type(query.explain(), str)
     assert_type(query.to_pandas(), pd.DataFrame)
-    show(query.number, query.name, query.text, query.describe(), query.explain("json"), query.rows(), query.to_arrow())
+    assert_type(query.describe()["windows"][0]["range_ms"], int | None)
+    assert_type(query.explain("json")["root"]["inputs"], list[PlanNode])
+    assert_type(query.rows(), list[dict[str, Term | None]])
+    assert_type(query.answers("pyoxigraph"), list[ResultOf[OxigraphTerm]])
+    assert_type(query.rows("rdflib"), list[dict[str, Node | None]])
+    show(query.number, query.name, query.text)
+    assert_type(query.warnings, list[QueryWarning])
     for result in query:
         assert_type(result.time, datetime)
         assert_type(result.windows, tuple[WindowBounds, ...])
+        assert_type(result.rows, tuple[dict[str, Term | None], ...])
+        assert_type(result.triples, tuple[Statement, ...])
+        show(result.deleted_rows, result.deleted_triples)
         if result.skipped is not None:
             show(result.skipped.start, result.skipped.end, result.skipped.windows)
         show(result.seq, result.at, result.kind, result.variables, result.boolean, result.inserted, result.deleted)
     query.unregister()
+
+
+def use_untyped(query: Query) -> object:
+    """The one call whose type another package would have to say."""
+    return query.to_arrow()  # type: ignore[misc]  # pyarrow has no types
+
+
+def use_term(term: Term) -> str:
+    return term.language or term.value if isinstance(term, Literal) else str(term)
 
 
 def use_literal(literal: Literal) -> None:

@@ -29,7 +29,7 @@ class EmbeddedTwin:
     def __post_init__(self) -> None:
         self.engine = Engine()
         for graph, body, form in self.static:
-            self.engine.load(graph, body, form)  # type: ignore[arg-type]
+            self.engine.load(graph, body, form)  # type: ignore[arg-type]  # formats of the tests
         for stream in self.streams:
             self.engine.declare_stream(stream, lateness=self.lateness.get(stream, 0))
         self.registered = self.engine.register(self.query, **self.options)

@@ -29,6 +29,8 @@ class ServerProcess:
 
     data_dir: Path
     settings: dict[str, Any] = field(default_factory=dict)
+    # Further variables, for the next start.
+    environment: dict[str, str] = field(default_factory=dict)
     url: str = ""
     token: str = ""
     lines: list[str] = field(default_factory=list)
@@ -36,7 +38,7 @@ class ServerProcess:
 
     def start(self) -> ServerProcess:
         """Start, and wait until it is ready."""
-        self.process = _spawn(self.data_dir, self.settings)
+        self.process = _spawn(self.data_dir, self.settings, self.environment)
         found = threading.Event()
         threading.Thread(target=self._read, args=(self.process, found), daemon=True).start()
         if not found.wait(_START_SECONDS):
@@ -68,8 +70,8 @@ class ServerProcess:
         return httpx.Client(base_url=self.url, headers=headers, timeout=30, trust_env=False, **options)
 
     def anonymous(self) -> httpx.Client:
-        """An HTTP client without a token."""
-        return httpx.Client(base_url=self.url, timeout=30, trust_env=False)
+        """An HTTP client without a token; it takes any certificate."""
+        return httpx.Client(base_url=self.url, timeout=30, trust_env=False, verify=False)  # noqa: S501 - a certificate made for the test
 
     @property
     def log(self) -> str:
@@ -98,7 +100,7 @@ class ServerProcess:
 
 def run_to_exit(data_dir: Path, settings: dict[str, Any]) -> tuple[int, str]:
     """Start a server that must refuse; its exit code and what it wrote."""
-    process = _spawn(data_dir, settings)
+    process = _spawn(data_dir, settings, {})
     try:
         output, _ = process.communicate(timeout=_START_SECONDS)
     finally:
@@ -106,9 +108,9 @@ def run_to_exit(data_dir: Path, settings: dict[str, Any]) -> tuple[int, str]:
     return process.returncode, output
 
 
-def _spawn(data_dir: Path, settings: dict[str, Any]) -> subprocess.Popen[str]:
+def _spawn(data_dir: Path, settings: dict[str, Any], further: dict[str, str]) -> subprocess.Popen[str]:
     chosen = {"port": 0, "data_dir": data_dir, **settings}
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("WHORL_")}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("WHORL_")} | further
     environment |= {f"WHORL_{name.upper()}": str(value) for name, value in chosen.items()}
     if proxy_url is not None:
         environment |= dict.fromkeys(("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY"), proxy_url)

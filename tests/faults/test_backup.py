@@ -178,8 +178,8 @@ def test_what_is_no_backup_and_what_is_damaged_is_refused(tmp_path: Path) -> Non
 def test_a_directory_that_has_a_store_is_not_written_over(start: Callable[..., ServerProcess], tmp_path: Path) -> None:
     assert start("first").stop() == 0
     back_up(tmp_path / "first", tmp_path / "backup.tar")
-    with pytest.raises(StoreError, match="has a store already"):
+    with pytest.raises(StoreError, match="contains a store already"):
         restore(tmp_path / "backup.tar", tmp_path / "first")
     assert check(tmp_path / "first") == 0
-    with pytest.raises(StoreError, match="is there already"):
+    with pytest.raises(StoreError, match="exists already"):
         back_up(tmp_path / "first", tmp_path / "backup.tar")

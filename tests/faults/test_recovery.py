@@ -27,7 +27,6 @@ from whorl.server.errors import (
 )
 from whorl.server.problems import document
 from whorl.server.runtime import commands as c
-from whorl.server.runtime import runtime as runtime_module
 from whorl.server.runtime.clock import Clock
 from whorl.server.runtime.core import Core
 from whorl.server.runtime.effects import Failed, Published
@@ -114,12 +113,31 @@ def replay(core: Core, records: list[tuple[str, bytes, bytes]]) -> list[tuple[st
 # ---- the same log, the same answers ----
 
 
+def test_a_refused_registration_leaves_no_trace() -> None:
+    # Refused commands are not in the log: a trace of one would be missing after a replay.
+    core = fresh_core()
+    core.apply(c.DeclareStream("http://ex/s", c.StreamOptions()))
+    before = core.snapshot()
+    window = "FROM NAMED WINDOW <urn:w> ON <http://ex/{stream}> [RANGE 1s] WHERE {{ WINDOW <urn:w> {{ {pattern} }} }}"
+    for stream, pattern in [
+        ("undeclared", "?new <urn:new> ?o"),
+        ("s", "?new <urn:new> ?o BIND(<http://www.w3.org/2001/XMLSchema#integer>(?o, 'new') AS ?i)"),
+        ("s", "?new <urn:new> ?o GRAPH ?g { ?o <urn:new>* ?p }"),
+        ("s", "?new <urn:new> ?o ?"),
+    ]:
+        text = "SELECT * " + window.format(stream=stream, pattern=pattern)
+        with pytest.raises(DomainError):
+            core.apply(c.Register("q", text, {}, "aa"))
+        assert core.snapshot() == before, text
+
+
 def test_a_log_replayed_gives_the_same_bytes_at_every_cut_with_and_without_a_snapshot() -> None:
     records = [command.record() for command in a_log()]
     expected = replay(fresh_core(), records)
     assert len(expected) > 30
     assert replay(fresh_core(), records) == expected
-    core, given = fresh_core(), []
+    core = fresh_core()
+    given: list[tuple[str, str, int, int, bytes]] = []
     for cut, record in enumerate(records):
         restored = Core.restored(core.snapshot(), engine_options(Settings()))
         assert given + replay(restored, records[cut:]) == expected, f"cut before record {cut}: {record[:2]}"
@@ -155,6 +173,19 @@ async def ring_contents(path: Path) -> dict[str, list[str]]:
             cursor, _ = ring.cursor(start="earliest")
             found[ring.query] = [item.text for item in iter(cursor.read, None) if isinstance(item, Envelope)]
         return found
+
+
+async def test_a_snapshot_comes_when_a_replay_would_take_long_though_the_log_is_small(tmp_path: Path) -> None:
+    pushes = 20
+    async with running(tmp_path, snapshot_replay_s=0.001) as (runtime, _):
+        await runtime.run(c.DeclareStream(S, c.StreamOptions()))
+        await runtime.run(c.Register("sums", SUMS, {}, "aa"))
+        for number in range(pushes):
+            await runtime.run(push(number))
+        assert runtime.metrics.snapshots > 0
+        assert runtime.log_bytes < runtime.settings.snapshot_log_bytes // 100
+    async with running(tmp_path) as (runtime, _):
+        assert runtime.metrics.replayed < pushes
 
 
 async def test_paused_and_failed_queries_are_so_after_a_snapshot_too(tmp_path: Path) -> None:
@@ -326,7 +357,7 @@ async def test_a_fault_of_the_engine_thread_rebuilds_the_state(tmp_path: Path, m
             raise Panic("a panic is no Exception")
 
         with monkeypatch.context() as patch:
-            patch.setattr(runtime_module.Core, "apply", panics)
+            patch.setattr(Core, "apply", panics)
             with pytest.raises(WriteFailedError):
                 await runtime.run(push(2))
         await until_ready(runtime)

@@ -19,7 +19,6 @@ from whorl_oracle.generate import pair
 from whorl_oracle.model import (
     Advance,
     AllSoFar,
-    Close,
     Dialect,
     Elements,
     Past,
@@ -71,7 +70,7 @@ def test_1_tumbling_windows_partition_the_events() -> None:
         for at in times:
             engine.push("http://ex/s", at, [("http://ex/a", "http://ex/p", 1)])
         engine.close()
-        assert sum(row["n"] for row in query.rows()) == len(times)
+        assert sum(int(str(row["n"])) for row in query.rows()) == len(times)
 
 
 def test_3_differences_add_up_to_the_answer() -> None:
@@ -139,11 +138,11 @@ def test_6_a_shift_by_a_slide_shifts_the_answers() -> None:
 
 
 def moved(action: Action, by: int) -> Action:
-    return action if isinstance(action, Close) else replace(action, at=action.at + by)
+    return replace(action, at=action.at + by) if isinstance(action, Push | Advance) else action
 
 
 def moved_time(action: Action, by: int) -> int:
-    return 2**60 if isinstance(action, Close) else action.at + by
+    return action.at + by if isinstance(action, Push | Advance) else 2**60
 
 
 def test_7_bounds_closed_on_the_right_are_a_shift_by_one_millisecond() -> None:
@@ -249,7 +248,7 @@ def test_advance_is_needed_only_where_events_do_not_say_it() -> None:
         for action in one.actions:
             if isinstance(action, Push) and action.at > highest > -(2**62):
                 told.append(Advance(action.at))
-            if not isinstance(action, Close):
+            if isinstance(action, Push | Advance):
                 highest = max(highest, action.at)
             told.append(action)
         assert as_bags(all_answers(replace(one, actions=tuple(told)))) == as_bags(all_answers(one)), one

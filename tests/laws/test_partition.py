@@ -34,7 +34,7 @@ def joined(*texts: Text) -> Text:
     parts: list[object] = []
     for text in texts:
         parts += text.parts if isinstance(text, Parts) else [text]
-    return Parts(tuple(parts))  # type: ignore[arg-type]
+    return Parts(tuple(parts))  # type: ignore[arg-type]  # each is a part of a Text
 
 
 def three_ways(condition: Text) -> list[Text]:
@@ -72,7 +72,7 @@ def all_in_one(one: Pair, queries: list[Query]) -> list[list[Answer]]:
 
 
 def total(rows: tuple[Row, ...]) -> list[int]:
-    return [int(key(value, loose=True)[1]) for row in rows for value in row]  # type: ignore[call-overload]
+    return [int(key(value, loose=True)[1]) for row in rows for value in row]  # type: ignore[call-overload]  # the values are numbers
 
 
 def difference(one: Pair) -> str | None:

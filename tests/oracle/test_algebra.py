@@ -44,7 +44,7 @@ def rows(select: Select, *triples: tuple[str, str, str], bag: bool = False) -> l
 
 
 def inside(*elements: object) -> Group:
-    return Group((Scope(Place.WINDOW, W.name, Group(elements)),))  # type: ignore[arg-type]
+    return Group((Scope(Place.WINDOW, W.name, Group(elements)),))  # type: ignore[arg-type]  # elements of a group
 
 
 def orderly(one: generate.Pair) -> bool:

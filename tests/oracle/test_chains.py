@@ -50,7 +50,7 @@ def lower(seed: int) -> Query:
 
 
 def fault(one: Pair) -> str | None:
-    events = [Push(OUT, each.at, each.inserted) for some in expected_by_action(one) for each in some if each.inserted]  # type: ignore[arg-type]
+    events = [Push(OUT, each.at, each.inserted) for some in expected_by_action(one) for each in some if each.inserted]  # type: ignore[arg-type]  # a CONSTRUCT inserts triples
     second = Pair(one.seed, lower(one.seed), (), (*events, Close()))
     expected = [each for some in expected_by_action(second) for each in some]
     engine, _ = start(one)

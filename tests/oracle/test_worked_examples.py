@@ -66,7 +66,7 @@ def joined(rows: tuple[Row, ...]) -> str:
 
 def closes(kind: Kind, actions: list[Action] | None = None, **options: object) -> list[str]:
     """Each answer as `[open,close) letters`, in seconds."""
-    chosen = Options(**{"report": NONEMPTY, **options})  # type: ignore[arg-type]
+    chosen = Options(**{"report": NONEMPTY, **options})  # type: ignore[arg-type]  # keywords of Options
     answers = run([Window("w", S, kind)], chosen, actions or EVENTS, letters)
     lines = []
     for answer in answers:
@@ -78,7 +78,7 @@ def closes(kind: Kind, actions: list[Action] | None = None, **options: object) -
 
 
 def ticks(kind: Kind, actions: list[Action], **options: object) -> list[tuple[int, str, str]]:
-    chosen = Options(**options)  # type: ignore[arg-type]
+    chosen = Options(**options)  # type: ignore[arg-type]  # keywords of Options
     answers = run([Window("w", S, kind)], chosen, actions, occurrences if chosen.bag else letters)
     return [(answer.at, joined(answer.inserted), joined(answer.deleted)) for answer in answers]
 

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PROFILES = ("monitoring", "kafka")
+PROFILES = ("demo", "spark", "monitoring", "kafka")
 FILES = (("docker-compose.yml",), ("docker-compose.yml", "docker-compose.tls.yml"))
 
 

@@ -42,7 +42,7 @@ def run(*command: object, **options: Any) -> str:
     ended = subprocess.run(words, text=True, stdout=subprocess.PIPE, check=False, **options)
     if ended.returncode:
         raise SystemExit(f"{' '.join(words[:3])} … ended with {ended.returncode}\n{ended.stdout}")
-    return ended.stdout.strip()
+    return str(ended.stdout).strip()
 
 
 def make_bases(*, with_rust: bool) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import configparser
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from whorl.server.config import load_settings
+from whorl.server.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = re.sub(r"^#.*\n", "", (ROOT / "docker/Dockerfile").read_text(), flags=re.MULTILINE).replace("\\\n", " ")
@@ -116,3 +120,54 @@ def test_prometheus_and_grafana_find_each_other() -> None:
     assert scraped["authorization"]["credentials_file"] == SERVICES["whorl"]["environment"]["WHORL_TOKEN_FILE"]
     source = ROOT / "docker/grafana/provisioning/datasources/prometheus.yml"
     assert yaml.safe_load(source.read_text())["datasources"][0]["url"] == "http://prometheus:9090"
+
+
+def test_compose_starts_the_server_alone_unless_it_is_asked_for_more() -> None:
+    assert {name for name, service in SERVICES.items() if "profiles" not in service} == {"token", "whorl"}
+    assert SERVICES["whorl"]["command"] == ["serve"]
+    assert {profile for service in SERVICES.values() for profile in service.get("profiles", [])} == {
+        "demo",
+        "spark",
+        "kafka",
+        "monitoring",
+    }
+
+
+def test_every_alert_has_a_severity_and_says_what_is_wrong() -> None:
+    (group,) = yaml.safe_load((ROOT / "docker/prometheus/alerts.yml").read_text())["groups"]
+    for rule in group["rules"]:
+        assert rule["labels"]["severity"] in {"critical", "warning"}, rule["alert"]
+        assert rule["annotations"]["summary"]
+    subjects = " ".join(rule["expr"] for rule in group["rules"])
+    for subject in ("lag_seconds", "late_total", "dropped_results_total", "store_failures_total", "disk_free_bytes"):
+        assert subject in subjects
+
+
+def test_the_unit_of_systemd_can_be_enabled_and_names_what_is_there() -> None:
+    unit = configparser.ConfigParser(strict=False, interpolation=None)
+    unit.optionxform = str  # type: ignore[assignment, method-assign]  # as its documentation says
+    unit.read(ROOT / "deploy/systemd/whorl.service")
+    assert unit["Install"]["WantedBy"] == "multi-user.target"
+    assert unit["Service"]["DynamicUser"] == "yes"
+    command = unit["Service"]["ExecStart"].split()
+    assert command[1:] == ["serve", "--config", "/etc/whorl/whorl.toml"]
+    assert load_settings({}, ROOT / "deploy/systemd/whorl.toml").port == 8080
+
+
+def test_kubernetes_runs_one_server_with_a_volume_and_probes() -> None:
+    documents = list(yaml.safe_load_all((ROOT / "deploy/kubernetes/whorl.yaml").read_text()))
+    config, service, server = documents
+    assert [one["kind"] for one in documents] == ["ConfigMap", "Service", "StatefulSet"]
+    spec = server["spec"]
+    assert spec["replicas"] == 1
+    assert [claim["metadata"]["name"] for claim in spec["volumeClaimTemplates"]] == ["data"]
+    (container,) = spec["template"]["spec"]["containers"]
+    assert container["readinessProbe"]["httpGet"]["path"] == "/readyz"
+    assert container["livenessProbe"]["httpGet"]["path"] == "/healthz"
+    assert container["securityContext"]["readOnlyRootFilesystem"] is True
+    assert {"name": "data", "mountPath": "/data"} in container["volumeMounts"]
+    mounted = {one["name"] for one in container["volumeMounts"]}
+    declared = {one["name"] for one in spec["template"]["spec"]["volumes"]} | {"data"}
+    assert mounted == declared
+    assert service["spec"]["selector"] == spec["template"]["metadata"]["labels"]
+    assert set(tomllib.loads(config["data"]["whorl.toml"])) <= set(Settings.model_fields)

@@ -22,7 +22,8 @@ def metadata(tmp_path_factory: pytest.TempPathFactory) -> Message:
     """What the wheel of whorl will say of itself."""
     directory = tmp_path_factory.mktemp("metadata")
     maturin = Path(sys.executable).with_name("maturin")
-    command = [maturin, "pep517", "write-dist-info", "--metadata-directory", directory, "--interpreter", sys.executable]
+    command = [str(maturin), "pep517", "write-dist-info", "--metadata-directory", str(directory)]
+    command += ["--interpreter", sys.executable]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     (written,) = directory.glob("*.dist-info/METADATA")
     return Parser().parsestr(written.read_text())

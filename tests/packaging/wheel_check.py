@@ -149,8 +149,8 @@ def use(wheel: Path, client: Path, directory: Path) -> None:
     settings = {**kept, "PATH": str(environment / "bin"), "HOME": str(directory)}
     for program in ("cargo", "rustc", "node", "cc"):
         assert shutil.which(program, path=settings["PATH"]) is None, f"{program} is not hidden"
-    python = environment / "bin" / "python"
-    install = [python, "-m", "pip", "install", "--quiet", "--only-binary", ":all:", wheel, client]
+    python = str(environment / "bin" / "python")
+    install = [python, "-m", "pip", "install", "--quiet", "--only-binary", ":all:", str(wheel), str(client)]
     began = time.monotonic()
     subprocess.run(install, env=settings, cwd=directory, check=True)
     installed_s = time.monotonic() - began

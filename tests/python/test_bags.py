@@ -22,7 +22,7 @@ def rows(window: int, n: int) -> pa.Table:
 def test_what_goes_and_comes_back_at_one_instant_is_not_new_however_much_it_is() -> None:
     engine = Engine()
     engine.declare_stream(S)
-    query = engine.register(f"SELECT ?s ?o {WINDOW} {WHERE}", semantics="bag", r2s="istream")
+    query = engine.register(f"SELECT ?s ?o {WINDOW} {WHERE}", semantics="bag", r2s="ISTREAM")
     for window, n in enumerate((40, 40, 41, 1)):
         engine.push(S, None, rows(window, n))
     engine.advance_to(50_000)

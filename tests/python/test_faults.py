@@ -137,7 +137,7 @@ def test_an_event_without_a_time_is_refused(engine: Engine) -> None:
 )
 def test_unknown_options_name_the_known_ones(engine: Engine, options: dict[str, str]) -> None:
     with pytest.raises(ValueError, match="not '"):
-        engine.register(GOOD, **options)  # type: ignore[arg-type]
+        engine.register(GOOD, **options)  # type: ignore[arg-type]  # options that are refused
 
 
 def test_other_threads_run_while_the_engine_works(engine: Engine) -> None:

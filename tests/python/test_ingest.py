@@ -86,7 +86,7 @@ def json_ld(sensor: str, value: float, note: str | None) -> dict[str, Any]:
 
 
 def as_ndjson_of_json_ld() -> bytes:
-    lines = [json.dumps({"t": at, "event": json_ld(*rest)}) for at, *rest in READINGS]
+    lines = [json.dumps({"t": at, "event": json_ld(sensor, value, note)}) for at, sensor, value, note in READINGS]
     return "\n".join(lines).encode()
 
 
@@ -213,7 +213,7 @@ def test_blank_nodes_have_a_meaning_in_one_line(engine: Engine) -> None:
     body = "\n".join(json.dumps({"t": at, "data": f"_:x <{EX}p> 1 ."}) for at in (1_000, 2_000))
     engine.push(S, None, body, "ndjson")
     engine.advance_to(10_000)
-    assert len({row["s"] for row in query.answers()[-1].inserted}) == 2
+    assert len({row["s"] for row in query.answers()[-1].rows}) == 2
 
 
 def test_an_event_without_wrapper_has_its_time_in_the_data() -> None:
@@ -307,7 +307,7 @@ def test_an_arrow_body_of_millions_of_equal_rows_is_refused_unread(engine: Engin
         writer.write_batch(batch)
     body = sink.getvalue().to_pybytes()
     assert len(body) < 20_000
-    with pytest.raises(IngestError, match=r"20000\d\d rows in \d+ bytes; send at most"):
+    with pytest.raises(IngestError, match=r"cannot be read: the body has 20000\d\d rows in \d+ bytes; send at most"):
         engine.push(S, None, body, "arrow")
 
 
@@ -319,7 +319,7 @@ def test_an_lz4_body_that_unfolds_to_more_than_it_says_is_refused_unread(engine:
             writer.write_batch(batch)
     body, stated = sink.getvalue().to_pybytes(), (8_000_000).to_bytes(8, "little")
     assert body.count(stated) == 70
-    with pytest.raises(IngestError, match="unfolds to more than 512 MiB"):
+    with pytest.raises(IngestError, match="cannot be read: the body unfolds to more than 512 MiB"):
         engine.push(S, None, body.replace(stated, (8).to_bytes(8, "little")), "arrow")
 
 

@@ -1,4 +1,4 @@
-"""A query in partitions, through the binding; more about its answers is in `engine-rs/tests/scale.rs`."""
+"""A query in partitions, through the binding; more about its results is in `engine-rs/tests/scale`."""
 
 import json
 from typing import Any
@@ -155,7 +155,7 @@ def test_rows_are_routed_by_a_mapping_and_bodies_by_their_format() -> None:
 
 def test_what_is_wrong_is_said() -> None:
     query = ScaledQuery(STAR, partitions=2)
-    with pytest.raises(UnknownStreamError, match="is not known"):
+    with pytest.raises(UnknownStreamError, match="does not exist"):
         query.route("http://ex/other", triples(0))
     with pytest.raises(IngestError, match="no triples in columns s, p and o"):
         query.route(STREAM, pa.table({"x": [1]}))

@@ -127,7 +127,7 @@ def test_the_current_answer_comes_in_every_format(engine: Engine) -> None:
         "tsv": ox.QueryResultsFormat.TSV,
     }
     for name, kind in results.items():
-        [solution] = ox.parse_query_results(select.answer(name), kind)  # type: ignore[misc]
+        [solution] = ox.parse_query_results(select.answer(name), kind)  # type: ignore[misc]  # a SELECT has solutions
         assert (solution["s"], solution["o"]) == (ox.NamedNode(EX + "a"), ox.NamedNode(EX + "b"))
     assert select.answer("csv") == f"s,o\r\n{EX}a,{EX}b\r\n".encode()
     graphs: dict[Any, ox.RdfFormat] = {
@@ -155,7 +155,7 @@ def test_an_answer_that_cannot_be_given_says_why(engine: Engine) -> None:
         engine.register(SELECT).answer("turtle")
     assert caught.value.code == "format.mismatch"
     with pytest.raises(ValueError, match="format is one of"):
-        query.answer("pdf")  # type: ignore[arg-type]
+        query.answer("pdf")  # type: ignore[arg-type]  # the error itself
 
 
 QUESTIONS = [

@@ -52,7 +52,7 @@ def test_options_of_a_new_engine_are_options_of_a_restored_one() -> None:
     restored = Engine.restore(running().snapshot(), result_rows_max=1, sharing=False, retraction="tree", hash_seed=5)
     assert next(b'"seq":2' in answer for answer in finished(restored)) is False
     with pytest.raises(ValueError, match="retraction is one of"):
-        Engine.restore(running().snapshot(), retraction="wood")  # type: ignore[arg-type]
+        Engine.restore(running().snapshot(), retraction="wood")  # type: ignore[arg-type]  # the error itself
 
 
 @pytest.mark.parametrize("place", [0, 20, 40, 500, -1])

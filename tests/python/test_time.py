@@ -81,7 +81,7 @@ def test_a_long_stretch_without_change_is_one_answer_in_the_end() -> None:
     assert len(rest) == 10_001
     assert all(answer.skipped is None for answer in rest)
     assert last.skipped == whorl.Skipped(20_004, 100_000, 39_999)
-    assert (last.at, last.inserted[0]["n"]) == (100_000, 0)
+    assert (last.at, last.rows[0]["n"]) == (100_000, 0)
 
 
 def test_a_time_in_the_data_that_is_none_is_counted_for_the_query_that_reads_it() -> None:
@@ -91,7 +91,7 @@ def test_a_time_in_the_data_that_is_none_is_counted_for_the_query_that_reads_it(
         report = engine.push(S, t, [(f"{EX}e{t}", EX + "in", EX + "x"), (f"{EX}e{t}", EX + "time", time)])
         assert (report.accepted, report.late) == (1, 0)
     (answer,) = list(query)
-    assert answer.inserted[0]["n"] == 1
+    assert answer.rows[0]["n"] == 1
     assert [numbers["unreadable_times"] for numbers in engine.stats()["queries"]] == [1]
 
 

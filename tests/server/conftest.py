@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import httpx
 import pytest
+from live_results import Live, live_server
 from server_process import ServerProcess
 
 
@@ -32,3 +34,9 @@ def stream(client: httpx.Client, request: pytest.FixtureRequest) -> Iterator[str
     assert client.put(path).status_code == 201
     yield path
     client.delete(path, params={"cascade": "true"})
+
+
+@pytest.fixture
+async def live(tmp_path: Path) -> AsyncIterator[Live]:
+    async with live_server(tmp_path) as running:
+        yield running

@@ -17,7 +17,7 @@ LAYERS = (
     ("errors", "settings", "durations"),
     ("store/",),
     ("runtime/",),
-    ("problems", "security"),
+    ("problems", "security", "config"),
     ("services/", "schemas"),
     ("routes/", "middleware/", "media"),
     ("app", "serve", "sockets", "connections", "probe", "__main__"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import httpx
 import pytest
@@ -92,6 +93,7 @@ CASES = [
     ("POST", "/queries/validate", {"content": "SELEKT", "headers": RSPQL}, 400, "query-syntax"),
     ("GET", "/queries/unknown", {}, 404, "unknown-query"),
     ("GET", "/queries/unknown/plan", {}, 404, "unknown-query"),
+    ("GET", "/queries/unknown/why", {}, 404, "unknown-query"),
     ("DELETE", "/queries/unknown", {}, 404, "unknown-query"),
     ("POST", "/queries/unknown", {"json": {"action": "pause"}}, 404, "unknown-query"),
     ("POST", "/queries/unknown", {"json": {"action": "explode"}}, 422, "request-invalid"),
@@ -126,7 +128,7 @@ CASES = [
 
 @pytest.mark.parametrize(("method", "path", "request_", "status", "slug"), CASES)
 def test_what_is_wrong_is_said(
-    client: httpx.Client, stream: str, method: str, path: str, request_: dict, status: int, slug: str | None
+    client: httpx.Client, stream: str, method: str, path: str, request_: dict[str, Any], status: int, slug: str | None
 ) -> None:
     answer = client.request(method, path.replace("{s}", stream), **request_)
     assert (answer.status_code, slug_of(answer)) == (status, slug or slug_of(answer))

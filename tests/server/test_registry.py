@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -242,7 +242,7 @@ def query(text: str = text_over(IRI)) -> schemas.QueryRequest:
 
 async def test_each_call_is_one_turn_through_the_queue(tmp_path: Path) -> None:
     async with running(tmp_path) as (runtime, registry):
-        calls = [
+        calls: list[Callable[[], Awaitable[object]]] = [
             lambda: registry.declare(IRI, schemas.StreamSettings()),
             lambda: registry.register("q", query(), ADMIN),
             lambda: registry.register("q", query(), ADMIN),

@@ -15,11 +15,12 @@ from fastapi.routing import iter_route_contexts
 from server_process import ServerProcess, run_to_exit
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
+from websockets.typing import Origin
 from whorl.server.app import create_app
 from whorl.server.settings import Settings
 
 # Operations that answer without a token; everything else must not.
-OPEN = {("GET", "/"), ("GET", "/healthz"), ("GET", "/readyz")}
+OPEN = {("GET", "/"), ("GET", "/healthz"), ("GET", "/readyz"), ("GET", "/docs"), ("GET", "/assets/{name}")}
 # Sockets may say their token in their first message; their own tests hold them to it.
 SOCKETS = {("WEBSOCKET", "/ws"), ("WEBSOCKET", "/queries/{name}/ws")}
 
@@ -28,6 +29,8 @@ ANY = {"ingest", "subscribe", "register"}
 MATRIX: dict[tuple[str, str], set[str]] = {
     ("GET", "/metrics"): ANY,
     ("GET", "/openapi.json"): ANY,
+    ("GET", "/demo"): ANY,
+    ("PUT", "/demo"): {"register"},
     ("GET", "/backup"): set(),
     ("POST", "/tokens"): set(),
     ("GET", "/tokens"): set(),
@@ -51,10 +54,12 @@ MATRIX: dict[tuple[str, str], set[str]] = {
     ("GET", "/queries"): {"subscribe", "register"},
     ("GET", "/queries/{name}"): {"subscribe", "register"},
     ("GET", "/queries/{name}/plan"): {"subscribe", "register"},
+    ("GET", "/queries/{name}/why"): {"subscribe", "register"},
     ("POST", "/queries/{name}"): {"register"},
     ("DELETE", "/queries/{name}"): {"register"},
     ("GET", "/queries/{name}/results"): {"subscribe"},
     ("GET", "/queries/{name}/events"): {"subscribe"},
+    ("POST", "/streams/{iri}/reopen"): {"ingest"},
     ("GET", "/graphs"): {"subscribe"},
     ("HEAD", "/graphs"): {"subscribe"},
     ("PUT", "/graphs"): {"register"},
@@ -134,7 +139,7 @@ def test_without_a_token_nothing_is_done(server: ServerProcess, method: str, pat
 def test_wrong_tokens_are_refused(server: ServerProcess, header: str) -> None:
     said = header.replace("{half}", server.token[:20]).encode()
     with server.anonymous() as nobody:
-        assert nobody.get("/streams", headers={"Authorization": said}).status_code == 401
+        assert nobody.get("/streams", headers={b"Authorization": said}).status_code == 401
 
 
 @pytest.fixture(scope="module")
@@ -165,8 +170,8 @@ def test_a_scope_allows_what_the_matrix_says(
 
 
 def test_an_update_needs_the_scope_register(scoped: dict[str, httpx.Client]) -> None:
-    update = {"content": "CLEAR ALL", "headers": {"Content-Type": "application/sparql-update"}}
-    assert scoped["subscribe"].post("/sparql", **update).status_code == 403
+    headers = {"Content-Type": "application/sparql-update"}
+    assert scoped["subscribe"].post("/sparql", content="CLEAR ALL", headers=headers).status_code == 403
     assert scoped["subscribe"].post("/sparql", data={"update": "CLEAR ALL"}).status_code == 403
     assert scoped["ingest"].post("/sparql", data={"update": "CLEAR ALL"}).status_code == 403
 
@@ -225,7 +230,7 @@ def test_hostile_origins_get_no_socket(server: ServerProcess, origin: str) -> No
     url = server.url.replace("http", "ws", 1) + "/ws"
     headers = {"Authorization": f"Bearer {server.token}"}
     with pytest.raises(InvalidStatus) as refused:
-        connect(url, origin=origin.replace("{port}", port_of(server)), additional_headers=headers)  # type: ignore[arg-type]
+        connect(url, origin=Origin(origin.replace("{port}", port_of(server))), additional_headers=headers)
     assert refused.value.response.status_code == 403
 
 
@@ -322,8 +327,8 @@ def test_the_token_file_is_private_and_stays(start_server: Callable[..., ServerP
         ({"host": "0.0.0.0", "anonymous": "true", "behind_proxy": "true"}, "anonymous access"),
         ({"host": "::"}, "not a loopback address"),
         ({"tls_cert": "cert.pem"}, "belong together"),
-        ({"port": "99999"}, "port"),
-        ({"ack": "never"}, "ack"),
+        ({"port": "99999"}, "WHORL_PORT: "),
+        ({"ack": "never"}, "WHORL_ACK: "),
     ],
 )
 def test_unsafe_or_wrong_settings_do_not_start(tmp_path: Path, settings: dict[str, str], reason: str) -> None:
@@ -336,7 +341,7 @@ def test_unsafe_or_wrong_settings_do_not_start(tmp_path: Path, settings: dict[st
 def test_a_taken_port_is_named(server: ServerProcess, tmp_path: Path) -> None:
     code, output = run_to_exit(tmp_path, {"port": port_of(server)})
     assert code == 2
-    assert f"port {port_of(server)} is taken" in output
+    assert f"port {port_of(server)} is in use" in output
 
 
 def test_anonymous_access_on_loopback_needs_no_token(start_server: Callable[..., ServerProcess]) -> None:

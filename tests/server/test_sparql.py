@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import httpx
 import pytest
@@ -29,6 +30,11 @@ def wrapper(server: ServerProcess, path: str = "/sparql") -> SPARQLWrapper:
     return wrapped
 
 
+def converted(wrapped: SPARQLWrapper) -> Any:
+    """What SPARQLWrapper makes of the response; its type depends on the format."""
+    return wrapped.queryAndConvert()
+
+
 SELECT = "SELECT ?s ?o { GRAPH <http://ex.org/sparql> { ?s <http://ex.org/p> ?o } } ORDER BY ?o"
 
 
@@ -38,12 +44,12 @@ def test_sparqlwrapper_reads_tables(server: ServerProcess, method: str) -> None:
     wrapped.setMethod(method)
     wrapped.setQuery(SELECT)
     wrapped.setReturnFormat(JSON)
-    rows = wrapped.queryAndConvert()["results"]["bindings"]
+    rows = converted(wrapped)["results"]["bindings"]
     assert [row["s"]["value"] for row in rows] == ["http://ex.org/a", "http://ex.org/b"]
     wrapped.setReturnFormat(XML)
-    assert "http://ex.org/b" in wrapped.queryAndConvert().toxml()
+    assert "http://ex.org/b" in converted(wrapped).toxml()
     wrapped.setReturnFormat(CSV)
-    assert wrapped.queryAndConvert().decode().splitlines()[1] == "http://ex.org/a,1"
+    assert converted(wrapped).decode().splitlines()[1] == "http://ex.org/a,1"
 
 
 @pytest.mark.parametrize("form", [TURTLE, N3])
@@ -51,7 +57,7 @@ def test_sparqlwrapper_reads_graphs(server: ServerProcess, form: str) -> None:
     wrapped = wrapper(server)
     wrapped.setQuery("CONSTRUCT { ?s ?p ?o } WHERE { GRAPH <http://ex.org/sparql> { ?s ?p ?o } }")
     wrapped.setReturnFormat(form)
-    found = rdflib.Graph().parse(data=wrapped.queryAndConvert(), format="turtle")
+    found = rdflib.Graph().parse(data=converted(wrapped), format="turtle")
     assert len(found) == 3
 
 
@@ -62,7 +68,7 @@ def test_sparqlwrapper_updates(server: ServerProcess) -> None:
     wrapped.query()
     wrapped.setQuery("ASK { GRAPH <http://ex.org/sparql> { ?s ?p 3 } }")
     wrapped.setReturnFormat(JSON)
-    assert wrapped.queryAndConvert()["boolean"] is True
+    assert converted(wrapped)["boolean"] is True
 
 
 @pytest.mark.parametrize(

@@ -324,13 +324,13 @@ def test_a_directory_without_a_mark_is_no_new_store(path: Path) -> None:
     filled(path)
     log_of(path).unlink()
     (path / "acknowledged").unlink()
-    with pytest.raises(LossError, match="is missing; no log can be read"):
+    with pytest.raises(LossError, match="is missing; no log is readable"):
         Store(path)
 
 
 # ---- damage ----
 
-Harm = Callable[[Path], None]
+Harm = Callable[[Path], object]
 
 
 def flip(path: Path, at: int) -> None:
@@ -343,20 +343,20 @@ HARMS: dict[str, Harm] = {
     "a flipped bit": lambda path: flip(log_of(path), log_of(path).stat().st_size // 2),
     "a flipped bit in the last record": lambda path: flip(log_of(path), -1),
     "a header flipped": lambda path: flip(log_of(path), 3),
-    "one byte less": lambda path: log_of(path).write_bytes(log_of(path).read_bytes()[:-1]) and None,  # type: ignore[func-returns-value]
-    "an empty log": lambda path: log_of(path).write_bytes(b"") and None,  # type: ignore[func-returns-value]
+    "one byte less": lambda path: log_of(path).write_bytes(log_of(path).read_bytes()[:-1]),
+    "an empty log": lambda path: log_of(path).write_bytes(b""),
     "no log": lambda path: log_of(path).unlink(),
     "no store": lambda path: shutil.rmtree(path / "store"),
     "no mark": lambda path: (path / "acknowledged").unlink(),
-    "an empty mark": lambda path: (path / "acknowledged").write_bytes(b"") and None,  # type: ignore[func-returns-value]
-    "a mark of zeros": lambda path: (path / "acknowledged").write_bytes(bytes(8192)) and None,  # type: ignore[func-returns-value]
+    "an empty mark": lambda path: (path / "acknowledged").write_bytes(b""),
+    "a mark of zeros": lambda path: (path / "acknowledged").write_bytes(bytes(8192)),
     "no staged body": lambda path: next((path / "store").glob("stage-*")).unlink(),
     "a damaged staged body": lambda path: flip(next((path / "store").glob("stage-*")), 0),
 }
 SNAPSHOT_HARMS: dict[str, Harm] = {
     "no snapshot": lambda path: next((path / "store").glob("snapshot-*")).unlink(),
     "a flipped snapshot": lambda path: flip(next((path / "store").glob("snapshot-*")), -1),
-    "a short snapshot": lambda path: next((path / "store").glob("snapshot-*")).write_bytes(b"x") and None,  # type: ignore[func-returns-value]
+    "a short snapshot": lambda path: next((path / "store").glob("snapshot-*")).write_bytes(b"x"),
 }
 
 
@@ -410,7 +410,7 @@ def test_a_loss_names_the_file_the_last_good_record_and_what_would_be_lost(path:
         Store(path)
     said = str(caught.value)
     assert said.startswith(f"{log}: is damaged")
-    assert "the last good record is 8 of 19 acknowledged" in said
+    assert "the last intact record is 8 of 19 acknowledged" in said
     assert "records 9 to 19 would be lost" in said
 
 
@@ -490,7 +490,7 @@ def test_an_upgrade_that_was_cut_short_begins_again(path: Path) -> None:
         ("UPDATE log SET body = x'00' WHERE offset = 4", "record 4 of the log is damaged"),
         ("DELETE FROM log WHERE offset = 4", "record 4 of the log is damaged"),
         ("PRAGMA user_version = 7", "has format version 7"),
-        ("PRAGMA application_id = 7", "is not a store of Whorl"),
+        ("PRAGMA application_id = 7", "is not a Whorl store"),
         ("UPDATE stage SET body = x'00'", "staged body a is damaged"),
     ],
 )

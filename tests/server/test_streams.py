@@ -276,7 +276,7 @@ def test_a_closed_stream_shows_no_instant_as_its_watermark(client: httpx.Client,
 
 
 def test_arrow_bodies_of_triples(client: httpx.Client, stream: str) -> None:
-    columns = {
+    columns: dict[str, list[Any]] = {
         "t": [1000, 2000],
         "s": ["http://ex.org/a"] * 2,
         "p": ["http://ex.org/p"] * 2,
@@ -340,3 +340,14 @@ def test_a_commit_that_can_never_fit_is_refused_for_good(start_server: Callable[
         assert "retry-after" not in refused.headers
         fits = client.post(stream + "/commits", json={"producer": "job", "batch": 1, "tokens": []})
         assert fits.status_code == 200
+
+
+def test_seconds_that_are_taken_for_milliseconds_are_warned_of(client: httpx.Client, stream: str) -> None:
+    turtle = {"Content-Type": "text/turtle"}
+    told = client.post(stream, params={"t": 1_767_225_600}, content="<a:a> <a:p> 1 .", headers=turtle).json()
+    assert told["warning"].startswith("the watermark 1767225600 looks like a number of seconds")
+    lines = '{"t": 1767225601, "data": "<a:a> <a:p> 1 ."}\n'
+    told = client.post(stream, content=lines, headers={"Content-Type": "application/x-ndjson"}).json()
+    assert "warning" in told
+    told = client.post(stream, params={"t": 1_767_225_600_000}, content="<a:a> <a:p> 1 .", headers=turtle).json()
+    assert "warning" not in told

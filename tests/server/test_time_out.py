@@ -30,7 +30,7 @@ def run_tests(directory: Path, hang: str) -> tuple[int, str]:
     (tests / "test_hang.py").write_text(_TESTS.format(hang=hang))
     (directory / "tests" / "conftest.py").write_text((ROOT / "tests/conftest.py").read_text())
     command = [sys.executable, "-m", "pytest", "-q", "-c", str(ROOT / "pyproject.toml"), f"--rootdir={directory}"]
-    paths = [ROOT / "tests/common", ROOT / "server", os.environ.get("PYTHONPATH", "")]
+    paths = [ROOT / "tests/common", ROOT / "tests/w3c", ROOT / "server", os.environ.get("PYTHONPATH", "")]
     done = subprocess.run(
         [*command, "-o", "timeout=3", "-o", "pythonpath=", str(tests)],
         cwd=directory,

@@ -35,4 +35,5 @@ def main(url: str, stream: str, checkpoint: str, batches: int, rows: int) -> Non
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:4], int(sys.argv[4]), int(sys.argv[5]))
+    _, server_url, stream_iri, directory, n_batches, rows_per_batch = sys.argv
+    main(server_url, stream_iri, directory, int(n_batches), int(rows_per_batch))

@@ -76,7 +76,7 @@ def counted(client: Client, iri: str, name: str) -> tuple[int, int, int]:
     """The answer of that query, when its window closes."""
     client.stream(iri).watermark(10_000_000)
     (row,) = client.query(name).answer().rows
-    return row["n"], row["different"], row["sum"]
+    return _number(row["n"]), _number(row["different"]), _number(row["sum"])
 
 
 def once(rows: int) -> tuple[int, int, int]:
@@ -85,8 +85,12 @@ def once(rows: int) -> tuple[int, int, int]:
 
 
 def events(client: Client, iri: str) -> int:
-    found: int = client.streams.get(iri).document["events"]
-    return found
+    return _number(client.streams.get(iri).document["events"])
+
+
+def _number(value: object) -> int:
+    assert isinstance(value, int)
+    return value
 
 
 def _clock(value: int) -> str:

@@ -112,6 +112,7 @@ def test_what_spark_cannot_read_is_told_in_a_line(
     )
     assert done.exit_code == 1
     assert "error: Spark failed: [PATH_NOT_FOUND]" in done.stderr
+    assert "hint: name a directory, a file or a pattern that is there" in done.stderr
     assert len(done.stderr.splitlines()) < 4
 
 
@@ -126,7 +127,7 @@ def test_a_checkpoint_of_another_job_is_refused(
     )
     assert done.exit_code == 1
     assert "is of another job: job 'taxi', not 'conference', rows 10, not 20" in done.stderr
-    assert "hint: take a new directory" in done.stderr
+    assert "hint: use a new directory" in done.stderr
 
 
 def test_a_topic_cannot_be_replayed(spark: SparkSession, tmp_path: Path) -> None:
@@ -155,7 +156,7 @@ def test_a_missing_token_is_told_before_spark_starts(whorl: Whorl, server: Serve
     [
         (["nonsense"], "there is no producer 'nonsense'"),
         (["files"], "option --data is missing"),
-        (["files", "--data", "x", "--time", "t"], "'x' does not show by its name what its files are"),
+        (["files", "--data", "x", "--time", "t"], "'x' does not have a name that shows its format"),
         (["files", "--data", "x.csv", "--time", "t"], "option --stream is missing"),
         (["kafka", "--topic", "t"], "option --servers is missing"),
         (["kafka", "--topic", "t", "--servers", "s:1", "--input-format", "avro"], "messages cannot be read as avro"),

@@ -166,7 +166,7 @@ def _parsed(nquads: bytes) -> list[tuple[int, Triples]]:
     graphs: dict[str, Triples] = {}
     for quad in ox.parse(nquads, ox.RdfFormat.N_QUADS):
         if quad.graph_name == ox.DefaultGraph():
-            times[str(quad.subject)] = int(quad.object.value)  # type: ignore[union-attr]
+            times[str(quad.subject)] = int(quad.object.value)
         else:
             graphs.setdefault(str(quad.graph_name), set()).add(
                 (str(quad.subject), str(quad.predicate), str(quad.object))

@@ -212,7 +212,9 @@ def test_a_topic_of_a_real_broker_is_written_once_whatever_is_restarted(
     assert client.streams.get(iri).document["events"] == 100
     client.stream(iri).close()
     with client.query("kafka-end-to-end").subscribe("earliest", limit=2, timeout_s=60) as results:
-        answers = [sorted((str(row["s"]), int(row["n"]), float(row["max"])) for row in result) for result in results]
+        answers = [
+            sorted((str(row["s"]), int(str(row["n"])), float(str(row["max"]))) for row in result) for result in results
+        ]
     # The message n has the time n + 1 seconds; the window [0, 100) has all but the last.
     assert answers == [
         [("http://ex/s0", 33, 116.0), ("http://ex/s1", 33, 117.0), ("http://ex/s2", 33, 118.0)],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from pyarrow import parquet
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 from whorl.spark.feeds import Feed, StoredFeed
+from whorl.spark.generators import Changes
 from whorl.spark.jobs import NAMES, Output, Wanted, find
 from whorl.spark.pacing import Pace, ReplayReader, feed_of
 
@@ -27,7 +29,8 @@ def output_of(job: str, name: str) -> Output:
 
 
 def rows_of(feed: Feed, after: int = -1, until: int = 1 << 60) -> list[dict[str, Any]]:
-    return pa.Table.from_batches(feed.read(after, until), feed.schema).to_pylist()
+    rows: list[dict[str, Any]] = pa.Table.from_batches(feed.read(after, until), feed.schema).to_pylist()
+    return rows
 
 
 @pytest.fixture(params=["generated", "stored"])
@@ -183,3 +186,44 @@ def _stops(feed: Feed, most: int) -> Iterator[int]:
 
 def _read(reader: ReplayReader, span: Any) -> list[dict[str, Any]]:
     return [row for batch in reader.read(span) for row in batch.to_pylist()]
+
+
+# ---- changes ----
+
+
+@pytest.mark.parametrize(("job", "name"), GENERATED)
+@pytest.mark.parametrize("rate", [0.3, 7.0, 1_500.0])
+def test_rows_at_another_rate_are_the_same_however_they_are_read(job: str, name: str, rate: float) -> None:
+    feed = output_of(job, name).generated(start_ms=None, rows=ROWS, seed=7, changes=Changes(rate=rate, skew=1.0))
+    whole = rows_of(feed)
+    assert len(whole) == ROWS
+    times = [row["t"] for row in whole]
+    assert (times == sorted(times), times[0], times[-1]) == (True, feed.first, feed.last)
+    cuts = [-1, times[0], times[ROWS // 3], times[ROWS // 3] + 1, times[-1]]
+    assert [row for a, b in itertools.pairwise(cuts) for row in rows_of(feed, a, b)] == whole
+
+
+def test_a_rate_is_rows_in_a_second() -> None:
+    feed = output_of("conference", "rfid").generated(start_ms=0, rows=2_001, seed=0, changes=Changes(rate=1_000.0))
+    assert (feed.first, feed.last) == (0, 2_000)
+
+
+def test_skew_draws_some_keys_more_often() -> None:
+    def most(skew: float) -> int:
+        changes = Changes(skew=skew)
+        found = rows_of(output_of("conference", "rfid").generated(start_ms=0, rows=2_000, seed=0, changes=changes))
+        return max(Counter(row["person"] for row in found).values())
+
+    assert most(2.0) > 5 * most(0.0)
+
+
+def test_disorder_and_bad_rows_are_as_large_as_they_were_asked_for() -> None:
+    output, changes = output_of("conference", "rfid"), Changes(disorder_ms=5_000, bad_rows=0.1)
+    found = rows_of(output.generated(start_ms=100_000, rows=2_000, seed=0, changes=changes))
+    usual = rows_of(output.generated(start_ms=100_000, rows=2_000, seed=0))
+    behind = [one["t"] - other["t"] for one, other in zip(usual, found, strict=True)]
+    assert 0 <= min(behind) < 100
+    assert 4_900 < max(behind) <= 5_000
+    bad = sum(row["person"] is None for row in found)
+    assert 150 < bad < 250
+    assert sum(row == {**other, "t": row["t"]} for row, other in zip(found, usual, strict=True)) == 2_000 - bad

@@ -8,7 +8,8 @@ import pytest
 from pyarrow.fs import LocalFileSystem
 from whorl.spark.scale.checkpoint import Checkpoint, open_checkpoint
 from whorl.spark.scale.faults import CheckpointError
-from whorl.spark.scale.files import ArrowFiles, Files, LocalFiles
+from whorl.spark.scale.files import ArrowFiles, Files, LocalFiles, read_state
+from whorl.spark.scale.inspect import inspect
 from whorl.spark.scale.manifest import Manifest
 from whorl.spark.scale.spec import QuerySpec
 from whorl.spark.scale.state import PartState, StateFile, new_name, read_log, write_log
@@ -139,7 +140,7 @@ class TestCheckpoint:
 
     def test_a_second_driver_is_found(self, tmp_path: Path) -> None:
         published(open_checkpoint(tmp_path), 0)
-        with pytest.raises(CheckpointError, match="somebody else") as caught:
+        with pytest.raises(CheckpointError, match="another driver") as caught:
             published(open_checkpoint(tmp_path), 0)
         assert caught.value.code == "checkpoint.in_use"
 
@@ -200,3 +201,27 @@ class TestWhoseItIs:
     def test_fewer_than_three_manifests_are_refused(self, tmp_path: Path) -> None:
         with pytest.raises(CheckpointError, match="at least 3"):
             open_checkpoint(tmp_path, keep=2)
+
+
+def test_manifests_without_their_query_are_refused(tmp_path: Path) -> None:
+    checkpoint = open_checkpoint(tmp_path)
+    checkpoint.take(SPEC, "f")
+    published(checkpoint, 0)
+    (tmp_path / "query.json").unlink()
+    with pytest.raises(CheckpointError, match=r"has manifests and no query\.json") as refused:
+        open_checkpoint(tmp_path).take(SPEC, "f")
+    assert refused.value.code == "checkpoint.no_query"
+    assert "restore query.json" in str(refused.value.hint)
+
+
+def test_a_state_file_that_is_lost_is_named_with_advice(files: Files) -> None:
+    with pytest.raises(CheckpointError, match=r"the checkpoint has lost .*state/none") as lost:
+        read_state(files, "state/none")
+    assert lost.value.hint == "restore the file from a backup of the checkpoint, or start anew with an empty directory"
+
+
+def test_the_end_of_time_is_no_watermark_to_show(tmp_path: Path) -> None:
+    checkpoint = open_checkpoint(tmp_path)
+    checkpoint.take(SPEC, "f")
+    checkpoint.publish(Manifest(0, (), watermarks={"http://ex/s": 2**63 - 1, "http://ex/u": 5}, closed=True))
+    assert inspect(tmp_path)["latest"]["watermarks"] == {"http://ex/s": None, "http://ex/u": 5}

@@ -71,7 +71,7 @@ def driver(case: Case, root: Path, partitions: int, output: Any) -> DryDriver:
     spec = QuerySpec.of(case.query, partitions, streams, case.options)
     checkpoint = open_checkpoint(root)
     spec = checkpoint.take(spec, spec.query().fingerprint, case.static)
-    return DryDriver(None, spec, checkpoint, output, 2)  # type: ignore[arg-type]
+    return DryDriver(None, spec, checkpoint, output, 2)  # type: ignore[arg-type]  # no Spark is needed
 
 
 def twin(case: Case) -> EmbeddedTwin:
@@ -96,7 +96,7 @@ class TestWindowForWindow:
         data = batches(case, 8)
         scaled = driver(case, tmp_path, partitions, output)
         for number, batch in enumerate(data):
-            scaled.take(batch, number)  # type: ignore[arg-type]
+            scaled.take(batch, number)  # type: ignore[arg-type]  # plain batches instead of DataFrames
         scaled.close(len(data))
         found, wanted = output.reports(twin(case).variables), expected(case, data)
         assert found == wanted
@@ -109,7 +109,7 @@ class TestWindowForWindow:
         data = batches(case, 6)
         for number, batch in enumerate(data):
             partition._kept.clear()
-            driver(case, tmp_path, partitions, output).take(batch, number)  # type: ignore[arg-type]
+            driver(case, tmp_path, partitions, output).take(batch, number)  # type: ignore[arg-type]  # plain batches instead of DataFrames
         driver(case, tmp_path, partitions, output).close(len(data))
         assert output.reports(twin(case).variables) == expected(case, data)
 
@@ -117,7 +117,7 @@ class TestWindowForWindow:
 @pytest.mark.parametrize(("timeout", "reports"), [(None, 0), (60_000, 0), (3_000, 2)])
 def test_a_stream_that_falls_silent_is_left_behind_after_its_time_out(timeout: int | None, reports: int) -> None:
     case = CASES["two streams"]
-    settings = StreamInput(None, idle_timeout=timeout).settings()  # type: ignore[arg-type]
+    settings = StreamInput(None, idle_timeout=timeout).settings()  # type: ignore[arg-type]  # no rows are needed
     query = QuerySpec.of(case.query, 1, {DOORS: settings}).query()
     engine = PartitionEngine(query, 0)
 
@@ -149,7 +149,7 @@ class TestFaults:
 
     def run(self, scaled: DryDriver, data: list[Batch], first: int = 0) -> None:
         for number, batch in enumerate(data[first:], first):
-            scaled.take(batch, number)  # type: ignore[arg-type]
+            scaled.take(batch, number)  # type: ignore[arg-type]  # plain batches instead of DataFrames
 
     def check(self, output: Kept, data: list[Batch], scaled: DryDriver) -> None:
         scaled.close(len(data))
@@ -161,7 +161,7 @@ class TestFaults:
         self.run(scaled, data[:3])
         files = scaled.checkpoint.files.names("state")
         again = driver(self.CASE, tmp_path, 2, output)
-        again.take(data[2], 2)  # type: ignore[arg-type]
+        again.take(data[2], 2)  # type: ignore[arg-type]  # plain batches instead of DataFrames
         assert scaled.checkpoint.files.names("state") == files
         assert again.reports[-1].replayed
         self.run(again, data, 3)
@@ -241,7 +241,7 @@ class TestFaults:
         output, data = Kept(), batches(self.CASE, 6)
         for number, batch in enumerate(data):
             partition._kept.clear()
-            driver(self.CASE, tmp_path, 2, output).take(batch, number)  # type: ignore[arg-type]
+            driver(self.CASE, tmp_path, 2, output).take(batch, number)  # type: ignore[arg-type]  # plain batches instead of DataFrames
         scaled = driver(self.CASE, tmp_path, 2, output)
         assert any(name.endswith(".full") for name in scaled.checkpoint.files.names("state"))
         self.check(output, data, scaled)
@@ -275,4 +275,4 @@ class TestFaults:
         self.run(scaled, data)
         scaled.close(2)
         with pytest.raises(CheckpointError, match="closed"):
-            scaled.take(data[0], 3)  # type: ignore[arg-type]
+            scaled.take(data[0], 3)  # type: ignore[arg-type]  # plain batches instead of DataFrames

@@ -76,7 +76,7 @@ class TestFiles:
 
     def test_a_wrong_format_is_refused_at_once(self) -> None:
         with pytest.raises(ValueError, match="'parquet' or 'ndjson'"):
-            FilesOutput("out", "xml")  # type: ignore[arg-type]
+            FilesOutput("out", "xml")  # type: ignore[arg-type]  # the error itself
 
 
 class TestEvents:

@@ -247,7 +247,7 @@ class TestTasks:
         # Workers cannot import this file.
         import sys
 
-        cloudpickle.register_pickle_by_value(sys.modules[__name__])
+        cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]  # no stubs
         monkeypatch.setattr("whorl.spark.scale.driver.PartitionStage", stage)
         here.run(close=True)
 
@@ -301,7 +301,7 @@ class TestWrongUse:
         here = job("star join")
         here.add(batches(here.case, 1))
         frames = {SENSORS: here.frame(SENSORS), EX + "other": here.frame(SENSORS)}
-        with pytest.raises(UnknownStreamError, match=r"<http://example\.org/other> is not known"):
+        with pytest.raises(UnknownStreamError, match=r"<http://example\.org/other> does not exist"):
             run(spark, here.case.query, frames, checkpoint=here.root / "c", output=CallbackOutput(print))
 
     def test_a_stream_that_is_missing(self, job: Callable[..., Job], spark: SparkSession) -> None:

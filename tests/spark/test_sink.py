@@ -6,6 +6,7 @@ import re
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +49,13 @@ def test_rows_of_a_streaming_query_reach_a_subscriber(
     results = query.subscribe(limit=2)
     files = write_files(tmp_path / "files", range(3))
     run_to_end(files_as_stream(spark, files), sink_options(server, iri), tmp_path / "checkpoint")
-    found = [[(row["s"], row["n"], row["first"].timestamp()) for row in result.rows] for result in results]
+    found = [[(row["s"], row["n"], seconds(row["first"])) for row in result.rows] for result in results]
     assert found == [[(f"{EX}s/{sensor}", 5, at + sensor / 10) for sensor in range(10)] for at in (0.0, 5.0)]
+
+
+def seconds(time: object) -> float:
+    assert isinstance(time, datetime)
+    return time.timestamp()
 
 
 def test_a_restart_from_the_checkpoint_changes_nothing_and_goes_on(
@@ -94,17 +100,18 @@ def test_a_task_that_fails_after_staging_and_runs_again_writes_once(
         def name(cls) -> str:
             return "whorl-fails-once"
 
-        def streamWriter(self, schema: Any, overwrite: bool) -> Any:  # noqa: N802
+        def streamWriter(self, schema: Any, overwrite: bool) -> Any:  # noqa: N802 - Spark's name
             writer = super().streamWriter(schema, overwrite)
             stage = writer.write
 
             def stage_then_fail(iterator: Iterator[pa.RecordBatch]) -> Any:
                 message = stage(iterator)
-                if TaskContext.get().attemptNumber() == 0:
+                task = TaskContext.get()
+                if task is not None and task.attemptNumber() == 0:
                     raise RuntimeError("the task fails when all is staged")
                 return message
 
-            writer.write = stage_then_fail
+            setattr(writer, "write", stage_then_fail)  # noqa: B010 - an assignment is an error for mypy
             return writer
 
     spark.dataSource.register(FailsOnce)
@@ -130,7 +137,7 @@ def test_a_large_task_is_cut_into_bodies(server: ServerProcess, client: Client, 
     register_count(client, iri, "cut")
     sink = _sink(server, iri, producer="cut", maxBodyBytes=4096)
     staged = sink.write(iter(_batches(range(1000))))
-    assert (len(staged.tokens) > 3, staged.rows) == (True, 1000)  # type: ignore[attr-defined]
+    assert (len(staged.tokens) > 3, staged.rows) == (True, 1000)  # type: ignore[attr-defined]  # the message of our own writer
     sink.commit([staged], 0)
     assert counted(client, iri, "cut") == once(1000)
 
@@ -150,7 +157,9 @@ def test_a_data_frame_is_written_by_a_mapping(
     options = sink_options(server, iri, createStream=True, lateness="5s", compression=compression)
     readings(spark, 200).write.format("whorl").options(**options).mode("append").save()
     assert events(client, iri) == 200
-    assert client.streams.get(iri).document["settings"]["lateness"] == 5000
+    settings = client.streams.get(iri).document["settings"]
+    assert isinstance(settings, dict)
+    assert settings["lateness"] == 5000
 
 
 def test_a_data_frame_of_triples_needs_no_mapping(
@@ -196,7 +205,8 @@ def test_instants_are_the_same_in_every_time_zone(
         spark.conf.set("spark.sql.session.timeZone", "UTC")
     client.stream(iri).watermark(1001)
     (row,) = query.answer(raw=True).rows
-    assert row["at"]["value"] in {"1970-01-01T00:00:00.001234Z", "1970-01-01T00:00:00.001234+00:00"}
+    at: Any = row["at"]
+    assert at["value"] in {"1970-01-01T00:00:00.001234Z", "1970-01-01T00:00:00.001234+00:00"}
 
 
 def test_the_watermark_follows_the_greatest_time_where_a_delay_is_given(
@@ -237,7 +247,7 @@ def test_a_server_that_has_no_room_is_asked_again_when_it_says_so(
     with Client(full.url, full.token) as client:
         stream = client.streams.create(iri)
         first = stream.stage([Event(f'<urn:a> <urn:p> "{"long " * 1180}" .', t=0)])
-        with pytest.raises(WhorlSparkError, match="overloaded: too many bodies wait"):
+        with pytest.raises(WhorlSparkError, match="overloaded: too many staged bodies"):
             _sink(full, iri, producer="hasty", patience="1s").write(iter(_batches(range(10))))
         room = threading.Timer(1, lambda: stream.commit("other", 0, [first]))
         room.start()
@@ -263,7 +273,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ),
     ("no-mapping", {"mapping": ""}, r"the columns value, timestamp; without a mapping they need s, p and o"),
     ("no-time", {"timeColumn": ""}, r"no column 't'.*they have value, timestamp\nhint: .*'timeColumn'"),
-    ("slip", {"timeColum": "timestamp"}, r"option 'timecolum' is not known\nhint: did you mean 'timeColumn'\?"),
+    ("slip", {"timeColum": "timestamp"}, r"option 'timecolum' does not exist\nhint: did you mean 'timeColumn'\?"),
     ("compression", {"compression": "gzip"}, r"'compression' is 'gzip'\nhint: choose one of zstd, lz4, none"),
     ("lateness", {"lateness": "9s"}, r"has a lateness of 0 ms, option 'lateness' says 9000 ms"),
 ]

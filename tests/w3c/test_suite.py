@@ -9,16 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from w3c_entries import ENTRIES, SUITE, needs_archive
 from whorl_w3c.exclusions import REFUSED
 from whorl_w3c.run import judge
-from whorl_w3c.suite import ARCHIVE, Entry, load_suite
+from whorl_w3c.suite import Entry
+from whorl_w3c.table import outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-SUITE = load_suite()
-ENTRIES = [] if SUITE is None else SUITE.entries()
-needs_archive = pytest.mark.skipif(SUITE is None, reason=f"{ARCHIVE} is not there; WHORL_TEST_DATA says where data is")
 
 
 @needs_archive
@@ -34,7 +32,7 @@ def test_suite_has_its_tests_and_exclusions_are_few() -> None:
 def test_answer_is_the_expected_one(entry: Entry, record_property: Callable[[str, object], None]) -> None:
     assert SUITE is not None
     verdict = judge(SUITE, entry)
-    record_property("w3c", verdict)
+    record_property("w3c", tuple(outcome(verdict)))
     if verdict.faults:
         pytest.fail("\n".join([entry.id, *verdict.faults]), pytrace=False)
     if verdict.excluded is not None:

@@ -91,7 +91,7 @@ def test_every_window_has_the_expected_solutions(
     windows = expected[f"Q{number}"]["windows"]
     assert [window(result) for result in found] == [(one["open"], one["close"]) for one in windows]
     for result, one in zip(found, windows, strict=True):
-        ours = Counter(solution(row, VARIABLES[number]) for row in result.inserted)
+        ours = Counter(solution(row, VARIABLES[number]) for row in result.rows)
         assert ours == Counter(tuple(sorted(row.items())) for row in one["solutions"]), window(result)
 
 

@@ -25,7 +25,6 @@ enum Action {
     Register(String, ParseOptions),
     /// The queries are numbered in the order of their registration.
     Unregister(u64),
-    Break(u64),
     Drain,
     Release,
     CloseStream,
@@ -110,8 +109,7 @@ fn script(scenario: &Scenario, random: &mut Random) -> Vec<Action> {
             6..=8 => script.push(Action::Update(UPDATES[random.below(UPDATES.len())])),
             9..=11 => script.push(query(scenario, random)),
             12 | 13 => script.push(Action::Unregister(1 + random.below(6) as u64)),
-            14 if random.chance(30) => script.push(Action::Break(1 + random.below(6) as u64)),
-            15 | 16 => script.push(Action::Release),
+            14..=16 => script.push(Action::Release),
             17 if random.chance(30) => script.push(Action::CloseStream),
             18 => script.push(Action::Declare(random.range(0, 9))),
             19 => script.push(Action::Map(random.chance(80).then_some(MAPPING))),
@@ -137,7 +135,6 @@ fn act(engine: &mut Engine, action: &Action) -> String {
         Action::Update(update) => format!("{:?}", engine.update(&format!("{PREFIXES}{update}"), None)),
         Action::Register(text, options) => format!("{:?}", engine.register(text, options)),
         Action::Unregister(id) => format!("{:?}", engine.unregister(QueryId(*id))),
-        Action::Break(id) => format!("{:?}", engine.break_query(QueryId(*id))),
         Action::Release => {
             engine.release_terms();
             String::new()
@@ -198,7 +195,7 @@ fn options(variant: usize, random: &mut Random) -> EngineOptions {
         retraction: [Retraction::Auto, Retraction::Auto, Retraction::Tree, Retraction::Probe][variant],
         probing: if variant == 3 { Probing::Fixed(random.next()) } else { Probing::Adaptive },
         result_rows_max: if random.chance(20) { 3 } else { 1_000_000 },
-        limits: if random.chance(30) { limits(random) } else { Limits::default() },
+        limits: if random.chance(40) { limits(random) } else { Limits::default() },
         ..EngineOptions::default()
     }
 }

@@ -74,7 +74,7 @@ class Campaign:
         shutil.rmtree(path.parent)
 
     def _arm(self) -> tuple[Call, int, int]:
-        calls = self.chance.choice([Call.WRITE, Call.SYNC, Call.SYNC, *Call])
+        calls = self.chance.choice([Call.WRITE, Call.SYNC, Call.SYNC, *ERRORS])
         after, times = self.chance.randrange(25), self.chance.choice([1, 1, 2, 3, 6, -1])
         self.shim.arm(calls, after, times, self.chance.choice(ERRORS[calls]), self.chance.choice(NAMES))
         return calls, after, times
@@ -159,7 +159,7 @@ class Campaign:
     def _check_accepted(self, damaged: Path, said: str, expected: State) -> None:
         """With the loss accepted, what is left is a beginning of what was there, as long as the message said."""
         left = observed(damaged, accept_loss=True)
-        good = re.search(r"last good record is (\d+)", said)
+        good = re.search(r"last intact record is (\d+)", said)
         length = 0 if good is None else int(good[1])
         # Staged bodies that were spent may come back: the log has lost that they were.
         if left.records != expected.records[:length]:

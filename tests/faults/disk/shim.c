@@ -2,22 +2,27 @@
  *
  * Only files below one directory are touched. `shim_arm` makes calls of one class fail; `shim_trace` keeps every change
  * and every sync in order, from which power_cut.py makes what a power cut would have left. While it traces, syncs return at
- * once: what counts is that they were asked for. A server is armed by the variables SHIM_DIR and SHIM_ARM.
+ * once: what counts is that they were asked for. A server is armed by the variables SHIM_DIR and SHIM_ARM. In the place of
+ * an error, the process may be killed: before the call, in the middle of a write, or after the call.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
-enum { WRITE = 1, SYNC, READ, RENAME, CREATE, TRUNCATE, UNLINK };
+enum { WRITE = 1, SYNC, READ, RENAME, CREATE, TRUNCATE, UNLINK, SEND };
+/* In the place of an error number. */
+enum { KILL_BEFORE = 1000, KILL_DURING, KILL_AFTER };
 enum { T_CREATE = 1, T_WRITE, T_TRUNCATE, T_SYNC, T_SYNC_FAILED, T_SYNC_DIR, T_RENAME, T_UNLINK, T_MKDIR };
 #define HANDLES 65536
 #define INODES 65536
@@ -58,6 +63,13 @@ static void note(uint8_t kind, uint32_t file, uint64_t at, const void *data, uin
   pthread_mutex_unlock(&guard);
 }
 
+static __thread int dies_after_call;
+
+static void die(void) { kill(getpid(), SIGKILL); for (;;) pause(); }
+
+/* Called behind every call that can fail. */
+static void after_call(void) { if (dies_after_call) die(); }
+
 static int fails(int class, const char *path) {
   int failing = 0;
   pthread_mutex_lock(&guard);
@@ -66,6 +78,11 @@ static int fails(int class, const char *path) {
     else { failing = 1; hits++; if (armed_times > 0) armed_times--; }
   }
   pthread_mutex_unlock(&guard);
+  if (failing && armed_errno == KILL_BEFORE) die();
+  if (failing && (armed_errno == KILL_AFTER || (armed_errno == KILL_DURING && class != WRITE))) {
+    dies_after_call = 1;
+    return 0;
+  }
   if (failing) errno = armed_errno;
   return failing;
 }
@@ -141,6 +158,7 @@ __attribute__((constructor)) static void begin(void) {
     int is_new = (flags & O_CREAT) && access(path, F_OK) != 0; \
     if (is_new && fails(CREATE, path)) return -1; \
     int handle = real(path, flags, mode); \
+    after_call(); \
     remember(handle, path, is_new); \
     if (handle >= 0 && !is_new && (flags & O_TRUNC)) note(T_TRUNCATE, file_of_handle(handle), 0, NULL, 0); \
     return handle; \
@@ -155,23 +173,43 @@ OPEN(open64)
     if (file && fails(WRITE, name_of(handle))) { \
       /* A part of it may be there. */ \
       if (length > 1 && real(handle, data, length / 2, at) > 0) note(T_WRITE, file, at, data, length / 2); \
+      if (armed_errno == KILL_DURING) die(); \
       errno = armed_errno; \
       return -1; \
     } \
     ssize_t written = real(handle, data, length, at); \
+    after_call(); \
     if (file && written > 0) note(T_WRITE, file, at, data, written); \
     return written; \
   }
 PWRITE(pwrite, off_t)
 PWRITE(pwrite64, off64_t)
 
+static int is_sent(int handle) {
+  struct stat found;
+  return armed_class == SEND && fstat(handle, &found) == 0 && S_ISSOCK(found.st_mode);
+}
+
 ssize_t write(int handle, const void *data, size_t length) {
   REAL(write);
   uint32_t file = file_of_handle(handle);
   off_t at = file ? lseek(handle, 0, SEEK_CUR) : 0;
-  if (file && fails(WRITE, name_of(handle))) return -1;
+  if (file && fails(WRITE, name_of(handle))) {
+    if (armed_errno == KILL_DURING && real(handle, data, length / 2) < (ssize_t)length) die();
+    return -1;
+  }
+  if (is_sent(handle) && fails(SEND, NULL)) return -1;
   ssize_t written = real(handle, data, length);
+  after_call();
   if (file && written > 0) note(T_WRITE, file, at, data, written);
+  return written;
+}
+
+ssize_t writev(int handle, const struct iovec *parts, int n) {
+  REAL(writev);
+  if (is_sent(handle) && fails(SEND, NULL)) return -1;
+  ssize_t written = real(handle, parts, n);
+  after_call();
   return written;
 }
 
@@ -202,7 +240,9 @@ static int synced(int handle, int (*real)(int)) {
   const char *name = name_of(handle);
   if (is_dir) note(T_SYNC_DIR, file, 0, name, strlen(name));
   else note(T_SYNC, file, 0, NULL, 0);
-  return tracing ? 0 : real(handle);
+  int done = tracing ? 0 : real(handle);
+  after_call();
+  return done;
 }
 int fsync(int handle) { REAL(fsync); return synced(handle, real); }
 int fdatasync(int handle) { REAL(fdatasync); return synced(handle, real); }
@@ -213,6 +253,7 @@ int fdatasync(int handle) { REAL(fdatasync); return synced(handle, real); }
     uint32_t file = file_of_handle(handle); \
     if (file && fails(TRUNCATE, name_of(handle))) return -1; \
     int done = real(handle, length); \
+    after_call(); \
     if (file && !done) note(T_TRUNCATE, file, length, NULL, 0); \
     return done; \
   }
@@ -224,6 +265,7 @@ int rename(const char *from, const char *to) {
   if (!is_ours(from)) return real(from, to);
   if (fails(RENAME, from)) return -1;
   int done = real(from, to);
+  after_call();
   if (!done) {
     char both[8192];
     int length = snprintf(both, sizeof both, "%s%c%s", from, 0, to);
@@ -237,6 +279,7 @@ int unlink(const char *path) {
   if (!is_ours(path)) return real(path);
   if (fails(UNLINK, path)) return -1;
   int done = real(path);
+  after_call();
   if (!done) note(T_UNLINK, 0, 0, path, strlen(path));
   return done;
 }

@@ -25,6 +25,16 @@ class Call(IntEnum):
     CREATE = 5
     TRUNCATE = 6
     UNLINK = 7
+    # To a socket; it can only be a moment to be killed at.
+    SEND = 8
+
+
+class Moment(IntEnum):
+    """When the process is killed, in the place of an error; numbers as in shim.c."""
+
+    BEFORE = 1000
+    DURING = 1001
+    AFTER = 1002
 
 
 class Change(IntEnum):

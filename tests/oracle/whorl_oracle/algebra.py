@@ -428,7 +428,7 @@ class Backwards:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Backwards) and order(self.value, other.value) == 0
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # Python's way to say unhashable
 
 
 # Expressions over solutions.

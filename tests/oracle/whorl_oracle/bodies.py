@@ -28,11 +28,11 @@ def send(engine: Engine, events: Sequence[Push], form: str) -> list[IngestReport
         return []
     stream = events[0].stream
     if form in SINGLE:
-        return [engine.push(stream, one.at, ntriples(one.triples), form) for one in events]  # type: ignore[arg-type]
+        return [engine.push(stream, one.at, ntriples(one.triples), form) for one in events]  # type: ignore[arg-type]  # formats of the oracle
     if form == "table":
         return [engine.push(stream, None, table(events))]
     body = {"nquads": nquads, "trig": trig, "ndjson": ndjson, "arrow": arrow}[form](events)
-    return [engine.push(stream, None, body, form)]  # type: ignore[arg-type]
+    return [engine.push(stream, None, body, form)]  # type: ignore[arg-type]  # formats of the oracle
 
 
 def ntriples(triples: Sequence[Triple]) -> str:

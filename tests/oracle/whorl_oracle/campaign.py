@@ -113,7 +113,7 @@ def kind_of(one: Scenario) -> str | None:
     """The kind of the difference; None when there is none, or when the scenario has lost its meaning."""
     try:
         known = fault(one)
-    except Exception:  # noqa: BLE001
+    except Exception:  # noqa: BLE001 - a scenario made smaller may be invalid
         return None
     return None if known is None else known.kind
 
@@ -238,7 +238,7 @@ def told(one: Scenario, index: int) -> list[str]:
     ours = [answer_text(answer) for answer in expected(one).answers[index]]
     try:
         theirs = [answer_text(answer) for answer in found(one).answers[index]]
-    except BaseException as error:  # noqa: BLE001
+    except BaseException as error:  # noqa: BLE001 - any error is a finding
         return [f"  found {type(error).__name__}: {error}"]
     return ["  expected", *(f"    {text}" for text in ours[-12:]), "  found", *(f"    {text}" for text in theirs[-12:])]
 
@@ -337,10 +337,10 @@ def main() -> None:
     with ProcessPoolExecutor(2, initializer=bound_memory) as pool:
         for tally in pool.map(checked_all, blocks(range(first, first + count))):
             for text in tally.stories:
-                print(text, end="\n\n", flush=True)  # noqa: T201
+                print(text, end="\n\n", flush=True)
             total += tally
     rate = total.pairs / (time.monotonic() - began)
-    print(f"{total.text()}; {rate:.0f} pairs/s; refused {dict(total.refused)}")  # noqa: T201
+    print(f"{total.text()}; {rate:.0f} pairs/s; refused {dict(total.refused)}")
 
 
 if __name__ == "__main__":

@@ -105,7 +105,7 @@ class _Parser:
                 pieces.append(part)
             else:
                 pieces.append(f"\0{len(self.exists)}\0")
-                self.exists.append(part)  # type: ignore[arg-type]
+                self.exists.append(part)  # type: ignore[arg-type]  # the only other kind of part
         return "".join(pieces)
 
     def matches(self, text: str) -> list[re.Match[str]]:

@@ -78,7 +78,7 @@ class Patterns(Expressions):
         known = [*names, *names, *hints] if self.chance(0.15) else names
         return [Filter(self.finished(self.boolean(known)))]
 
-    def with_bind(self, names: list[str], hints: list[str]) -> list[Element]:  # noqa: ARG002
+    def with_bind(self, names: list[str], hints: list[str]) -> list[Element]:  # noqa: ARG002 - all makers of elements have one signature
         time = self.time_of_event(names) if self.chance(0.4) else None
         expression, new = time or self.anything(names, 2), self.variable()
         names.append(new)
@@ -123,7 +123,7 @@ class Patterns(Expressions):
         names += [variable_of(item) for item in select.projection]
         return [SubSelect(select)]
 
-    def with_values(self, names: list[str], hints: list[str]) -> list[Element]:  # noqa: ARG002
+    def with_values(self, names: list[str], hints: list[str]) -> list[Element]:  # noqa: ARG002 - all makers of elements have one signature
         return [self.values(names)]
 
     def values(self, names: list[str]) -> Values:

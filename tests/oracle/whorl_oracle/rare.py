@@ -157,7 +157,7 @@ class _Rare:
             if isinstance(actions[0], Push):
                 steps.append(self.feed(actions))
             else:
-                steps.append(actions.pop(0))  # type: ignore[arg-type]
+                steps.append(actions.pop(0))  # type: ignore[arg-type]  # anything but a Push is a step by itself
         return steps
 
     def feed(self, actions: list[Action]) -> Feed:
@@ -167,7 +167,7 @@ class _Rare:
         while actions and len(events) < limit and self.goes_with(events[-1], actions[0]):
             events.append(actions.pop(0))
         form = self.rng.choice([*MANY, *SINGLE])
-        return Feed(tuple(events), form)  # type: ignore[arg-type]
+        return Feed(tuple(events), form)  # type: ignore[arg-type]  # formats of the oracle
 
     def goes_with(self, last: Action, action: Action) -> bool:
         return isinstance(last, Push) and isinstance(action, Push) and last.stream == action.stream
@@ -426,7 +426,7 @@ class _Body:
             patterns = patterns[-1:] if self.chance(0.2) else patterns
         if self.chance(0.12):
             chosen = self.rng.choice(["?a", "?b", "?c"])
-            patterns = [tuple(":a" if part == chosen else part for part in one) for one in patterns]  # type: ignore[misc]
+            patterns = [tuple(":a" if part == chosen else part for part in one) for one in patterns]  # type: ignore[misc]  # a pattern has three parts
         found = [part for one in patterns for part in (one[0], one[2]) if part.startswith("?")]
         if not found:
             return [(self.used("?a"), self.link(), self.used("?b"))]

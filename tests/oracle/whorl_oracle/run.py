@@ -188,9 +188,12 @@ class Oracle:
     def instants_of(self, event: Event) -> set[int]:
         """When the event may change what windows hold: as it takes part, and as it leaves.
 
-        What comes behind the watermark is seen at the next evaluation (SEMANTICS §1): it makes none.
+        What comes behind the watermark is seen at the next evaluation (SEMANTICS §1): it makes none. Nor does what
+        comes into windows that show what has closed and nothing else: their closes do.
         """
         found = set[int]()
+        if all(self.shows_closed(window) for window in self.windows if window.stream == event.stream):
+            return found
         if event.at == event.arrived_at or self.options.tick is Tick.TUPLE:
             found.add(event.arrived_at)
         else:

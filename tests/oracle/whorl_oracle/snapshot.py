@@ -184,7 +184,7 @@ def by_rdflib(query: Query, static: Graphs = NONE) -> Callable[[Reading], list[R
             s, p, o = (rdflib_term(part) for part in triple)
             target.add((s, p, o))
         rows = dataset.query(text)
-        return [tuple(None if value is None else value.n3() for value in row) for row in rows]  # type: ignore[union-attr]
+        return [tuple(None if value is None else value.n3() for value in row) for row in rows]  # type: ignore[union-attr]  # rdflib terms
 
     return evaluate
 

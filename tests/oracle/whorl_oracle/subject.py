@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from whorl import Engine, Query, Result
+from whorl import Engine, Query, ResultOf
+from whorl.terms import OxigraphTerm
 
 from whorl_oracle.compare import orderly, same_rows
 from whorl_oracle.model import Advance, Change, Close, Dialect, Past, Push, R2s, Static, Step
@@ -99,12 +100,12 @@ def row(values: Any, *, by_name: bool = False) -> Row:
     return tuple(str(term) for term in values)
 
 
-def answer(result: Result, *, by_name: bool = False) -> Answer:
+def answer(result: ResultOf[OxigraphTerm], *, by_name: bool = False) -> Answer:
     """A result in the oracle's terms."""
     windows: dict[str, tuple[int, int] | None] = {}
     for window in result.windows:
-        known = window.open is not None and window.close is not None
-        windows[window.name] = (window.open, window.close) if known else None  # type: ignore[assignment]
+        opened, closed = window.open, window.close
+        windows[window.name] = None if opened is None or closed is None else (opened, closed)
     inserted, deleted = (tuple(row(one, by_name=by_name) for one in rows) for rows in (result.inserted, result.deleted))
     if result.boolean is not None:
         inserted = (("true" if result.boolean else "false",),)

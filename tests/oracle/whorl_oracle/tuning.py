@@ -17,12 +17,13 @@ THRESHOLDS: dict[str, tuple[int, ...]] = {
     "ring_shrink_min": (1, 8, 1024),
     "ring_gaps_max": (0, 1, 4, 16),
     "first_position": (2**32 - 9, 2**32 - 200, 0),
-    "zero_keys_min": (1, 4, 64),
     "arrivals_compared_max": (1, 3, 16),
     "rows_compared_max": (0, 2, 16),
     "new_terms_min": (1, 10, 4096),
     "terms_shrink_min": (1, 16, 1024),
     "removed_triples_min": (1, 8, 1024),
+    "bag_chunk_max": (2, 5, 256),
+    "regexes_cached_max": (1, 3, 16),
 }
 
 

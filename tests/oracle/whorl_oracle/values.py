@@ -128,7 +128,7 @@ def calculate(operator: str, left: Number, right: Number) -> Number:
         exact = {"+": EXACT.add, "-": EXACT.subtract, "*": EXACT.multiply}[operator]
         return Number(kind, exact(Decimal(one), Decimal(other)))
     plain = {"+": one.__add__, "-": one.__sub__, "*": one.__mul__}[operator]
-    return Number(kind, plain(other))  # type: ignore[operator]
+    return Number(kind, plain(other))  # type: ignore[operator]  # both numbers have one type by now
 
 
 def divide(kind: str, one: Decimal | float, other: Decimal | float) -> Number:

@@ -6,7 +6,7 @@ import sys
 
 from whorl_w3c.run import judge
 from whorl_w3c.suite import ARCHIVE, load_suite
-from whorl_w3c.table import table
+from whorl_w3c.table import outcome, table
 
 
 def main(wanted: list[str]) -> int:
@@ -20,7 +20,7 @@ def main(wanted: list[str]) -> int:
     failed = [verdict for verdict in verdicts if verdict.faults]
     for verdict in failed:
         sys.stdout.write("\n  ".join([verdict.entry.id, *verdict.faults]) + "\n\n")
-    sys.stdout.write(table(verdicts) + "\n")
+    sys.stdout.write(table(map(outcome, verdicts)) + "\n")
     return 1 if failed else 0
 
 

@@ -15,7 +15,8 @@ from whorl_w3c.graph import RDF, Graph, Term, text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from whorl import Result
+    from whorl import ResultOf
+    from whorl.terms import OxigraphTerm
 
     from whorl_w3c.suite import Suite
 
@@ -87,15 +88,15 @@ def from_document(body: bytes) -> Answer:
     return _parsed(body, ox.QueryResultsFormat.JSON)
 
 
-def from_result(result: Result) -> Answer:
+def from_result(result: ResultOf[OxigraphTerm]) -> Answer:
     """The answer of RSTREAM."""
     return _answer(result, result.inserted)
 
 
-def accumulated(results: Iterable[Result]) -> Answer | None:
+def accumulated(results: Iterable[ResultOf[OxigraphTerm]]) -> Answer | None:
     """What is left of CHANGES when what came is added and what went is taken away; None when nothing was said."""
     counts: Counter[_Key] = Counter()
-    last: Result | None = None
+    last: ResultOf[OxigraphTerm] | None = None
     for last in results:
         counts.update(map(_key, last.inserted))
         counts.subtract(map(_key, last.deleted))
@@ -103,10 +104,10 @@ def accumulated(results: Iterable[Result]) -> Answer | None:
     return None if last is None else _answer(last, counts.elements())
 
 
-def difference(came: Iterable[Result], went: Iterable[Result]) -> Answer | None:
+def difference(came: Iterable[ResultOf[OxigraphTerm]], went: Iterable[ResultOf[OxigraphTerm]]) -> Answer | None:
     """The sum of ISTREAM minus the sum of DSTREAM; None when nothing was said."""
     counts: Counter[_Key] = Counter()
-    last: Result | None = None
+    last: ResultOf[OxigraphTerm] | None = None
     for last in came:
         counts.update(map(_key, last.inserted))
     for result in went:
@@ -125,7 +126,7 @@ def _key(row: Any) -> _Key:
     return tuple(row.items()) if isinstance(row, dict) else tuple(row)
 
 
-def _answer(result: Result, rows: Iterable[Any]) -> Answer:
+def _answer(result: ResultOf[OxigraphTerm], rows: Iterable[Any]) -> Answer:
     if result.kind == "boolean":
         return Answer("boolean", boolean=result.boolean)
     if result.kind == "graph":

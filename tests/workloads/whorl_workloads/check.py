@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypeVar
 
 import pytest
-from whorl import Engine, Query, Result
+from whorl import Engine, Query, ResultOf
+from whorl.terms import OxigraphTerm
 from whorl_oracle.compare import same_rows
 from whorl_oracle.model import Advance, Close, Dialect, Options, Push, R2s, Report, Tick
 from whorl_oracle.run import Answer, Oracle, Row
@@ -166,7 +167,7 @@ class _Run:
 
     def compare(
         self, query: Query, expected: Sequence[tuple[int, Sequence[Row], Sequence[Row]]], *, ordered: bool = False
-    ) -> list[Result]:
+    ) -> list[ResultOf[OxigraphTerm]]:
         found = query.answers("pyoxigraph")
         times = [at for at, _, _ in expected]
         assert [one.at for one in found] == times, f"answers at {[one.at for one in found]}, expected at {times}"
@@ -176,7 +177,7 @@ class _Run:
             assert same_rows(went, gone), _story(at, "went", went, gone)
         return found
 
-    def compare_windows(self, expected: Answer, found: Result) -> None:
+    def compare_windows(self, expected: Answer, found: ResultOf[OxigraphTerm]) -> None:
         """The bounds of windows that close. Only RSP-QL names them; the others are in the order of the text."""
         bounds = [(window.open, window.close) for window in found.windows]
         if self.plain.dialect is Dialect.RSPQL:

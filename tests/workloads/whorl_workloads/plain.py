@@ -173,7 +173,7 @@ class _Reader:
     def copy(self, word: str) -> None:
         token = self.next()
         if word in {"SELECT", "CONSTRUCT", "ASK"} and "{" not in self.out:
-            self.form = word  # type: ignore[assignment]
+            self.form = word  # type: ignore[assignment]  # checked by the line above
         if word == "MEDIAN":
             token = f"<{MEDIAN}>"
         self.out.append(token)

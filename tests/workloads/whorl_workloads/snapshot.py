@@ -55,7 +55,7 @@ class Snapshots:
     def __call__(self, contents: dict[str, Content]) -> list[Row]:
         """The solutions; a constructed graph is a list of triples, ASK one row with a boolean."""
         self._bring_up_to_date(contents)
-        answer = self.store.query(self.plain.text, custom_aggregate_functions={ox.NamedNode(MEDIAN): _Median})
+        answer = self.store.query(self.plain.text, custom_aggregate_functions={ox.NamedNode(MEDIAN): Median})
         if isinstance(answer, ox.QueryBoolean):
             return [("true" if answer else "false",)]
         if isinstance(answer, ox.QueryTriples):
@@ -94,7 +94,7 @@ class Snapshots:
         self.store.add(ox.Quad(element, ox.NamedNode(ELEMENT_OF), ox.NamedNode(window), ox.NamedNode(ELEMENTS)))
 
 
-class _Median:
+class Median:
     """The middle value, or half of the two in the middle."""
 
     def __init__(self) -> None:

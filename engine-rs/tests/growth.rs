@@ -1,0 +1,164 @@
+//! How the cost of an event grows with the number of queries, and with the rows that share its key: not at all with
+//! those that it does not concern.
+//!
+//! What is looked at is counted exactly. Time is compared within one run, with margins so wide that only a walk over all
+//! queries passes them.
+
+use std::time::{Duration, Instant};
+use whorl_engine::rdf::{Literal, NamedNode, Term, Triple};
+use whorl_engine::{Engine, EngineOptions, Limits, ParseOptions, QueryId, RdfFormat, TermId, Timestamp};
+
+const STREAM: &str = "http://ex/s";
+const EVENTS: i64 = 300;
+
+fn registered(queries: usize, text: impl Fn(usize) -> String) -> (Engine, Vec<QueryId>) {
+    let mut engine = Engine::new(EngineOptions::default());
+    let register = |n: usize| {
+        let text = format!("PREFIX : <http://ex/> {}", text(n));
+        engine.register(&text, &ParseOptions::default()).expect("a query")
+    };
+    let ids = (0..queries).map(register).collect();
+    (engine, ids)
+}
+
+fn node(name: &str) -> NamedNode {
+    NamedNode::new_unchecked(format!("http://ex/{name}"))
+}
+
+/// One reading, of a subject that some query of the template asks for.
+fn push(engine: &mut Engine, at: i64, queries: usize) -> usize {
+    let subject = (at as usize * 7) % queries;
+    let triple = Triple::new(node(&format!("s{subject}")), node("p"), Literal::from(at));
+    engine.push_triples(STREAM, Timestamp::from_millis(at), &[triple]).expect("an event");
+    subject
+}
+
+/// What is looked at in so many events, and how many reports they bring.
+fn visits(queries: usize, text: impl Fn(usize) -> String) -> (u64, usize) {
+    let (mut engine, ids) = registered(queries, text);
+    let first = push(&mut engine, 0, queries);
+    engine.drain(ids[first]).expect("it runs");
+    let before = engine.n_visits();
+    let mut reports = 0;
+    for at in 1..=EVENTS {
+        let subject = push(&mut engine, at, queries);
+        reports += engine.drain(ids[subject]).expect("it runs").len();
+    }
+    (engine.n_visits() - before, reports)
+}
+
+#[test]
+fn an_event_leads_to_the_query_that_asks_for_its_constant() {
+    let template = |n: usize| format!("SELECT ?v WHERE {{ STREAM :s [RANGE 50ms] {{ :s{n} :p ?v }} }}");
+    let (one, reports) = visits(1, template);
+    assert_eq!(reports, EVENTS as usize);
+    // What comes and what goes is one leaf and one query for one query, and up to two of each for many.
+    let (many, reports) = visits(1_000, template);
+    assert_eq!(reports, EVENTS as usize);
+    assert!(many <= 2 * one, "{many} for a thousand queries, {one} for one");
+}
+
+#[test]
+fn queries_whose_windows_close_with_no_news_are_not_visited() {
+    let template = |n: usize| {
+        format!(
+            "REGISTER ISTREAM <urn:q{n}> AS SELECT ?v FROM NAMED WINDOW :w ON :s [RANGE 40ms STEP 10ms]
+             WHERE {{ WINDOW :w {{ :s{n} :p ?v }} }}"
+        )
+    };
+    let (many, _) = visits(1_000, template);
+    // The first report is everybody's; then each event is looked at in a leaf and by a query, when it comes and when it goes.
+    assert!(many <= 1_000 + 4 * EVENTS as u64, "{many} for a thousand queries");
+}
+
+#[test]
+fn queries_that_no_event_concerns_are_not_visited() {
+    let (alone, _) = visits(1, |_| "SELECT ?v WHERE { STREAM :s [RANGE 50ms] { :s0 :p ?v } }".to_owned());
+    let (mut engine, ids) = registered(1_001, |n| {
+        let predicate = if n == 0 { ":p".to_owned() } else { format!(":other{n}") };
+        format!("SELECT ?v WHERE {{ STREAM :s [RANGE 50ms] {{ :s0 {predicate} ?v }} }}")
+    });
+    push(&mut engine, 0, 1);
+    let before = engine.n_visits();
+    for at in 1..=EVENTS {
+        push(&mut engine, at, 1);
+    }
+    assert_eq!(engine.n_visits() - before, alone);
+    assert_eq!(engine.drain(ids[0]).expect("it runs").len(), EVENTS as usize + 1);
+    assert!(engine.stats().queries.iter().all(|query| query.evaluations > 0), "they are evaluated all the same");
+}
+
+/// The least time that some events took.
+fn least(queries: usize) -> Duration {
+    let template = |n: usize| format!("SELECT ?v WHERE {{ STREAM :s [RANGE 500ms] {{ :s{n} :p ?v }} }}");
+    let (mut engine, _) = registered(queries, template);
+    let stream = engine.stream_id(STREAM).expect("declared by the queries");
+    let mut pin = |term: Term| engine.pin(&term);
+    let predicate = pin(node("p").into());
+    let subjects: Vec<TermId> = (0..queries).map(|n| pin(node(&format!("s{n}")).into())).collect();
+    let values: Vec<TermId> = (0..1_001_i64).map(|n| pin(Literal::from(n).into())).collect();
+    let mut at = 0;
+    let mut round = || {
+        let start = Instant::now();
+        for _ in 0..100 {
+            at += 1;
+            let triple = [subjects[(at * 7) as usize % queries], predicate, values[at as usize % values.len()]];
+            engine.push_encoded(stream, Timestamp::from_millis(at), &[triple]);
+        }
+        start.elapsed()
+    };
+    // The shortest of many short rounds is one that nobody has interrupted.
+    (0..100).map(|_| round()).min().unwrap_or_default()
+}
+
+#[test]
+fn a_thousand_queries_of_one_template_cost_an_event_little_more_than_one() {
+    let (one, many) = (least(1), least(1_000));
+    assert!(many < 12 * one, "{many:?} with a thousand queries, {one:?} with one");
+}
+
+#[test]
+fn a_query_that_was_not_visited_answers_when_its_turn_comes() {
+    let (mut engine, ids) =
+        registered(3, |n| format!("SELECT (COUNT(*) AS ?n) WHERE {{ STREAM :s [RANGE 10ms] {{ :s{n} :p ?v }} }}"));
+    let mut push = |at: i64, subject: &str| {
+        let rdf = format!("<http://ex/{subject}> <http://ex/p> {at} .");
+        engine.push(STREAM, Some(Timestamp::from_millis(at)), rdf.as_bytes(), RdfFormat::Turtle).expect("an event");
+        ids.iter().map(|id| engine.drain(*id).expect("it runs").len()).collect::<Vec<_>>()
+    };
+    // The first report says that there is nothing, to each of them.
+    assert_eq!(push(1, "s0"), [1, 1, 1]);
+    assert_eq!(push(2, "s0"), [1, 0, 0]);
+    assert_eq!(push(3, "s2"), [0, 0, 1]);
+    // What came first goes at 11: nobody but its query hears of it, when the next event comes.
+    assert_eq!(push(11, "s1"), [1, 1, 0]);
+}
+
+/// Units of work that one event may cost.
+const WORK_MAX: u64 = 100;
+
+/// Rows of one key, on both sides in turn: how many events it takes until one of them costs too much.
+fn events_within_work(pattern: &str, events: i64) -> i64 {
+    let limits = Limits { work: Some(WORK_MAX), ..Limits::default() };
+    let mut engine = Engine::new(EngineOptions { limits, ..EngineOptions::default() });
+    let text = format!("PREFIX : <http://ex/> SELECT * WHERE {{ STREAM :s [RANGE 6s] {{ ?k :p ?v {pattern} }} }}");
+    let query = engine.register(&text, &ParseOptions::default()).expect("a query");
+    let affordable = |at: &i64| {
+        let predicate = if at % 2 == 0 { "p" } else { "q" };
+        let triple = Triple::new(node("k"), node(predicate), Literal::from(*at));
+        engine.push_triples(STREAM, Timestamp::from_millis(*at), &[triple]).expect("an event");
+        engine.drain(query).is_ok()
+    };
+    (1..=events).take_while(affordable).count() as i64
+}
+
+#[test]
+fn witnesses_are_counted_and_not_compared_with_every_row_of_their_key() {
+    // The window is full after 6,000 events, with 3,000 rows on each side.
+    const EVENTS: i64 = 10_000;
+    for pattern in ["FILTER NOT EXISTS { ?k :q ?w }", "FILTER EXISTS { ?k :q ?w }", "MINUS { ?k :q ?w }"] {
+        assert_eq!(events_within_work(pattern, EVENTS), EVENTS, "{pattern}");
+    }
+    // What each pair must be asked does cost the rows of the key.
+    assert!(events_within_work("FILTER NOT EXISTS { ?k :q ?w FILTER(?w > ?v) }", EVENTS) < 200);
+}

@@ -1,0 +1,48 @@
+"""The documentation as a site: it builds without a warning, has every page, and asks nobody for anything."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("sphinx", reason="Sphinx is not installed: make setup does it")
+
+from build_site import HERE, pages
+
+# What a browser loads by itself; links to other sites are for people to follow.
+_LOADED = re.compile(r'<(?:script|img|link|iframe)\b[^>]*?(?:src|href)="(?:https?:)?//')
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    output = tmp_path_factory.mktemp("site")
+    # A process of its own, as `make docs` has: Sphinx warns of its extensions, and here warnings are errors.
+    done = subprocess.run(
+        [sys.executable, HERE / "build_site.py", output], capture_output=True, text=True, timeout=200, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return output
+
+
+def test_every_page_is_there_and_loads_nothing_from_elsewhere(site: Path) -> None:
+    for place in pages().values():
+        text = (site / place).with_suffix(".html").read_text("utf-8")
+        assert _LOADED.search(text) is None, place
+
+
+def test_the_search_knows_words_of_the_pages(site: Path) -> None:
+    index = (site / "searchindex.js").read_text("utf-8")
+    assert index.startswith("Search.setIndex(")
+    assert all(f'"{word}"' in index or f"{word}:" in index for word in ("watermark", "cqel", "tumbl"))
+
+
+def test_pictures_are_part_of_it(site: Path) -> None:
+    text = (site / "explanation/how-it-works.html").read_text("utf-8")
+    shown = re.findall(r'<img[^>]*src="([^"]+\.svg)"', text)
+    drawings = [one for one in shown if "icon" not in one]
+    assert len(drawings) == 4
+    assert all((site / "explanation" / one).resolve().is_file() for one in drawings)

@@ -1,0 +1,1 @@
+PREFIX : <urn:> INSERT DATA { :a :p 1, 'x'@en } ; DELETE WHERE { ?s :p 1 }

@@ -1,0 +1,1 @@
+WITH <urn:g> DELETE { ?s ?p ?o } INSERT { ?s ?p 2 } WHERE { ?s ?p ?o FILTER(?o > 1) }

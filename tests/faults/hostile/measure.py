@@ -1,0 +1,61 @@
+"""What one attack costs a server: processor time, and memory at its highest and afterwards."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from server_process import ServerProcess
+
+MIB = 2**20
+_TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+
+
+class Cost(NamedTuple):
+    """Of one attack."""
+
+    name: str
+    cpu_s: float
+    peak_mib: float
+    left_mib: float
+
+
+class Meter:
+    """Reads /proc; the highest mark of memory is set back before each attack."""
+
+    def __init__(self, server: ServerProcess) -> None:
+        assert server.process is not None
+        self._proc = Path(f"/proc/{server.process.pid}")
+        self.costs: list[Cost] = []
+
+    def begin(self) -> None:
+        (self._proc / "clear_refs").write_text("5")
+        self._cpu_s, self._rss = self.cpu_s(), self.memory("VmRSS")
+
+    def end(self, name: str) -> None:
+        peak, left = self.memory("VmHWM") - self._rss, self.memory("VmRSS") - self._rss
+        self.costs.append(Cost(name, self.cpu_s() - self._cpu_s, peak / MIB, left / MIB))
+
+    def cpu_s(self) -> float:
+        fields = (self._proc / "stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) * _TICK_S
+
+    def memory(self, name: str) -> int:
+        lines = (self._proc / "status").read_text().splitlines()
+        (line,) = [line for line in lines if line.startswith(f"{name}:")]
+        return int(line.split()[1]) * 1024
+
+    def handles(self) -> int:
+        return len(list((self._proc / "fd").iterdir()))
+
+    def threads(self) -> int:
+        return len(list((self._proc / "task").iterdir()))
+
+    def report(self, n: int = 8) -> str:
+        """The costliest attacks, by time and by memory."""
+        by_time = sorted(self.costs, key=lambda cost: -cost.cpu_s)[:n]
+        by_memory = sorted(self.costs, key=lambda cost: -cost.peak_mib)[:n]
+        times = [f"  {cost.cpu_s:6.2f} s of processor time   {cost.name}" for cost in by_time]
+        sizes = [f"  {cost.peak_mib:+6.0f} MiB, {cost.left_mib:+.0f} afterwards   {cost.name}" for cost in by_memory]
+        return "\n".join([f"{len(self.costs)} attacks", *times, *sizes])

@@ -1,0 +1,77 @@
+"""How producers start: one stream after the other, and again if Spark did not wait long enough for a worker."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from pyspark.errors import StreamingQueryException
+from whorl.spark import produce
+from whorl.spark.jobs.kafka import CONNECTOR
+from whorl.spark.produce import Production, watch
+from whorl.spark.session import versioned
+
+SLOW = "org.apache.spark.SparkException: Python worker failed to connect back."
+
+
+class Started:
+    """A query of Spark, as far as a producer looks at it: it fails with a message, or runs to its end."""
+
+    def __init__(self, fault: str | None) -> None:
+        self._fault = fault
+        self.isActive = False
+        self.recentProgress: list[dict[str, Any]] = []
+
+    def exception(self) -> StreamingQueryException | None:
+        return None if self._fault is None else StreamingQueryException(self._fault)
+
+    def stop(self) -> None:
+        self.isActive = False
+
+
+def production(*faults: str | None) -> Production:
+    """One whose starts end like this, in this order."""
+    starts = iter(faults)
+
+    def begin() -> Any:
+        return Started(next(starts))
+
+    return Production(None, begin(), begin)  # type: ignore[arg-type]  # no session is needed
+
+
+def test_a_stream_is_started_again_after_a_worker_that_was_too_slow() -> None:
+    slow = production(SLOW, SLOW, None)
+    slow.await_first_progress(pause_s=0)
+    assert slow.starts == 3
+    watch([slow], pause_s=0)
+
+
+def test_a_worker_that_is_slow_later_starts_the_stream_again() -> None:
+    both = [production(None), production(SLOW, None)]
+    watch(both, pause_s=0)
+    assert [one.starts for one in both] == [1, 2]
+
+
+def test_other_faults_are_told_at_once() -> None:
+    with pytest.raises(StreamingQueryException, match="the disk is full"):
+        watch([production("the disk is full", None)], pause_s=0)
+
+
+def test_starting_again_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(produce, "_STARTS_MAX", 3)
+    with pytest.raises(StreamingQueryException, match="failed to connect back"):
+        watch([production(SLOW, SLOW, SLOW)], pause_s=0)
+
+
+def test_workers_run_the_python_of_the_program() -> None:
+    assert os.environ["PYSPARK_PYTHON"] == sys.executable
+
+
+def test_the_connector_for_kafka_has_a_version_of_its_own() -> None:
+    assert versioned(CONNECTOR) == CONNECTOR
+    assert CONNECTOR.endswith(":4.2.0")
