@@ -1,18 +1,24 @@
 # The whole workflow: `make run`, `make test`; the rest is for people who change the code.
-# Needs Python >= 3.11 and Rust with clippy and rustfmt; everything else is installed into .venv by `make setup`.
+# Needs Python >= 3.11 and Rust with clippy and rustfmt, and Node >= 18 for the console; everything else is installed into .venv by `make setup`.
 
 PYTHON ?= python3
-# `make setup ENGINE_PROFILE=dev` builds the binding faster and slower to run.
-ENGINE_PROFILE ?= release
+# Tests and checks use the dev profile: it checks itself, and its crates are shared with the tests of the engine.
+# What is measured is optimised; `make run` has a profile of its own, which compiles faster.
+ENGINE_PROFILE ?= $(if $(filter setup bench bench-quick bench-programs,$(MAKECMDGOALS)),release,dev)
 
 VENV := .venv
 BIN := $(VENV)/bin
 DEPS_STAMP := $(VENV)/.stamp-deps
+RUN_STAMP := $(VENV)/.stamp-run
+# What the engine is built with: everything, or for `make run` only what the server needs.
+PACKAGES_STAMP ?= $(DEPS_STAMP)
 ENGINE_STAMP := $(VENV)/.stamp-engine-$(ENGINE_PROFILE)
 CLIENT_STAMP := $(VENV)/.stamp-client
+WEB_STAMP := $(VENV)/.stamp-web
 
 RUST_SOURCES := $(shell find engine-rs -name '*.rs' -not -path '*/target/*') $(shell find . -name Cargo.toml -not -path './target/*') Cargo.lock
-PYTHON_DIRS := server/whorl clients tests examples benchmarks
+WEB_SOURCES := $(shell find server/web server/whorl/demo examples -type f -not -path '*/node_modules/*' -not -name '*.py*')
+PYTHON_DIRS := server/whorl clients tests examples benchmarks docs/site
 
 # One value for maturin, cargo and clippy: a change of it makes cargo rebuild the binding.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
@@ -20,67 +26,87 @@ export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help setup test test-all test-rust test-python rust-checked bench run fmt lint lint-rust lint-python docs lock cases-update clean
-.PHONY: client-sync types
+.PHONY: client-sync types runnable docs-engine screenshots bench-quick bench-programs
 .PHONY: wheels wheel-test wheel-repeat image-test compose-check audit audit-offline sbom
 
 help:
 	@echo "make run           set up, start a server with the demo, print its address"
-	@echo "make test          set up, lint, all tests of the everyday size"
-	@echo "make test-all      the same, and the long campaigns"
-	@echo "make bench         benchmarks"
-	@echo "make fmt lint      format, check"
+	@echo "make test          set up, lint, run all tests except the long campaigns"
+	@echo "make test-all      the same with the long campaigns"
+	@echo "make bench-quick   run the experiments of the papers in ten minutes, and write docs/performance.md"
+	@echo "make bench         the same in the sizes of the papers, with the other benchmarks"
+	@echo "make fmt lint      format the code, check it"
 	@echo "make client-sync   generate the blocking client from the asyncio client"
 	@echo "make types         check the types of every public call with pyright, which npx downloads"
-	@echo "make docs          reference documentation of the engine"
+	@echo "make docs          build the documentation as a site in build/docs, which needs no server"
+	@echo "make docs-engine   build the reference documentation of the engine's crate"
+	@echo "make screenshots   take the pictures of the console in docs/pictures from the running product"
 	@echo "make cases-update  rewrite the expectations in tests/cases and tests/plans; read the diff"
-	@echo "make lock          renew the exact versions of the development requirements"
-	@echo "make wheels        dist/: the wheels of whorl and whorl-client (MANYLINUX=2_17 for older systems)"
-	@echo "make wheel-test    install them into an empty environment, without Rust and Node, and use them"
-	@echo "make wheel-repeat  build them once more in another directory, and compare the bytes"
-	@echo "make image-test    build docker/Dockerfile with buildah on base images made here, and use it (WHEELS=dist: without building them)"
-	@echo "make compose-check check the compose files with every profile, and what they mount"
-	@echo "make audit sbom    advisories, licences and sources of dependencies; bills of materials in dist/"
-	@echo "make clean         remove what the targets above made"
+	@echo "make lock          update the pinned versions of the development requirements"
+	@echo "make wheels        build the wheels of whorl and whorl-client in dist/ (MANYLINUX=2_17 for older systems)"
+	@echo "make wheel-test    install and use them in an empty environment, without Rust and Node"
+	@echo "make wheel-repeat  build them again in another directory, and compare the bytes"
+	@echo "make image-test    build and use the images with buildah on local base images (WHEELS=dist: use existing wheels)"
+	@echo "make compose-check check the compose files with every profile, and the files they mount"
+	@echo "make audit sbom    check advisories, licences and sources of dependencies; write bills of materials to dist/"
+	@echo "make clean         remove everything that these targets create"
 
-setup: $(ENGINE_STAMP) $(CLIENT_STAMP)
+setup: $(ENGINE_STAMP) $(CLIENT_STAMP) $(WEB_STAMP)
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; set PYTHON=…" >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	@echo "making an environment in $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
 
 $(DEPS_STAMP): requirements-dev.lock | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-virtualenv -r requirements-dev.lock
 	touch $@
 
+$(RUN_STAMP): requirements-run.lock | $(BIN)/python
+	@echo "installing the packages that the server needs"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-virtualenv -r requirements-run.lock
+	@touch $@
+
 # The binding is built again only when a source, a manifest or a locked version has changed.
 # The package asks for the client, which is not to come from an index: it is installed before.
-$(ENGINE_STAMP): $(DEPS_STAMP) $(CLIENT_STAMP) $(RUST_SOURCES) pyproject.toml
-	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --quiet --profile $(ENGINE_PROFILE)
-	rm -f $(VENV)/.stamp-engine-*
-	touch $@
+$(ENGINE_STAMP): $(PACKAGES_STAMP) $(CLIENT_STAMP) $(RUST_SOURCES) pyproject.toml
+	@echo "building the engine (profile $(ENGINE_PROFILE))"
+	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --quiet --profile $(ENGINE_PROFILE) >$(VENV)/engine.log 2>&1 || \
+		{ cat $(VENV)/engine.log >&2; exit 1; }
+	@rm -f $(VENV)/.stamp-engine-*
+	@touch $@
 
 # The client is pure Python and read from its sources; only its manifest is worth another installation.
-$(CLIENT_STAMP): $(DEPS_STAMP) clients/python/pyproject.toml clients/python/setup.py Cargo.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-virtualenv --no-deps -e clients/python
-	touch $@
+$(CLIENT_STAMP): $(PACKAGES_STAMP) clients/python/pyproject.toml clients/python/setup.py Cargo.toml
+	@echo "installing the client"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-virtualenv --no-deps -e clients/python
+	@touch $@
 
-# The binding is built beside the tests of the engine: most of its time is one thread of the linker.
+# The page of the server. Without Node it is left out, which is said in one line.
+$(WEB_STAMP): $(WEB_SOURCES) | $(BIN)/python
+	@echo "building the console"
+	@sh server/web/build.sh $(CURDIR)/$@
+
+# While the Python packages are installed, the tests of the engine are built; while those run, the binding is built.
 test:
-	@$(MAKE) --no-print-directory --jobs=2 setup rust-checked
+	@$(MAKE) --no-print-directory --jobs=2 ENGINE_PROFILE=$(ENGINE_PROFILE) setup rust-checked
 	@$(MAKE) --no-print-directory lint-python test-python
 
 test-all: export WHORL_CAMPAIGN = long
 test-all: test
 
-# The engine's own tests need no Python; the binding is tested from Python.
+# The engine's own tests need no Python; the binding is tested from Python, and has no tests here. It is not excluded
+# because the features of its dependencies would be left out, and the engine compiled a second time for the binding.
 test-rust:
-	cargo test --quiet --locked --workspace --exclude whorl-python
+	cargo test --quiet --locked --workspace
 
-rust-checked: lint-rust
-	@$(MAKE) --no-print-directory test-rust
+rust-checked: test-rust $(DEPS_STAMP)
+	@$(MAKE) --no-print-directory lint-rust
 
+# A worker that has run out of tests takes some from another. The tests of the console are one visit to it, step by step.
 test-python: setup
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q --numprocesses=auto --maxprocesses=4 --dist=worksteal --ignore=tests/console
+	$(BIN)/python -m pytest -q tests/console
 
 lint: lint-rust lint-python
 
@@ -110,7 +136,17 @@ client-sync: $(DEPS_STAMP)
 types: setup
 	npx --yes pyright
 
-bench: setup
+# Peers in Java are built where Maven is, and said to be absent elsewhere.
+bench-programs: setup
+	cargo bench --locked --no-run -p whorl-engine --bench papers
+	if command -v mvn >/dev/null; then mvn -q -B -f benchmarks/peers/java package; fi
+
+# At most ten minutes; docs/performance.md is made of it.
+bench-quick: bench-programs
+	$(BIN)/whorl bench --quick --report docs/performance.md
+
+bench: bench-programs
+	$(BIN)/whorl bench --full --report docs/performance.md
 	cargo bench --locked -p whorl-engine
 	$(BIN)/python benchmarks/http_ingest.py
 	$(BIN)/python benchmarks/ws_fanout.py
@@ -118,11 +154,20 @@ bench: setup
 	$(BIN)/python benchmarks/spark_sink.py
 	$(BIN)/python benchmarks/spark_scale.py
 
-# Prints a ready URL. What the demo keeps is in whorl-data; PORT=… takes another port.
-run: setup
-	$(BIN)/whorl serve --demo $(if $(PORT),--port $(PORT))
+# One line for each step, and a ready URL last. What the demo keeps is in whorl-data; PORT=… takes another port.
+run:
+	@$(MAKE) --no-print-directory --jobs=2 ENGINE_PROFILE=quick PACKAGES_STAMP=$(RUN_STAMP) runnable
+	@$(BIN)/whorl serve --demo $(if $(PORT),--port $(PORT))
 
-docs:
+runnable: $(ENGINE_STAMP) $(CLIENT_STAMP) $(WEB_STAMP)
+
+docs: $(DEPS_STAMP)
+	$(BIN)/python docs/site/build_site.py build/docs
+
+screenshots: setup
+	$(BIN)/python tests/console/screenshots.py
+
+docs-engine:
 	cargo doc --locked --no-deps -p whorl-engine
 
 cases-update: export WHORL_CASES_UPDATE = 1
@@ -136,6 +181,9 @@ lock: $(BIN)/python
 	$(BIN)/pip-compile --quiet --upgrade --extra dev --extra spark --strip-extras --no-header --no-annotate --find-links build/lock \
 		--unsafe-package pip --unsafe-package setuptools --unsafe-package whorl-client --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
 		--output-file requirements-dev.lock pyproject.toml
+	$(BIN)/pip-compile --quiet --extra run --strip-extras --no-header --no-annotate --find-links build/lock --constraint requirements-dev.lock \
+		--unsafe-package pip --unsafe-package setuptools --unsafe-package whorl-client --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
+		--output-file requirements-run.lock pyproject.toml
 	rm -rf clients/python/build
 
 # --- packaging ---
@@ -147,11 +195,13 @@ SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 MANYLINUX ?=
 WHEEL_FLAGS := --profile wheel --out dist $(if $(MANYLINUX),--zig --compatibility manylinux_$(MANYLINUX))
 
+# A wheel without the console is not given to anybody.
+wheels: export WHORL_CONSOLE := required
 wheels: export SOURCE_DATE_EPOCH := $(SOURCE_DATE_EPOCH)
 # A directory of its own: other flags would make `make setup` build everything again.
 wheels: export CARGO_TARGET_DIR := $(CURDIR)/target/wheels
 wheels: export RUSTFLAGS := --remap-path-prefix=$(CURDIR)=/whorl --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo
-wheels: $(DEPS_STAMP)
+wheels: $(DEPS_STAMP) $(WEB_STAMP)
 	rm -rf dist/whorl-*.whl dist/whorl_client-*.whl clients/python/build
 	$(if $(MANYLINUX),$(BIN)/python -m pip install --quiet --disable-pip-version-check ziglang)
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/maturin build $(WHEEL_FLAGS)
@@ -214,4 +264,4 @@ clean:
 	rm -rf $(VENV) $(AUDIT_VENV) target dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	rm -rf clients/python/build clients/python/src/*.egg-info
 	find server clients tests examples -name __pycache__ -type d -prune -exec rm -rf {} +
-	rm -f server/whorl/_engine*.so
+	rm -rf server/whorl/_engine*.so server/whorl/server/web-dist server/web/node_modules
