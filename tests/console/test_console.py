@@ -61,6 +61,18 @@ def number(text: str | None) -> int:
     return int(float(found[0]))
 
 
+def resting(page: Page, selector: str, word: str) -> str | None:
+    """The text of a number once it stays the same for three seconds; while the demo plays, it changes every second."""
+    before = None
+    for _ in range(20):
+        now = page.locator(selector, has_text=word).text_content()
+        if now == before:
+            return now
+        before = now
+        page.wait_for_timeout(3_000)
+    raise AssertionError(f"{before} never rests")
+
+
 def test_the_printed_link_signs_in_and_the_demo_moves(page: Page) -> None:
     expect(page.get_by_role("heading", name="Queries that never stop answering")).to_be_visible()
     assert "token" not in page.url
@@ -137,10 +149,7 @@ def test_the_demo_plays_faster_and_pauses(page: Page) -> None:
     rates.get_by_role("button", name="Pause").click()
     expect(page.locator(".toast", has_text="The demo pauses")).to_be_visible()
     show(page, "#/query/mean/arrivals")
-    page.wait_for_timeout(1_500)
-    held = page.locator(".number-fact", has_text="results").text_content()
-    page.wait_for_timeout(1_500)
-    expect(page.locator(".number-fact", has_text="results")).to_have_text(held or "")
+    held = resting(page, ".number-fact", "results")
     show(page, "#/gallery")
     rates.get_by_role("button", name="1×").click()
     show(page, "#/query/mean/answer")

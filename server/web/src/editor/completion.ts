@@ -1,8 +1,10 @@
 /** What may come next: keywords, prefixes, functions, streams, windows, variables, and predicates that really occur. */
-import { snippetCompletion, type Completion, type CompletionContext, type CompletionResult } from "@codemirror/autocomplete";
+import {
+  snippetCompletion, startCompletion, type Completion, type CompletionContext, type CompletionResult,
+} from "@codemirror/autocomplete";
 import { streams } from "../api/catalogue";
 import { COMMON_PREFIXES, prefixesOf, shortIri } from "../rdf/terms";
-import { look, seen } from "./seen";
+import { AGAIN_MS, look, seen } from "./seen";
 import { variablesOf, windowsOf } from "./text";
 import { AGGREGATES, FUNCTIONS, KEYWORDS, STREAM_WORDS } from "./words";
 
@@ -62,12 +64,21 @@ function streamOptions(text: string): Completion[] {
 async function anything(context: CompletionContext, text: string): Promise<CompletionResult | null> {
   const word = context.matchBefore(/[\p{L}\p{N}_-]*:?[\p{L}\p{N}_-]*/u);
   if (word === null || (word.text === "" && !context.explicit)) return null;
-  const looking = look(streams.value.map((one) => one.streamIRI));
-  if (seen.value.size === 0) await Promise.race([looking, new Promise((late) => setTimeout(late, LOOK_MS))]);
+  const looked = look(streams.value.map((one) => one.streamIRI)).then(() => true);
+  const isInTime = await Promise.race([looked, new Promise<boolean>((late) => setTimeout(() => late(false), LOOK_MS))]);
   const names = predicates(text);
-  const result = { from: word.from, options: word.text.includes(":") ? names : [...names, ...WORDS] };
-  // A list that lacks the predicates is asked for again with the next letter.
-  return names.length === 0 ? result : { ...result, validFor: /^[\p{L}\p{N}_:-]*$/u };
+  const options = word.text.includes(":") ? names : [...names, ...WORDS];
+  const isKnown = isInTime && options.some((one) => one.label.startsWith(word.text));
+  // Windows may not hold yet what is being typed: the list is asked for again with the next letter, and after a while.
+  if (!isKnown) void looked.then(() => setTimeout(() => openAgain(context), isInTime ? AGAIN_MS : 0));
+  return { from: word.from, options, ...(isKnown && { validFor: /^[\p{L}\p{N}_:-]*$/u }) };
+}
+
+/** Open the list once more, unless something was typed or the caret has left in the meantime. */
+function openAgain(context: CompletionContext): void {
+  const view = context.view;
+  if (view === undefined || !view.hasFocus || view.state.doc !== context.state.doc) return;
+  if (view.state.selection.main.head === context.pos) startCompletion(view);
 }
 
 function predicates(text: string): Completion[] {

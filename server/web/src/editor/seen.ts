@@ -6,7 +6,8 @@ import { signal } from "@preact/signals";
 import { queries } from "../api/catalogue";
 import { api } from "../api/http";
 
-const AGAIN_MS = 10_000;
+/** How long what was found of a stream is taken for all there is. */
+export const AGAIN_MS = 10_000;
 const TRIPLES_MAX = 3000;
 
 /** By stream, the predicates with how often they were seen. */
