@@ -4,6 +4,7 @@ use crate::naive::{Naive, Report, term_text};
 use crate::scenario::{Event, PREFIXES, Scenario, Step};
 use crate::solve::Bag;
 use std::collections::VecDeque;
+use std::time::{Duration, Instant};
 use whorl_engine::rdf::{Term, Triple};
 use whorl_engine::{
     Answered, Engine, EngineError, EngineOptions, EventBatch, ParseOptions, Probing, PushOptions, QueryId, RdfFormat,
@@ -16,6 +17,8 @@ pub enum Outcome {
     },
     /// The engine does not support the query, and says so.
     Refused,
+    /// The twin has taken longer than a long campaign gives it.
+    GivenUp,
     Different(String),
 }
 
@@ -90,7 +93,9 @@ fn shifted(scenario: &Scenario) -> ParseOptions {
     ParseOptions { t0: Some(Timestamp::from_millis(t0)), ..scenario.options.clone() }
 }
 
-pub fn compare(scenario: &Scenario) -> Outcome {
+/// Compares after every step, until the end or until the time for one pair is over.
+pub fn compare(scenario: &Scenario, limit: Duration) -> Outcome {
+    let began = Instant::now();
     let definition = match parse_query(&query_text(scenario), &scenario.options) {
         Ok(definition) => definition,
         Err(error) => panic!("the generator writes what parses: {error}\n{}", scenario.query),
@@ -111,6 +116,9 @@ pub fn compare(scenario: &Scenario) -> Outcome {
             return Outcome::Different(difference(step, &got, &expected, &mut subject));
         }
         reports += got.len();
+        if began.elapsed() > limit {
+            return Outcome::GivenUp;
+        }
     }
     Outcome::Same { reports }
 }
