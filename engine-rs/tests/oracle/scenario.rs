@@ -292,6 +292,8 @@ impl Generator<'_> {
             sharing: self.random.chance(75),
             hash_seed: self.random.next(),
             thresholds: self.thresholds(),
+            // A batch may report more rows than a queue keeps by default; the twin drops none.
+            result_rows_max: usize::MAX,
             ..EngineOptions::default()
         }
     }
