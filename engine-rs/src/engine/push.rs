@@ -1,7 +1,7 @@
-//! Bodies of events in: everything is checked, then everything is taken.
+//! Takes bodies of events: checks everything first, then applies everything.
 //!
-//! Times are read and compared with the clock of the stream before the first event goes in, so that a refused body
-//! leaves nothing behind. Control lines of a body are obeyed where they stand.
+//! Times are read and compared with the stream's clock before the first event is applied, so that a refused body leaves
+//! no trace. Control lines of a body take effect at their position.
 
 use super::Engine;
 use super::ingest::IngestReport;
@@ -61,11 +61,11 @@ impl Engine {
         at: Option<Timestamp>,
         atomic: bool,
     ) -> Result<Intake<'b>, EngineError> {
-        let buffers = std::mem::take(&mut self.workbench.buffers);
-        // A term that is in the dictionary was checked when it came.
+        let buffers = std::mem::take(&mut self.intake_buffers.buffers);
+        // A term in the dictionary was validated when it first arrived.
         let is_known = |iri: &str| self.dictionary.lookup_raw(RawTerm::new(TermKind::IRI, iri)).is_some();
         let (buffers, read) = Intake::read(body, format, Reading { at, atomic, is_known: &is_known }, buffers);
-        self.workbench.buffers = buffers;
+        self.intake_buffers.buffers = buffers;
         read
     }
 
@@ -84,7 +84,7 @@ impl Engine {
         for (number, (body, format)) in bodies.iter().enumerate() {
             let read = self.read(body, *format, None, true)?;
             whole.absorb(&read, number);
-            self.workbench.buffers = read.buffers;
+            self.intake_buffers.buffers = read.buffers;
         }
         let predicate = self.streams[stream].options.timestamp_predicate.as_ref();
         let items = std::mem::take(&mut whole.buffers.items);
@@ -121,7 +121,7 @@ impl Engine {
         options: &PushOptions,
     ) -> Result<IngestReport, EngineError> {
         let stream = self.writable_stream(stream)?;
-        let intake = Intake::of_event(at, triples, std::mem::take(&mut self.workbench.buffers));
+        let intake = Intake::of_event(at, triples, std::mem::take(&mut self.intake_buffers.buffers));
         self.take(stream, intake, None, options)
     }
 
@@ -148,7 +148,7 @@ impl Engine {
         options: &PushOptions,
     ) -> Result<IngestReport, EngineError> {
         let stream = self.writable_stream(stream)?;
-        let intake = batch_intake(batch, events, options.atomic, std::mem::take(&mut self.workbench.buffers))?;
+        let intake = batch_intake(batch, events, options.atomic, std::mem::take(&mut self.intake_buffers.buffers))?;
         self.take(stream, intake, Some(batch), options)
     }
 
@@ -160,15 +160,15 @@ impl Engine {
         options: &PushOptions,
     ) -> Result<IngestReport, EngineError> {
         let readings: Readings = self.readings_of(stream).collect();
-        let mut times = std::mem::take(&mut self.workbench.times);
+        let mut times = std::mem::take(&mut self.intake_buffers.times);
         times.clear();
         let taken = self.check(stream, &readings, &mut intake, batch, options, &mut times).map(|mut report| {
             let body = batch.map_or(Body::Text(&intake), Body::Batch);
             self.take_items(stream, &readings, &intake.buffers.items, &times, body, &mut report);
             report
         });
-        self.workbench.times = times;
-        self.workbench.buffers = intake.buffers;
+        self.intake_buffers.times = times;
+        self.intake_buffers.buffers = intake.buffers;
         taken
     }
 
@@ -181,7 +181,7 @@ impl Engine {
         body: Body<'_>,
         report: &mut IngestReport,
     ) {
-        let mut names = std::mem::take(&mut self.workbench.names);
+        let mut names = std::mem::take(&mut self.intake_buffers.names);
         names.clear();
         let mut times = times.chunks(readings.len());
         for (number, item) in items.iter().enumerate() {
@@ -198,7 +198,7 @@ impl Engine {
                 Rare::TermsSweptInBatch.note();
             }
         }
-        self.workbench.names = names;
+        self.intake_buffers.names = names;
     }
 
     fn advance_readings(&mut self, readings: &[usize], at: Timestamp) {
@@ -217,8 +217,8 @@ impl Engine {
         readings.iter().map(|reading| self.time_under(*reading, &item.content, at, Body::Batch(batch))).collect()
     }
 
-    /// The time of an event under one reading of its stream. What a query reads as a time is its own affair: where
-    /// none can be read, the event is not in its windows.
+    /// The time of an event in one reading of its stream. Which data a query reads as time is its own business: if
+    /// there is no valid time, the event is simply not in its windows.
     fn time_under(&self, reading: usize, event: &Content, at: Timestamp, body: Body<'_>) -> EventTime {
         let Some(predicate) = &self.streams[reading].by_predicate else { return EventTime::At(at) };
         match event_time(event, body, predicate) {
@@ -247,7 +247,7 @@ impl Engine {
             (Content::Event(event), Body::Text(intake)) => self.encode_text(readings, event, intake, names),
             _ => unreachable!("encoded events come with their batch, and nothing else is encoded"),
         };
-        // Late is what came too late for every reading of the stream that somebody reads.
+        // An event is late if it is late for every reading of the stream that has readers.
         let (mut taken, mut offered) = (false, false);
         for (reading, at) in readings.iter().zip(times) {
             let at = match *at {
@@ -379,9 +379,9 @@ fn batch_intake(
 /// Readings of a stream: mostly the stream itself.
 pub(super) type Readings = SmallVec<[usize; 2]>;
 
-/// What is used again from body to body, so that small ones need no allocation.
+/// Buffers that are reused from body to body, so that small bodies need no allocation.
 #[derive(Default)]
-pub(super) struct Workbench {
+pub(super) struct IntakeBuffers {
     buffers: Buffers,
     times: Vec<EventTime>,
     names: Names,
@@ -481,7 +481,7 @@ impl Engine {
             Content::End => clock.watermark = Timestamp::MAX,
             Content::Watermark(at) => {
                 self.check_watermark(stream, *at, clock)?;
-                // Nothing before `at` is to come, hence nothing before `latest` either.
+                // Nothing before `at` will arrive, so nothing before `latest` will either.
                 *at = options.latest.map_or(*at, |latest| latest.min(*at));
                 if *at <= clock.watermark {
                     return Ok(Verdict::Skip);

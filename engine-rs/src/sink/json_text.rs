@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Write};
 
-/// Appends a string in quotes. What needs no escape, which is nearly everything, is copied in runs.
+/// Appends a quoted string. Runs without escapes, which is nearly everything, are copied at once.
 pub(super) fn push_string(text: &mut String, value: &str) {
     text.push('"');
     push_escaped(text, value);
@@ -12,7 +12,7 @@ pub(super) fn push_string(text: &mut String, value: &str) {
 fn push_escaped(text: &mut String, value: &str) {
     let mut copied = 0;
     for (at, byte) in value.bytes().enumerate() {
-        // Escaped characters are single bytes, and no byte of a longer character looks like one.
+        // Only ASCII bytes need an escape, and no byte of a multi-byte character is one.
         if byte >= 0x20 && byte != b'"' && byte != b'\\' {
             continue;
         }
@@ -53,7 +53,7 @@ impl<'a> Object<'a> {
         Self { text, is_empty: true }
     }
 
-    /// Writes a key; the value is to follow.
+    /// Writes a key; the caller must write the value next.
     pub(super) fn key(&mut self, key: &str) -> &mut String {
         if !std::mem::take(&mut self.is_empty) {
             self.text.push(',');
@@ -71,7 +71,7 @@ impl<'a> Object<'a> {
         push_list(self.key(key), values, |text, value| push_string(text, value));
     }
 
-    /// A number or a truth value.
+    /// Writes a number or a boolean.
     pub(super) fn value(&mut self, key: &str, value: impl Display) {
         let _ = write!(self.key(key), "{value}");
     }
