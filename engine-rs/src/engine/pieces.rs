@@ -3,7 +3,7 @@
 use super::Engine;
 use super::ingest::IngestReport;
 use super::names::Names;
-use super::push::Body;
+use super::push::{Body, Target, TimedEvent};
 use crate::error::EngineError;
 use crate::intake::{Content, EncodedEvent, EventBatch, Item};
 use crate::time::Timestamp;
@@ -133,7 +133,8 @@ impl Engine {
         let item = Item { content, index: turn.place, scope: 0, position: None };
         report.events += 1;
         let times = self.times_of(&item, turn.at, batch, readings);
-        self.take_event(stream, readings, &item, &times, Body::Batch(batch), names, report);
+        let event = TimedEvent { item: &item, times: &times, body: Body::Batch(batch) };
+        self.take_event(Target { stream, readings }, event, names, report);
         *n_taken += 1;
         Ok(piece.turn(turn.piece))
     }
@@ -144,8 +145,8 @@ impl Engine {
         let event = EncodedEvent { at: Some(turn.at), index: 0, triples: 0..0 };
         let item = Item { content: Content::Encoded(event), index: 0, scope: 0, position: None };
         let times = self.times_of(&item, turn.at, &nothing, readings);
-        let (body, names) = (Body::Batch(&nothing), &mut Names::default());
-        self.take_event(stream, readings, &item, &times, body, names, &mut IngestReport::default());
+        let event = TimedEvent { item: &item, times: &times, body: Body::Batch(&nothing) };
+        self.take_event(Target { stream, readings }, event, &mut Names::default(), &mut IngestReport::default());
         Ok(())
     }
 }

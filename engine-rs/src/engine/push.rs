@@ -133,7 +133,8 @@ impl Engine {
         let stream = self.writable_stream(stream)?;
         let mut intake = batch_intake(batch, 0..batch.len(), options.atomic, Buffers::default())?;
         let readings: Readings = self.readings_of(stream).collect();
-        self.check(stream, &readings, &mut intake, Some(batch), options, &mut Vec::new()).map(|_| ())
+        self.check(Target { stream, readings: &readings }, &mut intake, Some(batch), options, &mut Vec::new())
+            .map(|_| ())
     }
 
     /// Pushes these events of a batch, which is whole unless a caller wants to look at something in between.
@@ -160,11 +161,12 @@ impl Engine {
         options: &PushOptions,
     ) -> Result<IngestReport, EngineError> {
         let readings: Readings = self.readings_of(stream).collect();
+        let target = Target { stream, readings: &readings };
         let mut times = std::mem::take(&mut self.intake_buffers.times);
         times.clear();
-        let taken = self.check(stream, &readings, &mut intake, batch, options, &mut times).map(|mut report| {
+        let taken = self.check(target, &mut intake, batch, options, &mut times).map(|mut report| {
             let body = batch.map_or(Body::Text(&intake), Body::Batch);
-            self.take_items(stream, &readings, &intake.buffers.items, &times, body, &mut report);
+            self.take_items(target, &intake.buffers.items, &times, body, &mut report);
             report
         });
         self.intake_buffers.times = times;
@@ -174,13 +176,13 @@ impl Engine {
 
     fn take_items(
         &mut self,
-        stream: usize,
-        readings: &[usize],
+        target: Target<'_>,
         items: &[Item],
         times: &[EventTime],
         body: Body<'_>,
         report: &mut IngestReport,
     ) {
+        let Target { stream, readings } = target;
         let mut names = std::mem::take(&mut self.intake_buffers.names);
         names.clear();
         let mut times = times.chunks(readings.len());
@@ -191,7 +193,7 @@ impl Engine {
                 Content::End => self.end_stream(stream),
                 Content::Event(_) | Content::Encoded(_) => {
                     let times = times.next().unwrap_or_default();
-                    self.take_event(stream, readings, item, times, body, &mut names, report);
+                    self.take_event(target, TimedEvent { item, times, body }, &mut names, report);
                 }
             }
             if self.sweeps > sweeps && number + 1 < items.len() {
@@ -228,17 +230,14 @@ impl Engine {
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the state of one walk over a body")]
     pub(super) fn take_event(
         &mut self,
-        stream: usize,
-        readings: &[usize],
-        item: &Item,
-        times: &[EventTime],
-        body: Body<'_>,
+        target: Target<'_>,
+        event: TimedEvent<'_>,
         names: &mut Names,
         report: &mut IngestReport,
     ) {
+        let (Target { stream, readings }, TimedEvent { item, times, body }) = (target, event);
         self.events += 1;
         self.dictionary.set_epoch(self.events);
         names.begin(item.scope);
@@ -420,13 +419,33 @@ impl Clock {
     }
 }
 
+/// A stream that takes events, and the readings of it (itself first, then those by a time in the data).
+#[derive(Clone, Copy)]
+pub(super) struct Target<'a> {
+    pub stream: usize,
+    pub readings: &'a [usize],
+}
+
+/// An event of a body, with its time in each reading of the stream.
+#[derive(Clone, Copy)]
+pub(super) struct TimedEvent<'a> {
+    pub item: &'a Item,
+    pub times: &'a [EventTime],
+    pub body: Body<'a>,
+}
+
+/// How far the check of a body has come. Nothing of the engine changes while it runs.
+struct Checking<'a> {
+    clock: Clock,
+    times: &'a mut Vec<EventTime>,
+}
+
 /// Checks.
 impl Engine {
     /// Leaves the items that are to be taken, and notes the time of each event under each reading of the stream.
     fn check(
         &self,
-        stream: usize,
-        readings: &[usize],
+        target: Target<'_>,
         intake: &mut Intake<'_>,
         batch: Option<&EventBatch>,
         options: &PushOptions,
@@ -434,22 +453,22 @@ impl Engine {
     ) -> Result<IngestReport, EngineError> {
         let mut report = IngestReport { refused: std::mem::take(&mut intake.refused), ..IngestReport::default() };
         report.events = report.refused.iter().filter(|refused| refused.index.is_some()).count() as u64;
-        let mut clock = Clock::of(&self.streams[stream]);
+        let mut checking = Checking { clock: Clock::of(&self.streams[target.stream]), times };
         let mut items = std::mem::take(&mut intake.buffers.items);
         let mut fault = None;
         items.retain_mut(|item| {
             if fault.is_some() {
                 return false;
             }
-            let n_times = times.len();
+            let n_times = checking.times.len();
             report.events += u64::from(matches!(item.content, Content::Event(_) | Content::Encoded(_)));
             let body = batch.map_or(Body::Text(intake), Body::Batch);
-            match self.check_item(stream, readings, item, body, options, &mut clock, times) {
+            match self.check_item(target, item, body, options, &mut checking) {
                 Ok(Verdict::Take) => return true,
                 Ok(Verdict::Ahead) => report.ahead += 1,
                 Ok(Verdict::Skip) => {}
                 Err(error) => {
-                    times.truncate(n_times);
+                    checking.times.truncate(n_times);
                     let error = error.in_body(Some(item.index), item.position);
                     if options.atomic {
                         fault = Some(error);
@@ -465,17 +484,15 @@ impl Engine {
         fault.map_or(Ok(report), Err)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the state of one walk over a body")]
     fn check_item(
         &self,
-        stream: usize,
-        readings: &[usize],
+        target: Target<'_>,
         item: &mut Item,
         body: Body<'_>,
         options: &PushOptions,
-        clock: &mut Clock,
-        times: &mut Vec<EventTime>,
+        checking: &mut Checking<'_>,
     ) -> Result<Verdict, EngineError> {
+        let (Target { stream, readings }, Checking { clock, times }) = (target, checking);
         let is_ahead = |at: Timestamp| options.latest.is_some_and(|latest| at > latest);
         match &mut item.content {
             Content::End => clock.watermark = Timestamp::MAX,

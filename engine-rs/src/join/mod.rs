@@ -12,6 +12,6 @@ mod probe;
 mod shape;
 mod trees;
 
-pub(crate) use multiway::{JoinFilter, JoinNode, RetractionMode};
+pub(crate) use multiway::{JoinFilter, JoinNode, JoinPlan, RetractionMode};
 pub use orders::Probing;
 pub(crate) use shape::{BufferSource, BufferSpec, INDEXED_VARS};

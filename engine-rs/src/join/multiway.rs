@@ -6,7 +6,7 @@
 
 use super::orders::{OrderCounts, Probing};
 use super::probe::{Found, Scratch, Search};
-use super::shape::{Buffer, BufferSet, BufferSource, BufferSpec, JoinShape, VarSet};
+use super::shape::{Buffer, BufferSource, BufferSpec, JoinShape, VarSet};
 use super::trees::Trees;
 use crate::codec::{Decoded, Reader, Writer, ensure};
 use crate::expr::{EvalContext, Expr};
@@ -25,6 +25,23 @@ pub(crate) enum RetractionMode {
     Tree,
     /// The departing mapping is joined again, with the opposite sign.
     Probe,
+}
+
+/// What the planner decides about a join.
+pub(crate) struct JoinPlan<'a> {
+    pub specs: &'a [BufferSpec],
+    pub n_vars: usize,
+    pub filters: Vec<JoinFilter>,
+    pub retraction: RetractionMode,
+    pub probing: Probing,
+}
+
+/// A mapping that arrives in a buffer (+1), or is about to leave it (−1).
+#[derive(Clone, Copy)]
+struct Change {
+    role: usize,
+    slot: SlotId,
+    weight: Weight,
 }
 
 /// A filter over the joined mapping.
@@ -57,15 +74,8 @@ pub(crate) struct JoinNode {
 }
 
 impl JoinNode {
-    pub(crate) fn new(
-        specs: &[BufferSpec],
-        n_vars: usize,
-        filters: Vec<JoinFilter>,
-        retraction: RetractionMode,
-        probing: Probing,
-        thresholds: Thresholds,
-        leaves: &mut [Leaf],
-    ) -> Self {
+    pub(crate) fn new(plan: JoinPlan<'_>, thresholds: Thresholds, leaves: &mut [Leaf]) -> Self {
+        let JoinPlan { specs, n_vars, filters, retraction, probing } = plan;
         let input_specs = || specs.iter().filter(|s| matches!(s.source, BufferSource::Input(_)));
         let is_static = input_specs().map(|s| s.is_static).collect();
         let mut inputs: Vec<_> = input_specs().map(|s| RingStore::new(s.columns.len(), thresholds)).collect();
@@ -122,8 +132,7 @@ impl JoinNode {
     ) {
         eval.scratch.budget.spend(1);
         self.open_slot(role, slot, leaves);
-        let blind = self.shape.buffers[role].later;
-        self.join(role, slot, 1, blind, out, leaves, eval);
+        self.join(Change { role, slot, weight: 1 }, out, leaves, eval);
     }
 
     /// Handles a mapping that is about to leave the leaf with this role: retracts its results.
@@ -137,10 +146,7 @@ impl JoinNode {
     ) {
         match self.retraction {
             RetractionMode::Tree => self.retract_results(role, slot, out, leaves, eval),
-            _ => {
-                let blind = self.shape.buffers[role].earlier;
-                self.join(role, slot, -1, blind, out, leaves, eval);
-            }
+            _ => self.join(Change { role, slot, weight: -1 }, out, leaves, eval),
         }
     }
 
@@ -185,17 +191,8 @@ impl JoinNode {
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "one change with its context; a struct would only rename them")]
-    fn join(
-        &mut self,
-        role: usize,
-        start: SlotId,
-        weight: Weight,
-        blind: BufferSet,
-        out: &mut Batch,
-        leaves: &[Leaf],
-        eval: &mut EvalContext<'_>,
-    ) {
+    fn join(&mut self, change: Change, out: &mut Batch, leaves: &[Leaf], eval: &mut EvalContext<'_>) {
+        let Change { role, slot: start, weight } = change;
         let Self { shape, inputs, probing, trees, filters, scratch, orders, .. } = self;
         let is_empty = |buffer: &Buffer| match buffer.source {
             BufferSource::Leaf(leaf) => leaves[leaf].store.live() == 0,
@@ -205,9 +202,12 @@ impl JoinNode {
             self.early_stops += 1;
             return;
         }
+        // Roles of the same leaf that come after an arrival, or before a departure, must not see the mapping.
+        let Buffer { earlier, later, .. } = shape.buffers[role];
+        let blind = if weight > 0 { later } else { earlier };
         let search = Search { shape, leaves, inputs, probing: *probing, start, role, leaving: weight < 0, blind };
         let mut emit = Emit { filters, trees: trees.as_mut().filter(|_| weight > 0), weight, out, eval };
-        search.run(scratch, orders, &mut emit);
+        search.find_all(scratch, orders, &mut emit);
     }
 
     /// Emits −1 for every result under the mapping. Rows are rebuilt from the other mappings, all of which must still
@@ -251,7 +251,7 @@ impl JoinNode {
         // Inputs have no windows, and only retractions remove their mappings. Hence all of them share one expiry key.
         let slot = self.inputs[port].append(row.iter().copied(), 0);
         self.open_slot(role, slot, flow.leaves);
-        self.join(role, slot, 1, 0, out, flow.leaves, &mut flow.eval);
+        self.join(Change { role, slot, weight: 1 }, out, flow.leaves, &mut flow.eval);
     }
 
     fn remove(&mut self, port: usize, row: &[TermId], out: &mut Batch, flow: &mut Flow<'_>) {

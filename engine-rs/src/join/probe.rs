@@ -81,7 +81,7 @@ impl Search<'_> {
     }
 
     /// Finds every combination that contains the starting mapping in this role.
-    pub(super) fn run(&self, scratch: &mut Scratch, orders: &mut OrderCounts, found: &mut impl Found) {
+    pub(super) fn find_all(&self, scratch: &mut Scratch, orders: &mut OrderCounts, found: &mut impl Found) {
         scratch.begin(self.shape);
         let at = self.role;
         let buffer = &self.shape.buffers[at];
