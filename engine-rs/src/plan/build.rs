@@ -146,6 +146,9 @@ impl<H: Host> Builder<'_, H> {
         let mut shown = self.shown_variables(&top.answer);
         // CONSTRUCT yields a set of triples, so it needs to know when the last solution that produces a triple goes.
         let makes_graph = matches!(top.answer, Answer::Graph(_));
+        // ISTREAM emits additions only. If arrivals only add rows, and equal rows come only from equal mappings, then a
+        // removal can neither cancel nor cause an addition, and joins need not retract. The exception, a removal and an
+        // addition at one instant, is requested by the timeline (`RetractionMode::Unneeded`).
         let only_comes = self.query.r2s == R2s::Istream && !self.query.keep_answer && !makes_graph && !is_below;
         let retracts = !(only_comes && is_plain(plan) && hides_nothing(plan, &shown));
         let root = self.build(plan, retracts)?;
@@ -323,6 +326,7 @@ impl<H: Host> Builder<'_, H> {
         let mut schema = Schema::default();
         for (var, _) in schemas.iter().flat_map(Schema::iter) {
             if schema.column(var).is_none() {
+                // A branch without the variable leaves it unbound in its rows.
                 let certain = schemas.iter().all(|s| s.column(var).is_some_and(|c| s.is_certain(c)));
                 schema.push(var, certain);
             }
@@ -413,6 +417,7 @@ impl<H: Host> Builder<'_, H> {
         let mut compiled = Vec::new();
         for (variable, aggregate) in aggregates {
             compiled.push(self.aggregate(variable, aggregate, &from, stage)?);
+            // Never certain: an aggregate over an erroneous value has no value.
             schema.push(self.vars.id(variable), false);
             self.note_meaning(variable, || aggregate_text(aggregate));
         }
@@ -521,6 +526,7 @@ impl<H: Host> Builder<'_, H> {
     }
 
     fn reevaluated(&mut self, pattern: &GraphPattern, window: Option<usize>, reason: Reevaluation) -> Built {
+        // The evaluator sees the content of a window as a set.
         if self.query.semantics == ContentSemantics::Bag && !scope::ignores_copies(pattern) {
             return Err(PlanError::NeedsSet(reason));
         }

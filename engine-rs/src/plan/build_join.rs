@@ -17,6 +17,7 @@ use crate::model::{Schema, VarId};
 use oxrdf::Variable;
 use spargebra::algebra::{Expression, GraphPattern};
 
+/// Buffers of one join; the rest of a longer pattern is joined around it.
 const BUFFERS_MAX: usize = 20;
 /// The number of a variable must fit a `u8`.
 const VARIABLES_MAX: usize = 255;
@@ -27,6 +28,8 @@ impl<H: Host> Builder<'_, H> {
             let (some, rest) = inputs.split_at(BUFFERS_MAX - 1);
             let inner = Plan::Join { inputs: some.to_vec(), filters: vec![] };
             let outer: Vec<Plan> = std::iter::once(inner).chain(rest.iter().cloned()).collect();
+            // The inner join hands over deltas, so its results must be retracted, and those of the outer join with
+            // them.
             return self.join(&outer, filters, true);
         }
         match inputs {
@@ -245,6 +248,7 @@ impl JoinBuilder {
             if number >= VARIABLES_MAX {
                 return Err(Unsupported::JoinVariables { most: VARIABLES_MAX }.into());
             }
+            // One buffer that always binds the variable is enough: a joined mapping has its value.
             self.certain[number] |= certain;
             columns.push((number as u8, certain));
         }

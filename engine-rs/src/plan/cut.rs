@@ -117,6 +117,7 @@ pub(crate) fn spread(query: &ContinuousQuery) -> Result<Result<Spread, String>, 
     }
     let tried: Vec<_> = candidates.iter().map(|variable| try_variable(&plan, &top, query, &leaves, variable)).collect();
     let refusal = tried.iter().find_map(|tried| tried.as_ref().err().cloned());
+    // Prefer the least work above the cut, then results that name their partition.
     let best = tried.into_iter().flatten().min_by_key(|spread| (spread.cut, !spread.shows_variable));
     Ok(best.ok_or_else(|| refusal.unwrap_or_default()))
 }
@@ -311,6 +312,7 @@ fn placement(plan: &Plan, variable: &Variable) -> Result<Placement, String> {
             let placements = inputs.iter().map(|input| placement(input, variable)).collect::<Result<Vec<_>, _>>()?;
             match placements.as_slice() {
                 [only] => Ok(*only),
+                // A row that no longer names its partition might join with rows of any other partition.
                 _ if placements.contains(&Split) => Err(joined_without(variable)),
                 _ if placements.contains(&Keyed) => Ok(Keyed),
                 _ => Ok(Everywhere),
@@ -320,6 +322,7 @@ fn placement(plan: &Plan, variable: &Variable) -> Result<Placement, String> {
             let placements = inputs.iter().map(|input| placement(input, variable)).collect::<Result<Vec<_>, _>>()?;
             let all = |wanted: Placement| placements.iter().all(|placement| *placement == wanted);
             match placements.contains(&Everywhere) {
+                // Static rows are in every partition, so a union would contain them once per partition.
                 true if all(Everywhere) => Ok(Everywhere),
                 true => {
                     Err(String::from("an alternative of a UNION, or of the default graph, reads static data alone"))

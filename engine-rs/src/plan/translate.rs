@@ -412,6 +412,7 @@ impl Translator<'_> {
             }
         }
         let plan = self.plan(&bound, dataset)?;
+        // If binding an argument already needs re-evaluation, re-evaluate the whole group at once.
         if matches!(plan, Plan::Reevaluated { .. }) && bound != *inner {
             return self.reevaluated(whole, dataset, Reevaluation::ExistsInAggregate);
         }
@@ -437,6 +438,7 @@ impl Translator<'_> {
         };
         let inner = self.plan(&pattern, dataset)?;
         let top = Plan::TopK { inner: inner.into(), order, offset, limit };
+        // `lift_order` has removed the projection below; apply it above the slice.
         Ok(match projected {
             Some(variables) => Plan::Project { inner: top.into(), variables },
             None => top,
