@@ -22,13 +22,13 @@ pub enum EngineError {
     Rdf(#[from] RdfError),
     #[error("stream <{stream}> does not exist")]
     UnknownStream { stream: String, hint: String },
-    #[error("stream <{stream}> exists with other settings")]
+    #[error("stream <{stream}> already exists with different settings")]
     StreamExistsDifferently { stream: String },
     #[error("stream <{stream}> is written by a query and takes no other events")]
     StreamIsOutput { stream: String },
     #[error("stream <{stream}> is read by a query")]
     StreamInUse { stream: String },
-    #[error("another query writes the stream <{stream}> already")]
+    #[error("another query already writes the stream <{stream}>")]
     OutputTaken { stream: String },
     #[error("the query would read its own output <{stream}>")]
     Cycle { stream: String },
@@ -51,7 +51,7 @@ pub enum EngineError {
     BadTime { name: String, value: String, position: Option<Position> },
     #[error("the watermark of stream <{stream}> is {watermark} and cannot go back to {at}")]
     WatermarkRegression { stream: String, watermark: Timestamp, at: Timestamp },
-    #[error("the event at {at} would close {windows} windows that report although empty")]
+    #[error("the event at {at} would close {windows} windows, each of which reports even if empty")]
     TooFarAhead { at: Timestamp, windows: u64 },
     #[error("column {column} of the mapping is not in the data")]
     UnknownColumn { column: String, hint: String },
@@ -59,7 +59,7 @@ pub enum EngineError {
     BadColumns { reason: String },
     #[error("row {row}: {reason}")]
     BadRow { row: u64, reason: String },
-    #[error("row {row}: the mapping makes too many triples or too much text of it")]
+    #[error("row {row}: the mapping produces too many triples or too much text")]
     RowTooLarge { row: u64 },
     /// Any of the others, with the event of a body it is about.
     #[error("{error}")]
@@ -68,25 +68,25 @@ pub enum EngineError {
     UnknownGraph { graph: String },
     #[error("graph {graph} exists already")]
     GraphExists { graph: String },
-    #[error("the document names graphs of its own")]
+    #[error("the document contains named graphs")]
     DocumentOfGraphs,
     #[error("the update could not be evaluated: {reason}")]
     UpdateFailed { reason: String },
     #[error("the snapshot is damaged: {reason}")]
     SnapshotDamaged { reason: &'static str },
-    #[error("the snapshot is not of this release: {reason}")]
+    #[error("the snapshot was made by another release: {reason}")]
     SnapshotVersion { reason: String },
-    #[error("the snapshot is not of this query: {reason}")]
+    #[error("the snapshot was made by another query: {reason}")]
     SnapshotQuery { reason: String },
-    #[error("the query cannot be run in partitions: {reason}")]
+    #[error("the query cannot be partitioned: {reason}")]
     NotScalable { reason: String, hint: String },
-    #[error("the blank node {node} would have to be known in two partitions")]
+    #[error("the blank node {node} would be needed in two partitions")]
     BlankNodeSplit { node: String },
-    #[error("a body to be routed has events alone")]
+    #[error("a routed body may contain only events")]
     ControlLineRouted,
     #[error("the chunk is damaged: {reason}")]
     ChunkDamaged { reason: &'static str },
-    #[error("the chunk is of another {what}")]
+    #[error("the chunk belongs to another {what}")]
     ChunkOfOther { what: &'static str },
     #[error("the partial result cannot be read: {reason}")]
     PartialUnreadable { reason: String },
@@ -236,29 +236,29 @@ impl EngineError {
         Some(match self {
             Self::StreamIsOutput { .. } => "push to the streams the query reads",
             Self::StreamInUse { .. } => "unregister the queries that read it first",
-            Self::OutputTaken { .. } => "register this one under another name",
+            Self::OutputTaken { .. } => "register this query under another name",
             Self::Cycle { .. } => "queries that feed each other must not form a cycle",
             Self::TimestampMissing => "give a time with the push, or set the stream's timestamp predicate",
             Self::BadTime { .. } => {
                 "write integer milliseconds, or a dateTime with a zone such as 2024-05-01T12:00:00Z"
             }
-            Self::TooFarAhead { .. } => "report nonempty, or check the time",
+            Self::TooFarAhead { .. } => "use REPORT NONEMPTY, or check the event's time",
             Self::DocumentOfGraphs => "name the graph to replace, or load the document",
             Self::SnapshotDamaged { .. } => "restore an older one",
             Self::SnapshotVersion { .. } => "restore it with the release that made it",
-            Self::SnapshotQuery { .. } => "start without it, or go back to what made it",
+            Self::SnapshotQuery { .. } => "start without it, or restore the query that made it",
             Self::BlankNodeSplit { .. } => "give it an IRI, or run the query on one partition",
             Self::ControlLineRouted => "watermarks follow from the events of a batch",
-            Self::ChunkDamaged { .. } => "route the events again, by the same release",
+            Self::ChunkDamaged { .. } => "route the events again with the same release",
             Self::ChunkOfOther { .. } => "route and absorb with the same query and options",
-            Self::PartialUnreadable { .. } => "merge what partitions of the same query drained",
+            Self::PartialUnreadable { .. } => "merge only results drained from partitions of the same query",
             Self::AnswerNotKept { .. } => "register it with keep_answer, or as RSTREAM",
             Self::WindowNotKept { .. } => "register its query with keep_windows",
             Self::Unwritable { .. } => "choose another format",
             Self::QueryFailed { code: "query.too_costly", .. } => {
                 "narrow the windows, join by more variables or filter earlier"
             }
-            Self::RowTooLarge { .. } => "let the mapping repeat less, or send shorter values",
+            Self::RowTooLarge { .. } => "reduce repetition in the mapping, or send shorter values",
             _ => return None,
         })
     }

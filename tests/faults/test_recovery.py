@@ -178,10 +178,10 @@ async def ring_contents(path: Path) -> dict[str, list[str]]:
 async def test_a_snapshot_comes_when_a_replay_would_take_long_though_the_log_is_small(tmp_path: Path) -> None:
     pushes = 20
     async with running(tmp_path, snapshot_replay_s=0.001) as (runtime, _):
-        await runtime.run(c.DeclareStream(S, c.StreamOptions()))
-        await runtime.run(c.Register("sums", SUMS, {}, "aa"))
+        await runtime.execute(c.DeclareStream(S, c.StreamOptions()))
+        await runtime.execute(c.Register("sums", SUMS, {}, "aa"))
         for number in range(pushes):
-            await runtime.run(push(number))
+            await runtime.execute(push(number))
         assert runtime.metrics.snapshots > 0
         assert runtime.log_bytes < runtime.settings.snapshot_log_bytes // 100
     async with running(tmp_path) as (runtime, _):
@@ -190,12 +190,12 @@ async def test_a_snapshot_comes_when_a_replay_would_take_long_though_the_log_is_
 
 async def test_paused_and_failed_queries_are_so_after_a_snapshot_too(tmp_path: Path) -> None:
     async with running(tmp_path, snapshot_log_bytes=1, work_max=1) as (runtime, rings):
-        await runtime.run(c.DeclareStream(S, c.StreamOptions()))
-        await runtime.run(c.Register("paused", ROWS, {}, "aa"))
-        await runtime.run(c.Register("failed", ROWS, {}, "bb"))
-        await runtime.run(c.Pause("paused"))
+        await runtime.execute(c.DeclareStream(S, c.StreamOptions()))
+        await runtime.execute(c.Register("paused", ROWS, {}, "aa"))
+        await runtime.execute(c.Register("failed", ROWS, {}, "bb"))
+        await runtime.execute(c.Pause("paused"))
         for number in range(20):
-            await runtime.run(push(number))
+            await runtime.execute(push(number))
         assert rings.ring("failed").state == "failed"
         before = rings.ring("failed").problem
         assert before is not None
@@ -239,13 +239,13 @@ async def until_ready(runtime: Runtime) -> None:
 
 async def restarted_query(runtime: Runtime) -> None:
     """A query whose past has incarnations, so that a rebuild could show them again."""
-    await runtime.run(c.DeclareStream(S, c.StreamOptions()))
-    await runtime.run(c.Register("rows", ROWS, {}, "aa"))
+    await runtime.execute(c.DeclareStream(S, c.StreamOptions()))
+    await runtime.execute(c.Register("rows", ROWS, {}, "aa"))
     for number in range(10):
-        await runtime.run(push(number))
-    await runtime.run(c.Unregister("rows"))
-    await runtime.run(c.Register("rows", ROWS, {}, "bb"))
-    await runtime.run(c.Restart("rows", "cc"))
+        await runtime.execute(push(number))
+    await runtime.execute(c.Unregister("rows"))
+    await runtime.execute(c.Register("rows", ROWS, {}, "bb"))
+    await runtime.execute(c.Restart("rows", "cc"))
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -258,9 +258,9 @@ async def test_a_failing_disk_refuses_and_leaves_neither_gap_nor_double(
         cursor, gap = rings.ring("rows").cursor(start="earliest")
         assert gap is None
         for number in range(10, 30):
-            await runtime.run(push(number))
+            await runtime.execute(push(number))
         setattr(disk, fault, 1)
-        calls = [runtime.run(push(number)) for number in range(30, 60)]
+        calls = [runtime.execute(push(number)) for number in range(30, 60)]
         answers = await asyncio.gather(*calls, return_exceptions=True)
         assert disk.failures == 1
         assert all(isinstance(answer, WriteFailedError | NotReadyError) for answer in answers)
@@ -268,7 +268,7 @@ async def test_a_failing_disk_refuses_and_leaves_neither_gap_nor_double(
         await until_ready(runtime)
         assert runtime.queue_bytes == 0
         for number in range(30, 60):
-            reply = await runtime.run(push(number))
+            reply = await runtime.execute(push(number))
             assert (reply["accepted"], reply["late"]) == (1, 0)
         items = list(iter(cursor.read, None))
         assert not any(isinstance(item, Gap) for item in items)
@@ -290,12 +290,12 @@ def never_failed() -> list[str]:
 
 async def test_a_disk_that_is_full_again_and_again_never_hangs_the_server(tmp_path: Path, disk: FailingDisk) -> None:
     async with running(tmp_path) as (runtime, _):
-        await runtime.run(c.DeclareStream(S, c.StreamOptions()))
+        await runtime.execute(c.DeclareStream(S, c.StreamOptions()))
         accepted, at = 0, 0
         for _ in range(15):
             disk.log_syncs = 1
             # More than the worker and the committer can have between them.
-            calls = [asyncio.create_task(runtime.run(push(at + step))) for step in range(20)]
+            calls = [asyncio.create_task(runtime.execute(push(at + step))) for step in range(20)]
             await asyncio.sleep(0)
             answers = await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), 30)
             accepted += sum(isinstance(answer, dict) for answer in answers)
@@ -308,7 +308,7 @@ async def test_a_snapshot_that_does_not_fit_costs_nothing_but_the_snapshot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with running(tmp_path, snapshot_log_bytes=1) as (runtime, _):
-        await runtime.run(c.DeclareStream(S, c.StreamOptions()))
+        await runtime.execute(c.DeclareStream(S, c.StreamOptions()))
 
         def full(path: Path, *parts: bytes) -> None:
             path.write_bytes(parts[0])
@@ -316,9 +316,9 @@ async def test_a_snapshot_that_does_not_fit_costs_nothing_but_the_snapshot(
 
         with monkeypatch.context() as patch:
             patch.setattr(store_module, "write_new", full)
-            assert (await runtime.run(push(1)))["accepted"] == 1
+            assert (await runtime.execute(push(1)))["accepted"] == 1
         assert runtime.state == "ready"
-        assert (await runtime.run(push(2)))["accepted"] == 1
+        assert (await runtime.execute(push(2)))["accepted"] == 1
     async with running(tmp_path) as (runtime, _):
         assert runtime.metrics.replayed == 0
         assert (await runtime.read(lambda core: core.engine.stats()))["streams"][0]["events"] == 2
@@ -329,14 +329,14 @@ async def test_a_disk_that_cannot_be_trusted_acknowledges_nothing_more(
     tmp_path: Path, disk: FailingDisk, fault: str
 ) -> None:
     async with running(tmp_path) as (runtime, _):
-        await runtime.run(c.DeclareStream(S, c.StreamOptions()))
-        await runtime.run(push(1))
+        await runtime.execute(c.DeclareStream(S, c.StreamOptions()))
+        await runtime.execute(push(1))
         setattr(disk, fault, 10**6)
         # It may be there after a restart: nobody is told that it is not.
         with pytest.raises(UnknownOutcomeError):
-            await runtime.run(push(2))
+            await runtime.execute(push(2))
         with pytest.raises(NotReadyError, match="restart the server"):
-            await runtime.run(push(3))
+            await runtime.execute(push(3))
         assert runtime.state == "failed"
     setattr(disk, fault, 0)
     async with running(tmp_path) as (runtime, _):
@@ -346,8 +346,8 @@ async def test_a_disk_that_cannot_be_trusted_acknowledges_nothing_more(
 
 async def test_a_fault_of_the_engine_thread_rebuilds_the_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with running(tmp_path) as (runtime, _):
-        await runtime.run(c.DeclareStream(S, c.StreamOptions()))
-        await runtime.run(push(1))
+        await runtime.execute(c.DeclareStream(S, c.StreamOptions()))
+        await runtime.execute(push(1))
 
         class Panic(BaseException):
             pass
@@ -359,17 +359,17 @@ async def test_a_fault_of_the_engine_thread_rebuilds_the_state(tmp_path: Path, m
         with monkeypatch.context() as patch:
             patch.setattr(Core, "apply", panics)
             with pytest.raises(WriteFailedError):
-                await runtime.run(push(2))
+                await runtime.execute(push(2))
         await until_ready(runtime)
-        await runtime.run(push(2))
+        await runtime.execute(push(2))
         assert (await runtime.read(lambda core: core.engine.stats()))["streams"][0]["events"] == 2
 
 
 async def test_a_disk_that_fills_while_the_server_stops_lets_it_stop(tmp_path: Path, disk: FailingDisk) -> None:
     async with running(tmp_path) as (runtime, _):
-        await runtime.run(c.DeclareStream(S, c.StreamOptions()))
+        await runtime.execute(c.DeclareStream(S, c.StreamOptions()))
         disk.log_syncs = 1
-        calls = [asyncio.create_task(runtime.run(push(number))) for number in range(20)]
+        calls = [asyncio.create_task(runtime.execute(push(number))) for number in range(20)]
         await asyncio.sleep(0)
         await asyncio.wait_for(runtime.stop(), 30)
         answers = await asyncio.gather(*calls, return_exceptions=True)
@@ -378,10 +378,10 @@ async def test_a_disk_that_fills_while_the_server_stops_lets_it_stop(tmp_path: P
 
 async def test_a_query_that_fails_in_the_batch_of_its_pause_can_be_replayed(tmp_path: Path) -> None:
     async with running(tmp_path, work_max=1) as (runtime, _):
-        await runtime.run(c.DeclareStream(S, c.StreamOptions()))
-        await runtime.run(c.Register("rows", ROWS, {}, "aa"))
-        pushes = [runtime.run(push(number)) for number in range(20)]
-        answers = await asyncio.gather(*pushes, runtime.run(c.Pause("rows")), return_exceptions=True)
+        await runtime.execute(c.DeclareStream(S, c.StreamOptions()))
+        await runtime.execute(c.Register("rows", ROWS, {}, "aa"))
+        pushes = [runtime.execute(push(number)) for number in range(20)]
+        answers = await asyncio.gather(*pushes, runtime.execute(c.Pause("rows")), return_exceptions=True)
         assert isinstance(answers[-1], QueryNotRunningError)
     async with running(tmp_path, work_max=1) as (runtime, rings):
         assert rings.ring("rows").state == "failed"
@@ -394,7 +394,7 @@ async def test_ack_memory_answers_before_the_commit_and_synced_after_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with running(tmp_path) as (runtime, _):
-        await runtime.run(c.DeclareStream(S, c.StreamOptions()))
+        await runtime.execute(c.DeclareStream(S, c.StreamOptions()))
         may_commit = threading.Event()
         append = Store.append
 
@@ -404,9 +404,9 @@ async def test_ack_memory_answers_before_the_commit_and_synced_after_it(
 
         monkeypatch.setattr(Store, "append", slow)
         try:
-            assert (await asyncio.wait_for(runtime.run(push(1), ack="memory"), 10))["accepted"] == 1
-            synced = asyncio.create_task(runtime.run(push(2)))
-            assert (await asyncio.wait_for(runtime.run(push(3), ack="memory"), 10))["accepted"] == 1
+            assert (await asyncio.wait_for(runtime.execute(push(1), ack="memory"), 10))["accepted"] == 1
+            synced = asyncio.create_task(runtime.execute(push(2)))
+            assert (await asyncio.wait_for(runtime.execute(push(3), ack="memory"), 10))["accepted"] == 1
             assert not synced.done()
         finally:
             may_commit.set()
@@ -456,9 +456,9 @@ async def test_a_damaged_store_is_named_and_starts_only_when_the_loss_is_accepte
     tmp_path: Path, damage: Callable[[Path], None]
 ) -> None:
     async with running(tmp_path) as (runtime, _):
-        await runtime.run(c.DeclareStream(S, c.StreamOptions()))
+        await runtime.execute(c.DeclareStream(S, c.StreamOptions()))
         for number in range(100):
-            await runtime.run(push(number))
+            await runtime.execute(push(number))
     damage(tmp_path)
     code, output = await asyncio.to_thread(run_to_exit, tmp_path, {})
     assert code != 0
@@ -512,9 +512,9 @@ async def first_result(rings: Rings, query: str) -> dict[str, Any]:
 
 async def test_a_quiet_window_in_arrival_time_closes_by_the_clock(clocked: Callable[..., Any]) -> None:
     async with clocked(tick_ms=20) as (runtime, rings):
-        await runtime.run(c.DeclareStream(S, c.StreamOptions(time="arrival")))
-        await runtime.run(c.Register("rows", ROWS, {"report": ["close", "nonempty"]}, "aa"))
-        await runtime.run(push(1, at=now_ms()))
+        await runtime.execute(c.DeclareStream(S, c.StreamOptions(time="arrival")))
+        await runtime.execute(c.Register("rows", ROWS, {"report": ["close", "nonempty"]}, "aa"))
+        await runtime.execute(push(1, at=now_ms()))
         result = await first_result(rings, "rows")
     assert result["results"]["results"]["bindings"] == [{"x": {"type": "uri", "value": "urn:x1"}}]
 
@@ -531,20 +531,20 @@ async def test_a_tick_that_fails_does_not_stop_the_clock(
 
         monkeypatch.setattr(runtime, "expire_stages", expire)
         assert await asyncio.to_thread(failed.wait, 10)
-        await runtime.run(c.DeclareStream(S, c.StreamOptions(time="arrival")))
-        await runtime.run(c.Register("rows", ROWS, {"report": ["close", "nonempty"]}, "aa"))
-        await runtime.run(push(1, at=now_ms()))
+        await runtime.execute(c.DeclareStream(S, c.StreamOptions(time="arrival")))
+        await runtime.execute(c.Register("rows", ROWS, {"report": ["close", "nonempty"]}, "aa"))
+        await runtime.execute(push(1, at=now_ms()))
         assert await first_result(rings, "rows")
 
 
 async def test_a_silent_stream_is_marked_idle_and_holds_nobody_back(clocked: Callable[..., Any]) -> None:
     async with clocked(tick_ms=20) as (runtime, rings):
-        await runtime.run(c.DeclareStream(S, c.StreamOptions()))
-        await runtime.run(c.DeclareStream(OTHER, c.StreamOptions(idle_timeout_ms=100)))
-        await runtime.run(c.Register("both", BOTH, {"report": ["close", "nonempty"]}, "aa"))
-        await runtime.run(push(3, OTHER, at=100))
+        await runtime.execute(c.DeclareStream(S, c.StreamOptions()))
+        await runtime.execute(c.DeclareStream(OTHER, c.StreamOptions(idle_timeout_ms=100)))
+        await runtime.execute(c.Register("both", BOTH, {"report": ["close", "nonempty"]}, "aa"))
+        await runtime.execute(push(3, OTHER, at=100))
         for number in range(0, 30, 3):
-            await runtime.run(push(number))
+            await runtime.execute(push(number))
         result = await first_result(rings, "both")
     pairs = {(row["x"]["value"], row["y"]["value"]) for row in result["results"]["results"]["bindings"]}
     assert ("urn:x0", "urn:x3") in pairs

@@ -94,7 +94,7 @@ pub fn ask(chosen: Option<&Bound<'_, PyDict>>) -> PyResult<AskOptions> {
             "base_iri" => options.base_iri = value.extract()?,
             "default_graphs" => options.default_graphs = value.extract()?,
             "named_graphs" => options.named_graphs = value.extract()?,
-            other => return Err(PyTypeError::new_err(format!("there is no option '{other}'"))),
+            other => return Err(PyTypeError::new_err(format!("unknown option '{other}'"))),
         }
     }
     Ok(options)

@@ -1,4 +1,4 @@
-//! Results on their way out: what waits, as envelopes; and the answer as it is now, as a document.
+//! Results on their way out: queued results as envelopes, and the current result as a document.
 
 use super::Engine;
 use super::asking::write_found;
@@ -75,7 +75,7 @@ impl Engine {
 
     pub(super) fn current_answer(&mut self, id: QueryId) -> Result<Found, EngineError> {
         let (timeline, place) = self.place(id)?;
-        // Sorting spends of the query's budget, which is filled again when it is visited.
+        // Sorting is charged to the query's budget, which only a visit refills.
         self.timelines[timeline].wake(place);
         let query = self.timelines[timeline].query_mut(place);
         if let Some(failure) = &query.failed {

@@ -1,9 +1,9 @@
-//! Queries that are asked once, over static graphs and what is in windows now.
+//! One-time queries over static graphs and the current content of windows.
 //!
-//! A window whose content is kept is a graph under its own name: `GRAPH <w>` reads it, `GRAPH ?g` comes upon it, FROM
-//! names it. Windows of several queries under one name are one graph, the union of their contents. Under the name
-//! `urn:whorl:window:` with the number of the query and that of the clause (`urn:whorl:window:3:1`), a window can be read
-//! by itself. Asking changes nothing: terms the query makes are not interned.
+//! A window whose content is kept is a graph under its own name: `GRAPH <w>` reads it, `GRAPH ?g` finds it, FROM names
+//! it. Windows of several queries with the same name form one graph, the union of their contents. The name
+//! `urn:whorl:window:` followed by the query number and the clause number (`urn:whorl:window:3:1`) denotes a single
+//! window. Asking changes nothing: the terms that the query creates are not interned.
 
 use super::Engine;
 use super::registry::QueryId;
@@ -146,7 +146,7 @@ impl Engine {
         windows
     }
 
-    /// Nothing would be found in such a window, which must not look as if nothing were there.
+    /// Refuses windows whose content is not kept: reading one as empty would suggest that it is.
     pub(super) fn check_windows_kept(
         &self,
         asked: &PlainQuery,
@@ -205,7 +205,7 @@ fn unfold_paths(query: &mut Query) {
     *pattern = evaluable(pattern);
 }
 
-/// The dataset of the request wins over that of the text, as the SPARQL protocol has it.
+/// The dataset of the request takes precedence over that of the text, as the SPARQL protocol requires.
 fn override_dataset(asked: &mut PlainQuery, options: &AskOptions) -> Result<(), EngineError> {
     if options.default_graphs.is_none() && options.named_graphs.is_none() {
         return Ok(());

@@ -1,9 +1,8 @@
-//! Chains: what a CONSTRUCT query produces is a stream that other queries read.
+//! Chains: the output of a CONSTRUCT query is a stream that other queries read.
 //!
-//! A query registered under a name, whose answers are graphs, writes a stream of that name: each report is
-//! an event at the instant of the report. The stream's time follows that of the query, so windows over it
-//! close although nothing comes. Chains run upstream first, within the call that moved time; a cycle is refused
-//! when the query that would close it is registered.
+//! A named query whose results are graphs writes a stream of that name: each report is an event at the instant of the
+//! report. The stream's time follows the query's time, so windows over it close even if no event arrives. Chains run
+//! upstream first, within the call that advanced time; registration refuses a query that would close a cycle.
 
 use super::Engine;
 use super::registry::QueryId;
@@ -52,8 +51,8 @@ impl Engine {
         Ok(chain.map(|chain| self.streams[chain.stream].iri.as_str()))
     }
 
-    /// Refuses a query that would read, directly or through others, what it writes itself, or would write what
-    /// another one writes.
+    /// Refuses a query that would read its own output, directly or through others, or write a stream that another query
+    /// writes.
     pub(super) fn check_output(&self, definition: &ContinuousQuery) -> Result<Option<NamedNode>, EngineError> {
         let Some(output) = output_name(definition) else { return Ok(None) };
         let name = output.as_str().to_owned();
@@ -102,7 +101,7 @@ impl Engine {
         self.order_chains();
     }
 
-    /// The stream stays, and holds nobody back any more.
+    /// The stream remains, but no longer holds windows back.
     pub(super) fn end_chain(&mut self, query: QueryId) {
         let Some(at) = self.chains.iter().position(|chain| chain.query == query) else { return };
         let chain = self.chains.remove(at);
@@ -111,7 +110,7 @@ impl Engine {
         self.order_chains();
     }
 
-    /// Upstream first. There are no cycles, so each round finds one that reads no stream of the rest.
+    /// Upstream first. There are no cycles, so each round finds a query that reads no stream of the rest.
     pub(super) fn order_chains(&mut self) {
         let mut rest = std::mem::take(&mut self.chains);
         while !rest.is_empty() {
@@ -127,14 +126,14 @@ impl Engine {
         }
     }
 
-    /// Hands on what queries have written, and how far their time has come.
+    /// Passes on what queries have written, and how far their time has advanced.
     pub(super) fn relay(&mut self) {
         for at in 0..self.chains.len() {
             let Chain { timeline, place, stream, .. } = self.chains[at];
             for event in self.timelines[timeline].query_mut(place).take_output() {
                 self.relay_event(stream, &event);
             }
-            // Before its first event a query may still report at any instant.
+            // Before its first event, a query may still report at any instant.
             let watermark = self.watermark_of(timeline);
             if watermark != Timestamp::MAX && !self.timelines[timeline].has_begun() {
                 continue;
@@ -149,9 +148,9 @@ impl Engine {
         self.forget_failed_interests();
     }
 
-    /// What is read of the streams depends on the queries that work, and on nothing that was before.
+    /// Interests depend on the queries that are running, not on history, so a restored engine computes the same ones.
     fn forget_failed_interests(&mut self) {
-        if std::mem::take(&mut self.has_let_go) {
+        if std::mem::take(&mut self.interests_stale) {
             self.find_interests();
         }
     }
@@ -172,7 +171,7 @@ impl Engine {
         counts.triples += event.triples.len() as u64;
     }
 
-    /// The time of an event in a reading of its stream; none where its data says none.
+    /// The time of an event in a reading of its stream; `None` if its data has no time.
     fn time_in(&self, reading: usize, event: &OutputEvent) -> Option<Timestamp> {
         let Some(predicate) = &self.streams[reading].by_predicate else { return Some(event.at) };
         let predicate = self.dictionary.lookup(predicate.as_ref().into())?;

@@ -1,7 +1,7 @@
-//! What a reader needs of the engine, copied, so that it can be worked on while the engine goes on.
+//! Copies of what a reader needs, so that the work can go on while the engine does.
 //!
-//! The engine only copies ids and the terms behind them; tables, sorting, evaluation and writing are left to whoever
-//! has the copy, on any thread. A copy is of one instant between two calls, so its reader sees no half of anything.
+//! The engine copies only ids and their terms; building tables, sorting, evaluating and writing happen wherever the
+//! copy is, on any thread. A copy is taken between two calls, so its reader never sees a partial change.
 
 use super::Engine;
 use super::asking::{AskOptions, asked_query, write_found};

@@ -2,7 +2,7 @@
 
 use super::Engine;
 use super::stream::{Stream, StreamOptions};
-use super::timeline::Workshop;
+use super::timeline::TimelineContext;
 use crate::error::EngineError;
 use crate::intake::Refused;
 use crate::model::{EncodedTriple, TermId};
@@ -10,7 +10,7 @@ use crate::time::Timestamp;
 use crate::window::{Accepted, Element};
 use oxrdf::{NamedNode, Term};
 
-/// What became of what was pushed.
+/// What happened to the events that were pushed.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct IngestReport {
     /// Events that were taken.
@@ -31,8 +31,8 @@ pub struct IngestReport {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StreamId(usize);
 
-/// What is behind its stream must find a window. What is not may lie between windows; it is late only where others
-/// have not waited for its stream, and every window that covers it has closed.
+/// Whether an event counts as accepted. An event behind its stream must still find a window. Any other event may fall
+/// between windows; it is late only if other streams have moved on and every window that covers it has closed.
 fn is_taken(accepted: Accepted, is_behind: bool) -> bool {
     match accepted {
         Accepted::Yes => true,
@@ -45,7 +45,7 @@ impl Engine {
     /// Declares a stream; declaring it again with the same settings changes nothing.
     ///
     /// # Errors
-    /// When the IRI is not absolute, or the stream exists with other settings.
+    /// When the IRI is not absolute, or the stream already exists with different settings.
     pub fn declare_stream(&mut self, iri: &str, options: StreamOptions) -> Result<(), EngineError> {
         let node = NamedNode::new(iri).map_err(|_| EngineError::BadIri { iri: iri.to_owned() })?;
         match self.stream_at(iri) {
@@ -53,7 +53,7 @@ impl Engine {
                 self.add_stream(Stream::new(node, None, options));
             }
             Some(at) if self.streams[at].options == options => {}
-            // Nothing has happened under the old settings.
+            // No event has arrived yet, so the settings may still change.
             Some(at) if self.streams[at].is_pristine() => {
                 let readings: Vec<_> = self.readings_of(at).collect();
                 readings.into_iter().for_each(|reading| self.streams[reading].options = options.clone());
@@ -74,7 +74,7 @@ impl Engine {
         self.streams.len() - 1
     }
 
-    /// The stream itself, or the same events under the time that a predicate in them says.
+    /// The stream itself, or a reading of the same events by the time that a predicate in them states.
     pub(super) fn derived_stream(&mut self, iri: &NamedNode, predicate: Option<&NamedNode>) -> usize {
         let same = |number: &usize| self.streams[*number].by_predicate.as_ref() == predicate;
         if let Some(at) = self.stream_names.readings(iri.as_str()).iter().copied().find(same) {
@@ -115,8 +115,8 @@ impl Engine {
         self.writable_stream(stream).map(StreamId)
     }
 
-    /// Pushes one event of triples that are encoded already: the way without text. The triples must
-    /// be distinct, their ids pinned or inlined. Windows by a time in the data do not see them.
+    /// Pushes one event of encoded triples, without any text. The triples must be distinct and their ids pinned or
+    /// inlined. Windows that take their time from the data do not see them.
     pub fn push_encoded(&mut self, stream: StreamId, at: Timestamp, triples: &[EncodedTriple]) -> IngestReport {
         self.events += 1;
         self.dictionary.set_epoch(self.events);
@@ -132,7 +132,8 @@ impl Engine {
         IngestReport { accepted, late, events: 1, triples, ..IngestReport::default() }
     }
 
-    /// One wild timestamp must not ask a part of a query for a million empty reports: parts pass nothing over.
+    /// Refuses a time so far ahead that a partitioned query would have to report a million empty windows: partitions
+    /// skip no reports, because all of them must make the same ones.
     pub(super) fn check_ahead(&self, stream: usize, at: Timestamp) -> Result<(), EngineError> {
         const REPORTS_MAX: u64 = 1_000_000;
         let readers = self.streams[stream].readers.iter();
@@ -149,7 +150,7 @@ impl Engine {
         std::iter::once(stream).chain(readings.filter(move |at| *at != stream))
     }
 
-    /// Takes an encoded event and hands on what it brings about; false when it is late.
+    /// Takes an encoded event and passes on its consequences; false if it is late.
     pub(super) fn ingest(&mut self, stream: usize, element: Element) -> bool {
         let taken = self.take_in(stream, element);
         self.relay();
@@ -166,7 +167,7 @@ impl Engine {
         }
         self.streams[stream].pass(element.at);
         let taken = is_taken(self.offer(stream, &element), behind);
-        // Without lateness, an event has moved the clock of a timeless timeline as far as it can.
+        // Without lateness, the event itself has already advanced the clock of a timeless timeline as far as possible.
         let clock_only = self.streams[stream].options.lateness.is_none();
         self.advance_timelines(stream, clock_only);
         taken
@@ -181,7 +182,7 @@ impl Engine {
             if element.seq == seq {
                 taken = is_taken(accepted, behind);
             } else {
-                // It was on time and has waited; meanwhile other streams have gone ahead.
+                // It was on time but had to wait, and meanwhile other streams moved on.
                 self.streams[stream].counts.late += u64::from(accepted == Accepted::Late);
             }
         }
@@ -192,10 +193,10 @@ impl Engine {
     /// Offers an event to every timeline that reads its stream.
     fn offer(&mut self, stream: usize, element: &Element) -> Accepted {
         let mut accepted = Accepted::Uncovered;
-        let Self { streams, timelines, dictionary, graphs, stopwatch, has_let_go, .. } = self;
-        let workshop = &mut Workshop { dictionary, graphs, stopwatch: stopwatch.as_ref(), has_let_go };
+        let Self { streams, timelines, dictionary, graphs, stopwatch, interests_stale, .. } = self;
+        let context = &mut TimelineContext { dictionary, graphs, stopwatch: stopwatch.as_ref(), interests_stale };
         for timeline in &streams[stream].readers {
-            accepted = accepted.min(timelines[*timeline].accept(stream, element, workshop));
+            accepted = accepted.min(timelines[*timeline].accept(stream, element, context));
         }
         accepted
     }
@@ -210,12 +211,12 @@ impl Engine {
     }
 
     pub(super) fn advance_timeline(&mut self, timeline: usize, watermark: Timestamp) {
-        let Self { timelines, dictionary, graphs, stopwatch, has_let_go, .. } = self;
-        let workshop = &mut Workshop { dictionary, graphs, stopwatch: stopwatch.as_ref(), has_let_go };
-        timelines[timeline].advance_to(watermark, workshop);
+        let Self { timelines, dictionary, graphs, stopwatch, interests_stale, .. } = self;
+        let context = &mut TimelineContext { dictionary, graphs, stopwatch: stopwatch.as_ref(), interests_stale };
+        timelines[timeline].advance_to(watermark, context);
     }
 
-    /// The watermark of a timeline: that of its slowest stream, idle ones left out.
+    /// The watermark of a timeline: that of its slowest stream that is not idle.
     pub(super) fn watermark_of(&self, timeline: usize) -> Timestamp {
         let streams = || self.timelines[timeline].key().windows.iter().map(|(at, _)| &self.streams[*at]);
         // A stream that has ended says nothing about how far behind the others are.

@@ -1,18 +1,26 @@
 //! How time moves through a timeline: events and watermarks in, instants to read out, in order.
 //!
+//! ```text
+//!   watermark ──────────────────────────────────────────────►
+//!         read r₁      read r₂                    │ not decided yet
+//!    ───────┼────────────┼────────────────────────┼──────
+//!        Tick, Period, Close                      watermark
+//!        (in this order at each instant)
+//! ```
+//!
 //! An instant is read for what arrives and expires at it, for a period that ends with it, and for the windows that
-//! close right after it, in this order. With tick `time` an instant is read when the watermark has passed it;
-//! with tick `tuple` each event is read as it comes.
+//! close right after it, in this order. With tick `time`, an instant is read once the watermark has passed it; with
+//! tick `tuple`, each event is read as it arrives.
 
 use super::quiet::QuietReadings;
-use super::timeline::{Timeline, Workshop};
+use super::timeline::{Timeline, TimelineContext};
 use crate::parse::Tick;
 use crate::time::{Span, Timestamp};
 use crate::window::{Accepted, Element, Phase, Rule, Window};
 
 impl Timeline {
-    /// Offers an event to the windows of its stream; says what became of it in the one that is best for it.
-    pub(crate) fn accept(&mut self, stream: usize, element: &Element, workshop: &mut Workshop<'_>) -> Accepted {
+    /// Offers an event to the windows of its stream; returns the best outcome.
+    pub(crate) fn accept(&mut self, stream: usize, element: &Element, context: &mut TimelineContext<'_>) -> Accepted {
         if self.is_over {
             return Accepted::Yes;
         }
@@ -24,13 +32,13 @@ impl Timeline {
             }
         }
         self.has_stragglers |= element.at < self.read_before;
-        // What came too late for some windows makes none of them begin.
+        // An event that is late for some windows must not start any of them.
         let begins_at = element.at.max(self.clock.next());
         self.begins_at = self.begins_at.min(begins_at);
         let by_tuple = self.key.tick == Tick::Tuple;
         if by_tuple {
             self.start(begins_at);
-            self.run_before(element.at, workshop);
+            self.run_before(element.at, context);
             if self.is_over {
                 return Accepted::Yes;
             }
@@ -43,11 +51,11 @@ impl Timeline {
             }
         }
         if by_tuple && taken {
-            // What expires at this instant goes in the same reading.
+            // What expires at this instant is removed in the same reading.
             self.clock = soonest;
-            self.read(soonest, Phase::Tick, None, workshop);
+            self.read(soonest, Phase::Tick, None, context);
         }
-        // What is not behind the clock is late for none.
+        // An event that is not behind the clock is never late.
         if taken { Accepted::Yes } else { Accepted::Uncovered }
     }
 
@@ -59,8 +67,8 @@ impl Timeline {
     }
 
     /// The first instant at which an event of this time can be read. With tick `time`, the clock is an instant that has
-    /// been read and must not be read again: a second report of it would contradict the first. With tick `tuple` each event
-    /// is a reading of its own, also at the same instant.
+    /// been read and must not be read again: a second report would contradict the first. With tick `tuple`, each event
+    /// is a reading of its own, even at the same instant.
     fn soonest(&self, at: Timestamp) -> Timestamp {
         match self.key.tick {
             Tick::Tuple => at.max(self.clock),
@@ -69,7 +77,7 @@ impl Timeline {
     }
 
     /// Everything before the watermark is known: reads every instant before it.
-    pub(crate) fn advance_to(&mut self, watermark: Timestamp, workshop: &mut Workshop<'_>) {
+    pub(crate) fn advance_to(&mut self, watermark: Timestamp, context: &mut TimelineContext<'_>) {
         if watermark == Timestamp::MIN {
             return;
         }
@@ -78,16 +86,16 @@ impl Timeline {
             return;
         }
         self.pristine = false;
-        // Before the first event there is nothing to read, but what the watermark passes has closed.
+        // Before the first event there is nothing to read, but windows that the watermark passes are closed.
         if !self.started && watermark < self.begins_at {
             self.pass(watermark);
             return;
         }
         self.start(self.begins_at);
-        self.run_before(watermark, workshop);
+        self.run_before(watermark, context);
     }
 
-    /// How many reports of empty windows a part of a query would make on the way to this instant.
+    /// How many empty windows a part of a query would report on the way to this instant.
     pub(crate) fn reports_until(&self, at: Timestamp) -> u64 {
         if !self.started || self.is_over || at == Timestamp::MAX || self.key.report.nonempty || self.key.report.change {
             return 0;
@@ -107,7 +115,7 @@ impl Timeline {
     }
 
     fn start(&mut self, at: Timestamp) {
-        // The end of time is no beginning: nothing ever came.
+        // The end of time does not start anything: no event ever arrived.
         if !self.started && at != Timestamp::MAX {
             self.started = true;
             self.clock = self.clock.max(at.previous());
@@ -116,12 +124,13 @@ impl Timeline {
         }
     }
 
-    fn run_before(&mut self, watermark: Timestamp, workshop: &mut Workshop<'_>) {
+    fn run_before(&mut self, watermark: Timestamp, context: &mut TimelineContext<'_>) {
         if self.is_timeless {
             self.clock = self.clock.max(watermark.previous());
             return;
         }
-        // Many events say the same time: nothing is to be read again, unless something has come for before.
+        // Many events carry the same time. Nothing needs to be read again, unless an event arrived for an earlier
+        // instant.
         if watermark == self.read_before && (self.key.tick == Tick::Tuple || !self.has_stragglers) {
             return;
         }
@@ -132,7 +141,7 @@ impl Timeline {
             self.skip_quiet(watermark, &mut quiet);
             let Some((at, phase)) = self.next_read(watermark) else { break };
             self.clock = self.clock.max(at);
-            let reported = self.read(at, phase, quiet.rest, workshop);
+            let reported = self.read(at, phase, quiet.rest, context);
             if phase == self.period_phase {
                 self.last_period = self.last_period.max(self.label(at, phase));
             }
@@ -163,7 +172,7 @@ impl Timeline {
             let arrival = window.next_arrival(self.clock);
             let after_clock = |at: Timestamp| at.max(self.clock.next());
             let expiry = window.next_expiry().filter(|_| self.key.report.follows_changes() || at_end).map(after_clock);
-            // At the end, what came too late to be read by itself is read with what is left.
+            // At the end, events that were too late for a reading of their own are read with what is left.
             let leftover = window.first_waiting().filter(|_| at_end).map(after_clock);
             let ticks = [arrival, expiry, leftover.filter(|_| window.next_close().is_none())];
             let ticks = ticks.into_iter().flatten().map(|at| (at, Phase::Tick));
@@ -178,7 +187,7 @@ impl Timeline {
         self.next_periods().map(|periods| (periods.first(), phase))
     }
 
-    /// Whether nothing can change any more: nothing waits, and what is in view stays for ever.
+    /// Whether nothing can change any more: nothing is pending, and what is in view stays forever.
     fn is_finished(&self) -> bool {
         let report = &self.key.report;
         let shows = !report.nonempty || !self.windows.iter().all(Window::is_empty);
@@ -192,11 +201,11 @@ impl Timeline {
             })
     }
 
-    /// While nothing is in view, windows that close empty need no report: goes on to the first that will not.
+    /// While nothing is in view, empty windows need no report: skips to the first close that does.
     fn skip_empty_closes(&mut self, watermark: Timestamp) {
         if self.windows.iter().all(Window::is_empty) {
             let first = self.windows.iter().filter_map(Window::first_waiting).min();
-            // Beyond the watermark nothing is decided: events may still come.
+            // Nothing beyond the watermark is decided: events may still arrive.
             let until = first.map_or(watermark, |first| first.min(watermark));
             self.windows.iter_mut().for_each(|window| window.skip_closes_before(until));
         }

@@ -1,8 +1,8 @@
-//! Which triples of a stream somebody reads: the others are not even encoded.
+//! Which triples of a stream are read by anyone; the others are not even encoded.
 //!
-//! A triple counts when some leaf over the stream could match its predicate and its constants. Where a
-//! window needs all triples (it is re-evaluated, compared as a set, or counts triples), or where events
-//! wait to be put in order and later queries may still read them, everything counts.
+//! A triple counts if some leaf over the stream could match its predicate and its constants. Every triple counts if a
+//! window needs all of them (it is re-evaluated, compared as a set, or counts triples), or if events wait to be
+//! ordered, because queries that are registered meanwhile may still read them.
 
 use super::Engine;
 use super::timeline::Timeline;
@@ -17,8 +17,8 @@ pub(super) struct Interest {
     by_predicate: HashMap<TermId, Ends, FixedState>,
 }
 
-/// The constants that leaves with one predicate ask of subject and object. Cost of a question: a lookup for each set,
-/// however many leaves there are.
+/// The constants that leaves with one predicate require of subject and object. A test costs one lookup per set, however
+/// many leaves there are.
 #[derive(Debug, Default)]
 struct Ends {
     any: bool,
@@ -48,8 +48,8 @@ impl Ends {
 }
 
 impl Interest {
-    /// Whether a leaf may match. `end` looks up the subject (0) or the object (2); constants of queries are in the
-    /// dictionary, so what is not there is no constant.
+    /// Whether a leaf may match. `end` looks up the subject (0) or the object (2). Constants of queries are always in
+    /// the dictionary, so a term that is not there equals none of them.
     fn covers(&self, predicate: Option<TermId>, end: impl Fn(usize) -> Option<TermId>) -> bool {
         let ends = predicate.and_then(|predicate| self.by_predicate.get(&predicate));
         ends.is_some_and(|ends| ends.cover(end))

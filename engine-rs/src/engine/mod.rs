@@ -1,4 +1,4 @@
-//! The engine: streams, queries, static data, and the one thread of time that connects them.
+//! The engine: streams, queries, static data, and the single line of time that connects them.
 
 mod answers;
 mod asking;
@@ -33,7 +33,7 @@ pub use answers::Envelope;
 pub use asking::{AskOptions, QueryForm, query_form};
 pub use copied::Copied;
 pub use ingest::{IngestReport, StreamId};
-pub(crate) use part::rehearse;
+pub(crate) use part::preview_part;
 pub(crate) use pieces::{BatchStream, Piece};
 pub use registry::QueryId;
 pub use static_data::UpdateReport;
@@ -48,13 +48,13 @@ use crate::rare::Rare;
 use crate::store::StaticGraphs;
 use crate::thresholds::Thresholds;
 use chain::Chain;
-use push::Workbench;
+use push::IntakeBuffers;
 use registry::Registry;
 use stopwatch::Stopwatch;
 use stream::{Stream, StreamNames};
 use timeline::Timeline;
 
-/// Choices of the engine; none of them changes an answer that is given.
+/// Settings of the engine; none of them changes a result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EngineOptions {
     /// Protects the hash tables against crafted input.
@@ -65,7 +65,7 @@ pub struct EngineOptions {
     pub sharing: bool,
     /// Rows a query keeps until they are drained; beyond, the oldest results are dropped.
     pub result_rows_max: usize,
-    /// What one query may cost: the only choice by which a query can fail that would not otherwise.
+    /// The work that one query may do: the only setting that can make a query fail.
     pub limits: Limits,
     #[doc(hidden)]
     pub thresholds: Thresholds,
@@ -124,17 +124,17 @@ pub struct Engine {
     registry: Registry,
     /// Queries that write streams, upstream first.
     chains: Vec<Chain>,
-    /// A query has failed, and what was read for it alone is read by nobody.
-    has_let_go: bool,
+    /// A query has failed, so the interests still include what only that query read.
+    interests_stale: bool,
     /// Events accepted so far.
     events: u64,
     /// Stream terms after the last sweep.
     terms_after_sweep: usize,
-    /// Sweeps so far: ids that somebody noted before one may be gone.
+    /// The number of sweeps so far: ids noted before a sweep may be invalid after it.
     sweeps: u64,
-    /// Buffers of bodies, used again.
-    workbench: Workbench,
-    /// Says how long queries are evaluated, and decides nothing.
+    /// Reused buffers for bodies.
+    intake_buffers: IntakeBuffers,
+    /// Measures how long queries are evaluated; no result depends on it.
     stopwatch: Option<Stopwatch>,
 }
 
@@ -150,11 +150,11 @@ impl Engine {
             timelines: Vec::new(),
             registry: Registry::default(),
             chains: Vec::new(),
-            has_let_go: false,
+            interests_stale: false,
             events: 0,
             terms_after_sweep: 0,
             sweeps: 0,
-            workbench: Workbench::default(),
+            intake_buffers: IntakeBuffers::default(),
             stopwatch: None,
         }
     }
@@ -165,8 +165,8 @@ impl Engine {
         &self.dictionary
     }
 
-    /// Mappings, rows, groups and terms that streams have left in the engine: zero when all
-    /// windows are empty and all results are drained.
+    /// Mappings, rows, groups and terms that streams have left in the engine: zero once all windows are empty and all
+    /// results are drained.
     #[must_use]
     pub fn state_size(&self) -> usize {
         let waiting: usize = self.streams.iter().map(Stream::n_waiting).sum();
@@ -174,7 +174,7 @@ impl Engine {
         waiting + timelines + self.dictionary.stream_terms()
     }
 
-    /// Panics where the dictionary has lost a term that leaves or operators hold.
+    /// Panics if the dictionary has lost a term that leaves or operators hold.
     fn check_terms(&self) {
         let leaves = self.timelines.iter().flat_map(|timeline| timeline.leaves());
         let in_leaves = leaves.flat_map(|leaf| leaf.store.slots().flat_map(|slot| leaf.store.row(slot)));
@@ -182,7 +182,7 @@ impl Engine {
         self.dictionary.check(in_leaves.chain(held).chain(self.graphs.terms()));
     }
 
-    /// Lets go of the terms nothing can reach, when enough have come to make it worth the walk.
+    /// Releases unreachable terms, once enough new ones have arrived to make the scan worthwhile.
     fn sweep_if_due(&mut self) {
         let new = self.dictionary.stream_terms().saturating_sub(self.terms_after_sweep);
         if new >= self.options.thresholds.new_terms_min.max(self.terms_after_sweep) {

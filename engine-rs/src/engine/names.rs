@@ -1,4 +1,4 @@
-//! What names mean while a body is taken: labels of blank nodes, and the ids of a batch.
+//! The meaning of names while a body is processed: blank node labels, and the ids of a batch.
 
 use crate::encode::{Dictionary, TermKind};
 use crate::intake::{Blanks, Encoder};
@@ -35,7 +35,7 @@ impl Names {
 /// Predicates of a batch that are remembered: few enough to walk.
 const PREDICATES_MAX: usize = 16;
 
-/// From the ids of a batch to those of the engine, each looked up once between two sweeps.
+/// Maps the ids of a batch to those of the engine, looking each up once between two sweeps.
 #[derive(Default)]
 pub(super) struct Translation {
     /// By slot of the batch's dictionary; unbound where not yet known.
@@ -48,7 +48,7 @@ pub(super) struct Translation {
 }
 
 impl Translation {
-    /// A sweep frees what no window shows: noted ids may be those of other terms now.
+    /// A sweep frees terms that no window shows, so noted ids may denote other terms now.
     pub(super) fn forget_swept(&mut self, sweeps: u64) {
         if std::mem::replace(&mut self.sweeps, sweeps) != sweeps {
             self.clear();
@@ -60,7 +60,7 @@ impl Translation {
         self.predicates.clear();
     }
 
-    /// The engine's id of a predicate. What queries ask for is there already, so what is not now will not be wanted.
+    /// The engine's id of a predicate. Predicates of queries are in the dictionary, so an unknown one is not wanted.
     pub(super) fn predicate(&mut self, theirs: TermId, dictionary: &Dictionary, ours: &Dictionary) -> Option<TermId> {
         if let Some((_, known)) = self.predicates.iter().find(|(id, _)| *id == theirs) {
             return *known;

@@ -1,9 +1,9 @@
-//! Parts of a query that is spread over partitions: one engine runs what is below the cut for one of them, another one
-//! what is above it for all. `plan/cut.rs` says what that is, `scale/` puts the engines together.
+//! Parts of a partitioned query: one engine per partition runs the plan below the cut, one more runs the plan above it.
+//! `plan/cut.rs` decides what that is, `scale/` combines the engines.
 
 use super::Engine;
 use super::registry::{QueryId, build_apart, families_of};
-use super::timeline::{Timeline, Workshop};
+use super::timeline::{Timeline, TimelineContext};
 use crate::encode::Dictionary;
 use crate::error::EngineError;
 use crate::model::{TermId, Weight};
@@ -13,8 +13,8 @@ use crate::time::Timestamp;
 use crate::window::WindowBounds;
 use oxrdf::Variable;
 
-/// A part of a query before it runs.
-pub(crate) struct Rehearsal {
+/// A part of a query, planned but not registered.
+pub(crate) struct PartPreview {
     /// Its columns at the root, and whether each is always bound.
     pub columns: Vec<(Variable, bool)>,
     pub text: String,
@@ -48,13 +48,13 @@ impl Engine {
         changes: &[(Vec<TermId>, Weight)],
     ) -> Result<(), EngineError> {
         let (timeline, place) = self.place(id)?;
-        let Self { timelines, dictionary, graphs, stopwatch, has_let_go, .. } = self;
-        let workshop = &mut Workshop { dictionary, graphs, stopwatch: stopwatch.as_ref(), has_let_go };
-        timelines[timeline].settle_given(place, at, windows, changes, workshop);
+        let Self { timelines, dictionary, graphs, stopwatch, interests_stale, .. } = self;
+        let context = &mut TimelineContext { dictionary, graphs, stopwatch: stopwatch.as_ref(), interests_stale };
+        timelines[timeline].settle_given(place, at, windows, changes, context);
         Ok(())
     }
 
-    /// Terms that come next are used by an event of their own; those nothing holds any more are let go.
+    /// Starts a new epoch for the terms that follow, so that terms which nothing holds any more can be released.
     pub(crate) fn begin_rows(&mut self) {
         self.sweep_if_due();
         self.events += 1;
@@ -73,16 +73,16 @@ impl Timeline {
         at: Timestamp,
         windows: &[WindowBounds],
         changes: &[(Vec<TermId>, Weight)],
-        workshop: &mut Workshop<'_>,
+        context: &mut TimelineContext<'_>,
     ) {
         if let Some(query) = &mut self.queries[place] {
             query.guarded(|query| query.give(changes));
         }
-        self.evaluate(place, at, None, workshop);
+        self.evaluate(place, at, None, context);
         if let Some(query) = &mut self.queries[place] {
-            query.guarded(|query| query.report(at, |_| windows.iter().copied().collect(), None, workshop.dictionary));
+            query.guarded(|query| query.report(at, |_| windows.iter().copied().collect(), None, context.dictionary));
         }
-        self.close_evaluation(place, workshop);
+        self.close_evaluation(place, context);
     }
 }
 
@@ -90,7 +90,7 @@ impl Timeline {
 ///
 /// # Errors
 /// As [`Engine::register`].
-pub(crate) fn rehearse(definition: &ContinuousQuery, part: &Part) -> Result<Rehearsal, EngineError> {
+pub(crate) fn preview_part(definition: &ContinuousQuery, part: &Part) -> Result<PartPreview, EngineError> {
     let mut definition = definition.clone();
     let families = families_of(&mut definition, &[]);
     let options = super::EngineOptions::default().plan();
@@ -109,5 +109,5 @@ pub(crate) fn rehearse(definition: &ContinuousQuery, part: &Part) -> Result<Rehe
         variables: &variables,
         output: None,
     };
-    Ok(Rehearsal { text: explained.view().to_text(), columns })
+    Ok(PartPreview { text: explained.view().to_text(), columns })
 }

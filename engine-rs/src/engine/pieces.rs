@@ -1,24 +1,24 @@
-//! A batch for one partition: pieces of streams, each read when it is the turn of its events.
+//! A batch for one partition: pieces of streams, each read when its events are next.
 
 use super::Engine;
 use super::ingest::IngestReport;
 use super::names::Names;
-use super::push::Body;
+use super::push::{Body, Target, TimedEvent};
 use crate::error::EngineError;
 use crate::intake::{Content, EncodedEvent, EventBatch, Item};
 use crate::time::Timestamp;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A stream of a batch. Where its events were dealt out, they have nothing that nobody wants, and the first and the last
-/// time of the whole stream are known.
+/// A stream of a batch. If its events were routed to partitions, unwanted triples are gone already, and the first and
+/// last time of the whole stream are known.
 pub(crate) struct BatchStream<'a> {
     pub iri: &'a str,
-    pub is_dealt: bool,
+    pub is_routed: bool,
     pub times: Option<(Timestamp, Timestamp)>,
 }
 
-/// Some events of a stream, which are read when it is their turn: what is at hand then is in the cache still.
+/// Some events of a stream, decoded only when they are next, so that they are still in the cache when used.
 pub(crate) trait Piece {
     /// The number of the stream in the batch.
     fn stream(&self) -> usize;
@@ -33,8 +33,8 @@ pub(crate) trait Piece {
     fn read(&self) -> Result<EventBatch, EngineError>;
 }
 
-/// Whose turn it is among the events of all streams. Events without triples stand for what other partitions have seen;
-/// the first comes before and the last after all others of its instant.
+/// The order of events across streams. Events without triples stand for what other partitions have seen; the first
+/// precedes and the last follows all others of its instant.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Turn {
     at: Timestamp,
@@ -92,7 +92,7 @@ impl Engine {
         loop {
             let turn = turns.peek().map(|turn| turn.0).into_iter().chain(ends.last().copied()).min();
             if let Some(piece) = pieces.pop_if(|piece| turn.is_none_or(|turn| piece.begins_at() <= turn.at)) {
-                let (stream, names) = (piece.stream(), Names::of_pruned(given[piece.stream()].is_dealt));
+                let (stream, names) = (piece.stream(), Names::of_pruned(given[piece.stream()].is_routed));
                 let opened = OpenPiece { stream, batch: piece.read()?, names, n_taken: 0 };
                 turns.extend(opened.turn(open.len()).map(Reverse));
                 open.push(Some(opened));
@@ -133,7 +133,8 @@ impl Engine {
         let item = Item { content, index: turn.place, scope: 0, position: None };
         report.events += 1;
         let times = self.times_of(&item, turn.at, batch, readings);
-        self.take_event(stream, readings, &item, &times, Body::Batch(batch), names, report);
+        let event = TimedEvent { item: &item, times: &times, body: Body::Batch(batch) };
+        self.take_event(Target { stream, readings }, event, names, report);
         *n_taken += 1;
         Ok(piece.turn(turn.piece))
     }
@@ -144,16 +145,16 @@ impl Engine {
         let event = EncodedEvent { at: Some(turn.at), index: 0, triples: 0..0 };
         let item = Item { content: Content::Encoded(event), index: 0, scope: 0, position: None };
         let times = self.times_of(&item, turn.at, &nothing, readings);
-        let (body, names) = (Body::Batch(&nothing), &mut Names::default());
-        self.take_event(stream, readings, &item, &times, body, names, &mut IngestReport::default());
+        let event = TimedEvent { item: &item, times: &times, body: Body::Batch(&nothing) };
+        self.take_event(Target { stream, readings }, event, &mut Names::default(), &mut IngestReport::default());
         Ok(())
     }
 }
 
-/// The first and the last times of streams that were dealt out, the latest first.
+/// The first and last times of routed streams, latest first.
 fn turns_of_ends(streams: &[BatchStream<'_>]) -> Vec<Turn> {
     let turn = |at, kind, stream| Turn { at, kind, place: 0, stream, piece: 0 };
-    let dealt = streams.iter().enumerate().filter(|(_, stream)| stream.is_dealt);
+    let dealt = streams.iter().enumerate().filter(|(_, stream)| stream.is_routed);
     let times = dealt.filter_map(|(number, stream)| Some((number, stream.times?)));
     let ends = times
         .flat_map(|(number, (first, last))| [turn(first, TurnKind::First, number), turn(last, TurnKind::Last, number)]);

@@ -1,11 +1,12 @@
-//! What hangs on a window: its leaves, and how triples and time find the few of them that they concern.
+//! The leaves of a window, and how triples and time find the few that they concern.
 
 use crate::leaf::{Dues, Leaf, LeafId, Routes};
 use std::collections::BTreeMap;
 
 #[derive(Default)]
 pub(super) struct WindowPlace {
-    /// By rank: in the order in which queries asked for them.
+    /// By rank, that is, in the order in which queries requested them. Results depend on this order, so snapshots keep
+    /// it.
     leaves: BTreeMap<u32, LeafId>,
     pub routes: Routes,
     pub dues: Dues,
@@ -16,7 +17,7 @@ pub(super) struct WindowPlace {
 }
 
 impl WindowPlace {
-    /// The leaves in the order in which they take what comes and goes at one instant.
+    /// The leaves in the order in which they process arrivals and expiries of one instant.
     pub(super) fn leaves(&self) -> impl ExactSizeIterator<Item = LeafId> + '_ {
         self.leaves.values().copied()
     }

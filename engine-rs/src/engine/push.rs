@@ -1,7 +1,7 @@
-//! Bodies of events in: everything is checked, then everything is taken.
+//! Takes bodies of events: checks everything first, then applies everything.
 //!
-//! Times are read and compared with the clock of the stream before the first event goes in, so that a refused body
-//! leaves nothing behind. Control lines of a body are obeyed where they stand.
+//! Times are read and compared with the stream's clock before the first event is applied, so that a refused body leaves
+//! no trace. Control lines of a body take effect at their position.
 
 use super::Engine;
 use super::ingest::IngestReport;
@@ -61,11 +61,11 @@ impl Engine {
         at: Option<Timestamp>,
         atomic: bool,
     ) -> Result<Intake<'b>, EngineError> {
-        let buffers = std::mem::take(&mut self.workbench.buffers);
-        // A term that is in the dictionary was checked when it came.
+        let buffers = std::mem::take(&mut self.intake_buffers.buffers);
+        // A term in the dictionary was validated when it first arrived.
         let is_known = |iri: &str| self.dictionary.lookup_raw(RawTerm::new(TermKind::IRI, iri)).is_some();
         let (buffers, read) = Intake::read(body, format, Reading { at, atomic, is_known: &is_known }, buffers);
-        self.workbench.buffers = buffers;
+        self.intake_buffers.buffers = buffers;
         read
     }
 
@@ -84,7 +84,7 @@ impl Engine {
         for (number, (body, format)) in bodies.iter().enumerate() {
             let read = self.read(body, *format, None, true)?;
             whole.absorb(&read, number);
-            self.workbench.buffers = read.buffers;
+            self.intake_buffers.buffers = read.buffers;
         }
         let predicate = self.streams[stream].options.timestamp_predicate.as_ref();
         let items = std::mem::take(&mut whole.buffers.items);
@@ -121,7 +121,7 @@ impl Engine {
         options: &PushOptions,
     ) -> Result<IngestReport, EngineError> {
         let stream = self.writable_stream(stream)?;
-        let intake = Intake::of_event(at, triples, std::mem::take(&mut self.workbench.buffers));
+        let intake = Intake::of_event(at, triples, std::mem::take(&mut self.intake_buffers.buffers));
         self.take(stream, intake, None, options)
     }
 
@@ -133,7 +133,8 @@ impl Engine {
         let stream = self.writable_stream(stream)?;
         let mut intake = batch_intake(batch, 0..batch.len(), options.atomic, Buffers::default())?;
         let readings: Readings = self.readings_of(stream).collect();
-        self.check(stream, &readings, &mut intake, Some(batch), options, &mut Vec::new()).map(|_| ())
+        self.check(Target { stream, readings: &readings }, &mut intake, Some(batch), options, &mut Vec::new())
+            .map(|_| ())
     }
 
     /// Pushes these events of a batch, which is whole unless a caller wants to look at something in between.
@@ -148,7 +149,7 @@ impl Engine {
         options: &PushOptions,
     ) -> Result<IngestReport, EngineError> {
         let stream = self.writable_stream(stream)?;
-        let intake = batch_intake(batch, events, options.atomic, std::mem::take(&mut self.workbench.buffers))?;
+        let intake = batch_intake(batch, events, options.atomic, std::mem::take(&mut self.intake_buffers.buffers))?;
         self.take(stream, intake, Some(batch), options)
     }
 
@@ -160,28 +161,29 @@ impl Engine {
         options: &PushOptions,
     ) -> Result<IngestReport, EngineError> {
         let readings: Readings = self.readings_of(stream).collect();
-        let mut times = std::mem::take(&mut self.workbench.times);
+        let target = Target { stream, readings: &readings };
+        let mut times = std::mem::take(&mut self.intake_buffers.times);
         times.clear();
-        let taken = self.check(stream, &readings, &mut intake, batch, options, &mut times).map(|mut report| {
+        let taken = self.check(target, &mut intake, batch, options, &mut times).map(|mut report| {
             let body = batch.map_or(Body::Text(&intake), Body::Batch);
-            self.take_items(stream, &readings, &intake.buffers.items, &times, body, &mut report);
+            self.take_items(target, &intake.buffers.items, &times, body, &mut report);
             report
         });
-        self.workbench.times = times;
-        self.workbench.buffers = intake.buffers;
+        self.intake_buffers.times = times;
+        self.intake_buffers.buffers = intake.buffers;
         taken
     }
 
     fn take_items(
         &mut self,
-        stream: usize,
-        readings: &[usize],
+        target: Target<'_>,
         items: &[Item],
         times: &[EventTime],
         body: Body<'_>,
         report: &mut IngestReport,
     ) {
-        let mut names = std::mem::take(&mut self.workbench.names);
+        let Target { stream, readings } = target;
+        let mut names = std::mem::take(&mut self.intake_buffers.names);
         names.clear();
         let mut times = times.chunks(readings.len());
         for (number, item) in items.iter().enumerate() {
@@ -191,14 +193,14 @@ impl Engine {
                 Content::End => self.end_stream(stream),
                 Content::Event(_) | Content::Encoded(_) => {
                     let times = times.next().unwrap_or_default();
-                    self.take_event(stream, readings, item, times, body, &mut names, report);
+                    self.take_event(target, TimedEvent { item, times, body }, &mut names, report);
                 }
             }
             if self.sweeps > sweeps && number + 1 < items.len() {
                 Rare::TermsSweptInBatch.note();
             }
         }
-        self.workbench.names = names;
+        self.intake_buffers.names = names;
     }
 
     fn advance_readings(&mut self, readings: &[usize], at: Timestamp) {
@@ -217,8 +219,8 @@ impl Engine {
         readings.iter().map(|reading| self.time_under(*reading, &item.content, at, Body::Batch(batch))).collect()
     }
 
-    /// The time of an event under one reading of its stream. What a query reads as a time is its own affair: where
-    /// none can be read, the event is not in its windows.
+    /// The time of an event in one reading of its stream. Which data a query reads as time is its own business: if
+    /// there is no valid time, the event is simply not in its windows.
     fn time_under(&self, reading: usize, event: &Content, at: Timestamp, body: Body<'_>) -> EventTime {
         let Some(predicate) = &self.streams[reading].by_predicate else { return EventTime::At(at) };
         match event_time(event, body, predicate) {
@@ -228,17 +230,14 @@ impl Engine {
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the state of one walk over a body")]
     pub(super) fn take_event(
         &mut self,
-        stream: usize,
-        readings: &[usize],
-        item: &Item,
-        times: &[EventTime],
-        body: Body<'_>,
+        target: Target<'_>,
+        event: TimedEvent<'_>,
         names: &mut Names,
         report: &mut IngestReport,
     ) {
+        let (Target { stream, readings }, TimedEvent { item, times, body }) = (target, event);
         self.events += 1;
         self.dictionary.set_epoch(self.events);
         names.begin(item.scope);
@@ -247,7 +246,7 @@ impl Engine {
             (Content::Event(event), Body::Text(intake)) => self.encode_text(readings, event, intake, names),
             _ => unreachable!("encoded events come with their batch, and nothing else is encoded"),
         };
-        // Late is what came too late for every reading of the stream that somebody reads.
+        // An event is late if it is late for every reading of the stream that has readers.
         let (mut taken, mut offered) = (false, false);
         for (reading, at) in readings.iter().zip(times) {
             let at = match *at {
@@ -379,9 +378,9 @@ fn batch_intake(
 /// Readings of a stream: mostly the stream itself.
 pub(super) type Readings = SmallVec<[usize; 2]>;
 
-/// What is used again from body to body, so that small ones need no allocation.
+/// Buffers that are reused from body to body, so that small bodies need no allocation.
 #[derive(Default)]
-pub(super) struct Workbench {
+pub(super) struct IntakeBuffers {
     buffers: Buffers,
     times: Vec<EventTime>,
     names: Names,
@@ -420,13 +419,33 @@ impl Clock {
     }
 }
 
+/// A stream that takes events, and the readings of it (itself first, then those by a time in the data).
+#[derive(Clone, Copy)]
+pub(super) struct Target<'a> {
+    pub stream: usize,
+    pub readings: &'a [usize],
+}
+
+/// An event of a body, with its time in each reading of the stream.
+#[derive(Clone, Copy)]
+pub(super) struct TimedEvent<'a> {
+    pub item: &'a Item,
+    pub times: &'a [EventTime],
+    pub body: Body<'a>,
+}
+
+/// How far the check of a body has come. Nothing of the engine changes while it runs.
+struct Checking<'a> {
+    clock: Clock,
+    times: &'a mut Vec<EventTime>,
+}
+
 /// Checks.
 impl Engine {
     /// Leaves the items that are to be taken, and notes the time of each event under each reading of the stream.
     fn check(
         &self,
-        stream: usize,
-        readings: &[usize],
+        target: Target<'_>,
         intake: &mut Intake<'_>,
         batch: Option<&EventBatch>,
         options: &PushOptions,
@@ -434,22 +453,22 @@ impl Engine {
     ) -> Result<IngestReport, EngineError> {
         let mut report = IngestReport { refused: std::mem::take(&mut intake.refused), ..IngestReport::default() };
         report.events = report.refused.iter().filter(|refused| refused.index.is_some()).count() as u64;
-        let mut clock = Clock::of(&self.streams[stream]);
+        let mut checking = Checking { clock: Clock::of(&self.streams[target.stream]), times };
         let mut items = std::mem::take(&mut intake.buffers.items);
         let mut fault = None;
         items.retain_mut(|item| {
             if fault.is_some() {
                 return false;
             }
-            let n_times = times.len();
+            let n_times = checking.times.len();
             report.events += u64::from(matches!(item.content, Content::Event(_) | Content::Encoded(_)));
             let body = batch.map_or(Body::Text(intake), Body::Batch);
-            match self.check_item(stream, readings, item, body, options, &mut clock, times) {
+            match self.check_item(target, item, body, options, &mut checking) {
                 Ok(Verdict::Take) => return true,
                 Ok(Verdict::Ahead) => report.ahead += 1,
                 Ok(Verdict::Skip) => {}
                 Err(error) => {
-                    times.truncate(n_times);
+                    checking.times.truncate(n_times);
                     let error = error.in_body(Some(item.index), item.position);
                     if options.atomic {
                         fault = Some(error);
@@ -465,23 +484,21 @@ impl Engine {
         fault.map_or(Ok(report), Err)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the state of one walk over a body")]
     fn check_item(
         &self,
-        stream: usize,
-        readings: &[usize],
+        target: Target<'_>,
         item: &mut Item,
         body: Body<'_>,
         options: &PushOptions,
-        clock: &mut Clock,
-        times: &mut Vec<EventTime>,
+        checking: &mut Checking<'_>,
     ) -> Result<Verdict, EngineError> {
+        let (Target { stream, readings }, Checking { clock, times }) = (target, checking);
         let is_ahead = |at: Timestamp| options.latest.is_some_and(|latest| at > latest);
         match &mut item.content {
             Content::End => clock.watermark = Timestamp::MAX,
             Content::Watermark(at) => {
                 self.check_watermark(stream, *at, clock)?;
-                // Nothing before `at` is to come, hence nothing before `latest` either.
+                // Nothing before `at` will arrive, so nothing before `latest` will either.
                 *at = options.latest.map_or(*at, |latest| latest.min(*at));
                 if *at <= clock.watermark {
                     return Ok(Verdict::Skip);

@@ -1,4 +1,4 @@
-//! A running query: its operators, what it has to report, and its results.
+//! A running query: its operators, its pending report, and its results.
 
 use super::chain::OutputEvent;
 use super::stopwatch::EvaluationTime;
@@ -30,7 +30,7 @@ type Bounds = SmallVec<[WindowBounds; 4]>;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Registration {
     pub options: ParseOptions,
-    /// How its results are taken back: what it keeps depends on that.
+    /// How its joins retract results, which determines the state they keep.
     pub retraction: Retraction,
     /// For each window of a variable stream: the streams static data named by then.
     pub named_streams: Vec<Vec<NamedNode>>,
@@ -60,7 +60,7 @@ impl Failure {
         Self { code: if code == TOO_COSTLY { TOO_COSTLY } else { FAILED }, reason }
     }
 
-    /// What unwinding brought: a limit that was passed, or a fault.
+    /// Classifies a caught panic: a limit that was exceeded, or a bug.
     fn of(panic: &(dyn Any + Send)) -> Self {
         if let Some(breach) = panic.downcast_ref::<Breach>() {
             return (*breach).into();
@@ -163,7 +163,7 @@ impl RunningQuery {
         }
     }
 
-    /// Does some of the query's work; a panic in it fails this query and no other.
+    /// Runs some of the query's work; a panic in it fails this query and no other.
     pub(super) fn guarded(&mut self, work: impl FnOnce(&mut Self)) {
         if self.failed.is_some() {
             return;
@@ -178,9 +178,9 @@ impl RunningQuery {
         self.counted_reports = n_reports;
     }
 
-    /// Evaluations up to this report of the timeline, those included at which there was nothing to look at.
+    /// The number of evaluations up to this report of the timeline, including those that found nothing to do.
     pub(super) fn evaluations_by(&self, n_reports: u64) -> u64 {
-        // One that has failed was evaluated up to then; it is counted when its state is let go.
+        // A failed query was evaluated until it failed; it is counted when its state is released.
         let counts = self.failed.is_none() || self.holds_remains();
         self.evaluations + if counts { n_reports - self.counted_reports } else { 0 }
     }
@@ -191,20 +191,21 @@ impl RunningQuery {
         self.counted_reports = n_reports;
     }
 
-    /// Stops the query for good; what it held is let go when the instant is over.
+    /// Stops the query for good. Its state is released at the end of the instant, because the current pass still refers
+    /// to its leaves.
     pub(super) fn fail(&mut self, failure: Failure) {
         self.failed.get_or_insert(failure);
         self.outs = Vec::new();
     }
 
-    /// Whether it has failed and still holds what it had.
+    /// Whether it has failed and its state is not released yet.
     pub(super) fn holds_remains(&self) -> bool {
         self.failed.is_some() && !self.nodes.is_empty()
     }
 
     /// The work of this instant, as far as it is done; none when the query has no operators any more.
     pub(super) fn work(&self) -> Option<u64> {
-        /// What an instant takes beside the work that is counted.
+        /// The cost of an instant beyond the counted work.
         const UNCOUNTED: u64 = 8;
         (!self.nodes.is_empty()).then(|| self.scratch.budget.spent() + UNCOUNTED)
     }
@@ -216,7 +217,7 @@ impl RunningQuery {
         std::mem::take(&mut self.nodes)
     }
 
-    /// An evaluation is over: measures the state when it may have grown too large, and fills the budget.
+    /// Ends an evaluation: measures the state if it may have grown too large, and refills the budget.
     #[inline]
     pub(super) fn close_evaluation(&mut self, leaves: &[Leaf], windows: &[Window]) {
         if self.failed.is_some() {
@@ -266,8 +267,8 @@ impl RunningQuery {
         }
     }
 
-    /// The node that keeps something of a join's results and can forget all of it at once; none where some node must
-    /// see them go.
+    /// The node that stores something derived from a join's results and can forget all of it at once; `None` if some
+    /// node must see each retraction.
     pub(crate) fn forgetting_node(&self, join: usize) -> Option<usize> {
         let mut at = join;
         loop {
@@ -288,9 +289,9 @@ impl RunningQuery {
         if let NodeKind::Join(join) = &mut self.nodes[join].kind {
             join.forget_results();
         }
-        // What has gone at this instant so far has gone with the rest.
+        // What was retracted at this instant so far is included in the rest.
         self.outs[join].clear();
-        // There are no rows to show it, but there is something to settle.
+        // There are no rows to show it, but the nodes above must still be settled.
         self.settled_version = None;
         if let NodeKind::Operator(operator) = &mut self.nodes[node].kind {
             operator.forget_input();
@@ -309,7 +310,7 @@ impl RunningQuery {
         changes.iter().for_each(|(row, weight)| given.push(row, *weight));
     }
 
-    /// Passes the deltas of the instant upwards, inputs before the nodes that read them.
+    /// Propagates the deltas of the instant upwards. `nodes` is in topological order, so one pass suffices.
     pub(crate) fn settle(&mut self, around: &mut Surroundings<'_>) {
         let version = around.graphs.version();
         let unmoved = self.settled_version == Some(version) && self.outs.iter().all(Batch::is_empty);
@@ -380,7 +381,7 @@ impl RunningQuery {
             Answer::Graph(_) => Answered::Graph { inserted, deleted },
         };
         if let (Some(output), Answered::Graph { inserted, deleted }) = (&mut self.output, &answer) {
-            // DSTREAM writes what went; otherwise a stream is what came.
+            // DSTREAM writes removals; otherwise a stream consists of additions.
             let triples = if operator == R2s::Dstream { deleted } else { inserted };
             let triples: Vec<EncodedTriple> = triples.iter().map(|row| [row[0], row[1], row[2]]).collect();
             if !triples.is_empty() {
@@ -388,24 +389,25 @@ impl RunningQuery {
             }
         }
         let seq = self.results.next_seq();
-        // What only says what is new has nothing to say of readings at which nothing was, unless the clock was.
+        // A query that reports only news has nothing to say about readings without news, unless it depends on the
+        // clock.
         let skipped = skipped.filter(|_| operator == R2s::Rstream || self.follows_clock());
         let (windows, r2s) = (windows(&self.windows), self.definition.r2s);
         self.results.push(QueryResult { seq, at, windows, skipped, r2s, answer });
     }
 
-    /// Whether it says something at every report, also when nothing has moved.
+    /// Whether it emits something at every report, even if nothing has changed.
     pub(super) fn tells_always(&self) -> bool {
         let says_answers = self.r2s.operator() == R2s::Rstream && !matches!(self.answer, Answer::Boolean);
         says_answers || self.reports_always
     }
 
-    /// Whether it has nothing to say until some window shows something else.
+    /// Whether it emits nothing until the content of some window changes.
     pub(super) fn is_silent(&self) -> bool {
         self.failed.is_some() || (!self.tells_always() && !self.follows_clock() && self.has_said_all())
     }
 
-    /// Whether readings at which nothing has changed differ for it, or for the readers of the stream it writes.
+    /// Whether readings without a change still differ for this query, or for the readers of the stream that it writes.
     pub(super) fn is_restless(&self) -> bool {
         let repeats_itself = self.r2s.operator() == R2s::Rstream && !self.r2s.answer().is_empty();
         self.failed.is_none() && (self.follows_clock() || (self.writes_stream() && repeats_itself))
@@ -419,7 +421,7 @@ impl RunningQuery {
         self.output.is_some()
     }
 
-    /// Whether the last report has said what there is to say: a reading may have changed that and not reported.
+    /// Whether the last report covers everything: a reading may have changed the result without reporting it.
     pub(super) fn has_said_all(&self) -> bool {
         match self.answer {
             Answer::Boolean => self.last_boolean == Some(!self.r2s.answer().is_empty()),
@@ -427,7 +429,7 @@ impl RunningQuery {
         }
     }
 
-    /// Whether every reading is to be said, because others are put together with it.
+    /// Whether every reading must be reported, because the reports of other partitions are combined with it.
     pub(super) fn reports_always(&self) -> bool {
         self.reports_always
     }
@@ -473,8 +475,8 @@ impl RunningQuery {
         (inserted, deleted)
     }
 
-    /// The whole answer: by ORDER BY where there is one, by the terms otherwise, so that neither ids
-    /// nor hash tables show.
+    /// The whole result: in the order of ORDER BY if there is one, otherwise sorted by terms, so that neither ids nor
+    /// hash tables affect the output.
     pub(super) fn whole_answer(&mut self, dictionary: &mut Dictionary) -> Rows {
         let mut shown: Vec<(Row, Weight)> = if self.order.is_empty() {
             let rows = self.r2s.answer().iter().map(|(row, weight)| (self.r2s.shown(row), *weight));
@@ -511,10 +513,10 @@ impl RunningQuery {
         !self.r2s.pending().is_empty()
     }
 
-    /// Terms that are held beyond their windows: unreported rows, untaken results, and all that is
-    /// kept where rows of static data alone, or computed terms, may be among it.
+    /// The terms that are held beyond their windows: unreported rows, queued results, and all stored rows that may
+    /// contain terms of static data or computed terms.
     pub(crate) fn held_terms(&self) -> impl Iterator<Item = TermId> + '_ {
-        // A query that has failed looks at nothing any more; what it said before is still to be taken.
+        // A failed query reads nothing any more, but its earlier results can still be drained.
         let works = self.failed.is_none();
         let outlives_windows = works && self.operators().any(Operator::makes_lasting_rows);
         let kept = self.operators().filter(move |_| outlives_windows).flat_map(Operator::held_terms);

@@ -1,8 +1,15 @@
-//! Stretches in which nothing changes: what every reading of them would say is said once.
+//! Quiet stretches: readings between which nothing changes are reported once.
 //!
-//! One step of the watermark may pass any number of windows. Where each must report, the first ones do, and one report
-//! stands for the rest; where nothing would be said, nothing is read. While windows show the same, readings differ in
-//! their instants alone, and those are known without reading: closes and periods come at equal distances.
+//! ```text
+//!   reading  ●───●───●───●───●───●───●───●───●      one step of the watermark, nothing arrives
+//!   report   ●   ●   ●                       ●
+//!            └ first few, one by one ┘       └ stands for all the others
+//! ```
+//!
+//! One step of the watermark may pass any number of windows. If each must report, the first few do so one by one and a
+//! single report stands for the rest; if none would say anything, nothing is read at all. While windows show the same
+//! content, readings differ only in their instants, and those are known without reading: closes and periods are
+//! arithmetic progressions.
 
 use super::query::RunningQuery;
 use super::timeline::Timeline;
@@ -12,7 +19,7 @@ use crate::sink::Skipped;
 use crate::time::{Span, Timestamp};
 use crate::window::{Phase, Progression, Window, count_union};
 
-/// What one step of the watermark has read so far where nothing had changed.
+/// What one step of the watermark has read so far without any change.
 #[derive(Default)]
 pub(super) struct QuietReadings {
     /// Whether the last reading was such a one.
@@ -57,9 +64,9 @@ impl QuietReadings {
 }
 
 impl Timeline {
-    /// Before the next reading: passes over those that would say nothing. After so many quiet ones of this step that
-    /// did report, goes on to the last one of the stretch that begins now; a query that has something new to say at
-    /// each of them is heard for longer.
+    /// Called before each reading: skips those that would say nothing. After the first few quiet reports of this step,
+    /// skips to the last reading of the stretch; a query that has something new to say at each reading is given more of
+    /// them.
     pub(super) fn skip_quiet(&mut self, watermark: Timestamp, quiet: &mut QuietReadings) {
         let is_long = quiet.has_reported && quiet.n_reports >= self.thresholds.quiet_reports_max;
         if !quiet.is_quiet || self.is_part() {
@@ -80,16 +87,16 @@ impl Timeline {
         self.pass_quietly(last.unwrap_or(first));
     }
 
-    /// The rest of the stretch is reported as one; gives its last reading if that is the next to be read.
+    /// Reports the rest of the stretch at once; returns its last reading if that is the next one.
     fn shorten(&mut self, quiet: &mut QuietReadings, skipped: Skipped, last: Timestamp) -> Option<Timestamp> {
         let mut rest = quiet.rest.unwrap_or(Rest { last, skipped, skipped_restless: None });
-        let is_next = !self.must_hear_on(quiet.n_reports);
+        let is_next = !self.must_keep_reporting(quiet.n_reports);
         rest.skipped_restless = is_next.then_some(skipped);
         quiet.rest = Some(rest);
         is_next.then_some(last)
     }
 
-    /// What a report of the last of these readings would stand for, and when that is read.
+    /// What a report of the last of these readings would stand for, and the instant of that reading.
     fn skipped(&self, due: &[Progression], until: Timestamp) -> Option<(Skipped, Timestamp)> {
         let first = due.iter().map(Progression::first).min()?;
         let last = due.iter().filter_map(|one| one.last_before(until)).max()?;
@@ -99,8 +106,8 @@ impl Timeline {
         Some((Skipped { from: self.label(first, phase), to: self.label(last, phase), windows }, last))
     }
 
-    /// The readings before this instant that report, given that the windows show what they show now. With `change`
-    /// the first of them does.
+    /// The readings before this instant that report, as long as windows show what they show now. With `change`, the
+    /// first one does.
     fn due_before(&self, until: Timestamp) -> Vec<Progression> {
         let closes = self.windows.iter().filter_map(Window::closes);
         let mut due: Vec<_> = match self.key.report {
@@ -116,8 +123,8 @@ impl Timeline {
         due
     }
 
-    /// When periods are read that are more than a condition on other instants: when nothing else says when to report,
-    /// or when a change waits to be reported.
+    /// The periods that cause a reading of their own: those without another report condition, or with a change that
+    /// waits to be reported.
     pub(super) fn next_periods(&self) -> Option<Progression> {
         let Report { close: false, change, periodic: Some(period), .. } = self.key.report else { return None };
         match change {
@@ -146,10 +153,10 @@ impl Timeline {
         !self.windows.iter().all(Window::is_empty)
     }
 
-    /// Whether some query says more at each reading than one report could stand for. Nobody is heard for ever: what
-    /// follows the clock is then reported as one, and a query that writes a stream fails, because readers of the
-    /// stream would miss events and not know it.
-    fn must_hear_on(&mut self, n_reports: u64) -> bool {
+    /// Whether some query says more at each reading than one report could stand for. There is a limit even then: a
+    /// query that follows the clock is reported once, and a query that writes a stream fails, because the readers of
+    /// the stream would miss events without knowing it.
+    fn must_keep_reporting(&mut self, n_reports: u64) -> bool {
         let max = self.thresholds.repeated_reports_max;
         let mut queries = self.queries.iter().flatten();
         let is_heard = self.is_anything_in_view() && queries.any(RunningQuery::is_restless);
@@ -162,7 +169,7 @@ impl Timeline {
         is_heard && n_reports < max
     }
 
-    /// Parts of a query must all have the same readings, whatever each has to say.
+    /// All parts of a query must have the same readings, whatever each of them has to say.
     fn is_part(&self) -> bool {
         self.queries.iter().flatten().any(RunningQuery::reports_always)
     }
@@ -174,14 +181,14 @@ impl Timeline {
         self.last_period = self.last_period.max(self.label(at.previous(), self.period_phase));
     }
 
-    /// Whether something waits for the next period once all before this instant is passed: a window that closes is
-    /// reported, also if it is empty and its close was not read.
+    /// Whether something waits for the next period after all readings before this instant are skipped: a window that
+    /// closes is reported even if it is empty and its close was not read.
     fn is_unreported_before(&self, at: Timestamp) -> bool {
         let close = self.windows.iter().filter_map(Window::closes).filter_map(|closes| closes.last_before(at)).max();
         let period = self.next_periods().and_then(|periods| periods.last_before(at));
         match (close, period) {
             (None, None) => self.unreported,
-            // At one instant a period that does not show what closes is read before the windows that close right after it.
+            // At equal instants, a period that does not show the closing windows is read before they close.
             (close, period) if close == period => self.period_phase < Phase::Close,
             (close, period) => close > period,
         }

@@ -1,11 +1,20 @@
-//! One instant: windows, then leaves, then queries; every change is joined with the exact state of
-//! everything else, and what must be reported is reported before time moves on.
+//! One instant: windows, then leaves, then queries. Each change is joined with the exact state of everything else, and
+//! reports are made before time moves on.
+//!
+//! ```text
+//!   1 windows   read(at, phase) ─► arrivals, bound
+//!   2 leaves    match and renew ─► expire below the bound ─► arrive        (all windows, step by step)
+//!   3 queries   settle deltas ─► report
+//! ```
+//!
+//! The order within step 2 matters. Matching first renews mappings whose copy arrives, so that they do not expire.
+//! Expiring before arriving means that no result ever combines a mapping that leaves with one that arrives.
 
 use super::place::WindowPlace;
 use super::query::{RunningQuery, Surroundings};
 use super::quiet::Rest;
 use super::stopwatch::Timing;
-use super::timeline::{Timeline, Workshop};
+use super::timeline::{Timeline, TimelineContext};
 use super::touched::Touched;
 use crate::encode::Dictionary;
 use crate::expr::EvalContext;
@@ -18,15 +27,15 @@ use crate::time::{Span, Timestamp};
 use crate::window::{Phase, Taken, Window};
 
 impl Timeline {
-    /// Reads an instant; true when it is one to report. `rest`: it is in a stretch that one report stands for.
+    /// Reads an instant; returns whether it is reported. `rest` is set if one report stands for several readings.
     pub(super) fn read(
         &mut self,
         at: Timestamp,
         phase: Phase,
         rest: Option<Rest>,
-        workshop: &mut Workshop<'_>,
+        context: &mut TimelineContext<'_>,
     ) -> bool {
-        let mut timing = self.meter.begin(phase, workshop.stopwatch);
+        let mut timing = self.meter.begin(phase, context.stopwatch);
         // 1. Windows: what arrives, what expires, and whether that is to be reported.
         self.taken.clear();
         for (number, window) in self.windows.iter_mut().enumerate() {
@@ -36,28 +45,28 @@ impl Timeline {
         }
         let reporting = self.reports(at, phase);
         // 2. Leaves: match and renew, expire, arrive.
-        self.match_arrivals(at, workshop);
+        self.match_arrivals(at, context);
         for i in 0..self.taken.len() {
             let (window, taken) = self.taken[i];
             if taken.expired {
-                self.expire(window, taken.bound, at, reporting, workshop);
+                self.expire(window, taken.bound, at, reporting, context);
             }
         }
         for i in 0..self.taken.len() {
             let (window, taken) = self.taken[i];
             if taken.arrived {
-                self.arrive(window, at, workshop);
+                self.arrive(window, at, context);
             }
         }
-        let visited = self.begin_rounds(reporting, workshop.graphs.version());
-        self.share_out(&visited, &mut timing);
-        // 3. Queries: settle the instant and report.
+        let visited = self.begin_rounds(reporting, context.graphs.version());
+        self.attribute_time(&visited, &mut timing);
+        // 3. Queries: settle the deltas of the instant and report.
         let now = self.label(at, phase);
         let report = reporting.then_some(Reporting { at, label: now, rest });
         for place in &visited {
-            self.evaluate(place.at(), now, report, workshop);
+            self.evaluate(place.at(), now, report, context);
             let work = self.work_of(place.at(), &timing);
-            self.close_evaluation(place.at(), workshop);
+            self.close_evaluation(place.at(), context);
             if let (Some(work), Some(query)) = (work, &mut self.queries[place.at()]) {
                 timing.close(work, &mut query.time);
             }
@@ -75,7 +84,8 @@ impl Timeline {
         reporting
     }
 
-    /// The queries that this instant concerns.
+    /// The queries that this instant concerns. All others would find no deltas and nothing to report; `check` verifies
+    /// it.
     fn begin_rounds(&mut self, reporting: bool, version: u64) -> Vec<QueryPlace> {
         let Self { rounds, queries, .. } = self;
         if rounds.seen_version.replace(version) != Some(version) {
@@ -100,7 +110,7 @@ impl Timeline {
         visited
     }
 
-    /// The instant is over for those that were visited.
+    /// Ends the instant for the queries that were visited.
     fn end_rounds(&mut self, visited: Vec<QueryPlace>, reporting: bool) {
         let Self { rounds, queries, .. } = self;
         rounds.n_reports += u64::from(reporting);
@@ -115,8 +125,7 @@ impl Timeline {
         rounds.touched.reuse(visited);
     }
 
-    /// Panics where a structure disagrees with a recount of what it stands for, or where a query that was not visited
-    /// had something to do.
+    /// Panics if a structure disagrees with a recount, or if a query that was not visited had something to do.
     fn check(&self) {
         self.leaves.iter().for_each(Leaf::check);
         for (at, query) in self.queries.iter().enumerate() {
@@ -128,8 +137,8 @@ impl Timeline {
         }
     }
 
-    /// What was measured so far all queries did together: each has its part by the work it did.
-    fn share_out(&mut self, visited: &[QueryPlace], timing: &mut Timing<'_>) {
+    /// Attributes the time measured so far, which all queries spent together, to each in proportion to its work.
+    fn attribute_time(&mut self, visited: &[QueryPlace], timing: &mut Timing<'_>) {
         let Some(ns) = timing.lap_ns() else { return };
         let work = |place: &QueryPlace| self.queries[place.at()].as_ref().and_then(RunningQuery::work);
         let whole = visited.iter().filter_map(work).sum();
@@ -141,7 +150,7 @@ impl Timeline {
         }
     }
 
-    /// What a query has done at this instant, for its time.
+    /// The work of a query at this instant, for its time.
     fn work_of(&self, number: usize, timing: &Timing<'_>) -> Option<u64> {
         self.queries[number].as_ref().filter(|_| timing.is_wanted()).and_then(RunningQuery::work)
     }
@@ -159,7 +168,7 @@ impl Timeline {
                 Phase::Tick | Phase::Period => taken.arrived,
             })
         };
-        // Neither close nor change: every read, unless a period says which.
+        // Without close and change, every reading reports, unless a period selects some.
         let by_itself = || report.close || report.change || report.periodic.is_none() || phase == self.period_phase;
         let in_period = |period: Span| self.label(at, phase).as_millis().rem_euclid(period.as_millis()) == 0;
         let nonempty = || self.windows.iter().any(|window| !window.is_empty());
@@ -175,7 +184,7 @@ impl Timeline {
         self.taken.iter().map(|(window, taken)| (&self.windows[*window], *taken))
     }
 
-    /// The instant under which a read is reported: a close carries the end of its window.
+    /// The instant that a report carries: for a close, the end of its window.
     pub(super) fn label(&self, read_at: Timestamp, phase: Phase) -> Timestamp {
         match (phase, self.key.bounds) {
             (Phase::Close, Bounds::ClosedOpen) => read_at.next(),
@@ -183,9 +192,9 @@ impl Timeline {
         }
     }
 
-    fn match_arrivals(&mut self, now: Timestamp, workshop: &mut Workshop<'_>) {
+    fn match_arrivals(&mut self, now: Timestamp, context: &mut TimelineContext<'_>) {
         self.leaves_incoming = 0;
-        let eval = &mut EvalContext { dictionary: workshop.dictionary, now, scratch: &mut self.scratch };
+        let eval = &mut EvalContext { dictionary: context.dictionary, now, scratch: &mut self.scratch };
         let arrived = self.taken.iter().filter(|(_, taken)| taken.arrived);
         for (window, taken) in arrived {
             let WindowPlace { routes, offered, .. } = &mut self.places[*window];
@@ -208,34 +217,41 @@ impl Timeline {
         }
     }
 
-    fn expire(&mut self, window: usize, bound: i64, at: Timestamp, reporting: bool, workshop: &mut Workshop<'_>) {
+    fn expire(&mut self, window: usize, bound: i64, at: Timestamp, reporting: bool, context: &mut TimelineContext<'_>) {
         let expiring = self.places[window].take_expiring(bound, &mut self.leaves);
         self.rounds.n_visits += expiring.len() as u64;
         for id in &expiring {
-            self.expire_leaf(id.at(), bound, at, reporting, workshop);
+            self.expire_leaf(id.at(), bound, at, reporting, context);
             self.places[window].dues.note_first(*id, &mut self.leaves[id.at()]);
         }
         self.places[window].reuse_expiring(expiring);
     }
 
-    fn expire_leaf(&mut self, leaf: usize, bound: i64, at: Timestamp, reporting: bool, workshop: &mut Workshop<'_>) {
-        if self.leaves[leaf].store.expires_whole(bound) && self.turn_over(leaf) {
+    fn expire_leaf(
+        &mut self,
+        leaf: usize,
+        bound: i64,
+        at: Timestamp,
+        reporting: bool,
+        context: &mut TimelineContext<'_>,
+    ) {
+        if self.leaves[leaf].store.expires_whole(bound) && self.expire_all(leaf) {
             return;
         }
         while let Some(slot) = self.leaves[leaf].store.next_expired(bound) {
             if let Some(moved) = self.leaves[leaf].store.move_if_renewed(slot, bound) {
                 self.relocate(leaf, moved);
             } else {
-                self.retract(leaf, slot, at, reporting, workshop);
+                self.retract(leaf, slot, at, reporting, context);
                 self.leaves[leaf].store.kill(slot);
             }
         }
     }
 
-    /// All mappings of a leaf go: a tumbling window has moved on. Each result of a join has one of them in it, so that
-    /// all results go too, and whoever keeps something of them forgets it. False, and nothing has happened, when a
-    /// reader must see them go one by one.
-    fn turn_over(&mut self, leaf: usize) -> bool {
+    /// Expires all mappings of a leaf at once, when a tumbling window has moved on. Every result of a join contains one
+    /// of them, so all results go too, and operators above forget what they derived. Returns false, without any effect,
+    /// if some reader must see each retraction.
+    fn expire_all(&mut self, leaf: usize) -> bool {
         let Self { leaves, queries, rounds, .. } = self;
         let forgets = |reader: &Reader| {
             let query = queries[reader.query.at()].as_ref();
@@ -264,27 +280,34 @@ impl Timeline {
         }
     }
 
-    fn retract(&mut self, leaf: usize, slot: SlotId, at: Timestamp, reporting: bool, workshop: &mut Workshop<'_>) {
+    fn retract(
+        &mut self,
+        leaf: usize,
+        slot: SlotId,
+        at: Timestamp,
+        reporting: bool,
+        context: &mut TimelineContext<'_>,
+    ) {
         for i in 0..self.leaves[leaf].readers.len() {
             let reader = self.leaves[leaf].readers[i];
             self.rounds.touched.add(reader.query);
             let Some(query) = &self.queries[reader.query.at()] else { continue };
-            // What was not reported when it came must not be reported after it has gone.
+            // What was never reported must not be reported after it has gone.
             let is_needed = || !reporting || query.has_unreported_rows() || self.may_return(leaf, slot, reader.query);
             if reader.retracts_on_demand && !is_needed() {
                 continue;
             }
             if let Some(query) = &mut self.queries[reader.query.at()] {
-                let around = &mut surroundings(&self.leaves, &self.windows, workshop, at);
+                let around = &mut surroundings(&self.leaves, &self.windows, context, at);
                 query.guarded(|query| query.expire(reader.node as usize, reader.role as usize, slot, around));
             }
         }
     }
 
-    /// Whether a result that goes with this mapping may come back at the same instant, so that the
-    /// two must cancel. In a set it cannot: an equal mapping would have renewed this one. In a bag an equal mapping may
-    /// arrive; and where some other buffer has arrivals, or this leaf is several buffers of the query, an equal result
-    /// may be made of what is still there.
+    /// Whether a result that goes with this mapping may come back at the same instant, so that the two must cancel. In
+    /// a set it cannot: an equal mapping would have renewed this one. In a bag an equal mapping may arrive. And if
+    /// another buffer has arrivals, or if this leaf plays several roles in the query, other mappings may produce an
+    /// equal result.
     fn may_return(&self, leaf: usize, slot: SlotId, query: QueryPlace) -> bool {
         if self.key.semantics == ContentSemantics::Set {
             return false;
@@ -300,26 +323,33 @@ impl Timeline {
         self.leaves_incoming > usize::from(arrives) && others.any(|other| elsewhere(&self.leaves[other.at()]))
     }
 
-    fn arrive(&mut self, window: usize, at: Timestamp, workshop: &mut Workshop<'_>) {
+    fn arrive(&mut self, window: usize, at: Timestamp, context: &mut TimelineContext<'_>) {
         let offered = self.places[window].take_offered(&self.leaves);
         self.rounds.n_visits += offered.len() as u64;
         for id in &offered {
             for incoming in 0..self.leaves[id.at()].n_incoming() {
-                self.arrive_one(window, *id, incoming, at, workshop);
+                self.arrive_one(window, *id, incoming, at, context);
             }
             self.leaves[id.at()].clear_incoming();
         }
         self.places[window].reuse_offered(offered);
     }
 
-    fn arrive_one(&mut self, window: usize, id: LeafId, incoming: usize, at: Timestamp, workshop: &mut Workshop<'_>) {
+    fn arrive_one(
+        &mut self,
+        window: usize,
+        id: LeafId,
+        incoming: usize,
+        at: Timestamp,
+        context: &mut TimelineContext<'_>,
+    ) {
         let leaf = &mut self.leaves[id.at()];
         let Some((slot, expiry_key)) = leaf.arrive(incoming) else { return };
         self.places[window].dues.note(id, leaf, expiry_key);
         for reader in &self.leaves[id.at()].readers {
             self.rounds.touched.add(reader.query);
             if let Some(query) = &mut self.queries[reader.query.at()] {
-                let around = &mut surroundings(&self.leaves, &self.windows, workshop, at);
+                let around = &mut surroundings(&self.leaves, &self.windows, context, at);
                 query.guarded(|query| query.arrive(reader.node as usize, reader.role as usize, slot, around));
             }
         }
@@ -331,11 +361,11 @@ impl Timeline {
         number: usize,
         now: Timestamp,
         reporting: Option<Reporting>,
-        workshop: &mut Workshop<'_>,
+        context: &mut TimelineContext<'_>,
     ) {
         let Self { leaves, windows, queries, .. } = self;
         let Some(query) = &mut queries[number] else { return };
-        let around = &mut surroundings(leaves, windows, workshop, now);
+        let around = &mut surroundings(leaves, windows, context, now);
         query.guarded(|query| {
             query.settle(around);
             if let Some(reporting) = reporting {
@@ -344,15 +374,15 @@ impl Timeline {
         });
     }
 
-    /// The evaluation is over: the query's budget is filled again, unless it has failed; then what it held is let go.
-    pub(super) fn close_evaluation(&mut self, number: usize, workshop: &mut Workshop<'_>) {
+    /// Ends the evaluation: refills the query's budget or, if it has failed, releases its state.
+    pub(super) fn close_evaluation(&mut self, number: usize, context: &mut TimelineContext<'_>) {
         let Self { queries, leaves, windows, .. } = self;
         let Some(query) = &mut queries[number] else { return };
         query.close_evaluation(leaves, windows);
         if query.holds_remains() {
             self.release(number);
             self.end_if_all_failed();
-            *workshop.has_let_go = true;
+            *context.interests_stale = true;
         }
     }
 
@@ -394,7 +424,7 @@ fn has_changed(window: &Window, taken: Taken, is_set: bool) -> bool {
     if is_set { window.set_changed() } else { taken.arrived || taken.expired }
 }
 
-/// A condition costs each of its readers the same.
+/// A condition costs each query that reads the leaf the same.
 fn fail_readers(leaf: &Leaf, breach: Breach, queries: &mut [Option<RunningQuery>], touched: &mut Touched) {
     for reader in &leaf.readers {
         touched.add(reader.query);
@@ -407,8 +437,8 @@ fn fail_readers(leaf: &Leaf, breach: Breach, queries: &mut [Option<RunningQuery>
 fn surroundings<'a>(
     leaves: &'a [Leaf],
     windows: &'a [Window],
-    workshop: &'a mut Workshop<'_>,
+    context: &'a mut TimelineContext<'_>,
     now: Timestamp,
 ) -> Surroundings<'a> {
-    Surroundings { dictionary: workshop.dictionary, leaves, windows, graphs: workshop.graphs, now }
+    Surroundings { dictionary: context.dictionary, leaves, windows, graphs: context.graphs, now }
 }

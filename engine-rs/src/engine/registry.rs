@@ -1,8 +1,8 @@
-//! Queries by number: registered, drained, explained, let go.
+//! Queries by number: registering, draining, explaining and removing them.
 
 use super::families::{stream_families, window_families};
 use super::query::{Failure, Registration, RunningQuery};
-use super::timeline::{Timeline, TimelineHost, TimelineKey, Workshop};
+use super::timeline::{Timeline, TimelineContext, TimelineHost, TimelineKey};
 use super::validation::numbered_windows;
 use super::{Engine, StreamOptions};
 use crate::encode::Dictionary;
@@ -82,8 +82,8 @@ impl Engine {
         let families = families_of(&mut definition, &named_streams);
         let planned = PlannedQuery::new(&definition, &families, &part, &self.options.limits)?;
         let output = self.check_output(&definition)?;
-        // What only the building of operators refuses is found on a timeline and in a dictionary that are thrown away:
-        // terms that the engine has once numbered, and leaves that queries share, could not be taken back.
+        // Building may still refuse the query. Try it with a scratch timeline and dictionary first: interned terms and
+        // shared leaves could not be rolled back.
         build_apart(&definition, &planned, self.options.plan())?;
         check_readable(&definition, streams)?;
         let retraction = self.options.retraction;
@@ -91,9 +91,9 @@ impl Engine {
         let windows = self.windows_of(&definition)?;
         let timeline = self.timeline_for(timeline_key(&definition, &windows));
         let query = self.build_on(timeline, definition, registration, &planned, &windows)?;
-        let Self { timelines, dictionary, graphs, stopwatch, has_let_go, .. } = self;
-        let workshop = &mut Workshop { dictionary, graphs, stopwatch: stopwatch.as_ref(), has_let_go };
-        let place = timelines[timeline].add_query(query, workshop);
+        let Self { timelines, dictionary, graphs, stopwatch, interests_stale, .. } = self;
+        let context = &mut TimelineContext { dictionary, graphs, stopwatch: stopwatch.as_ref(), interests_stale };
+        let place = timelines[timeline].add_query(query, context);
         self.connect_readers(timeline);
         self.widen_interests(timeline, place);
         self.registry.registered += 1;
@@ -111,10 +111,9 @@ impl Engine {
         Ok(id)
     }
 
-    /// Ends a query and lets go of everything only it needed.
+    /// Removes a query and everything that only it needed.
     ///
-    /// # Errors
-    /// When there is no such query.
+    /// # Errors If there is no such query.
     pub fn unregister(&mut self, id: QueryId) -> Result<(), EngineError> {
         let (timeline, place) = self.registry.place(id)?;
         self.timelines[timeline].remove_query(place);
@@ -207,7 +206,7 @@ impl Engine {
         Ok(explained.view())
     }
 
-    /// Stream and rule of each window clause; streams are declared where they are new.
+    /// Stream and rule of each window clause; declares the streams that are new.
     pub(super) fn windows_of(&mut self, definition: &ContinuousQuery) -> Result<Vec<(usize, Rule)>, EngineError> {
         let clauses = definition.windows.iter();
         clauses.map(|clause| Ok((self.stream_of(clause)?, Rule::new(&clause.kind, definition)))).collect()
@@ -223,13 +222,13 @@ impl Engine {
         Ok(self.derived_stream(iri, clause.time_predicate.as_ref()))
     }
 
-    /// A timeline that reads these windows in this way and has not begun, or a new one.
+    /// A timeline with this key that has not started, or a new one.
     fn timeline_for(&mut self, key: TimelineKey) -> usize {
         let open = |timeline: &Timeline| timeline.is_pristine() && !timeline.is_unused() && *timeline.key() == key;
         if let Some(shared) = self.timelines.iter().position(open).filter(|_| self.options.sharing) {
             return shared;
         }
-        // Timelines keep their number, because queries are found by it; an unused one is replaced.
+        // Queries refer to timelines by number, so numbers never change; an unused timeline is replaced.
         match self.timelines.iter().position(Timeline::is_unused) {
             Some(at) => {
                 self.timelines[at] = Timeline::new(key, self.options.thresholds);

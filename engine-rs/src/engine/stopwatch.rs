@@ -13,7 +13,7 @@
 
 use crate::window::Phase;
 
-/// Readings may take one part of so many.
+/// Reading the clock may take at most one part in this many.
 const PARTS: u64 = 256;
 /// Binary places of the time that a unit of work takes.
 const PLACES: u32 = 10;
@@ -91,11 +91,11 @@ impl Meter {
         let Some(stopwatch) = timing.stopwatch else { return };
         let pause = self.pauses.get_mut(timing.phase);
         if timing.read_at.is_none() {
-            // An instant that is charged nothing brings the next measure nearer all the same.
+            // An instant without any charge still brings the next measurement closer.
             pause.left_ns = pause.left_ns.saturating_sub(timing.spent_ns.max(stopwatch.reading_ns));
         } else {
             pause.n_measured = pause.n_measured.wrapping_add(1);
-            // A long instant has paid for its readings itself.
+            // A long instant has paid for its own clock readings.
             let due_ns = pause.due_ns(timing.readings * stopwatch.reading_ns * PARTS);
             pause.left_ns = due_ns.saturating_sub(timing.spent_ns);
         }
@@ -103,8 +103,8 @@ impl Meter {
 }
 
 impl Pause {
-    /// From half of the mean to one and a half of it, in a fixed order without a period: events that come in turns
-    /// must not meet the stopwatch in the same turn for ever.
+    /// Between half and one and a half times the mean, in a fixed sequence without a period: events that alternate must
+    /// not meet the clock in the same turn forever.
     fn due_ns(&self, mean_ns: u64) -> u64 {
         const GOLDEN: u32 = 0x9E37_79B9;
         let part = u128::from(self.n_measured.wrapping_mul(GOLDEN));
@@ -142,7 +142,7 @@ impl Timing<'_> {
         Some(lap_ns)
     }
 
-    /// A query has done its part of the instant, and so much work in all of it.
+    /// Charges a query for its part of the instant and its total work.
     #[inline]
     pub(super) fn close(&mut self, work: u64, time: &mut EvaluationTime) {
         match self.lap_ns() {
@@ -164,7 +164,7 @@ pub(crate) struct EvaluationTime {
 /// What a unit of work takes.
 #[derive(Default, Debug)]
 struct Price {
-    /// What was measured, the last measures more than those before.
+    /// What was measured, with recent measurements weighted more.
     lately_ns: u64,
     lately_work: u64,
     /// In parts of a nanosecond.

@@ -1,4 +1,4 @@
-//! Streams: their clocks, and the order into which disorder within the lateness is put.
+//! Streams: their clocks, and the reordering of events within the allowed lateness.
 
 use super::interest::Interest;
 use crate::intake::RowMapping;
@@ -27,7 +27,7 @@ impl StreamNames {
 /// How a stream tells time.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct StreamOptions {
-    /// How far events may lag behind the newest and still be put in order.
+    /// Allowed lateness: how far an event may lag behind the newest one and still be put in order.
     pub lateness: Option<Span>,
     /// How far other streams may get ahead before this one no longer holds them back.
     pub idle_timeout: Option<Span>,
@@ -35,7 +35,7 @@ pub struct StreamOptions {
     pub timestamp_predicate: Option<NamedNode>,
 }
 
-/// Events by the time they carry; a stream read by a time in its data is a stream of its own.
+/// Events by the time they carry. A stream that is read by a time in its data has a second `Stream` for that reading.
 #[derive(Debug)]
 pub(crate) struct Stream {
     pub iri: NamedNode,
@@ -90,7 +90,7 @@ impl Stream {
         }
     }
 
-    /// Nobody reads it and nothing has come: it is as if it had just been declared.
+    /// Nobody reads it and no event has arrived, as if it had just been declared.
     pub(crate) fn is_pristine(&self) -> bool {
         self.readers.is_empty() && self.counts.events == 0 && self.watermark == Timestamp::MIN
     }

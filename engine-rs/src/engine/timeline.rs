@@ -48,20 +48,20 @@ pub(crate) struct Timeline {
     pub(super) clock: Timestamp,
     /// Every instant before this one has been read.
     pub(super) read_before: Timestamp,
-    /// Whether an event has come since then that is before that instant.
+    /// Whether an event before that instant has arrived since then.
     pub(super) has_stragglers: bool,
-    /// With tick `tuple` and windows by count alone, time moves nothing.
+    /// With tick `tuple` and only count windows, time has no effect.
     pub(super) is_timeless: bool,
     /// When a period that ends at an instant is read.
     pub(super) period_phase: Phase,
-    /// The earliest event, or instant that was declared over, so far: time begins with it.
+    /// The earliest event, or instant declared complete, so far: time starts there.
     pub(super) begins_at: Timestamp,
     /// The last instant at which a period could have ended.
     pub(super) last_period: Timestamp,
     pub(super) started: bool,
-    /// Nothing has happened yet: queries may still join.
+    /// Nothing has happened yet, so queries may still join.
     pub(super) pristine: bool,
-    /// Every query here has failed: nothing is kept and nothing is read any more.
+    /// Every query has failed, so nothing is stored and nothing is read.
     pub(super) is_over: bool,
     /// The windows that moved at the instant being read, and how.
     pub(super) taken: Vec<(usize, Taken)>,
@@ -78,32 +78,32 @@ pub(crate) struct Timeline {
 /// What tells leaves apart: window, pattern and condition.
 type LeafKey = (usize, LeafPattern, Option<String>);
 
-/// Which queries are visited at an instant; what happens at it concerns none of the others.
+/// Which queries to visit at an instant; the instant does not concern any other.
 #[derive(Default)]
 pub(super) struct Rounds {
-    /// What they read has moved, or they are new.
+    /// Queries whose input has changed, or that are new.
     pub touched: Touched,
-    /// They have rows that wait for a report.
+    /// Queries with rows that wait for a report.
     pub owing: Touched,
-    /// They must be asked at every instant.
+    /// Queries that must be evaluated at every instant.
     pub restless: BTreeSet<QueryPlace>,
-    /// They say something at every report.
+    /// Queries that emit something at every report.
     pub telling: BTreeSet<QueryPlace>,
     /// The version of the static graphs that every query has seen.
     pub seen_version: Option<u64>,
-    /// Reports so far: every query was evaluated for each, visited or not.
+    /// The number of reports so far; every query counts as evaluated for each, visited or not.
     pub n_reports: u64,
     /// Leaves and queries that were looked at so far.
     pub n_visits: u64,
 }
 
-/// What a timeline may use of the engine while time moves.
-pub(crate) struct Workshop<'a> {
+/// The parts of the engine that a timeline uses while time advances.
+pub(crate) struct TimelineContext<'a> {
     pub dictionary: &'a mut Dictionary,
     pub graphs: &'a StaticGraphs,
     pub stopwatch: Option<&'a Stopwatch>,
-    /// Is set when a query has failed: what was read for it alone is read by nobody.
-    pub has_let_go: &'a mut bool,
+    /// Set when a query fails: the interests may then be narrowed.
+    pub interests_stale: &'a mut bool,
 }
 
 impl Timeline {
@@ -199,12 +199,12 @@ impl Timeline {
     }
 
     /// Takes a query in; its windows and leaves exist already (see [`TimelineHost`]).
-    pub(crate) fn add_query(&mut self, query: RunningQuery, workshop: &mut Workshop<'_>) -> usize {
+    pub(crate) fn add_query(&mut self, query: RunningQuery, context: &mut TimelineContext<'_>) -> usize {
         let at = self.queries.iter().position(Option::is_none).unwrap_or(self.queries.len());
         self.seat_query(at, query);
-        let mut timing = workshop.stopwatch.map(|stopwatch| stopwatch.start(Phase::Tick));
-        self.evaluate(at, Timestamp::EPOCH, None, workshop);
-        self.close_evaluation(at, workshop);
+        let mut timing = context.stopwatch.map(|stopwatch| stopwatch.start(Phase::Tick));
+        self.evaluate(at, Timestamp::EPOCH, None, context);
+        self.close_evaluation(at, context);
         if let Some(ns) = timing.as_mut().and_then(Timing::lap_ns) {
             self.query_mut(at).time.add(ns);
         }
@@ -245,7 +245,7 @@ impl Timeline {
         self.end_if_all_failed();
     }
 
-    /// Lets go of what a query holds, and of the leaves only it read.
+    /// Releases the state of a query, and the leaves that only it read.
     pub(super) fn release(&mut self, at: usize) {
         let Some(query) = &mut self.queries[at] else { return };
         let read: Vec<LeafId> = query.leaves_of().map(|(_, _, leaf)| LeafId(leaf as u32)).collect();
@@ -268,9 +268,9 @@ impl Timeline {
         }
     }
 
-    /// Once every query has failed, the windows are for nobody: they are emptied, and time only passes.
+    /// Once every query has failed, nobody needs the windows: they are emptied, and time merely passes.
     pub(super) fn end_if_all_failed(&mut self) {
-        // A query that has just failed still has to give back what it holds of the leaves.
+        // A query that has just failed still holds references to its leaves, which must be released first.
         let is_needed = |query: &RunningQuery| query.failed.is_none() || query.holds_remains();
         if self.is_unused() || self.queries.iter().flatten().any(is_needed) {
             return;
@@ -301,8 +301,8 @@ impl Timeline {
     }
 }
 
-/// When a period that ends at an instant is read. Windows that step show what closed by then, hence it is read as
-/// they are; others show the events of that instant too.
+/// The phase in which a period that ends at an instant is read. Stepping windows show what has closed by then, so the
+/// period is read with the closes; other windows also show the events of that instant.
 fn period_phase(windows: &[Window], bounds: Bounds) -> Phase {
     let all_step = windows.iter().all(|window| window.rule().is_stepping());
     if all_step || bounds == Bounds::OpenClosed { Phase::Close } else { Phase::Period }

@@ -1,4 +1,4 @@
-//! Which queries of a timeline something has happened to: each is listed once, and the others are not looked at.
+//! A set of queries that something has happened to: each is listed once, and no other query is visited.
 
 use crate::leaf::QueryPlace;
 

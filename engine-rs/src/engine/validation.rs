@@ -17,7 +17,7 @@ impl Engine {
     pub fn validate(&self, text: &str, options: &ParseOptions) -> Result<String, EngineError> {
         let mut definition = parse_query(text, options)?;
         rename_invented(&mut definition);
-        let mut plan = self.rehearse(&mut definition).map_err(|error| error.located(text))?;
+        let mut plan = self.preview_part(&mut definition).map_err(|error| error.located(text))?;
         let undeclared = self.undeclared_streams(&plan);
         plan.warnings.extend(undeclared);
         Ok(validation_json(&plan))
@@ -34,7 +34,7 @@ impl Engine {
     }
 
     /// Builds the query on a timeline and with a dictionary of its own, which are dropped.
-    fn rehearse(&self, definition: &mut ContinuousQuery) -> Result<PlanView, EngineError> {
+    fn preview_part(&self, definition: &mut ContinuousQuery) -> Result<PlanView, EngineError> {
         if definition.windows.is_empty() {
             return Err(PlanError::NoWindow.into());
         }

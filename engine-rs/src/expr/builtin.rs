@@ -4,8 +4,8 @@ use super::value::Value;
 use super::{arithmetic, datetimes, hashes, strings, terms};
 use spargebra::algebra::Function;
 
-/// A function of values that needs nothing else. What reads the clock, the base IRI, the scratch
-/// space or a variable number of arguments is a node of its own (see `node.rs`).
+/// A function of values that needs nothing else. Functions that read the clock, the base IRI or the scratch space, or
+/// take a variable number of arguments, are nodes of their own (see `node.rs`).
 #[derive(Clone, Copy)]
 pub(super) enum Builtin {
     Unary(for<'d> fn(Value<'d>) -> Option<Value<'d>>),

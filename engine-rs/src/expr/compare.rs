@@ -1,4 +1,4 @@
-//! `=` and `<` on values, with the errors SPARQL gives to what cannot be compared.
+//! `=` and `<` on values, with SPARQL's errors for values that cannot be compared.
 
 use super::value::{TripleValue, Value};
 use crate::encode::{Dictionary, Inline};
@@ -16,7 +16,7 @@ pub(super) enum Comparison {
 }
 
 impl Comparison {
-    /// Whether it holds for values in this order. Two numbers of which one is NaN have none, and no comparison holds.
+    /// Whether the comparison holds for this ordering. With NaN there is no ordering, and no comparison holds.
     pub(super) fn accepts(self, ordering: Option<Ordering>) -> bool {
         ordering.is_some_and(|ordering| match self {
             Self::Less => ordering.is_lt(),
@@ -27,8 +27,8 @@ impl Comparison {
     }
 }
 
-/// The operator `=`. Two literals that differ, one of them of an unknown datatype, give an error:
-/// their values may still be the same.
+/// The operator `=`. Two different literals, one of them of an unknown datatype, yield an error: their values may still
+/// be equal.
 pub(super) fn equals(a: &Value<'_>, b: &Value<'_>) -> Option<bool> {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => Some(a.equals(*b)),
@@ -95,8 +95,8 @@ fn is_resource(id: TermId, dictionary: &Dictionary) -> bool {
     }
 }
 
-/// The order behind `<`, `<=`, `>` and `>=`. `None` is an error: SPARQL has no order on IRIs, blank nodes and literals of
-/// unknown datatypes, not even for a term and itself. `Some(None)` are numbers without an order.
+/// The ordering behind `<`, `<=`, `>` and `>=`. `None` is an error: SPARQL does not order IRIs, blank nodes and
+/// literals of unknown datatypes, not even relative to themselves. `Some(None)` means numbers without an order.
 pub(super) fn compare(a: &Value<'_>, b: &Value<'_>) -> Option<Option<Ordering>> {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => Some(a.compare(*b)),

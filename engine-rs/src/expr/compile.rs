@@ -1,4 +1,4 @@
-//! From the syntax tree of an expression to nodes: variables become columns, constants ids.
+//! Compiles the syntax tree of an expression to nodes: variables become columns, constants become ids.
 
 use super::builtin::{self, Builtin};
 use super::compare::Comparison;
@@ -19,12 +19,12 @@ pub(crate) const IN_PARTITION: &str = "urn:whorl:fn:in-partition";
 /// `(?t, "os")`: the subject of the object of the triple term in a column, with its lexical form. For plans alone.
 pub(crate) const TRIPLE_PART: &str = "urn:whorl:fn:triple-part";
 
-/// What the nodes of one expression are made with.
+/// The state of compiling one expression.
 pub(super) struct Compiler<'a> {
     pub base: Option<&'a Iri<String>>,
     pub column_of: &'a dyn Fn(&Variable) -> Option<usize>,
     pub dictionary: &'a mut Dictionary,
-    /// Calls so far of functions that give something new for each solution.
+    /// The number of calls so far to functions that yield a new value for each solution.
     pub calls: u32,
 }
 
@@ -84,8 +84,8 @@ impl Compiler<'_> {
         Node::Constant { id, scalar }
     }
 
-    /// A constant condition picks its branch now, as the reference optimiser does: the branch may
-    /// then keep the lexical form of its term.
+    /// A constant condition selects its branch at compile time, like the reference optimiser does; the branch can then
+    /// keep the lexical form of its term.
     fn conditional(&mut self, condition: &Expression, then: &Expression, otherwise: &Expression) -> Compiled {
         match constant_truth(condition) {
             Some(true) => self.node(then),
@@ -94,7 +94,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// `x IN ()` is false, and an error where `x` has no effective boolean value (as the reference has it).
+    /// `x IN ()` is false, or an error if `x` has no effective boolean value (like the reference evaluator).
     fn in_nothing(&mut self, needle: &Expression) -> Compiled {
         if constant_truth(needle).is_some() {
             return Ok(constant_boolean(false));
@@ -157,7 +157,7 @@ impl Compiler<'_> {
         }
         match casts::lookup(iri.as_ref()) {
             Some(builtin) => self.call(builtin, &iri.to_string(), arguments),
-            // Its arguments must be right all the same.
+            // Compile the arguments anyway, so that errors in them are still reported.
             None => self.nodes(arguments).map(|_| Node::Unknown),
         }
     }

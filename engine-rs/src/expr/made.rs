@@ -1,7 +1,8 @@
-//! Terms that pass through an expression as they are: the result keeps the form in which it was written.
+//! Terms that pass through an expression unchanged, so that the result keeps its lexical form.
 //!
-//! A value forgets how it was written (`value.rs`). A variable, a constant, what IF and COALESCE choose among such, what
-//! STRDT makes of a text and the parts of a triple term do not: they are terms, and become ids without being read.
+//! A value does not remember how it was written (`value.rs`). Variables, constants, what IF and COALESCE choose among
+//! them, the results of STRDT and the components of triple terms are terms instead: they become ids without being
+//! parsed.
 
 use super::node::{Node, Scope};
 use super::text::{MadeTerm, Text};
@@ -22,7 +23,7 @@ pub(super) enum Maker {
 }
 
 impl Node {
-    /// Whether the result may be a term that is passed through: its text and datatype are its own.
+    /// Whether the result may be a term that is passed through with its own text and datatype.
     pub(super) fn passes_terms(&self) -> bool {
         match self {
             Self::Constant { .. } | Self::Column(_) | Self::Unbound | Self::Make(..) | Self::Derived(..) => true,
@@ -32,7 +33,7 @@ impl Node {
         }
     }
 
-    /// The result as a term: passed through where it can be, else the value in canonical form.
+    /// The result as a term: passed through if possible, otherwise the value in canonical form.
     pub(super) fn made<'v>(&'v self, row: &[TermId], scope: &mut Scope<'v, '_>) -> Option<MadeTerm> {
         match self {
             Self::Constant { id, .. } => Some(MadeTerm::Id(*id)),
@@ -76,7 +77,7 @@ fn make(maker: Maker, terms: Vec<Term>) -> Option<Term> {
     }
 }
 
-/// Only a plain string becomes a literal of another datatype, and none becomes one that needs a language.
+/// Only a plain string can become a literal of another datatype, and never one that requires a language.
 fn typed(text: &Literal, datatype: NamedNode) -> Option<Term> {
     let is_plain = text.datatype() == xsd::STRING;
     (is_plain && !needs_language(datatype.as_str())).then(|| Literal::new_typed_literal(text.value(), datatype).into())
@@ -108,7 +109,7 @@ fn triple(term: Term) -> Option<Triple> {
     }
 }
 
-/// `STR`: what was written.
+/// `STR`: the lexical form as written.
 pub(super) fn str_of(made: MadeTerm, dictionary: &Dictionary) -> Option<Value<'_>> {
     match made {
         MadeTerm::Id(id) => super::terms::str_of(id, dictionary),
@@ -139,7 +140,7 @@ impl MadeTerm {
         }
     }
 
-    /// Whether the two would have one id.
+    /// Whether both terms would have the same id.
     pub(super) fn is_same(&self, other: &Self, dictionary: &Dictionary) -> bool {
         let id = |made: &Self| match made {
             Self::Id(id) => Some(*id),

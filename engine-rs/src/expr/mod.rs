@@ -1,13 +1,13 @@
-//! FILTER and BIND: expressions compiled once, evaluated on mappings of `TermId`s.
+//! FILTER and BIND: expressions compiled once and evaluated on mappings of `TermId`s.
 //!
-//! In: a row of ids. Out: an id, or `None`: an error is "no value", never an `Err`. Results are the
-//! terms the reference evaluator (spareval) gives, but where the W3C tests know better: a computed
-//! value is written in canonical form, a term passed through (`made.rs`) is kept as it is, and `STR`
-//! and `DATATYPE` ask for that term.
+//! Input: a row of ids. Output: an id or `None`; an evaluation error is "no value", never an `Err`. Results equal those
+//! of the reference evaluator (spareval), except where the W3C tests require otherwise: a computed value is written in
+//! canonical form, a term that is passed through (`made.rs`) stays as it is, and `STR` and `DATATYPE` refer to that
+//! term.
 //!
-//! What stays true: evaluation reads no clock and draws no random number, it interns nothing but
-//! its result, and no string it makes is longer than the budget allows (1 MiB). Inlined numbers, booleans and
-//! dateTimes are compared and computed without touching strings or the heap.
+//! Invariants: evaluation reads no clock and draws no random numbers, it interns nothing but its result, and no string
+//! it creates is longer than the budget allows (1 MiB). Inlined numbers, booleans and dateTimes are compared and
+//! computed without touching strings or the heap.
 
 mod arithmetic;
 mod builtin;
@@ -50,12 +50,12 @@ use oxiri::Iri;
 use oxrdf::{NamedNode, Variable};
 use spargebra::algebra::Expression;
 
-/// What an evaluation needs besides the mapping.
+/// What an evaluation needs in addition to the mapping.
 pub struct EvalContext<'a> {
     pub dictionary: &'a mut Dictionary,
     /// The instant of the evaluation, for `NOW()`.
     pub now: Timestamp,
-    /// The query's own scratch space: numbers for `RAND` and friends, compiled patterns.
+    /// The query's own scratch space: bits for `RAND` and similar functions, compiled patterns, the work budget.
     pub scratch: &'a mut Scratch,
 }
 
@@ -64,7 +64,7 @@ pub struct Expr {
     node: Node,
     /// Its number in the query.
     number: u32,
-    /// How many columns of a mapping tell solutions apart; later ones were computed from them.
+    /// How many columns identify a solution; later ones were computed from them.
     identity: usize,
 }
 
@@ -112,8 +112,8 @@ impl std::fmt::Debug for Expr {
 }
 
 impl Expr {
-    /// For functions that give something new for each solution: which expression of the query this is, and how
-    /// many columns make a solution.
+    /// Tells functions that yield a new value for each solution which expression this is and how many columns identify
+    /// a solution. Without it, an arrival and its retraction could draw different values.
     pub(crate) fn at_place(self, number: u32, identity: usize) -> Self {
         Self { number, identity, ..self }
     }

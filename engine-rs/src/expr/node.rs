@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 /// One node; children are boxed so that a node stays small.
 pub(super) enum Node {
-    /// A constant; numbers and the like are kept as values, text is read from the dictionary.
+    /// A constant; numbers and similar values are stored directly, text is read from the dictionary.
     Constant {
         id: TermId,
         scalar: Option<Value<'static>>,
@@ -58,7 +58,7 @@ pub(super) enum Node {
     LabelledBlank(Box<Node>),
     /// Whether a term belongs to a partition: out of how many, and to which.
     InPartition(Box<Node>, u32, u32),
-    /// A function of the solution as a whole, and which of the calls in the expression it is.
+    /// A function of the whole solution, and the number of its call in the expression.
     Source(Source, u32),
     Regex {
         text: Box<Node>,
@@ -94,14 +94,14 @@ pub(super) enum Pattern {
     Computed { pattern: Box<Node>, flags: Option<Box<Node>> },
 }
 
-/// What evaluation reads: the terms, borrowed for as long as values live, and the rest.
+/// What evaluation reads: the dictionary, borrowed as long as values live, and the rest of the context.
 pub(super) struct Scope<'v, 's> {
     pub dictionary: &'v Dictionary,
     pub now: Timestamp,
     pub scratch: &'s mut Scratch,
     /// Which expression of the query this is.
     pub expression: u32,
-    /// How many columns tell solutions apart; later ones were computed from them.
+    /// How many columns identify a solution; later ones were computed from them.
     pub identity: usize,
 }
 
@@ -185,7 +185,7 @@ impl Node {
         }
     }
 
-    /// A number that is in the row, in the query, or computed from such: no value is built for it.
+    /// A number from the row, from the query, or computed from such numbers, without building a value.
     fn plain_number(&self, row: &[TermId]) -> Option<Number> {
         match self {
             Self::Constant { scalar: Some(Value::Number(number)), .. } => Some(*number),
@@ -198,7 +198,7 @@ impl Node {
     }
 }
 
-/// Numbers that are at hand need no values; dates and durations are computed elsewhere.
+/// Numbers at hand need no values; dates and durations are handled elsewhere.
 fn compute<'v>(
     operator: Operator,
     sides: &'v (Node, Node),
@@ -231,7 +231,7 @@ impl Pattern {
     }
 }
 
-/// `||` (deciding = true) and `&&` (deciding = false): an error counts unless another side decides.
+/// `||` (deciding = true) and `&&` (deciding = false): an error counts unless another operand decides.
 fn until<'v>(sides: &'v [Node], deciding: bool, row: &[TermId], scope: &mut Scope<'v, '_>) -> Option<bool> {
     let mut failed = false;
     for side in sides {
@@ -270,7 +270,7 @@ fn node_equals<'v>(a: &'v Node, b: &'v Node, row: &[TermId], scope: &mut Scope<'
     equals(&a, &b)
 }
 
-/// Terms that are passed through are compared as they are; computed ones in the form they would be written.
+/// Compares terms that are passed through as they are, and computed ones in canonical form.
 fn same_term<'v>(a: &'v Node, b: &'v Node, row: &[TermId], scope: &mut Scope<'v, '_>) -> Option<bool> {
     let (a, b) = (a.made(row, scope)?, b.made(row, scope)?);
     Some(a.is_same(&b, scope.dictionary))
@@ -301,14 +301,14 @@ fn call<'v>(builtin: Builtin, arguments: &'v [Node], row: &[TermId], scope: &mut
     }
 }
 
-/// What a function reads: text costs by its length.
+/// Evaluates an argument; text is charged by its length.
 fn argument<'v>(node: &'v Node, row: &[TermId], scope: &mut Scope<'v, '_>) -> Option<Value<'v>> {
     let value = node.value(row, scope)?;
     scope.scratch.budget.read_text(value.text_bytes());
     Some(value)
 }
 
-/// What a function gives, unless it is too long.
+/// Refuses a result that is too long.
 fn admitted<'v>(value: Value<'v>, scope: &mut Scope<'_, '_>) -> Option<Value<'v>> {
     scope.scratch.budget.make_text(value.made_bytes());
     scope.scratch.budget.admits_literal(value.made_bytes()).then_some(value)

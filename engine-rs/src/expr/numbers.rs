@@ -19,7 +19,7 @@ pub(crate) enum Number {
     Double(Double),
 }
 
-/// Two numbers brought to the kind in which they meet.
+/// Two numbers, promoted to their common kind.
 enum Pair {
     Integers(Integer, Integer),
     Decimals(Decimal, Decimal),
@@ -154,15 +154,15 @@ impl Number {
         }
     }
 
-    /// The quotient by a count, as [`Number::apply`] gives it: `op:numeric-divide` cuts decimals after 18 digits. That
-    /// is one division of words where the quotient by way of the longest dividend takes a hundred of them.
+    /// The quotient by a count, equal to [`Number::apply`]: `op:numeric-divide` truncates decimals after 18 digits. One
+    /// word division replaces about a hundred of the general algorithm.
     pub(crate) fn divided_by(self, count: i64) -> Option<Self> {
         let raw = match self {
             Self::Integer(value) => i128::from(i64::from(value)) * TEN_TO_18,
             Self::Decimal(value) => i128::from_be_bytes(value.to_be_bytes()),
             _ => 0,
         };
-        // Below one, the general division may find its dividend too small for all of the divisor's zeros.
+        // Below one, the general division may find its dividend too small for all the zeros of the divisor.
         if raw.unsigned_abs() < TEN_TO_18.unsigned_abs() || count == 0 {
             return self.apply(Operator::Divide, Self::Integer(count.into()));
         }

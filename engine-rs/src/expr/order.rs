@@ -1,12 +1,12 @@
 //! One total order on terms, for ORDER BY, MIN, MAX and ties.
 //!
-//! Unbound, blank nodes, IRIs, literals, triple terms. Literals: numbers by value (NaN last), then
-//! dateTimes by instant, then dates, times of day and durations, then all others by text, datatype and language. Inside each of these groups this
-//! is what the reference evaluator does; across them its order is not transitive, so ours has to differ.
+//! Unbound, blank nodes, IRIs, literals, triple terms. Among literals: numbers by value (NaN last), then dateTimes by
+//! instant, then dates, times of day and durations, then all others by text, datatype and language. Within each group
+//! this is the order of the reference evaluator; across groups its order is not transitive, so ours has to differ.
 //!
-//! A number's key is the nearest double and what an integer or decimal has beyond it. Doubles sit
-//! at the shortest decimal that reads back as them, so `0.1` the double and `0.1` the decimal are
-//! equal, as `=` has it, and long integers and decimals are still told apart.
+//! The key of a number is the nearest double and the remainder of an integer or decimal beyond it. A double counts as
+//! the shortest decimal that parses to it. Thus the double `0.1` equals the decimal `0.1`, as `=` requires, and long
+//! integers and decimals remain distinct.
 
 use super::numbers::Number;
 use super::temporal::Temporal;
@@ -69,7 +69,7 @@ const GROUP_BITS: u32 = 4;
 /// What is cut off so that all instants from the years that are written with four digits fit into the rest.
 const MOMENT_SHIFT: u32 = 40;
 
-/// The beginning of where a term stands: a term whose prefix is smaller comes first in [`compare_terms`].
+/// The leading bits of a term's sort key: the term with the smaller prefix comes first in [`compare_terms`].
 #[must_use]
 pub(crate) fn order_prefix(id: TermId, dictionary: &Dictionary) -> u64 {
     match id.inline_value() {
@@ -79,8 +79,8 @@ pub(crate) fn order_prefix(id: TermId, dictionary: &Dictionary) -> u64 {
     }
 }
 
-/// A total order on terms: by [`sort_key`], and different terms of equal value by kind of number,
-/// then by their text. Never `Equal` for different terms, and blind to the ids themselves.
+/// A total order on terms: by [`sort_key`]; different terms of equal value by kind of number, then by their text. Never
+/// `Equal` for different terms, and independent of the ids.
 #[must_use]
 pub fn compare_terms(a: TermId, b: TermId, dictionary: &Dictionary) -> Ordering {
     if a == b {
@@ -174,8 +174,8 @@ fn temporal_key(value: Temporal) -> Key {
     }
 }
 
-/// Durations by the instant they lead to from one of the four at which XML Schema compares them: what is less from all
-/// four is less from this one. Months tell apart those that meet there and nowhere else.
+/// Orders durations by the instant they lead to from one of the four instants at which XML Schema compares them: what
+/// is less from all four is less from this one. Months separate those that coincide only there.
 fn duration_key(duration: Duration) -> Key {
     /// From 0001-01-01T00:00:00Z to 1903-03-01T00:00:00Z, and the length of a mean month.
     const REFERENCE: i128 = 60_026_313_600 * TEN_TO_18;
@@ -328,7 +328,7 @@ impl SortKey {
         }
     }
 
-    /// Fixed widths, and texts that end where no longer one can go on: so texts sort as keys do.
+    /// Fixed widths, and terminated texts that no longer text can extend, make the written keys sort like the keys.
     fn write(&self, out: &mut String) {
         match &self.0 {
             Key::Unbound => out.push('0'),

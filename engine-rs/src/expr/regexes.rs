@@ -1,9 +1,9 @@
-//! `REGEX` and `REPLACE`, with patterns that match in linear time.
+//! `REGEX` and `REPLACE`, with patterns that match in time linear in the text.
 //!
-//! Linear in the text, that is; a byte of it can cost as many steps as the pattern has positions: what is left of it when
-//! repetitions are written out, `(a|b){200}` has 200. So text is paid for by both, and a text that would hold everybody
-//! up stops the query. All of this depends on pattern and text alone, never on what was matched before or on a clock: a
-//! replay stops at the same place.
+//! A byte of text can still cost as many steps as the pattern has positions after its repetitions are expanded:
+//! `(a|b){200}` has 200. A match is therefore charged for both, and one that would block all other work stops the
+//! query. The charge depends only on pattern and text, never on earlier matches or on a clock, so a replay stops at the
+//! same place.
 
 use super::text::Text;
 use super::value::Value;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 const PATTERN_BYTES_MAX: usize = 16 * 1024;
 const PROGRAM_BYTES_MAX: usize = 1_000_000;
 const POSITIONS_MAX: u64 = 16 * 1024;
-/// Patterns that one evaluation pays for once; not a threshold, or limits would depend on it.
+/// Patterns that one evaluation pays for once. A constant and not a threshold, because limits would depend on it.
 const PAID_MAX: usize = 16;
 /// Bytes times positions that one match may take: half a second at the worst, next to nothing for most.
 const STEPS_MAX: u64 = 16 << 20;
@@ -46,12 +46,12 @@ impl Program {
     }
 }
 
-/// Patterns that are computed, not written: the last few stay compiled, and so does that they cannot be.
+/// Cache of computed patterns: the last few stay compiled, including those that failed to compile.
 #[derive(Debug)]
 pub(super) struct RegexCache {
     entries: Ring<(Key, Option<Arc<Program>>)>,
-    /// Those that this evaluation has paid for, whether or not an earlier one has compiled them: what is still here from
-    /// then is not the same after a restart.
+    /// The patterns that this evaluation has paid for, whether or not an earlier one compiled them: the cache differs
+    /// after a restart, and the charge must not.
     paid: Ring<Key>,
     evaluation: u64,
 }

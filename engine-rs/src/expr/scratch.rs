@@ -1,9 +1,8 @@
-//! What evaluation needs besides terms: numbers that look random, compiled patterns, and a budget.
+//! State of evaluation besides terms: pseudo-random bits, compiled patterns, and a budget.
 //!
-//! The engine draws no random numbers. What `RAND`, `UUID`, `STRUUID` and `BNODE` give is a digest
-//! of the query, of the place of the call in it, and of the solution. So the same solution has the same
-//! value for as long as it is there, and can be taken back; a replay gives the same terms. Two
-//! solutions that are equal in everything else are equal in this too.
+//! The engine draws no random numbers. `RAND`, `UUID`, `STRUUID` and `BNODE` return a digest of the query, of the call
+//! site and of the solution. A solution thus keeps its value as long as it exists and can be retracted, and a replay
+//! yields the same terms. Solutions that are equal in everything else are equal in this, too.
 
 use super::hashes::hex;
 use super::regexes::RegexCache;
@@ -70,7 +69,7 @@ impl Scratch {
         self.finish(digest, solution, dictionary)
     }
 
-    /// Terms and not ids: those depend on what else the engine has seen.
+    /// Digests terms and not ids, because ids depend on what else the engine has seen.
     fn finish(&self, mut digest: Sha256, solution: &[TermId], dictionary: &Dictionary) -> Drawn {
         for id in solution {
             let term = if id.is_bound() { dictionary.term(*id).to_string() } else { String::new() };

@@ -1,19 +1,19 @@
-//! The words of the slots of a store, in segments: what was written stays where it is until it goes.
+//! The words of the slots of a store, in segments: a mapping stays where it was written until it goes.
 //!
 //! ```text
 //!        front                begins            head
 //!          │    older segments   │    newest       │
 //!   ───────┼─────────────────────┼─────────────────┼──────
-//!          └─ go when the front ─┘└─ a ring, once ──┘
-//!             has passed them       it is the only one
+//!          └─ freed once front ──┘└─ wraps around ──┘
+//!             has passed them       when it is the only one
 //!
 //!   slot & mask ──► │ term × width │ expiry key │ link · link │ link · link │ …
-//!                                                 link: distance to the next older mapping of the same key
+//!                                                 link: distance to the next older mapping with the same key
 //! ```
 //!
-//! A store that grows or shrinks gets a new segment for what comes, and nothing is copied: the pause of an append is
-//! that of an allocation, however much is there. A window that has found its size has one segment. A link holds a
-//! distance and no position, so that laying the slots out anew, for another index, leaves it right.
+//! A store that grows or shrinks gets a new segment for further mappings and copies nothing: an append pauses for an
+//! allocation at most, however full the store is. A window that has reached its size has one segment. A link is a
+//! distance and not a position, so it stays valid when the slots are laid out again for another index.
 
 use super::keyed::Rows;
 use super::ring::SlotId;
@@ -33,12 +33,12 @@ pub(super) struct Array {
 
 #[derive(Debug)]
 struct Segment {
-    /// Its first position. Without meaning when there is no older segment.
+    /// Its first position. Meaningless if there is no older segment.
     begins: u32,
     mask: usize,
     words: Vec<u64>,
-    /// For each slot the key its mapping was renewed to; nothing at all until one is. Zero stands for
-    /// [`NOT_RENEWED`], because memory comes as zeros without being touched.
+    /// For each slot, the key to which its mapping was renewed; empty until the first renewal. Zero stands for
+    /// [`NOT_RENEWED`], because zeroed memory is not touched until it is used.
     renewals: Vec<u64>,
 }
 
@@ -51,8 +51,8 @@ impl Segment {
         self.mask + 1
     }
 
-    /// Whether a slot is in this segment or a newer one. All slots are within 2³¹ of each other while there are several
-    /// segments, since none of their places is used again.
+    /// Whether a slot is in this segment or a newer one. While there are several segments no position is reused, so all
+    /// slots are within 2³¹ of each other and the sign of the difference decides.
     #[inline]
     fn begins_by(&self, slot: SlotId) -> bool {
         slot.0.wrapping_sub(self.begins) as i32 >= 0
@@ -84,7 +84,7 @@ impl Array {
         &mut self.older[last.unwrap_or(0)]
     }
 
-    /// Everything about a slot.
+    /// All words of a slot.
     #[inline]
     fn words(&self, slot: SlotId) -> &[u64] {
         let segment = self.segment(slot);
@@ -167,30 +167,30 @@ impl Array {
         *word = (*word & !(u64::from(u32::MAX) << shift)) | (u64::from(distance) << shift);
     }
 
-    /// Slots of the newest segment.
+    /// The number of slots of the newest segment.
     pub(super) fn capacity(&self) -> usize {
         self.newest.capacity()
     }
 
-    /// Slots of the newest segment that are in use, of those from `front` to `head`.
+    /// How many slots of the newest segment are in use, out of those from `front` to `head`.
     #[inline]
     pub(super) fn used(&self, front: u32, head: u32) -> usize {
         let begins = if self.older.is_empty() { front } else { self.newest.begins };
         head.wrapping_sub(begins) as usize
     }
 
-    /// What is appended from `head` on goes into a segment of its own.
+    /// Starts a new segment for everything appended from `head` on.
     pub(super) fn begin_segment(&mut self, head: u32, capacity: usize) {
         let segment = Segment::new(head, self.stride, capacity);
         let mut filled = std::mem::replace(&mut self.newest, segment);
         if self.older.is_empty() {
-            // All that is there comes before this position, and within 2³¹ of it.
+            // Everything present lies before this position and within 2³¹ of it.
             filled.begins = head.wrapping_sub(filled.capacity() as u32);
         }
         self.older.push(filled);
     }
 
-    /// Nothing before `front` is needed any more.
+    /// Frees the segments that end before `front`.
     #[inline]
     pub(super) fn forget_before(&mut self, front: u32) {
         if !self.older.is_empty() {
@@ -207,7 +207,7 @@ impl Array {
         }
     }
 
-    /// The same slots `from..to` in one segment, with room for so many links.
+    /// The slots `from..to` in a single segment, with room for this many links.
     pub(super) fn relaid(&self, capacity: usize, links: usize, from: u32, to: u32) -> Self {
         let mut new = Self::new(self.width, links, capacity);
         let kept = new.stride.min(self.stride);

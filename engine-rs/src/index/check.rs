@@ -1,7 +1,6 @@
-//! A recount of a store: its counters, links, indexes and stragglers against its slots.
+//! Verifies a store: its counters, links, indexes and stragglers against its slots.
 //!
-//! Runs after each instant where [`crate::Thresholds::checks`] asks for it. A violation is a panic that names the
-//! structure.
+//! Runs after each instant if [`crate::Thresholds::checks`] is set. A violation panics and names the structure.
 
 use super::keyed::{IndexId, KeyedIndex};
 use super::ring::{RingStore, SlotId};
@@ -9,7 +8,7 @@ use crate::model::TermId;
 use std::collections::BTreeMap;
 
 impl RingStore {
-    /// Panics where a part of the store disagrees with its slots.
+    /// Panics if a part of the store disagrees with its slots.
     pub(crate) fn check(&self) {
         let slots: Vec<SlotId> = self.slots().collect();
         assert_eq!(self.live(), slots.len(), "ring: the number of live mappings");
@@ -26,7 +25,7 @@ impl RingStore {
         }
     }
 
-    /// A mapping whose key is below that of an older one does not expire in its turn: it must be a straggler.
+    /// A mapping with a smaller key than an older one would not expire in time, so it must be a straggler.
     fn check_order(&self, slots: &[SlotId]) {
         let mut greatest = i64::MIN;
         for slot in slots {

@@ -1,12 +1,11 @@
-//! The ring index: key → counter and newest mapping; mappings of one key are linked newest to oldest.
+//! The ring index: key → counter and newest mapping; mappings with one key are linked from newest to oldest.
 //!
-//! The counter is the exact number of live mappings with the key, which is what the join's cost
-//! estimate needs and what ends a walk. All keys are in one open table, so that a probe touches one cache line before it
-//! touches a mapping. The word of a key is the key itself where it is one column, so that a probe does not touch the
-//! mappings at all; its hash otherwise, and then the newest mapping decides. A key whose counter falls to zero leaves
-//! at once. A table that has become too small or too large is not laid out anew in one go: the next one takes its keys
-//! over, a few with each change, so that no append waits for all of them.
-//! Used without walking, for its counters alone, this is the papers' one-way index.
+//! The counter is the exact number of live mappings with the key: the join uses it as its cost estimate and to end a
+//! walk. All keys share one open table, so that a probe touches one cache line before it touches a mapping. For a key
+//! of one column, the table stores the key itself and a probe needs no mapping at all; otherwise it stores a hash, and
+//! the newest mapping decides. A key whose counter reaches zero is removed at once. A table that has become too small
+//! or too large is not rebuilt in one go: its successor takes over a few keys with each change, so that no append waits
+//! for all of them. Used for its counters alone, this is the papers' one-way index.
 
 use super::ring::SlotId;
 use super::table::{Entry, Table, mix};
@@ -17,7 +16,7 @@ use crate::rare::Rare;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct IndexId(pub(super) u32);
 
-/// What a probe found: how many live mappings have the key, and the newest slot of its chain.
+/// The result of a probe: the number of live mappings with the key, and the newest slot of its chain.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Probe {
     pub count: u32,
@@ -28,10 +27,10 @@ impl Probe {
     pub(crate) const NOTHING: Self = Self { count: 0, newest: SlotId(0) };
 }
 
-/// Places of the smallest table that is not empty.
+/// The size of the smallest non-empty table.
 const PLACES_MIN: usize = 4;
-/// Places of an old table that are looked at with each change. A table has room for half as many keys as it has places
-/// before the next one is due, so that two would be enough.
+/// How many places of the old table are examined with each change. A table has room for half as many new keys as it has
+/// places before the next one is due, so two would be enough to finish in time.
 const PLACES_MOVED: usize = 8;
 
 /// How the index reads the columns of a live mapping.
@@ -42,13 +41,13 @@ pub(super) trait Rows {
 #[derive(Debug)]
 pub(super) struct KeyedIndex {
     pub columns: Box<[u8]>,
-    /// Queries that need this index; it is dropped when none does.
+    /// The number of queries that use this index; it is dropped at zero.
     pub users: u32,
-    /// At most three quarters of it are taken.
+    /// At most three quarters full.
     table: Table,
-    /// The table before, as far as its keys have not moved; mostly none.
+    /// The previous table, with the keys that have not moved yet; usually empty.
     old: Table,
-    /// Places of the old table that need not be looked at again.
+    /// How many places of the old table have been examined.
     n_moved: usize,
     n_keys: usize,
 }
@@ -59,7 +58,7 @@ impl KeyedIndex {
         Self { columns: columns.into(), users: 0, table, old, n_moved: 0, n_keys: 0 }
     }
 
-    /// The word of a key: itself, or its hash.
+    /// The word of a key: the key itself, or its hash.
     #[inline]
     fn word(&self, key: impl Fn(usize) -> TermId) -> u64 {
         match self.columns.len() {
@@ -68,7 +67,7 @@ impl KeyedIndex {
         }
     }
 
-    /// Whether a mapping whose word is that of the key has the key.
+    /// Whether a mapping with the word of the key has the key.
     #[inline]
     fn has_key(&self, rows: &impl Rows, slot: SlotId, key: impl Fn(usize) -> TermId) -> bool {
         let mut columns = self.columns.iter().enumerate();
@@ -89,7 +88,7 @@ impl KeyedIndex {
         Probe { count: entry.count, newest: entry.newest }
     }
 
-    /// Puts a slot at the head of its key's chain; gives the slot that was there.
+    /// Makes a slot the newest of its key's chain; returns the previous one.
     #[inline]
     pub(super) fn link(&mut self, rows: &impl Rows, slot: SlotId) -> Option<SlotId> {
         if self.n_keys * 4 >= self.table.len() * 3 {
@@ -102,8 +101,8 @@ impl KeyedIndex {
         (entry.count > 0).then_some(entry.newest)
     }
 
-    /// One live mapping fewer with the key of this one. True when it was the newest of several: then somebody must say
-    /// which is the newest now.
+    /// Decrements the counter of a mapping's key. Returns true if the mapping was the newest of several: the caller
+    /// must then find the new newest and pass it to `set_newest`.
     #[inline]
     pub(super) fn unlink(&mut self, rows: &impl Rows, slot: SlotId) -> bool {
         let (_, place) = self.place_of(rows, slot);
@@ -120,14 +119,14 @@ impl KeyedIndex {
         false
     }
 
-    /// Another mapping of the same key is the newest.
+    /// Sets the newest mapping of a key.
     pub(super) fn set_newest(&mut self, rows: &impl Rows, slot: SlotId) {
         let (_, place) = self.place_of(rows, slot);
         let entry = self.table.get(place);
         self.table.set(place, Entry { newest: slot, ..entry });
     }
 
-    /// The word and the place of the key that a mapping has; it is not in the old table from now on.
+    /// The word and the place of a mapping's key, which is in the new table afterwards.
     #[inline]
     fn place_of(&mut self, rows: &impl Rows, slot: SlotId) -> (u64, usize) {
         let key = |i: usize| rows.column(slot, self.columns[i] as usize);
@@ -140,7 +139,7 @@ impl KeyedIndex {
         (word, self.table.place(word, |newest| self.has_key(rows, newest, key)))
     }
 
-    /// Moves the key that a mapping has, if it is in the old table.
+    /// Moves the key of a mapping, if it is still in the old table.
     #[cold]
     fn fetch(&mut self, rows: &impl Rows, slot: SlotId, word: u64) {
         if self.old.is_empty() {
@@ -153,7 +152,7 @@ impl KeyedIndex {
         }
     }
 
-    /// Looks at so many more places of the old table.
+    /// Examines this many more places of the old table.
     fn move_keys(&mut self, places: usize) {
         let until = self.old.len().min(self.n_moved.saturating_add(places));
         for place in self.n_moved..until {
@@ -174,7 +173,7 @@ impl KeyedIndex {
         self.n_moved = 0;
     }
 
-    /// Makes room for so many keys.
+    /// Makes room for this many keys.
     pub(super) fn reserve(&mut self, keys: usize) {
         let places = (keys * 4 / 3 + 1).next_power_of_two();
         if places > self.table.len() {
@@ -182,7 +181,7 @@ impl KeyedIndex {
         }
     }
 
-    /// No mapping is left.
+    /// Removes all keys.
     pub(super) fn clear(&mut self) {
         self.old = Table::default();
         if self.n_keys < self.table.len() / 8 {
@@ -192,12 +191,12 @@ impl KeyedIndex {
         self.n_keys = 0;
     }
 
-    /// Panics where the tables do not add up.
+    /// Panics if the tables are inconsistent.
     pub(super) fn check(&self) {
         assert_eq!(self.table.check() + self.old.check(), self.n_keys, "keyed index: a key is lost");
     }
 
-    /// Keys with live mappings.
+    /// The number of keys with live mappings.
     pub(super) fn keys(&self) -> usize {
         self.n_keys
     }

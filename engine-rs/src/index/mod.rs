@@ -1,7 +1,7 @@
 //! Mappings in arrival order, and the indexes over them.
 //!
-//! `ring.rs` keeps mappings in a circular array of segments (`array.rs`); `keyed.rs` finds those with a given key, in an
-//! open table (`table.rs`), and counts them exactly; `ordered.rs` finds those whose value lies in a range.
+//! `ring.rs` keeps mappings in a circular array of segments (`array.rs`). `keyed.rs` finds and exactly counts those
+//! with a given key, in an open table (`table.rs`); `ordered.rs` finds those with a value in a given range.
 
 mod array;
 mod check;

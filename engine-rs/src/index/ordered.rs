@@ -1,8 +1,8 @@
-//! The ordered index: mappings by the number in one column, for joins on `<`, `<=`, `>`, `>=`.
+//! The ordered index: mappings by the number in one column, for joins on `<`, `<=`, `>` and `>=`.
 //!
-//! What is not an inlined number, and every `xsd:float`, sits in a bag of its own that every range visits, so a walk gives
-//! a superset of the mappings that satisfy the comparison; the join's filter decides.
-//! Cost: one B-tree operation per mapping.
+//! Terms that are not inlined numbers, and every `xsd:float`, are in a separate bag that every range visits. A walk
+//! thus yields a superset of the mappings that satisfy the comparison, and the join's filter decides. Cost: one B-tree
+//! operation per mapping.
 
 use super::keyed::Rows;
 use super::ring::SlotId;
@@ -11,7 +11,7 @@ use crate::model::TermId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
-/// A comparison of the ordered column with a term that is bound already.
+/// A comparison of the ordered column with a bound term.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RangeBound {
     AtMost(TermId),
@@ -57,7 +57,7 @@ impl OrderedIndex {
         }
     }
 
-    /// How many mappings are in order.
+    /// The number of mappings in the index.
     pub(super) fn len(&self) -> usize {
         self.numbers.values().map(BTreeSet::len).sum::<usize>() + self.others.len()
     }
@@ -87,9 +87,9 @@ impl OrderedIndex {
     }
 }
 
-/// Bits that order as the number does. Rounding to a double is monotone, and both ends of a range
-/// are closed, so equal after rounding stays inside. Floats have none: SPARQL compares them with decimals as floats, where
-/// more numbers are equal than as doubles.
+/// Bits that sort like the number. Rounding to a double is monotone and both ends of a range are closed, so numbers
+/// that become equal by rounding stay inside. Floats have no such bits: SPARQL compares them with decimals as floats,
+/// where more numbers are equal than as doubles.
 fn order_bits(term: TermId) -> Option<u64> {
     let number = match term.inline_value()? {
         Inline::Integer(_, value) => value as f64,

@@ -2,15 +2,16 @@
 //!
 //! ```text
 //!       front                         head
-//!         │ live, with gaps of dead      │ free
+//!         │ live, with dead gaps         │ free
 //!   ──────┼──────────────────────────────┼──────
+//!         └ always live, unless empty: expiry only ever looks here and at the stragglers
 //! ```
 //!
-//! One row of words per mapping: its terms, its expiry key, and half a word per index (the distance to the next older
-//! mapping of the same key), so that a visit touches one cache line; `array.rs` keeps them. The keys that mappings were
-//! renewed to stand apart: only sets have some. Expiry in order moves `front`; a mapping that must go out of
-//! order (a straggler) is marked dead and passed over.
-//! Cost: append one hash per index, expire one counter per index, probe one hash.
+//! Each mapping is one row of words: its terms, its expiry key, and half a word per index (the distance to the next
+//! older mapping with the same key), so that a visit touches one cache line; `array.rs` stores them. Keys of renewed
+//! mappings are stored separately, because only set windows have any. Expiry in order advances `front`; a mapping that
+//! goes out of order (a straggler) is marked dead and skipped. Cost: append one hash per index, expire one counter per
+//! index, probe one hash.
 
 use super::array::{Array, DEAD, NOT_RENEWED};
 use super::keyed::{IndexId, KeyedIndex, Probe};
@@ -21,14 +22,14 @@ use crate::rare::Rare;
 use crate::thresholds::Thresholds;
 use std::collections::BTreeSet;
 
-/// A position in arrival order, modulo 2³². Positions are never compared with `<`: which of two is older is told by how
-/// far each is from the same third one, by `wrapping_sub`. 2³² is a multiple of every capacity, so a position keeps its
-/// place in the array when the count wraps.
+/// A position in arrival order, modulo 2³². Positions must never be compared with `<`: which of two is older follows
+/// from their distance to a common third one, by `wrapping_sub`. 2³² is a multiple of every capacity, so a position
+/// keeps its place in the array when the count wraps.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct SlotId(pub u32);
 
-/// A mapping that has moved to the end of its array, without changing. The old slot is free: whoever knew the mapping
-/// by it learns of the new one before anything else is appended.
+/// A mapping that has moved to the end of its array, unchanged. The old slot is free: everyone who refers to the
+/// mapping by it must learn the new one before anything else is appended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Moved {
     pub from: SlotId,
@@ -36,7 +37,7 @@ pub(crate) struct Moved {
 }
 
 impl Moved {
-    /// The oldest slot that somebody may still know: the store's, or the one just left.
+    /// The oldest slot that anyone may still refer to: the store's oldest, or the one just left.
     pub(crate) fn oldest(self, store: &RingStore) -> SlotId {
         let age = |slot: SlotId| self.to.0.wrapping_sub(slot.0);
         std::cmp::max_by_key(store.oldest(), self.from, |slot| age(*slot))
@@ -51,9 +52,9 @@ pub(crate) struct RingStore {
     front: u32,
     head: u32,
     live: usize,
-    /// The greatest expiry key appended: a smaller one makes a straggler.
+    /// The greatest expiry key appended so far; a mapping with a smaller one is a straggler.
     greatest_key: i64,
-    /// The greatest key a mapping was renewed to.
+    /// The greatest key to which a mapping was renewed.
     greatest_renewal: i64,
     stragglers: BTreeSet<(i64, SlotId)>,
     thresholds: Thresholds,
@@ -83,7 +84,7 @@ impl RingStore {
         self.array.width
     }
 
-    /// Bytes of the array and its links; the tables of the indexes come on top.
+    /// The bytes of the array and its links, without the tables of the indexes.
     #[cfg(test)]
     pub(crate) fn bytes(&self) -> usize {
         self.array.bytes()
@@ -104,7 +105,7 @@ impl RingStore {
         self.array.row(slot).iter().map(|bits| TermId::from_bits(*bits))
     }
 
-    /// The bits of the terms of a mapping.
+    /// The raw terms of a mapping.
     #[inline]
     pub(crate) fn bits(&self, slot: SlotId) -> &[u64] {
         self.array.row(slot)
@@ -145,14 +146,14 @@ impl RingStore {
         self.stragglers.contains(&(self.array.expiry_key(slot), slot))
     }
 
-    /// Whether no key of these slots is beyond the greatest that are known.
+    /// Whether no key of these slots exceeds the recorded maxima.
     pub(super) fn covers_keys(&self, slots: &[SlotId]) -> bool {
         slots.iter().all(|slot| {
             self.array.expiry_key(*slot) <= self.greatest_key && self.array.renewal(*slot) <= self.greatest_renewal
         })
     }
 
-    /// Makes the index on these columns, or adds a user to the one there is.
+    /// Creates the index on these columns, or adds a user to the existing one.
     pub(crate) fn acquire_index(&mut self, columns: &[u8]) -> IndexId {
         let same = |index: &Option<KeyedIndex>| index.as_ref().is_some_and(|i| *i.columns == *columns);
         let id = match self.indexes.iter().position(same) {
@@ -165,7 +166,7 @@ impl RingStore {
         IndexId(id as u32)
     }
 
-    /// Takes a user away; an index without users is dropped.
+    /// Removes a user; an index without users is dropped.
     pub(crate) fn release_index(&mut self, id: IndexId) {
         let place = &mut self.indexes[id.0 as usize];
         if let Some(index) = place {
@@ -223,7 +224,8 @@ impl RingStore {
     }
 
     fn note_order(&mut self, slot: SlotId, expiry_key: i64) {
-        // But for stragglers, keys never fall from `front` to `head`: that is why expiry looks at `front` alone.
+        // Apart from stragglers, keys never decrease from `front` to `head`. This is why expiry may look at `front`
+        // alone.
         if expiry_key < self.greatest_key {
             self.stragglers.insert((expiry_key, slot));
         } else {
@@ -231,10 +233,10 @@ impl RingStore {
         }
     }
 
-    /// The same mapping came again: it stays until the later of the two keys expires.
+    /// The same mapping arrived again: it stays until the later of the two keys expires.
     pub(crate) fn renew(&mut self, slot: SlotId, expiry_key: i64) {
-        // The expiry key stays: a greater one in the middle of the array would break the order that expiry rests on. When
-        // the old key expires, the mapping moves to the end.
+        // Keep the expiry key: a greater one in the middle of the array would break the order that expiry relies on.
+        // When the old key expires, the mapping moves to the end.
         let own = self.array.expiry_key(slot);
         let renewed_to = self.array.renewal(slot).max(expiry_key).max(own);
         self.array.set_renewal(slot, renewed_to);
@@ -246,10 +248,10 @@ impl RingStore {
         self.array.expiry_key(slot).max(self.array.renewal(slot))
     }
 
-    /// Takes a mapping out, wherever it is.
+    /// Removes a mapping, wherever it is.
     pub(crate) fn kill(&mut self, slot: SlotId) {
         debug_assert!(self.is_live(slot), "a mapping is taken out once");
-        // What is dead can still be read until its place is used again.
+        // The row of a dead mapping stays readable until its place is reused.
         self.array.set_expiry_key(slot, DEAD);
         for index in 0..self.indexes.len() {
             let Some(keyed) = &mut self.indexes[index] else { continue };
@@ -267,8 +269,8 @@ impl RingStore {
         }
     }
 
-    /// A chain begins with a live mapping: equal mappings that go newest first would leave a longer way to the next one
-    /// each time. What is dead is passed over once.
+    /// Restores the invariant that a chain starts with a live mapping. Without it, removing equal mappings newest first
+    /// would walk over all dead ones each time; this way each dead mapping is skipped once.
     #[cold]
     fn skip_dead_newest(&mut self, index: usize, killed: SlotId) {
         let mut newest = killed;
@@ -286,12 +288,12 @@ impl RingStore {
         self.greatest_renewal = NOT_RENEWED;
     }
 
-    /// Whether there are mappings, and all of them expire below this bound.
+    /// Whether there are mappings and all of them expire below this bound.
     pub(crate) fn expires_whole(&self, bound: i64) -> bool {
         self.live > 0 && self.greatest_key < bound && self.greatest_renewal < bound
     }
 
-    /// Takes all mappings out.
+    /// Removes all mappings.
     pub(crate) fn clear(&mut self) {
         self.indexes.iter_mut().flatten().for_each(KeyedIndex::clear);
         self.ordered.iter_mut().for_each(OrderedIndex::clear);
@@ -308,15 +310,15 @@ impl RingStore {
         self.array.forget_before(self.front);
     }
 
-    /// Slots from the front to the head.
+    /// The number of slots from front to head.
     fn used(&self) -> usize {
         self.head.wrapping_sub(self.front) as usize
     }
 
     /// The next mapping whose key is below the bound: the oldest, or a straggler.
     pub(crate) fn next_expired(&mut self, bound: i64) -> Option<SlotId> {
-        // The front is live, because whatever dies there is passed over at once. A dead one would expire for ever: its
-        // key is the least of all.
+        // The front is live, because `advance_front` skips what dies there. A dead front would expire forever: DEAD is
+        // the least key of all.
         let front = SlotId(self.front);
         if self.front != self.head && self.array.expiry_key(front) < bound {
             return Some(front);
@@ -334,7 +336,7 @@ impl RingStore {
         None
     }
 
-    /// No mapping expires before this key; none when there are no mappings.
+    /// A lower bound of all expiry keys; `None` if there are no mappings.
     pub(crate) fn first_key(&self) -> Option<i64> {
         let oldest = (self.front != self.head).then(|| self.array.expiry_key(SlotId(self.front)))?;
         let straggler = self.stragglers.first().map(|(key, _)| *key);
@@ -345,7 +347,7 @@ impl RingStore {
         slot.0.wrapping_sub(self.front) < self.head.wrapping_sub(self.front)
     }
 
-    /// Moves a renewed mapping to the end of the array; `None` when it was not renewed past the bound.
+    /// Moves a renewed mapping to the end of the array; `None` if it was not renewed past the bound.
     pub(crate) fn move_if_renewed(&mut self, slot: SlotId, bound: i64) -> Option<Moved> {
         let renewed_to = self.array.renewal(slot);
         let is_renewed = renewed_to != NOT_RENEWED && renewed_to >= bound;
@@ -355,7 +357,7 @@ impl RingStore {
     fn move_to_end(&mut self, from: SlotId, expiry_key: i64) -> Moved {
         let row: smallvec::SmallVec<[TermId; 8]> = self.row(from).collect();
         let slots = self.array.capacity();
-        // Appending first keeps the keys' counters above zero.
+        // Append first, so that the counters of its keys never reach zero and no key is removed and re-added.
         let to = self.append(row.into_iter(), expiry_key);
         self.kill(from);
         Rare::MappingMoved.note();
@@ -373,7 +375,7 @@ impl RingStore {
         }
     }
 
-    /// Visits the live mappings a probe found, newest first; gives the number of dead ones passed over on the way.
+    /// Visits the live mappings that a probe found, newest first; returns the number of dead ones skipped.
     #[inline]
     pub(crate) fn walk(&self, index: IndexId, probe: Probe, mut visit: impl FnMut(SlotId)) -> u64 {
         let mut slot = probe.newest;
@@ -409,7 +411,7 @@ impl RingStore {
         Some(slot)
     }
 
-    /// The mappings and the gaps between them: slots keep their numbers, which others know them by.
+    /// Saves the mappings and the gaps between them: others refer to slots by number, so the numbers must not change.
     pub(crate) fn save(&self, to: &mut Writer) {
         to.u32(self.front);
         to.u32(self.head);
@@ -429,7 +431,7 @@ impl RingStore {
         });
     }
 
-    /// Fills a store that is empty but for its indexes.
+    /// Fills a store that is empty apart from its index definitions.
     pub(crate) fn restore(&mut self, from: &mut Reader<'_>) -> Decoded<()> {
         (self.front, self.head) = (from.u32()?, from.u32()?);
         self.greatest_key = from.i64()?;
@@ -471,12 +473,12 @@ impl RingStore {
         Ok(())
     }
 
-    /// Whether the mapping of this key is there still.
+    /// Whether the slot still holds the mapping with this key.
     fn is_straggler(&self, key: i64, slot: SlotId) -> bool {
         self.is_present(slot) && self.array.expiry_key(slot) == key
     }
 
-    /// Keeps the mappings in the order of one column's numbers as well; one column per store.
+    /// Also keeps the mappings sorted by the numbers of one column; at most one column per store.
     pub(crate) fn acquire_order(&mut self, column: usize) -> bool {
         if self.ordered.is_none() {
             let mut ordered = OrderedIndex::new(column);
@@ -488,7 +490,7 @@ impl RingStore {
         self.ordered.as_ref().is_some_and(|ordered| ordered.column() == column)
     }
 
-    /// The column in whose order the mappings are kept as well.
+    /// The column by which the mappings are sorted.
     pub(crate) fn ordered_on(&self) -> Option<usize> {
         self.ordered.as_ref().map(OrderedIndex::column)
     }
@@ -509,7 +511,7 @@ impl RingStore {
         }
     }
 
-    /// From now on mappings go into a segment that fits what is there, and as much again.
+    /// Starts a segment with twice the room for the live mappings.
     fn begin_segment(&mut self, grows: bool) {
         let used = self.used();
         let wanted = if grows {
@@ -523,9 +525,9 @@ impl RingStore {
         self.array.forget_before(self.front);
     }
 
-    /// When dead mappings outnumber the live, moves the oldest live one to the end.
+    /// If dead mappings outnumber live ones, moves the oldest live mapping to the end.
     ///
-    /// Stores without windows (sub-results) have no order of expiry: this is what lets the tail move.
+    /// Stores without windows (sub-results) have no expiry order, so nothing else would let `front` advance.
     pub(crate) fn move_oldest_if_sparse(&mut self) -> Option<Moved> {
         let used = self.used();
         if self.live == 0 || used <= 2 * self.live + self.thresholds.ring_gaps_max {

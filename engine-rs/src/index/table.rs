@@ -1,11 +1,11 @@
-//! An open table with linear probing: words → newest slot and count.
+//! An open-addressing table with linear probing: word → newest slot and count.
 //!
 //! ```text
 //!   hash ──► │ word · newest · count │ word · newest · count │ empty │ …
 //! ```
 //!
-//! Every entry is found between the home of its word and the next empty place. What goes lets those behind it move up,
-//! so that nothing is left behind. A table that is given up for another one keeps marks instead of what has moved.
+//! Every entry is between the home of its word and the next empty place. A removal shifts the following entries back
+//! instead of leaving a tombstone. Only a table that is being replaced marks its moved entries.
 
 use super::ring::SlotId;
 use crate::rare::Rare;
@@ -14,7 +14,7 @@ use crate::rare::Rare;
 pub(super) struct Entry {
     pub word: u64,
     pub newest: SlotId,
-    /// Live mappings; zero: the place is empty.
+    /// The number of live mappings; zero means that the place is empty.
     pub count: u32,
 }
 
@@ -32,9 +32,9 @@ impl Entry {
 
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    /// None or a power of two of entries. As plain words, a new table costs nothing until it is used.
+    /// Empty, or a power of two of entries. Plain zeroed words cost nothing until they are used.
     places: Vec<[u64; 2]>,
-    /// How far a hash is shifted to give a place.
+    /// How far to shift a hash to get a place.
     shift: u32,
 }
 
@@ -65,7 +65,7 @@ impl Table {
         self.places[at] = [entry.word, u64::from(entry.newest.0) << 32 | u64::from(entry.count)];
     }
 
-    /// The place of a word whose newest slot is the right one, or the empty place where it belongs.
+    /// The place of the word whose newest slot is accepted, or the empty place where it belongs.
     #[inline]
     pub(super) fn place(&self, word: u64, is_right: impl Fn(SlotId) -> bool) -> usize {
         let mask = self.len() - 1;
@@ -79,13 +79,13 @@ impl Table {
         }
     }
 
-    /// Adds an entry that is not there.
+    /// Adds an entry that is not present.
     pub(super) fn insert(&mut self, entry: Entry) {
         let place = self.place(entry.word, |_| false);
         self.set(place, entry);
     }
 
-    /// Empties a place; what was put behind it because it was taken moves up.
+    /// Empties a place and shifts back the entries that it had displaced.
     pub(super) fn remove(&mut self, place: usize) {
         let mask = self.len() - 1;
         let (mut gap, mut at) = (place, place);
@@ -104,7 +104,7 @@ impl Table {
         self.set(gap, Entry::EMPTY);
     }
 
-    /// Takes an entry out for another table; those behind it are still found.
+    /// Takes an entry out for the next table, leaving a mark so that the following entries can still be found.
     pub(super) fn give_up(&mut self, place: usize) -> Option<Entry> {
         let entry = self.get(place);
         entry.is_taken().then(|| {
@@ -117,7 +117,7 @@ impl Table {
         self.places.fill([0; 2]);
     }
 
-    /// The entries that are there; panics where one is not found.
+    /// The number of entries; panics if one cannot be found.
     pub(super) fn check(&self) -> usize {
         let taken: Vec<usize> = (0..self.len()).filter(|at| self.get(*at).is_taken()).collect();
         for place in &taken {
@@ -135,7 +135,7 @@ impl Table {
     }
 }
 
-/// Folded multiplication: good in the high bits that give a place.
+/// Folded multiplication, which mixes well into the high bits that select a place.
 #[inline]
 pub(super) fn mix(word: u64) -> u64 {
     let product = u128::from(word ^ 0x9E37_79B9_7F4A_7C15) * 0xA076_1D64_78BD_642F_u128;

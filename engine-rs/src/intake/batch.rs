@@ -1,8 +1,8 @@
-//! Events that are encoded already, with a dictionary of their own.
+//! Events that are already encoded, with a dictionary of their own.
 //!
-//! In: terms, each at first sight, and triples of their ids. Out: the same events, for the engine to translate. A
-//! term that comes a million times is read and checked once; the engine's dictionary learns it once per push, and only
-//! if somebody reads it.
+//! Input: terms, each interned when first seen, and triples of their ids. Output: the same events, for the engine to
+//! translate. A term that occurs a million times is parsed and checked once; the engine's dictionary interns it once
+//! per push, and only if somebody reads it.
 
 use super::body::{Intake, Refused};
 use super::document::Token;
@@ -17,7 +17,7 @@ use oxrdf::{LiteralRef, NamedNodeRef, Term, TermRef};
 use std::fmt::Write;
 use std::ops::Range;
 
-/// Events in the order they are to be taken, and the rows that are none.
+/// Events in the order in which to apply them, and the rows that were refused.
 #[derive(Debug)]
 pub struct EventBatch {
     pub(super) dictionary: Dictionary,
@@ -69,7 +69,7 @@ impl EventBatch {
         self.events.last_mut().expect("an event was begun").triples.end = self.triples.len();
     }
 
-    /// Notes that the event begun last, or the body at this number, makes no sense.
+    /// Refuses the event begun last, or the part of the body with this number.
     pub fn refuse(&mut self, index: u64, error: EngineError) {
         if self.events.last().is_some_and(|event| event.index == index)
             && let Some(event) = self.events.pop()
@@ -87,7 +87,7 @@ impl EventBatch {
         self.refused.last().is_some_and(|refused| refused.index == Some(index))
     }
 
-    /// Another body follows: its labels of blank nodes mean nodes of its own.
+    /// Starts another body, whose blank node labels denote nodes of its own.
     pub fn begin_body(&mut self) {
         self.blanks.clear();
     }

@@ -1,7 +1,7 @@
-//! A body of bytes → what it asks for, in order.
+//! Reads a body of bytes into the items it contains, in order.
 //!
-//! What is wrong in a body either refuses it as a whole, or, where the producer asks for that, only the line or the
-//! event it is in. Turtle, TriG and JSON-LD have no lines to set aside: a fault of syntax is one of the document.
+//! An error refuses the whole body or, if the producer asks for it, only its line or event. Turtle, TriG and JSON-LD
+//! have no lines to skip: a syntax error there concerns the whole document.
 
 use super::batch::EncodedEvent;
 use super::document::{Token, TokenTerm, TokenTriple, Tokens};
@@ -27,10 +27,10 @@ impl From<RdfFormat> for BodyFormat {
     }
 }
 
-/// What to do with events that cannot or shall not be taken.
+/// What to do with events that cannot or should not be taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PushOptions {
-    /// Events after this instant are set aside and counted.
+    /// Events after this instant are left out and counted.
     pub latest: Option<Timestamp>,
     /// Whether one wrong event refuses the whole body.
     pub atomic: bool,
@@ -138,7 +138,7 @@ impl<'a> Intake<'a> {
         Self { body: "", buffers, refused }
     }
 
-    /// Takes the items of another body over, with labels of blank nodes that cannot be those of another one.
+    /// Takes over the items of another body, renaming blank node labels so that they cannot clash.
     pub(crate) fn absorb(&mut self, other: &Intake<'_>, number: usize) {
         for item in &other.buffers.items {
             let labels = format!("b{number}s{}", item.scope);

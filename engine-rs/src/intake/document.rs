@@ -95,7 +95,7 @@ struct Graphs {
 }
 
 impl Tokens {
-    /// Forgets everything, and keeps the room unless it is much.
+    /// Clears everything but keeps the memory, unless it is large.
     pub(super) fn clear(&mut self) {
         const KEPT_MAX: usize = 1 << 16;
         if self.triples.capacity().max(self.graphs.names.capacity()) > KEPT_MAX || self.texts.capacity() > KEPT_MAX * 64
@@ -167,7 +167,7 @@ impl Tokens {
         self.triples.push(triple);
     }
 
-    /// Takes an event of another body over, with labels that are its own.
+    /// Takes over an event of another body, with its own blank node labels.
     pub(super) fn push_event(&mut self, event: &RawEvent, from: &Self, body: &str, labels: &str) -> RawEvent {
         let start = self.triples.len();
         for triple in from.triples(event.triples.clone()) {
@@ -249,7 +249,7 @@ impl Tokens {
         hasher.finish()
     }
 
-    /// The document has ended: how many events it is.
+    /// Ends the document; returns the number of its events.
     pub(super) fn end_document(&mut self, body: &str) -> usize {
         if self.graphs.names.is_empty() {
             return 1;
@@ -305,7 +305,7 @@ impl Tokens {
             own[*place - *first] = *triple;
             *place += 1;
         }
-        // Each start has moved to the next one's place.
+        // Filling has moved each start to the start of the next graph.
         starts.rotate_right(1);
         starts[0] = *first;
     }

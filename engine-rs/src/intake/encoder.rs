@@ -1,4 +1,4 @@
-//! From the terms of events to ids: blank nodes get fresh names.
+//! Encodes the terms of events as ids; blank nodes get fresh names.
 
 use super::body::Intake;
 use super::document::{Token, TokenTerm};
@@ -158,7 +158,7 @@ fn has_blank(triple: &Triple) -> bool {
     in_object || matches!(triple.subject, NamedOrBlankNode::BlankNode(_))
 }
 
-/// Keeps the first of equal triples; most events are too small for a table to pay.
+/// Keeps the first of equal triples. Most events are too small for a hash table to pay off.
 pub(crate) fn drop_copies(triples: &mut Vec<EncodedTriple>) {
     if triples.len() < 32 {
         for i in (1..triples.len()).rev() {

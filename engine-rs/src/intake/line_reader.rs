@@ -56,7 +56,7 @@ struct Line {
     next: usize,
 }
 
-/// Each part gives its token and where it ends; nothing where it is not usual.
+/// Each method returns a token and where it ends, or `None` if the text is not in the usual form.
 impl Reader<'_> {
     #[inline]
     fn line(&self, start: usize) -> Option<Line> {
@@ -208,7 +208,7 @@ fn end_of_line(bytes: &[u8], at: usize) -> usize {
     bytes[at..].iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |found| at + found + 1)
 }
 
-/// Whether an IRI of plain characters has a scheme and, if any, a plain host: then nothing else can be wrong with it.
+/// Whether an IRI of plain characters has a scheme and, if any, a plain host: then it is certainly valid.
 #[inline]
 fn begins_plainly(iri: &[u8]) -> bool {
     let Some(colon) = iri.iter().position(|byte| CLASSES[*byte as usize] & SCHEME == 0) else { return false };
@@ -220,11 +220,11 @@ fn begins_plainly(iri: &[u8]) -> bool {
     end.is_none_or(|end| matches!(rest[end], b'/' | b'?' | b'#'))
 }
 
-/// May stand in an IRI behind its scheme and host, wherever it is.
+/// May occur anywhere in an IRI after its scheme and host.
 const IRI: u8 = 1;
 const SCHEME: u8 = 2;
 const HOST: u8 = 4;
-/// May stand in a label behind its first character, and does not end one.
+/// May occur in a label after its first character, and does not end one.
 const LABEL: u8 = 8;
 /// May stand in a literal as it is.
 const STRING: u8 = 16;

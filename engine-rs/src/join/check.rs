@@ -1,4 +1,4 @@
-//! A recount of the results that a join keeps: nodes, lists and roots against the mappings they hang under.
+//! Verifies the results that a join keeps: nodes, lists and heads against the mappings they refer to.
 
 use super::heads::Heads;
 use super::trees::{NONE, Trees};
@@ -6,7 +6,7 @@ use crate::index::{RingStore, SlotId};
 use std::collections::BTreeSet;
 
 impl Trees {
-    /// Panics where a list is broken, or a result hangs under a mapping that has gone.
+    /// Panics if a list is broken, or if a result refers to a mapping that has gone.
     pub(super) fn check<'a>(&self, store_of: impl Fn(usize) -> &'a RingStore) {
         for buffer in 0..self.n_buffers() {
             let store = store_of(buffer);

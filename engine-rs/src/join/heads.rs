@@ -1,14 +1,16 @@
-//! The first result under each slot of one buffer.
+//! The first result node of each slot of one buffer.
 //!
 //! ```text
-//!            low                          high
-//!             │ open: NONE or a node        │
-//!   ──────────┼─────────────────────────────┼──────────
+//!  position      low                               high
+//!                 │  open: NONE or a node           │  not open yet
+//!   ──────────────┼─────────────────────────────────┼────────────
+//!   first[position & mask]:
+//!                 │ a │ b │ NONE │ c │ …            │     mask = capacity − 1
 //! ```
 //!
-//! A ring of its own over the same 32-bit positions as the buffer's store, with a capacity of its own. It must not
-//! follow the store's: a mapping that moves is appended, which may grow the store, while its results still hang
-//! under the old slot. Positions below `low` have no results any more; those from `high` on are not open yet.
+//! This is a ring over the same 32-bit positions as the buffer's store, but with its own capacity. It must not follow
+//! the store's capacity: moving a mapping appends it first, which may grow the store, while its results still refer to
+//! the old slot. Positions below `low` have no results any more; positions from `high` on are not open yet.
 
 use super::trees::NONE;
 use crate::codec::{Decoded, Reader, Writer, ensure};
@@ -18,7 +20,7 @@ use crate::index::SlotId;
 pub(super) struct Heads {
     low: u32,
     high: u32,
-    /// A power of two of words, or none at all.
+    /// Empty, or a power of two of words.
     first: Vec<u32>,
     /// Rings of up to this many words do not shrink.
     shrink_min: usize,
@@ -50,7 +52,7 @@ impl Heads {
         &mut self.first[place]
     }
 
-    /// No slot has results any more; those that are open stay open.
+    /// Removes all results; open slots stay open.
     pub(super) fn clear(&mut self) {
         self.first.fill(NONE);
     }
@@ -76,7 +78,7 @@ impl Heads {
         Ok(())
     }
 
-    /// What is before the oldest slot has been retracted.
+    /// Slots before the oldest one have been retracted already.
     fn forget_before(&mut self, oldest: SlotId) {
         if self.is_open(oldest) {
             self.low = oldest.0;
@@ -94,7 +96,7 @@ impl Heads {
         self.first.len() > self.shrink_min && span * 8 < self.first.len()
     }
 
-    /// Lays the open positions out anew, with room for a span and as much again.
+    /// Copies the open positions to a ring with twice the room for this span.
     fn fit(&mut self, span: usize) {
         let mut first = vec![NONE; (span * 2).next_power_of_two()];
         let mask = first.len() - 1;

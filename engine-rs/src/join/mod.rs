@@ -1,8 +1,8 @@
 //! The n-ary join over leaves, static relations and results of sub-queries.
 //!
-//! `shape.rs` says which buffer binds which variables and which index a probe needs;
-//! `probe.rs` extends one new mapping through the other buffers; `trees.rs` keeps results under
-//! the mappings they were made of; `multiway.rs` is the operator.
+//! `shape.rs` decides which buffer binds which variables and which indexes probing needs; `probe.rs` extends one new
+//! mapping through the other buffers; `trees.rs` stores results under the mappings they consist of; `multiway.rs` is
+//! the operator.
 
 mod check;
 mod heads;
@@ -12,6 +12,6 @@ mod probe;
 mod shape;
 mod trees;
 
-pub(crate) use multiway::{JoinFilter, JoinNode, RetractionMode};
+pub(crate) use multiway::{JoinFilter, JoinNode, JoinPlan, RetractionMode};
 pub use orders::Probing;
 pub(crate) use shape::{BufferSource, BufferSpec, INDEXED_VARS};

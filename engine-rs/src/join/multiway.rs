@@ -1,12 +1,12 @@
-//! The multiway join operator: one mapping at a time in, joined rows out.
+//! The multiway join operator: one mapping in at a time, joined rows out.
 //!
-//! Leaves and inputs change one mapping at a time, so that each change is joined with the exact
-//! state of all other buffers. A leaf in several roles of one join is handled role by role: roles
-//! before the current one see the change, roles after it do not.
+//! Leaves and inputs change one mapping at a time, and each change is joined with the current state of all other
+//! buffers. This gives every combination exactly once, namely at the change of its last mapping. A leaf that plays
+//! several roles in one join is processed role by role: earlier roles already see the change, later roles do not.
 
 use super::orders::{OrderCounts, Probing};
 use super::probe::{Found, Scratch, Search};
-use super::shape::{Buffer, BufferSet, BufferSource, BufferSpec, JoinShape, VarSet};
+use super::shape::{Buffer, BufferSource, BufferSpec, JoinShape, VarSet};
 use super::trees::Trees;
 use crate::codec::{Decoded, Reader, Writer, ensure};
 use crate::expr::{EvalContext, Expr};
@@ -16,24 +16,41 @@ use crate::leaf::Leaf;
 use crate::model::{Batch, TermId, Weight};
 use crate::thresholds::Thresholds;
 
-/// How results go when a mapping they were made of goes.
+/// How results are retracted when one of their mappings goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum RetractionMode {
-    /// Nothing downstream needs retractions, except at instants that say so.
+    /// Nothing downstream needs retractions, except at instants that request them.
     Unneeded,
-    /// Results are kept under their mappings.
+    /// Results are stored under their mappings.
     Tree,
-    /// The mapping that goes is joined once more, with the opposite sign.
+    /// The departing mapping is joined again, with the opposite sign.
     Probe,
+}
+
+/// What the planner decides about a join.
+pub(crate) struct JoinPlan<'a> {
+    pub specs: &'a [BufferSpec],
+    pub n_vars: usize,
+    pub filters: Vec<JoinFilter>,
+    pub retraction: RetractionMode,
+    pub probing: Probing,
+}
+
+/// A mapping that arrives in a buffer (+1), or is about to leave it (−1).
+#[derive(Clone, Copy)]
+struct Change {
+    role: usize,
+    slot: SlotId,
+    weight: Weight,
 }
 
 /// A filter over the joined mapping.
 #[derive(Debug)]
 pub(crate) struct JoinFilter {
-    /// The variables it needs; `None` when it must see the complete mapping.
+    /// The variables it needs; `None` if it must see the complete mapping.
     pub needs: Option<VarSet>,
     pub condition: Expr,
-    /// For `?a < ?b` and its relatives: the smaller and the greater variable.
+    /// For `?a < ?b` and its variants: the smaller and the greater variable.
     pub range: Option<(u8, u8)>,
 }
 
@@ -41,31 +58,24 @@ pub(crate) struct JoinFilter {
 pub(crate) struct JoinNode {
     shape: JoinShape,
     inputs: Vec<RingStore>,
-    /// For each input: finds a mapping by its value, to take it out.
+    /// For each input, an index on all columns that finds a mapping by value for its removal.
     by_value: Vec<IndexId>,
-    /// For each input: whether it counts as state.
+    /// For each input, whether it is static; only other inputs count as state.
     is_static: Vec<bool>,
     filters: Vec<JoinFilter>,
     retraction: RetractionMode,
     trees: Option<Trees>,
     probing: Probing,
     orders: OrderCounts,
-    /// How often a mapping came while some other buffer was empty, so that nothing was probed.
+    /// How often a mapping arrived while another buffer was empty, so that nothing was probed.
     early_stops: u64,
     scratch: Scratch,
     slots: Vec<SlotId>,
 }
 
 impl JoinNode {
-    pub(crate) fn new(
-        specs: &[BufferSpec],
-        n_vars: usize,
-        filters: Vec<JoinFilter>,
-        retraction: RetractionMode,
-        probing: Probing,
-        thresholds: Thresholds,
-        leaves: &mut [Leaf],
-    ) -> Self {
+    pub(crate) fn new(plan: JoinPlan<'_>, thresholds: Thresholds, leaves: &mut [Leaf]) -> Self {
+        let JoinPlan { specs, n_vars, filters, retraction, probing } = plan;
         let input_specs = || specs.iter().filter(|s| matches!(s.source, BufferSource::Input(_)));
         let is_static = input_specs().map(|s| s.is_static).collect();
         let mut inputs: Vec<_> = input_specs().map(|s| RingStore::new(s.columns.len(), thresholds)).collect();
@@ -98,7 +108,7 @@ impl JoinNode {
         self.orders.by_frequency()
     }
 
-    /// What is kept of an input.
+    /// The stored mappings of an input.
     pub(crate) fn input(&self, port: usize) -> &RingStore {
         &self.inputs[port]
     }
@@ -111,7 +121,7 @@ impl JoinNode {
         &self.shape
     }
 
-    /// A mapping has arrived in the leaf that plays this role.
+    /// Handles a mapping that has arrived in the leaf with this role.
     pub(crate) fn arrive(
         &mut self,
         role: usize,
@@ -122,11 +132,10 @@ impl JoinNode {
     ) {
         eval.scratch.budget.spend(1);
         self.open_slot(role, slot, leaves);
-        let blind = self.shape.buffers[role].later;
-        self.join(role, slot, 1, blind, out, leaves, eval);
+        self.join(Change { role, slot, weight: 1 }, out, leaves, eval);
     }
 
-    /// A mapping is about to leave the leaf that plays this role, and its results must go.
+    /// Handles a mapping that is about to leave the leaf with this role: retracts its results.
     pub(crate) fn expire(
         &mut self,
         role: usize,
@@ -136,29 +145,26 @@ impl JoinNode {
         eval: &mut EvalContext<'_>,
     ) {
         match self.retraction {
-            RetractionMode::Tree => self.fell(role, slot, out, leaves, eval),
-            _ => {
-                let blind = self.shape.buffers[role].earlier;
-                self.join(role, slot, -1, blind, out, leaves, eval);
-            }
+            RetractionMode::Tree => self.retract_results(role, slot, out, leaves, eval),
+            _ => self.join(Change { role, slot, weight: -1 }, out, leaves, eval),
         }
     }
 
-    /// A leaf is about to lose all of its mappings, and so all results go; whoever reads them is told.
+    /// A leaf is about to lose all its mappings, which ends all results; the caller informs the readers.
     pub(crate) fn forget_results(&mut self) {
         self.trees.iter_mut().for_each(Trees::clear);
     }
 
-    /// A mapping has moved to another slot of its leaf without changing.
+    /// Handles a mapping that has moved to another slot of its leaf without changing.
     pub(crate) fn relocate(&mut self, role: usize, moved: Moved, leaves: &[Leaf]) {
         let oldest = moved.oldest(self.store(role, leaves));
         if let Some(trees) = &mut self.trees {
             trees.open_slot(role, moved.to, oldest);
-            trees.transplant(role, moved.from, moved.to);
+            trees.relocate(role, moved.from, moved.to);
         }
     }
 
-    /// Panics where what is kept disagrees with a recount.
+    /// Panics if the stored results disagree with a recount.
     pub(crate) fn check(&self, leaves: &[Leaf]) {
         self.inputs.iter().for_each(RingStore::check);
         if let Some(trees) = &self.trees {
@@ -185,17 +191,8 @@ impl JoinNode {
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "one change with its context; a struct would only rename them")]
-    fn join(
-        &mut self,
-        role: usize,
-        start: SlotId,
-        weight: Weight,
-        blind: BufferSet,
-        out: &mut Batch,
-        leaves: &[Leaf],
-        eval: &mut EvalContext<'_>,
-    ) {
+    fn join(&mut self, change: Change, out: &mut Batch, leaves: &[Leaf], eval: &mut EvalContext<'_>) {
+        let Change { role, slot: start, weight } = change;
         let Self { shape, inputs, probing, trees, filters, scratch, orders, .. } = self;
         let is_empty = |buffer: &Buffer| match buffer.source {
             BufferSource::Leaf(leaf) => leaves[leaf].store.live() == 0,
@@ -205,16 +202,27 @@ impl JoinNode {
             self.early_stops += 1;
             return;
         }
+        // Roles of the same leaf that come after an arrival, or before a departure, must not see the mapping.
+        let Buffer { earlier, later, .. } = shape.buffers[role];
+        let blind = if weight > 0 { later } else { earlier };
         let search = Search { shape, leaves, inputs, probing: *probing, start, role, leaving: weight < 0, blind };
         let mut emit = Emit { filters, trees: trees.as_mut().filter(|_| weight > 0), weight, out, eval };
-        search.run(scratch, orders, &mut emit);
+        search.find_all(scratch, orders, &mut emit);
     }
 
-    /// Emits −1 for every result under the mapping, reading it through its links.
-    fn fell(&mut self, role: usize, slot: SlotId, out: &mut Batch, leaves: &[Leaf], eval: &mut EvalContext<'_>) {
+    /// Emits −1 for every result under the mapping. Rows are rebuilt from the other mappings, all of which must still
+    /// be readable; callers therefore remove the mapping from its store only afterwards.
+    fn retract_results(
+        &mut self,
+        role: usize,
+        slot: SlotId,
+        out: &mut Batch,
+        leaves: &[Leaf],
+        eval: &mut EvalContext<'_>,
+    ) {
         let Some(trees) = &mut self.trees else { return };
         let mut row = vec![TermId::UNBOUND; self.shape.n_vars];
-        while trees.fell(role, slot, &mut self.slots) {
+        while trees.remove_first(role, slot, &mut self.slots) {
             row.fill(TermId::UNBOUND);
             for (buffer, slot) in self.shape.buffers.iter().zip(&self.slots) {
                 let store = match buffer.source {
@@ -240,10 +248,10 @@ impl JoinNode {
     fn insert(&mut self, port: usize, row: &[TermId], out: &mut Batch, flow: &mut Flow<'_>) {
         let role = self.role_of_input(port);
         flow.eval.scratch.budget.spend_rows(1, row.len());
-        // Inputs have no windows: their mappings go when they are retracted, hence all have the same key.
+        // Inputs have no windows, and only retractions remove their mappings. Hence all of them share one expiry key.
         let slot = self.inputs[port].append(row.iter().copied(), 0);
         self.open_slot(role, slot, flow.leaves);
-        self.join(role, slot, 1, 0, out, flow.leaves, &mut flow.eval);
+        self.join(Change { role, slot, weight: 1 }, out, flow.leaves, &mut flow.eval);
     }
 
     fn remove(&mut self, port: usize, row: &[TermId], out: &mut Batch, flow: &mut Flow<'_>) {
@@ -252,7 +260,7 @@ impl JoinNode {
         let store = &self.inputs[port];
         let probe = store.probe(self.by_value[port], |column| row[column]);
         let slot = store.newest(self.by_value[port], probe).expect("what is retracted was emitted before");
-        // Its results are read through it, so it goes after them.
+        // Its results are read through it, so remove it after them.
         self.expire(role, slot, out, flow.leaves, &mut flow.eval);
         self.inputs[port].kill(slot);
         while let Some(moved) = self.inputs[port].move_oldest_if_sparse() {
@@ -264,7 +272,7 @@ impl JoinNode {
 
 impl Operator for JoinNode {
     fn absorb(&mut self, port: usize, deltas: &Batch, out: &mut Batch, flow: &mut Flow<'_>) {
-        // Additions first: a bag never goes below zero, whatever order the deltas came in.
+        // Additions first: whatever the order of the deltas, a bag never goes below zero.
         for (row, weight) in deltas.iter().filter(|(_, weight)| *weight > 0) {
             for _ in 0..weight {
                 self.insert(port, row, out, flow);
@@ -298,13 +306,13 @@ impl Operator for JoinNode {
         moving.map(|(input, _)| input.live()).sum::<usize>() + self.trees.as_ref().map_or(0, Trees::live)
     }
 
-    /// Trees link slots of leaves and inputs; they hold no terms.
+    /// Trees refer to slots of leaves and inputs and hold no terms themselves.
     fn held_terms(&self) -> HeldTerms<'_> {
         Box::new(self.inputs.iter().flat_map(|store| store.slots().flat_map(|slot| store.row(slot))))
     }
 }
 
-/// Filters a combination, keeps it where results are kept, and hands it on.
+/// Filters a combination, stores it if results are kept, and emits it.
 struct Emit<'a, 'b, 'c> {
     filters: &'a [JoinFilter],
     trees: Option<&'a mut Trees>,
@@ -339,7 +347,7 @@ impl Found for Emit<'_, '_, '_> {
         if last.all(|filter| filter.condition.holds(row, self.eval)) {
             self.eval.scratch.budget.spend_rows(1, row.len());
             if let Some(trees) = &mut self.trees {
-                trees.plant(slots);
+                trees.add(slots);
             }
             self.out.push(row, self.weight);
         }

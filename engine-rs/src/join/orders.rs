@@ -1,4 +1,4 @@
-//! The order in which buffers are probed: how it is chosen, and how often each was taken.
+//! The order in which buffers are probed: how it is chosen, and how often each order was used.
 
 use crate::codec::{Decoded, Reader, Writer};
 
@@ -8,7 +8,7 @@ pub enum Probing {
     /// The connected buffer with the fewest live mappings for the key.
     #[default]
     Adaptive,
-    /// A fixed order made from this number, among the connected buffers: for tests and benchmarks.
+    /// A fixed order derived from this number, among connected buffers: for tests and benchmarks.
     Fixed(u64),
 }
 
@@ -19,16 +19,19 @@ impl Probing {
     }
 }
 
-/// Counts of probing orders, each a list of buffers packed five bits a step.
+/// Counters of probing orders; an order is a list of buffers, packed at five bits per step. A word holds twelve steps,
+/// so only the last twelve of a longer order are kept. Orders are shown to users and never steer the search.
 #[derive(Debug, Default)]
 pub(super) struct OrderCounts {
     counts: Vec<(u64, u64)>,
 }
 
 const STEP_BITS: u32 = 5;
+/// Twelve whole steps: the four bits above them would be a part of one.
+const STEPS_MASK: u64 = (1 << (u64::BITS / STEP_BITS * STEP_BITS)) - 1;
 
 pub(super) fn extend_order(order: u64, buffer: usize) -> u64 {
-    (order << STEP_BITS) | (buffer as u64 + 1)
+    ((order << STEP_BITS) | (buffer as u64 + 1)) & STEPS_MASK
 }
 
 impl OrderCounts {

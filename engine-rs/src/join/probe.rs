@@ -1,10 +1,9 @@
-//! Probing propagation: one new mapping is extended through the other buffers (Algorithm 5).
+//! Probing propagation: extends one new mapping through the other buffers (Algorithm 5).
 //!
-//! At every step the buffer with the fewest live mappings for the key is next, and a count of zero
-//! ends the search at once. A buffer all of whose variables are bound has the smallest count and
-//! so is checked before anything is extended: cyclic patterns extend by the smallest candidate
-//! set and check the rest, which keeps them within the worst-case-optimal bound. Counts are
-//! looked up again only for buffers whose key has changed.
+//! Each step takes the buffer with the fewest live mappings for the key; a count of zero ends the search at once. A
+//! buffer whose variables are all bound has the smallest count and is therefore checked before anything is extended:
+//! cyclic patterns extend by the smallest candidate set and check the rest, which keeps them within the
+//! worst-case-optimal bound. Counts are looked up again only for buffers whose key has changed.
 
 use super::orders::{OrderCounts, Probing, extend_order};
 use super::shape::{Buffer, BufferSet, BufferSource, Copies, JoinShape, Key, VarSet, bit};
@@ -12,19 +11,19 @@ use crate::index::{Probe, RingStore, SlotId};
 use crate::leaf::Leaf;
 use crate::model::TermId;
 
-/// One search: what to probe, and what must not be seen.
+/// One search: what to probe, and which mapping to hide from which buffers.
 pub(super) struct Search<'a> {
     pub shape: &'a JoinShape,
     pub leaves: &'a [Leaf],
     pub inputs: &'a [RingStore],
     pub probing: Probing,
-    /// The mapping that starts the search, where the same leaf plays other roles.
+    /// The mapping that starts the search. The same leaf may also play other roles.
     pub start: SlotId,
     /// The role it plays.
     pub role: usize,
     /// Whether it is leaving.
     pub leaving: bool,
-    /// Roles that must not see it: they are before (or after) its change.
+    /// The roles that must not see the starting mapping: those on the other side of its change.
     pub blind: BufferSet,
 }
 
@@ -36,24 +35,24 @@ struct Step {
     order: u64,
 }
 
-/// What the mappings of one buffer are merged into.
+/// The mappings of one buffer, and the row they are merged into.
 struct Extension<'a> {
     at: usize,
     buffer: &'a Buffer,
     store: &'a RingStore,
-    /// The columns to copy; none where some must be compared.
+    /// The columns to copy; `None` if some must be compared instead.
     copies: Option<&'a Copies>,
     before: VarSet,
     after: Step,
-    /// A mapping that the buffer must not see.
+    /// The mapping that this buffer must not see.
     hidden: Option<SlotId>,
 }
 
 /// A probe of a buffer, and the set of bound variables it was made for (none: not valid).
 type Probed = (VarSet, Probe);
 
-/// Reused memory. A variable that surely is bound keeps its place in the row until a sibling
-/// overwrites it, so one row serves all depths; what may be unbound is undone on the way back.
+/// Reused memory. A variable that is certainly bound keeps its position in the row until a sibling overwrites it, so
+/// that one row serves all depths; variables that may be unbound are restored on the way back (`undo`).
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     row: Vec<TermId>,
@@ -64,11 +63,11 @@ pub(super) struct Scratch {
 
 /// A complete combination: the joined row and the slot taken from each buffer.
 pub(super) trait Found {
-    /// A mapping is looked at: one unit of work.
+    /// Counts a visited mapping as one unit of work.
     fn visit(&mut self);
-    /// So many mappings that have gone were passed over.
+    /// Counts dead mappings that a walk skipped. They are work too; without them a budget could not stop a long walk.
     fn pass(&mut self, dead: u64);
-    /// Whether the filters hold that became decidable when `before` grew to `after`.
+    /// Checks the filters that became decidable when the bound variables grew from `before` to `after`.
     fn passes(&mut self, row: &[TermId], before: VarSet, after: VarSet) -> bool;
     fn found(&mut self, row: &[TermId], slots: &[SlotId]);
 }
@@ -82,7 +81,7 @@ impl Search<'_> {
     }
 
     /// Finds every combination that contains the starting mapping in this role.
-    pub(super) fn run(&self, scratch: &mut Scratch, orders: &mut OrderCounts, found: &mut impl Found) {
+    pub(super) fn find_all(&self, scratch: &mut Scratch, orders: &mut OrderCounts, found: &mut impl Found) {
         scratch.begin(self.shape);
         let at = self.role;
         let buffer = &self.shape.buffers[at];
@@ -138,7 +137,7 @@ impl Search<'_> {
         }
     }
 
-    /// Takes a mapping into the combination, if it fits, and goes on from there.
+    /// Adds a mapping to the combination, if it is compatible, and continues from there.
     #[inline]
     fn take(
         &self,
@@ -165,10 +164,10 @@ impl Search<'_> {
         scratch.rewind(mark);
     }
 
-    /// The buffers that are left, in the order that finds an empty one soonest. Mappings of one event graph arrive, and
-    /// later leave, in the order of the roles: while a star arrives, the roles after this one are
-    /// still empty for its subject; while it leaves, those before are. So a star of k patterns that
-    /// comes in one graph costs 2k probes and not k².
+    /// The remaining buffers, in the order that finds an empty one soonest. The mappings of one event arrive, and later
+    /// leave, in the order of the roles: while a star arrives, later roles are still empty for its subject; while it
+    /// leaves, earlier roles are already empty. A star of k patterns in one event therefore costs 2k probes instead of
+    /// k².
     #[inline]
     fn emptiest_first(&self, done: BufferSet) -> [BufferSet; 2] {
         let left = self.shape.all & !done;
@@ -177,7 +176,7 @@ impl Search<'_> {
         if self.leaving { [before, after] } else { [after, before] }
     }
 
-    /// The buffer to probe next; `None` when some buffer has nothing to offer.
+    /// The buffer to probe next; `None` if some buffer has no candidate.
     #[inline]
     fn choose(&self, step: Step, scratch: &mut Scratch) -> Option<(usize, Option<&Key>)> {
         let mut best: Option<(usize, Option<&Key>)> = None;
@@ -197,7 +196,7 @@ impl Search<'_> {
                     Probing::Adaptive => count,
                     Probing::Fixed(seed) => Probing::rank(seed, at),
                 };
-                // A buffer that shares no bound variable is a cross product: only when nothing else is left.
+                // A buffer that shares no bound variable means a cross product; take it only if nothing else is left.
                 let price = (wanted == 0, cost);
                 if best.is_none() || price < least {
                     (best, least) = (Some((at, key)), price);
@@ -207,7 +206,7 @@ impl Search<'_> {
         best
     }
 
-    /// How many mappings of a buffer have the key, if it has one.
+    /// The number of mappings of a buffer with this key, or of all if there is no key.
     #[inline]
     fn count(&self, at: usize, buffer: &Buffer, key: Option<&Key>, wanted: VarSet, scratch: &mut Scratch) -> u64 {
         let store = self.store(buffer);
@@ -221,7 +220,7 @@ impl Search<'_> {
         probe.count.into()
     }
 
-    /// Writes a mapping into the row; false when it is not compatible with what is bound already.
+    /// Merges a mapping into the row; false if it is incompatible with what is already bound.
     #[inline]
     fn merge(&self, extension: &Extension<'_>, slot: SlotId, scratch: &mut Scratch) -> bool {
         let Some(copies) = extension.copies else { return self.merge_compared(extension, slot, scratch) };
@@ -232,7 +231,7 @@ impl Search<'_> {
         true
     }
 
-    /// Where columns may be unbound, or their variables are bound already and no part of the key.
+    /// The slow path, for columns that may be unbound or whose variables are bound but not part of the key.
     fn merge_compared(&self, extension: &Extension<'_>, slot: SlotId, scratch: &mut Scratch) -> bool {
         let Extension { buffer, store, before, .. } = *extension;
         let settled = buffer.certain & !before & !self.shape.uncertain;
@@ -253,7 +252,7 @@ impl Search<'_> {
 }
 
 impl Scratch {
-    /// Nothing is bound and nothing has been probed.
+    /// Resets the state: nothing is bound and nothing has been probed.
     #[inline]
     fn begin(&mut self, shape: &JoinShape) {
         if self.slots.len() != shape.buffers.len() {
@@ -265,7 +264,7 @@ impl Scratch {
         self.forget_probes(VarSet::MAX);
     }
 
-    /// Drops the probes that were made with these variables.
+    /// Invalidates the probes that depend on these variables.
     #[inline]
     fn forget_probes(&mut self, changed: VarSet) {
         for (made_for, _) in &mut self.probes {
@@ -275,7 +274,7 @@ impl Scratch {
         }
     }
 
-    /// Gives back what was bound since the mark.
+    /// Restores the variables that were bound since the mark.
     #[inline]
     fn rewind(&mut self, mark: usize) {
         while self.undo.len() > mark {

@@ -1,4 +1,4 @@
-//! The fixed part of a join: buffers, the variables they bind, and the indexes probing needs.
+//! The fixed part of a join: its buffers, the variables they bind, and the indexes that probing needs.
 
 use crate::index::{IndexId, RangeBound, RingStore};
 use crate::leaf::Leaf;
@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 pub(crate) enum BufferSource {
     /// A shared leaf of the timeline.
     Leaf(usize),
-    /// A store of this join, fed by the operator's input with this number.
+    /// A store of this join, filled from the operator's input with this number.
     Input(usize),
 }
 
@@ -20,18 +20,18 @@ pub(crate) struct BufferSpec {
     pub source: BufferSource,
     /// For each column, the variable of the join it holds, and whether it is always bound.
     pub columns: Vec<(u8, bool)>,
-    /// Its mappings come from static data alone, and stay when every window is empty.
+    /// Its mappings come from static data only and remain when every window is empty.
     pub is_static: bool,
 }
 
-/// Sets of variables and of buffers, one bit each. Variables beyond [`INDEXED_VARS`] have no bit: they are compared
-/// when mappings meet, as those that may be unbound are, and are never part of a key.
+/// Sets of variables and of buffers, one bit each. Variables beyond [`INDEXED_VARS`] have no bit: like variables that
+/// may be unbound, they are compared when mappings meet and are never part of a key.
 pub(crate) type VarSet = u64;
 pub(crate) type BufferSet = u32;
 
 /// Variables of a join that have a bit in a [`VarSet`].
 pub(crate) const INDEXED_VARS: usize = VarSet::BITS as usize;
-/// A buffer that shares more variables than these is not given an index for every subset of them.
+/// A buffer that shares more variables than this does not get an index for every subset of them.
 const SUBSETS_OF_MAX: u32 = 6;
 
 #[derive(Debug)]
@@ -39,20 +39,20 @@ pub(crate) struct Buffer {
     pub source: BufferSource,
     pub vars: SmallVec<[u8; 4]>,
     pub certain: VarSet,
-    /// Other buffers over the same mappings, before and after this one. A mapping plays one role after the other, and
-    /// must meet itself once in each combination of them: while it arrives, the later roles do not see it yet, and while
-    /// it leaves, the earlier ones do not see it any more. So what a departure finds is what the arrival has found.
+    /// Other buffers over the same leaf, before and after this one. A mapping plays one role after the other and must
+    /// meet itself exactly once in each combination of roles: while it arrives, later roles do not see it yet; while it
+    /// leaves, earlier roles no longer see it. A departure thus finds the same combinations as the arrival did.
     pub earlier: BufferSet,
     pub later: BufferSet,
-    /// One entry per set of variables that can be bound when this buffer is probed.
+    /// One entry for each set of variables that may be bound when this buffer is probed.
     pub keys: Vec<Key>,
-    /// A buffer that shares no variable is walked by a comparison with a bound one, if there is one.
+    /// For a buffer that shares no variable: comparisons with a bound variable by which it can be scanned.
     pub ranges: Vec<Range>,
-    /// What takes a mapping into a row in which no variable of the buffer is bound.
+    /// Merges a mapping into a row that binds no variable of the buffer.
     pub copies: Option<Copies>,
 }
 
-/// Columns and the variables they are copied to; instead of none at all, where copying is not enough.
+/// Columns and the variables to copy them to; `None` instead, where copying alone is not enough.
 pub(crate) type Copies = Box<[(u8, u8)]>;
 
 /// A comparison of the buffer's ordered column with another variable.
@@ -68,7 +68,7 @@ pub(crate) struct Key {
     pub bound: VarSet,
     pub index: IndexId,
     pub vars: Box<[u8]>,
-    /// What takes a mapping that has the key into a row in which the variables of the key are bound, and no others.
+    /// Merges a mapping with this key into a row that binds the variables of the key and no others of the buffer.
     pub copies: Option<Copies>,
 }
 
@@ -82,7 +82,7 @@ pub(crate) struct JoinShape {
 }
 
 impl JoinShape {
-    /// Lays out the buffers and acquires the indexes that some probing order can need.
+    /// Lays out the buffers and acquires every index that some probing order may need.
     pub(crate) fn new(
         specs: &[BufferSpec],
         n_vars: usize,
@@ -110,7 +110,7 @@ impl JoinShape {
             buffer.keys.push(Key { bound, index: store.acquire_index(&columns), vars, copies: None });
         }
         for at in 0..buffers.len() {
-            order_lonely(&mut buffers, at, ranges, leaves, inputs);
+            order_unconnected(&mut buffers, at, ranges, leaves, inputs);
         }
         let all = |buffer: &Buffer| buffer.vars.iter().fold(0, |set, var| set | bit(*var));
         let uncertain = buffers.iter().fold(0, |set, buffer| set | (all(buffer) & !buffer.certain));
@@ -123,7 +123,7 @@ impl JoinShape {
         Self { all: ((1_u64 << buffers.len()) - 1) as BufferSet, buffers, n_vars, uncertain }
     }
 
-    /// Gives the indexes of shared leaves back.
+    /// Releases the indexes of shared leaves.
     pub(crate) fn release(&self, leaves: &mut [Leaf]) {
         for buffer in &self.buffers {
             if let BufferSource::Leaf(leaf) = buffer.source {
@@ -135,8 +135,8 @@ impl JoinShape {
     }
 }
 
-/// What takes a mapping into a row in which these of its variables are bound, and equal. None when a variable may be
-/// unbound, or has no bit: what is in the row decides then.
+/// How to merge a mapping into a row that binds these of its variables, with equal values. `None` if a variable may be
+/// unbound or has no bit: then the content of the row decides.
 fn copies(vars: &[u8], bound: VarSet, uncertain: VarSet) -> Option<Copies> {
     let is_settled = |var: &u8| bit(*var) != 0 && bit(*var) & uncertain == 0;
     let columns = (0_u8..).zip(vars.iter().copied());
@@ -144,8 +144,14 @@ fn copies(vars: &[u8], bound: VarSet, uncertain: VarSet) -> Option<Copies> {
     vars.iter().all(is_settled).then(|| new.collect())
 }
 
-/// Gives a buffer that no other shares a variable with an order on the column some filter compares.
-fn order_lonely(buffers: &mut [Buffer], at: usize, ranges: &[(u8, u8)], leaves: &mut [Leaf], inputs: &mut [RingStore]) {
+/// Keeps a buffer that shares no variable in the order of a column that some filter compares.
+fn order_unconnected(
+    buffers: &mut [Buffer],
+    at: usize,
+    ranges: &[(u8, u8)],
+    leaves: &mut [Leaf],
+    inputs: &mut [RingStore],
+) {
     if buffers.len() < 2 || !buffers[at].keys.is_empty() {
         return;
     }
@@ -172,14 +178,14 @@ fn order_lonely(buffers: &mut [Buffer], at: usize, ranges: &[(u8, u8)], leaves: 
 }
 
 impl Buffer {
-    /// The range to walk, when a variable it is compared with is bound.
+    /// The range to scan, if a variable it is compared with is bound.
     pub(crate) fn range(&self, bound: VarSet, row: &[TermId]) -> Option<RangeBound> {
         let range = self.ranges.iter().find(|range| bound & bit(range.other) != 0)?;
         let term = row[range.other as usize];
         Some(if range.is_greater { RangeBound::AtLeast(term) } else { RangeBound::AtMost(term) })
     }
 
-    /// What takes a mapping that was found by this key into the row.
+    /// How to merge a mapping that was found by this key.
     #[inline]
     pub(crate) fn copies_with<'a>(&'a self, key: Option<&'a Key>, bound: VarSet) -> Option<&'a Copies> {
         match key {
@@ -189,14 +195,14 @@ impl Buffer {
         }
     }
 
-    /// The index for these variables of the buffer being bound.
+    /// The index to use when these variables of the buffer are bound.
     #[inline]
     pub(crate) fn key(&self, bound: VarSet) -> Option<&Key> {
         let exact = self.keys.iter().find(|key| key.bound == bound);
         if exact.is_some() || bound == 0 { exact } else { self.narrower_key(bound) }
     }
 
-    /// The index on most of these variables: the others are compared with what it finds.
+    /// The index on the largest subset of these variables; the others are compared afterwards.
     #[cold]
     fn narrower_key(&self, bound: VarSet) -> Option<&Key> {
         let narrower = self.keys.iter().filter(|key| key.bound & !bound == 0);
@@ -222,9 +228,9 @@ fn buffer(spec: &BufferSpec) -> Buffer {
     }
 }
 
-/// Every (buffer, bound variables of it) that can come up: starting anywhere, visiting connected
-/// buffers in any order. For many buffers the exact search would be exponential; then every
-/// non-empty subset of the variables a buffer shares is taken, or each of them alone and all when they are many.
+/// Every (buffer, bound variables of it) that can occur: starting anywhere, visiting connected buffers in any order.
+/// The exact search is exponential in the number of buffers. For many buffers, every non-empty subset of the shared
+/// variables is taken instead; if these are many too, each one alone and all together.
 fn reachable_keys(buffers: &[Buffer]) -> Vec<(usize, VarSet)> {
     let mut found = Vec::new();
     let mut add = |at: usize, bound: VarSet| {
@@ -258,7 +264,7 @@ fn visit_orders(buffers: &[Buffer], add: &mut impl FnMut(usize, VarSet)) {
         let bound =
             buffers.iter().enumerate().filter(|(i, _)| done & (1 << i) != 0).fold(0, |set, (_, b)| set | b.certain);
         let open = || buffers.iter().enumerate().filter(|(i, _)| done & (1 << i) == 0);
-        // A buffer that shares no bound variable is visited only when none does.
+        // A buffer that shares no bound variable is visited only if no other buffer does.
         let any_shares = open().any(|(_, buffer)| buffer.certain & bound != 0);
         for (at, buffer) in open().filter(|(_, buffer)| !any_shares || buffer.certain & bound != 0) {
             add(at, buffer.certain & bound);

@@ -1,18 +1,17 @@
-//! Results kept as trees: each node links the mappings it was made of, and hangs under each of them.
+//! Results stored as nodes that refer to the mappings they consist of; each mapping has a list of its nodes.
 //!
-//! When a mapping expires, the nodes under it are the results that must go: nothing is joined
-//! again and no row was copied, because the other mappings of the node are still there to be read
-//! (the papers' invalidation). A node leaves all its lists at once, so a long-lived mapping does
-//! not collect the remains of its short-lived partners.
+//! When a mapping expires, its nodes are exactly the results to retract: nothing is joined again, and no row was
+//! copied, because the other mappings of a node are still there to be read (the papers call this invalidation). A node
+//! leaves all its lists at once, so a long-lived mapping does not accumulate remains of short-lived partners.
 //!
 //! ```text
-//!   buffer 0   slot 7 ──► node 2 ◄─► node 0        Under each slot is a list that is linked both ways, so a node
-//!   buffer 1   slot 3 ──► node 2                   that is reached from one buffer leaves the lists of all others
-//!              slot 4 ──► node 0                   without a search.
+//!   buffer 0   slot 7 ──► node 2 ◄─► node 0        The lists are doubly linked, so a node that is
+//!   buffer 1   slot 3 ──► node 2                   reached from one buffer leaves the lists of all
+//!              slot 4 ──► node 0                   other buffers without a search.
 //! ```
 //!
-//! What must hold: a node is under exactly one slot of each buffer, and every slot that has nodes is live in its store, or
-//! has just moved and is about to be told ([`super::heads`]).
+//! Invariants: a node is in the list of exactly one slot of each buffer; every slot that has nodes is live in its
+//! store, or has just moved and is about to be relocated ([`super::heads`]).
 
 use super::heads::Heads;
 use crate::codec::{Decoded, Reader, Writer, ensure};
@@ -27,7 +26,7 @@ pub(super) const NONE: u32 = u32::MAX;
 pub(super) struct Trees {
     n_buffers: usize,
     heads: Vec<Heads>,
-    /// Per node and buffer three words: the slot, the next and the previous node under it.
+    /// Three words per node and buffer: the slot, the next and the previous node in its list.
     words: Vec<u32>,
     free: Vec<u32>,
     live: usize,
@@ -55,7 +54,7 @@ impl Trees {
         &self.heads[buffer]
     }
 
-    /// A node's slot in a buffer, and the next and the previous node under it.
+    /// A node's slot in a buffer, and the next and the previous node in its list.
     pub(super) fn links(&self, node: u32, buffer: usize) -> [u32; 3] {
         let at = (node as usize * self.n_buffers + buffer) * 3;
         [self.words[at], self.words[at + 1], self.words[at + 2]]
@@ -65,7 +64,7 @@ impl Trees {
         self.live
     }
 
-    /// A slot was appended: it has no nodes yet. `oldest` is the oldest slot that may have some.
+    /// Opens a slot that was appended and has no nodes yet. `oldest` is the oldest slot that may have some.
     pub(super) fn open_slot(&mut self, buffer: usize, slot: SlotId, oldest: SlotId) {
         self.heads[buffer].open(slot, oldest);
     }
@@ -78,7 +77,7 @@ impl Trees {
         &mut self.words[(node as usize * self.n_buffers + buffer) * 3 + which]
     }
 
-    pub(super) fn plant(&mut self, slots: &[SlotId]) {
+    pub(super) fn add(&mut self, slots: &[SlotId]) {
         let node = self.free.pop().unwrap_or_else(|| {
             let node = (self.words.len() / (3 * self.n_buffers)) as u32;
             self.words.resize(self.words.len() + 3 * self.n_buffers, 0);
@@ -96,15 +95,15 @@ impl Trees {
         self.live += 1;
     }
 
-    /// Takes one node from under a slot; writes the slots it links.
-    pub(super) fn fell(&mut self, buffer: usize, slot: SlotId, slots: &mut [SlotId]) -> bool {
+    /// Removes one node from the list of a slot; writes the slots that it refers to. False if the list is empty.
+    pub(super) fn remove_first(&mut self, buffer: usize, slot: SlotId, slots: &mut [SlotId]) -> bool {
         let node = *self.head(buffer, slot);
         if node == NONE {
             return false;
         }
         for (at, place) in slots.iter_mut().enumerate() {
             *place = SlotId(*self.word(node, at, 0));
-            self.unhook(node, at, *place);
+            self.unlink(node, at, *place);
         }
         self.free.push(node);
         self.live -= 1;
@@ -115,7 +114,7 @@ impl Trees {
         true
     }
 
-    fn unhook(&mut self, node: u32, buffer: usize, slot: SlotId) {
+    fn unlink(&mut self, node: u32, buffer: usize, slot: SlotId) {
         let (next, previous) = (*self.word(node, buffer, 1), *self.word(node, buffer, 2));
         if previous == NONE {
             *self.head(buffer, slot) = next;
@@ -127,14 +126,14 @@ impl Trees {
         }
     }
 
-    /// All results go.
+    /// Removes all results.
     pub(super) fn clear(&mut self) {
         self.heads.iter_mut().for_each(Heads::clear);
         (self.words, self.free, self.live) = (Vec::new(), Vec::new(), 0);
     }
 
-    /// A mapping moved to another slot, which is open: its nodes move with it.
-    pub(super) fn transplant(&mut self, buffer: usize, from: SlotId, to: SlotId) {
+    /// Moves the nodes of a mapping to its new slot, which is open.
+    pub(super) fn relocate(&mut self, buffer: usize, from: SlotId, to: SlotId) {
         let first = std::mem::replace(self.head(buffer, from), NONE);
         let mut node = first;
         while node != NONE {
@@ -145,7 +144,7 @@ impl Trees {
         *self.head(buffer, to) = first;
     }
 
-    /// Nodes keep their numbers, so that results hang in the order they came in.
+    /// Nodes keep their numbers, so that lists keep their order after a restore, and results their order of retraction.
     pub(super) fn save(&self, to: &mut Writer) {
         to.count(self.live);
         self.heads.iter().for_each(|heads| heads.save(to));

@@ -1,7 +1,7 @@
-//! Which leaves of a window have mappings that expire: nobody looks at the others.
+//! A heap of the leaves of a window that have mappings to expire, so that no read visits the others.
 //!
-//! A leaf with mappings has one valid entry, no later than the first of them to expire; what else the heap has of it is
-//! stale, and dropped when its turn comes. Cost per leaf with something to expire: a pop and a push.
+//! A leaf with mappings has one valid entry, with a key no later than its first expiry. Any other entry of the leaf is
+//! stale and is dropped when it surfaces. Cost: a pop and a push for each leaf with something to expire.
 
 use super::{Leaf, LeafId};
 use std::cmp::Reverse;
@@ -13,7 +13,7 @@ pub(crate) struct Dues {
 }
 
 impl Dues {
-    /// The leaf has a mapping that expires with this key.
+    /// Records that the leaf has a mapping with this expiry key.
     #[inline]
     pub(crate) fn note(&mut self, id: LeafId, leaf: &mut Leaf, expiry_key: i64) {
         if leaf.due.is_none_or(|due| expiry_key < due) {
@@ -22,14 +22,14 @@ impl Dues {
         }
     }
 
-    /// As [`Dues::note`], for the first mapping to expire, if there is any.
+    /// Like [`Dues::note`], for the first mapping to expire, if there is one.
     pub(crate) fn note_first(&mut self, id: LeafId, leaf: &mut Leaf) {
         if let Some(first) = leaf.store.first_key() {
             self.note(id, leaf, first);
         }
     }
 
-    /// A leaf that may have mappings below the bound; the caller takes them out and notes what is left.
+    /// A leaf that may have mappings below the bound; the caller expires them and records what is left.
     #[inline]
     pub(crate) fn next_below(&mut self, bound: i64, leaves: &mut [Leaf]) -> Option<LeafId> {
         while let Some(Reverse((expiry_key, id))) = self.heap.peek().copied().filter(|next| next.0.0 < bound) {

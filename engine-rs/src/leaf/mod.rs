@@ -1,10 +1,9 @@
 //! A leaf: one triple pattern over one window.
 //!
-//! In: triples of elements that enter the window, and the bound below which elements leave it.
-//! Out: mappings that arrive and mappings that expire, one at a time. In a set window the same
-//! triple is there once and stays until its last copy has gone; in a bag window every occurrence
-//! is a mapping of its own. Leaves are shared by all queries that read the same pattern of the
-//! same window. Cost per triple: a comparison per constant, one append.
+//! Input: the triples of elements that enter the window, and the bound below which elements leave it. Output: mappings
+//! that arrive and mappings that expire, one at a time. In a set window, a triple is present once and stays until its
+//! last copy has gone; in a bag window, every occurrence is a mapping of its own. All queries that read the same
+//! pattern of the same window share one leaf. Cost per triple: one comparison per constant, one append.
 
 mod dues;
 mod pattern;
@@ -45,23 +44,23 @@ impl QueryPlace {
     }
 }
 
-/// A join that reads the leaf, and in which of its places.
+/// A join that reads the leaf, and the role that the leaf plays in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Reader {
     pub query: QueryPlace,
     pub node: u32,
     pub role: u32,
-    /// Whether it takes results back only at instants that ask for it.
+    /// Whether the join retracts results only at instants that request it.
     pub retracts_on_demand: bool,
 }
 
-/// A filter on one leaf's mappings alone: what fails it is not stored.
+/// A filter on the mappings of one leaf alone; mappings that fail it are not stored.
 #[derive(Debug)]
 pub(crate) struct LeafCondition {
-    /// The expression over columns: leaves with equal texts can be shared.
+    /// The expression over columns; leaves with equal texts can be shared.
     pub text: String,
     pub expression: Expr,
-    /// What it may cost at one instant, for each of the queries that read the leaf.
+    /// The work allowed at one instant, for each query that reads the leaf.
     pub budget: Budget,
 }
 
@@ -81,20 +80,20 @@ pub(crate) struct Leaf {
     pub window: usize,
     pub store: RingStore,
     pub readers: Vec<Reader>,
-    /// Its place in the order of the leaves of its window; none while no query reads it.
+    /// Its rank among the leaves of its window; `None` while no query reads it.
     pub rank: Option<u32>,
-    /// Where it stands in the [`Dues`] of its window.
+    /// Its key in the [`Dues`] of its window.
     due: Option<i64>,
-    /// Whether a triple of the instant being read was offered.
+    /// Whether a triple of the current instant was offered.
     is_offered: bool,
-    /// Set windows: finds the mapping that is there already.
+    /// In set windows, the index that finds an existing equal mapping.
     copies: Option<IndexId>,
     incoming: Vec<TermId>,
     incoming_keys: Vec<i64>,
     matched: u64,
-    /// Set windows: how many of them were copies of a mapping that stays in view.
+    /// In set windows, how many matches were copies of a mapping that was in view.
     merged: u64,
-    /// Beyond this, comparing all that come with each that goes would cost more than it saves.
+    /// With more arrivals than this, comparing each of them with each departure would cost more than it saves.
     compared_max: usize,
 }
 
@@ -127,22 +126,21 @@ impl Leaf {
         }
     }
 
-    /// How many triples have matched the pattern and its condition so far.
+    /// How many triples have matched the pattern and its condition.
     pub(crate) fn matched(&self) -> u64 {
         self.matched
     }
 
-    /// How many of those were copies that a set window has merged with what it showed; none in a bag window.
+    /// How many matches were copies that a set window merged; `None` for bag windows.
     pub(crate) fn merged(&self) -> Option<u64> {
         self.copies.map(|_| self.merged)
     }
 
-    /// Matches a triple that enters the window. A copy of a mapping that is there renews it, before
-    /// anything expires, so that a triple that leaves and returns at one instant makes no deltas. What is below
-    /// `bound` leaves at this instant: a copy of it is in no window together with it, and is not merged.
+    /// Matches a triple that enters the window. A copy of an existing mapping renews it before anything expires, so
+    /// that a triple that leaves and returns at one instant produces no deltas. A mapping below `bound` leaves at this
+    /// instant: it shares no window with a new copy, so the two are not merged.
     ///
-    /// # Errors
-    /// When the condition has become too costly: for every query that has it.
+    /// # Errors If the condition exceeds its budget; this fails every query that uses it.
     pub(crate) fn offer(
         &mut self,
         triple: &EncodedTriple,
@@ -188,7 +186,8 @@ impl Leaf {
         self.incoming_keys.len()
     }
 
-    /// Whether some incoming mapping may be equal to the one in the slot. Many are not looked at: it may.
+    /// Whether some incoming mapping may equal the one in the slot. With many arrivals the answer is yes without a
+    /// look.
     pub(crate) fn may_be_incoming(&self, slot: SlotId) -> bool {
         let width = self.pattern.width();
         self.n_incoming() > self.compared_max
@@ -198,8 +197,8 @@ impl Leaf {
             })
     }
 
-    /// Lets the incoming mapping with this number arrive, with the key by which it expires; `None` when it is a copy of
-    /// one before it.
+    /// Stores the incoming mapping with this number and returns its slot and expiry key; `None` if it is a copy of an
+    /// earlier one.
     pub(crate) fn arrive(&mut self, number: usize) -> Option<(SlotId, i64)> {
         let width = self.pattern.width();
         let (start, end) = (number * width, (number + 1) * width);
@@ -217,7 +216,7 @@ impl Leaf {
         Some((store.append(incoming[start..end].iter().copied(), expiry_key), expiry_key))
     }
 
-    /// The instant's arrivals are over.
+    /// Ends the arrivals of the instant.
     pub(crate) fn clear_incoming(&mut self) {
         if let Some(condition) = &mut self.condition {
             condition.budget.refill();
@@ -227,7 +226,7 @@ impl Leaf {
         self.is_offered = false;
     }
 
-    /// Panics where the store disagrees with a recount, or expires before anybody would look.
+    /// Panics if the store is inconsistent, or if a mapping expires before its recorded key.
     pub(crate) fn check(&self) {
         self.store.check();
         let is_noted = |first: i64| self.due.is_some_and(|due| due <= first);

@@ -1,4 +1,4 @@
-//! A triple pattern on ids.
+//! A triple pattern over term ids.
 
 use crate::codec::Writer;
 use crate::model::{EncodedTriple, TermId};
@@ -7,7 +7,7 @@ use crate::window::Element;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum PatternSlot {
     Constant(TermId),
-    /// The column of the mapping; the same column twice asks for the same term twice.
+    /// A column of the mapping; the same column twice requires equal terms.
     Column(u8),
 }
 
@@ -18,12 +18,12 @@ pub(crate) struct LeafPattern {
     width: u8,
 }
 
-/// What is asked of the event a triple came in.
+/// What the pattern requires of the event that contains the triple.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub(crate) struct OriginPattern {
     /// `GRAPH ?g` or `GRAPH <g>` inside a window.
     pub graph: Option<PatternSlot>,
-    /// The column that takes the event's time, in milliseconds.
+    /// The column that receives the event's time, in milliseconds.
     pub time: Option<u8>,
 }
 
@@ -45,7 +45,7 @@ impl LeafPattern {
         self.width as usize
     }
 
-    /// What the pattern asks of subject, predicate and object.
+    /// The constants at subject, predicate and object.
     pub(crate) fn constants(&self) -> [Option<TermId>; 3] {
         self.slots.map(|slot| match slot {
             PatternSlot::Constant(term) => Some(term),
@@ -53,14 +53,14 @@ impl LeafPattern {
         })
     }
 
-    /// The pattern as bytes: by them a snapshot finds its leaf again.
+    /// The pattern as bytes, by which a snapshot finds its leaf again.
     pub(crate) fn save(&self, to: &mut Writer) {
         self.slots.iter().for_each(|slot| slot.save(to));
         to.option(self.origin.graph, |to, slot| slot.save(to));
         to.option(self.origin.time, Writer::u8);
     }
 
-    /// Appends the mapping of a triple that matches; what was appended is void otherwise.
+    /// Appends the mapping of a matching triple. If it does not match, the caller must discard what was appended.
     #[inline]
     pub(crate) fn matches(&self, triple: &EncodedTriple, event: &Element, mapping: &mut Vec<TermId>) -> bool {
         let start = mapping.len();
@@ -83,7 +83,7 @@ impl PatternSlot {
         }
     }
 
-    /// Compares a term with the slot, or puts it into its column of the mapping that begins at `start`.
+    /// Compares a term with the slot, or stores it in its column of the mapping that starts at `start`.
     #[inline]
     fn takes(self, term: TermId, start: usize, mapping: &mut Vec<TermId>) -> bool {
         match self {
@@ -100,7 +100,7 @@ impl PatternSlot {
 }
 
 impl OriginPattern {
-    /// A triple of an event without a name is in no named graph.
+    /// A triple of an unnamed event is in no named graph.
     #[inline]
     fn matches(self, event: &Element, start: usize, mapping: &mut Vec<TermId>) -> bool {
         let named = self.graph.is_none_or(|slot| event.graph.is_bound() && slot.takes(event.graph, start, mapping));

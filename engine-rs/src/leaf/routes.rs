@@ -1,8 +1,8 @@
-//! Which leaves of a window an arriving triple may match: those all of whose constants it has.
+//! Finds the leaves of a window that an arriving triple may match: those whose constants it has.
 //!
-//! One table from constants to leaves, asked once for each set of places at which some leaf has a constant. There are
-//! eight such sets, and queries use one or two of them. Cost per triple: a lookup for each, however many leaves there are.
-//! A few leaves are compared one after the other, which takes less than a lookup.
+//! One table maps constants to leaves. A triple looks it up once for each combination of positions at which some leaf
+//! has constants; there are eight combinations, and queries use one or two of them. The cost per triple does not depend
+//! on the number of leaves. A few leaves are simply compared one by one, which is cheaper than a lookup.
 
 use super::LeafId;
 use crate::model::{EncodedTriple, TermId};
@@ -10,20 +10,20 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 
-/// What leaves ask of subject, predicate and object; unbound where they take any term.
+/// The constants at subject, predicate and object; unbound where any term matches.
 type Constants = [TermId; 3];
 
 #[derive(Debug, Default)]
 pub(crate) struct Routes {
     leaves: HashMap<Constants, SmallVec<[LeafId; 4]>, FixedState>,
-    /// By set of places, as bits: how many entries of the table have their constants there.
+    /// For each combination of positions, as bits: the number of table entries with constants there.
     n_keys: [u32; 8],
     n_leaves: usize,
     /// All leaves, while they are few.
     few: Vec<(Constants, LeafId)>,
 }
 
-/// Comparing so many leaves takes no longer than a lookup.
+/// Up to this many leaves, comparing them all is no slower than a lookup.
 const FEW: usize = 4;
 
 impl Routes {
@@ -81,7 +81,7 @@ fn places(constants: [Option<TermId>; 3]) -> usize {
     (0..3).filter(|place| constants[*place].is_some()).map(|place| 1 << place).sum()
 }
 
-/// The terms of a triple at these places.
+/// The terms of a triple at these positions.
 #[inline]
 fn masked(triple: &EncodedTriple, places: usize) -> Constants {
     std::array::from_fn(|place| if places & (1 << place) == 0 { TermId::UNBOUND } else { triple[place] })

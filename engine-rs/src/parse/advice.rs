@@ -1,12 +1,12 @@
-//! What to do about a token that was refused.
+//! Advice about a refused token.
 //!
-//! In: the tokens, which of them was refused, and what could stand there instead. Out: one sentence of advice, always.
-//! The habits looked for are those of other query languages, of templates, and of tired fingers.
+//! Input: the tokens, the refused one, and what could stand there instead. Output: one hint, always. It recognises
+//! habits from other query languages, left-over templates and typing errors.
 
 use super::error::{Position, list, suggestion};
 use super::token::{Kind, Token};
 
-/// What people mistype.
+/// Keywords that users mistype.
 pub(super) const KEYWORDS: [&str; 55] = [
     "SELECT",
     "CONSTRUCT",
@@ -65,7 +65,7 @@ pub(super) const KEYWORDS: [&str; 55] = [
     "SERVICE",
 ];
 
-/// Refused words of other languages, and what to write.
+/// Words of other languages, and what to write instead.
 const HABITS: [(&str, &str); 8] = [
     ("AND", "write && between conditions"),
     ("OR", "write || between conditions"),
@@ -83,9 +83,9 @@ pub(super) struct Refusal<'a> {
     pub source: &'a str,
     pub tokens: &'a [Token],
     pub wrong: usize,
-    /// What could stand there, as it is said to people.
+    /// What could stand there, in words for the user.
     pub expected: &'a [&'static str],
-    /// The place of a token in the text as it was written.
+    /// The position of a token in the original text.
     pub place: &'a dyn Fn(usize) -> Position,
 }
 
@@ -97,7 +97,7 @@ pub(super) fn advise(refusal: &Refusal<'_>) -> String {
 /// The keyword that was most likely meant.
 pub(super) fn near_keyword(word: &str) -> Option<String> {
     let upper = word.to_uppercase();
-    // Two letters are near to everything.
+    // A word of two letters is close to too many keywords.
     if upper.len() < 3 || KEYWORDS.contains(&upper.as_str()) { None } else { suggestion(&upper, KEYWORDS) }
 }
 
@@ -140,7 +140,7 @@ impl Refusal<'_> {
         open_brackets(self.tokens, self.wrong).pop()
     }
 
-    /// The word before that bracket: what is called or begun there.
+    /// Whether the word directly before that bracket is this one.
     fn is_inside(&self, word: &str) -> bool {
         let name = self.open_bracket().and_then(|at| at.checked_sub(1));
         name.is_some_and(|at| self.tokens[at].is_word(self.source, word))
@@ -151,7 +151,7 @@ impl Refusal<'_> {
     }
 }
 
-/// The brackets before a token that are still open, the innermost last.
+/// The brackets that are still open before a token, innermost last.
 pub(super) fn open_brackets(tokens: &[Token], before: usize) -> Vec<usize> {
     let mut open = Vec::new();
     for (at, token) in tokens.iter().enumerate().take(before) {

@@ -1,12 +1,12 @@
-//! Names of columns where SPARQL wants their expressions, as other engines and the queries of DEBS 2015 write them.
+//! Accepts column names where SPARQL requires their expressions, as other engines and the DEBS 2015 queries do.
 //!
-//! In: a text that the SPARQL parser has refused. Out: the same text, with expressions in place of their names:
+//! Input: a text that the SPARQL parser has refused. Output: the same text with names replaced by their expressions:
 //!
 //! - `SELECT (FLOOR(?x) AS ?cell) … GROUP BY ?cell` groups by `(FLOOR(?x) AS ?cell)` and selects `?cell`;
 //! - `(COUNT(?x) AS ?n) (?n + 1 AS ?m)` computes `(COUNT(?x)) + 1`; HAVING may use `?n` too.
 //!
-//! Only a text that would be refused otherwise comes here, so what SPARQL allows means what SPARQL says. A chain of
-//! names can grow: the caller holds the new text to the limits of any other.
+//! Only refused texts get here, so valid SPARQL keeps its standard meaning. A chain of names can make the text grow, so
+//! the caller checks the new text against the usual limits.
 
 use super::calls::is_aggregate;
 use super::extension::AGGREGATES_OPEN;
@@ -14,10 +14,10 @@ use super::meaning::{Select, Tokens};
 use super::rewrite::Edits;
 use super::token::{Kind, Token};
 
-/// A longer text is not made.
+/// The rewritten text may not be longer than this.
 const MAX_BYTES: usize = 65_536;
 
-/// The edits that replace names of columns; `None` where there is nothing to replace, or too much.
+/// The edits that replace column names; `None` if there is nothing to replace, or too much.
 pub(super) fn edits(text: &str, tokens: &[Token]) -> Option<Edits> {
     let all = Tokens { text, tokens, wrong: tokens.len() };
     let (mut edits, mut n_bytes) = (Edits::default(), 0);
@@ -30,7 +30,7 @@ pub(super) fn edits(text: &str, tokens: &[Token]) -> Option<Edits> {
     (n_bytes > 0).then_some(edits)
 }
 
-/// `(expression AS ?name)`: the tokens from bracket to bracket, and the expression with names replaced so far.
+/// `(expression AS ?name)`: its tokens from bracket to bracket, and the expression with names replaced so far.
 struct Column<'a> {
     name: &'a str,
     open: usize,
@@ -81,7 +81,7 @@ impl<'a> Columns<'a> {
         })
     }
 
-    /// The column whose name stands at `alias`. One with a pattern inside (EXISTS) stays as it is.
+    /// Adds the column whose name is at `alias`. A column with a pattern inside (EXISTS) is left alone.
     fn add(&mut self, alias: usize, keys: &[&'a str]) {
         let all = self.all;
         let Some(open) = (self.select.columns.start..alias).rev().find(|at| all.closing(*at) == alias + 1) else {
@@ -93,7 +93,7 @@ impl<'a> Columns<'a> {
         self.found.push(Column { name, open, close: alias + 1, expression, is_key });
     }
 
-    /// These tokens with expressions in place of names, outside the arguments of aggregates; keys keep their names.
+    /// These tokens with names replaced by expressions, except inside aggregates; group keys keep their names.
     fn with_names(&self, range: std::ops::Range<usize>) -> String {
         let (text, mut written, mut at) = (self.all.text, String::new(), range.start);
         while at < range.end {
@@ -106,7 +106,7 @@ impl<'a> Columns<'a> {
             written.push(' ');
             at = end + 1;
         }
-        // A chain that doubles with each column is not followed to its end.
+        // Stop early when a chain doubles its length with each column.
         written.truncate(if written.len() > MAX_BYTES { 0 } else { written.len() });
         written
     }
@@ -115,7 +115,7 @@ impl<'a> Columns<'a> {
         self.found.iter().find(|column| column.name == name)
     }
 
-    /// Writes the edits; gives how many bytes they have.
+    /// Adds the edits; returns their total size in bytes.
     fn rewrite(&self, edits: &mut Edits) -> usize {
         let place = |at: usize| self.all.tokens[at];
         let mut n_bytes = 0;
@@ -150,7 +150,7 @@ impl<'a> Columns<'a> {
         range.any(|at| self.all.variable(at).and_then(|name| self.column(name)).is_some_and(|one| !one.is_key))
     }
 
-    /// The conditions behind HAVING, if they mention names of columns.
+    /// The conditions after HAVING, if they mention column names.
     fn having(&self) -> Option<std::ops::Range<usize>> {
         let all = self.all;
         let start = all.forward(self.select.behind.start, |at| all.is_word(at, &["HAVING"])) + 1;

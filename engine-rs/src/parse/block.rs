@@ -1,7 +1,8 @@
-//! The blocks of the body that read windows: `WINDOW :w {…}`, `STREAM <s> [w] {…}`, and `GRAPH :w {…}`.
+//! The blocks of the body that read windows: `WINDOW :w {…}`, `STREAM <s> [w] {…}` and `GRAPH :w {…}`.
 //!
-//! In: the scan at the first word of a block. Out: the window read, declared on the spot in CQELS-QL, and the edit
-//! that makes the block a `GRAPH` block. The braces and all between them are left to the SPARQL parser.
+//! Input: the scan at the first word of a block. Output: the window that the block reads (CQELS-QL declares it in
+//! place), and the edit that turns the block into a `GRAPH` block. The SPARQL parser handles everything inside the
+//! braces.
 
 use oxrdf::{NamedNode, Variable};
 
@@ -14,7 +15,7 @@ use super::token::{Kind, Token};
 use super::window::WindowSpec;
 
 impl Scan<'_> {
-    /// Words inside brackets.
+    /// Handles words inside brackets.
     pub(super) fn body(&mut self, token: Token) -> Result<(), ParseError> {
         let text = self.cursor.text;
         let named = self.cursor.peek_at(1).is_some_and(|t| is_name(t) || t.kind == Kind::Variable);
@@ -40,7 +41,7 @@ impl Scan<'_> {
         }
     }
 
-    /// FROM stands outside all brackets.
+    /// The error for FROM inside brackets.
     fn dataset_inside(&self, token: Token) -> ParseError {
         let error =
             self.cursor.fail("parse.unexpected_token", format!("unexpected '{}'", token.text(self.cursor.text)));
@@ -53,7 +54,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Is this word, a name, perhaps a window, and a brace?
+    /// Whether the next tokens are this word, a name, an optional window, and a brace.
     fn opens_block(&self) -> bool {
         let text = self.cursor.text;
         self.cursor.peek_at(2).is_some_and(|t| t.is(text, "{") || t.is(text, "["))
@@ -80,7 +81,7 @@ impl Scan<'_> {
     fn window_variable(&mut self, token: Token) -> Result<(), ParseError> {
         let text = self.cursor.text;
         let variable = variable_of(token, text);
-        // In the SELECT clause it stands before the windows.
+        // The SELECT clause precedes the window declarations.
         let declared_later = self.cursor.tokens[self.cursor.at..].iter().any(|t| t.is_word(text, "FROM"));
         if self.found.windows.is_empty() && !declared_later {
             let message = format!("WINDOW {} reads every declared window, but none is declared", token.text(text));
@@ -96,7 +97,7 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// `GRAPH :w {` reads the window of that name, if there is one.
+    /// `GRAPH :w {` reads the window of that name if one is declared.
     fn graph_block(&mut self) -> Result<(), ParseError> {
         if let Some(token) = self.cursor.peek_at(1).filter(|t| t.kind == Kind::Variable) {
             let variable = variable_of(token, self.cursor.text);
@@ -140,7 +141,7 @@ impl Scan<'_> {
         self.cursor.expect_name("the name of a stream").map(|(_, iri)| StreamName::Iri(iri))
     }
 
-    /// Blocks with the same stream and window read the same one, so that their leaves can be shared.
+    /// Blocks with the same stream and window share one window, and thereby their leaves.
     fn shared_window(&mut self, stream: StreamName, spec: WindowSpec, position: Position) -> NamedNode {
         let WindowSpec { kind, time_predicate, .. } = spec;
         let same = |w: &&WindowClause| w.stream == stream && w.kind == kind && w.time_predicate == time_predicate;

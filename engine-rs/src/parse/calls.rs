@@ -1,14 +1,14 @@
-//! Calls of functions and aggregates: what there is, how many arguments it takes, and where aggregates may stand.
+//! Calls of functions and aggregates: which exist, how many arguments they take, and where aggregates are allowed.
 //!
-//! In: tokens. Out: nothing, or an error at the call that is wrong. Aggregates are checked before the SPARQL parser
-//! runs, which takes some of them in places where they have no meaning; the rest explains what it has refused.
+//! Input: tokens. Output: nothing, or an error at the wrong call. Aggregates are checked before the SPARQL parser runs,
+//! because it accepts some of them where they have no meaning; the rest of the module explains its refusals.
 
 use super::advice::{KEYWORDS, open_brackets};
 use super::error::{ParseError, nearest, suggestion};
 use super::extension;
 use super::token::{Kind, Token};
 
-/// Built-in functions with the least and the greatest number of arguments.
+/// Built-in functions with their minimum and maximum number of arguments.
 const FUNCTIONS: [(&str, usize, usize); 61] = [
     ("ABS", 1, 1),
     ("BNODE", 0, 1),
@@ -74,7 +74,7 @@ const FUNCTIONS: [(&str, usize, usize); 61] = [
 ];
 const MANY: usize = usize::MAX;
 const AGGREGATES: [&str; 8] = ["COUNT", "SUM", "MIN", "MAX", "AVG", "AVERAGE", "SAMPLE", "GROUP_CONCAT"];
-/// Words before a round bracket that call nothing.
+/// Words before a round bracket that are not calls.
 const NO_CALLS: [&str; 24] = [
     "SELECT",
     "DISTINCT",
@@ -101,7 +101,7 @@ const NO_CALLS: [&str; 24] = [
     "CONSTRUCT",
     "ASK",
 ];
-/// Words that begin a part of the query in which aggregates are allowed or not.
+/// Words that start a clause in which aggregates are allowed or forbidden.
 const CLAUSES: [&str; 13] = [
     "SELECT", "HAVING", "ORDER", "FILTER", "BIND", "GROUP", "VALUES", "WHERE", "LIMIT", "OFFSET", "OPTIONAL", "MINUS",
     "UNION",
@@ -112,7 +112,7 @@ pub(super) fn is_aggregate(word: &str) -> bool {
     AGGREGATES.iter().any(|name| name.eq_ignore_ascii_case(word)) || extension::is_aggregate(word)
 }
 
-/// An open bracket: the word before a round one, the clause inside a brace.
+/// An open bracket: the word before a round bracket, or the clause inside a brace.
 #[derive(Clone, Copy)]
 struct Level<'a> {
     brace: bool,
@@ -120,7 +120,7 @@ struct Level<'a> {
     clause: Option<&'a str>,
 }
 
-/// Refuses aggregates in aggregates, and where nothing is grouped.
+/// Refuses nested aggregates, and aggregates in clauses without groups.
 pub(super) fn check_aggregates(text: &str, tokens: &[Token]) -> Result<(), ParseError> {
     let mut levels = vec![Level { brace: true, call: None, clause: None }];
     for (at, token) in tokens.iter().enumerate() {
@@ -148,7 +148,7 @@ fn check_aggregate(text: &str, token: Token, levels: &[Level<'_>]) -> Result<(),
     let name = token.text(text);
     let mut around = levels.iter().rev().take_while(|level| !level.brace);
     if let Some(outer) = around.find_map(|level| level.call.filter(|call| is_aggregate(call))) {
-        let message = format!("the aggregate {name} stands inside the aggregate {outer}");
+        let message = format!("the aggregate {name} is nested in the aggregate {outer}");
         let error = ParseError::new("aggregate.nested", message).at(text, token.start);
         return Err(error.with_hint(format!("compute {name} in a sub-query, and {outer} over its results")));
     }
@@ -160,14 +160,14 @@ fn check_aggregate(text: &str, token: Token, levels: &[Level<'_>]) -> Result<(),
     let place = if place == "GROUP" { "GROUP BY".to_owned() } else { place };
     let message = format!("the aggregate {name} cannot be used in {place}");
     let hint = match place.as_str() {
-        "FILTER" => "use HAVING behind GROUP BY, or aggregate in a sub-query",
+        "FILTER" => "use HAVING after GROUP BY, or aggregate in a sub-query",
         "GROUP BY" => "group by what the pattern binds; to group by an aggregate, compute it in a sub-query",
         _ => "aggregate in SELECT, or in a sub-query { SELECT … }",
     };
     Err(ParseError::new("aggregate.misplaced", message).at(text, token.start).with_hint(hint))
 }
 
-/// What is wrong with the innermost call that a refused token belongs to, and which token is its name.
+/// Explains what is wrong with the innermost call around a refused token; also returns the token of its name.
 pub(super) fn explain(text: &str, tokens: &[Token], wrong: usize) -> Option<(ParseError, usize)> {
     let name = called_at(text, tokens, wrong)?;
     let word = extension::written_name(tokens[name].text(text));
@@ -190,7 +190,7 @@ pub(super) fn explain(text: &str, tokens: &[Token], wrong: usize) -> Option<(Par
     }
 }
 
-/// Is this a keyword, or more likely one than a function?
+/// Whether the word is a keyword, or closer to one than to a function name.
 fn is_keyword(upper: &str) -> bool {
     let functions: Vec<&str> = names().collect();
     let near = nearest(upper, functions.iter().copied().chain(KEYWORDS));
@@ -203,7 +203,7 @@ fn names() -> impl Iterator<Item = &'static str> {
     FUNCTIONS.iter().map(|(name, _, _)| *name).chain(aggregates)
 }
 
-/// The name of the call around, before or behind the token.
+/// The name of the call around, before or after the token.
 fn called_at(text: &str, tokens: &[Token], wrong: usize) -> Option<usize> {
     let is_call = |at: usize| {
         let word = tokens.get(at).is_some_and(|t| {
@@ -227,7 +227,7 @@ fn called_at(text: &str, tokens: &[Token], wrong: usize) -> Option<usize> {
     None
 }
 
-/// Commas at the level of the call, plus one.
+/// The number of commas at the level of the call, plus one.
 fn n_arguments(text: &str, tokens: &[Token], name: usize) -> Option<usize> {
     let (mut depth, mut commas, mut empty) = (0_usize, 0, true);
     for token in &tokens[name + 1..] {
@@ -279,5 +279,5 @@ fn n_of(arguments: usize) -> String {
 fn unknown(word: &str, upper: &str) -> ParseError {
     let hint = suggestion(upper, names())
         .unwrap_or_else(|| "use a function of SPARQL 1.1, such as STRLEN, ABS or REGEX".to_owned());
-    ParseError::new("expr.unknown_function", format!("there is no function {word}")).with_hint(hint)
+    ParseError::new("expr.unknown_function", format!("unknown function {word}")).with_hint(hint)
 }

@@ -1,7 +1,7 @@
 //! The streaming clauses of RSP-QL, C-SPARQL and CQELS-QL, found among the tokens of a query.
 //!
-//! In: tokens and what their names mean. Out: the windows, what is registered and how it reports, and the edits that
-//! leave plain SPARQL behind: `WINDOW :w {` and `STREAM <s> [w] {` become `GRAPH … {`, the rest becomes blanks.
+//! Input: tokens and the meaning of their names. Output: the windows, the registration, the report policy, and edits
+//! that leave plain SPARQL: `WINDOW :w {` and `STREAM <s> [w] {` become `GRAPH … {`, everything else becomes blanks.
 
 use oxrdf::{NamedNode, Variable};
 
@@ -15,11 +15,11 @@ use super::window::{WindowSpec, parse_window, positive_span};
 use crate::time::Span;
 
 const R2S_WORDS: [&str; 4] = ["RSTREAM", "ISTREAM", "DSTREAM", "CHANGES"];
-/// The name of the window that the option `default_graph` makes.
+/// The name of the window that the option `default_graph` creates.
 const DEFAULT_WINDOW: &str = "urn:whorl:window:default";
 const FORMS: [&str; 4] = ["SELECT", "CONSTRUCT", "ASK", "DESCRIBE"];
 
-/// All that was found.
+/// Everything the scan has found.
 #[derive(Default)]
 pub(super) struct Clauses {
     pub name: Option<String>,
@@ -29,9 +29,9 @@ pub(super) struct Clauses {
     pub tick: Option<Tick>,
     pub semantics: Option<ContentSemantics>,
     pub windows: Vec<WindowClause>,
-    /// Which windows the body reads, and where it says so.
+    /// The windows that the body reads, with positions.
     pub reads: Vec<(NamedNode, Position)>,
-    /// Variables of `WINDOW ?w {`, each once, and of `GRAPH ?g {`.
+    /// The variables of `WINDOW ?w {` and of `GRAPH ?g {`, without duplicates.
     pub window_variables: Vec<Variable>,
     pub graph_variables: Vec<Variable>,
     /// The dialect of the first streaming clause.
@@ -41,7 +41,7 @@ pub(super) struct Clauses {
 
 pub(super) struct Scan<'a> {
     pub cursor: Cursor<'a>,
-    /// The dialect asked for, which decides what a bare `[RANGE w]` means.
+    /// The requested dialect, which decides the meaning of a bare `[RANGE w]`.
     asked: Option<Dialect>,
     depth: usize,
     /// Whether SELECT, CONSTRUCT, ASK or DESCRIBE has been seen.
@@ -56,20 +56,20 @@ pub(super) fn find_clauses(cursor: Cursor<'_>, asked: Option<Dialect>) -> Result
     while let Some(token) = scan.cursor.peek() {
         let before = scan.cursor.at;
         scan.visit(token)?;
-        // A clause that was understood has moved the cursor behind itself.
+        // A recognised clause has already moved the cursor past itself.
         scan.cursor.at += usize::from(scan.cursor.at == before);
     }
     Ok(scan.found)
 }
 
-/// Reads `<stream> […]` and nothing else: the window that is the default graph.
+/// Reads `<stream> […]` and nothing else: the window that serves as default graph.
 pub(super) fn add_default_window(mut cursor: Cursor<'_>, found: &mut Clauses) -> Result<(), ParseError> {
     let (_, stream) = cursor.expect_name("the IRI of a stream")?;
     let spec = parse_window(&mut cursor, Dialect::RspQl)?;
     if cursor.peek().is_some() {
-        return Err(cursor.unexpected("nothing behind the window"));
+        return Err(cursor.unexpected("nothing after the window"));
     }
-    let WindowSpec { kind, time_predicate, .. } = found.heed(cursor.text, spec)?;
+    let WindowSpec { kind, time_predicate, .. } = found.apply_settings(cursor.text, spec)?;
     let name = NamedNode::new_unchecked(DEFAULT_WINDOW);
     let position = Position::of(cursor.text, 0);
     found.windows.push(WindowClause { name, stream: StreamName::Iri(stream), kind, time_predicate, position });
@@ -77,39 +77,41 @@ pub(super) fn add_default_window(mut cursor: Cursor<'_>, found: &mut Clauses) ->
 }
 
 impl Clauses {
-    /// C-SPARQL merges all windows and the static data.
+    /// C-SPARQL merges all windows and the static data into the default graph.
     pub fn default_graph(&self) -> DefaultGraph {
         let merged = if self.dialect == Some(Dialect::CSparql) { self.windows.len() } else { 0 };
         DefaultGraph { windows: (0..merged).collect(), with_static: true }
     }
 
-    /// Takes over what a window says about report, tick and content.
-    fn heed(&mut self, text: &str, spec: WindowSpec) -> Result<WindowSpec, ParseError> {
+    /// Applies what a window says about report, tick and content.
+    fn apply_settings(&mut self, text: &str, spec: WindowSpec) -> Result<WindowSpec, ParseError> {
         if let Some(report) = spec.report {
             self.report = Some(self.report.unwrap_or_default().and(report));
         }
         match (self.tick, spec.tick) {
             (Some(first), Some(second)) if first != second => {
-                let error = ParseError::new("window.tick_conflict", "two windows ask for different ticks");
+                let error = ParseError::new("window.tick_conflict", "two windows have different TICK values");
                 return Err(error
                     .at(text, spec.tail_at)
-                    .with_hint("write the same TICK in all windows, or in one only"));
+                    .with_hint("write the same TICK in all windows, or in only one"));
             }
             (first, second) => self.tick = second.or(first),
         }
         match (self.semantics, spec.semantics) {
             (Some(first), Some(second)) if first != second => {
-                let error =
-                    ParseError::new("window.semantics_conflict", "one window asks for a set, another for a bag");
-                let hint = "write the same SEMANTICS in all windows, or in one only; it holds for the query";
+                let error = ParseError::new(
+                    "window.semantics_conflict",
+                    "one window has set semantics, another has bag semantics",
+                );
+                let hint = "write the same SEMANTICS in all windows, or in only one; it applies to the whole query";
                 return Err(error.at(text, spec.tail_at).with_hint(hint));
             }
             (first, second) => self.semantics = second.or(first),
         }
-        // A count window of one kind or another has no time of its own, so all else is checked where it is read.
+        // A count window has no time of its own.
         match &spec.kind {
             WindowKind::Triples { .. } | WindowKind::Elements { .. } if spec.time_predicate.is_some() => {
-                let error = ParseError::new("window.time_in_count", "a count window reads no time from the data");
+                let error = ParseError::new("window.time_in_count", "a count window cannot read time from the data");
                 Err(error.at(text, spec.tail_at).with_hint("remove '@ …', or use RANGE"))
             }
             _ => Ok(spec),
@@ -136,7 +138,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Words outside all brackets.
+    /// Handles words outside all brackets.
     fn head(&mut self, token: Token) -> Result<(), ParseError> {
         let text = self.cursor.text;
         if token.is_word(text, "REGISTER") {
@@ -186,7 +188,7 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// An IRI, a prefixed name, or in C-SPARQL a bare word; `AS` is none.
+    /// An IRI, a prefixed name or, in C-SPARQL, a bare word other than `AS`.
     fn registered_name(&mut self) -> Result<String, ParseError> {
         let token = self.cursor.peek().ok_or_else(|| self.cursor.unexpected("a name"))?;
         if is_name(token) {
@@ -218,7 +220,7 @@ impl Scan<'_> {
         } else if self.cursor.is_word_at(ahead, "STREAM") {
             self.dataset_stream(ahead)
         } else if self.cursor.is_word_at(ahead, "GRAPH") {
-            // Written in the documents of the RSP group; SPARQL has no such word here.
+            // Documents of the RSP group write this word, but SPARQL does not allow it here.
             let word = self.cursor.tokens[self.cursor.at + ahead];
             self.found.edits.blank(self.cursor.text, word.start, word.end);
             self.graph_name(ahead + 1).map(|_| ())
@@ -233,7 +235,7 @@ impl Scan<'_> {
         }
     }
 
-    /// The graph named so far ahead, spelled in a way the SPARQL parser can resolve.
+    /// The graph name that many tokens ahead, spelled so that the SPARQL parser can resolve it.
     pub(super) fn graph_name(&mut self, ahead: usize) -> Result<Option<(Token, NamedNode)>, ParseError> {
         let Some(token) = self.cursor.peek_at(ahead).filter(|t| is_name(*t)) else {
             return Ok(None);
@@ -306,14 +308,14 @@ impl Scan<'_> {
 
     pub(super) fn window_spec(&mut self, clause: Dialect) -> Result<WindowSpec, ParseError> {
         let spec = parse_window(&mut self.cursor, self.asked.unwrap_or(clause))?;
-        self.found.heed(self.cursor.text, spec)
+        self.found.apply_settings(self.cursor.text, spec)
     }
 
-    /// Clauses of two dialects in one query have no common meaning.
+    /// Refuses clauses of two dialects in one query, because they have no common semantics.
     pub(super) fn enter(&mut self, dialect: Dialect) -> Result<(), ParseError> {
         match self.found.dialect {
             Some(other) if other != dialect => {
-                let message = format!("a {dialect} clause in a query that began in {other}");
+                let message = format!("a {dialect} clause in a query that started in {other}");
                 Err(self.cursor.fail("dialect.mixed", message).with_hint("use the clauses of one dialect throughout"))
             }
             _ => {
@@ -340,7 +342,7 @@ fn r2s_of(word: &str) -> Option<R2s> {
 
 const UPDATES: [&str; 10] = ["INSERT", "DELETE", "LOAD", "CLEAR", "DROP", "CREATE", "ADD", "MOVE", "COPY", "WITH"];
 
-/// Updates begin where a query has its form.
+/// Refuses an update where a query form is expected.
 fn refuse_update(cursor: &Cursor<'_>, token: Token, formed: bool) -> Result<(), ParseError> {
     if formed || !token.is_any_word(cursor.text, &UPDATES) {
         return Ok(());
@@ -350,11 +352,11 @@ fn refuse_update(cursor: &Cursor<'_>, token: Token, formed: bool) -> Result<(), 
     Err(cursor.fail("unsupported.update", message).with_hint(hint))
 }
 
-/// The engine opens no sockets: what would make it ask another server is refused here.
+/// Refuses SERVICE: the engine opens no sockets.
 pub(super) fn refuse(cursor: &Cursor<'_>, token: Token) -> Result<(), ParseError> {
     if !token.is_word(cursor.text, "SERVICE") {
         return Ok(());
     }
-    let error = cursor.fail("unsupported.service", "SERVICE is not supported: queries ask no other server");
+    let error = cursor.fail("unsupported.service", "SERVICE is not supported: queries do not contact other servers");
     Err(error.with_hint("load the data as a static graph"))
 }

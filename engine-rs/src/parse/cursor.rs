@@ -1,6 +1,6 @@
-//! A place in the tokens of a query, with the few questions the clause parsers ask.
+//! A position in the tokens of a query, with the look-ahead that the clause parsers need.
 //!
-//! In: tokens. Out: the token asked for, or an error that names what stands there and what was expected.
+//! Input: tokens. Output: the requested token, or an error that says what was found and what was expected.
 
 use oxrdf::NamedNode;
 
@@ -37,7 +37,7 @@ impl<'a> Cursor<'a> {
         self.peek().is_some_and(|t| t.is(self.text, symbol))
     }
 
-    /// Steps over one of these words and says which.
+    /// Consumes one of these words and returns it.
     pub fn take_word<'w>(&mut self, words: &[&'w str]) -> Option<&'w str> {
         let found = words.iter().find(|word| self.is_word(word)).copied();
         self.at += usize::from(found.is_some());
@@ -54,19 +54,19 @@ impl<'a> Cursor<'a> {
         self.take_word(&[word]).map(|_| ()).ok_or_else(|| self.unexpected(word))
     }
 
-    /// Steps over an IRI or a prefixed name.
+    /// Consumes an IRI or a prefixed name.
     pub fn expect_name(&mut self, what: &str) -> Result<(Token, NamedNode), ParseError> {
         let token = self.peek().filter(|t| is_name(*t)).ok_or_else(|| self.unexpected(what))?;
         self.at += 1;
         Ok((token, self.names.resolve(token)?))
     }
 
-    /// Where the next token starts, or the text ends.
+    /// The offset of the next token, or of the end of the text.
     pub fn offset(&self) -> usize {
         self.peek().map_or(self.text.len(), |t| t.start)
     }
 
-    /// Where the last token that was stepped over ends.
+    /// The end of the last consumed token.
     pub fn end_of_previous(&self) -> usize {
         self.at.checked_sub(1).map_or(0, |at| self.tokens[at].end)
     }

@@ -1,11 +1,11 @@
-//! Why spargebra refused a text, said so that a person can mend it.
+//! Explains to the user why spargebra refused a text.
 //!
-//! In: the text it refused. Out: the offending token, its place in the original text, and what could stand there.
+//! Input: the refused text. Output: the offending token, its position in the original text, and what could stand there.
 //!
-//! spargebra reports the furthest place it looked at, and it looks at up to 14 characters behind a place to compare
-//! them with a keyword, so its own position is often several tokens too far. Here the tokens are set far apart and
-//! parsed again: the furthest place then lies at the token that is wrong. What is expected is found by trying: a
-//! candidate is possible if a text that ends with it fails only at its end. All this runs on refused queries only.
+//! spargebra reports the furthest position it looked at. To compare with a keyword it looks up to 14 characters ahead,
+//! so that position is often several tokens too far. This module therefore parses the text again with the tokens spaced
+//! far apart: the furthest position then falls on the wrong token. It finds what is expected by trial: a candidate is
+//! possible if a text that ends with it fails only at its end. All of this runs for refused queries only.
 
 use spargebra::SparqlParser;
 
@@ -18,13 +18,13 @@ use super::token::{Kind, Token, tokenize};
 use super::update;
 use super::verdict::{self, Verdict, verdicts};
 
-/// Wider than the longest keyword, `ENCODE_FOR_URI`.
+/// Must be wider than the longest keyword, `ENCODE_FOR_URI`, see above.
 const GAP: usize = 40;
-/// What takes longer to parse is not parsed again and again to find what is expected.
+/// Texts that take more work to parse are not re-parsed to find out what is expected.
 const MAX_PROBED_WORK: u64 = 3_000;
 const MAX_EXPECTED: usize = 8;
 
-/// A token to try, and how to say it.
+/// A token to try, and how to name it in a message.
 const CANDIDATES: [(&str, &str); 18] = [
     ("?x", "a variable"),
     ("<urn:x>", "an IRI"),
@@ -46,11 +46,11 @@ const CANDIDATES: [(&str, &str); 18] = [
     ("FILTER", "FILTER"),
 ];
 
-/// What more to try where an update is wrong.
+/// Further candidates for updates.
 const UPDATE_CANDIDATES: [(&str, &str); 5] =
     [("INSERT", "INSERT"), ("DELETE", "DELETE"), ("DATA", "DATA"), ("GRAPH", "GRAPH"), ("TO", "TO")];
 
-/// What the text should be.
+/// Which grammar the text belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Grammar {
     Query,
@@ -83,7 +83,7 @@ pub(super) fn explain(
     };
     let refused = Refused { original, rewritten, source: &rewritten.text, tokens, parser, grammar, work };
     if refused.tokens.is_empty() {
-        let error = ParseError::new("parse.unexpected_end", "there is no query in this text").at(original, 0);
+        let error = ParseError::new("parse.unexpected_end", "the text contains no query").at(original, 0);
         return error.with_hint("write a query, for example SELECT … FROM NAMED WINDOW … WHERE { … }");
     }
     let wrong = refused.failing_token(refused.tokens.len(), None).unwrap_or(refused.tokens.len());
@@ -134,7 +134,7 @@ impl Refused<'_> {
         }
     }
 
-    /// A fault of meaning shows when the text ends right before or right behind the refused token.
+    /// A semantic fault surfaces when the text ends right before or right after the refused token.
     fn meaning(&self, wrong: usize) -> Option<(ParseError, usize)> {
         let ends = [wrong, (wrong + 1).min(self.tokens.len())];
         let reports = ends.map(|n| self.report(&self.spaced(n, None).0).unwrap_or_default());
@@ -149,13 +149,13 @@ impl Refused<'_> {
         meaning::find(&Tokens { text: self.source, tokens: &self.tokens, wrong }, &found)
     }
 
-    /// Where a token stands in the original text.
+    /// The position of a token in the original text.
     fn offset(&self, at: usize) -> usize {
         let token = self.tokens.get(at);
         token.map_or_else(|| self.original.trim_end().len(), |t| self.rewritten.original_offset(t.start))
     }
 
-    /// A token as the user wrote it: `WINDOW`, where the parser saw `GRAPH`.
+    /// A token as the user wrote it: `WINDOW` where the parser saw `GRAPH`.
     fn written(&self, at: usize) -> &str {
         let (offset, token) = (self.offset(at), self.tokens[at].text(self.source));
         let kept = self.original[offset..].starts_with(token);
@@ -190,7 +190,7 @@ impl Refused<'_> {
     }
 }
 
-/// Behind these the parser allows no blank.
+/// Function names after which the parser accepts no white space.
 fn ends_with_glued_function(text: &str) -> bool {
     let upper = text.get(text.len().saturating_sub(8)..).unwrap_or_default().to_ascii_uppercase();
     ["CONCAT", "COALESCE", "BNODE"].iter().any(|function| upper.ends_with(function))

@@ -1,7 +1,7 @@
-//! Spellings of a length of time → [`Span`].
+//! Durations in all accepted spellings → [`Span`].
 //!
-//! In: `PT10M`, `P1D`, `1m30s`, `500ms`, `30 minutes`, `1500` (milliseconds). Out: a positive whole number of
-//! milliseconds of at most a thousand years, so that later arithmetic on instants cannot overflow.
+//! Input: `PT10M`, `P1D`, `1m30s`, `500ms`, `30 minutes`, `1500` (milliseconds). Output: a positive whole number of
+//! milliseconds, at most a thousand years, so that later arithmetic on instants cannot overflow.
 
 use super::error::{ParseError, suggestion};
 use crate::time::Span;
@@ -14,7 +14,7 @@ const DAY: i128 = 24 * HOUR;
 const WEEK: i128 = 7 * DAY;
 const LONGEST: i128 = 1_000 * 366 * DAY;
 
-/// Lower case spellings; C-SPARQL's papers write `MIN`, SPARQLstream a capital `S`.
+/// In lower case. C-SPARQL papers write `MIN`, SPARQLstream a capital `S`.
 const UNITS: [(&[&str], i128); 8] = [
     (&["ns", "nanosecond", "nanoseconds"], 1),
     (&["us", "µs", "microsecond", "microseconds"], 1_000),
@@ -68,7 +68,7 @@ fn short_nanos(text: &str, lower: &str) -> Result<i128, ParseError> {
     if lower.is_empty() { Err(malformed(text)) } else { Ok(total) }
 }
 
-/// Behind the `P`: days and weeks, then `T` and hours, minutes, seconds, each at most once and in this order.
+/// After the `P`: weeks and days, then `T` and hours, minutes, seconds, each at most once and in this order.
 fn iso_nanos(text: &str, designators: &str) -> Result<i128, ParseError> {
     let (date, time) = designators.split_once('t').map_or((designators, None), |(d, t)| (d, Some(t)));
     if time == Some("") || designators.is_empty() {
@@ -103,7 +103,7 @@ fn split_number(rest: &str) -> (&str, &str) {
     rest.split_at(rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len()))
 }
 
-/// `number` × unit, exactly: a fraction must come out as whole nanoseconds.
+/// `number` × unit, exactly: a fraction must be a whole number of nanoseconds.
 fn amount(text: &str, number: &str, unit: i128) -> Result<i128, ParseError> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
     if whole.is_empty() || fraction.is_empty() || fraction.contains('.') {
@@ -134,7 +134,7 @@ fn whole_millis(text: &str, nanos: i128) -> Result<Span, ParseError> {
 fn malformed(text: &str) -> ParseError {
     let error = ParseError::new("duration.syntax", format!("'{text}' is not a duration"));
     if text.trim_start().starts_with(['p', 'P']) {
-        return error.with_hint("days stand behind P, then T, then hours, minutes and seconds: P1DT12H, PT10M, PT0.5S");
+        return error.with_hint("write days after P, then T, then hours, minutes and seconds: P1DT12H, PT10M, PT0.5S");
     }
     error.with_hint("write PT10M, 10m, 1m30s, 500ms, 30 minutes, or a number of milliseconds")
 }
@@ -148,7 +148,7 @@ fn unknown_unit(text: &str, unit: &str) -> ParseError {
 
 fn calendar(text: &str) -> ParseError {
     ParseError::new("duration.calendar", format!("'{text}' uses years or months, which have no fixed length"))
-        .with_hint("write days instead, for example P365D or P30D; minutes come behind a T, as in PT5M")
+        .with_hint("write days instead, for example P365D or P30D; minutes come after a T, as in PT5M")
 }
 
 fn imprecise(text: &str) -> ParseError {

@@ -1,18 +1,18 @@
-//! What is wrong with a query text, and where.
+//! Errors in a query text, with their position.
 //!
-//! In: a code, a sentence and a byte offset. Out: a value that prints as one line for a person and carries a stable
-//! code for programs. Positions always speak of the text the user wrote, never of the rewritten one.
+//! Input: a code, a message and a byte offset. Output: a value that prints as one line for people and carries a stable
+//! code for programs. Positions always refer to the text the user wrote, never to the rewritten one.
 
 use std::fmt;
 
-/// A place in a text: both numbers start at 1, columns count characters.
+/// A position in a text: line and column start at 1, columns count characters.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Position {
     pub line: u32,
     pub column: u32,
 }
 
-/// A piece of a text: its first character, and the first one behind it.
+/// A range of a text: its first character, and the first one after it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TextSpan {
     pub start: Position,
@@ -30,7 +30,7 @@ pub struct ParseError {
 }
 
 impl Position {
-    /// The place of a byte offset; an offset inside a character belongs to that character.
+    /// The position of a byte offset; an offset inside a character counts as that character.
     #[must_use]
     pub fn of(text: &str, offset: usize) -> Self {
         let (mut line, mut column) = (1, 1);
@@ -69,13 +69,13 @@ impl ParseError {
         self
     }
 
-    /// Says which text the position is one of, where it is not the query.
+    /// Names the text that the position refers to, if it is not the query.
     pub(super) fn within(mut self, place: &str) -> Self {
         self.message = format!("{place}: {}", self.message);
         self
     }
 
-    /// A stable name of the kind of fault, such as `window.zero_width`.
+    /// A stable name for the kind of error, such as `window.zero_width`.
     #[must_use]
     pub fn code(&self) -> &'static str {
         self.code
@@ -118,7 +118,7 @@ impl fmt::Display for Position {
     }
 }
 
-/// The candidates a mistyped name most likely meant, all equally near, if they are near enough to be worth saying.
+/// The candidates with the smallest edit distance to a mistyped name, if they are close enough to suggest.
 pub(super) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let limit = (name.chars().count() / 3).clamp(1, 3);
     let near = candidates.into_iter().map(|candidate| (edit_distance(name, candidate), candidate));
@@ -142,7 +142,7 @@ pub(super) fn list(names: &[&str]) -> String {
     }
 }
 
-/// How many letters must be put in, taken out, replaced or swapped with their neighbour.
+/// The Damerau–Levenshtein distance: insertions, deletions, replacements, and swaps of neighbours.
 fn edit_distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let (mut before, mut row): (Vec<usize>, Vec<usize>) = (Vec::new(), (0..=b.len()).collect());

@@ -1,10 +1,10 @@
-//! Spellings beyond SPARQL 1.1 that are turned into SPARQL: more aggregates, and a few habits of other engines.
+//! Rewrites spellings beyond SPARQL 1.1 to SPARQL: more aggregates, and a few conventions of other engines.
 //!
-//! In: tokens. Out: edits, and the IRIs to register as aggregate functions. `MEDIAN(?x)` becomes
-//! `<urn:whorl:agg:median>(?x)`, `PERCENTILE(?x, 95)` becomes `<urn:whorl:agg:percentile:0.95>(?x)`,
-//! `AVERAGE` becomes `AVG`, and `SELECT COUNT(?x) AS ?n` gets its brackets.
+//! Input: tokens. Output: edits, and the IRIs to register as aggregate functions. `MEDIAN(?x)` becomes
+//! `<urn:whorl:agg:median>(?x)`, `PERCENTILE(?x, 95)` becomes `<urn:whorl:agg:percentile:0.95>(?x)`, `AVERAGE` becomes
+//! `AVG`, and `SELECT COUNT(?x) AS ?n` gets its brackets.
 //!
-//! spargebra 0.4.8 cannot read DISTINCT in an aggregate named by an IRI, so it moves into the name:
+//! spargebra 0.4.8 cannot read DISTINCT in an aggregate named by an IRI, so DISTINCT moves into the name:
 //! `MEDIAN(DISTINCT ?x)` becomes `<urn:whorl:agg:median:distinct>(?x)`. `aggregate/custom.rs` reads these names.
 
 use oxrdf::NamedNode;
@@ -13,7 +13,7 @@ use super::error::ParseError;
 use super::rewrite::Edits;
 use super::token::{Kind, Token};
 
-/// The IRIs of all added aggregates start with this.
+/// The prefix of the IRIs of all additional aggregates.
 pub const AGGREGATE_PREFIX: &str = "urn:whorl:agg:";
 pub(super) const AGGREGATES_OPEN: &str = "<urn:whorl:agg:";
 const DISTINCT_SUFFIX: &str = ":distinct";
@@ -24,18 +24,18 @@ pub(super) fn is_aggregate(word: &str) -> bool {
     word.eq_ignore_ascii_case(PERCENTILE) || AGGREGATES.iter().any(|name| name.eq_ignore_ascii_case(word))
 }
 
-/// `MEDIAN` as it was written, for the IRI that stands for it; other names as they are.
+/// The name as the user wrote it, such as `MEDIAN`, for the IRI that stands for it; other names unchanged.
 pub(super) fn written_name(name: &str) -> &str {
     let inner = name.strip_prefix(AGGREGATES_OPEN).and_then(|rest| rest.strip_suffix('>'));
     inner.map_or(name, |inner| inner.split(':').next().unwrap_or(inner))
 }
 
-/// The aggregates every query may use; percentiles come with the queries that name them.
+/// The aggregates that every query may use; percentiles are added per query.
 pub(super) fn aggregates() -> impl Iterator<Item = NamedNode> {
     AGGREGATES.iter().flat_map(|name| [aggregate(name, false), aggregate(name, true)])
 }
 
-/// Rewrites every extension; gives the percentiles used.
+/// Rewrites every extension; returns the percentiles used.
 pub(super) fn rewrite(text: &str, tokens: &[Token], edits: &mut Edits) -> Result<Vec<NamedNode>, ParseError> {
     let mut percentiles = Vec::new();
     for (at, token) in tokens.iter().enumerate().filter(|(_, token)| token.kind == Kind::Word) {
@@ -63,7 +63,7 @@ fn rewrite_call(text: &str, tokens: &[Token], at: usize, edits: &mut Edits) {
         let name = aggregate(&word.to_lowercase(), move_distinct(text, tokens, at, edits));
         edits.replace(text, token.start, token.end, &name.to_string());
     } else if token.is_any_word(text, &["CONCAT", "COALESCE", "BNODE"]) && token.end < open.start {
-        // spargebra allows no blank behind these three; the standard does.
+        // spargebra accepts no white space after these three names; the standard does.
         let gap = " ".repeat(open.start - token.end);
         edits.splice(token.start, open.start, gap + word);
     }
@@ -93,7 +93,7 @@ fn percentile(text: &str, tokens: &[Token], at: usize, edits: &mut Edits) -> Res
     Ok(name)
 }
 
-/// Removes DISTINCT behind the bracket of the call at `at`.
+/// Removes DISTINCT after the opening bracket of the call at `at`.
 fn move_distinct(text: &str, tokens: &[Token], at: usize, edits: &mut Edits) -> bool {
     let distinct = tokens.get(at + 2).filter(|token| token.is_word(text, "DISTINCT"));
     if let Some(token) = distinct {
@@ -111,7 +111,7 @@ fn fraction(number: &str) -> Option<String> {
     (0.0..=1.0).contains(&share).then(|| digits.trim_end_matches('0').trim_end_matches('.').to_owned())
 }
 
-/// Adds the brackets SPARQL wants around `COUNT(?x) AS ?n` and `(?a + ?b) AS ?c` in a SELECT clause.
+/// Adds the brackets that SPARQL requires around `COUNT(?x) AS ?n` and `(?a + ?b) AS ?c` in a SELECT clause.
 fn bracket_columns(text: &str, tokens: &[Token], select: usize, edits: &mut Edits) {
     let mut at = select + 1;
     while let Some(token) = tokens.get(at) {
@@ -140,7 +140,7 @@ fn bracket_columns(text: &str, tokens: &[Token], select: usize, edits: &mut Edit
     }
 }
 
-/// spargebra forgets the name in `GROUP BY (?x AS ?y)`, but not that of a computed key.
+/// spargebra drops the name in `GROUP BY (?x AS ?y)`, but keeps it for a computed key.
 fn compute_keys(text: &str, tokens: &[Token], by: usize, edits: &mut Edits) {
     if by == 0 || !tokens[by - 1].is_word(text, "GROUP") {
         return;

@@ -1,8 +1,8 @@
 //! JSON-LD text → quads.
 //!
-//! What stays true: nothing is fetched, so a document brings its contexts with it. Before the parser runs, flat scans
-//! bound what it does by recursion (nesting, and terms that are defined by other terms) and what it does again and again
-//! (a context that is copied or applied at every node). Linear in the bytes.
+//! Nothing is fetched, so a document must contain its contexts. Before the parser runs, flat scans bound what it does
+//! by recursion (nesting, and terms defined by other terms) and what it repeats (contexts that are copied or applied at
+//! every node). Linear in the bytes.
 
 use super::error::Position;
 use super::rdf::{MAX_DEPTH, RdfError, bad_base, lower_first, one_based};
@@ -11,9 +11,9 @@ use json_event_parser::{JsonEvent, JsonSyntaxError, SliceJsonParser};
 use oxjsonld::{JsonLdErrorCode, JsonLdParser, JsonLdSyntaxError};
 use oxrdf::Quad;
 
-/// Entries of one context: a term may be defined by the next, and the parser follows by recursion.
+/// Entries of one context. A term may be defined by the next one, and the parser follows the chain recursively.
 const MAX_ENTRIES: usize = 512;
-/// Entries of the largest context, times how often a context may be copied or applied.
+/// Limit on the entries of the largest context times the number of times a context may be copied or applied.
 const MAX_WORK: usize = 20_000_000;
 
 /// Parses a whole text whose depth has been checked.
@@ -34,7 +34,7 @@ pub(super) fn parse(
     quads.try_for_each(|quad| room.admit(quad.map_err(|error| refused(&error))?).map(&mut *take))
 }
 
-/// One pass over the bytes that knows strings and counts what is open.
+/// One pass over the bytes that skips strings and counts open brackets.
 pub(super) fn check_depth(text: &str) -> Result<(), RdfError> {
     let (mut depth, mut in_string, mut is_escaped) = (0_usize, false, false);
     for (at, byte) in text.bytes().enumerate() {
@@ -53,16 +53,16 @@ pub(super) fn check_depth(text: &str) -> Result<(), RdfError> {
     Ok(())
 }
 
-/// What the contexts of a document come to.
+/// Statistics of the contexts of a document.
 #[derive(Debug, Default)]
 struct Contexts {
     n_contexts: usize,
-    /// The depth at which the outermost context that is open began.
+    /// The depth at which the outermost open context began.
     open_at: Option<usize>,
-    /// Entries of the outermost context that is open, those of contexts inside it included.
+    /// The entries of the outermost open context, including nested contexts.
     entries: usize,
     entries_max: usize,
-    /// Whether a context has contexts inside: those are applied wherever their term is used.
+    /// Whether a context contains contexts, which apply wherever their term is used.
     are_scoped: bool,
     n_keys: usize,
 }
@@ -78,7 +78,7 @@ impl Contexts {
         }
     }
 
-    /// A value has ended at this depth: if it is that of a context, the context has ended.
+    /// Records that a value has ended at this depth; if it was the value of a context, the context has ended.
     fn value(&mut self, depth: usize) {
         if self.open_at == Some(depth) {
             self.open_at = None;

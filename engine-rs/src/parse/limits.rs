@@ -1,15 +1,15 @@
-//! Limits on a query, checked by one flat pass over its tokens before any recursive parser runs.
+//! Limits on a query, checked in one flat pass over its tokens before any recursive parser runs.
 //!
-//! In: a text and its tokens. Out: nothing, or the first limit that is passed. What stays true afterwards: the SPARQL
-//! parser, a recursive walk of the tree it builds and the drop of that tree fit a 2 MB stack, and parsing takes
-//! less than about a second. Measured with spargebra 0.4.8: 64 nested brackets take up to 0.5 MB, a chain of 256
-//! operators, UNIONs or path steps up to 0.25 MB.
+//! Input: a text and its tokens. Output: nothing, or the first limit exceeded. Guarantee: the SPARQL parser, a
+//! recursive walk over its tree and the drop of that tree fit a 2 MB stack, and parsing takes less than about a second.
+//! Measured with spargebra 0.4.8: 64 nested brackets take up to 0.5 MB, a chain of 256 operators, UNIONs or path steps
+//! up to 0.25 MB.
 //!
-//! The depth of the tree is estimated, never underestimated: a level of brackets is as deep as its own chains
-//! (`a + b + c` is left-deep, and so is `{…} OPTIONAL {…} FILTER …`) and its deepest inner level together.
+//! The depth of the tree is estimated, never underestimated: the depth of a bracket level is the length of its own
+//! chains (`a + b + c` is left-deep, and so is `{…} OPTIONAL {…} FILTER …`) plus the depth of its deepest inner level.
 //!
-//! The parser goes back and reads again in a few places (`!(`, `REGEX(`, function calls as constraints): each of
-//! them nested in another doubles the time, so tokens are weighed by the number of such brackets around them.
+//! The parser backtracks in a few places (`!(`, `REGEX(`, function calls as constraints). Each of these inside another
+//! doubles the time, so a token's weight grows with the number of such brackets around it.
 
 use super::error::ParseError;
 use super::extension;
@@ -22,29 +22,29 @@ const MAX_OPERATORS: usize = 1_000;
 const MAX_WORK: u64 = 66_000;
 
 const OPERATORS: [&str; 14] = ["+", "-", "*", "/", "!", "&&", "||", "=", "!=", "<", ">", "<=", ">=", "^"];
-/// Words that end the expression before them.
+/// Words that end the preceding expression.
 const SEPARATING_WORDS: [&str; 16] = [
     "SELECT", "WHERE", "FROM", "FILTER", "BIND", "AS", "GROUP", "HAVING", "ORDER", "LIMIT", "OPTIONAL", "UNION",
     "MINUS", "GRAPH", "WINDOW", "VALUES",
 ];
 const REREAD_FUNCTIONS: [&str; 4] = ["REGEX", "SUBSTR", "REPLACE", "GROUP_CONCAT"];
 
-/// One level of brackets that is still open.
+/// An open bracket level.
 #[derive(Clone, Copy, Default)]
 struct Level {
-    /// Parts that nest the pattern of this level once more: blocks, filters, computed columns.
+    /// Parts that add a level to the pattern: blocks, filters, computed columns.
     parts: u32,
-    /// Operators of the expression or path being read, and of the longest one before it.
+    /// The operators of the current expression or path, and of the longest one before it.
     operators: u32,
     longest: u32,
-    /// Depth of the deepest closed level inside.
+    /// The depth of the deepest closed level inside.
     inner: u32,
-    /// log2 of the times the parser may read this level for each time it reads the level around it.
+    /// log2 of how often the parser may read this level each time it reads the enclosing one.
     rereads: u32,
     round: bool,
-    /// Rows of VALUES nest nothing.
+    /// Rows of VALUES add no nesting.
     data: bool,
-    /// Behind GROUP BY or HAVING, where each bracket is one more condition.
+    /// After GROUP BY or HAVING, where each bracket adds a condition.
     conditions: bool,
 }
 
@@ -59,17 +59,17 @@ struct Scan<'a> {
     describes: bool,
 }
 
-/// Refuses a text that is too long before it is even cut into tokens.
+/// Refuses a text that is too long, before tokenizing it.
 pub(super) fn check_size(text: &str) -> Result<(), ParseError> {
     if text.len() <= MAX_BYTES {
         return Ok(());
     }
     let message = format!("the text has {} bytes, more than the {MAX_BYTES} allowed", text.len());
     let error = ParseError::new("limit.text", message).at(text, MAX_BYTES);
-    Err(error.with_hint("put constants into static data or several queries"))
+    Err(error.with_hint("move constants into static data, or split the query"))
 }
 
-/// Checks all limits on nesting; gives the parser's work in weighed tokens.
+/// Checks all limits on nesting; returns the parser's work in weighted tokens.
 pub(super) fn check(text: &str, tokens: &[Token]) -> Result<u64, ParseError> {
     let mut scan = Scan {
         text,
@@ -126,7 +126,7 @@ impl Scan<'_> {
         let rereads = self.rereads_of(at);
         let level = self.top();
         if !level.data {
-            // A block, and the join with the triples behind it.
+            // One for the block, one for its join with the triples after it.
             level.parts += if brace { 2 } else { u32::from(round && level.conditions) };
         }
         let data = level.data || rows;
@@ -139,7 +139,7 @@ impl Scan<'_> {
         self.levels.push(level);
     }
 
-    /// A closing bracket that matches nothing closes nothing: the depth may only be overestimated.
+    /// A closing bracket without a partner closes nothing: the depth may be overestimated, never underestimated.
     fn close(&mut self, at: usize) -> Result<(), ParseError> {
         if self.levels.len() < 2 {
             return Ok(());
@@ -167,7 +167,7 @@ impl Scan<'_> {
         level.parts += u32::from(token.is_any_word(text, &["FILTER", "VALUES"]));
         let round = level.round;
         if token.is_word(text, "AS") {
-            // `(e AS ?v)` computes a column of the level around the bracket.
+            // `(e AS ?v)` adds a column to the level around the bracket.
             let at = self.levels.len() - 1 - usize::from(round);
             self.levels[at].parts += 1;
         }
@@ -194,7 +194,7 @@ impl Scan<'_> {
         if self.tokens[at].kind == Kind::Iri && after_operand { self.ambiguous_iri(at) } else { Ok(()) }
     }
 
-    /// `?a<1+(2)>3` has the shape of an IRI behind `?a`, but the parser may read operators and brackets in it.
+    /// After `?a`, the text `<1+(2)>` has the shape of an IRI, but the parser may read operators and brackets in it.
     fn ambiguous_iri(&mut self, at: usize) -> Result<(), ParseError> {
         let token = self.tokens[at];
         let opened = self.levels.len();
@@ -216,7 +216,7 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// See the head of this file. Looks back from the bracket at `at` over the function name before it.
+    /// How often the parser re-reads the bracket at `at`, see the module comment; looks back over the function name.
     fn rereads_of(&self, at: usize) -> u32 {
         let before = |n: usize| at.checked_sub(n).map(|i| self.tokens[i]);
         let is_name = |t: &Token| matches!(t.kind, Kind::Word | Kind::Iri | Kind::Prefixed);
@@ -232,7 +232,7 @@ impl Scan<'_> {
             let reread = name.is_any_word(self.text, &REREAD_FUNCTIONS) || extension::is_aggregate(function);
             return u32::from(reread);
         }
-        // As an operand it is read once, as a constraint or a grouping up to three times.
+        // An operand is read once, a constraint or a grouping up to three times.
         let operand = before.is_some_and(|t| matches!(t.kind, Kind::Open | Kind::Punctuation));
         if operand { u32::from(name.text(self.text).starts_with(extension::AGGREGATES_OPEN)) } else { 2 }
     }

@@ -1,8 +1,8 @@
-//! Where in a query text a construct stands that was found to be wrong after parsing.
+//! Finds the position of a construct that turned out to be wrong after parsing.
 //!
-//! In: the text as the user wrote it, and a construct. Out: where the first such construct begins and ends. The tree
-//! that the planner sees has no positions, so a refusal says what it is about and leaves the search to this file. Runs
-//! on refused queries only.
+//! Input: the text as the user wrote it, and a construct. Output: the extent of its first occurrence. The planner's
+//! tree has no positions, so an error names its construct and this module searches for it. Runs for refused queries
+//! only.
 
 use super::error::{Position, TextSpan};
 use super::names::Names;
@@ -15,13 +15,13 @@ const FORMS: [&str; 4] = ["SELECT", "CONSTRUCT", "ASK", "DESCRIBE"];
 /// What to look for in a text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Construct {
-    /// The word that says what kind of query it is.
+    /// The keyword of the query form.
     Form,
     Keyword(&'static str),
     /// A function by its keyword or `<IRI>`, where it is called.
     Call(String),
     Variable(Variable),
-    /// However it is written.
+    /// In any spelling.
     Iri(NamedNode),
     /// The variable in the place of a stream's name.
     StreamVariable(Variable),
@@ -30,11 +30,11 @@ pub(crate) enum Construct {
     /// The `*`, `+` or `?` of a path.
     ClosurePath,
     TripleTerm,
-    /// What reads a window in the braces of a GRAPH block.
+    /// A window block inside a GRAPH block.
     WindowInGraph,
 }
 
-/// Where the construct stands; the form of the query where it does not show in the text.
+/// The extent of the construct, or of the query form if the construct does not occur in the text.
 pub(crate) fn locate(text: &str, construct: &Construct) -> Option<TextSpan> {
     let search = Search::new(text)?;
     let token = search.find(construct).or_else(|| search.find(&Construct::Form))?;
@@ -78,7 +78,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// `NOW` is a function in one place and a window in another: where it is called comes first.
+    /// `NOW` names both a function and a window; prefer the call.
     fn call(&self, function: &str) -> Option<Token> {
         let is_named = |token: Token| match function.strip_prefix('<').and_then(|rest| rest.strip_suffix('>')) {
             Some(iri) => self.is_iri(token, iri),
@@ -109,19 +109,19 @@ impl<'a> Search<'a> {
         self.tokens.get(at + 1).is_some_and(|next| next.is(self.text, "("))
     }
 
-    /// Words, or the bracket that ends a window.
+    /// Whether one of these words, or the bracket that ends a window, precedes the token.
     fn is_word_before(&self, at: usize, words: &[&str]) -> bool {
         at > 0 && words.iter().any(|word| self.tokens[at - 1].text(self.text).eq_ignore_ascii_case(word))
     }
 
-    /// `*`, `+` or `?` that touches the path before it.
+    /// `*`, `+` or `?` directly after a path.
     fn is_closure(&self, at: usize, token: Token) -> bool {
         let before = at.checked_sub(1).map(|i| self.tokens[i]);
         let path = |t: Token| matches!(t.kind, Kind::Iri | Kind::Prefixed) || t.is(self.text, ")");
         matches!(token.text(self.text), "*" | "+" | "?") && before.is_some_and(|t| path(t) && t.end == token.start)
     }
 
-    /// The first such word in the braces of a block that another one opens.
+    /// The first such word inside the braces of a block of that kind.
     fn first_inside(&self, block: &str, word: &str) -> Option<Token> {
         let (mut depth, mut opened, mut inside) = (0_usize, None, false);
         for token in &self.tokens {

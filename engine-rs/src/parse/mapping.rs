@@ -1,7 +1,7 @@
 //! The text of a row mapping → a CONSTRUCT query.
 //!
-//! In: a CONSTRUCT whose variables are names of columns. Out: the query as spargebra reads it, or an error that
-//! knows where. A template alone is taken for `CONSTRUCT { … } WHERE {}`. The limits are those of queries.
+//! Input: a CONSTRUCT whose variables are column names. Output: the parsed query, or an error with its position. A bare
+//! template is read as `CONSTRUCT { … } WHERE {}`. The limits are those of queries.
 
 use spargebra::{Query, SparqlParser};
 
@@ -39,7 +39,7 @@ fn check_form(text: &str, tokens: &[Token]) -> Result<(), ParseError> {
     }
 }
 
-/// One block, and no WHERE.
+/// Whether the text is one block without WHERE.
 fn is_template_alone(text: &str, tokens: &[Token]) -> bool {
     let (mut depth, mut blocks) = (0_usize, 0);
     for token in tokens {

@@ -1,7 +1,8 @@
-//! Faults of meaning that the SPARQL parser finds, traced to the variable or row that is wrong.
+//! Traces semantic errors that the SPARQL parser reports to the variable or row that causes them.
 //!
-//! In: the tokens of a refused text, and the faults that the parser names, without a place. Out: an error, and the token
-//! to point at. The parser has found that there is such a fault; here the first candidate in the text is taken.
+//! Input: the tokens of a refused text, and the errors that the parser names without a position. Output: an error, and
+//! the token to point at. The parser has established that the error exists; this module picks the first candidate in
+//! the text.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +11,7 @@ use super::error::ParseError;
 use super::token::{Kind, Token};
 use super::verdict::Verdict;
 
-/// What looks for each fault. They are tried in this order, because one text may have several.
+/// A finder for each error, in order of priority, because one text may have several.
 const FINDERS: [(Verdict, Finder); 12] = [
     (Verdict::BlankNodeInDelete, deleted_blank),
     (Verdict::BindInScope, bind_in_scope),
@@ -31,17 +32,17 @@ type Finder = fn(&Tokens<'_>) -> (ParseError, usize);
 pub(super) struct Tokens<'a> {
     pub text: &'a str,
     pub tokens: &'a [Token],
-    /// The token that was refused.
+    /// The refused token.
     pub wrong: usize,
 }
 
-/// The error for a fault that the parser has found, or that the refused token shows.
+/// The error that the parser has found, or that the refused token reveals.
 pub(super) fn find(tokens: &Tokens<'_>, found: &[Verdict]) -> Option<(ParseError, usize)> {
     let finder = FINDERS.iter().find(|(verdict, _)| found.contains(verdict)).map(|(_, finder)| finder);
     finder.map(|finder| finder(tokens)).or_else(|| by_token(tokens))
 }
 
-/// Faults the parser does not name, but that the refused token shows.
+/// Errors that the parser does not name but the refused token reveals.
 fn by_token(tokens: &Tokens<'_>) -> Option<(ParseError, usize)> {
     let (at, spelled) = (tokens.wrong, tokens.tokens.get(tokens.wrong)?.text(tokens.text));
     match tokens.tokens[at].kind {
@@ -51,7 +52,7 @@ fn by_token(tokens: &Tokens<'_>) -> Option<(ParseError, usize)> {
     }
 }
 
-/// One SELECT clause: where it begins, its columns, its pattern, and what follows it.
+/// A SELECT clause: its start, its columns, its pattern, and what follows.
 pub(super) struct Select {
     at: usize,
     pub columns: std::ops::Range<usize>,
@@ -72,7 +73,7 @@ impl Tokens<'_> {
         self.tokens.get(at).is_some_and(|t| t.is_any_word(self.text, words))
     }
 
-    /// The name of a variable without its mark.
+    /// The name of a variable without `?` or `$`.
     pub(super) fn variable(&self, at: usize) -> Option<&str> {
         self.tokens.get(at).filter(|t| t.kind == Kind::Variable).map(|t| &t.text(self.text)[1..])
     }
@@ -119,7 +120,7 @@ impl Tokens<'_> {
         at.min(self.tokens.len())
     }
 
-    /// What GROUP BY names: plain variables and aliases.
+    /// The variables and aliases of GROUP BY.
     fn grouped(&self, select: &Select) -> BTreeSet<&str> {
         let group = self.forward(select.behind.start, |at| self.is_word(at, &["GROUP"]));
         let end = self.forward(group, |at| self.is_word(at, &["HAVING", "ORDER", "LIMIT", "OFFSET", "VALUES"]));
@@ -137,12 +138,12 @@ impl Tokens<'_> {
         names
     }
 
-    /// Variables behind AS.
+    /// The variables after AS.
     pub(super) fn aliases(&self, range: std::ops::Range<usize>) -> impl Iterator<Item = usize> + '_ {
         range.filter(|at| *at > 0 && self.is_word(at - 1, &["AS"]) && self.variable(*at).is_some())
     }
 
-    /// Uses of variables in the columns, outside the arguments of aggregates and without aliases.
+    /// The variables used in the columns, outside aggregates and apart from aliases.
     fn uses(&self, select: &Select) -> Vec<usize> {
         let mut found = Vec::new();
         let mut at = select.columns.start;
@@ -189,7 +190,7 @@ fn not_grouped(tokens: &Tokens<'_>) -> (ParseError, usize) {
     alias_reused(tokens)
 }
 
-/// A column computed from a group is used in another one, in a way that `aliases` does not rewrite.
+/// A column uses another computed column in a way that `aliases` does not rewrite.
 fn alias_reused(tokens: &Tokens<'_>) -> (ParseError, usize) {
     let reuse = tokens.selects().find_map(|select| {
         let aliases: BTreeSet<_> = tokens.aliases(select.columns.clone()).map(|at| tokens.variable(at)).collect();
@@ -203,8 +204,8 @@ fn alias_reused(tokens: &Tokens<'_>) -> (ParseError, usize) {
 }
 
 fn in_scope(name: &str, what: &str) -> ParseError {
-    let message = format!("{what} gives a value to {name}, which has one already");
-    ParseError::new("variable.in_scope", message).with_hint("choose a name that is not used yet behind AS")
+    let message = format!("{what} assigns {name}, which already has a value");
+    ParseError::new("variable.in_scope", message).with_hint("choose a name after AS that is not used yet")
 }
 
 fn alias_in_scope(tokens: &Tokens<'_>) -> (ParseError, usize) {
@@ -280,7 +281,7 @@ fn values_row(tokens: &Tokens<'_>) -> (ParseError, usize) {
     let size = |row: usize| {
         let mut cells = 0;
         for at in row + 1..tokens.closing(row) {
-            // A typed literal is three tokens, one with a language tag two.
+            // A typed literal has three tokens, one with a language tag has two.
             let suffix = tokens.is(at, "^^") || tokens.is(at - 1, "^^") || tokens.tokens[at].kind == Kind::Language;
             let sign = tokens.is(at, "-") || tokens.is(at, "+");
             cells += usize::from(!suffix && !sign);
@@ -297,12 +298,12 @@ fn values_row(tokens: &Tokens<'_>) -> (ParseError, usize) {
 fn blank_node(tokens: &Tokens<'_>) -> (ParseError, usize) {
     let blank = |at: &usize| tokens.tokens[*at].kind == Kind::Blank;
     let again = |at: &usize| (0..*at).filter(blank).any(|before| tokens.spell(before) == tokens.spell(*at));
-    // In one group a label may stand often; the use that was refused is the last one read.
+    // A label may occur several times within one group; the refused use is the last one read.
     let end = tokens.wrong.min(tokens.tokens.len().saturating_sub(1));
     let found = (0..=end).rev().filter(blank).find(again);
     let found = found.or_else(|| (0..tokens.tokens.len()).filter(blank).find(again));
     let name = found.map_or("a blank node", |at| tokens.spell(at));
-    let message = format!("the blank node {name} is used in two groups, where it would be two different things");
+    let message = format!("the blank node {name} is used in two groups, where it denotes two different nodes");
     let error = ParseError::new("blank_node.reused", message).with_hint("use a variable to join the groups");
     (error, found.unwrap_or(tokens.wrong))
 }
@@ -329,7 +330,7 @@ fn language_tag(tokens: &Tokens<'_>) -> (ParseError, usize) {
 fn escape(tokens: &Tokens<'_>) -> (ParseError, usize) {
     let bad = |at: &usize| tokens.tokens[*at].kind == Kind::String && has_bad_escape(tokens.spell(*at));
     let at = (0..tokens.tokens.len()).find(bad).unwrap_or(tokens.wrong);
-    let error = ParseError::new("literal.escape", "this string holds a backslash that escapes nothing");
+    let error = ParseError::new("literal.escape", "this string contains an invalid escape sequence");
     (error.with_hint("write \\\\ for a backslash; \\t \\b \\n \\r \\f \\\" \\' \\u00e9 are known"), at)
 }
 

@@ -1,13 +1,13 @@
-//! Where in a query text something stands that a warning speaks of.
+//! Finds positions in a query text for warnings.
 //!
-//! In: the text as the user wrote it. Out: places of calls, of variables behind a keyword, and of lengths of time
-//! without a unit. Looks at tokens alone, and only at texts that have been parsed.
+//! Input: the text as the user wrote it. Output: positions of calls, of variables after a keyword, and of durations
+//! without a unit. Works on tokens, and only on texts that parse.
 
 use super::duration::is_unit;
 use super::error::Position;
 use super::token::{Kind, Token, tokenize};
 
-/// A whole number that is taken for milliseconds, because no unit stands behind it.
+/// A whole number read as milliseconds because it has no unit.
 pub(crate) struct BareLength {
     pub number: u64,
     pub position: Position,
@@ -40,7 +40,7 @@ fn has_inside(text: &str, tokens: &[Token], call: usize, variable: &str) -> bool
     false
 }
 
-/// Where the variable first stands behind one of the words.
+/// The first occurrence of the variable after one of the words.
 pub(crate) fn position_of_variable(text: &str, words: &[&str], variable: &str) -> Option<Position> {
     let tokens = tokenize(text).ok()?;
     let begin = tokens.iter().position(|token| token.is_any_word(text, words))?;
@@ -48,7 +48,7 @@ pub(crate) fn position_of_variable(text: &str, words: &[&str], variable: &str) -
     tokens[begin..].iter().find(is_wanted).map(|token| Position::of(text, token.start))
 }
 
-/// The lengths of windows that are written without a unit.
+/// The window durations that are written without a unit.
 pub(crate) fn bare_lengths(text: &str) -> Vec<BareLength> {
     let tokens = tokenize(text).unwrap_or_default();
     // The step of `[ELEMENTS 10 STEP 5]` is a number of events.
@@ -58,7 +58,7 @@ pub(crate) fn bare_lengths(text: &str) -> Vec<BareLength> {
     };
     let bare = |at: usize, pair: &[Token], next: Option<&Token>| {
         let [word, number] = pair else { return None };
-        // `1m30s` is a number and a word that touches it.
+        // `1m30s` is a number directly followed by a word.
         let is_unit = |next: &Token| next.start == number.end || is_unit(next.text(text));
         let has_unit = next.is_some_and(|next| next.kind == Kind::Word && is_unit(next));
         if !word.is_any_word(text, &LENGTH_WORDS) || number.kind != Kind::Number || has_unit || counts(at) {

@@ -1,19 +1,19 @@
-//! Text in: continuous queries in three dialects, and RDF. Out: typed values, or an error that knows where.
+//! Parses continuous queries in three dialects, and RDF. The output is a typed value or an error with its position.
 //!
-//! A query goes through five flat steps before the one recursive parser sees it:
+//! A query passes five flat steps before the one recursive parser sees it:
 //!
 //! ```text
 //! token → limits → names (prologue) → clause, block, window, duration → rewrite → spargebra
 //! ```
 //!
-//! An update goes the same way without windows: cut into operations, held to the same limits, parsed by spargebra.
+//! An update takes the same path without windows: it is split into operations, checked against the same limits, and
+//! parsed by spargebra.
 //!
-//! What spargebra refuses is tried again with expressions in place of the names of columns (aliases), and else looked at
-//! once more (diagnose), to say where (meaning, calls) and what to do (advice).
+//! If spargebra refuses a text, column names are replaced by their expressions (`aliases`) and it gets a second chance.
+//! If that fails too, `diagnose` finds out where (`meaning`, `calls`) and what to do (`advice`).
 //!
-//! What stays true: no input overflows the stack or runs for long; every position in an error is one of the text as
-//! it was written; two parses of one text give equal results up to the names of variables and blank nodes that
-//! spargebra invents.
+//! Invariants: no input overflows the stack or runs for long; every position in an error refers to the original text;
+//! two parses of one text are equal up to the variables and blank nodes that spargebra invents.
 
 mod advice;
 mod aliases;

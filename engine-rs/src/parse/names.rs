@@ -1,7 +1,7 @@
-//! The prologue: what prefixed names and relative IRIs of window, stream and query names stand for.
+//! The prologue: resolves prefixed names and relative IRIs of windows, streams and queries.
 //!
-//! In: the tokens of a query. Out: resolved IRIs. Resolution itself is left to spargebra, so that a window's name in
-//! a clause and in the body are the same IRI by construction.
+//! Input: the tokens of a query. Output: resolved IRIs. spargebra does the resolution itself, so that a window's name
+//! is the same IRI in a clause and in the body by construction.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::error::{ParseError, suggestion};
 use super::token::{Kind, Token, tokenize};
 
 const FORMS: [&str; 4] = ["SELECT", "CONSTRUCT", "ASK", "DESCRIBE"];
-/// Stands before a relative window, stream or query name when the query has no BASE: `<w>` is common in RSP-QL.
+/// The namespace of relative window, stream and query names in a query without BASE: `<w>` is common in RSP-QL.
 pub(crate) const BARE_NAMES: &str = "urn:whorl:name:";
 
 pub(super) struct Names<'a> {
@@ -23,7 +23,7 @@ pub(super) struct Names<'a> {
     prefixes: BTreeMap<&'a str, String>,
 }
 
-/// The prefixes a query that parses has declared, and their namespaces.
+/// The prefixes that a valid query declares, with their namespaces.
 pub(crate) fn declared_prefixes(text: &str, base: Option<&str>) -> Vec<(String, String)> {
     let gathered = tokenize(text).and_then(|tokens| Names::gather(text, &tokens, base));
     let prefixes = gathered.map(|names| names.prefixes).unwrap_or_default();
@@ -31,7 +31,7 @@ pub(crate) fn declared_prefixes(text: &str, base: Option<&str>) -> Vec<(String, 
 }
 
 impl<'a> Names<'a> {
-    /// Reads all PREFIX and BASE declarations, wherever the dialect puts them.
+    /// Reads all PREFIX and BASE declarations, wherever the dialect allows them.
     pub fn gather(text: &'a str, tokens: &[Token], base: Option<&str>) -> Result<Self, ParseError> {
         let mut names = Self { text, base: base.map(str::to_owned), prefixes: BTreeMap::new() };
         names.learn(tokens)?;
@@ -67,12 +67,12 @@ impl<'a> Names<'a> {
         self.iri(token)
     }
 
-    /// How the name is spelled in the text given to spargebra; differs only for bare names.
+    /// The spelling of the name in the text for spargebra, which differs only for bare names.
     pub fn spelling(&self, token: Token, name: &NamedNode) -> String {
         if self.is_bare(token) { name.to_string() } else { token.text(self.text).to_owned() }
     }
 
-    /// Finds the first prefixed name whose prefix nobody declared: the SPARQL parser's own report of it is vague.
+    /// Refuses the first prefixed name with an undeclared prefix, because the SPARQL parser reports it only vaguely.
     pub fn check_prefixes(&self, tokens: &[Token]) -> Result<(), ParseError> {
         let declared = |at: usize| at > 0 && tokens[at - 1].is_word(self.text, "PREFIX");
         tokens.iter().enumerate().filter(|(at, token)| token.kind == Kind::Prefixed && !declared(*at)).try_for_each(
@@ -84,7 +84,7 @@ impl<'a> Names<'a> {
         )
     }
 
-    /// `2024-01-01T00:00:00Z` ends in what looks like a prefixed name.
+    /// `2024-01-01T00:00:00Z` ends like a prefixed name.
     fn check_bare_date(&self, tokens: &[Token], at: usize) -> Result<(), ParseError> {
         let touches = |i: &usize| *i > 0 && tokens[i - 1].end == tokens[*i].start;
         let first = (0..=at).rev().find(|i| !touches(i)).unwrap_or(at);
@@ -97,7 +97,7 @@ impl<'a> Names<'a> {
         Err(error.with_hint("write \"2024-01-01T00:00:00Z\"^^xsd:dateTime"))
     }
 
-    /// `<http://ex/a b>` is no IRI but a comparison with `http:`.
+    /// `<http://ex/a b>` is not an IRI: the parser reads a comparison with `http:`.
     fn check_torn_iri(&self, tokens: &[Token], at: usize) -> Result<(), ParseError> {
         let Some(open) = at.checked_sub(1).map(|before| tokens[before]).filter(|t| t.is(self.text, "<")) else {
             return Ok(());
@@ -139,7 +139,7 @@ impl<'a> Names<'a> {
     fn iri(&self, token: Token) -> Result<NamedNode, ParseError> {
         let spelled = token.text(self.text);
         let mut parser = self.based_parser()?;
-        // Its own prefix is enough. With all of them, a prologue would cost the square of its length.
+        // One prefix is enough. Declaring all of them each time would be quadratic in the length of the prologue.
         if token.kind == Kind::Prefixed
             && let Some((prefix, namespace)) =
                 spelled.split_once(':').and_then(|(own, _)| self.prefixes.get_key_value(own))
@@ -154,7 +154,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// A parser that knows the declarations so far; `token` is where it is needed.
+    /// A parser that knows the declarations so far; `token` is the position for errors.
     pub fn parser(&self, token: Token) -> Result<SparqlParser, ParseError> {
         let mut parser = self.based_parser()?;
         for (prefix, namespace) in &self.prefixes {
@@ -180,7 +180,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Finds declarations that are none, before everything that relies on them is found to be wrong.
+/// Refuses malformed declarations before anything that relies on them fails.
 pub(super) fn check_prologue(text: &str, tokens: &[Token]) -> Result<(), ParseError> {
     if let Some(first) = tokens.first().filter(|t| t.kind != Kind::Word && !t.is(text, "@")) {
         let message = format!("unexpected '{}', expected a query", shorten(first.text(text)));

@@ -1,8 +1,8 @@
-//! The options of a query, each defined once: its name, its type, and by that how it is read, told and saved.
+//! The options of a query. Each is defined once: name and type determine how it is read, reported and saved.
 //!
-//! In: a name and a value as a caller in any language has it. Out: a field of [`ParseOptions`]. The binding, the golden
-//! cases and snapshots all go through the same list, so a new option is a line of `query_options!` and, where its type
-//! is new, an implementation of [`Value`].
+//! Input: a name and a value from a caller in any language. Output: a field of [`ParseOptions`]. The binding, the
+//! golden cases and snapshots use the same list, so a new option is one line of `query_options!` and, if its type is
+//! new, an implementation of [`Value`].
 
 use crate::codec::{Damaged, Decoded, Reader, Writer};
 use crate::time::{Span, Timestamp};
@@ -10,7 +10,7 @@ use crate::time::{Span, Timestamp};
 use super::duration::parse_duration;
 use super::query::{Bounds, ContentSemantics, Dialect, R2s, Report, Tick};
 
-/// A value as callers give it.
+/// A value as callers pass it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum OptionValue {
     Text(String),
@@ -19,11 +19,11 @@ pub enum OptionValue {
     Words(Vec<String>),
 }
 
-/// An option that was given wrongly.
+/// An invalid option.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OptionError {
-    #[error("there is no option '{name}' (hint: the options are {})", ParseOptions::NAMES.join(", "))]
+    #[error("unknown option '{name}' (hint: the options are {})", ParseOptions::NAMES.join(", "))]
     Unknown { name: String },
     #[error("{name} is {expected}, not {given}")]
     Value { name: &'static str, expected: String, given: String },
@@ -31,7 +31,7 @@ pub enum OptionError {
 
 macro_rules! query_options {
     ($($(#[$doc:meta])* $name:ident: $type:ty,)*) => {
-        /// What the caller knows better than the text.
+        /// Options that override the query text.
         #[derive(Clone, PartialEq, Default, Debug)]
         pub struct ParseOptions {
             $($(#[$doc])* pub $name: $type,)*
@@ -65,16 +65,17 @@ query_options! {
     partial: Option<bool>,
     semantics: Option<ContentSemantics>,
     r2s: Option<R2s>,
-    /// Relative IRIs are resolved against this when the text has no BASE.
+    /// The base for relative IRIs if the text has no BASE.
     base_iri: Option<String>,
-    /// A stream and a window, such as `<http://example.org/s> [RANGE 10s STEP 5s]`: what stands outside WINDOW, STREAM
-    /// and GRAPH reads this window and no static data. `[RANGE 10s]` alone is tumbling, in every dialect.
+    /// A stream and a window, such as `<http://example.org/s> [RANGE 10s STEP 5s]`: patterns outside WINDOW, STREAM and
+    /// GRAPH read this window and no static data. `[RANGE 10s]` alone is tumbling in every dialect.
     default_graph: Option<String>,
-    /// Whether the whole answer is kept, so that it can be read at any time. RSTREAM and ASK keep theirs anyway.
+    /// Whether to keep the whole result, so that it can be read at any time. RSTREAM and ASK always keep theirs.
     keep_answer: bool,
-    /// Whether the triples in the query's windows are kept, so that they can be asked about.
+    /// Whether to keep the triples in the query's windows, so that they can be queried.
     keep_windows: bool,
-    /// Whether products and open closures are allowed where the engine refuses costly queries.
+    /// Whether to allow Cartesian products and closure paths with two open ends in an engine that refuses expensive
+    /// queries.
     allow_cartesian: bool,
 }
 
@@ -115,7 +116,7 @@ impl ParseOptions {
     }
 }
 
-/// An option of any type. What is refused says what would have been right.
+/// A field of any type. A refusal says what would be valid.
 trait Field {
     fn set(&mut self, value: &OptionValue) -> Result<(), String>;
     fn given(&self) -> Option<OptionValue>;
@@ -143,7 +144,7 @@ impl Field for bool {
     }
 }
 
-/// What an option can be set to.
+/// A type of option values.
 trait Value: Sized {
     fn read(value: &OptionValue) -> Option<Self>;
     fn told(&self) -> OptionValue;
@@ -203,7 +204,7 @@ impl Value for Timestamp {
     }
 }
 
-/// Words, or one text with blanks or commas between them; all that are named must hold.
+/// Words, or one text with words separated by blanks or commas; all conditions named must hold.
 impl Value for Report {
     fn read(value: &OptionValue) -> Option<Self> {
         match value {
@@ -356,8 +357,6 @@ mod tests {
         assert_eq!(refusal("t0", &OptionValue::Flag(true)), "t0 is a number of milliseconds since 1970, not true");
         let expected = "report is made of close, change, nonempty and periodic(10s), not 'periodic(0)'";
         assert_eq!(refusal("report", &text("periodic(0)")), expected);
-        assert!(
-            refusal("ticks", &text("time")).starts_with("there is no option 'ticks' (hint: the options are dialect, ")
-        );
+        assert!(refusal("ticks", &text("time")).starts_with("unknown option 'ticks' (hint: the options are dialect, "));
     }
 }

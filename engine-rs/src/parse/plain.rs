@@ -1,7 +1,7 @@
-//! SPARQL that is asked once: the text of a query without streaming clauses.
+//! One-time SPARQL: a query text without streaming clauses.
 //!
-//! In: the text and a base IRI. Out: the query. Limits and faults are
-//! those of continuous queries; what belongs to those alone is refused where it stands.
+//! Input: the text and a base IRI. Output: the query. Limits and errors are those of continuous queries; streaming
+//! clauses are refused at their position.
 
 use spargebra::Query;
 
@@ -15,11 +15,11 @@ use super::reading::read_query;
 use super::token::Token;
 use super::{calls, extension, limits, token};
 
-/// Words that only a continuous query has.
+/// Words that only continuous queries use.
 const STREAMING: [&str; 9] =
     ["REGISTER", "RSTREAM", "ISTREAM", "DSTREAM", "CHANGES", "WINDOW", "STREAM", "REPORT", "TICK"];
 
-/// A query to be asked once.
+/// A query that is evaluated once.
 #[derive(Clone, Debug)]
 pub(crate) struct PlainQuery {
     pub query: Query,
@@ -58,13 +58,14 @@ fn refuse_streaming(text: &str, tokens: &[Token], found: &Clauses) -> Result<(),
         return Ok(());
     }
     let at = tokens.iter().find(|token| token.is_any_word(text, &STREAMING)).map_or(0, |token| token.start);
-    let error = ParseError::new("query.continuous", "this is a continuous query and cannot be asked once");
+    let error = ParseError::new("query.continuous", "this is a continuous query and cannot be evaluated once");
     Err(error.at(text, at).with_hint("register it, or read what is in a window now with GRAPH <name of the window>"))
 }
 
 fn refuse_service(text: &str, tokens: &[Token]) -> Result<(), ParseError> {
     let Some(token) = tokens.iter().find(|token| token.is_word(text, "SERVICE")) else { return Ok(()) };
-    let error = ParseError::new("unsupported.service", "SERVICE is not supported: queries ask no other server");
+    let error =
+        ParseError::new("unsupported.service", "SERVICE is not supported: queries do not contact other servers");
     Err(error.at(text, token.start).with_hint("load the data as a static graph"))
 }
 

@@ -1,7 +1,7 @@
 //! Query text → [`ContinuousQuery`]: what to evaluate, over which windows, and when to report.
 //!
-//! In: text in RSP-QL, C-SPARQL or CQELS-QL, and options that win over what the text says. Out: the windows with
-//! their names, the plain SPARQL query in which each window is a named graph, and one value for every choice the
+//! Input: text in RSP-QL, C-SPARQL or CQELS-QL, and options that take precedence over the text. Output: the named
+//! windows, the plain SPARQL query in which each window is a named graph, and a value for every choice that the
 //! semantics leave open. Limits are checked before anything recursive runs.
 
 use std::fmt;
@@ -18,7 +18,7 @@ use super::reading::read_query;
 use super::{calls, extension, limits, token};
 use crate::time::{Span, Timestamp};
 
-/// Some editors leave it at the start of a file; SPARQL does not know it.
+/// Some editors write a byte order mark at the start of a file; SPARQL does not allow it.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -28,7 +28,7 @@ pub enum Dialect {
     CqelsQl,
 }
 
-/// When a window reports; all that are set must hold.
+/// When a window reports; all conditions that are set must hold.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Report {
     pub close: bool,
@@ -60,7 +60,7 @@ pub enum ContentSemantics {
     Bag,
 }
 
-/// Relation to stream: what of each answer is handed out.
+/// The relation-to-stream operator: which part of each result is emitted.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum R2s {
     Rstream,
@@ -92,7 +92,7 @@ pub enum WindowKind {
     },
     Now,
     All,
-    /// From `from` ago until `to` ago, `from > to`.
+    /// From `from` ago to `to` ago, where `from > to`.
     Past {
         from: Span,
         to: Span,
@@ -103,25 +103,25 @@ pub enum WindowKind {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum StreamName {
     Iri(NamedNode),
-    /// CQELS-QL: the streams this variable is bound to by the rest of the pattern.
+    /// CQELS-QL: the streams to which the rest of the pattern binds this variable.
     Variable(Variable),
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WindowClause {
-    /// The graph name that stands for this window in the query.
+    /// The graph name that denotes this window in the query.
     pub name: NamedNode,
     pub stream: StreamName,
     pub kind: WindowKind,
-    /// Event time is the object of this predicate in the event's graph.
+    /// The predicate in the event's graph whose object is the event time.
     pub time_predicate: Option<NamedNode>,
     pub position: Position,
 }
 
-/// What a pattern outside WINDOW, STREAM and GRAPH reads: the union of these windows, and perhaps static data.
+/// What a pattern outside WINDOW, STREAM and GRAPH reads: the union of these windows, and possibly static data.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct DefaultGraph {
-    /// Positions in [`ContinuousQuery::windows`].
+    /// Indexes into [`ContinuousQuery::windows`].
     pub windows: Vec<usize>,
     /// The static default graph, or the graphs that FROM names.
     pub with_static: bool,
@@ -130,7 +130,7 @@ pub struct DefaultGraph {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ContinuousQuery {
     pub dialect: Dialect,
-    /// The IRI or word it is registered under.
+    /// The IRI or word under which the query is registered.
     pub name: Option<String>,
     pub r2s: R2s,
     pub report: Report,
@@ -140,8 +140,8 @@ pub struct ContinuousQuery {
     pub partial: bool,
     pub semantics: ContentSemantics,
     pub windows: Vec<WindowClause>,
-    /// Variables of `WINDOW ?w {…}`. In `query` they are names of graphs like those of `GRAPH ?g {…}`, but they range
-    /// over the declared windows, which those do not.
+    /// The variables of `WINDOW ?w {…}`. In `query` they look like those of `GRAPH ?g {…}`, but range over the declared
+    /// windows, while graph variables never do.
     pub window_variables: Vec<Variable>,
     pub default_graph: DefaultGraph,
     pub keep_answer: bool,
@@ -183,7 +183,7 @@ pub fn parse_query(text: &str, options: &ParseOptions) -> Result<ContinuousQuery
     let parser = sparql_parser(options, percentiles)?;
     let rewritten = std::mem::take(&mut clauses.edits).apply(text);
     let query = read_query(&parser, text, rewritten, work)?;
-    // A mistyped word can hide a window: what is wrong with the words is said first.
+    // A mistyped keyword can hide a window, so report problems with words first.
     windows?;
     Ok(assemble(text, options, clauses, default_graph, query))
 }
@@ -205,7 +205,7 @@ pub(super) fn sparql_parser(options: &ParseOptions, percentiles: Vec<NamedNode>)
     }
 }
 
-/// Every window is read and every window read is declared.
+/// Checks that every declared window is read and every window read is declared.
 fn check_windows(clauses: &Clauses) -> Result<(), ParseError> {
     if clauses.dialect != Some(Dialect::RspQl) {
         return Ok(());
@@ -234,7 +234,7 @@ fn check_windows(clauses: &Clauses) -> Result<(), ParseError> {
     }
 }
 
-/// Adds the window of the option `default_graph`, the last one of the query.
+/// Adds the window of the option `default_graph` as the last one of the query.
 fn default_window(window: &str, options: &ParseOptions, clauses: &mut Clauses) -> Result<DefaultGraph, ParseError> {
     if clauses.dialect == Some(Dialect::CSparql) {
         let message = "the option default_graph cannot be used with FROM STREAM, which fills the default graph itself";
@@ -250,7 +250,7 @@ fn default_window(window: &str, options: &ParseOptions, clauses: &mut Clauses) -
     Ok(DefaultGraph { windows: vec![clauses.windows.len() - 1], with_static: false })
 }
 
-/// Options first, then the text, then the dialect.
+/// Options take precedence over the text, the text over the defaults of the dialect.
 fn assemble(
     text: &str,
     options: &ParseOptions,
@@ -284,8 +284,8 @@ fn assemble(
 }
 
 impl Report {
-    /// Whether every change of a content is an instant to look at. With `close` as well, changes are looked for when a
-    /// window closes.
+    /// Whether the query is evaluated at every change of a window's content. With `close` as well, changes are checked
+    /// only when a window closes.
     pub(crate) fn follows_changes(&self) -> bool {
         self.change && !self.close
     }

@@ -1,8 +1,8 @@
 //! RDF text → quads.
 //!
-//! In: bytes in one of five formats. Out: all quads in the order of the text, or the first fault with its place.
-//! What stays true: nesting is bounded before the parser runs, so no triple term is too deep to be walked or dropped; and
-//! what the text unfolds to is bounded while it runs. Linear in the bytes.
+//! Input: bytes in one of five formats. Output: all quads in text order, or the first error with its position. Nesting
+//! is bounded before the parser runs, so that triple terms are never too deep to walk or drop; the total size of the
+//! terms is bounded while it runs. Linear in the bytes.
 
 use oxrdf::{GraphName, Quad};
 use oxttl::{NQuadsParser, NTriplesParser, TriGParser, TurtleParser, TurtleSyntaxError};
@@ -49,7 +49,7 @@ pub enum RdfError {
     Depth { position: Position },
     #[error("the base '{base}' is not an absolute IRI")]
     Base { base: String },
-    /// JSON that is well formed, and no JSON-LD.
+    /// Valid JSON that is not valid JSON-LD.
     #[error("{message}")]
     JsonLd { message: String },
     #[error("{message}")]
@@ -61,7 +61,7 @@ pub enum RdfError {
 }
 
 impl RdfError {
-    /// A stable name of the kind of fault.
+    /// A stable name for the kind of error.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -75,7 +75,7 @@ impl RdfError {
         }
     }
 
-    /// The same fault at the place where the text stands in a larger one.
+    /// The same error, relative to the larger text that contains this one.
     #[must_use]
     pub(crate) fn moved_to(self, position: Position) -> Self {
         match self {
@@ -121,12 +121,12 @@ fn too_deep() -> String {
     format!("brackets or triple terms are nested more than {MAX_DEPTH} deep")
 }
 
-/// Parses a whole text. `base` resolves relative IRIs and does not matter to N-Triples and N-Quads.
+/// Parses a whole text. `base` resolves relative IRIs; N-Triples and N-Quads ignore it.
 pub fn parse_rdf(bytes: &[u8], format: RdfFormat, base: Option<&str>) -> Result<Vec<Quad>, RdfError> {
     parse_rdf_within(bytes, format, base, &mut Room::of(bytes))
 }
 
-/// The same for one of several texts in a body, within what the body may unfold to.
+/// Parses one of several texts in a body, within the body's limit on term sizes.
 pub(crate) fn parse_rdf_within(
     bytes: &[u8],
     format: RdfFormat,
@@ -138,7 +138,7 @@ pub(crate) fn parse_rdf_within(
     Ok(quads)
 }
 
-/// Hands out the quads of a text one after the other; those before a fault too.
+/// Passes on the quads of a text one by one, including those before an error.
 pub(crate) fn each_quad(
     bytes: &[u8],
     format: RdfFormat,
@@ -191,7 +191,7 @@ fn syntax(error: &TurtleSyntaxError) -> RdfError {
     RdfError::Syntax { message: lower_first(error.message()), position: one_based(start.line, start.column) }
 }
 
-/// The parsers count from 0, people from 1.
+/// The parsers count from 0; positions for people count from 1.
 pub(super) fn one_based(line: u64, column: u64) -> Position {
     let number = |n: u64| u32::try_from(n + 1).unwrap_or(u32::MAX);
     Position { line: number(line), column: number(column) }
@@ -213,7 +213,7 @@ fn decode(bytes: &[u8]) -> Result<&str, RdfError> {
     })
 }
 
-/// One pass over the bytes that knows strings, comments and IRIs, and counts what is open.
+/// One pass over the bytes that skips strings, comments and IRIs and counts open brackets.
 fn check_depth(text: &str) -> Result<(), RdfError> {
     let bytes = text.as_bytes();
     let (mut at, mut depth) = (0, 0_usize);
@@ -237,7 +237,7 @@ fn check_depth(text: &str) -> Result<(), RdfError> {
     Ok(())
 }
 
-/// How the depth changes at the start of `rest`, and how many bytes say so.
+/// The change of depth at the start of `rest`, and the number of bytes it takes.
 fn bracket(rest: &[u8]) -> (isize, usize) {
     let symbols: [(&[u8], isize); 10] = [
         (b"<<(", 1),
@@ -255,7 +255,7 @@ fn bracket(rest: &[u8]) -> (isize, usize) {
     found.map_or((0, 1), |(symbol, change)| (*change, symbol.len()))
 }
 
-/// An IRI ends at `>`; what cannot be in one ends the attempt, so that a stray `<` hides nothing.
+/// The length of an IRI up to `>`. An illegal character ends the attempt, so that a stray `<` hides nothing.
 fn iri_len(rest: &[u8]) -> usize {
     let end = rest.iter().skip(1).position(|b| matches!(b, b'>' | b'<' | b'"' | b'{' | b'}') || *b <= b' ');
     match end {

@@ -1,8 +1,8 @@
-//! The one place where spargebra reads a query, and what it reads otherwise than the grammar has it.
+//! The one place where spargebra reads a query, with corrections where it deviates from the grammar.
 //!
-//! - Keywords are matched in any case, and `true` and `false` are keywords: `TRUE` is a boolean.
-//! - A token is as long as it can be: in `?x<?a&&?b>?y` there is the IRI `<?a&&?b>`, not two comparisons.
-//! - What it refuses is tried once more with expressions in place of the names of columns (`aliases`).
+//! - Keywords are case-insensitive, and `true` and `false` are keywords: `TRUE` is a boolean.
+//! - The longest token wins: `?x<?a&&?b>?y` contains the IRI `<?a&&?b>`, not two comparisons.
+//! - A refused text is tried again with column names replaced by their expressions (`aliases`).
 //! - `SELECT *` shows variables in the order in which the text mentions them.
 
 use oxrdf::Variable;
@@ -15,7 +15,7 @@ use super::rewrite::{Edits, Rewritten};
 use super::token::{Kind, Token, tokenize};
 use super::{aliases, limits};
 
-/// Stands for an IRI that could be read as comparisons.
+/// A stand-in for an IRI that could also be read as comparisons.
 const PLAIN_IRI: &str = "<urn:whorl:iri>";
 
 /// Parses the text of a query after all edits; `original` is what the user wrote.
@@ -44,7 +44,7 @@ pub(super) fn read_query(
     Ok(query)
 }
 
-/// The query with expressions in place of the names of columns, if that makes it SPARQL within the limits.
+/// The query with column names replaced by expressions, if that is valid SPARQL within the limits.
 fn without_names(parser: &SparqlParser, rewritten: &Rewritten, tokens: &[Token]) -> Option<(Query, Edits)> {
     let edits = aliases::edits(&rewritten.text, tokens)?;
     let tried = edits.clone().apply(&rewritten.text).text;
@@ -52,7 +52,7 @@ fn without_names(parser: &SparqlParser, rewritten: &Rewritten, tokens: &[Token])
     parser.clone().parse_query(&tried).ok().map(|query| (query, edits))
 }
 
-/// Spells booleans as spargebra wants them; no offset changes.
+/// Spells booleans as spargebra requires; offsets do not change.
 pub(super) fn lower_booleans(rewritten: &mut Rewritten, tokens: &[Token]) {
     let text = &mut rewritten.text;
     for token in tokens {
@@ -63,7 +63,7 @@ pub(super) fn lower_booleans(rewritten: &mut Rewritten, tokens: &[Token]) {
     }
 }
 
-/// Refuses an IRI that was read as comparisons: with another IRI in its place, the text is not well formed.
+/// Refuses an IRI that the parser reads as comparisons: with another IRI in its place, the text would be invalid.
 pub(super) fn check_iris(
     original: &str,
     rewritten: &Rewritten,
@@ -84,12 +84,12 @@ pub(super) fn check_iris(
     Ok(())
 }
 
-/// Whether the inside of an IRI could end one comparison and begin another.
+/// Whether the inside of an IRI could end one comparison and start another.
 fn may_compare(token: Token, text: &str) -> bool {
     token.kind == Kind::Iri && token.text(text).contains(['&', ',', '(', ')', '=', '?', '$'])
 }
 
-/// Puts the columns of `SELECT *` in the order of the text; spargebra sorts them by name.
+/// Restores the text order of the columns of `SELECT *`; spargebra sorts them by name.
 fn order_columns(query: &mut Query, text: &str, tokens: &[Token]) {
     let Query::Select { pattern, .. } = query else { return };
     if !selects_all(text, tokens) {
@@ -104,7 +104,7 @@ fn order_columns(query: &mut Query, text: &str, tokens: &[Token]) {
     }
 }
 
-/// Whether the first SELECT, which is the outermost, has a star.
+/// Whether the first (that is, the outermost) SELECT has a star.
 fn selects_all(text: &str, tokens: &[Token]) -> bool {
     let select = tokens.iter().position(|token| token.is_word(text, "SELECT"));
     let mut behind = tokens[select.map_or(tokens.len(), |at| at + 1)..].iter();

@@ -1,7 +1,12 @@
-//! Edits of a text that remember where everything came from.
+//! Edits of a text that remember the original offsets.
 //!
-//! In: a text and replacements of byte ranges. Out: the new text and a table from its offsets back to the old ones.
-//! What is removed becomes blanks and line ends, so most of the text keeps its line and column.
+//! Input: a text and replacements of byte ranges. Output: the new text, and a table from its offsets to the old ones.
+//! Removed parts become blanks and line ends, so most of the text keeps its line and column.
+//!
+//! ```text
+//!  old   WINDOW :w { ?s ?p ?o }
+//!  new   GRAPH  :w { ?s ?p ?o }      same offsets wherever the replacement is not longer
+//! ```
 
 #[derive(Clone)]
 pub(super) struct Edit {
@@ -15,14 +20,14 @@ pub(super) struct Edits(Vec<Edit>);
 
 pub(super) struct Rewritten {
     pub text: String,
-    /// Pieces in order: offset in the new text, offset in the old one, whether the piece was kept as it was.
+    /// Pieces in order: offset in the new text, offset in the old text, whether the piece was copied unchanged.
     pieces: Vec<(usize, usize, bool)>,
-    /// What the old text was made of, if it was rewritten itself.
+    /// The rewriting that produced the old text, if there was one.
     before: Option<Box<Rewritten>>,
 }
 
 impl Edits {
-    /// Puts `with` in place of the range, followed by blanks up to the old length.
+    /// Replaces the range by `with`, padded with blanks to the old length.
     pub fn replace(&mut self, source: &str, start: usize, end: usize, with: &str) {
         let mut text = with.to_owned();
         text.extend(source[start..end].chars().skip(with.chars().count()).map(blank));
@@ -33,13 +38,13 @@ impl Edits {
         self.replace(source, start, end, "");
     }
 
-    /// Puts `with` in place of the range as it is.
+    /// Replaces the range by `with`, without padding.
     pub fn splice(&mut self, start: usize, end: usize, with: impl Into<String>) {
         self.0.push(Edit { start, end, with: with.into() });
     }
 
-    /// Applies all edits; an insertion goes before a replacement at the same place. An edit inside a range that is
-    /// already replaced has nothing left to change and is dropped.
+    /// Applies all edits. At the same offset, an insertion precedes a replacement; an edit inside a range that is
+    /// already replaced is dropped.
     pub fn apply(mut self, source: &str) -> Rewritten {
         self.0.sort_by_key(|edit| (edit.start, edit.end));
         let mut rewritten = Rewritten::empty(source.len() + 64);
@@ -62,7 +67,7 @@ impl Rewritten {
         Self { text: String::with_capacity(capacity), pieces: Vec::new(), before: None }
     }
 
-    /// The text with further edits.
+    /// Applies further edits to the text.
     pub fn again(self, edits: Edits) -> Self {
         let rewritten = edits.apply(&self.text);
         Self { before: Some(Box::new(self)), ..rewritten }
@@ -80,7 +85,7 @@ impl Rewritten {
         self.text.push_str(piece);
     }
 
-    /// Where the character at this offset of the new text stood; inside a replacement, where that began.
+    /// The original offset of the character at this offset; inside a replacement, the start of the replaced range.
     pub fn original_offset(&self, offset: usize) -> usize {
         let at = self.pieces.partition_point(|(new, _, _)| *new <= offset).saturating_sub(1);
         let (new, old, kept) = self.pieces[at];

@@ -1,20 +1,20 @@
-//! `CONSTRUCT WHERE { … }` whose triples stand in WINDOW, STREAM or GRAPH blocks.
+//! `CONSTRUCT WHERE { … }` with triples in WINDOW, STREAM or GRAPH blocks.
 //!
-//! SPARQL's short form takes triples alone. In: the scan at CONSTRUCT. Out: the template that the blocks leave when their
-//! heads and braces are taken away; it is put before WHERE, and the rest is the long form.
+//! SPARQL's short form accepts only triples. Input: the scan at CONSTRUCT. Output: the template that remains of the
+//! blocks without their heads and braces. Inserted before WHERE, it turns the query into the long form.
 
 use super::cursor::Cursor;
 use super::error::ParseError;
 use super::token::{Kind, Token};
 
-/// SPARQL refuses GRAPH in the short form (W3C `constructwhere06`); beside a window it is as good as WINDOW.
+/// SPARQL refuses GRAPH in the short form (W3C `constructwhere06`); in a query with a window it is allowed like WINDOW.
 const STREAMING: [&str; 2] = ["WINDOW", "STREAM"];
 const BLOCKS: [&str; 3] = ["WINDOW", "STREAM", "GRAPH"];
 const R2S_WORDS: [&str; 4] = ["RSTREAM", "ISTREAM", "DSTREAM", "CHANGES"];
-/// What may stand among triples: `a`, and constants.
+/// Words that may occur among triples.
 const IN_TRIPLES: [&str; 3] = ["a", "true", "false"];
 
-/// The template of a short form with blocks; `None` where SPARQL can read the form as it is.
+/// The template of a short form with blocks; `None` if SPARQL can read the form as it is.
 pub(super) fn template(cursor: Cursor<'_>) -> Result<Option<String>, ParseError> {
     let Some(body) = body(&cursor) else { return Ok(None) };
     if !body.iter().any(|token| token.is_any_word(cursor.text, &STREAMING)) {
@@ -35,7 +35,7 @@ pub(super) fn template(cursor: Cursor<'_>) -> Result<Option<String>, ParseError>
     Ok(Some(format!(" {{{} }} ", template.written)))
 }
 
-/// The tokens between the braces behind `CONSTRUCT … WHERE`.
+/// The tokens inside the braces of `CONSTRUCT … WHERE`.
 fn body<'a>(cursor: &Cursor<'a>) -> Option<&'a [Token]> {
     let (text, mut rest) = (cursor.text, &cursor.tokens[cursor.at + 1..]);
     if rest.first().is_some_and(|token| token.is_any_word(text, &R2S_WORDS)) {
@@ -61,7 +61,7 @@ fn body<'a>(cursor: &Cursor<'a>) -> Option<&'a [Token]> {
 struct Template<'a> {
     text: &'a str,
     written: String,
-    /// Whether a triple has begun that no dot has ended.
+    /// Whether a triple has started and no dot has ended it.
     is_open: bool,
     /// Where the last token ended.
     end: usize,
@@ -77,7 +77,7 @@ impl Template<'_> {
                 return Err(self.refusal(token));
             }
             _ => {
-                // What is written together, such as a string and its datatype, stays together.
+                // Tokens without white space between them, such as a string and its datatype, stay together.
                 self.written.push_str(if self.end == token.start { "" } else { " " });
                 self.written.push_str(text);
                 (self.is_open, self.end) = (text != ".", token.end);
@@ -93,8 +93,8 @@ impl Template<'_> {
     }
 
     fn refusal(&self, token: Token) -> ParseError {
-        let message = format!("unexpected '{}' in CONSTRUCT WHERE, which takes triples alone", token.text(self.text));
+        let message = format!("unexpected '{}' in CONSTRUCT WHERE, which accepts only triples", token.text(self.text));
         let error = ParseError::new("parse.unexpected_token", message).at(self.text, token.start);
-        error.with_hint("say what to construct: CONSTRUCT { … } WHERE { … }")
+        error.with_hint("write the template: CONSTRUCT { … } WHERE { … }")
     }
 }

@@ -1,8 +1,8 @@
 //! Text → tokens with byte offsets, for SPARQL and the three streaming dialects.
 //!
-//! In: a query text. Out: its tokens in order, without white space and comments. What stays true: a keyword inside a
-//! string, a comment, an IRI, a prefixed name or a variable never becomes a [`Kind::Word`]; every bracket the SPARQL
-//! parser could see is a token of its own. Linear in the text; nothing here is recursive.
+//! Input: a query text. Output: its tokens in order, without white space and comments. Invariants: a keyword inside a
+//! string, a comment, an IRI, a prefixed name or a variable never becomes a [`Kind::Word`]; every bracket that the
+//! SPARQL parser could see is a token of its own. Linear in the text, without recursion.
 
 use super::error::ParseError;
 
@@ -21,13 +21,13 @@ pub(super) enum Kind {
     /// Without a sign.
     Number,
     String,
-    /// `@en` behind a string.
+    /// `@en` after a string.
     Language,
     /// `(`, `[`, `{`, `<<`, `<<(`, `{|`
     Open,
     /// `)`, `]`, `}`, `>>`, `)>>`, `|}`
     Close,
-    /// Operators and separators, and any character that is nothing else.
+    /// Operators, separators, and any other character.
     Punctuation,
 }
 
@@ -55,7 +55,7 @@ impl Token {
         words.iter().any(|word| self.is_word(source, word))
     }
 
-    /// Can an operand end here? Then a following `<` may be "less than".
+    /// Whether an operand can end here, so that a following `<` may mean "less than".
     pub fn ends_operand(self) -> bool {
         !matches!(self.kind, Kind::Open | Kind::Punctuation)
     }
@@ -85,7 +85,7 @@ const SYMBOLS: [(&str, Kind); 20] = [
     (">", Kind::Punctuation),
 ];
 
-/// The tokens of a text; the only fault seen here is a string without end.
+/// The tokens of a text; the only error is an unterminated string.
 pub(super) fn tokenize(text: &str) -> Result<Vec<Token>, ParseError> {
     let mut tokens: Vec<Token> = Vec::with_capacity(text.len() / 4);
     let mut at = skip_blank(text, 0);
@@ -97,7 +97,7 @@ pub(super) fn tokenize(text: &str) -> Result<Vec<Token>, ParseError> {
     Ok(tokens)
 }
 
-/// White space, comments, and the byte order mark some editors leave at the start.
+/// Skips white space, comments, and the byte order mark that some editors write.
 fn skip_blank(text: &str, mut at: usize) -> usize {
     loop {
         let rest = &text[at..];
@@ -139,7 +139,7 @@ fn symbol(rest: &str) -> (Kind, usize) {
     )
 }
 
-/// `<` begins an IRI, a quoted triple or a comparison. `?a <<http://x>` compares with an IRI.
+/// `<` starts an IRI, a quoted triple or a comparison. `?a <<http://x>` compares with an IRI.
 fn less_or_iri(rest: &str, previous: Option<Token>) -> (Kind, usize) {
     if let Some(len) = iri_len(rest) {
         return (Kind::Iri, len);
@@ -203,7 +203,7 @@ fn exponent_len(rest: &str) -> usize {
     }
 }
 
-/// A prefix may hold `-` and `.`; a keyword may not, so `NOW-PT5M` is three tokens.
+/// A prefix may contain `-` and `.`, a keyword may not: `NOW-PT5M` is three tokens.
 fn word_or_prefixed(rest: &str) -> (Kind, usize) {
     let prefix = dotted_len(rest, is_name_char);
     if rest[prefix..].starts_with(':') {
@@ -212,7 +212,7 @@ fn word_or_prefixed(rest: &str) -> (Kind, usize) {
     (Kind::Word, name_len(rest, is_variable_char))
 }
 
-/// The local part of a prefixed name: `%41` and `\,` are allowed, a dot at the end is not.
+/// The local part of a prefixed name: `%41` and `\,` are allowed, a trailing dot is not.
 fn local_len(rest: &str) -> usize {
     let (mut end, mut kept) = (0, 0);
     while let Some(c) = rest[end..].chars().next() {

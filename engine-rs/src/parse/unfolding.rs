@@ -1,14 +1,15 @@
-//! What a body may unfold to: a prefix or a vocabulary is written once and stands in every term that uses it.
+//! Bounds the size of the terms in a body: a prefix or vocabulary is written once but repeated in every term that uses
+//! it.
 
 use super::rdf::RdfError;
 use oxrdf::{GraphName, NamedOrBlankNode, Quad, Term, Triple};
 
-/// Bytes of terms that any body may have.
+/// Bytes of terms allowed for any body.
 const FREE: usize = 16 << 20;
-/// Bytes of terms for each byte of a body, beyond those.
+/// Bytes of terms allowed per byte of the body, beyond that.
 const PER_BYTE: usize = 16;
 
-/// How much the rest of a body may still unfold to.
+/// How many bytes of terms the rest of a body may still produce.
 #[derive(Debug)]
 pub(crate) struct Room {
     bytes: usize,
@@ -17,13 +18,13 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// The room of a whole body.
+    /// The allowance of a whole body.
     pub(crate) fn of(body: &[u8]) -> Self {
         let most = FREE.saturating_add(body.len().saturating_mul(PER_BYTE));
         Self { bytes: body.len(), most, left: most }
     }
 
-    /// Takes a quad, unless it is too much.
+    /// Charges for a quad, or refuses it.
     pub(super) fn admit(&mut self, quad: Quad) -> Result<Quad, RdfError> {
         let graph = match &quad.graph_name {
             GraphName::NamedNode(name) => name.as_str().len(),

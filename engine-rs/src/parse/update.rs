@@ -1,8 +1,8 @@
-//! SPARQL 1.1 Update → operations to perform one after the other.
+//! SPARQL 1.1 Update → operations to perform in order.
 //!
-//! In: the text of a request and a base IRI. Out: its operations, or an error that knows where. Operations are cut
-//! apart at the `;` between them and parsed one by one, each with the prefixes declared before it: every operation may
-//! have a prologue of its own, which spargebra knows of the first alone. The limits are those of queries.
+//! Input: the text of a request and a base IRI. Output: its operations, or an error with its position. The text is
+//! split at the `;` between operations, and each is parsed with the prefixes declared before it: every operation may
+//! have its own prologue, but spargebra reads only the first one. The limits are those of queries.
 
 use std::collections::BTreeSet;
 
@@ -20,19 +20,19 @@ use super::rewrite::Rewritten;
 use super::token::{Kind, Token};
 use super::{limits, token};
 
-/// One operation, in the steps spargebra makes of it.
+/// One operation, as the steps that spargebra makes of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct UpdateOperation {
     pub steps: Vec<GraphUpdateOperation>,
     pub base_iri: Option<Iri<String>>,
-    /// ADD, MOVE, COPY: the named graph to take triples from, which must exist.
+    /// ADD, MOVE, COPY: the named graph to read, which must exist.
     pub source: Option<Source>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Source {
     pub graph: NamedNode,
-    /// When there is no such graph, the operation is passed over.
+    /// Skip the operation if the graph does not exist.
     pub silent: bool,
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn parse_update(text: &str, base: Option<&str>) -> Result<Vec<UpdateO
         }
     }
     check_blank_nodes(text, &tokens)?;
-    // What is wrong anywhere is said before what is right and cannot be done.
+    // Report errors anywhere in the request before operations that are valid but not supported.
     parts.iter().zip(&mut operations).try_for_each(|(part, operation)| part.refuse_other_servers(operation))?;
     Ok(operations)
 }
@@ -63,7 +63,7 @@ struct Part<'a> {
     end: usize,
 }
 
-/// Cuts a request at the semicolons outside all brackets.
+/// Splits a request at the semicolons outside all brackets.
 fn split<'a>(text: &'a str, tokens: &'a [Token]) -> Vec<Part<'a>> {
     let (mut parts, mut depth, mut start) = (Vec::new(), 0_i64, 0);
     for (at, token) in tokens.iter().enumerate() {
@@ -78,7 +78,7 @@ fn split<'a>(text: &'a str, tokens: &'a [Token]) -> Vec<Part<'a>> {
 }
 
 impl Part<'_> {
-    /// The operation, if there is one behind the prologue; `names` learns what the prologue declares.
+    /// The operation after the prologue, if there is one; adds the prologue's declarations to `names`.
     fn parse(&self, names: &mut Names<'_>) -> Result<Option<UpdateOperation>, ParseError> {
         let Some(first) = self.tokens.first() else { return Ok(None) };
         let work = limits::check(self.text, self.tokens)?;
@@ -96,7 +96,7 @@ impl Part<'_> {
         Ok(Some(UpdateOperation { steps: parsed.operations, base_iri: parsed.base_iri, source }))
     }
 
-    /// The number of the first token behind the prologue.
+    /// The index of the first token after the prologue.
     fn verb(&self) -> Option<usize> {
         let mut at = 0;
         while let Some(token) = self.tokens.get(at) {
@@ -109,7 +109,7 @@ impl Part<'_> {
         None
     }
 
-    /// The engine fetches nothing, so every LOAD fails; LOAD SILENT fails in silence, as the standard has it.
+    /// Every LOAD fails, because the engine fetches nothing; LOAD SILENT does nothing, as the standard allows.
     fn refuse_other_servers(&self, operation: &mut UpdateOperation) -> Result<(), ParseError> {
         let named = |word: &str| self.tokens.iter().find(|token| token.is_word(self.text, word));
         if let Some(token) = named("SERVICE") {
@@ -142,14 +142,14 @@ impl Part<'_> {
         })
     }
 
-    /// Nothing stands where an operation should.
+    /// The error for a missing operation.
     fn unexpected_end(&self) -> ParseError {
         let error = ParseError::new("parse.unexpected_token", "unexpected ';', expected an operation");
         error.at(self.text, self.end)
     }
 }
 
-/// A blank node of one INSERT DATA cannot be meant in another (SPARQL 1.1 Update, notes 8 and 9 of the grammar).
+/// Two INSERT DATA operations cannot share a blank node (SPARQL 1.1 Update, grammar notes 8 and 9).
 fn check_blank_nodes(text: &str, tokens: &[Token]) -> Result<(), ParseError> {
     let mut earlier = BTreeSet::new();
     for part in split(text, tokens) {
@@ -170,7 +170,7 @@ fn check_blank_nodes(text: &str, tokens: &[Token]) -> Result<(), ParseError> {
     Ok(())
 }
 
-/// What the parser says of a text, for [`explain`].
+/// The parser's report about a text, for [`explain`].
 pub(super) fn refusal(parser: SparqlParser, text: &str) -> Option<String> {
     parser.parse_update(text).err().map(|error| error.to_string())
 }

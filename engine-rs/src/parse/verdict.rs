@@ -1,9 +1,10 @@
-//! What spargebra says about a text that it refuses, as a value.
+//! Turns spargebra's report about a refused text into values.
 //!
-//! In: spargebra's report, a sentence; its error type has no fields to read. Out: the place it looked at last, and the
-//! faults it names. This is the only file that knows its sentences: `tests/wrong` fails when a new release rewords one.
+//! Input: the report, a sentence, because spargebra's error type has no public fields. Output: the position it looked
+//! at last, and the errors it names. No other module knows its sentences; `tests/wrong` fails if a new release rewords
+//! one.
 
-/// A fault that spargebra names. It names no place, see `meaning`.
+/// An error that spargebra names without a position, see `meaning`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
     AliasInScope,
@@ -21,7 +22,7 @@ pub(super) enum Verdict {
     ValuesRow,
 }
 
-/// A part of each sentence, and what it means.
+/// A fragment of each sentence, and its meaning.
 const SENTENCES: [(&str, Verdict); 15] = [
     ("Blank nodes are not allowed in DELETE WHERE", Verdict::BlankNodeInDelete),
     ("BIND is overriding an existing variable", Verdict::BindInScope),
@@ -40,12 +41,12 @@ const SENTENCES: [(&str, Verdict); 15] = [
     ("IRI parsing failed", Verdict::IriInvalid),
 ];
 
-/// The faults that a report names, in the order in which they are looked for.
+/// The errors that a report names, in order of priority.
 pub(super) fn verdicts(report: &str) -> Vec<Verdict> {
     SENTENCES.iter().filter(|(sentence, _)| report.contains(sentence)).map(|(_, verdict)| *verdict).collect()
 }
 
-/// The byte of the text at which a report `error at 1:42: expected …` points; its columns count characters.
+/// The byte offset that a report `error at 1:42: expected …` points to; its columns count characters.
 pub(super) fn offset(report: &str, text: &str) -> Option<usize> {
     let (line, rest) = report.strip_prefix("error at ")?.split_once(':')?;
     let (column, _) = rest.split_once(':')?;

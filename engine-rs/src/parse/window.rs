@@ -1,7 +1,7 @@
-//! What stands between the brackets of a window: `[RANGE 10s STEP 5s]` and its relatives.
+//! The text between the brackets of a window: `[RANGE 10s STEP 5s]` and its variants.
 //!
-//! In: a cursor before the bracket. Out: the kind of window, all lengths positive and in proportion, and what the
-//! text says about report, tick, content and time. A `[RANGE w]` without step means what the dialect says it means.
+//! Input: a cursor before the bracket. Output: the kind of window, with all durations positive and in proportion, and
+//! what the text says about report, tick, content and time. The dialect decides what `[RANGE w]` without a step means.
 
 use oxrdf::NamedNode;
 
@@ -12,12 +12,12 @@ use super::query::{ContentSemantics, Dialect, Report, Tick, WindowKind};
 use super::token::{Kind, Token};
 use crate::time::Span;
 
-/// More windows open at one instant than this are a mistake, not a query.
+/// More simultaneously open windows than this are a mistake.
 const MAX_WINDOWS_PER_INSTANT: i64 = 1_000;
 const STEP_WORDS: [&str; 2] = ["STEP", "SLIDE"];
-/// Words that may stand behind a number and are no unit.
+/// Words that may follow a number but are not units.
 const TAIL_WORDS: [&str; 6] = ["STEP", "SLIDE", "TUMBLING", "REPORT", "TICK", "SEMANTICS"];
-/// Words that go on with the query.
+/// Words that continue the query after a window.
 const BEHIND_WINDOW: [&str; 5] = ["WHERE", "FROM", "AS", "TO", "UNDER"];
 const REPORT_WORDS: [&str; 7] =
     ["ON_WINDOW_CLOSE", "CLOSE", "ON_CONTENT_CHANGE", "CHANGE", "NON_EMPTY_CONTENT", "NONEMPTY", "PERIODIC"];
@@ -30,7 +30,7 @@ pub(super) struct WindowSpec {
     pub report: Option<Report>,
     pub tick: Option<Tick>,
     pub semantics: Option<ContentSemantics>,
-    /// Where the last `@`, TICK or SEMANTICS stands.
+    /// The position of the last `@`, TICK or SEMANTICS.
     pub tail_at: usize,
 }
 
@@ -48,7 +48,7 @@ struct Tail {
 
 /// Parses `[…]`.
 pub(super) fn parse_window(cursor: &mut Cursor<'_>, dialect: Dialect) -> Result<WindowSpec, ParseError> {
-    // Some write no brackets; then only words that nothing else begins with are windows.
+    // Brackets are optional in some dialects. Without them, only words that can start nothing else start a window.
     let bracketed = cursor.take("[");
     let open = ["RANGE", "ELEMENTS", "TRIPLES"];
     if !bracketed && !cursor.peek().is_some_and(|t| t.is_any_word(cursor.text, &open)) {
@@ -83,13 +83,13 @@ pub(super) fn parse_window(cursor: &mut Cursor<'_>, dialect: Dialect) -> Result<
     }
 }
 
-/// Words that other languages write in a window, and where they belong here.
+/// Words that other languages allow in a window, and what to write instead.
 const FOREIGN: [(&str, &str); 10] = [
     ("EMIT", "write REPORT CLOSE for ON_CLOSE, REPORT CHANGE for ON_UPDATE"),
-    ("LATENESS", "lateness is a setting of the stream: declare it with a lateness"),
-    ("MAXDELAY", "lateness is a setting of the stream: declare it with a lateness"),
-    ("T0", "where windows begin is an option of the query, t0"),
-    ("FUTURE", "a window cannot look ahead; events that have come are in RANGE windows"),
+    ("LATENESS", "allowed lateness is a setting of the stream: declare the stream with a lateness"),
+    ("MAXDELAY", "allowed lateness is a setting of the stream: declare the stream with a lateness"),
+    ("T0", "set the query option t0 to choose where windows start"),
+    ("FUTURE", "a window cannot look ahead; use RANGE for past events"),
     ("PAST", "write RANGE for the last events by time"),
     ("LAST", "write RANGE 10s for a time, ELEMENTS 5 for a number of events"),
     ("ROWS", "write ELEMENTS for events or TRIPLES for triples"),
@@ -121,7 +121,7 @@ fn foreign(cursor: &Cursor<'_>, token: Token, expected: &str) -> ParseError {
     }
 }
 
-/// A length greater than zero, as in `COMPUTED EVERY 5s`; gives the offset where it stands.
+/// A duration greater than zero, as in `COMPUTED EVERY 5s`; also returns its offset.
 pub(super) fn positive_span(
     cursor: &mut Cursor<'_>,
     code: &'static str,
@@ -131,12 +131,12 @@ pub(super) fn positive_span(
     if cursor.is("-") {
         return Err(cursor
             .fail("duration.negative", format!("{what} is negative"))
-            .with_hint("write a length above zero"));
+            .with_hint("write a duration greater than zero"));
     }
     let span = span(cursor)?;
     if span == Span::ZERO {
         let error = ParseError::new(code, format!("{what} is zero")).at(cursor.text, offset);
-        return Err(error.with_hint("write a length above zero"));
+        return Err(error.with_hint("write a duration greater than zero"));
     }
     Ok((span, offset))
 }
@@ -183,7 +183,7 @@ fn sparqlstream(cursor: &mut Cursor<'_>) -> Result<WindowSpec, ParseError> {
     let width = back_from_now(cursor)?;
     if width == Span::ZERO {
         let error = ParseError::new("window.zero_width", "the width of the window is zero").at(cursor.text, offset);
-        return Err(error.with_hint("write a length above zero"));
+        return Err(error.with_hint("write a duration greater than zero"));
     }
     let tail = time_tail(cursor)?;
     let (slide, at) = tail.step.ok_or_else(|| cursor.unexpected("SLIDE"))?;
@@ -191,7 +191,7 @@ fn sparqlstream(cursor: &mut Cursor<'_>) -> Result<WindowSpec, ParseError> {
     Ok(tail.with(WindowKind::Step { width, slide }))
 }
 
-/// Behind `FROM`: `NOW-a TO NOW-b STEP c`; without a step the parts lie side by side.
+/// After `FROM`: `NOW-a TO NOW-b STEP c`. Without a step, consecutive windows are adjacent.
 fn past(cursor: &mut Cursor<'_>) -> Result<WindowSpec, ParseError> {
     let offset = cursor.offset();
     let from = back_from_now(cursor)?;
@@ -200,7 +200,7 @@ fn past(cursor: &mut Cursor<'_>) -> Result<WindowSpec, ParseError> {
     let width = Span::from_millis(from.as_millis() - to.as_millis());
     if width <= Span::ZERO {
         let error = ParseError::new("window.zero_width", "the window ends before it starts").at(cursor.text, offset);
-        return Err(error.with_hint("the first length is the larger one: FROM NOW-PT2H TO NOW-PT1H"));
+        return Err(error.with_hint("the first duration must be the longer one: FROM NOW-PT2H TO NOW-PT1H"));
     }
     let tail = time_tail(cursor)?;
     let slide = match tail.step {
@@ -237,7 +237,7 @@ fn time_tail(cursor: &mut Cursor<'_>) -> Result<Tail, ParseError> {
 
 fn step(cursor: &mut Cursor<'_>) -> Result<(Span, usize), ParseError> {
     if cursor.is("]") {
-        let error = cursor.unexpected("a length behind STEP");
+        let error = cursor.unexpected("a duration after STEP");
         return Err(error.with_hint("for example STEP 10m, or TUMBLING for a step as long as the window"));
     }
     positive_span(cursor, "window.zero_slide", "the step of the window")
@@ -249,7 +249,7 @@ impl Tail {
         WindowSpec { kind, time_predicate, report, tick, semantics, tail_at: at }
     }
 
-    /// Steps over `@ :predicate`, `REPORT …`, `TICK …` or `SEMANTICS …`.
+    /// Consumes `@ :predicate`, `REPORT …`, `TICK …` or `SEMANTICS …`.
     fn take_common(&mut self, cursor: &mut Cursor<'_>) -> Result<bool, ParseError> {
         if cursor.is("@") || cursor.is_word("TICK") || cursor.is_word("SEMANTICS") {
             self.at = cursor.offset();
@@ -269,7 +269,7 @@ impl Tail {
     }
 }
 
-/// One or more strategies, AND-ed.
+/// One or more strategies; all must hold.
 fn reports(cursor: &mut Cursor<'_>, mut report: Report) -> Result<Report, ParseError> {
     let mut found = false;
     while let Some(word) = cursor.take_word(&REPORT_WORDS) {
@@ -303,20 +303,24 @@ fn semantics(cursor: &mut Cursor<'_>) -> Result<ContentSemantics, ParseError> {
 
 fn count(cursor: &mut Cursor<'_>) -> Result<u64, ParseError> {
     if cursor.is("-") {
-        return Err(cursor.fail("window.zero_count", "the count is negative").with_hint("write a number above zero"));
+        return Err(cursor
+            .fail("window.zero_count", "the count is negative")
+            .with_hint("write a number greater than zero"));
     }
     let token = cursor.peek().filter(|t| t.kind == Kind::Number).ok_or_else(|| cursor.unexpected("a whole number"))?;
     let digits = token.text(cursor.text).bytes().all(|b| b.is_ascii_digit());
     let expected = if digits { "a smaller number" } else { "a whole number" };
     let number: u64 = token.text(cursor.text).parse().map_err(|_| cursor.unexpected(expected))?;
     if number == 0 {
-        return Err(cursor.fail("window.zero_count", "the count is zero").with_hint("write a number above zero"));
+        return Err(cursor
+            .fail("window.zero_count", "the count is zero")
+            .with_hint("write a number greater than zero"));
     }
     cursor.at += 1;
     Ok(number)
 }
 
-/// One duration, or several that add up.
+/// One duration, or several that are added.
 fn span(cursor: &mut Cursor<'_>) -> Result<Span, ParseError> {
     let first = cursor.peek().filter(|t| matches!(t.kind, Kind::Number | Kind::Word));
     let first =
@@ -330,9 +334,9 @@ fn span(cursor: &mut Cursor<'_>) -> Result<Span, ParseError> {
     parse_duration(text).map_err(|error| error.at(cursor.text, first.start))
 }
 
-/// Tokens that touch are one spelling (`1m30s`, `PT0.5S`); a unit may also stand apart (`30 minutes`).
+/// Adjacent tokens form one spelling (`1m30s`, `PT0.5S`); a unit may also stand apart (`30 minutes`).
 fn take_chunk(cursor: &mut Cursor<'_>) {
-    // A word that goes on with nothing else is meant as a unit, perhaps a wrong one.
+    // A word that can continue nothing else is meant as a unit, possibly a wrong one.
     let unit = |t: &Token, text: &str| {
         let other = [&TAIL_WORDS[..], &BEHIND_WINDOW, &REPORT_WORDS].iter().any(|words| t.is_any_word(text, words))
             || FOREIGN.iter().any(|(word, _)| t.is_word(text, word));

@@ -1,7 +1,8 @@
-//! Triple patterns without blank nodes.
+//! Replaces the blank nodes of triple patterns by variables.
 //!
-//! A blank node in a query is a variable that nobody can select. It is opened into one, so that patterns that share a
-//! blank node are joined on it; its prefix cannot be written in SPARQL, so that no variable of a query has its name.
+//! A blank node in a query behaves like a variable that SELECT cannot name. Giving it a variable lets the planner join
+//! patterns that share it. The prefix of these variables is not legal in SPARQL text, so they never collide with a
+//! variable that the user wrote.
 
 use super::logical::Place;
 use oxrdf::{Term, Variable};
@@ -23,17 +24,18 @@ fn place(term: &TermPattern) -> Place {
         TermPattern::Literal(literal) => Place::Term(literal.clone().into()),
         TermPattern::Variable(variable) => Place::Variable(variable.clone()),
         TermPattern::BlankNode(node) => Place::Variable(blank_variable(node)),
-        // Triple terms are opened into patterns of their own before: see `triple_terms`.
+        // Leaves never see one, because `triple_terms` opens it first. For the cost check and for splitting static
+        // patterns, a triple term counts as a constant.
         TermPattern::Triple(_) => Place::Term(Term::from(oxrdf::NamedNode::new_unchecked("urn:whorl:nested"))),
     }
 }
 
-/// A blank node of a query is a variable nobody can ask for.
+/// The variable that stands for a blank node of the query.
 pub(super) fn blank_variable(node: &oxrdf::BlankNode) -> Variable {
     Variable::new_unchecked(format!("{BLANK_PREFIX}{}", node.as_str()))
 }
 
-/// The pattern with variables for its blank nodes, so that other patterns can be joined on them.
+/// The pattern with variables for its blank nodes, so that other patterns can join on them.
 pub(super) fn open_blanks(pattern: &TriplePattern) -> TriplePattern {
     TriplePattern {
         subject: open_blank(&pattern.subject),

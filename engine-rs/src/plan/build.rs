@@ -1,4 +1,8 @@
-//! Logical plan → operators, with the leaves and indexes they need.
+//! Turns the logical plan into operators, and requests the leaves and window contents they read.
+//!
+//! Invariants: `nodes` is in topological order (inputs precede their readers, the root is last), so the engine can
+//! evaluate one instant in a single pass over the vector. A schema never changes once its node has been added: readers
+//! have compiled column numbers into their expressions.
 
 use super::costly;
 use super::cut::{Part, part_of};
@@ -33,7 +37,7 @@ use oxrdf::{NamedNode, Variable};
 use spargebra::algebra::{AggregateExpression, Expression, GraphPattern, OrderExpression};
 use spargebra::term::TriplePattern;
 
-/// How results are taken back, when the planner is not to choose.
+/// How joins retract results; `Auto` lets the planner choose.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Retraction {
     #[default]
@@ -42,7 +46,7 @@ pub enum Retraction {
     Probe,
 }
 
-/// Choices that change the work but never an answer that is given.
+/// Choices that affect cost but never results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PlanOptions {
     pub probing: Probing,
@@ -53,10 +57,11 @@ pub struct PlanOptions {
 
 /// Where a query's leaves and windows live.
 pub(crate) trait Host {
-    /// The leaf of this pattern, with this condition, over the window of the clause with this number.
+    /// Returns the leaf for this pattern and condition over the window of the given clause, creating it if no query of
+    /// the timeline has asked for an equal one.
     fn leaf(&mut self, clause: usize, pattern: LeafPattern, condition: Option<LeafCondition>) -> usize;
     fn leaves(&mut self) -> &mut [Leaf];
-    /// The window of a clause, whose content is to be kept.
+    /// The window of a clause. From now on the window also keeps its triples, because re-evaluation needs to read them.
     fn window_with_content(&mut self, clause: usize) -> usize;
 }
 
@@ -66,35 +71,37 @@ pub(crate) enum NodeKind {
     Operator(Box<dyn Operator>),
 }
 
-/// An operator, its inputs, and how it is shown.
+/// An operator, its inputs, and its description for EXPLAIN.
 #[derive(Debug)]
 pub(crate) struct PlanNode {
     pub kind: NodeKind,
     pub inputs: Vec<usize>,
     pub schema: Schema,
     pub description: Description,
-    /// Leaves the node reads, by role; empty but for joins.
+    /// For joins, the leaves it reads as (role, leaf); empty for other operators.
     pub leaves: Vec<(usize, usize)>,
-    /// How many columns tell solutions apart; later ones were computed from them.
+    /// The first `identity` columns determine the others: BIND computed the rest from them. Functions such as RAND()
+    /// are seeded by these columns alone, so a retraction computes the same value as the arrival did.
     pub identity: usize,
 }
 
 pub(crate) struct BuiltQuery {
-    /// Inputs come before the nodes that read them; the last node is the root.
+    /// In topological order: inputs precede the nodes that read them, and the last node is the root.
     pub nodes: Vec<PlanNode>,
     pub vars: VarTable,
-    /// What variables that the user did not write stand for.
+    /// What the variables that the user did not write stand for.
     pub meanings: Meanings,
-    /// For each variable of the answer, its column at the root.
+    /// For each variable of the result, its column at the root.
     pub visible: Vec<Option<usize>>,
     pub order: Vec<Comparator>,
-    /// Of rows that look the same only the first is shown.
+    /// Show only the first of rows whose visible columns are equal.
     pub shows_once: bool,
     pub answer: Answer,
     pub reevaluates: bool,
 }
 
-/// What is to be computed, before there are operators: nothing of the engine was touched to find it.
+/// A query that has been planned but not built. Planning needs only the query text, so a refusal here leaves the engine
+/// untouched.
 pub(crate) struct PlannedQuery {
     top: Top,
     plan: Plan,
@@ -125,7 +132,7 @@ pub(crate) struct Builder<'a, H: Host> {
     pub meanings: Meanings,
     pub nodes: Vec<PlanNode>,
     pub reevaluates: bool,
-    /// Expressions compiled so far.
+    /// How many expressions have been compiled; the number seeds volatile functions per call site.
     pub expressions: u32,
 }
 
@@ -137,15 +144,18 @@ impl<H: Host> Builder<'_, H> {
         let (mut top, is_below) = (top.clone(), *is_below);
         self.meanings.extend(meanings.clone());
         let mut shown = self.shown_variables(&top.answer);
-        // A produced graph is a set: it must be told when the last solution that makes a triple goes.
+        // CONSTRUCT yields a set of triples, so it needs to know when the last solution that produces a triple goes.
         let makes_graph = matches!(top.answer, Answer::Graph(_));
+        // ISTREAM emits additions only. If arrivals only add rows, and equal rows come only from equal mappings, then a
+        // removal can neither cancel nor cause an addition, and joins need not retract. The exception, a removal and an
+        // addition at one instant, is requested by the timeline (`RetractionMode::Unneeded`).
         let only_comes = self.query.r2s == R2s::Istream && !self.query.keep_answer && !makes_graph && !is_below;
         let retracts = !(only_comes && is_plain(plan) && hides_nothing(plan, &shown));
         let root = self.build(plan, retracts)?;
         let schema = self.nodes[root].schema.clone();
         debug_assert_eq!(root + 1, self.nodes.len());
         if is_below {
-            // All that is known of a row goes up; what is shown, and in which order, is said there.
+            // Partitions hand up every column; projection and order are applied once, above the cut.
             shown = schema.vars().iter().map(|var| self.vars.name(*var).clone()).collect();
             top = Top { order: vec![], shows_once: false, answer: Answer::Bindings(shown.clone()), ..top };
         }
@@ -168,7 +178,7 @@ impl<H: Host> Builder<'_, H> {
         })
     }
 
-    /// The produced graph is a set: a triple is there as long as some solution makes it.
+    /// Adds CONSTRUCT, with DISTINCT above it: a triple stays as long as at least one solution produces it.
     fn construct(&mut self, root: usize, template: &[TriplePattern], schema: &Schema) {
         let mut blanks = Vec::new();
         let slots = template.iter().map(|triple| self.template_slots(triple, schema, &mut blanks)).collect();
@@ -276,7 +286,7 @@ impl<H: Host> Builder<'_, H> {
         let (mut schema, identity) = (schema.clone(), *identity);
         let compiled = self.compile(expression, &schema)?.at_place(self.expressions, identity);
         schema.push(self.vars.id(variable), is_part(expression));
-        let detail = match self.mean(variable, || operand_text(expression)) {
+        let detail = match self.note_meaning(variable, || operand_text(expression)) {
             true => expression_text(expression),
             false => format!("{variable} = {}", expression_text(expression)),
         };
@@ -286,8 +296,8 @@ impl<H: Host> Builder<'_, H> {
         Ok(extend)
     }
 
-    /// Notes what a variable stands for that the parser invented, or the planner in its place.
-    fn mean(&mut self, variable: &Variable, meaning: impl FnOnce() -> String) -> bool {
+    /// Records what an invented variable stands for; returns whether the variable is one.
+    fn note_meaning(&mut self, variable: &Variable, meaning: impl FnOnce() -> String) -> bool {
         let is_computed = ["_whorl_made_", "_whorl_value_"].iter().any(|p| variable.as_str().starts_with(p));
         if is_computed {
             self.meanings.entry(variable.clone()).or_insert_with(meaning);
@@ -316,6 +326,7 @@ impl<H: Host> Builder<'_, H> {
         let mut schema = Schema::default();
         for (var, _) in schemas.iter().flat_map(Schema::iter) {
             if schema.column(var).is_none() {
+                // A branch without the variable leaves it unbound in its rows.
                 let certain = schemas.iter().all(|s| s.column(var).is_some_and(|c| s.is_certain(c)));
                 schema.push(var, certain);
             }
@@ -342,7 +353,7 @@ impl<H: Host> Builder<'_, H> {
         Ok(self.add(Box::new(operator), vec![left, right], schema, description))
     }
 
-    /// What an operator that looks for witnesses does, and the variables by which it finds them.
+    /// Describes an operator of the witness family (OPTIONAL, MINUS, EXISTS) and the variables it looks up by.
     fn witness(
         &self,
         operator: &'static str,
@@ -395,7 +406,7 @@ impl<H: Host> Builder<'_, H> {
         let from = self.nodes[inner].schema.clone();
         let mut schema = Schema::default();
         let mut key_columns = Vec::new();
-        // A key nobody binds is unbound in every group and does not tell groups apart.
+        // A key that nothing binds is unbound in every group, so it cannot separate groups.
         for key in keys {
             let var = self.vars.id(key);
             if let Some(column) = from.column(var) {
@@ -406,10 +417,12 @@ impl<H: Host> Builder<'_, H> {
         let mut compiled = Vec::new();
         for (variable, aggregate) in aggregates {
             compiled.push(self.aggregate(variable, aggregate, &from, stage)?);
+            // Never certain: an aggregate over an erroneous value has no value.
             schema.push(self.vars.id(variable), false);
-            self.mean(variable, || aggregate_text(aggregate));
+            self.note_meaning(variable, || aggregate_text(aggregate));
         }
-        // Where nothing has come, a part has nothing to say.
+        // Over no rows, a whole aggregate without GROUP BY yields one row (COUNT = 0). A partial one yields none: the
+        // final stage adds that row once, not once per partition.
         let grouped = !keys.is_empty() || stage == Stage::Partial;
         let by = if keys.is_empty() { String::new() } else { format!("by {}", variables_text(keys)) };
         let computed: Vec<String> = aggregates.iter().map(|(_, aggregate)| aggregate_text(aggregate)).collect();
@@ -450,7 +463,7 @@ impl<H: Host> Builder<'_, H> {
         Accumulator::new(spec).in_chunks_of(self.options.thresholds.bag_chunk_max).into()
     }
 
-    /// An aggregate of a part of the rows, or of what parts have come to.
+    /// An aggregate over one partition's rows, or over the partial aggregates of all partitions.
     fn aggregate_in_parts(
         &mut self,
         variable: &Variable,
@@ -513,6 +526,7 @@ impl<H: Host> Builder<'_, H> {
     }
 
     fn reevaluated(&mut self, pattern: &GraphPattern, window: Option<usize>, reason: Reevaluation) -> Built {
+        // The evaluator sees the content of a window as a set.
         if self.query.semantics == ContentSemantics::Bag && !scope::ignores_copies(pattern) {
             return Err(PlanError::NeedsSet(reason));
         }
@@ -554,8 +568,8 @@ impl<H: Host> Builder<'_, H> {
         self.query.query.dataset().map(|dataset| dataset.default.as_slice()).filter(|graphs| !graphs.is_empty())
     }
 
-    /// The graphs that FROM names, or the static default graph. With FROM NAMED alone the default graph is empty,
-    /// but for CQELS-QL, whose queries name graphs so and read the default graph beside them.
+    /// The graphs that FROM names, or else the static default graph. With FROM NAMED alone the default graph is empty,
+    /// except in CQELS-QL, whose queries use FROM NAMED and still read the default graph.
     fn static_default(&mut self) -> Vec<Source> {
         let Some(graphs) = self.graphs_from().map(<[_]>::to_vec) else {
             let only_named = self.query.query.dataset().is_some_and(|dataset| dataset.named.is_some());
@@ -584,12 +598,14 @@ impl<H: Host> Builder<'_, H> {
     }
 }
 
-/// A query taken apart, the plan of its pattern, and what the variables mean that the planner invented.
+/// The solution modifiers of a query, the plan of its pattern, and the meanings of the variables that planning
+/// invented.
 pub(super) fn root_of(query: &ContinuousQuery, families: &[WindowFamily]) -> Result<(Top, Plan, Meanings), PlanError> {
     let top = take_apart(query);
     let mut translator = Translator { query, families, fresh: FreshVariables::default() };
     let mut plan = translator.plan(&top.pattern, &Dataset::Default)?;
-    // What is projected away at the very top is only hidden: the order of the answer may need it.
+    // The outermost projection only hides columns, and ORDER BY may still need them. So it is dropped here and applied
+    // by `visible` instead.
     while let Plan::Project { inner, .. } = plan {
         plan = *inner;
     }

@@ -1,4 +1,7 @@
-//! Joins: which inputs are buffers, which variables they share, and how results are taken back.
+//! Builds joins: which inputs become buffers, which variables they share, and how the join retracts results.
+//!
+//! A join numbers its variables in order of first appearance over its inputs, and that number is also the column in the
+//! schema of its results. Filters, range conditions and buffer columns all refer to it.
 
 use super::build::{Builder, Built, Host, NodeKind, PlanNode, PlanOptions, Retraction};
 use super::error::{PlanError, Unsupported};
@@ -7,15 +10,16 @@ use super::logical::{LeafPlan, Place, Plan};
 use super::scope;
 use super::wording::{expression_text, leaf_text};
 use crate::algebra::rewrite;
-use crate::join::{BufferSource, BufferSpec, INDEXED_VARS, JoinFilter, JoinNode, RetractionMode};
+use crate::join::{BufferSource, BufferSpec, INDEXED_VARS, JoinFilter, JoinNode, JoinPlan, RetractionMode};
 use crate::leaf::{LeafCondition, LeafPattern, OriginPattern, PatternSlot};
 use crate::limits::Budget;
 use crate::model::{Schema, VarId};
 use oxrdf::Variable;
 use spargebra::algebra::{Expression, GraphPattern};
 
+/// Buffers of one join; the rest of a longer pattern is joined around it.
 const BUFFERS_MAX: usize = 20;
-/// Variables of a join are numbered in a byte.
+/// The number of a variable must fit a `u8`.
 const VARIABLES_MAX: usize = 255;
 
 impl<H: Host> Builder<'_, H> {
@@ -24,6 +28,8 @@ impl<H: Host> Builder<'_, H> {
             let (some, rest) = inputs.split_at(BUFFERS_MAX - 1);
             let inner = Plan::Join { inputs: some.to_vec(), filters: vec![] };
             let outer: Vec<Plan> = std::iter::once(inner).chain(rest.iter().cloned()).collect();
+            // The inner join hands over deltas, so its results must be retracted, and those of the outer join with
+            // them.
             return self.join(&outer, filters, true);
         }
         match inputs {
@@ -64,7 +70,7 @@ impl<H: Host> Builder<'_, H> {
                 }
             }
         }
-        // What some leaf has checked holds for everything joined with it.
+        // A leaf stores only mappings that satisfy its own filters, so every joined mapping satisfies them too.
         filters
             .retain(|filter| !inputs.iter().any(|input| matches!(input, Plan::Leaf(leaf) if is_about(filter, leaf))));
         let schema: Schema = join.vars.iter().enumerate().map(|(i, var)| (*var, join.certain[i])).collect();
@@ -75,7 +81,9 @@ impl<H: Host> Builder<'_, H> {
         let retraction = self.retraction_mode(retracts, inputs.len());
         let PlanOptions { probing, thresholds, .. } = self.options;
         let leaves = self.host.leaves();
-        let node = JoinNode::new(&join.specs, join.vars.len(), compiled, retraction, probing, thresholds, leaves);
+        let (specs, n_vars) = (&join.specs, join.vars.len());
+        let plan = JoinPlan { specs, n_vars, filters: compiled, retraction, probing };
+        let node = JoinNode::new(plan, thresholds, leaves);
         let keys = join.shared();
         let description = self.join_description(join.buffers, keys, &filters);
         let (kind, identity) = (NodeKind::Join(Box::new(node)), schema.width());
@@ -105,8 +113,8 @@ impl<H: Host> Builder<'_, H> {
         Description { buffers, ..Description::incremental(operator, detail.join(" ")).with_keys(keys) }
     }
 
-    /// Joining again costs a probe per further buffer; keeping trees costs memory per result. With
-    /// two buffers a probe finds the results directly, so trees only pay from three on.
+    /// Probing again costs one probe for each further buffer; result trees cost memory for each result. With two
+    /// buffers a single probe finds the results to retract, so trees pay off only from three buffers on.
     fn retraction_mode(&self, retracts: bool, n_buffers: usize) -> RetractionMode {
         match (retracts, self.options.retraction) {
             (false, Retraction::Auto) => RetractionMode::Unneeded,
@@ -117,8 +125,9 @@ impl<H: Host> Builder<'_, H> {
         }
     }
 
-    /// A filter is checked as soon as all its variables are bound; one that may see unbound
-    /// variables waits for the complete mapping.
+    /// A filter over certainly bound variables runs as soon as the join has bound them all (`needs` is their bit set,
+    /// so only the first 64 variables qualify). A filter that may see an unbound variable has to wait for the complete
+    /// mapping: `BOUND(?x)` could change from false to true on the way.
     fn join_filter(&mut self, filter: &Expression, schema: &Schema) -> Result<JoinFilter, PlanError> {
         let condition = self.compile(filter, schema)?;
         let mut bound = 0;
@@ -133,7 +142,7 @@ impl<H: Host> Builder<'_, H> {
         Ok(JoinFilter { needs: Some(bound), condition, range })
     }
 
-    /// `?a < ?b` and its relatives, as (smaller, greater) variables of the join.
+    /// `?a < ?b` and its variants, as the (smaller, greater) variables of the join.
     fn range_of(&self, filter: &Expression, schema: &Schema) -> Option<(u8, u8)> {
         let (smaller, greater) = match filter {
             Expression::Less(a, b) | Expression::LessOrEqual(a, b) => (a, b),
@@ -147,7 +156,7 @@ impl<H: Host> Builder<'_, H> {
         Some((column(smaller)? as u8, column(greater)? as u8))
     }
 
-    /// The leaf of a pattern; filters on its variables alone are checked before anything is stored.
+    /// The leaf of a pattern. Filters on its variables alone run before the leaf stores anything.
     fn leaf(&mut self, plan: &LeafPlan, filters: &[Expression]) -> Result<(usize, Schema), PlanError> {
         let mut schema = Schema::default();
         let slots = plan.places.clone().map(|place| self.slot(&place, &mut schema));
@@ -170,7 +179,8 @@ impl<H: Host> Builder<'_, H> {
             Expression::Bound(variable) => Some(Expression::Bound(column(variable))),
             _ => None,
         });
-        // A text to compare by, in a form that keeps brackets. IRI() depends on the base of its query.
+        // Leaves are shared by this text. The debug form keeps brackets, which Display drops, and it names columns
+        // instead of variables, so that queries with other variable names share too. IRI() depends on the base IRI.
         let base = self.query.query.base_iri().map_or("", |base| base.as_str());
         Ok(LeafCondition {
             text: format!("{by_column:?} base {base}"),
@@ -187,19 +197,19 @@ impl<H: Host> Builder<'_, H> {
     }
 }
 
-/// The filters that a leaf can check by itself, as one.
+/// The conjunction of the filters that a leaf can check alone.
 fn own_condition(leaf: &LeafPlan, filters: &[Expression]) -> Option<Expression> {
     let own = filters.iter().filter(|filter| is_about(filter, leaf)).cloned();
     own.reduce(|a, b| Expression::And(a.into(), b.into()))
 }
 
-/// Whether a filter mentions variables of this leaf, and no others.
+/// Whether a filter mentions variables, all of them variables of this leaf.
 fn is_about(filter: &Expression, leaf: &LeafPlan) -> bool {
     let mentioned = scope::mentioned(filter);
     !mentioned.is_empty() && mentioned.iter().all(|variable| leaf.variables().any(|own| own == variable))
 }
 
-/// The column of a variable, which is added when it is new.
+/// The column of a variable, adding one if the variable is new.
 fn column_of(var: VarId, schema: &mut Schema) -> u8 {
     let column = schema.column(var).unwrap_or_else(|| {
         schema.push(var, true);
@@ -220,7 +230,7 @@ struct JoinBuilder {
 }
 
 impl JoinBuilder {
-    /// The variables that more than one buffer has.
+    /// The variables that occur in more than one buffer.
     fn shared(&self) -> Vec<VarId> {
         let has = |spec: &BufferSpec, number: usize| spec.columns.iter().any(|(var, _)| usize::from(*var) == number);
         let in_several = |number: usize| self.specs.iter().filter(|spec| has(spec, number)).count() > 1;
@@ -238,6 +248,7 @@ impl JoinBuilder {
             if number >= VARIABLES_MAX {
                 return Err(Unsupported::JoinVariables { most: VARIABLES_MAX }.into());
             }
+            // One buffer that always binds the variable is enough: a joined mapping has its value.
             self.certain[number] |= certain;
             columns.push((number as u8, certain));
         }

@@ -1,14 +1,15 @@
-//! What costs too much whatever the data: refused when the query is registered.
+//! Refuses queries at registration that are expensive for any data.
 //!
-//! In: the algebra of a query, and the engine's limits. Out: nothing, or what is refused and why. Looks at the text of
-//! the query alone; what only the data makes costly is stopped while it runs, by the budget (`limits.rs`).
+//! Input: the algebra of a query and the engine's limits. Output: nothing, or the construct that is refused and why.
+//! Only the query text counts here; the work budget (`limits.rs`) stops what turns out to be expensive because of the
+//! data.
 //!
-//! A *group* is what is joined with each other: triple patterns, paths, and whatever stands beside them as a whole
-//! (sub-queries, alternatives, optional parts). Parts hang together when they share a variable, or when a FILTER,
-//! a BIND or the condition of an OPTIONAL anywhere in the query mentions variables of both: the author has thought of
-//! the pairs. A part is *narrow* when a term picks its triples (as subject, or as object of anything but rdf:type), when
-//! it has one row, or when the query writes its rows out. A group that falls into two parts or more that are not narrow
-//! is a product.
+//! A *group* is a set of parts that are joined with each other: triple patterns, paths, and complete sub-patterns
+//! (sub-queries, alternatives, optional parts). Parts are *connected* if they share a variable, or if a FILTER, a BIND
+//! or the condition of an OPTIONAL anywhere in the query mentions variables of both: then the author intended the
+//! pairs. A part is *narrow* if a constant selects its triples (as subject, or as object of any predicate except
+//! rdf:type), if it has one row, or if the query spells out its rows. A group that splits into two or more unconnected
+//! parts that are not narrow is a Cartesian product.
 
 use super::blanks::{blank_variable, is_hidden, places};
 use super::error::{Costly, PlanError};
@@ -26,7 +27,7 @@ use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern};
 
 type Checked = Result<(), PlanError>;
 
-/// Refuses a query that passes a limit on its size or, where that is asked for, is costly by its form.
+/// Refuses a query that exceeds a size limit or, if the limits say so, has an expensive form.
 pub(super) fn check(query: &ContinuousQuery, families: &[WindowFamily], limits: &Limits) -> Checked {
     let (Query::Select { pattern, .. }
     | Query::Construct { pattern, .. }
@@ -45,7 +46,7 @@ pub(super) fn check(query: &ContinuousQuery, families: &[WindowFamily], limits: 
     Form { query, families, links }.check(pattern, !query.default_graph.windows.is_empty())
 }
 
-/// What the query costs by its form, whether or not a limit refuses it.
+/// The expensive form of a query, if it has one, whether or not the limits refuse it.
 pub(super) fn costly_form(query: &ContinuousQuery) -> Option<PlanError> {
     let (Query::Select { pattern, .. }
     | Query::Construct { pattern, .. }
@@ -70,7 +71,7 @@ fn check_windows(query: &ContinuousQuery, limits: &Limits) -> Checked {
     }
 }
 
-/// How long events stay, where time says it.
+/// How long events stay in a window, if time decides it.
 fn width(kind: &WindowKind) -> Option<Span> {
     match kind {
         WindowKind::Step { width, .. } | WindowKind::Sliding { width } => Some(*width),
@@ -88,7 +89,7 @@ fn triple_patterns(pattern: &GraphPattern) -> usize {
     own + children_and_exists(pattern).into_iter().map(triple_patterns).sum::<usize>()
 }
 
-/// Sets of variables that expressions bring together; what only EXISTS binds is not outside it.
+/// Collects the sets of variables that expressions connect. Variables that only EXISTS binds do not count outside it.
 fn gather_links(pattern: &GraphPattern, links: &mut Vec<Vars>) {
     match pattern {
         GraphPattern::Filter { expr, inner } => links.push(&scope::mentioned(expr) & &in_scope(inner)),
@@ -105,10 +106,10 @@ fn gather_links(pattern: &GraphPattern, links: &mut Vec<Vars>) {
     children_and_exists(pattern).into_iter().for_each(|part| gather_links(part, links));
 }
 
-/// One of the things that are joined in a group.
+/// One of the joined parts of a group.
 struct Part {
     vars: Vars,
-    /// A closure path over a window: its ends.
+    /// The ends of a closure path over a window.
     closure: Option<[TermPattern; 2]>,
     is_narrow: bool,
 }
@@ -120,7 +121,7 @@ struct Form<'a> {
 }
 
 impl Form<'_> {
-    /// Checks the group that this pattern is, and those inside it.
+    /// Checks the group that this pattern forms, and the groups inside it.
     fn check(&self, pattern: &GraphPattern, in_window: bool) -> Checked {
         let mut parts = Vec::new();
         self.take_apart(pattern, in_window, None, &mut parts)?;
@@ -128,7 +129,7 @@ impl Form<'_> {
         self.check_product(parts)
     }
 
-    /// Adds the parts of the group; groups of their own are checked on the way.
+    /// Adds the parts of the group, checking nested groups on the way.
     fn take_apart(
         &self,
         pattern: &GraphPattern,
@@ -161,7 +162,7 @@ impl Form<'_> {
                 self.take_apart(left, in_window, graph, parts)?;
                 self.whole(right, in_window, graph, parts)?;
             }
-            // What is taken away adds no rows.
+            // MINUS adds no rows, so its right side is a group of its own.
             GraphPattern::Minus { left, right } => {
                 self.take_apart(left, in_window, graph, parts)?;
                 self.check(right, in_window)?;
@@ -210,7 +211,8 @@ impl Form<'_> {
     }
 
     fn check_exists(&self, pattern: &GraphPattern, in_window: bool) -> Checked {
-        // Where the variables of the outside are put in, is not known here: only products are.
+        // EXISTS receives outer variables by substitution, so a closure path inside may well have a bound end. Only
+        // products are certain here.
         let mut inside = expressions(pattern).into_iter().flat_map(exists);
         inside.try_for_each(|inner| self.check_inside(inner, in_window))
     }
@@ -229,7 +231,7 @@ impl Form<'_> {
         declared(name) || self.families.iter().any(|family| family.name == *name)
     }
 
-    /// A closure must have an end that is a term, or that something else binds.
+    /// A closure path needs an end that is a constant or that another part binds.
     fn check_closures(&self, parts: &[Part]) -> Checked {
         for (at, part) in parts.iter().enumerate() {
             let Some(ends) = &part.closure else { continue };
@@ -253,9 +255,10 @@ impl Form<'_> {
     }
 }
 
-/// Parts that hang together, put together: by variables they share, or by links between them.
+/// Merges connected parts: those that share a variable, directly or through links.
 fn islands(parts: Vec<Part>, links: &[Vars]) -> Vec<Part> {
-    // A link may reach a part through what other links compute, so links are islands too, until the end.
+    // A link may reach a part through variables that other links compute, so links take part in the merging and are
+    // dropped at the end.
     let mut all: Vec<(Part, bool)> = Vec::new();
     let link = |vars: &Vars| Part { vars: vars.clone(), closure: None, is_narrow: false };
     let linking = links.iter().map(|vars| (link(vars), false));
@@ -298,14 +301,14 @@ fn is_closure(path: &PropertyPathExpression) -> bool {
     }
 }
 
-/// Whether a term picks the triples.
+/// Whether a constant selects the triples.
 fn is_picked(triple: &TriplePattern) -> bool {
     let [subject, predicate, object] = places(triple);
     let is_type = predicate == Place::Term(rdf::TYPE.into_owned().into());
     matches!(subject, Place::Term(_)) || (!is_type && matches!(object, Place::Term(_)))
 }
 
-/// One row, rows that the query itself writes out, or rows that a term picks.
+/// One row, rows that the query spells out, or rows that a constant selects.
 fn is_narrow(pattern: &GraphPattern) -> bool {
     match pattern {
         GraphPattern::Values { .. } => true,

@@ -1,12 +1,19 @@
-//! Cutting a plan in two, for streams that are distributed to partitions by the value of one variable.
+//! Cuts a plan in two for streams that are partitioned by the value of one variable.
 //!
-//! In: a plan and a variable. Out: what every partition computes from its share of the streams (*below*), what is
-//! computed once from the rows of all partitions (*above*), or why that cannot be. Below is as much as possible:
-//! patterns, joins, filters, whatever keeps the variable, and then the part of a group, of DISTINCT or of a top-k that
-//! a partition can do by itself.
+//! Input: a plan and a variable. Output: what each partition computes from its share of the streams (*below*) and what
+//! is computed once from the rows of all partitions (*above*), or the reason why the plan cannot be cut.
 //!
-//! What stays true: both parts are the plan of the whole query, with the same columns in the same order, but for the
-//! place of the cut. So ties, sums and the order of rows are the same by construction.
+//! ```text
+//!   above    ORDER BY, final groups, DISTINCT, LIMIT        once
+//!   ──────── cut: rows travel ─────────────────────────
+//!   below    partial groups, joins, filters, leaves         once per partition
+//! ```
+//!
+//! The cut is as high as possible: below is everything whose rows belong to exactly one partition, plus the half of a
+//! group, DISTINCT or top-k that a partition can compute alone.
+//!
+//! Invariant: both halves come from the plan of the whole query and keep its columns and their order. Therefore ties,
+//! sums and row order are those of a run without partitions.
 
 use super::blanks::is_hidden;
 use super::build::root_of;
@@ -27,45 +34,46 @@ use spargebra::algebra::{AggregateExpression, Expression, Function};
 pub(crate) enum Part {
     #[default]
     Whole,
-    /// All of it, over one share of the streams.
+    /// The whole plan, over one partition's share of the streams.
     Share(Share),
-    /// What is below the cut, over one share of the streams; reports every evaluation, as changes.
+    /// The plan below the cut, over one share of the streams; reports every evaluation as changes.
     Below(Share),
-    /// What is above the cut. The columns are those of the rows from below, and whether each is always bound.
+    /// The plan above the cut. The columns are those of the rows from below; the flag says whether a column is always
+    /// bound.
     Above { variable: Variable, columns: Vec<(Variable, bool)> },
 }
 
-/// What belongs to one partition: the mappings whose value of the variable does.
+/// One partition: the mappings whose value of `variable` hashes to it.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Share {
     pub variable: Variable,
     pub partitions: u32,
     pub partition: u32,
-    /// Whether triples of other partitions may be here too, so that mappings must be told apart.
+    /// Whether triples of other partitions may be present, so that leaves must check ownership.
     pub is_checked: bool,
 }
 
-/// What is left to do with the rows of the partitions, least first.
+/// What remains to be done with the rows of the partitions, cheapest first: `min_by_key` picks by this order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Cut {
-    /// The cut is at the top: the answer is all rows together.
+    /// The cut is at the top: the result is the union of all rows.
     Top,
     TopK,
     Distinct,
     Groups,
 }
 
-/// A query that can be spread, and how.
+/// How a query can be partitioned.
 #[derive(Clone, Debug)]
 pub(crate) struct Spread {
     pub variable: Variable,
     pub cut: Cut,
-    /// Whether a row of the answer shows to which partition it belongs.
+    /// Whether a result row shows which partition it belongs to.
     pub shows_variable: bool,
-    /// Whether the answer has an order that rows of several partitions must be put into.
+    /// Whether rows of several partitions must be merged into an order.
     pub has_order: bool,
     pub leaves: Vec<RoutedLeaf>,
-    /// Whether one triple may be needed in two partitions.
+    /// Whether two partitions may need the same triple.
     pub is_doubled: bool,
 }
 
@@ -77,22 +85,22 @@ pub(crate) struct RoutedLeaf {
     pub text: String,
     /// Where the variable stands: subject (0) or object (2).
     pub place: usize,
-    /// It stands at both.
+    /// The variable is both subject and object.
     pub is_twice: bool,
 }
 
-/// How the rows of a plan are distributed over the partitions.
+/// How the rows of a plan are distributed over partitions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Placement {
-    /// All of them in every partition.
+    /// Every partition has all rows.
     Everywhere,
-    /// Each in the partition of its value of the variable.
+    /// Each row is in the partition of its value of the variable.
     Keyed,
-    /// Each in one partition.
+    /// Each row is in exactly one partition, which its columns no longer reveal.
     Split,
 }
 
-/// Finds the variable by which the streams of a query can be distributed, or says why there is none.
+/// Finds the variable by which the streams of a query can be partitioned, or the reason why there is none.
 pub(crate) fn spread(query: &ContinuousQuery) -> Result<Result<Spread, String>, PlanError> {
     if !query.window_variables.is_empty() {
         return Ok(Err(String::from("WINDOW with a variable reads several windows by one pattern")));
@@ -109,6 +117,7 @@ pub(crate) fn spread(query: &ContinuousQuery) -> Result<Result<Spread, String>, 
     }
     let tried: Vec<_> = candidates.iter().map(|variable| try_variable(&plan, &top, query, &leaves, variable)).collect();
     let refusal = tried.iter().find_map(|tried| tried.as_ref().err().cloned());
+    // Prefer the least work above the cut, then results that name their partition.
     let best = tried.into_iter().flatten().min_by_key(|spread| (spread.cut, !spread.shows_variable));
     Ok(best.ok_or_else(|| refusal.unwrap_or_default()))
 }
@@ -141,7 +150,7 @@ fn gather_leaves(plan: &Plan, leaves: &mut Vec<LeafPlan>) {
     plan.inputs().into_iter().for_each(|input| gather_leaves(input, leaves));
 }
 
-/// The variables that are subject or object in every pattern over a stream, in the order of the first.
+/// The variables that are subject or object of every pattern over a stream, in the order of the first pattern.
 fn candidates(leaves: &[LeafPlan]) -> Vec<Variable> {
     let Some(first) = leaves.first() else { return vec![] };
     let mut found: Vec<Variable> = Vec::new();
@@ -189,7 +198,7 @@ fn why_no_candidate(leaves: &[LeafPlan]) -> String {
     }
 }
 
-/// Whether a triple may match two patterns that have the variable at different places.
+/// Whether one triple may match two patterns that have the variable at different positions.
 fn is_doubled(leaves: &[RoutedLeaf], query: &ContinuousQuery) -> bool {
     let stream = |leaf: &RoutedLeaf| query.windows[leaf.window].stream.clone();
     let meets = |a: &Place, b: &Place| match (a, b) {
@@ -202,14 +211,14 @@ fn is_doubled(leaves: &[RoutedLeaf], query: &ContinuousQuery) -> bool {
     leaves.iter().enumerate().any(|(at, a)| leaves[at + 1..].iter().any(|b| both(a, b)))
 }
 
-/// The two parts of a plan, with `given` where the rows from below come in.
+/// The two halves of a plan; `given` stands in for the rows from below.
 pub(super) struct Pieces {
     pub below: Plan,
     pub above: Plan,
     pub cut: Cut,
 }
 
-/// Cuts as high as each row is still in one partition.
+/// Cuts at the highest point where each row still belongs to one partition.
 pub(super) fn pieces(plan: &Plan, variable: &Variable, given: &Plan) -> Result<Pieces, String> {
     let refusal = match placement(plan, variable) {
         Ok(Placement::Keyed | Placement::Split) => {
@@ -224,7 +233,8 @@ pub(super) fn pieces(plan: &Plan, variable: &Variable, given: &Plan) -> Result<P
     {
         return Ok(pieces);
     }
-    // Something further down is done above already: so is this.
+    // If something further down had to move above the cut, so does everything over it. With `Cut::Top` nothing moved,
+    // and this operator itself is the obstacle.
     let pieces = pieces(inner, variable, given)?;
     match pieces.cut {
         Cut::Top => Err(refusal),
@@ -232,7 +242,7 @@ pub(super) fn pieces(plan: &Plan, variable: &Variable, given: &Plan) -> Result<P
     }
 }
 
-/// The two halves of an operator that needs the rows of all partitions, if it has two.
+/// The two halves of an operator that needs the rows of all partitions, if it can be halved.
 fn cut_here(plan: &Plan, inner: &Plan, given: &Plan) -> Result<Option<Pieces>, String> {
     let pieces = match plan {
         Plan::Distinct { .. } => {
@@ -252,7 +262,8 @@ fn cut_here(plan: &Plan, inner: &Plan, given: &Plan) -> Result<Option<Pieces>, S
             Pieces { below, above, cut: Cut::Groups }
         }
         Plan::TopK { order, offset, limit, .. } => {
-            // The best of all are among the best of each.
+            // The overall top k are among the top k of each partition, where k includes the offset: any partition may
+            // hold all the rows that OFFSET skips.
             let best = limit.map(|limit| limit.saturating_add(*offset));
             let below = match best {
                 Some(_) => Plan::TopK { inner: inner.clone().into(), order: order.clone(), offset: 0, limit: best },
@@ -265,7 +276,8 @@ fn cut_here(plan: &Plan, inner: &Plan, given: &Plan) -> Result<Option<Pieces>, S
     Ok(Some(pieces))
 }
 
-/// Whether an aggregate can be made of what parts have come to.
+/// Whether an aggregate can be computed from partial aggregates. Copies do not matter to MIN, MAX and SAMPLE, so
+/// DISTINCT is harmless for them.
 fn has_parts(aggregate: &AggregateExpression) -> bool {
     match aggregate {
         AggregateExpression::CountSolutions { distinct } => !distinct,
@@ -277,7 +289,7 @@ fn has_parts(aggregate: &AggregateExpression) -> bool {
     }
 }
 
-/// How the rows are distributed, or why a row would not be in one partition.
+/// How the rows are distributed, or why a row would not belong to one partition.
 fn placement(plan: &Plan, variable: &Variable) -> Result<Placement, String> {
     use Placement::{Everywhere, Keyed, Split};
     match plan {
@@ -300,6 +312,7 @@ fn placement(plan: &Plan, variable: &Variable) -> Result<Placement, String> {
             let placements = inputs.iter().map(|input| placement(input, variable)).collect::<Result<Vec<_>, _>>()?;
             match placements.as_slice() {
                 [only] => Ok(*only),
+                // A row that no longer names its partition might join with rows of any other partition.
                 _ if placements.contains(&Split) => Err(joined_without(variable)),
                 _ if placements.contains(&Keyed) => Ok(Keyed),
                 _ => Ok(Everywhere),
@@ -309,6 +322,7 @@ fn placement(plan: &Plan, variable: &Variable) -> Result<Placement, String> {
             let placements = inputs.iter().map(|input| placement(input, variable)).collect::<Result<Vec<_>, _>>()?;
             let all = |wanted: Placement| placements.iter().all(|placement| *placement == wanted);
             match placements.contains(&Everywhere) {
+                // Static rows are in every partition, so a union would contain them once per partition.
                 true if all(Everywhere) => Ok(Everywhere),
                 true => {
                     Err(String::from("an alternative of a UNION, or of the default graph, reads static data alone"))
@@ -347,12 +361,12 @@ fn joined_without(variable: &Variable) -> String {
     format!("a sub-query that does not show {} is joined with something else", named(variable))
 }
 
-/// A variable as people know it.
+/// A variable as messages name it.
 pub(crate) fn named(variable: &Variable) -> String {
     if is_hidden(variable) { String::from("the blank node they have in common") } else { variable.to_string() }
 }
 
-/// The part of a plan that an engine runs.
+/// The part of a plan that this engine runs.
 pub(super) fn part_of(plan: Plan, part: &Part, top: &Top) -> Result<Plan, PlanError> {
     let refused = |why: String| PlanError::from(Unsupported::Cut { why });
     match part {
@@ -363,7 +377,7 @@ pub(super) fn part_of(plan: Plan, part: &Part, top: &Top) -> Result<Plan, PlanEr
             let Pieces { below, cut, .. } = pieces(&plan, &share.variable, &given).map_err(refused)?;
             let below = owned(below, share);
             Ok(match &top.answer {
-                // Rows that look the same are the same: what is not shown need not travel.
+                // The order is not needed above, so columns that are not shown need not travel.
                 Answer::Bindings(shown) if cut == Cut::Top && top.order.is_empty() => {
                     Plan::Project { inner: below.into(), variables: shown.clone() }
                 }
@@ -377,7 +391,8 @@ pub(super) fn part_of(plan: Plan, part: &Part, top: &Top) -> Result<Plan, PlanEr
     }
 }
 
-/// The plan over what belongs to a partition: a triple that is here for one pattern must not count for another.
+/// Restricts a plan to what belongs to the partition: a triple that is here because of one pattern must not match
+/// another one that would find it in a different partition.
 fn owned(plan: Plan, share: &Share) -> Plan {
     if !share.is_checked {
         return plan;
@@ -404,7 +419,7 @@ fn checked(plan: Plan, condition: &Expression) -> Plan {
     }
 }
 
-/// Whether some pattern asks for the names of the graphs that events came in.
+/// Whether some pattern reads the graph names of events.
 pub(crate) fn asks_event_graphs(query: &ContinuousQuery) -> Result<bool, PlanError> {
     if !query.window_variables.is_empty() {
         return Ok(false);
@@ -423,7 +438,7 @@ pub(crate) fn shown_variables(query: &ContinuousQuery) -> Vec<Variable> {
     }
 }
 
-/// The streams of a query whose windows all name one.
+/// The streams of a query, if every window names one.
 pub(crate) fn named_streams(query: &ContinuousQuery) -> Option<Vec<NamedNode>> {
     let mut streams = Vec::new();
     for window in &query.windows {

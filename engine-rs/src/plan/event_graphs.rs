@@ -1,7 +1,8 @@
-//! GRAPH with a variable inside a window: the graphs in which events came.
+//! GRAPH with a variable inside a window: the graphs that events arrived in.
 //!
-//! SPARQL 1.1 §18.6 evaluates the pattern in each graph by itself and joins the solutions with the graph's name. Here
-//! all graphs are evaluated at once: rows carry the name of their graph in a column that keeps the graphs apart.
+//! SPARQL 1.1 §18.6 evaluates the pattern in each graph separately and joins its solutions with the graph's name. The
+//! planner evaluates all graphs at once instead: each row carries the name of its graph in a column, and joins on that
+//! column keep the graphs apart.
 
 use super::logical::{Dataset, LeafPlan, Place, Plan};
 use super::scope;
@@ -11,9 +12,9 @@ use oxrdf::Variable;
 use spargebra::algebra::{Expression, GraphPattern};
 
 impl Translator<'_> {
-    /// A pattern in each graph of a window by itself, whose name its rows carry in a column. Where the pattern knows
-    /// the variable as well, that is a column of its own, because inside the variable is not the graph's name yet;
-    /// triples that are only joined may be joined with it at once.
+    /// Plans a pattern for each graph of a window; rows carry the graph's name in a column. If the pattern itself uses
+    /// the variable, that column needs a variable of its own, because inside GRAPH the variable is not yet the graph's
+    /// name. Patterns that only join triples can use the variable directly.
     pub(super) fn each_event_graph(&mut self, window: usize, graph: &Variable, inner: &GraphPattern) -> Planned {
         let knows_it = scope::mentioned_in(inner).contains(graph) && !is_joined(inner);
         let column = if knows_it { self.fresh.standing_for("graph", graph.to_string()) } else { graph.clone() };
@@ -37,8 +38,8 @@ impl Translator<'_> {
         Ok(project(plan, shown))
     }
 
-    /// The plan of a pattern with the names of the graphs of its window, where it reads no triples that have them: it
-    /// holds in every graph there is.
+    /// The plan, joined with the names of the graphs in its window if its rows do not carry one: a pattern that reads
+    /// no triples holds in every graph.
     pub(super) fn carrying(&mut self, plan: Plan, pattern: &GraphPattern, dataset: &Dataset) -> Plan {
         match dataset {
             Dataset::EventGraph(window, Place::Variable(graph)) if !reads_graphs(pattern) => {
@@ -48,7 +49,7 @@ impl Translator<'_> {
         }
     }
 
-    /// The names of the graphs in a window, each once.
+    /// The names of the graphs in a window, without duplicates.
     pub(super) fn event_graphs(&mut self, window: usize, graph: Variable) -> Plan {
         let places = std::array::from_fn(|_| Place::Variable(self.fresh.next("any")));
         let leaf = Plan::Leaf(LeafPlan { window, places, graph: Some(Place::Variable(graph.clone())), time: None });
@@ -57,7 +58,7 @@ impl Translator<'_> {
     }
 }
 
-/// Whether each row of the pattern, in the graphs of a window, carries the name of its graph.
+/// Whether every row of the pattern carries the name of its graph.
 pub(super) fn reads_graphs(pattern: &GraphPattern) -> bool {
     match pattern {
         GraphPattern::Bgp { patterns } => !patterns.is_empty(),
@@ -69,13 +70,13 @@ pub(super) fn reads_graphs(pattern: &GraphPattern) -> bool {
     }
 }
 
-/// Whether the pattern is nothing but triples that are joined.
+/// Whether the pattern consists of joined triple patterns only.
 fn is_joined(pattern: &GraphPattern) -> bool {
     let own = matches!(pattern, GraphPattern::Bgp { .. } | GraphPattern::Path { .. } | GraphPattern::Join { .. });
     own && children(pattern).into_iter().all(is_joined)
 }
 
-/// Whether MINUS takes nothing away, because its sides can have no variable in common.
+/// Whether MINUS removes nothing because its sides have no variable in common.
 pub(super) fn shares_nothing(left: &GraphPattern, right: &GraphPattern) -> bool {
     scope::in_scope(left).is_disjoint(&scope::in_scope(right))
 }

@@ -1,8 +1,8 @@
 //! EXISTS as a match on shared variables.
 //!
-//! SPARQL substitutes the outer mapping into the pattern. For most patterns that is the same as
-//! matching on the shared variables, where filters at the top of the pattern may mention outer
-//! variables; `is_joinable` says for which. Other patterns are left to re-evaluation.
+//! SPARQL substitutes the outer mapping into the pattern. For most patterns this equals a match on the shared
+//! variables, in which filters at the top of the pattern may also mention outer variables. `is_joinable` decides for
+//! which patterns the two agree; all others are re-evaluated.
 
 use super::scope::{Vars, certain, contains_exists, free, in_scope, is_volatile};
 use crate::algebra::{children, rewrite};
@@ -10,13 +10,13 @@ use oxrdf::Variable;
 use spargebra::algebra::{Expression, GraphPattern, PropertyPathExpression};
 use spargebra::term::TermPattern;
 
-/// The pattern of an EXISTS and the condition a match must satisfy together with the outer mapping.
+/// The pattern of an EXISTS, and the condition that a match must satisfy together with the outer mapping.
 pub(super) struct Correlated {
     pub pattern: GraphPattern,
     pub condition: Option<Expression>,
 }
 
-/// Takes an EXISTS pattern apart; `None` when matching on shared variables would not be the same.
+/// Splits an EXISTS pattern; `None` if matching on shared variables would differ from substitution.
 pub(super) fn correlate(pattern: &GraphPattern, outer: &Vars) -> Option<Correlated> {
     let pattern = without_limit(pattern);
     let (mut inner, mut conditions) = strip_filters(pattern);
@@ -34,7 +34,7 @@ fn is_independent(pattern: &GraphPattern, outer: &Vars) -> bool {
     is_joinable(pattern, outer) && free(pattern).is_disjoint(outer)
 }
 
-/// The first rows are there when any is.
+/// LIMIT n with n > 0 and no OFFSET does not change whether there is a row.
 fn without_limit(pattern: &GraphPattern) -> &GraphPattern {
     match pattern {
         GraphPattern::Slice { inner, start: 0, length } if *length != Some(0) => inner,
@@ -42,8 +42,8 @@ fn without_limit(pattern: &GraphPattern) -> &GraphPattern {
     }
 }
 
-/// As [`strip_filters`], and BIND too: it changes nothing about whether there is a match, and what it computes from the
-/// outer mapping is put into the filters above it.
+/// Like [`strip_filters`], but also removes BIND. BIND never changes whether a match exists; an expression over the
+/// outer mapping moves into the filters above it.
 fn strip_bindings<'p>(pattern: &'p GraphPattern, outer: &Vars) -> (&'p GraphPattern, Vec<Expression>) {
     let mut conditions: Vec<Expression> = Vec::new();
     let mut inner = pattern;
@@ -64,7 +64,7 @@ fn strip_bindings<'p>(pattern: &'p GraphPattern, outer: &Vars) -> (&'p GraphPatt
     }
 }
 
-/// Whether the expression cannot be written in several places.
+/// Whether the expression yields a new value at each occurrence, so that it must not be duplicated.
 fn is_drawn(expression: &Expression) -> bool {
     contains_exists(expression) || is_volatile(expression)
 }
@@ -72,7 +72,7 @@ fn is_drawn(expression: &Expression) -> bool {
 fn put_in(condition: &Expression, variable: &Variable, value: &Expression) -> Expression {
     rewrite(condition, &mut |e| match e {
         Expression::Variable(v) if v == variable => Some(value.clone()),
-        // It is bound when it can be computed: then it is the same as itself.
+        // The variable is bound iff its expression has a value, and then the value equals itself.
         Expression::Bound(v) if v == variable => {
             let computed = Expression::SameTerm(value.clone().into(), value.clone().into());
             Some(Expression::Coalesce(vec![computed, Expression::Literal(false.into())]))
@@ -81,8 +81,8 @@ fn put_in(condition: &Expression, variable: &Variable, value: &Expression) -> Ex
     })
 }
 
-/// A pattern that binds at least what the outer mapping gives an EXISTS: filters, and BIND of other variables, are left
-/// out. `None` when one of these variables is computed, or may be unbound.
+/// A pattern that binds at least the variables an EXISTS takes from the outer mapping; it omits filters, and BINDs of
+/// other variables. `None` if one of these variables is computed or may be unbound.
 pub(super) fn seeds(outer: &GraphPattern, needed: &Vars) -> Option<GraphPattern> {
     let seeds = generator(outer, needed);
     (!computes(&seeds, needed) && needed.is_subset(&certain(&seeds))).then_some(seeds)
@@ -99,7 +99,7 @@ fn generator(pattern: &GraphPattern, needed: &Vars) -> GraphPattern {
     }
 }
 
-/// Whether the pattern has expressions or aggregates: their terms may be written differently elsewhere.
+/// Whether the pattern has expressions or aggregates, which may spell their terms differently elsewhere.
 fn computes(pattern: &GraphPattern, needed: &Vars) -> bool {
     let own = match pattern {
         GraphPattern::Extend { variable, .. } => needed.contains(variable),
@@ -109,7 +109,7 @@ fn computes(pattern: &GraphPattern, needed: &Vars) -> bool {
     own || children(pattern).into_iter().any(|child| computes(child, needed))
 }
 
-/// Filters that contain EXISTS stay where they are.
+/// Removes the filters at the top, except those that contain EXISTS.
 fn strip_filters(pattern: &GraphPattern) -> (&GraphPattern, Vec<Expression>) {
     let mut conditions = Vec::new();
     let mut inner = pattern;
@@ -122,13 +122,13 @@ fn strip_filters(pattern: &GraphPattern) -> (&GraphPattern, Vec<Expression>) {
     (inner, conditions)
 }
 
-/// Whether a solution of the pattern with the outer mapping put in is the same as a solution that
-/// agrees with it. Variables of expressions are checked by [`free`].
+/// Whether substituting the outer mapping gives the same solutions as joining with it. [`free`] checks the variables of
+/// expressions separately.
 fn is_joinable(pattern: &GraphPattern, outer: &Vars) -> bool {
     let shared_with = |part: &GraphPattern| -> Vars { &in_scope(part) & outer };
     let own = match pattern {
         GraphPattern::Bgp { .. } | GraphPattern::Values { .. } => true,
-        // A term that is not in the graph has a path of length zero to itself once it is put in.
+        // A path of length zero relates a substituted term to itself even if the graph does not contain the term.
         GraphPattern::Path { subject, path, object } => {
             !may_be_empty(path) || ![subject, object].into_iter().any(|end| is_one_of(end, outer))
         }
@@ -137,7 +137,7 @@ fn is_joinable(pattern: &GraphPattern, outer: &Vars) -> bool {
         GraphPattern::Distinct { .. } | GraphPattern::Reduced { .. } | GraphPattern::OrderBy { .. } => true,
         GraphPattern::Extend { variable, .. } => !outer.contains(variable),
         GraphPattern::LeftJoin { left, right, .. } => shared_with(right).is_subset(&certain(left)),
-        // Variables that are put in no longer count for "the domains are disjoint".
+        // Substituted variables no longer count when MINUS tests whether the domains are disjoint.
         GraphPattern::Minus { left, right } => {
             let both = &certain(left) & &certain(right);
             shared_with(right).is_subset(&certain(left)) && !both.is_subset(outer)
@@ -162,7 +162,7 @@ fn may_be_empty(path: &PropertyPathExpression) -> bool {
         P::NamedNode(_) | P::NegatedPropertySet(_) => false,
         P::ZeroOrMore(_) | P::ZeroOrOne(_) => true,
         P::Reverse(inner) | P::OneOrMore(inner) => may_be_empty(inner),
-        // The middle of a sequence is not put in, so one empty part is enough to reach its end.
+        // Nothing is substituted in the middle of a sequence, so one part that may be empty suffices.
         P::Sequence(a, b) | P::Alternative(a, b) => may_be_empty(a) || may_be_empty(b),
     }
 }

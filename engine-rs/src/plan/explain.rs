@@ -1,7 +1,7 @@
-//! The plan for people and programs: one tree of what there is to say, from which text and JSON are made.
+//! The plan for people and programs: one tree from which text and JSON are written.
 //!
-//! In: operators with their descriptions, and what runs: leaves, indexes, counts. Out: a [`PlanView`], in which every
-//! name is spelled as the user spells it. Nothing in it depends on chance: equal texts and equal input, equal views.
+//! Input: operators with their descriptions, and the running leaves, indexes and counters. Output: a [`PlanView`] whose
+//! names are spelled as in the query. It is deterministic: equal texts and equal input give equal views.
 
 use super::build::{NodeKind, PlanNode};
 use super::error::Reevaluation;
@@ -22,16 +22,16 @@ use spargebra::Query;
 /// The operator of a join with one buffer.
 pub(crate) const LEAF: &str = "leaf";
 
-/// How an operator comes to its rows.
+/// How an operator computes its rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mode {
-    /// By the changes of its inputs.
+    /// From the deltas of its inputs.
     Incremental,
-    /// From static data alone, anew when that changes.
+    /// From static data only, recomputed when that changes.
     Static,
-    /// Anew at each instant, from nothing but the instant.
+    /// From the instant of the evaluation only, recomputed at each instant.
     Instant,
-    /// Anew at each instant, over the content of windows.
+    /// From the content of windows, recomputed at each instant.
     Reevaluated { reason: Reevaluation },
 }
 
@@ -46,13 +46,13 @@ impl Mode {
     }
 }
 
-/// An operator as the planner describes it; names in `detail` are those of the algebra.
+/// The planner's description of an operator; names in `detail` are those of the algebra.
 #[derive(Debug)]
 pub(crate) struct Description {
     pub operator: &'static str,
     pub detail: String,
     pub mode: Mode,
-    /// The variables by which rows are found.
+    /// The variables by which the operator looks up rows.
     pub keys: Vec<VarId>,
     /// The buffers of a join, by role.
     pub buffers: Vec<BufferDescription>,
@@ -60,7 +60,7 @@ pub(crate) struct Description {
 
 #[derive(Debug)]
 pub(crate) enum BufferDescription {
-    /// A triple pattern over the window of a clause, and what its mappings must satisfy to be stored.
+    /// A triple pattern over the window of a clause, and the condition a mapping must satisfy to be stored.
     Leaf { pattern: String, condition: Option<String>, window: usize },
     /// The rows of an input of the join.
     Input(usize),
@@ -84,7 +84,7 @@ impl Description {
 pub(crate) struct PlanView {
     pub query: QueryView,
     pub windows: Vec<WindowView>,
-    /// Whether no operator begins anew at each instant.
+    /// Whether no operator is recomputed at each instant.
     pub is_incremental: bool,
     pub root: NodeView,
     pub warnings: Vec<Warning>,
@@ -95,7 +95,7 @@ pub(crate) struct QueryView {
     pub form: &'static str,
     /// As they are spelled in the query.
     pub variables: Vec<String>,
-    /// As they are in results, without their marks.
+    /// As they appear in results, without `?`.
     pub names: Vec<String>,
     pub r2s: &'static str,
     pub report: Vec<String>,
@@ -109,15 +109,15 @@ pub(crate) struct WindowView {
     pub name: Name,
     pub stream: Name,
     pub kind: &'static str,
-    /// What could stand in the brackets of the clause.
+    /// The text that could stand in the brackets of the clause.
     pub text: String,
-    /// How long it is and how often it moves, for windows by time.
+    /// Width and step of time windows.
     pub range_ms: Option<i64>,
     pub step_ms: Option<i64>,
     pub position: Position,
 }
 
-/// An IRI: whole for programs, short for people.
+/// An IRI: in full for programs, abbreviated for people.
 pub(crate) struct Name {
     pub iri: String,
     pub short: String,
@@ -132,9 +132,9 @@ pub(crate) struct NodeView {
     pub keeps: usize,
     pub retraction: Option<&'static str>,
     pub buffers: Vec<BufferView>,
-    /// How often a mapping came to a join while some other buffer was empty.
+    /// How often a mapping reached a join while another buffer was empty.
     pub early_stops: u64,
-    /// Roles of buffers in the order they were probed, and how often.
+    /// The roles of buffers in probing order, with the number of times each order was used.
     pub orders: Vec<(Vec<usize>, u64)>,
     pub inputs: Vec<NodeView>,
 }
@@ -142,9 +142,9 @@ pub(crate) struct NodeView {
 pub(crate) struct BufferView {
     pub source: SourceView,
     pub live: usize,
-    /// The variables of each index, and how many keys are live.
+    /// The variables of each index, and the number of live keys.
     pub indexes: Vec<(Vec<String>, usize)>,
-    /// The variable by whose order the buffer can be walked.
+    /// The variable in whose order the buffer can be scanned.
     pub ordered_on: Option<String>,
 }
 
@@ -153,14 +153,14 @@ pub(crate) enum SourceView {
     Input(usize),
 }
 
-/// What a view is made of.
+/// Everything a view is made from.
 pub(crate) struct Explained<'a> {
     pub definition: &'a ContinuousQuery,
     pub nodes: &'a [PlanNode],
     pub vars: &'a VarTable,
     pub meanings: &'a Meanings,
     pub leaves: &'a [Leaf],
-    /// The variables of the answer.
+    /// The variables of the result.
     pub variables: &'a [Variable],
     pub output: Option<&'a str>,
 }
@@ -289,7 +289,7 @@ impl Explained<'_> {
     }
 }
 
-/// As [`crate::ParseOptions::report`] is spelled in the library.
+/// The names that [`crate::ParseOptions::report`] uses in the library.
 fn report_words(report: Report) -> Vec<String> {
     let words = [("close", report.close), ("change", report.change), ("nonempty", report.nonempty)];
     let set = words.into_iter().filter(|(_, is_set)| *is_set).map(|(word, _)| word.to_owned());
@@ -335,7 +335,7 @@ fn kind_text(kind: &WindowKind) -> (&'static str, String) {
     }
 }
 
-/// `1m30s`: as durations are written in a query.
+/// `1m30s`: durations as queries write them.
 fn span_text(span: Span) -> String {
     let mut rest = span.as_millis();
     let mut text = String::new();

@@ -1,10 +1,10 @@
-//! A plan as text: the query, its windows, and one line per operator, with the inputs indented below.
+//! Prints a plan as text: the query, its windows, and one line per operator with its inputs indented below.
 
 use super::explain::{BufferView, LEAF, Mode, NodeView, PlanView, SourceView, WindowView};
 use super::warnings::REEVALUATED;
 use std::fmt::Write;
 
-/// Longer details are cut: a line should fit a terminal. JSON has them whole.
+/// Longer details are cut so that a line fits a terminal. JSON has them in full.
 const DETAIL_MAX: usize = 160;
 
 impl PlanView {
@@ -20,7 +20,7 @@ impl PlanView {
         text
     }
 
-    /// What is re-evaluated stands in the line of its operator.
+    /// Prints the warnings, except for re-evaluation: the operator's own line says that.
     fn push_warnings(&self, text: &mut String) {
         for warning in self.warnings.iter().filter(|warning| warning.code != REEVALUATED) {
             let _ = writeln!(text, "{warning}");
@@ -64,7 +64,7 @@ impl PlanView {
         }
         text.push('\n');
         for (role, buffer) in node.buffers.iter().enumerate() {
-            // The one pattern of a leaf stands in its own line.
+            // The line of a leaf already shows its only pattern.
             let source = if node.operator == LEAF { "triples".to_owned() } else { self.source(buffer) };
             let _ = writeln!(text, "{indent}  {role}: {source}{}", counts(buffer));
         }

@@ -6,7 +6,7 @@ use spargebra::Query;
 use spargebra::algebra::GraphPattern;
 use spargebra::term::NamedNodePattern;
 
-/// Every graph named by FROM, FROM NAMED or GRAPH, in the order of the query; some may come twice.
+/// Every graph that FROM, FROM NAMED or GRAPH names, in query order, possibly with duplicates.
 pub(crate) fn graph_names(query: &Query) -> Vec<&NamedNode> {
     let mut names = Vec::new();
     if let Some(dataset) = query.dataset() {
@@ -26,7 +26,7 @@ pub(crate) fn graph_names(query: &Query) -> Vec<&NamedNode> {
     names
 }
 
-/// The graphs that GRAPH names in a pattern; none where a variable may name any.
+/// The graphs that GRAPH names in a pattern; `None` if a variable may stand for any graph.
 pub(super) fn graphs_read(pattern: &GraphPattern) -> Option<Vec<NamedNode>> {
     let (mut names, mut waiting) = (Vec::new(), vec![pattern]);
     while let Some(pattern) = waiting.pop() {

@@ -1,8 +1,8 @@
 //! Expressions that need more than their mapping: EXISTS, NOW() and the time of an event.
 //!
-//! Each becomes a column that the plan below provides: a flag that says whether a match is there,
-//! the instant of the evaluation, the time of the newest copy of a triple in the window. So the
-//! operators above stay functions of their rows, and deltas keep them right.
+//! Each of them becomes a column that the plan below provides: a flag that says whether a match exists, the instant of
+//! the evaluation, or the time of the newest copy of a triple in the window. Operators above thus remain functions of
+//! their rows, so that incremental maintenance stays correct.
 
 use super::error::{PlanError, Reevaluation, Unsupported};
 use super::exists::{correlate, seeds};
@@ -15,8 +15,8 @@ use oxrdf::{Literal, Variable};
 use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression, Function, GraphPattern};
 
 impl Translator<'_> {
-    /// The plan of `inner` with the columns the expression needs, and the expression over them.
-    /// `None` when an EXISTS in it cannot be matched on shared variables.
+    /// The plan of `inner` extended by the columns the expression needs, and the expression over these columns. `None`
+    /// if an EXISTS in it cannot be matched on shared variables.
     pub(super) fn help(
         &mut self,
         mut plan: Plan,
@@ -51,8 +51,8 @@ impl Translator<'_> {
         self.timed(plan, &expression, inner, dataset).map(Some)
     }
 
-    /// The outer mappings, restricted to what an EXISTS looks at, for which re-evaluation finds a match. The rows
-    /// themselves stay ours, so that neither their terms nor their number depend on it.
+    /// The outer mappings, projected to what an EXISTS reads, for which re-evaluation finds a match. Joining on them
+    /// keeps the original rows, so that re-evaluation affects neither their terms nor their multiplicity.
     fn witnesses(
         &mut self,
         pattern: &GraphPattern,
@@ -68,7 +68,7 @@ impl Translator<'_> {
         self.reevaluated(&distinct, dataset, Reevaluation::ExistsOverPattern).map(Some)
     }
 
-    /// Provides what NOW() and timestamp(…) ask for.
+    /// Adds the columns for NOW() and timestamp(…).
     fn timed(
         &mut self,
         mut plan: Plan,
@@ -103,7 +103,7 @@ impl Translator<'_> {
         Ok((plan, expression))
     }
 
-    /// For each triple (or graph) the arguments may name, the time of its newest event in the window.
+    /// For each triple (or graph) the arguments may denote, the time of its newest event in the window.
     fn newest(
         &mut self,
         time: &Variable,

@@ -1,7 +1,7 @@
-//! Variables that a query uses and nothing binds.
+//! Variables that a query uses but never binds.
 //!
-//! A column that is never bound is always empty, and a condition on such a variable is always an error: both are
-//! allowed, and both are mistyped names more often than not.
+//! A result column that nothing binds is always empty, and a condition on such a variable always fails. Both are legal,
+//! and both are usually typing errors.
 
 use super::blanks::is_hidden;
 use super::scope::{Vars, in_scope};
@@ -14,7 +14,7 @@ use spargebra::algebra::{Expression, GraphPattern};
 
 const CONDITIONS: [&str; 5] = ["FILTER", "BIND", "HAVING", "BY", "SELECT"];
 
-/// Columns and conditions that name what nothing binds.
+/// Warns about result columns and conditions that name unbound variables.
 pub(super) fn unbound(definition: &ContinuousQuery) -> Vec<Warning> {
     let (Query::Select { pattern, .. }
     | Query::Construct { pattern, .. }
@@ -35,13 +35,13 @@ pub(super) fn unbound(definition: &ContinuousQuery) -> Vec<Warning> {
 
 struct Lint<'a> {
     text: &'a str,
-    /// One warning for a variable is enough.
+    /// Variables already reported: one warning each is enough.
     seen: Vars,
     found: Vec<Warning>,
 }
 
 impl Lint<'_> {
-    /// `outside` is bound around an EXISTS that the pattern stands in.
+    /// `outside` holds the variables bound around the EXISTS that contains the pattern.
     fn pattern(&mut self, pattern: &GraphPattern, outside: &Vars) {
         if let GraphPattern::Project { inner, variables } = pattern {
             let bound = &in_scope(inner) | outside;
@@ -86,7 +86,7 @@ impl Lint<'_> {
             return;
         }
         let candidates: Vec<String> = bound.iter().filter(|v| !is_hidden(v)).map(ToString::to_string).collect();
-        // Any two names of one or two letters are near each other.
+        // Names of one or two letters are all within a small edit distance, so a suggestion would be noise.
         let is_told_apart = variable.as_str().chars().count() > 2;
         let meant = suggestion(&variable.to_string(), candidates.iter().map(String::as_str).filter(|_| is_told_apart));
         let hint =

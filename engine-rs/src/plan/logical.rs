@@ -1,4 +1,7 @@
-//! The logical plan: algebra in which windows, static data and re-evaluated parts are told apart.
+//! The logical plan: an algebra that separates windows, static data and re-evaluated parts.
+//!
+//! Every variant below `Plan` denotes a bag of mappings at an instant. Translation (`translate.rs`) may only rewrite
+//! plans in ways that preserve this bag; building (`build.rs`) decides how it is maintained.
 
 use super::error::Reevaluation;
 use oxrdf::{NamedNode, Term, Variable};
@@ -12,7 +15,7 @@ pub(crate) enum Place {
     Variable(Variable),
 }
 
-/// A triple pattern over a window, and what it asks of the event a triple came in.
+/// A triple pattern over a window, with the graph and the time of the event if the pattern reads them.
 #[derive(Clone, Debug)]
 pub(crate) struct LeafPlan {
     pub window: usize,
@@ -34,23 +37,24 @@ impl LeafPlan {
 #[derive(Clone, Debug)]
 pub(crate) enum Plan {
     Leaf(LeafPlan),
-    /// Inputs joined; filters that hold for the joined mapping.
+    /// A natural join, and filters over the joined mapping. Filters mention only variables that every joined mapping
+    /// binds.
     Join {
         inputs: Vec<Plan>,
         filters: Vec<Expression>,
     },
-    /// Evaluated once over the static graphs; with a variable, in each of the named ones by itself.
+    /// Evaluated over the static graphs whenever they change; with a variable, in each named graph separately.
     Static {
         pattern: GraphPattern,
         each_graph: Option<Variable>,
     },
-    /// Evaluated anew at each instant, for this reason; `window` is its default graph, if it stands in one.
+    /// Re-evaluated at each instant, for this reason; `window` is the default graph if the pattern stands inside one.
     Reevaluated {
         pattern: GraphPattern,
         window: Option<usize>,
         reason: Reevaluation,
     },
-    /// One mapping: the instant of the evaluation.
+    /// One mapping, which holds the instant of the evaluation.
     Now {
         variable: Variable,
     },
@@ -79,7 +83,7 @@ pub(crate) enum Plan {
         left: Box<Plan>,
         right: Box<Plan>,
     },
-    /// Left mappings with a flag: whether a right mapping matches and the condition holds.
+    /// Left mappings with a flag that says whether some right mapping matches and satisfies the condition.
     Mark {
         left: Box<Plan>,
         right: Box<Plan>,
@@ -101,20 +105,20 @@ pub(crate) enum Plan {
         offset: usize,
         limit: Option<usize>,
     },
-    /// Rows that come from partitions, and whether each column is always bound.
+    /// Rows that partitions send; the flag says whether a column is always bound.
     Given {
         columns: Vec<(Variable, bool)>,
     },
 }
 
-/// Which rows groups are made of.
+/// Which rows an aggregation reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Stage {
     #[default]
     Whole,
-    /// A part of them: aggregates are such that parts can be put together.
+    /// The rows of one partition: only aggregates that can be combined.
     Partial,
-    /// The groups of parts, under the names of the aggregates.
+    /// The partial aggregates of all partitions, under the names of the aggregates.
     Final,
 }
 
@@ -123,7 +127,7 @@ impl Plan {
         Self::Static { pattern, each_graph: None }
     }
 
-    /// The plans this one reads.
+    /// The inputs of this plan.
     pub(crate) fn inputs(&self) -> Vec<&Self> {
         match self {
             Self::Leaf(_) | Self::Static { .. } | Self::Reevaluated { .. } | Self::Now { .. } | Self::Given { .. } => {
@@ -142,7 +146,8 @@ impl Plan {
         }
     }
 
-    /// What this plan reads, if that is one plan, whatever the number could be.
+    /// The input of an operator that always has exactly one. Joins and unions never qualify, whatever their number of
+    /// inputs.
     pub(crate) fn only_input(&self) -> Option<&Self> {
         match self {
             Self::Join { .. } | Self::Union { .. } => None,
@@ -153,7 +158,7 @@ impl Plan {
         }
     }
 
-    /// This plan with other inputs.
+    /// This plan with each input replaced.
     pub(crate) fn map_inputs(mut self, change: &mut dyn FnMut(Self) -> Self) -> Self {
         let mut boxed = |plan: &mut Box<Self>| {
             let input = std::mem::replace(plan.as_mut(), Self::Given { columns: vec![] });
@@ -178,13 +183,13 @@ impl Plan {
         self
     }
 
-    /// This plan, which has one input, over another one.
+    /// This plan, which has one input, over another input.
     pub(crate) fn over(&self, input: Self) -> Self {
         let mut input = Some(input);
         self.clone().map_inputs(&mut |old| input.take().unwrap_or(old))
     }
 
-    /// A join of these inputs, joins among them taken apart.
+    /// A join of these plans; nested joins are flattened, together with their filters.
     pub(crate) fn join(plans: impl IntoIterator<Item = Plan>) -> Self {
         let mut inputs = Vec::new();
         let mut filters = Vec::new();
@@ -201,19 +206,19 @@ impl Plan {
     }
 }
 
-/// Where a pattern looks for its triples.
+/// Which dataset a pattern is matched against.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Dataset {
     Default,
     Window(usize),
-    /// The events of a window whose graph has this name.
+    /// The events of a window that arrived in a graph of this name.
     EventGraph(usize, Place),
     Graph(NamedNode),
     EachGraph(Variable),
 }
 
 impl Dataset {
-    /// The window whose events are looked at, if it is one.
+    /// The window that the dataset reads, if it is one.
     pub(crate) fn window(&self) -> Option<usize> {
         match self {
             Self::Window(window) | Self::EventGraph(window, _) => Some(*window),
@@ -222,12 +227,12 @@ impl Dataset {
     }
 }
 
-/// Several windows under one name: `WINDOW ?w`, or `STREAM ?s` whose streams static data names.
+/// Several windows under one name: `WINDOW ?w`, or `STREAM ?s` with streams that static data names.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct WindowFamily {
-    /// What stands for the family in the query.
+    /// The name that stands for the family in the query.
     pub name: NamedNodePattern,
     pub variable: Variable,
-    /// Each window, and what the variable is bound to there.
+    /// Each window with the value of the variable there.
     pub members: Vec<(usize, NamedNode)>,
 }

@@ -1,12 +1,13 @@
-//! Aggregates over set windows: where equal readings would be counted once.
+//! Warns about aggregates over set windows that would count equal readings once.
 //!
-//! A set window shows a triple once, however often it came. An aggregate that counts copies (all but MIN, MAX, SAMPLE
-//! and those with DISTINCT) is then not what most people expect. Whether copies can meet depends on the data; the query
-//! shows it in part. A pattern *keeps readings apart* when its subject is a node of its own: neither a term nor a
-//! variable of GROUP BY, and another pattern of the window, with another predicate, speaks of it too. So have the
-//! observations of SOSA, SSN and SAREF a sensor, a property or a time beside their value. A pattern inside `GRAPH ?g` of
-//! a window keeps events apart unless it is grouped by ?g. What is counted as a resource, the subject of a pattern, is
-//! meant once. What the rule does not see, the plan counts while the query runs (`merged`).
+//! A set window shows a triple once, however often it arrived. An aggregate that depends on copies (any but MIN, MAX,
+//! SAMPLE and those with DISTINCT) may then surprise its author. Whether copies occur depends on the data, but the
+//! query text gives an indication. A pattern *keeps readings apart* if its subject is a node of its own: neither a
+//! constant nor a GROUP BY variable, and described by another pattern of the same window with another predicate. This
+//! is the shape of SOSA, SSN and SAREF observations, which have a sensor, a property or a time beside their value. A
+//! pattern inside `GRAPH ?g` of a window keeps events apart unless the query groups by ?g. The subject of a pattern is
+//! a resource, which users expect to be counted once. What this rule cannot see, the plan counts at run time
+//! (`merged`).
 
 use super::blanks::{is_hidden, open_blanks};
 use super::scope::{self, Vars};
@@ -20,7 +21,7 @@ use spargebra::Query;
 use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression, GraphPattern};
 use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern};
 
-/// Aggregates that count what the set windows of the query may have merged.
+/// The aggregates that count what set windows may have merged.
 pub(super) fn merging(definition: &ContinuousQuery, spelling: &Spelling<'_>) -> Vec<Warning> {
     if definition.semantics == ContentSemantics::Bag {
         return vec![];
@@ -47,15 +48,15 @@ struct Reading {
     triple: TriplePattern,
     window: usize,
     graph: Option<Variable>,
-    /// The side taken at each UNION around it: what stands in two sides is never in one solution.
+    /// The branch taken at each enclosing UNION: patterns in different branches never share a solution.
     sides: Vec<(usize, bool)>,
 }
 
-/// What a group counts.
+/// The input of a group.
 #[derive(Default)]
 struct Counted {
     readings: Vec<Reading>,
-    /// What BIND computes, and from what.
+    /// The variables that BIND computes, and from which.
     computed: Vec<(Variable, Vars)>,
     n_unions: usize,
 }
@@ -98,7 +99,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Collects what is counted by the group above; what is grouped or made distinct inside is counted there.
+    /// Collects what the enclosing group counts; nested groups and DISTINCT count for themselves.
     fn gather(&self, pattern: &GraphPattern, source: &Source, sides: &mut Vec<(usize, bool)>, counted: &mut Counted) {
         match pattern {
             GraphPattern::Group { .. } | GraphPattern::Distinct { .. } | GraphPattern::Values { .. } => {}
@@ -131,7 +132,7 @@ impl Walk<'_> {
             Source::Default => (*self.definition.default_graph.windows.first()?, None),
             Source::Static => return None,
         };
-        // The events of one instant are different readings as a rule.
+        // Events of one instant are usually different readings.
         let is_now = self.definition.windows.get(window).is_none_or(|clause| clause.kind == WindowKind::Now);
         let reading = || Reading { triple: open_blanks(triple), window, graph, sides: sides.to_vec() };
         (!is_now).then(reading)
@@ -156,7 +157,7 @@ impl Walk<'_> {
 }
 
 impl Counted {
-    /// A pattern whose copies the aggregate misses.
+    /// A pattern whose copies the aggregate does not count.
     fn merged(&self, aggregate: &AggregateExpression, keys: &[Variable]) -> Option<&Reading> {
         if ignores_copies(aggregate) {
             return None;
@@ -169,7 +170,8 @@ impl Counted {
         self.readings.iter().find(|reading| self.binds_value(reading, &values) && !self.keeps_apart(reading, keys))
     }
 
-    /// COUNT(*): every variable that is only ever a value counts, and a window in which all is grouped counts to one.
+    /// For COUNT(*), every variable that is only ever a value counts; a window whose variables are all grouped yields
+    /// one.
     fn merged_solution(&self, keys: &[Variable]) -> Option<&Reading> {
         let is_open = |variable: &Variable| !keys.contains(variable);
         let values: Vars =
@@ -182,7 +184,7 @@ impl Counted {
         self.readings.iter().find(by_value).or_else(|| self.readings.iter().find(is_closed))
     }
 
-    /// The variables of the argument, and what they are computed from.
+    /// The variables of the argument, including those it is computed from.
     fn values(&self, aggregate: &AggregateExpression) -> Vars {
         let mut values = argument(aggregate).map(scope::mentioned).unwrap_or_default();
         let mut waiting: Vec<Variable> = values.iter().cloned().collect();
@@ -196,7 +198,7 @@ impl Counted {
         values
     }
 
-    /// Whether the object is one of the values, and no resource that patterns describe.
+    /// Whether the object is one of the values, and not a resource that other patterns describe.
     fn binds_value(&self, reading: &Reading, values: &Vars) -> bool {
         let is_described =
             |value: &Variable| self.readings.iter().any(|reading| variable(&reading.triple.subject) == Some(value));
@@ -223,7 +225,7 @@ impl Reading {
         [&self.triple.subject, &self.triple.object].into_iter().filter_map(variable)
     }
 
-    /// Whether both can be in one solution, of one window.
+    /// Whether both can occur in one solution, from the same window.
     fn meets(&self, other: &Self) -> bool {
         let apart = |side: &(usize, bool)| other.sides.contains(&(side.0, !side.1));
         self.window == other.window && !self.sides.iter().any(apart)

@@ -1,12 +1,26 @@
 //! From syntax tree to operators.
 //!
-//! `translate.rs` turns SPARQL algebra into a logical plan whose leaves are triple patterns over
-//! windows, whose joins are n-ary, and whose static parts stand apart; `help.rs` provides what an
-//! expression needs beyond its mapping; `scope.rs` and `exists.rs` answer questions about variables
-//! and EXISTS; `cut.rs` divides a plan for partitions; `costly.rs` refuses what costs too much whatever the data; `values.rs` lets VALUES decide early; `rename.rs` gives what the parser invents stable names; `build.rs` and `build_join.rs` make the
-//! operators. `explain.rs` gathers what there is to say of them, in the words of `wording.rs` and `spelling.rs`, and
-//! `explain_text.rs` prints it; `warnings.rs` says what a user may want to know before,
-//! with `merging.rs` for aggregates that count merged copies once and `lint.rs` for variables that nothing binds.
+//! ```text
+//!  query text ─parse─▶ algebra ─translate─▶ logical plan ─cut─▶ this engine's part ─build─▶ operators
+//!                        ▲                      ▲
+//!        costly, values, rename          help, exists, paths,
+//!        (before or while planning)      event_graphs, triple_terms
+//! ```
+//!
+//! `translate.rs` turns SPARQL algebra into a logical plan (`logical.rs`): its leaves are triple patterns over
+//! windows, its joins are n-ary, its static parts are separate. `help.rs` provides what an expression needs beyond its
+//! mapping; `exists.rs` and `scope.rs` answer questions about EXISTS and about variables.
+//!
+//! `values.rs` joins VALUES early, `rename.rs` gives stable names to what the parser invents, `cut.rs` divides a plan
+//! for partitions, `costly.rs` refuses what is expensive for any data.
+//!
+//! `build.rs` and `build_join.rs` create the operators.
+//!
+//! `explain.rs` collects the description of a plan, worded by `wording.rs` and `spelling.rs`; `explain_text.rs`
+//! prints it.
+//!
+//! `warnings.rs` collects advice about a query; `merging.rs` covers aggregates over merged copies, `lint.rs` unbound
+//! variables.
 
 mod blanks;
 mod build;

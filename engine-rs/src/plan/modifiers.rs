@@ -1,4 +1,4 @@
-//! Solution modifiers at the top of a query: what is shown, in which order.
+//! Solution modifiers at the top of a query: which columns are shown, and in which order.
 
 use super::scope::{contains_exists, in_scope, is_volatile, mentioned, of_order};
 use super::translate::single_value;
@@ -8,7 +8,7 @@ use spargebra::Query;
 use spargebra::algebra::{Expression, GraphPattern, OrderExpression};
 use spargebra::term::{GroundTerm, TriplePattern};
 
-/// What a query gives at each evaluation.
+/// The form of a query's result.
 #[derive(Clone, Debug)]
 pub(crate) enum Answer {
     Bindings(Vec<Variable>),
@@ -16,12 +16,12 @@ pub(crate) enum Answer {
     Graph(Vec<TriplePattern>),
 }
 
-/// A query taken apart: the pattern to compute, the order to show it in, and the form of the answer.
+/// A query split into the pattern to compute, the order to show it in, and the form of the result.
 #[derive(Clone)]
 pub(super) struct Top {
     pub pattern: GraphPattern,
     pub order: Vec<OrderExpression>,
-    /// Of rows that look the same only the first is shown: DISTINCT over an order it does not show.
+    /// Show only the first of rows with equal visible columns: DISTINCT under an ORDER BY on hidden columns.
     pub shows_once: bool,
     pub answer: Answer,
 }
@@ -39,11 +39,11 @@ pub(super) fn take_apart(query: &ContinuousQuery) -> Top {
     }
 }
 
-/// DESCRIBE is the triples that begin with the resources found, from the default graph and every window.
+/// DESCRIBE yields the triples whose subject is a described resource, from the default graph and every window.
 fn describe(pattern: &GraphPattern, query: &ContinuousQuery) -> Top {
     let [resource, predicate, object] =
         ["resource", "predicate", "object"].map(|part| Variable::new_unchecked(format!("_whorl_described_{part}")));
-    // What is named by its IRI is described whether or not there are solutions.
+    // A resource named by its IRI is described even if there are no solutions.
     let found = projected(pattern).into_iter().map(|variable| match constant_of(&variable, pattern) {
         Some(node) => single_value(&resource, GroundTerm::NamedNode(node.clone())),
         None => {
@@ -70,7 +70,7 @@ fn describe(pattern: &GraphPattern, query: &ContinuousQuery) -> Top {
     Top { pattern, order: vec![], shows_once: false, answer: Answer::Graph(vec![triple]) }
 }
 
-/// The IRI a variable of DESCRIBE stands for, if the query names one.
+/// The IRI that a variable of DESCRIBE stands for, if the query names one.
 fn constant_of<'a>(variable: &Variable, pattern: &'a GraphPattern) -> Option<&'a NamedNode> {
     match pattern {
         GraphPattern::Extend { variable: own, expression: Expression::NamedNode(node), .. } if own == variable => {
@@ -90,7 +90,7 @@ fn select(pattern: &GraphPattern, r2s: R2s) -> Top {
     let answer = Answer::Bindings(projected(pattern));
     let top = |pattern, order, shows_once| Top { pattern, order, shows_once, answer };
     if let GraphPattern::Slice { inner, .. } = pattern {
-        // The order of a sliced answer is that of its TopK; the pattern stays as it is.
+        // TopK already orders a sliced result, so the pattern stays as it is.
         let order = lift_order(inner).map(|(_, order)| order).unwrap_or_default();
         return top(pattern.clone(), order, false);
     }
@@ -100,7 +100,7 @@ fn select(pattern: &GraphPattern, r2s: R2s) -> Top {
             Some((pattern, order)) => top(pattern, order, true),
             None => top(pattern.clone(), vec![], false),
         },
-        // Changes have no order to keep.
+        // Without RSTREAM a result is a set of changes, which has no order.
         (None, _) => top(pattern.clone(), vec![], false),
     }
 }
@@ -115,9 +115,9 @@ pub(super) fn projected(pattern: &GraphPattern) -> Vec<Variable> {
     }
 }
 
-/// Moves ORDER BY from below projection and DISTINCT to the top: gives the pattern without it, and
-/// the comparators. `None` when DISTINCT drops variables the order needs. The projection itself is
-/// left out, so that the comparators can still see what it hides: callers project afterwards.
+/// Moves ORDER BY from below projection and DISTINCT to the top: returns the pattern without it, and the comparators.
+/// `None` if DISTINCT drops variables that the order needs. The projection is removed too, so that the comparators can
+/// see the columns it hides; callers must project afterwards.
 pub(super) fn lift_order(pattern: &GraphPattern) -> Option<(GraphPattern, Vec<OrderExpression>)> {
     match pattern {
         GraphPattern::OrderBy { inner, expression } => Some(with_columns(inner, expression)),
@@ -145,13 +145,13 @@ fn projected_order(pattern: &GraphPattern) -> Option<(GraphPattern, Vec<OrderExp
     visible.then(|| (project, expression.clone()))
 }
 
-/// Binds what comparators cannot compute from a row alone, or would compute anew each time.
+/// Binds the order expressions that comparators cannot compute from a row alone, or must not compute twice.
 fn with_columns(pattern: &GraphPattern, order: &[OrderExpression]) -> (GraphPattern, Vec<OrderExpression>) {
     let (mut pattern, mut order) = (pattern.clone(), order.to_vec());
     for (number, part) in order.iter_mut().enumerate() {
         let (OrderExpression::Asc(expression) | OrderExpression::Desc(expression)) = part;
         if contains_exists(expression) || is_volatile(expression) {
-            // The name depends on the place alone: the order of a slice is asked for twice.
+            // The name depends only on the position, because a slice asks for its order twice.
             let variable = Variable::new_unchecked(format!("_whorl_order_{number}"));
             let expression = std::mem::replace(expression, Expression::Variable(variable.clone()));
             pattern = GraphPattern::Extend { inner: pattern.into(), variable, expression };

@@ -1,4 +1,4 @@
-//! Property paths without closure are joins, unions and DISTINCT; the others are re-evaluated.
+//! Rewrites property paths without closure to joins, unions and DISTINCT; closures are re-evaluated.
 
 use super::blanks::open_blank;
 use super::spelling::Meanings;
@@ -8,7 +8,7 @@ use oxrdf::Variable;
 use spargebra::algebra::{Expression, GraphPattern, PropertyPathExpression};
 use spargebra::term::{GroundTerm, NamedNodePattern, TermPattern, TriplePattern};
 
-/// Makes variables the user cannot have written.
+/// Creates variables that the user cannot have written.
 #[derive(Debug, Default)]
 pub(super) struct FreshVariables {
     made: u32,
@@ -21,7 +21,7 @@ impl FreshVariables {
         Variable::new_unchecked(format!("_whorl_{purpose}_{}", self.made))
     }
 
-    /// A variable that plans show as what it stands for.
+    /// A variable that plans print as what it stands for.
     pub(super) fn standing_for(&mut self, purpose: &str, meaning: String) -> Variable {
         let variable = self.next(purpose);
         self.meanings.insert(variable.clone(), meaning);
@@ -29,7 +29,7 @@ impl FreshVariables {
     }
 }
 
-/// Whether [`unfold`] has something to do.
+/// Whether [`unfold`] would rewrite this path.
 pub(super) fn unfolds(subject: &TermPattern, path: &PropertyPathExpression, object: &TermPattern) -> bool {
     use PropertyPathExpression as P;
     let closed = closed(path);
@@ -42,8 +42,8 @@ pub(super) fn unfolds(subject: &TermPattern, path: &PropertyPathExpression, obje
     }
 }
 
-/// The pattern with its paths taken apart, because the evaluator does not know that alternatives are bags. Inside EXISTS
-/// paths stay whole: their ends may be put in, and what is put in need not be in the graph.
+/// Rewrites all paths of a pattern, because the evaluator treats alternatives as sets. Paths inside EXISTS stay whole:
+/// their ends may be substituted, and a substituted term need not occur in the graph.
 pub(super) fn unfold_paths(pattern: &GraphPattern, fresh: &mut FreshVariables) -> GraphPattern {
     let mut pattern = pattern.clone();
     if let GraphPattern::Path { subject, path, object } = &pattern
@@ -60,7 +60,7 @@ pub(super) fn unfold_paths(pattern: &GraphPattern, fresh: &mut FreshVariables) -
     pattern
 }
 
-/// [`unfold_paths`] for a pattern that is asked by itself.
+/// [`unfold_paths`] for a pattern that is evaluated on its own.
 pub(crate) fn evaluable(pattern: &GraphPattern) -> GraphPattern {
     unfold_paths(pattern, &mut FreshVariables::default())
 }
@@ -75,7 +75,7 @@ fn close_paths(pattern: &mut GraphPattern) {
     algebra::children_mut(pattern).into_iter().for_each(close_paths);
 }
 
-/// The same path with no closure over what can be empty: `(p*)+` is `p*`, which begins at any term.
+/// An equivalent path without a closure over a nullable path: `(p*)+` becomes `p*`, which starts at any term.
 fn closed(path: &PropertyPathExpression) -> PropertyPathExpression {
     use PropertyPathExpression as P;
     let again = |path: &P| Box::new(closed(path));
@@ -91,7 +91,7 @@ fn closed(path: &PropertyPathExpression) -> PropertyPathExpression {
     }
 }
 
-/// Whether the path can have length zero.
+/// Whether the path may have length zero.
 fn is_nullable(path: &PropertyPathExpression) -> bool {
     use PropertyPathExpression as P;
     match path {
@@ -103,7 +103,7 @@ fn is_nullable(path: &PropertyPathExpression) -> bool {
     }
 }
 
-/// A path that is never empty, and under a closure reaches the same: what takes two steps of it may be left out.
+/// A path that is never empty and has the same closure: anything that takes two of its steps may be omitted.
 fn not_empty(path: &PropertyPathExpression) -> PropertyPathExpression {
     use PropertyPathExpression as P;
     match path {
@@ -115,7 +115,7 @@ fn not_empty(path: &PropertyPathExpression) -> PropertyPathExpression {
     }
 }
 
-/// A part of a path, unfolded as far as it goes.
+/// A part of a path, rewritten as far as possible.
 fn part(
     subject: &TermPattern,
     path: &PropertyPathExpression,
@@ -129,7 +129,7 @@ fn part(
     })
 }
 
-/// The same path as triple patterns, joins, unions and closures; `None` when it is a closure itself.
+/// The path as triple patterns, joins, unions and closures; `None` if it is itself a closure.
 pub(super) fn unfold(
     subject: &TermPattern,
     path: &PropertyPathExpression,
@@ -160,14 +160,14 @@ pub(super) fn unfold(
             Some(GraphPattern::Filter { expr: Expression::Not(is_listed.into()), inner: inner.into() })
         }
         P::ZeroOrOne(inner) => zero_or_one(subject, inner, object, fresh),
-        // What begins or ends at a term reaches that term, even if the graph does not have it.
+        // A path from or to a term reaches that term even if the graph does not contain it.
         P::ZeroOrMore(inner) if !is_open(subject) || !is_open(object) => {
             let more = P::OneOrMore(inner.clone());
             let (subject, object) = (open_blank(subject), open_blank(object));
             let one = GraphPattern::Path { subject: subject.clone(), path: more, object: object.clone() };
             or_nothing(&subject, &object, one, fresh)
         }
-        // The closure of what can be empty is another one.
+        // A closure of a nullable path is a different closure.
         _ if closed != *path => {
             Some(GraphPattern::Path { subject: subject.clone(), path: closed, object: object.clone() })
         }
@@ -179,7 +179,7 @@ fn is_open(term: &TermPattern) -> bool {
     matches!(term, TermPattern::Variable(_) | TermPattern::BlankNode(_))
 }
 
-/// The path or nothing: each pair once, and every node of the graph with itself.
+/// Path or nothing: each pair once, and every node of the graph paired with itself.
 fn zero_or_one(
     subject: &TermPattern,
     path: &PropertyPathExpression,

@@ -1,5 +1,5 @@
-//! What can be said of a plan before it runs: whether results only come and go with their mappings,
-//! whether rows can be there without any window.
+//! Properties of a plan that hold for any data: whether results only come and go with their mappings, and whether rows
+//! can exist without any window.
 
 use super::blanks::{is_hidden, places};
 use super::logical::{Place, Plan};
@@ -7,7 +7,7 @@ use super::scope;
 use oxrdf::Variable;
 use spargebra::algebra::GraphPattern;
 
-/// Whether the plan only adds rows when mappings arrive and only loses rows when they go.
+/// Whether arrivals only add rows and expiries only remove rows.
 pub(super) fn is_plain(plan: &Plan) -> bool {
     match plan {
         Plan::Filter { inner, .. } | Plan::Extend { inner, .. } => is_plain(inner),
@@ -17,7 +17,7 @@ pub(super) fn is_plain(plan: &Plan) -> bool {
     }
 }
 
-/// Whether equal answers come from equal mappings: every variable of the leaves is shown.
+/// Whether equal results come from equal mappings, because every variable of the leaves is shown.
 pub(super) fn hides_nothing(plan: &Plan, shown: &[Variable]) -> bool {
     match plan {
         Plan::Filter { inner, .. } | Plan::Extend { inner, .. } => hides_nothing(inner, shown),
@@ -30,7 +30,7 @@ pub(super) fn hides_nothing(plan: &Plan, shown: &[Variable]) -> bool {
     }
 }
 
-/// Whether a static pattern gives each of its mappings once.
+/// Whether a static pattern yields each mapping once.
 fn is_set(pattern: &GraphPattern) -> bool {
     match pattern {
         GraphPattern::Bgp { patterns } => {

@@ -1,4 +1,4 @@
-//! What a query that is asked once can read: which graphs, and which triples of them.
+//! What a one-time query can read: which graphs, and which of their triples.
 
 use super::graph_names::graph_names;
 use crate::algebra::children_and_exists;
@@ -7,14 +7,14 @@ use spargebra::Query;
 use spargebra::algebra::GraphPattern;
 use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern};
 
-/// A pattern of triples; `None` is any term.
+/// A triple pattern; `None` matches any term.
 pub(crate) type Wanted = [Option<Term>; 3];
 
-/// Graphs and patterns outside of which a query finds nothing.
+/// The graphs and patterns that cover everything the query can find.
 #[derive(Debug, Default)]
 pub(crate) struct Reads {
     pub default_graph: bool,
-    /// Every graph that can be named, or only `names`.
+    /// Every named graph, or only `names`.
     pub any_name: bool,
     pub names: Vec<NamedNode>,
     pub patterns: Vec<Wanted>,
@@ -46,7 +46,7 @@ impl Reads {
     fn add(&mut self, pattern: &GraphPattern) {
         match pattern {
             GraphPattern::Bgp { patterns } => patterns.iter().for_each(|pattern| self.want(wanted(pattern))),
-            // A path of no length begins at any term of the graph.
+            // A path of length zero starts at any term of the graph.
             GraphPattern::Path { .. } => self.want(Wanted::default()),
             GraphPattern::Graph { name: NamedNodePattern::Variable(_), .. } => self.any_name = true,
             _ => {}

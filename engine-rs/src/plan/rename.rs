@@ -1,8 +1,8 @@
 //! Stable names for what the parser invents.
 //!
-//! spargebra draws names for aggregates, for constants of DESCRIBE and for blank nodes without a label; they differ
-//! from parse to parse, and with them the order of columns. Numbered in the order in which they stand in the
-//! algebra, two registrations of one text are one plan.
+//! spargebra draws random names for aggregates, for constants of DESCRIBE and for unlabelled blank nodes. They differ
+//! from parse to parse, and the order of columns with them. Here they are numbered in algebra order, so that two
+//! registrations of one text produce the same plan: restoring a snapshot and sharing operators both rely on it.
 
 use super::blanks::open_blank;
 use crate::algebra::{children_mut, expressions_mut, parts_mut};
@@ -13,10 +13,10 @@ use spargebra::algebra::{Expression, GraphPattern};
 use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern};
 use std::collections::BTreeMap;
 
-/// Random names have 32 hexadecimal digits, less the zeros in front.
+/// Random names have 32 hexadecimal digits, minus leading zeros.
 const DIGITS_MIN: usize = 20;
 
-/// Gives what the parser has invented names that depend on the text alone.
+/// Renames what the parser invented so that the names depend only on the query text.
 pub(crate) fn rename_invented(definition: &mut ContinuousQuery) {
     let ContinuousQuery { query, text, .. } = definition;
     let mut renaming =
@@ -38,12 +38,12 @@ struct Renaming<'a> {
     variables: BTreeMap<Variable, Variable>,
     blanks: BTreeMap<String, BlankNode>,
     labels: usize,
-    /// The blank nodes of a template are made; those of a pattern are variables.
+    /// In a template, blank nodes are created; in a pattern, they are variables.
     in_template: bool,
 }
 
 impl Renaming<'_> {
-    /// What the user wrote stands in the text.
+    /// Names that occur in the text belong to the user.
     fn is_invented(&self, name: &str) -> bool {
         name.len() >= DIGITS_MIN && name.bytes().all(|b| b.is_ascii_hexdigit()) && !self.text.contains(name)
     }
@@ -67,7 +67,7 @@ impl Renaming<'_> {
         *node = self.blanks[node.as_str()].clone();
     }
 
-    /// `b1`, `b2` and so on, without those the user has taken.
+    /// `b1`, `b2` and so on, skipping the labels that the user took.
     fn free_label(&mut self) -> BlankNode {
         loop {
             self.labels += 1;
@@ -83,7 +83,7 @@ impl Renaming<'_> {
             TermPattern::Variable(variable) => self.variable(variable),
             TermPattern::BlankNode(node) => {
                 self.blank(node);
-                // The parser cuts a path into patterns that share a blank node: they must be joined on it.
+                // The parser splits a path into patterns that share a blank node, on which they must be joined.
                 if !self.in_template {
                     *term = open_blank(term);
                 }
@@ -105,7 +105,7 @@ impl Renaming<'_> {
         self.term(&mut triple.object);
     }
 
-    /// What is inside comes first: names are given in the order in which the algebra binds them.
+    /// Renames depth first: names follow the order in which the algebra binds them.
     fn pattern(&mut self, pattern: &mut GraphPattern) {
         children_mut(pattern).into_iter().for_each(|child| self.pattern(child));
         if let GraphPattern::Group { variables, .. } = pattern {

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 pub(super) type Vars = BTreeSet<Variable>;
 
-/// The variables in scope after the pattern; blank nodes of the query are not among them.
+/// The variables in scope after the pattern, without the blank nodes of the query.
 pub(super) fn in_scope(pattern: &GraphPattern) -> Vars {
     let mut vars = Vars::new();
     pattern.on_in_scope_variable(|variable| {
@@ -17,7 +17,7 @@ pub(super) fn in_scope(pattern: &GraphPattern) -> Vars {
     vars
 }
 
-/// Every variable an expression mentions, inside EXISTS too.
+/// Every variable that an expression mentions, also inside EXISTS.
 pub(super) fn mentioned(expression: &Expression) -> Vars {
     let mut vars = Vars::new();
     visit_expression(expression, &mut |e| match e {
@@ -30,7 +30,7 @@ pub(super) fn mentioned(expression: &Expression) -> Vars {
     vars
 }
 
-/// Every variable a pattern mentions anywhere.
+/// Every variable that a pattern mentions anywhere.
 pub(super) fn mentioned_in(pattern: &GraphPattern) -> Vars {
     let mut vars = in_scope(pattern);
     for expression in expressions(pattern) {
@@ -42,7 +42,7 @@ pub(super) fn mentioned_in(pattern: &GraphPattern) -> Vars {
     vars
 }
 
-/// Variables that expressions in the pattern mention although nothing there binds them.
+/// The variables that expressions in the pattern mention although the pattern does not bind them.
 pub(super) fn free(pattern: &GraphPattern) -> Vars {
     let bound = match pattern {
         GraphPattern::LeftJoin { left, right, .. } => &in_scope(left) | &in_scope(right),
@@ -67,13 +67,13 @@ pub(super) fn contains_exists(expression: &Expression) -> bool {
     !exists(expression).is_empty()
 }
 
-/// Whether the pattern has a triple term with variables inside, which leaves cannot match.
+/// Whether the pattern contains a triple term with variables, which leaves cannot match.
 pub(super) fn has_nested_pattern(pattern: &TriplePattern) -> bool {
     [&pattern.subject, &pattern.object].into_iter().any(|term| matches!(term, TermPattern::Triple(_)))
 }
 
-/// Whether the answer is the same however often a triple is there: what a closure path reaches, and what is asked for
-/// once, as long as nothing inside is counted or cut off.
+/// Whether the solutions do not depend on how many copies of a triple there are. This holds for closure paths and for
+/// DISTINCT, as long as nothing inside counts or slices.
 pub(super) fn ignores_copies(pattern: &GraphPattern) -> bool {
     match pattern {
         GraphPattern::Path { .. } => true,
@@ -95,7 +95,10 @@ pub(super) fn graph_variable(name: &NamedNodePattern) -> Option<&Variable> {
     }
 }
 
-/// Variables that are bound in every solution.
+/// The variables that every solution binds.
+///
+/// An under-approximation is safe here, an over-approximation is not: joins index these variables and compare them
+/// without looking for unbound values.
 pub(super) fn certain(pattern: &GraphPattern) -> Vars {
     match pattern {
         GraphPattern::Bgp { .. } | GraphPattern::Path { .. } => in_scope(pattern),
@@ -135,12 +138,12 @@ pub(super) fn is_timestamp(function: &Function) -> bool {
     matches!(function, Function::Custom(iri) if TIMESTAMP_FUNCTIONS.contains(&iri.as_str()))
 }
 
-/// Whether the value is not a function of the mapping alone.
+/// Whether the value depends on more than the mapping.
 pub(super) fn is_volatile(expression: &Expression) -> bool {
     calls(expression, &|function| draws(function) || asks(function))
 }
 
-/// Whether the expression asks for the instant of the evaluation or the time of an event.
+/// Whether the expression reads the instant of the evaluation or the time of an event.
 pub(super) fn asks_time(expression: &Expression) -> bool {
     calls(expression, &asks)
 }
@@ -149,12 +152,12 @@ fn asks(function: &Function) -> bool {
     matches!(function, Function::Now) || is_timestamp(function)
 }
 
-/// Functions that give something new for each solution.
+/// Whether the function yields a new value for each solution.
 fn draws(function: &Function) -> bool {
     matches!(function, Function::Rand | Function::Uuid | Function::StrUuid | Function::BNode)
 }
 
-/// Whether a function that gives something new for each solution is called anywhere in the pattern.
+/// Whether the pattern calls a function that yields a new value for each solution.
 pub(super) fn draws_values(pattern: &GraphPattern) -> bool {
     expressions(pattern).into_iter().any(|expression| calls(expression, &draws))
         || children_and_exists(pattern).into_iter().any(draws_values)
@@ -168,7 +171,7 @@ fn calls(expression: &Expression, wanted: &impl Fn(&Function) -> bool) -> bool {
     found
 }
 
-/// A function in the pattern whose value re-evaluation does not know, or could not hold steady.
+/// A function in the pattern that re-evaluation cannot compute, or for which it could not repeat the same value.
 pub(super) fn drawing_function(pattern: &GraphPattern) -> Option<String> {
     let mut found = None;
     for expression in expressions(pattern) {

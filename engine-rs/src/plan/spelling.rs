@@ -1,21 +1,21 @@
-//! How a plan spells names: by the prefixes of the query, and planner-made variables by what they stand for.
+//! Spells names in plans: with the prefixes of the query, and invented variables as what they stand for.
 //!
-//! In: SPARQL as the algebra prints it, with full IRIs and made-up variables. Out: the same line as the user would
-//! have written it. It is a walk over tokens, so that patterns, expressions and messages all go the same way.
+//! Input: SPARQL as the algebra prints it, with full IRIs and invented variables. Output: the same line as the user
+//! would have written it. The rewriting works on tokens, so patterns, expressions and messages all use it.
 
 use super::blanks::BLANK_PREFIX;
 use crate::parse::{BARE_NAMES, declared_prefixes};
 use oxrdf::{NamedNode, Variable};
 use std::collections::BTreeMap;
 
-/// What variables that the user did not write stand for.
+/// What the variables that the user did not write stand for.
 pub(crate) type Meanings = BTreeMap<Variable, String>;
 
 const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
 const MADE_PREFIX: &str = "_whorl_";
-/// Windows that the text gives no name go by their number.
+/// Windows without a name in the text are numbered.
 const NAMELESS_WINDOWS: &str = "urn:whorl:window:";
-/// A meaning may be told in terms of further made-up variables.
+/// A meaning may itself mention invented variables, up to this depth.
 const DEPTH_MAX: usize = 4;
 
 pub(crate) struct Spelling<'a> {
@@ -25,7 +25,7 @@ pub(crate) struct Spelling<'a> {
 }
 
 impl<'a> Spelling<'a> {
-    /// The spelling of a query, by the prefixes its text declares.
+    /// The spelling of a query, using the prefixes that its text declares.
     pub(crate) fn of(text: &str, base: Option<&str>, meanings: Option<&'a Meanings>) -> Self {
         let declared = declared_prefixes(text, base);
         let mut namespaces: Vec<_> = declared.into_iter().map(|(prefix, namespace)| (namespace, prefix)).collect();
@@ -66,7 +66,7 @@ impl<'a> Spelling<'a> {
         out
     }
 
-    /// A string and its datatype; numbers and booleans without both. Gives the bytes it took.
+    /// A string with its datatype, or a bare number or boolean. Returns the number of bytes read.
     fn literal(&self, text: &str, out: &mut String) -> Option<usize> {
         let end = closing_quote(text)?;
         let (quoted, rest) = text.split_at(end);
@@ -112,7 +112,7 @@ impl<'a> Spelling<'a> {
         if let Some(label) = name.strip_prefix(BLANK_PREFIX) {
             return format!("_:{label}");
         }
-        // No variable of the user has such a name.
+        // User variables never have such a name.
         match made.rsplit_once('_') {
             Some(("exists", number)) => format!("EXISTS#{number}"),
             Some((purpose, number)) => format!("?{purpose}#{number}"),
@@ -135,7 +135,7 @@ impl<'a> Spelling<'a> {
     }
 }
 
-/// White space is one blank, and a dot between triples stands free.
+/// Collapses white space to one blank and separates the dot between triples.
 fn plain(c: char, out: &mut String) {
     match c {
         c if c.is_whitespace() && (out.is_empty() || out.ends_with(' ')) => {}
@@ -145,7 +145,7 @@ fn plain(c: char, out: &mut String) {
     }
 }
 
-/// The end of the string that begins here, behind its quote.
+/// The index behind the quote that closes the string starting here.
 fn closing_quote(text: &str) -> Option<usize> {
     let mut escaped = false;
     for (at, c) in text.char_indices().skip(1) {
@@ -159,14 +159,14 @@ fn closing_quote(text: &str) -> Option<usize> {
     None
 }
 
-/// The IRI in angle brackets that begins here; none where `<` is a comparison or opens a triple term.
+/// The IRI in angle brackets that starts here; `None` if `<` is a comparison or opens a triple term.
 fn iri_at(text: &str) -> Option<&str> {
     let inner = text.strip_prefix('<')?;
     let end = inner.find(|c: char| c <= ' ' || "<>\"{}|^`\\".contains(c))?;
     (end > 0 && inner[end..].starts_with('>')).then(|| &inner[..end])
 }
 
-/// Whether SPARQL reads the bare value as a literal of this datatype.
+/// Whether SPARQL reads the bare value back as a literal of this datatype.
 fn reads_back(kind: &str, value: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let unsigned = value.strip_prefix('-').unwrap_or(value);

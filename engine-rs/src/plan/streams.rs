@@ -1,7 +1,7 @@
-//! `STREAM ?s`: which streams static data binds the variable to.
+//! `STREAM ?s`: the streams to which static data binds the variable.
 //!
-//! They are looked up when the query is registered; each becomes a window of its own. Static data
-//! that changes later changes which of them count, but adds no stream.
+//! They are looked up at registration, and each becomes a window of its own. Later changes of static data decide which
+//! of these windows contribute, but add no stream.
 
 use super::scope::in_scope;
 use crate::algebra::children;
@@ -12,8 +12,8 @@ use std::collections::BTreeSet;
 
 type Streams = BTreeSet<NamedNode>;
 
-/// The values a variable can have in a solution, as far as static data says; `None` when it says nothing.
-/// `ask` gives the values of the variable in a pattern over static data alone.
+/// The values that static data allows for a variable; `None` if static data does not restrict it. `ask` evaluates a
+/// pattern over static data and returns the values of the variable.
 pub(crate) fn streams_of(
     variable: &Variable,
     pattern: &GraphPattern,

@@ -1,4 +1,4 @@
-//! The template of CONSTRUCT: terms, columns of a solution, blank nodes, and triple terms of these.
+//! The template of CONSTRUCT: constants, columns of a solution, blank nodes, and triple terms made of these.
 
 use super::build::{Builder, Host};
 use crate::model::Schema;
@@ -7,7 +7,7 @@ use oxrdf::{BlankNode, TermRef, Variable};
 use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern};
 
 impl<H: Host> Builder<'_, H> {
-    /// What stands in each place of a template triple; `blanks` are the blank nodes of the template so far.
+    /// The slots of a template triple; `blanks` collects the blank nodes of the template so far.
     pub(super) fn template_slots(
         &mut self,
         triple: &TriplePattern,

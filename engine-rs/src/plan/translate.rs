@@ -1,7 +1,12 @@
 //! SPARQL algebra → logical plan.
 //!
-//! What reads only static data stays one pattern; what reads windows becomes leaves, joins and the
-//! operators above them; what no operator can do is left to re-evaluation, with a reason.
+//! Patterns that read only static data stay whole; patterns that read windows become leaves, joins and the operators
+//! above them; what no operator can compute is re-evaluated, with a reason.
+//!
+//! Invariant: inside `GRAPH ?g` every row carries the name of its graph in one column (`carried`). Each operator that
+//! could lose or mix graphs has to keep that column: projections and group keys add it, MINUS must not count it as a
+//! shared variable, and whatever works on all rows of one graph (LIMIT, aggregates without GROUP BY) is refused by
+//! `check_each_graph`.
 
 use super::blanks::{open_blanks, places};
 use super::error::{PlanError, Reevaluation, Unsupported};
@@ -56,7 +61,8 @@ impl Translator<'_> {
             GraphPattern::Extend { inner, variable, expression } => {
                 self.extend(pattern, inner, variable, expression, dataset)
             }
-            // The column with the name of the graph must not look like a variable that both sides have.
+            // With disjoint variables MINUS removes nothing. Planned as usual, the carried graph column would look like
+            // a shared variable and rows would be removed.
             GraphPattern::Minus { left, right } if carried(dataset).is_some() && shares_nothing(left, right) => {
                 self.plan(left, dataset)
             }
@@ -72,9 +78,9 @@ impl Translator<'_> {
                 Ok(Plan::Project { inner: inner.into(), variables })
             }
             GraphPattern::Distinct { inner } => Ok(Plan::Distinct { inner: self.plan(inner, dataset)?.into() }),
-            // REDUCED may keep what DISTINCT would drop.
+            // The standard lets REDUCED keep every duplicate.
             GraphPattern::Reduced { inner } => self.plan(inner, dataset),
-            // Order without a slice does not show inside a pattern.
+            // Order is only visible at the top of a query or under a slice.
             GraphPattern::OrderBy { inner, .. } => self.plan(inner, dataset),
             GraphPattern::Slice { inner, start, length } => self.slice(pattern, inner, *start, *length, dataset),
             GraphPattern::Group { inner, variables, aggregates } => {
@@ -85,8 +91,9 @@ impl Translator<'_> {
         }
     }
 
-    /// Whether the pattern is nothing but triples of static data, joined: then the evaluator of static data
-    /// is asked once. Expressions are ours everywhere, so that they mean the same on static data and on streams.
+    /// Whether the pattern consists of joined triples of static data only, so that the static evaluator can answer it
+    /// in one go. Patterns with expressions are excluded: the engine's own operators evaluate these, so that an
+    /// expression means the same over static data and over streams.
     pub(super) fn is_static(&self, pattern: &GraphPattern, dataset: &Dataset) -> bool {
         if let GraphPattern::Graph { name, inner } = pattern {
             return match self.inside_graph(name, dataset) {
@@ -95,7 +102,7 @@ impl Translator<'_> {
                 inside => self.family(name).is_none() && self.is_static(inner, &inside),
             };
         }
-        // Alternatives are bags, which the evaluator does not know.
+        // The path `a|b` yields duplicates, which the evaluator would drop.
         if let GraphPattern::Path { subject, path, object } = pattern
             && unfolds(subject, path, object)
         {
@@ -108,7 +115,7 @@ impl Translator<'_> {
             && children(pattern).into_iter().all(|child| self.is_static(child, dataset))
     }
 
-    /// Whether the pattern reads no window, and gives the same whenever it is asked.
+    /// Whether the pattern reads no window and yields the same rows at every instant.
     fn is_steady(&self, pattern: &GraphPattern, dataset: &Dataset) -> bool {
         if let GraphPattern::Graph { name, inner } = pattern {
             let inside = self.inside_graph(name, dataset);
@@ -137,7 +144,7 @@ impl Translator<'_> {
         self.families.iter().find(|family| family.name == *name)
     }
 
-    /// What a pattern inside `GRAPH name` looks at.
+    /// The dataset that a pattern inside `GRAPH name` reads. A window of that name wins over a graph of that name.
     fn inside_graph(&self, name: &NamedNodePattern, outside: &Dataset) -> Dataset {
         if let Some(window) = self.window_named(name) {
             return Dataset::Window(window);
@@ -179,8 +186,8 @@ impl Translator<'_> {
         }
     }
 
-    /// A pattern that also reads windows, in each static graph by itself. Its rows carry the name of their graph in a
-    /// column of their own, which keeps the graphs apart in joins; only the result shows it as the variable.
+    /// A pattern that also reads windows, evaluated for each static graph. Rows carry the name of their graph in a
+    /// separate column, which keeps the graphs apart in joins; only the result exposes it under the variable.
     fn streaming_graphs(&mut self, variable: &Variable, inner: &GraphPattern) -> Planned {
         let graph = self.fresh.standing_for("graph", variable.to_string());
         let plan = self.plan(inner, &Dataset::EachGraph(graph.clone()))?;
@@ -194,7 +201,7 @@ impl Translator<'_> {
         Ok(project(Plan::join([plan, named]), shown))
     }
 
-    /// What is counted, cut off or taken away in each graph by itself needs more than a column with its name.
+    /// Refuses operators over all rows of one graph: the graph column alone cannot keep them apart.
     fn check_each_graph(&self, pattern: &GraphPattern, dataset: &Dataset) -> Result<(), PlanError> {
         let what = match pattern {
             GraphPattern::Slice { .. } => "LIMIT",
@@ -215,8 +222,8 @@ impl Translator<'_> {
         .into())
     }
 
-    /// A pattern in each static graph by itself. A filter that does not look at the graph's name may as well
-    /// stand outside.
+    /// A pattern in each static graph. A filter that does not mention the graph variable can move outside, where the
+    /// engine's own expressions evaluate it.
     fn each_graph(&mut self, variable: Variable, pattern: &GraphPattern, dataset: &Dataset) -> Planned {
         if let GraphPattern::Filter { expr, inner } = pattern
             && !contains_exists(expr)
@@ -228,7 +235,7 @@ impl Translator<'_> {
         Ok(Plan::Static { pattern: pattern.clone(), each_graph: Some(variable) })
     }
 
-    /// The pattern in each window of a family, with the name of the window or of its stream.
+    /// The pattern in each window of a family, together with the name of the window or of its stream.
     fn each_window(&mut self, family: &WindowFamily, inner: &GraphPattern) -> Planned {
         let mut inputs = Vec::new();
         for (window, value) in &family.members {
@@ -264,8 +271,8 @@ impl Translator<'_> {
         }
     }
 
-    /// A triple pattern over the default graph that windows are part of: a triple that is in two of
-    /// its parts is there once, unless the windows are bags.
+    /// A triple pattern over a default graph that consists of windows and perhaps static data. A triple in two of its
+    /// parts counts once, unless the windows are bags.
     fn merged_leaf(&self, pattern: &TriplePattern) -> Plan {
         let windows = self.query.default_graph.windows.iter();
         let places = places(pattern);
@@ -282,7 +289,7 @@ impl Translator<'_> {
         }
     }
 
-    /// FROM names graphs that belong to the default graph; without it the static default graph may.
+    /// The default graph has a static part if FROM names graphs, or if the options add the static default graph.
     fn default_has_static_part(&self) -> bool {
         let from = self.query.query.dataset().is_some_and(|dataset| !dataset.default.is_empty());
         from || self.query.default_graph.with_static
@@ -303,8 +310,9 @@ impl Translator<'_> {
         Ok(Plan::Optional { left: left.into(), right: right.into(), condition: condition.cloned() })
     }
 
-    /// The condition looks beyond the pair, so the pairs that satisfy it are found by themselves and
-    /// then joined to the left side; as long as every left variable is bound they find their own row.
+    /// Plans an OPTIONAL whose condition contains EXISTS or reads the time. The matching pairs are computed separately
+    /// and then joined to the left side. Each pair finds its own row only if every left variable is bound; otherwise an
+    /// unbound variable would match any value.
     fn optional_with_help(
         &mut self,
         whole: &GraphPattern,
@@ -341,12 +349,14 @@ impl Translator<'_> {
             return Ok(project(plan, shown(inner, dataset)));
         }
         let plan = self.plan(inner, dataset)?;
-        // Static data is filtered before it is joined with anything.
+        // A plan that is not a join keeps the filter directly above it; for static data this means filtering before any
+        // join.
         let Plan::Join { inputs, mut filters } = plan else {
             return Ok(Plan::Filter { inner: plan.into(), condition: condition.clone() });
         };
-        // A join around this one sees more variables: only what is always bound here can be checked there.
-        // And what a filter draws must not depend on how far the join has got.
+        // `Plan::join` merges this join into an enclosing one and its filters with it, where more variables are bound.
+        // So a filter may move into the join only if this pattern always binds its variables. Volatile filters stay
+        // outside, since the number of times they are evaluated would depend on the join order.
         let certain = scope::certain(inner);
         let mut parts = Vec::new();
         split_and(condition, &mut parts);
@@ -386,7 +396,7 @@ impl Translator<'_> {
         aggregates: &[(Variable, AggregateExpression)],
         dataset: &Dataset,
     ) -> Planned {
-        // What an aggregate cannot compute by itself is bound before the groups are made.
+        // Arguments that need help are bound before grouping.
         let mut bound = inner.clone();
         let mut simple = aggregates.to_vec();
         for (_, aggregate) in &mut simple {
@@ -402,6 +412,7 @@ impl Translator<'_> {
             }
         }
         let plan = self.plan(&bound, dataset)?;
+        // If binding an argument already needs re-evaluation, re-evaluate the whole group at once.
         if matches!(plan, Plan::Reevaluated { .. }) && bound != *inner {
             return self.reevaluated(whole, dataset, Reevaluation::ExistsInAggregate);
         }
@@ -409,7 +420,7 @@ impl Translator<'_> {
         Ok(Plan::Group { inner: plan.into(), keys: distinct(keys, dataset), aggregates: simple, stage: Stage::Whole })
     }
 
-    /// LIMIT and OFFSET over what ORDER BY, below projection and DISTINCT, has put in order.
+    /// LIMIT and OFFSET over the order that an ORDER BY below projection and DISTINCT defines.
     fn slice(
         &mut self,
         whole: &GraphPattern,
@@ -427,13 +438,14 @@ impl Translator<'_> {
         };
         let inner = self.plan(&pattern, dataset)?;
         let top = Plan::TopK { inner: inner.into(), order, offset, limit };
+        // `lift_order` has removed the projection below; apply it above the slice.
         Ok(match projected {
             Some(variables) => Plan::Project { inner: top.into(), variables },
             None => top,
         })
     }
 
-    /// Whether the pattern asks for windows by a variable, or for the graphs of events: re-evaluation sees neither.
+    /// Whether the pattern names windows by a variable or reads graphs of events; re-evaluation supports neither.
     fn names_parts_of_windows(&self, pattern: &GraphPattern, dataset: &Dataset) -> bool {
         let mut inside = dataset.clone();
         if let GraphPattern::Graph { name, .. } = pattern {
@@ -479,8 +491,8 @@ pub(super) fn single_value(variable: &Variable, value: GroundTerm) -> GraphPatte
     GraphPattern::Values { variables: vec![variable.clone()], bindings: vec![vec![Some(value)]] }
 }
 
-/// A static pattern; a basic one falls into its connected parts, so that what only a stream
-/// connects is not multiplied out beforehand.
+/// A static pattern. A basic graph pattern is split into its connected components: if only a stream connects two of
+/// them, evaluating them together would compute their product.
 fn static_parts(pattern: &GraphPattern, dataset: &Dataset) -> Plan {
     let wrap = |pattern: GraphPattern| Plan::of_static(inside(&pattern, dataset));
     let patterns = match pattern {
@@ -519,8 +531,8 @@ fn reads_triples(pattern: &GraphPattern) -> bool {
     }
 }
 
-/// Whether GRAPH ?g can be left to the evaluator as it stands: triples and joins of them. Anything else is
-/// evaluated graph by graph, so that the variable is not seen inside.
+/// Whether the evaluator may see GRAPH ?g as it stands: triples, joins and unions. Any other pattern is evaluated graph
+/// by graph, because ?g must not be visible inside it.
 fn is_plain(pattern: &GraphPattern) -> bool {
     let own = matches!(
         pattern,
@@ -529,8 +541,8 @@ fn is_plain(pattern: &GraphPattern) -> bool {
     own && children(pattern).into_iter().all(is_plain)
 }
 
-/// The pattern as it reads on its own, with the static GRAPH it stood in. What reads no triples is
-/// the same inside a window and outside.
+/// The pattern on its own, wrapped in the static GRAPH it stood in. A pattern that reads no triples means the same
+/// inside and outside a window.
 fn inside(pattern: &GraphPattern, dataset: &Dataset) -> GraphPattern {
     let name = match dataset {
         Dataset::Default | Dataset::Window(_) | Dataset::EventGraph(..) => return pattern.clone(),
@@ -540,13 +552,13 @@ fn inside(pattern: &GraphPattern, dataset: &Dataset) -> GraphPattern {
     GraphPattern::Graph { name, inner: pattern.clone().into() }
 }
 
-/// The names of the static graphs, under this variable.
+/// The names of the static graphs, bound to this variable.
 fn graph_names(variable: &Variable) -> Plan {
     let nothing = GraphPattern::Bgp { patterns: vec![] };
     Plan::of_static(inside(&nothing, &Dataset::EachGraph(variable.clone())))
 }
 
-/// The variable with the name of the graph that every row inside GRAPH ?g carries.
+/// The variable that holds the graph name which every row inside GRAPH ?g carries.
 fn carried(dataset: &Dataset) -> Option<&Variable> {
     match dataset {
         Dataset::EachGraph(variable) | Dataset::EventGraph(_, Place::Variable(variable)) => Some(variable),
@@ -554,13 +566,13 @@ fn carried(dataset: &Dataset) -> Option<&Variable> {
     }
 }
 
-/// The keys of groups, and what rows carry, each once: `GROUP BY ?x ?x` is `GROUP BY ?x`.
+/// The group keys and the carried column, without duplicates: `GROUP BY ?x ?x` is `GROUP BY ?x`.
 fn distinct(keys: &[Variable], dataset: &Dataset) -> Vec<Variable> {
     let mut seen = Vars::new();
     keys.iter().chain(carried(dataset)).filter(|key| seen.insert((*key).clone())).cloned().collect()
 }
 
-/// The variables of a pattern, and what its rows carry.
+/// The variables in scope, and the carried column if rows have one.
 fn shown(pattern: &GraphPattern, dataset: &Dataset) -> Vars {
     let mut vars = scope::in_scope(pattern);
     vars.extend(carried(dataset).filter(|_| dataset.window().is_none() || reads_graphs(pattern)).cloned());

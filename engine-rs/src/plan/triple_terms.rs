@@ -1,8 +1,8 @@
 //! Triple terms in patterns: `?r rdf:reifies <<( ?s :p ?o )>>`.
 //!
-//! A leaf matches the term as a whole, under a variable of its own. Above it, a filter compares the parts that the
-//! pattern fixes and the others are bound to its variables. The whole term follows from its parts, so that no row comes
-//! more often than in a pattern without triple terms; sets and bags, windows and graphs of events are alike.
+//! A leaf matches the whole term under a variable of its own. Above the leaf, a filter compares the components that the
+//! pattern fixes, and BIND assigns the others to their variables. The components determine the term, so this yields no
+//! more rows than a pattern without triple terms, for sets and bags, windows and graphs of events alike.
 
 use super::blanks::{blank_variable, places};
 use super::logical::{Dataset, Place, Plan};
@@ -12,7 +12,7 @@ use oxrdf::{Literal, NamedNode, Variable};
 use spargebra::algebra::{Expression, Function};
 use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern};
 
-/// A triple pattern without triple terms, and what was said inside of them.
+/// A triple pattern without triple terms, and the constraints that stood inside them.
 pub(super) struct Opened {
     pub pattern: TriplePattern,
     /// The variable that the leaf binds to the graph of an event.
@@ -33,7 +33,7 @@ impl Opened {
         opened
     }
 
-    /// A variable in place of a triple term.
+    /// Replaces a triple term by a variable.
     fn open(&mut self, term: &TermPattern, fresh: &mut FreshVariables) -> TermPattern {
         let TermPattern::Triple(inner) = term else { return term.clone() };
         let whole = fresh.standing_for("triple", term.to_string());
@@ -41,7 +41,7 @@ impl Opened {
         whole.into()
     }
 
-    /// The plan of the pattern with its triple terms taken apart.
+    /// The plan of the pattern, with the components of its triple terms compared and bound.
     pub(super) fn over(self, leaf: Plan) -> Plan {
         let condition = self.conditions.into_iter().reduce(|a, b| Expression::And(a.into(), b.into()));
         let plan = match condition {
@@ -60,7 +60,7 @@ impl Opened {
             NamedNodePattern::NamedNode(node) => TermPattern::NamedNode(node.clone()),
             NamedNodePattern::Variable(variable) => TermPattern::Variable(variable.clone()),
         };
-        // Whatever its parts are, it is a triple: there is a predicate.
+        // If the predicate has a value, the term is a triple, whatever its other components are.
         let itself = part(whole, &format!("{path}p"));
         self.conditions.push(Expression::SameTerm(itself.clone().into(), itself.into()));
         for (term, step) in [(&triple.subject, 's'), (&predicate, 'p'), (&triple.object, 'o')] {
@@ -78,7 +78,7 @@ impl Opened {
         }
     }
 
-    /// A variable that has a value already is compared with it.
+    /// Binds a variable, or compares it if it already has a value.
     fn bind(&mut self, variable: Variable, value: Expression) {
         let known = self.bound.iter().find(|(bound, _)| *bound == variable).map(|(_, value)| value.clone());
         if let Some(known) = known {
@@ -105,7 +105,8 @@ fn part(whole: &Variable, path: &str) -> Expression {
     Expression::FunctionCall(function, vec![Expression::Variable(whole.clone()), path])
 }
 
-/// Whether the expression gives a part of a triple term, which a filter below has found to be there.
+/// Whether the expression yields a component of a triple term; the filter below has verified that the term is a triple,
+/// so the value is always bound.
 pub(super) fn is_part(expression: &Expression) -> bool {
     matches!(expression, Expression::FunctionCall(Function::Custom(iri), _) if iri.as_str() == TRIPLE_PART)
 }

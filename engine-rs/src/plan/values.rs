@@ -1,15 +1,14 @@
-//! VALUES first: a few given rows are joined with the patterns whose variables they bind, not with what OPTIONAL, MINUS
-//! or BIND make of those, so that they decide early what is looked at.
+//! Joins VALUES early: with the patterns that bind its variables instead of with the OPTIONAL, MINUS or BIND above
+//! them, so that the given rows restrict the search from the start.
 //!
-//! `(L OPTIONAL R) ⋈ V = (L ⋈ V) OPTIONAL R` where each variable of V is bound by every row of L, because then what V
-//! decides is decided by L alone; an UNDEF binds nothing that L does not bind. The same holds of MINUS, FILTER and BIND.
+//! `(L OPTIONAL R) ⋈ V = (L ⋈ V) OPTIONAL R` holds if every row of L binds every variable of V, because V then decides
+//! about rows of L alone; an UNDEF restricts nothing. The same holds for MINUS, FILTER and BIND.
 
 use super::scope::{self, Vars};
 use spargebra::algebra::GraphPattern;
 use spargebra::term::NamedNodePattern;
 
-/// The join of both, with the one that is VALUES as deep in the other as it can stand; `None` where there is nothing
-/// to be gained.
+/// The join of both patterns, with VALUES moved as deep into the other one as possible; `None` if it cannot move.
 pub(super) fn values_first(left: &GraphPattern, right: &GraphPattern) -> Option<GraphPattern> {
     match (left, right) {
         (pattern, values @ GraphPattern::Values { .. }) | (values @ GraphPattern::Values { .. }, pattern) => {
@@ -55,7 +54,7 @@ fn lowered(pattern: &GraphPattern, values: &GraphPattern) -> Option<GraphPattern
     }
 }
 
-/// Whether every row of the pattern binds every variable of the given rows.
+/// Whether every row of the pattern binds every variable of VALUES.
 fn is_bound_by(values: &GraphPattern, pattern: &GraphPattern) -> bool {
     let given: Vars = scope::in_scope(values);
     given.is_subset(&scope::certain(pattern))

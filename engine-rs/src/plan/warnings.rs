@@ -1,4 +1,4 @@
-//! What a user may want to know about a query before it runs.
+//! Advice about a query before it runs.
 
 use super::explain::{Mode, NodeView, PlanView, SourceView, WindowView};
 use super::spelling::Spelling;
@@ -13,18 +13,18 @@ use spargebra::Query;
 use spargebra::algebra::{Expression, Function, GraphPattern};
 use std::fmt;
 
-/// What is re-evaluated also shows in the plan, at its operator.
+/// Re-evaluation is also shown in the plan, at its operator.
 pub(super) const REEVALUATED: &str = "plan.reevaluated";
-/// Fewer milliseconds than these were meant as seconds, where no unit is written.
+/// Below this many milliseconds, a number without a unit was probably meant in seconds.
 const BARE_MAX: u64 = 1_000;
 
-/// Something that is allowed, and may not be what was meant.
+/// Something legal that may not be what the user meant.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Warning {
     pub code: &'static str,
     pub message: String,
     pub hint: String,
-    /// Where in the text of the query.
+    /// The position in the query text.
     pub position: Option<Position>,
 }
 
@@ -35,7 +35,7 @@ impl fmt::Display for Warning {
     }
 }
 
-/// What there is to say about a plan.
+/// All warnings about a plan.
 pub(super) fn warnings(definition: &ContinuousQuery, plan: &PlanView, spelling: &Spelling<'_>) -> Vec<Warning> {
     let mut found = merging::merging(definition, spelling);
     found.extend(lint::unbound(definition));
@@ -53,7 +53,7 @@ fn place(definition: &ContinuousQuery, construct: &Construct) -> Option<Position
     locate(&definition.text, construct).map(|span| span.start)
 }
 
-/// Calling a function that nobody knows is an error, and an error is a value that COALESCE, IF and || can deal with.
+/// Calling an unknown function is an evaluation error, which COALESCE, IF and || may handle; so it is only a warning.
 fn unknown_functions(definition: &ContinuousQuery) -> Vec<Warning> {
     let (Query::Select { pattern, .. }
     | Query::Construct { pattern, .. }
@@ -79,7 +79,7 @@ fn unknown_functions(definition: &ContinuousQuery) -> Vec<Warning> {
     unknown.into_iter().map(warning).collect()
 }
 
-/// A function that the expression calls and nobody knows.
+/// An unknown function that the expression calls.
 pub(crate) fn unknown_function(expression: &Expression) -> Option<&NamedNode> {
     unknown_in(expression).into_iter().next()
 }
@@ -114,7 +114,7 @@ fn reevaluated(node: &NodeView, found: &mut Vec<Warning>) {
     node.inputs.iter().for_each(|input| reevaluated(input, found));
 }
 
-/// A plan that re-evaluates may read any window; what it reads of each does not show.
+/// A plan that re-evaluates may read any window, and does not record which, so it gets no warning.
 fn unread_windows(plan: &PlanView) -> Vec<Warning> {
     if !plan.is_incremental {
         return vec![];
@@ -140,7 +140,7 @@ fn mark_read(node: &NodeView, read: &mut [bool]) {
     node.inputs.iter().for_each(|input| mark_read(input, read));
 }
 
-/// Parts that share no variable, where the engine allows them.
+/// Parts that share no variable, in an engine that allows them.
 fn product(definition: &ContinuousQuery, spelling: &Spelling<'_>) -> Option<Warning> {
     let costly = costly::costly_form(definition).filter(|_| !definition.allow_cartesian)?;
     let message = costly.to_string();
@@ -150,7 +150,7 @@ fn product(definition: &ContinuousQuery, spelling: &Spelling<'_>) -> Option<Warn
     Some(Warning { code: "plan.product", message: spelling.text(&message), hint, position })
 }
 
-/// `[RANGE 10 STEP 5]`: a number without a unit is milliseconds, and so few were hardly meant.
+/// `[RANGE 10 STEP 5]`: a number without a unit is in milliseconds, and so few are rarely intended.
 fn bare_windows(definition: &ContinuousQuery) -> Vec<Warning> {
     let warning = |BareLength { number, position }| Warning {
         code: "window.unit",

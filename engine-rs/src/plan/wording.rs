@@ -1,6 +1,6 @@
-//! Expressions, aggregates and patterns as one line of SPARQL, for people who read plans.
+//! Expressions, aggregates and patterns as one line of SPARQL, for readers of plans.
 //!
-//! spargebra prints arithmetic without its brackets; here they stand where precedence needs them, and nowhere else.
+//! spargebra prints arithmetic without brackets; this module adds them exactly where precedence requires them.
 
 use super::logical::{LeafPlan, Place};
 use crate::expr::TRIPLE_PART;
@@ -8,7 +8,7 @@ use crate::parse::AGGREGATE_PREFIX;
 use oxrdf::Variable;
 use spargebra::algebra::{AggregateExpression, AggregateFunction, Expression, Function, GraphPattern, OrderExpression};
 
-/// How tightly an operator binds.
+/// Operator precedence.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Tightness {
     Or,
@@ -24,7 +24,7 @@ pub(super) fn expression_text(expression: &Expression) -> String {
     at_least(expression, Tightness::Or)
 }
 
-/// The expression as it can stand anywhere: in brackets unless it is one term or call.
+/// The expression in a form that can stand anywhere: in brackets unless it is a single term or call.
 pub(super) fn operand_text(expression: &Expression) -> String {
     at_least(expression, Tightness::Whole)
 }
@@ -70,7 +70,7 @@ fn at_least(expression: &Expression, wanted: Tightness) -> String {
     if tightness < wanted { format!("({text})") } else { text }
 }
 
-/// A part of a triple term, as the functions of SPARQL would ask for it.
+/// A component of a triple term, written as the SPARQL function that returns it.
 fn part_text(list: &[Expression]) -> String {
     let [whole, Expression::Literal(path)] = list else { return arguments(list) };
     path.value().chars().fold(expression_text(whole), |inner, step| match step {
@@ -92,7 +92,7 @@ pub(super) fn order_text(order: &[OrderExpression]) -> String {
     order.iter().map(one).collect::<Vec<_>>().join(" ")
 }
 
-/// `SUM(?x)`; aggregates beyond SPARQL as the user writes them, not as the IRIs they were turned into.
+/// `SUM(?x)`; aggregates beyond SPARQL as the user writes them, not as the IRIs that the parser substitutes.
 pub(super) fn aggregate_text(aggregate: &AggregateExpression) -> String {
     let AggregateExpression::FunctionCall { name, expr, distinct } = aggregate else { return aggregate.to_string() };
     let (name, mut distinct) = (name, *distinct);
@@ -121,7 +121,7 @@ pub(super) fn pattern_text(pattern: &GraphPattern) -> String {
     format!("{{ {pattern} }}")
 }
 
-/// The triple pattern of a leaf, with what it asks of the event.
+/// The triple pattern of a leaf, with the graph and time of the event if it reads them.
 pub(super) fn leaf_text(leaf: &LeafPlan) -> String {
     let text = |place: &Place| match place {
         Place::Term(term) => term.to_string(),

@@ -1,4 +1,4 @@
-//! One question: about the static graphs, for WHERE of an update; or a whole query, also about windows.
+//! One-time evaluation: the WHERE of an update over static graphs, or a whole query that may also read windows.
 
 use super::by_graph::graph_by_graph;
 use super::dataset::{Kind, NamedSets, View};
@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// The terms of a solution, in the order of the variables asked for.
 pub(crate) type Solution = Vec<Option<Term>>;
 
-/// Why a question has no answer.
+/// Why an evaluation failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unanswered {
     #[error(transparent)]
@@ -67,7 +67,7 @@ pub(crate) fn ask_static(
 pub(crate) struct ReadableWindow<'a> {
     pub name: NamedNode,
     pub content: &'a TripleSet,
-    /// Whether `GRAPH ?g` comes upon it, or its name alone.
+    /// Whether `GRAPH ?g` finds it, or only its own name does.
     pub is_listed: bool,
 }
 
@@ -79,8 +79,8 @@ pub(crate) enum Found {
     Graph(Vec<Triple>),
 }
 
-/// Asks a whole query once, over the static graphs and these windows. Windows of one name are one graph, the union of
-/// their contents.
+/// Evaluates a whole query once, over the static graphs and these windows. Windows with the same name form one graph,
+/// the union of their contents.
 pub(crate) fn ask_once(
     asked: &PlainQuery,
     graphs: &StaticGraphs,

@@ -1,7 +1,7 @@
-//! `GRAPH ?g { … }` as the standard defines it: the pattern in each graph by itself, joined with the graph's name.
+//! `GRAPH ?g { … }` as the standard defines it: the pattern in each graph separately, joined with the graph's name.
 //!
-//! The evaluator puts the variable into the patterns of triples instead. That is the same for triples and joins of them,
-//! and not for OPTIONAL, groups, filters on the variable or patterns that match nothing.
+//! The evaluator inserts the variable into the triple patterns instead. This is equivalent for triples and their joins,
+//! but not for OPTIONAL, groups, filters on the variable, or patterns that match nothing.
 
 use super::expressions::mentioned;
 use crate::algebra::{children_mut, exists, exists_mut, expressions_mut};
@@ -9,7 +9,7 @@ use oxrdf::{NamedNode, Variable};
 use spargebra::algebra::{Expression, GraphPattern};
 use spargebra::term::{GroundTerm, NamedNodePattern};
 
-/// Asks one graph after the other, wherever that makes a difference.
+/// Evaluates graph by graph wherever it makes a difference.
 pub(super) fn graph_by_graph(pattern: &mut GraphPattern, names: &[NamedNode]) {
     let in_exists = expressions_mut(pattern).into_iter().flat_map(exists_mut);
     in_exists.for_each(|inner| graph_by_graph(inner, names));
@@ -20,7 +20,7 @@ pub(super) fn graph_by_graph(pattern: &mut GraphPattern, names: &[NamedNode]) {
     }
     let (variable, inner) = (variable.clone(), std::mem::take(&mut **inner));
     *pattern = match inner {
-        // What does not look at the name may as well stand outside.
+        // A filter that does not mention the name can stand outside.
         GraphPattern::Filter { expr, inner } if !may_mention(&expr, &variable) => {
             let mut inner = GraphPattern::Graph { name: variable.into(), inner };
             graph_by_graph(&mut inner, names);

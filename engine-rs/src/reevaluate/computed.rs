@@ -1,4 +1,4 @@
-//! One expression of ours as a function that spareval calls with terms.
+//! One of our expressions as a function that spareval calls with terms.
 
 use super::exact::{argument, sealed};
 use super::meter::Tally;
@@ -19,7 +19,7 @@ const TERMS_MAX: usize = 1024;
 
 /// A compiled expression with terms of its own.
 pub(super) struct Computed {
-    /// Behind a lock because the evaluator asks for it; nobody ever waits.
+    /// The evaluator requires `Sync`; the lock is never contended.
     state: Mutex<State>,
     limits: Limits,
     spent: Tally,
@@ -33,7 +33,7 @@ struct State {
 }
 
 impl Computed {
-    /// The expression as a function of these variables, the first `identity` of which tell solutions apart.
+    /// The expression as a function of these variables, the first `identity` of which identify a solution.
     pub(super) fn new(
         expression: &Expression,
         variables: &[Variable],

@@ -1,9 +1,8 @@
-//! Windows and static graphs as a dataset on our ids.
+//! Windows and static graphs as a dataset over our ids.
 //!
-//! A window is a named graph that only `GRAPH <window>` reaches: `GRAPH ?g` ranges over static
-//! graphs alone, unless the caller says otherwise. A graph may have several parts, of which it is the union. Terms an
-//! expression makes are not interned: they live beside the ids until the
-//! results are read.
+//! A window is a named graph that only `GRAPH <window>` reaches: `GRAPH ?g` ranges over static graphs, unless the
+//! caller says otherwise. A graph may be the union of several parts. Terms that an expression creates are not interned:
+//! they live beside the ids until the results are read.
 
 use super::exact::{opened, sealed};
 use super::meter::Meter;
@@ -17,7 +16,7 @@ use std::convert::Infallible;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// A term as the evaluator holds it. A copy of it costs a unit of work: rows are made of copies.
+/// A term as the evaluator holds it. Cloning it costs a unit of work, because rows consist of clones.
 pub(super) struct InternalTerm<'a> {
     kind: Kind,
     meter: &'a Meter,
@@ -140,7 +139,7 @@ impl<'a> QueryableDataset<'a> for View<'a> {
             let graphs = graphs.clone();
             graphs.into_iter().flat_map(move |(name, parts)| {
                 parts.iter().enumerate().flat_map(move |(number, set)| {
-                    // A triple that several parts of a graph have is there once.
+                    // A triple in several parts of a graph counts once: skip it if an earlier part has it.
                     let (name, earlier) = (name.clone(), &parts[..number]);
                     let first = move |triple: &EncodedTriple| !earlier.iter().any(|other| other.contains(triple));
                     set.matching(s, p, o).filter(first).map(move |triple| Ok(view.quad(triple, name.clone())))

@@ -1,9 +1,9 @@
-//! Triple patterns over one static graph, kept up by what comes and goes in it.
+//! Maintains triple patterns over one static graph from its changes.
 //!
-//! A solution binds every variable, hence it says which triple stands for each pattern: it is new when one of them has
-//! come, and gone when one of them has gone. So each triple that changes is put into the place of each pattern, and the
-//! others are solved around it: with what is there now for those that come, with what was there before for those that
-//! go. Cost: the solutions found, and the triples looked at on the way to them; not the size of the graph.
+//! A solution binds every variable, so it determines which triple matches each pattern: it is new if one of these
+//! triples was added, and gone if one was removed. Each changed triple is therefore matched with each pattern, and the
+//! other patterns are solved around it: in the current graph for additions, in the previous graph for removals. Cost:
+//! the solutions found and the triples visited on the way, independent of the size of the graph.
 
 use crate::encode::Dictionary;
 use crate::limits::Budget;
@@ -27,7 +27,7 @@ enum Place {
     Column(usize),
 }
 
-/// A place once its term is known by its id; none where no triple can have it.
+/// A position whose term is resolved to its id; `None` if no triple can have it.
 #[derive(Clone, Copy)]
 enum Slot {
     Constant(Option<TermId>),
@@ -51,7 +51,7 @@ impl TriplePatterns {
         (0..columns.len()).all(is_bound).then_some(Self { patterns, width: columns.len() })
     }
 
-    /// What these changes of a graph come to.
+    /// The effect of these changes of a graph.
     pub(super) fn difference(
         &self,
         graph: GraphId,
@@ -112,7 +112,7 @@ impl Search<'_> {
     }
 
     fn solve(&self, mut rest: Vec<usize>, row: &[TermId], found: &mut BTreeSet<Row>, budget: &mut Budget) {
-        // The pattern with the fewest open places has the fewest triples, as far as anybody knows.
+        // Assume that the pattern with the fewest open positions matches the fewest triples.
         let open = |at: &usize| self.patterns[*at].iter().filter(|slot| slot.term(row).is_none()).count();
         let Some(next) = (0..rest.len()).min_by_key(|at| open(&rest[*at])) else {
             budget.spend_rows(1, row.len());

@@ -1,8 +1,8 @@
-//! Terms at the border of spareval, which reads literals as values and forgets how they were written.
+//! Terms at the boundary to spareval, which parses literals and drops their lexical form.
 //!
-//! A literal whose datatype the evaluator reads crosses as a literal of a datatype that it does not know, with its own
-//! datatype and text inside. The evaluator only carries such terms about: every function that looks at them is ours
-//! (`expressions.rs`) and opens them first.
+//! A literal with a datatype that the evaluator parses crosses the boundary *sealed*: as a literal of an unknown
+//! datatype that contains its datatype and text. The evaluator only passes such terms along; every function that reads
+//! them is ours (`expressions.rs`) and opens them first.
 
 use oxrdf::vocab::xsd;
 use oxrdf::{Literal, NamedNode, NamedNodeRef, Term, Triple};
@@ -12,7 +12,7 @@ const SEALED: NamedNodeRef<'static> = NamedNodeRef::new_unchecked("urn:whorl:sea
 const NO_VALUE: NamedNodeRef<'static> = NamedNodeRef::new_unchecked("urn:whorl:no-value");
 const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
 
-/// The term in a form that the evaluator leaves as it is.
+/// The term in a form that the evaluator does not change.
 pub(super) fn sealed(term: Term) -> Term {
     match term {
         Term::Literal(literal) if is_read(&literal) => {

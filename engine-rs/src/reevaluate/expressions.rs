@@ -1,9 +1,9 @@
-//! Expressions, aggregates and orders under spareval: a query is changed so that the evaluator only matches and joins.
+//! Expressions, aggregates and orders under spareval: rewrites a query so that the evaluator only matches and joins.
 //!
-//! What the evaluator computes by itself forgets lexical forms, knows no limits and leaves to chance what the order of
-//! arrival decides. So each expression becomes a call of one function of ours, on the variables it mentions; each
-//! aggregate is one of ours; and rows that are cut by LIMIT are put in our order of terms first. Left to the evaluator
-//! are EXISTS and functions that are no functions of a row (NOW, RAND, …): their values are arguments.
+//! On its own, the evaluator loses lexical forms, has no limits, and leaves to chance what the order of arrival
+//! decides. Each expression therefore becomes a call of one of our functions on the variables it mentions, each
+//! aggregate is ours, and rows that LIMIT cuts are first sorted by our order of terms. The evaluator keeps EXISTS and
+//! everything that is not a function of a row (NOW, RAND, …); their values are passed as arguments.
 
 use super::computed::{Aggregated, Computed, tie};
 use super::exact::{no_value, sealed};
@@ -62,7 +62,7 @@ struct Changes {
     limits: Limits,
     unordered: Unordered,
     made: usize,
-    /// What tells solutions apart where an expression is bound: its variables before anything was computed.
+    /// The variables that identify a solution where an expression is bound: those before anything was computed.
     solution: Vec<Variable>,
     spent: Tally,
 }
@@ -102,7 +102,7 @@ impl Changes {
         children_mut(pattern).into_iter().try_for_each(|child| self.pattern(child))
     }
 
-    /// Each part of a conjunction is a filter of its own, which the evaluator can apply as early as it likes.
+    /// Splits conjunctions into separate filters, which the evaluator can apply as early as possible.
     fn filter(&mut self, pattern: &mut GraphPattern) -> Done {
         let GraphPattern::Filter { expr, inner } = std::mem::take(pattern) else { return Ok(()) };
         let (mut inner, mut parts) = (*inner, Vec::new());
@@ -157,7 +157,7 @@ impl Changes {
         Ok(())
     }
 
-    /// Takes out what only the evaluator can tell; a variable stands in its place.
+    /// Extracts what only the evaluator can compute, leaving a variable in its place.
     fn take_out(&mut self, expression: &mut Expression, taken: &mut Vec<(Variable, Expression)>) -> Done {
         match expression {
             Expression::Exists(pattern) => self.pattern(pattern)?,
@@ -185,7 +185,7 @@ impl Changes {
         Ok(())
     }
 
-    /// What a LIMIT cuts: put in order down to the last difference between rows.
+    /// Sorts what a LIMIT cuts, down to the last difference between rows.
     fn sliced(&mut self, pattern: &mut GraphPattern) -> Done {
         let mut shown = Vec::new();
         pattern.on_in_scope_variable(|variable| shown.push(variable.clone()));
@@ -259,7 +259,7 @@ fn seal_inside(term: &mut GroundTerm) {
     }
 }
 
-/// An argument that is there even where it has no value: a missing one would fail the whole call.
+/// An argument that is present even without a value: a missing one would fail the whole call.
 fn or_no_value(expression: Expression) -> Expression {
     Expression::Coalesce(vec![expression, no_value().into()])
 }

@@ -1,8 +1,8 @@
-//! The budget as spareval spends it.
+//! Charges the work of spareval to the budget.
 //!
-//! The evaluator knows no budgets, but it can do nothing without the dataset: it reads quads, it turns terms into its
-//! own and back, and every row it joins, keeps or hands on is made of copies of terms. Each of these is a unit of work
-//! (copies of terms count themselves, see `dataset.rs`), and expressions, which are ours, count their own; so products and closures stop in the middle.
+//! The evaluator knows no budgets, but it cannot do anything without the dataset: it reads quads, converts terms, and
+//! builds every row that it joins, stores or returns from clones of terms. Each of these is a unit of work (clones
+//! count themselves, see `dataset.rs`), and our expressions charge their own. Products and closures thus stop half-way.
 
 use crate::limits::Budget;
 use oxrdf::{Literal, Term};
@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What the expressions of a question have spent since the meter last asked. The evaluator wants functions that
+/// What the expressions of a question have spent since the meter last looked. The evaluator requires functions that
 /// could run on any thread, so they cannot share the meter itself.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally(Arc<Shared>);
@@ -31,7 +31,7 @@ impl Tally {
         self.0.evaluation.load(Ordering::Relaxed)
     }
 
-    /// An evaluation begins: what one that was stopped has left does not count.
+    /// Starts an evaluation, discarding what an interrupted one has left.
     fn begin(&self) {
         self.take();
         self.0.evaluation.fetch_add(1, Ordering::Relaxed);
@@ -64,7 +64,7 @@ impl Meter {
         self.budget.borrow_mut().spend(units.saturating_add(self.expressions.take()));
     }
 
-    /// A term crosses the border: text costs by its length.
+    /// Charges for a term that crosses the boundary; text costs by its length.
     pub(super) fn pass(&self, term: &Term) {
         self.spend(1);
         let mut budget = self.budget.borrow_mut();

@@ -1,6 +1,6 @@
-//! Re-evaluation: what has no incremental operator is computed anew at each instant, by spareval,
-//! over the window's content and the static graphs, and the difference is handed on. Updates ask the same
-//! way. The evaluator matches and joins; expressions, aggregates and orders are our own (`expressions.rs`).
+//! Re-evaluation: patterns without an incremental operator are recomputed by spareval at each instant, over the content
+//! of windows and the static graphs, and the difference is emitted. Updates use the same path. The evaluator matches
+//! and joins; expressions, aggregates and orders are ours (`expressions.rs`).
 
 mod ask;
 mod by_graph;

@@ -1,4 +1,4 @@
-//! Operators that ask spareval: over windows at every instant, over static graphs when they change.
+//! Operators that call spareval: over windows at every instant, over static graphs when these change.
 
 use super::dataset::{NamedSets, View};
 use super::delta::TriplePatterns;
@@ -30,7 +30,7 @@ pub(crate) struct Question {
     spent: Tally,
     /// GRAPH with a variable: the pattern is asked of each named graph by itself.
     each_graph: Option<Variable>,
-    /// The static graphs it names; none: it may read any of those that can be named.
+    /// The static graphs it names; `None` if it may read any graph that can be named.
     names: Option<Vec<NamedNode>>,
     /// The pattern, if it is nothing but triple patterns.
     triples: Option<TriplePatterns>,
@@ -76,7 +76,7 @@ impl Question {
         Ok(Self { query, variables, sources, evaluator, spent, each_graph: None, names: None, triples })
     }
 
-    /// What the answer depends on: it is the same as long as these are.
+    /// The versions that the solutions depend on: equal versions mean equal solutions.
     fn versions(&self, flow: &Flow<'_>) -> SmallVec<[u64; 4]> {
         let unnamed = self.sources.default.iter().filter_map(|source| match source {
             Source::Window(window) => Some(window),
@@ -117,8 +117,8 @@ impl Question {
         self.triples.as_ref().filter(|_| is_whole).map(|triples| (triples, graph))
     }
 
-    /// The solutions as terms; an error of the evaluator leaves the answer empty, as SPARQL's own
-    /// errors are values and nothing here reads files or networks.
+    /// The solutions as terms. An error of the evaluator yields none: SPARQL's own errors are values, and nothing here
+    /// reads files or networks.
     pub(crate) fn solutions(
         &self,
         dictionary: &Dictionary,
@@ -203,19 +203,19 @@ fn emit_difference(before: &RowMap<Weight>, after: &RowMap<Weight>, out: &mut Ba
             out.push(row, change);
         }
     }
-    // The table of before may be a restored one, whose own order differs.
+    // Sort, because the table may be a restored one with another iteration order.
     let mut gone: Vec<_> = before.iter().filter(|(row, _)| !after.contains_key(*row)).collect();
     gone.sort_unstable();
     gone.into_iter().for_each(|(row, weight)| out.push(row, -weight));
 }
 
-/// A part of a query that is asked anew when what it reads has changed: windows, or static graphs alone.
+/// A part of a query that is re-evaluated when its windows or static graphs have changed.
 #[derive(Debug)]
 pub(crate) struct Reevaluated {
     question: Question,
     seen: SmallVec<[u64; 4]>,
     shown: RowMap<Weight>,
-    /// Rows of static data stay when all windows are empty: they do not count as state, and their terms are kept.
+    /// Static rows remain when all windows are empty: they do not count as state, and their terms are kept.
     is_static: bool,
 }
 
@@ -224,7 +224,7 @@ impl Reevaluated {
         Self { question, seen: SmallVec::new(), shown: RowMap::default(), is_static }
     }
 
-    /// Takes in what has changed since a version; false where everything must be asked again.
+    /// Applies the changes since a version; false if everything must be evaluated again.
     fn follow(&mut self, seen: Option<u64>, out: &mut Batch, flow: &mut Flow<'_>) -> bool {
         let Some((patterns, graph)) = self.question.over_one_graph() else { return false };
         let Some(changes) = seen.and_then(|version| flow.graphs.changes_since(version)) else { return false };

@@ -87,9 +87,9 @@ impl PartitionEngine {
             *of_stream = both(*of_stream, head.times);
             pieces.push(ChunkPiece { head, reader });
         }
-        let is_dealt = self.query.is_spread();
+        let is_routed = self.query.is_spread();
         let streams = self.query.streams.iter().zip(times);
-        let streams = streams.map(|((iri, _), times)| BatchStream { iri: iri.as_str(), is_dealt, times });
+        let streams = streams.map(|((iri, _), times)| BatchStream { iri: iri.as_str(), is_routed, times });
         let streams: Vec<_> = streams.collect();
         for stream in streams.iter().filter(|stream| stream.times.is_some()) {
             self.engine.mark_active(stream.iri)?;

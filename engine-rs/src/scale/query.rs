@@ -3,7 +3,7 @@
 use super::obstacle::obstacle;
 use super::route::Router;
 use crate::encode::PLACEMENT_SCHEME;
-use crate::engine::{Engine, EngineOptions, StreamOptions, rehearse};
+use crate::engine::{Engine, EngineOptions, StreamOptions, preview_part};
 use crate::error::EngineError;
 use crate::intake::{BodyFormat, EventBatch, RowMapper, RowMapping};
 use crate::parse::{ContinuousQuery, ParseOptions, R2s, parse_query};
@@ -277,7 +277,7 @@ fn streams_of(
 }
 
 fn spreading_of(definition: &ContinuousQuery, partitions: u32) -> Result<Spreading, EngineError> {
-    let one = |why: String| Ok(Spreading::One { why, plan: rehearse(definition, &Part::Whole)?.text });
+    let one = |why: String| Ok(Spreading::One { why, plan: preview_part(definition, &Part::Whole)?.text });
     if partitions == 1 {
         return one(String::from("one partition was asked for"));
     }
@@ -299,14 +299,14 @@ fn spreading_of(definition: &ContinuousQuery, partitions: u32) -> Result<Spreadi
     };
     let share = Share { variable: spread.variable.clone(), partitions, partition: 0, is_checked: spread.is_doubled };
     if merge == Merge::Union {
-        let below = rehearse(definition, &Part::Share(share))?;
+        let below = preview_part(definition, &Part::Share(share))?;
         let columns = projected(definition);
         return Ok(Spreading::Over { spread, merge, below: below.text, above: None, columns });
     }
-    let below = rehearse(definition, &Part::Below(share))?;
+    let below = preview_part(definition, &Part::Below(share))?;
     let columns = below.columns.iter().map(|(column, _)| column.as_str().to_owned()).collect();
     let above = Part::Above { variable: spread.variable.clone(), columns: below.columns };
-    let text = rehearse(definition, &above)?.text;
+    let text = preview_part(definition, &above)?.text;
     Ok(Spreading::Over { spread, merge, below: below.text, above: Some((above, text)), columns })
 }
 

@@ -1,4 +1,4 @@
-//! Whole answers and graphs as documents in the standard formats.
+//! Whole results and graphs as documents in the standard formats.
 
 use crate::error::EngineError;
 use crate::parse::RdfFormat;
@@ -8,7 +8,7 @@ use oxttl::{NQuadsSerializer, NTriplesSerializer, TriGSerializer, TurtleSerializ
 use sparesults::{QueryResultsFormat, QueryResultsSerializer};
 use std::io;
 
-/// How an answer is written: solutions and truth values in a results format, graphs in an RDF format.
+/// The format of a result: solutions and booleans use a results format, graphs an RDF format.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum AnswerFormat {
     Json,
@@ -51,7 +51,7 @@ impl AnswerFormat {
     }
 }
 
-/// Solutions, each with a term or none for each variable.
+/// Writes solutions; each has a term or none for each variable.
 pub(crate) fn write_solutions(
     format: AnswerFormat,
     variables: &[Variable],
@@ -75,7 +75,7 @@ pub(crate) fn write_boolean(format: AnswerFormat, value: bool) -> Result<Vec<u8>
     serializer.serialize_boolean_to_writer(Vec::new(), value).map_err(|error| unwritable(format.name(), &error))
 }
 
-/// Quads as one document. Formats for a single graph leave the names of graphs out.
+/// Writes quads as one document. Formats for a single graph omit graph names.
 pub(crate) fn write_graph(format: AnswerFormat, quads: impl Iterator<Item = Quad>) -> Result<Vec<u8>, EngineError> {
     let format = format.for_graph()?;
     write_quads(format, quads).map_err(|error| unwritable(format.name(), &error))

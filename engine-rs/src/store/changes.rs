@@ -1,15 +1,15 @@
-//! What came and went lately in the static graphs, so that a reader who has seen a version of them need not look at
-//! everything again; and, for each graph, the version in which it changed last.
+//! Recent changes of the static graphs, so that a reader who knows an older version need not scan everything; and, for
+//! each graph, the version in which it last changed.
 
 use super::GraphId;
 use crate::codec::{Decoded, Reader, Writer};
 use crate::model::{EncodedTriple, TermId};
 use std::collections::{BTreeMap, VecDeque};
 
-/// So many changes are remembered. Who has missed more looks at everything, as one who comes new.
+/// How many changes are remembered. A reader who has missed more scans everything, like a new one.
 const CHANGES_MAX: usize = 4096;
 
-/// A triple that came to a graph, or went.
+/// A triple that was added to a graph or removed from it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Change {
     pub graph: GraphId,
@@ -19,18 +19,18 @@ pub(crate) struct Change {
 
 #[derive(Debug, Default)]
 pub(super) struct ChangeLog {
-    /// With the version that each made, oldest first.
+    /// Oldest first, each with the version it produced.
     changes: VecDeque<(u64, Change)>,
-    /// What made the versions up to this one is forgotten.
+    /// Changes up to this version are forgotten.
     forgotten: u64,
-    /// The version that changed a graph last, for those that exist.
+    /// The version that last changed each existing graph.
     by_graph: BTreeMap<GraphId, u64>,
-    /// The version in which some graph ceased to exist.
+    /// The last version in which some graph was dropped.
     dropped: u64,
 }
 
 impl ChangeLog {
-    /// These changes have made this version, and these graphs came to exist or ceased to.
+    /// Records the changes, creations and drops that produced this version.
     pub(super) fn add(&mut self, version: u64, changes: &[Change], created: &[TermId], dropped: &[TermId]) {
         let graphs = changes.iter().map(|change| change.graph).chain(created.iter().copied().map(Some));
         self.by_graph.extend(graphs.map(|graph| (graph, version)));
@@ -44,20 +44,20 @@ impl ChangeLog {
         }
     }
 
-    /// Nothing that was noted so far is remembered.
+    /// Forgets everything recorded so far.
     pub(super) fn forget(&mut self, version: u64) {
         self.changes.clear();
         self.forgotten = version;
     }
 
-    /// What has changed since this version, in order; none when not all of it is remembered.
+    /// The changes since this version, in order; `None` if some of them are forgotten.
     pub(super) fn since(&self, version: u64) -> Option<impl Iterator<Item = Change> + '_> {
         let first = self.changes.partition_point(|(made, _)| *made <= version);
         (version >= self.forgotten).then(|| self.changes.range(first..).map(|(_, change)| *change))
     }
 
-    /// The version that changed a graph last. Of a graph that does not exist nobody knows when it was dropped: no later
-    /// than any of them.
+    /// The version that last changed a graph. For a graph that does not exist, this is the version of the last drop of
+    /// any graph, which is an upper bound.
     pub(super) fn version_of(&self, graph: GraphId) -> u64 {
         self.by_graph.get(&graph).copied().unwrap_or(self.dropped)
     }

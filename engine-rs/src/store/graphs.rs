@@ -1,7 +1,7 @@
-//! Static data: the default graph and named graphs, in the same ids as the streams.
+//! Static data: the default graph and named graphs, over the same term ids as the streams.
 //!
-//! A named graph exists from its first triple or its creation until it is dropped, also while it is
-//! empty. All changes go through a [`Transaction`]: it is committed as a whole, or undone as a whole.
+//! A named graph exists from its creation or first triple until it is dropped, even while it is empty. All changes go
+//! through a [`Transaction`], which is committed or undone as a whole.
 
 use super::changes::ChangeLog;
 use super::{Change, Transaction, TripleSet};
@@ -16,20 +16,20 @@ pub(crate) type GraphId = Option<TermId>;
 pub(crate) struct StaticGraphs {
     pub(super) default: TripleSet,
     pub(super) named: BTreeMap<TermId, TripleSet>,
-    /// Grows with every change, so that queries know when to look again.
+    /// Increases with every change, so that queries know when to read again.
     pub(super) version: u64,
-    /// Triples taken away since terms were last let go.
+    /// Triples removed since unused terms were last released.
     pub(super) removed: usize,
     pub(super) log: ChangeLog,
 }
 
 impl StaticGraphs {
-    /// Graphs that nobody will change.
+    /// Graphs that never change.
     pub(crate) fn of(default: TripleSet, named: BTreeMap<TermId, TripleSet>) -> Self {
         Self { default, named, version: 0, removed: 0, log: ChangeLog::default() }
     }
 
-    /// Begins a change; what is not committed is undone when the transaction is dropped.
+    /// Begins a transaction; it is undone when dropped without a commit.
     pub(crate) fn begin(&mut self) -> Transaction<'_> {
         Transaction::new(self)
     }
@@ -58,12 +58,12 @@ impl StaticGraphs {
         self.log.version_of(graph)
     }
 
-    /// What has changed since a version, in order; none when too much has.
+    /// The changes since a version, in order; `None` if there are too many.
     pub(crate) fn changes_since(&self, version: u64) -> Option<impl Iterator<Item = Change> + '_> {
         self.log.since(version)
     }
 
-    /// Ids of terms that no graph has any more lose their meaning: changes that speak of them are forgotten.
+    /// Released term ids lose their meaning, so changes that mention them must be forgotten.
     pub(crate) fn forget_changes(&mut self) {
         self.log.forget(self.version);
     }
@@ -97,7 +97,7 @@ impl StaticGraphs {
         Ok(Self { default, named, version, removed, log })
     }
 
-    /// Whether so much has been taken away that a walk over what is left pays; says so once.
+    /// Whether enough triples were removed that a scan of the rest pays off; true once, then the count restarts.
     pub(crate) fn release_is_due(&mut self, removed_min: usize) -> bool {
         let is_due = self.removed >= removed_min.max(self.len());
         if is_due {

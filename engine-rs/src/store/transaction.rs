@@ -1,8 +1,8 @@
-//! A change of the static graphs that happens as a whole or not at all.
+//! A change of the static graphs that happens completely or not at all.
 //!
-//! Changes are made in place and noted in a journal. A commit adds the notes up: what came and went
-//! again is no change, and only a change moves the version. A transaction that is dropped without a
-//! commit, by an error or by a panic, plays its journal backwards. Cost: the size of the change.
+//! Changes are made in place and recorded in a journal. A commit adds the records up: adding and removing the same
+//! triple is no change, and only a change increases the version. A transaction that is dropped without a commit,
+//! because of an error or a panic, plays its journal backwards. Cost: the size of the change.
 
 use super::{Change, GraphId, StaticGraphs, TripleSet};
 use crate::model::{EncodedTriple, TermId};
@@ -17,7 +17,7 @@ enum Note {
     Dropped(TermId),
 }
 
-/// How many triples came and went, all in all.
+/// The net numbers of added and removed triples.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Changes {
     pub inserted: usize,
@@ -35,7 +35,7 @@ impl<'a> Transaction<'a> {
         Self { graphs, journal: Vec::new() }
     }
 
-    /// Adds a triple; a named graph begins to exist with it. False when it was there.
+    /// Adds a triple, creating a named graph if needed. False if it was present.
     pub(crate) fn insert(&mut self, graph: GraphId, triple: EncodedTriple) -> bool {
         graph.map(|name| self.create(name));
         let is_new = self.set(graph).is_some_and(|set| set.insert(triple));
@@ -45,7 +45,7 @@ impl<'a> Transaction<'a> {
         is_new
     }
 
-    /// Takes a triple away; a named graph stays, even empty. False when it was not there.
+    /// Removes a triple; a named graph stays even if empty. False if it was absent.
     pub(crate) fn remove(&mut self, graph: GraphId, triple: EncodedTriple) -> bool {
         let was_there = self.set(graph).is_some_and(|set| set.remove(&triple));
         if was_there {
@@ -54,7 +54,7 @@ impl<'a> Transaction<'a> {
         was_there
     }
 
-    /// Makes a named graph exist; false when it did.
+    /// Creates a named graph; false if it exists.
     pub(crate) fn create(&mut self, name: TermId) -> bool {
         let is_new = !self.graphs.named.contains_key(&name);
         if is_new {
@@ -64,7 +64,7 @@ impl<'a> Transaction<'a> {
         is_new
     }
 
-    /// Takes all triples of a graph away.
+    /// Removes all triples of a graph.
     pub(crate) fn clear(&mut self, graph: GraphId) {
         let triples: Vec<_> = self.set(graph).into_iter().flat_map(|set| set.matching(None, None, None)).collect();
         triples.into_iter().for_each(|triple| {
@@ -72,7 +72,7 @@ impl<'a> Transaction<'a> {
         });
     }
 
-    /// Takes a graph away; the default graph is emptied.
+    /// Drops a graph; the default graph is cleared instead.
     pub(crate) fn drop_graph(&mut self, graph: GraphId) {
         self.clear(graph);
         if let Some(name) = graph
@@ -82,7 +82,7 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// Makes a graph hold exactly these triples.
+    /// Replaces the triples of a graph.
     pub(crate) fn replace(&mut self, graph: GraphId, triples: &[EncodedTriple]) {
         graph.map(|name| self.create(name));
         let mut next = TripleSet::default();
@@ -99,7 +99,7 @@ impl<'a> Transaction<'a> {
         });
     }
 
-    /// Keeps the changes; says what they come to.
+    /// Keeps the changes and returns their net size.
     pub(crate) fn commit(mut self) -> Changes {
         let (mut triples, mut names) = (HashMap::<_, i32>::new(), HashMap::<_, i32>::new());
         for note in std::mem::take(&mut self.journal) {
@@ -122,7 +122,7 @@ impl<'a> Transaction<'a> {
         changes
     }
 
-    /// Notes what has made the version; in the order of the graphs, since a table has none.
+    /// Records the changes of the version in graph order, because hash maps have none.
     fn note(&mut self, triples: &HashMap<(GraphId, EncodedTriple), i32>, names: &HashMap<TermId, i32>) {
         let changed = triples.iter().filter(|(_, change)| **change != 0);
         let mut changes: Vec<Change> = changed

@@ -63,7 +63,7 @@ impl TripleSet {
     }
 }
 
-/// Many at once: a tree is made faster of all its triples than of one after the other.
+/// Builds the trees from all triples at once, which is faster than inserting them one by one.
 impl FromIterator<EncodedTriple> for TripleSet {
     fn from_iter<I: IntoIterator<Item = EncodedTriple>>(triples: I) -> Self {
         let spo: BTreeSet<EncodedTriple> = triples.into_iter().collect();
@@ -73,7 +73,7 @@ impl FromIterator<EncodedTriple> for TripleSet {
     }
 }
 
-/// The range of triples with this prefix; what follows the first `None` is free.
+/// The range of triples with this prefix; everything after the first `None` is unconstrained.
 fn prefix(pattern: [Option<TermId>; 3]) -> RangeInclusive<EncodedTriple> {
     pattern.map(|term| term.unwrap_or(LEAST))..=pattern.map(|term| term.unwrap_or(GREATEST))
 }

@@ -1,34 +1,34 @@
-//! Interval arithmetic of windows that step through time, and nowhere else.
+//! Interval arithmetic of stepping windows. No other module computes window edges.
 //!
 //! ```text
 //!   window k    [open_k ─────────────── end_k)  · · delay · ·  read at end_k + delay − 1
 //!   window k+1        [open_k + slide ─────── end_k + slide)
 //! ```
 //!
-//! `open` is the first instant inside, `end` the first instant after. Bounds `(o, c]` are
-//! `[o + 1, c + 1)` in integer time; only what is reported to the user is shifted back.
+//! `open` is the first instant inside a window, `end` the first instant after it. Bounds `(o, c]` equal `[o + 1, c +
+//! 1)` in integer time; only the bounds that a result reports are shifted back.
 
 use crate::parse::{Bounds, WindowKind};
 use crate::time::{Span, Timestamp};
 
-/// Windows `k ≥ first`, each `width` long, one every `slide`.
+/// The windows `k ≥ first`, each `width` long, one every `slide`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct StepRule {
-    /// First instant inside window 0.
+    /// The first instant inside window 0.
     origin: i64,
     width: i64,
     slide: i64,
-    /// How long after its end a window is read: windows in the past wait.
+    /// How long after its end a window is read; non-zero for windows in the past.
     delay: i64,
     first: i64,
     /// 1 for bounds `(]`, 0 for `[)`.
     shift: i64,
-    /// A window in the past moves from step to step and shows nothing between, whatever is reported.
+    /// A window in the past moves from step to step and shows nothing in between, whatever the report policy.
     is_past: bool,
 }
 
-/// What a window covered, as its user wrote the bounds. The ends of time are no bounds: `[ALL]` opens at the first of
-/// them, and a window that has not closed yet has neither.
+/// The extent of a window, in the bounds its user wrote. The ends of time mean "no bound": `[ALL]` opens at the lower
+/// one, and a window that has not closed yet has both.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WindowBounds {
     pub open: Timestamp,
@@ -36,12 +36,12 @@ pub struct WindowBounds {
 }
 
 impl WindowBounds {
-    /// Those of a window none of which has closed yet.
+    /// The bounds before any window has closed.
     pub(crate) const NONE: Self = Self { open: Timestamp::MIN, close: Timestamp::MAX };
 }
 
 impl StepRule {
-    /// The rule of a window kind that steps; `None` for the kinds that do not.
+    /// The rule of a window kind that steps; `None` for all other kinds.
     pub(crate) fn new(kind: &WindowKind, t0: Timestamp, bounds: Bounds, partial: bool) -> Option<Self> {
         let shift = i64::from(bounds == Bounds::OpenClosed);
         let t0 = t0.as_millis();
@@ -80,7 +80,7 @@ impl StepRule {
         self.open(k) + Span::from_millis(self.width)
     }
 
-    /// The instant at which window `k` is read: everything before its end has been seen.
+    /// The instant at which window `k` is read: everything before its end has been seen by then.
     pub(crate) fn read_at(&self, k: i64) -> Timestamp {
         (self.end(k) + Span::from_millis(self.delay)).previous()
     }
@@ -94,7 +94,7 @@ impl StepRule {
         Span::from_millis(self.slide)
     }
 
-    /// The first window not yet read before `at`.
+    /// The first window that is read at `at` or later.
     pub(crate) fn first_read_from(&self, at: Timestamp) -> i64 {
         self.first_ending_after(at - Span::from_millis(self.delay))
     }
@@ -104,16 +104,16 @@ impl StepRule {
         self.first_after(at, self.width)
     }
 
-    /// The first window that opens after `at`: the one that no longer holds it.
+    /// The first window that opens after `at`, and so the first one that no longer contains it.
     pub(crate) fn first_opening_after(&self, at: Timestamp) -> i64 {
         self.first_after(at, 0)
     }
 
-    /// The first window of which the instant `width` after its opening is after `at`.
+    /// The first window whose opening plus `width` is after `at`.
     fn first_after(&self, at: Timestamp, width: i64) -> i64 {
         let passed = i128::from(at.as_millis()) - i128::from(self.origin) - i128::from(width);
         let k = match i64::try_from(passed) {
-            // A division of 64 bits takes a fraction of the time of one of 128.
+            // A 64-bit division takes a fraction of the time of a 128-bit one.
             Ok(passed) => i128::from(passed.div_euclid(self.slide)) + 1,
             Err(_) => passed.div_euclid(i128::from(self.slide)) + 1,
         };

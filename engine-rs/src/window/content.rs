@@ -1,5 +1,5 @@
-//! The triples of a window as a graph: kept only where an operator re-evaluates over them, or where
-//! the report asks whether the content, as a set, has changed.
+//! The triples of a window as a graph. Kept only if an operator re-evaluates over them, or if the report policy needs
+//! to know whether the content, as a set, has changed.
 
 use super::element::Arrival;
 use crate::codec::{Decoded, Reader, Writer};
@@ -13,7 +13,7 @@ pub(super) struct Content {
     arrivals: VecDeque<Arrival>,
     copies: HashMap<EncodedTriple, u32>,
     triples: TripleSet,
-    /// Grows with every change of the set.
+    /// Increases with every change of the set.
     version: u64,
 }
 
@@ -26,7 +26,7 @@ impl Content {
         &self.triples
     }
 
-    /// Adds the triples; gives those that were not there, with +1.
+    /// Adds the triples; appends those that were not present, with +1.
     pub(super) fn arrive(&mut self, arrival: &Arrival, changes: &mut Vec<(EncodedTriple, i64)>) {
         for triple in arrival.triples() {
             let copies = self.copies.entry(*triple).or_insert(0);
@@ -41,7 +41,7 @@ impl Content {
         self.arrivals.insert(place, arrival.clone());
     }
 
-    /// Takes away what expires; gives the triples whose last copy went, with −1.
+    /// Removes what expires; appends the triples whose last copy went, with −1.
     pub(super) fn expire_below(&mut self, bound: i64, changes: &mut Vec<(EncodedTriple, i64)>) {
         while self.arrivals.front().is_some_and(|a| a.expiry_key < bound) {
             let Some(arrival) = self.arrivals.pop_front() else { return };
@@ -59,7 +59,7 @@ impl Content {
         }
     }
 
-    /// Copies and the set follow from the arrivals.
+    /// Saves only the arrivals: copies and the set follow from them.
     pub(super) fn save(&self, to: &mut Writer) {
         to.u64(self.version);
         to.list(self.arrivals.iter(), |to, arrival| arrival.save(to));

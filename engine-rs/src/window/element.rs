@@ -1,4 +1,4 @@
-//! Elements of a stream: what a window counts, orders and lets go.
+//! Elements of a stream: what a window counts, orders and expires.
 
 use crate::codec::{Decoded, Reader, Writer, ensure};
 use crate::model::{EncodedTriple, TermId};
@@ -10,7 +10,8 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub(crate) struct Element {
     pub at: Timestamp,
-    /// Number of the event in order of acceptance; terms of the event are in use from here on.
+    /// Number of the event in order of acceptance. The dictionary keeps the terms of every event from the oldest one
+    /// that a window may still show (`oldest_seq`).
     pub seq: u64,
     /// The name of the event's graph; unbound when it has none.
     pub graph: TermId,
@@ -32,7 +33,7 @@ impl Element {
     }
 }
 
-/// The triples of an event, shared by the windows it is in; one alone is cheaper to copy.
+/// The triples of an event, shared by its windows. A single triple is stored inline, which is cheaper to copy.
 #[derive(Clone, Debug)]
 pub(crate) enum EventTriples {
     None,
@@ -70,7 +71,7 @@ pub(crate) struct Arrival {
     pub element: Element,
     /// Time for windows by time, count for windows by count.
     pub expiry_key: i64,
-    /// Which of the element's triples are in the window: all, except at the edge of `[TRIPLES n]`.
+    /// Which of the element's triples are in the window: all of them, except at the edge of `[TRIPLES n]`.
     pub part: Range<usize>,
 }
 

@@ -1,9 +1,8 @@
 //! Windows: which elements of a stream are in view at an instant.
 //!
-//! In: accepted events. Out, at each read: the elements that arrive and the bound below which
-//! elements expire. All interval arithmetic is in `bounds.rs`. A window is read at an instant `r`
-//! and then holds every element with time ≤ `r` that it covers: reading `[o, c)` at its close
-//! means reading at `c − 1`.
+//! Input: accepted events. Output of each read: the elements that arrive, and the bound below which elements expire.
+//! `bounds.rs` has all interval arithmetic. A window read at instant `r` holds every element with time ≤ `r` that it
+//! covers; reading `[o, c)` at its close therefore means reading at `c − 1`.
 
 mod bounds;
 mod content;

@@ -1,4 +1,4 @@
-//! Instants at equal distances: when windows close and periods end, as numbers instead of one by one.
+//! Arithmetic progressions of instants: window closes and periods, counted without enumerating them.
 
 use crate::time::{Span, Timestamp};
 use std::collections::BTreeMap;
@@ -30,28 +30,28 @@ impl Progression {
         if length > 0 { (length - 1) / self.step + 1 } else { 0 }
     }
 
-    /// The instants that are in both.
+    /// The instants that both progressions contain.
     pub(crate) fn meet(&self, other: &Self) -> Option<Self> {
         let apart = other.first - self.first;
         let divisor = greatest_common_divisor(self.step, other.step);
         if apart % divisor != 0 {
             return None;
         }
-        // Chinese remainder theorem: how many of our steps lead to one of theirs.
+        // Chinese remainder theorem: the number of our steps that leads to one of theirs.
         let modulus = other.step / divisor;
         let steps = (apart / divisor).rem_euclid(modulus) * inverse(self.step / divisor, modulus) % modulus;
         let common = self.first + self.step * steps;
-        // Beyond the whole of time there is no second one.
+        // A step beyond the range of time means that there is no second instant.
         let step = (self.step * modulus).min(i64::MAX.into());
         let missing = (other.first.max(self.first) - common).max(0);
         Some(Self { first: common + (missing + step - 1) / step * step, step })
     }
 }
 
-/// How many instants before `end` are in at least one of them.
+/// How many instants before `end` are in at least one progression.
 pub(crate) fn count_union(progressions: &[Progression], end: Timestamp) -> u64 {
-    // Inclusion and exclusion: each set adds itself and takes back what it has in common with those before it. Equal
-    // intersections are one term, so that windows of related steps stay few terms.
+    // Inclusion–exclusion: each progression adds itself and subtracts its intersections with those before it. Equal
+    // intersections are merged, so that windows with related steps need few terms.
     let mut terms: BTreeMap<Progression, i128> = BTreeMap::new();
     for progression in progressions {
         let mut new = vec![(*progression, 1)];
@@ -73,7 +73,7 @@ fn greatest_common_divisor(a: i128, b: i128) -> i128 {
     if b == 0 { a } else { greatest_common_divisor(b, a % b) }
 }
 
-/// The number that gives 1 when multiplied with `a`, modulo `modulus`; the two have no common divisor.
+/// The inverse of `a` modulo `modulus`, which must be coprime.
 fn inverse(a: i128, modulus: i128) -> i128 {
     let (mut old, mut rest) = ((a % modulus, 1), (modulus, 0));
     while rest.0 != 0 {

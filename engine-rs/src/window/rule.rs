@@ -1,4 +1,4 @@
-//! What kind of window it is, once the clauses of the query are read.
+//! The kind of a window, after the clauses of the query have been read.
 
 use super::bounds::StepRule;
 use crate::parse::{ContinuousQuery, WindowKind};

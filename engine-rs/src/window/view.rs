@@ -1,4 +1,4 @@
-//! One window of a timeline: elements that wait, elements in view, and when to look again.
+//! One window of a timeline: pending elements, elements in view, and the next instant to read it.
 //!
 //! ```text
 //!   accept ─► pending ─── read ───► in view ─── bound ───► out of view
@@ -6,10 +6,10 @@
 //!                └─► staged ─┘      (ELEMENTS: counted, and shown at the next step)
 //! ```
 //!
-//! What must hold: keys in view do not fall from front to back, and the bound of a window never goes back. So what is out
-//! of view is a prefix, and leaves may expire by the bound alone, without asking the window.
+//! Invariants: expiry keys in view never decrease from front to back, and the bound of a window never decreases. What
+//! is out of view is therefore a prefix, and leaves can expire mappings by the bound alone, without asking the window.
 //!
-//! Cost per element: a push and a pop on two queues; what is in order is never searched.
+//! Cost per element: one push and one pop on two queues; elements in order are never searched.
 
 use super::bounds::{StepRule, WindowBounds};
 use super::content::Content;
@@ -22,8 +22,8 @@ use crate::store::TripleSet;
 use crate::time::{Span, Timestamp};
 use std::collections::VecDeque;
 
-/// The readings of one instant: what arrived at it first, then the period that ends with it, then what closes right
-/// after it.
+/// The readings of one instant, in this order: arrivals, then the period that ends with the instant, then the windows
+/// that close right after it. Results within an instant depend on this order (the derived `Ord`).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Phase {
     Tick,
@@ -31,13 +31,13 @@ pub(crate) enum Phase {
     Close,
 }
 
-/// What became of an event that was offered to a window; the best comes first.
+/// What became of an event offered to a window, best first: several windows take the minimum.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Accepted {
     Yes,
-    /// Some window covered its time, and each of them has closed.
+    /// Every window that covers its time has closed.
     Late,
-    /// No window covers its time: between two windows, or before t0.
+    /// No window covers its time: it lies between two windows, or before t0.
     Uncovered,
 }
 
@@ -45,16 +45,16 @@ pub(crate) enum Accepted {
 pub(crate) struct Window {
     rule: Rule,
     reading: Reading,
-    /// Accepted and not yet in view, by time.
+    /// Accepted but not yet in view, in order of time.
     pending: VecDeque<Element>,
-    /// Counted and waiting for the next step of `[ELEMENTS n STEP m]`.
+    /// Counted, and waiting for the next step of `[ELEMENTS n STEP m]`.
     staged: VecDeque<Arrival>,
     /// Expiry keys of what is in view, in order.
     in_view: VecDeque<InView>,
-    /// Stepping windows: the next window to read (closed), or the one in view (current).
+    /// For stepping windows, the next window to read (`Reading::Closed`) or the one in view (`Reading::Current`).
     next_k: i64,
     started: bool,
-    /// Elements (or triples) so far, for windows by count.
+    /// The number of elements (or triples) so far, for count windows.
     counted: i64,
     content: Option<Content>,
     content_changes: Vec<(EncodedTriple, i64)>,
@@ -67,7 +67,7 @@ struct InView {
     seq: u64,
 }
 
-/// The result of a read: new arrivals are in [`Window::arrivals`].
+/// The result of a read; the new arrivals are in [`Window::arrivals`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Taken {
     /// Elements with a smaller expiry key are out of view.
@@ -96,7 +96,7 @@ impl Window {
         }
     }
 
-    /// Keeps the triples themselves from now on.
+    /// Also keep the triples from now on.
     pub(crate) fn keep_content(&mut self) {
         self.content.get_or_insert_default();
     }
@@ -105,12 +105,12 @@ impl Window {
         self.content.as_ref().map(Content::triples)
     }
 
-    /// Grows with every change of the content, where it is kept.
+    /// Increases with every change of the content, if the content is kept.
     pub(crate) fn content_version(&self) -> u64 {
         self.content.as_ref().map_or(0, Content::version)
     }
 
-    /// Whether the last read changed the set of triples; only known where the content is kept.
+    /// Whether the last read changed the set of triples; only known if the content is kept.
     pub(crate) fn set_changed(&self) -> bool {
         let mut changes = self.content_changes.clone();
         changes.sort_unstable();
@@ -133,7 +133,7 @@ impl Window {
         &self.rule
     }
 
-    /// How far apart two closes are, for windows that step.
+    /// The distance between two closes, for stepping windows.
     pub(crate) fn slide(&self) -> Option<Span> {
         match &self.rule {
             Rule::Step(step) => Some(step.slide()),
@@ -147,7 +147,7 @@ impl Window {
         self.in_view.iter().map(|v| v.seq).chain(waiting).min()
     }
 
-    /// Windows begin with the first instant the timeline knows.
+    /// Windows start at the first instant that the timeline knows.
     pub(crate) fn start(&mut self, at: Timestamp) {
         if let Rule::Step(step) = &self.rule {
             self.next_k = self.next_k.max(step.first_read_from(at));
@@ -155,7 +155,7 @@ impl Window {
         self.started = true;
     }
 
-    /// Everything before `clock` has been read, also where nothing was there to be read: windows that end by then have
+    /// Marks everything before `clock` as read, even where there was nothing to read: windows that end by then have
     /// closed.
     pub(crate) fn pass(&mut self, clock: Timestamp) {
         if let (Rule::Step(step), Reading::Closed) = (&self.rule, self.reading) {
@@ -163,7 +163,7 @@ impl Window {
         }
     }
 
-    /// What would become of an event of this time; `soonest` is the first instant at which it can be read.
+    /// What would become of an event at this time; `soonest` is the first instant at which it can be read.
     pub(crate) fn verdict(&self, at: Timestamp, soonest: Timestamp) -> Accepted {
         match &self.rule {
             Rule::Step(step) => self.covers_stepping(step, at, soonest),
@@ -220,7 +220,7 @@ impl Window {
         }
     }
 
-    /// No reading before this instant shows anything but what is shown now; none: no reading ever will.
+    /// The first instant whose reading may differ from what is shown now; `None` if no reading ever will.
     pub(crate) fn unchanged_until(&self) -> Option<Timestamp> {
         let (expiry, arrival) = match &self.rule {
             Rule::Step(step) if self.reading == Reading::Closed => {
@@ -234,7 +234,7 @@ impl Window {
         expiry.into_iter().chain(arrival).min()
     }
 
-    /// When windows that close are read, from the next one on.
+    /// The instants at which windows close, from the next one on.
     pub(crate) fn closes(&self) -> Option<Progression> {
         self.next_close().zip(self.slide()).map(|(first, slide)| Progression::new(first, slide))
     }
@@ -247,12 +247,12 @@ impl Window {
         }
     }
 
-    /// The earliest element that waits.
+    /// The time of the earliest pending element.
     pub(crate) fn first_waiting(&self) -> Option<Timestamp> {
         self.pending.front().map(|e| e.at)
     }
 
-    /// Passes over windows that are read before `at`: they are empty and need no report.
+    /// Skips windows that would be read before `at`: they are empty and need no report.
     pub(crate) fn skip_closes_before(&mut self, at: Timestamp) {
         if let Rule::Step(step) = &self.rule {
             self.next_k = self.next_k.max(step.first_read_from(at));
@@ -267,7 +267,7 @@ impl Window {
         &self.arrivals
     }
 
-    /// The bounds and the instant to report for the window last read.
+    /// The bounds to report for the window that was read last.
     pub(crate) fn reported(&self, read_at: Timestamp) -> WindowBounds {
         match &self.rule {
             Rule::Step(step) if self.reading == Reading::Closed => match self.next_k - 1 {
@@ -280,8 +280,8 @@ impl Window {
         }
     }
 
-    /// Brings the window to the instant: collects arrivals, finds the bound of what expires. A window
-    /// that waits for its close has nothing to show before; the others follow every read.
+    /// Advances the window to the instant: collects arrivals and returns the bound below which elements expire. A
+    /// window that reports on close shows nothing before its close; all others follow every read.
     pub(crate) fn read(&mut self, at: Timestamp, phase: Phase) -> Option<Taken> {
         self.arrivals.clear();
         self.content_changes.clear();
@@ -313,7 +313,7 @@ impl Window {
         self.enter_until(end.previous(), open)
     }
 
-    /// How many elements wait up to `at`: mostly all.
+    /// The number of pending elements up to `at`, usually all of them.
     #[inline]
     fn n_due(&self, at: Timestamp) -> usize {
         match self.pending.back() {
@@ -322,7 +322,8 @@ impl Window {
         }
     }
 
-    /// Lets in what waits up to `at`; what is before `open` was in no window that will be read.
+    /// Admits pending elements up to `at`. Those before `open` are dropped: no window that is still to be read covers
+    /// them.
     fn enter_until(&mut self, at: Timestamp, open: Timestamp) -> i64 {
         for _ in 0..self.n_due(at) {
             let Some(element) = self.pending.pop_front() else { break };
@@ -399,7 +400,8 @@ impl Window {
         Taken { bound, arrived: !self.arrivals.is_empty(), expired }
     }
 
-    /// What waits, what is in view, and how far the window has come; rule and reading are the plan's.
+    /// Saves what is pending, what is in view, and how far the window has advanced; rule and reading come from the
+    /// plan.
     pub(crate) fn save(&self, to: &mut Writer) {
         to.list(self.pending.iter(), |to, element| element.save(to));
         to.list(self.staged.iter(), |to, arrival| arrival.save(to));

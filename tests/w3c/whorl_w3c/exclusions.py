@@ -5,7 +5,7 @@ Some name tests of the full suite that the archive of the project leaves out.
 
 from __future__ import annotations
 
-_SERVICE = ("SERVICE: queries ask no other server", "unsupported.service")
+_SERVICE = ("SERVICE: queries do not contact other servers", "unsupported.service")
 
 # By test: the reason, and the code of the refusal.
 REFUSED: dict[str, tuple[str, str]] = {

@@ -5,10 +5,10 @@
 //!   payload: dictionary · static graphs · streams · queries · timelines · chains · counters
 //! ```
 //!
-//! What stays true: an engine that was restored gives the same bytes as the one that was saved, for whatever comes
-//! next. So everything that can decide an order is kept as it is: ids of terms, slots of mappings, places of queries.
-//! What the plan says is not in the document; queries are planned anew from their texts, and then every operator takes
-//! its own state back. Indexes follow from what they index. Cost: one pass over the state, both ways.
+//! Invariant: whatever arrives next, a restored engine produces the same bytes as the saved one. Everything that can
+//! affect an order is therefore kept: ids of terms, slots of mappings, places of queries. The plan is not saved;
+//! queries are planned again from their texts, and each operator then restores its own state. Indexes are rebuilt.
+//! Cost: one pass over the state in each direction.
 
 mod queries;
 mod streams;
@@ -28,7 +28,7 @@ use queries::QueryRecord;
 use std::panic::catch_unwind;
 
 const MAGIC: [u8; 8] = *b"WHORLSNP";
-/// Grows whenever a document of the release before could not be read.
+/// Must be increased whenever documents of the previous release become unreadable.
 const FORMAT: u32 = 6;
 const HEADER_BYTES: usize = 28;
 
@@ -66,8 +66,8 @@ impl Engine {
     /// (`snapshot.version`).
     pub fn restore(bytes: &[u8], options: EngineOptions) -> Result<Self, EngineError> {
         let payload = opened(bytes)?;
-        // Behind a checksum that is right, wrong values can only be forged: the readers find most of them, and what
-        // they miss ends here.
+        // With a valid checksum, wrong values can only be forged. The readers find most of them; a panic catches the
+        // rest.
         let restored = catch_unwind(|| Self::restore_payload(payload, options));
         restored.unwrap_or(Err(EngineError::SnapshotDamaged { reason: "its parts contradict each other" }))
     }
@@ -138,7 +138,7 @@ impl Engine {
         }
     }
 
-    /// The dictionary as it was saved: what was computed on the way may have brought terms that are not in it.
+    /// Restores the dictionary as it was saved, without the terms that restoring has computed on the way.
     fn settle_dictionary(&mut self, n_terms: usize, saved: &[u8]) -> Decoded<()> {
         let mut from = Reader::new(saved);
         if self.dictionary.len() == n_terms {

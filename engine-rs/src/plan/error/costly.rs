@@ -1,9 +1,9 @@
-//! What costs too much whatever the data, or more than a limit allows.
+//! Queries that are too expensive for any data, or that exceed a limit.
 
 use crate::parse::Construct;
 use oxrdf::{NamedNode, Variable};
 
-/// What is too costly, and the limit it passes.
+/// What is too expensive, and the limit it exceeds.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Costly {
@@ -22,7 +22,7 @@ pub enum Costly {
     TriplePatterns { found: usize, most: usize },
     #[error("the query has {found} windows, more than {most}")]
     Windows { found: usize, most: usize },
-    #[error("to find the streams of {variable} is {reason}")]
+    #[error("finding the streams of {variable} is {reason}")]
     Streams { variable: Variable, reason: String },
 }
 
@@ -57,7 +57,7 @@ impl Costly {
     }
 }
 
-/// A part by one of its variables, if it has any that the user wrote.
+/// Names a part by one of its variables, if the user wrote any.
 fn shown(variable: Option<&Variable>) -> String {
     variable.map_or_else(|| "unnamed nodes".to_owned(), ToString::to_string)
 }

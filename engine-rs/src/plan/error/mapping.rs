@@ -1,4 +1,4 @@
-//! What a mapping of rows to triples cannot do.
+//! What a mapping from rows to triples cannot contain.
 
 use crate::parse::Construct;
 use oxrdf::Variable;
@@ -12,7 +12,7 @@ pub enum Unmappable {
     Dataset,
     #[error("BIND of {variable}, which is a column,")]
     BoundColumn { variable: Variable },
-    /// A part of WHERE that matches data, by its name and the keyword it stands at.
+    /// A part of WHERE that matches data: its name, and the keyword that introduces it.
     #[error("{name} in a mapping")]
     Pattern { name: &'static str, keyword: &'static str },
     #[error("a triple term in the template of a mapping")]

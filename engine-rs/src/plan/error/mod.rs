@@ -1,7 +1,7 @@
 //! Why a query cannot be planned.
 //!
-//! Each refusal is a value of its own: it carries what it is about, and its type decides its code, its hint and the
-//! construct to look for in the text. So a message can be reworded without anything else changing.
+//! Each refusal has a type of its own, which carries its subject and determines its code, its hint and the construct to
+//! locate in the text. Messages can therefore be reworded without any other change.
 
 mod costly;
 mod mapping;
@@ -27,21 +27,21 @@ pub enum PlanError {
     Unsupported(#[from] Unsupported),
     #[error("{0} over a bag window is not supported")]
     NeedsSet(Reevaluation),
-    /// A mapping of rows to triples has no data to ask.
+    /// A mapping from rows to triples has no data to query.
     #[error("{0} is not possible")]
     Mapping(#[from] Unmappable),
-    /// What costs too much whatever the data, or more than a limit allows.
+    /// Too expensive for any data, or beyond a limit.
     #[error(transparent)]
     TooCostly(#[from] Costly),
     #[error(transparent)]
     Expression(#[from] CompileError),
-    /// Any of the others, with the place of its construct and with names as the text spells them.
+    /// Any other variant, with the position of its construct and with names as the query spells them.
     #[error("{message} at {} (hint: {})", span.start, error.hint())]
     Located { error: Box<PlanError>, message: String, span: TextSpan },
 }
 
 impl PlanError {
-    /// The same with the place of its construct in the text of the query.
+    /// Adds the position of the construct in the query text.
     #[must_use]
     pub(crate) fn located(self, text: &str) -> Self {
         match locate(text, &self.construct()) {
@@ -53,7 +53,7 @@ impl PlanError {
         }
     }
 
-    /// What stands in the text where the query would have to change.
+    /// The construct that would have to change.
     fn construct(&self) -> Construct {
         match self {
             Self::NoWindow => Construct::Form,
@@ -69,7 +69,7 @@ impl PlanError {
         }
     }
 
-    /// From where to where in the text of the query the refused construct goes.
+    /// The extent of the refused construct in the query text.
     #[must_use]
     pub fn span(&self) -> Option<TextSpan> {
         match self {
@@ -78,7 +78,7 @@ impl PlanError {
         }
     }
 
-    /// Where in the text of the query.
+    /// The position in the query text.
     #[must_use]
     pub fn position(&self) -> Option<Position> {
         self.span().map(|span| span.start)

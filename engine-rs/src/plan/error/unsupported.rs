@@ -1,10 +1,10 @@
-//! What the planner knows no operator for.
+//! Constructs for which the planner has no operator.
 
 use crate::parse::Construct;
 use oxrdf::Variable;
 use std::fmt;
 
-/// A construct, and what it was refused for.
+/// A construct and the reason for its refusal.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unsupported {
@@ -14,7 +14,7 @@ pub enum Unsupported {
     Streams { variable: Variable, found: usize, most: usize },
     #[error("{argument} as an argument of timestamp(…), which takes constants and variables that are always bound,")]
     TimestampArgument { argument: String },
-    #[error("timestamp(…) with other arguments than a triple's three terms or the name of a graph")]
+    #[error("timestamp(…) with arguments other than the three terms of a triple or the name of a graph")]
     TimestampArguments,
     /// A function whose value changes with every call, or with time.
     #[error("{function} in a part that is re-evaluated ({reason})")]
@@ -23,7 +23,7 @@ pub enum Unsupported {
     PartOfWindowReevaluated { reason: Reevaluation },
     #[error("{reason} inside GRAPH in a window")]
     ReevaluatedInGraph { reason: Reevaluation },
-    /// What is counted, cut off or taken away in each graph by itself.
+    /// Something that would have to be counted, sliced or removed in each graph separately.
     #[error("{what} together with a window inside GRAPH {graph}")]
     WindowInGraph { what: &'static str, graph: String },
     #[error("{what} inside GRAPH with a variable in a window")]
@@ -32,7 +32,7 @@ pub enum Unsupported {
     JoinVariables { most: usize },
     #[error("aggregate {name}")]
     Aggregate { name: String },
-    /// An aggregate that cannot be put together from those of partitions.
+    /// An aggregate that cannot be combined from those of partitions.
     #[error("{aggregate} of parts")]
     AggregateOfParts { aggregate: String },
     #[error("a cut of this query ({why})")]
@@ -57,7 +57,7 @@ impl Unsupported {
 
     pub(super) fn hint(&self) -> &'static str {
         match self {
-            Self::Streams { .. } => "let the static data name fewer streams, or register several queries",
+            Self::Streams { .. } => "name fewer streams in the static data, or register several queries",
             Self::TimestampArgument { .. } | Self::TimestampArguments => {
                 "write f:timestamp(?s, ?p, ?o) with the three terms of a pattern of the window"
             }
@@ -68,7 +68,7 @@ impl Unsupported {
             Self::WindowInGraph { .. } => "put the WINDOW block beside the GRAPH block and join them by a variable",
             Self::GraphInWindow { .. } => "put it beside the GRAPH block and join them by a variable",
             Self::JoinVariables { .. } => "split the pattern into sub-queries that hand on fewer variables",
-            Self::Aggregate { .. } => "see the reference of queries for the aggregates there are",
+            Self::Aggregate { .. } => "see the reference of queries for the available aggregates",
             Self::Service | Self::AggregateOfParts { .. } | Self::Cut { .. } => {
                 "leave it out; the reference of queries says what is supported"
             }
@@ -76,7 +76,7 @@ impl Unsupported {
     }
 }
 
-/// Why a part of a query is evaluated anew at each instant.
+/// Why a part of a query is re-evaluated at each instant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Reevaluation {

@@ -90,7 +90,7 @@ async def replace_graph(
     """Replace the content of a graph by the triples of a document."""
     form = media.format_of(request.headers.get("content-type"), media.GRAPH_FORMATS)
     body = await read_body(request, settings.graphs_bytes_max)
-    reply = await runtime.run(c.ReplaceGraph(graph, body, form))
+    reply = await runtime.execute(c.ReplaceGraph(graph, body, form))
     return Response(status_code=201 if reply["created"] else 204)
 
 
@@ -119,7 +119,7 @@ async def add_to_graph(
         headers["Location"] = graph
     reply: dict[str, Any] = {"created": False, "inserted": 0}
     for body, form in parts:
-        one = await runtime.run(c.LoadGraph(graph, body, form))
+        one = await runtime.execute(c.LoadGraph(graph, body, form))
         reply = {"created": reply["created"] or one["created"], "inserted": reply["inserted"] + one["inserted"]}
     return JsonResponse(reply, 201 if reply["created"] else 200, headers=headers)
 
@@ -128,7 +128,7 @@ async def add_to_graph(
 @router.delete("/graphs/{name:path}", include_in_schema=False)
 async def drop_graph(_: Registrar, graph: Graph, runtime: TheRuntime) -> Response:
     """Delete a graph; the default graph is emptied."""
-    await runtime.run(c.DropGraph(graph))
+    await runtime.execute(c.DropGraph(graph))
     return Response(status_code=204)
 
 

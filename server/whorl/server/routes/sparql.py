@@ -172,7 +172,7 @@ def _copied(core: Core, operation: _Operation, media_type: str) -> Copied:
 
 
 async def _update(request: Request, operation: _Operation, runtime: Runtime) -> Response:
-    reply = await runtime.run(
+    reply = await runtime.execute(
         c.Update(operation.text, operation.base_iri, operation.default_graphs, operation.named_graphs)
     )
     wants_json = media.JSON in request.headers.get("accept", "")

@@ -197,19 +197,19 @@ async def advance(
 ) -> Response:
     """No event before `t` will follow: windows that close by then report."""
     wanted = await read_json(request, schemas.WatermarkRequest, settings.query_bytes_max)
-    return JsonResponse(await runtime.run(c.Advance(iri, wanted.t)))
+    return JsonResponse(await runtime.execute(c.Advance(iri, wanted.t)))
 
 
 @router.post("/streams/{iri}/close", summary="Close a stream", responses=problems(400, 404, 409))
 async def close(_: Ingester, iri: StreamIri, runtime: TheRuntime) -> Response:
     """No more events will follow: open windows report, and the stream no longer holds others back."""
-    return JsonResponse(await runtime.run(c.CloseStream(iri)))
+    return JsonResponse(await runtime.execute(c.CloseStream(iri)))
 
 
 @router.post("/streams/{iri}/reopen", summary="Reopen a stream that has ended", responses=problems(400, 404, 409))
 async def reopen(_: Ingester, iri: StreamIri, runtime: TheRuntime) -> Response:
     """Events come again, at any time; the queries that read the stream start anew, as a restart would."""
-    return JsonResponse(await runtime.run(c.ReopenStream(iri, secrets.token_hex(6))))
+    return JsonResponse(await runtime.execute(c.ReopenStream(iri, secrets.token_hex(6))))
 
 
 # ---- rows ----
@@ -242,7 +242,7 @@ async def set_mapping(
         said = f"the media type '{media_type[:80]}' is not supported for a mapping"
         raise errors.MediaTypeError(said, hint=f"send it as {media.SPARQL_QUERY}")
     text = await read_text(request, settings.query_bytes_max)
-    reply = await runtime.run(c.SetMapping(iri, text, time_column))
+    reply = await runtime.execute(c.SetMapping(iri, text, time_column))
     return JsonResponse({"mapping": text, "timeColumn": time_column}, 201 if reply["created"] else 200)
 
 
@@ -268,7 +268,7 @@ async def get_mapping(_: Anybody, iri: StreamIri, runtime: TheRuntime) -> Respon
 )
 async def delete_mapping(_: Registrar, iri: StreamIri, runtime: TheRuntime) -> Response:
     """Rows are no longer mapped; bodies with the columns s, p, o are still accepted."""
-    await runtime.run(c.SetMapping(iri, None, "t"))
+    await runtime.execute(c.SetMapping(iri, None, "t"))
     return Response(status_code=204)
 
 

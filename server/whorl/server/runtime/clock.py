@@ -71,7 +71,7 @@ class Clock:
 
     async def _tick(self) -> None:
         for iri, lateness_ms in await self._runtime.read(_arrival_streams):
-            await self._runtime.run(c.Advance(iri, now_ms() - lateness_ms, tick=True))
+            await self._runtime.execute(c.Advance(iri, now_ms() - lateness_ms, tick=True))
 
     async def _read_numbers(self) -> None:
         stats, timeouts, clocks = await self._runtime.read(_numbers)
@@ -89,7 +89,7 @@ class Clock:
             silent_ms = (now - self._heard[iri][1]) * 1000
             if iri in timeouts and iri not in self._idle and silent_ms >= timeouts[iri]:
                 self._idle.add(iri)
-                await self._runtime.run(c.MarkIdle(iri))
+                await self._runtime.execute(c.MarkIdle(iri))
 
 
 def _arrival_streams(core: Core) -> list[tuple[str, int]]:

@@ -107,7 +107,7 @@ class Core:
         known = self.streams.get(command.iri)
         if known is not None:
             if known.options != command.options:
-                detail = f"stream <{command.iri}> exists with other settings"
+                detail = f"stream <{command.iri}> already exists with different settings"
                 raise errors.StreamExistsError(detail, settings=asdict(known.options))
             return {"created": False}
         self._check_not_output(command.iri)

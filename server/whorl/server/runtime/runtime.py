@@ -184,7 +184,7 @@ class Runtime:
 
     # ---- the front ----
 
-    async def run(
+    async def execute(
         self,
         command: c.Command,
         ack: str = "synced",
@@ -192,7 +192,7 @@ class Runtime:
         check: Callable[[Core], None] | None = None,
         then: Callable[[Core, Any], Any] | None = None,
     ) -> Any:  # noqa: ANN401 - each command has its reply
-        """Run a command; the reply comes when it is durable, or with ack `memory` when it is applied.
+        """Execute a command; the reply comes when it is durable, or with ack `memory` when it is applied.
 
         `check` and `then` run in the same turn of the worker as the command, but are neither logged nor replayed:
         `check` sees the state before and may refuse; `then` computes the return value from the reply and the state.

@@ -71,7 +71,7 @@ class Ingest:
         if command.size_bytes > self._settings.queue_bytes_max:
             limit = self._settings.queue_bytes_max
             raise errors.BodyTooLargeError(f"the body is larger than the command queue of {limit} bytes", limit=limit)
-        reply: dict[str, Any] = await self._runtime.run(command, options.ack or self._settings.ack)
+        reply: dict[str, Any] = await self._runtime.execute(command, options.ack or self._settings.ack)
         self._rates.setdefault(iri, _Rate()).add(reply["accepted"], time.monotonic())
         return reply
 
@@ -86,7 +86,7 @@ class Ingest:
     async def commit(self, iri: str, producer: str, batch: int, tokens: tuple[str, ...], watermark: int | None) -> Any:  # noqa: ANN401 - the reply of a command
         """Turn staged bodies into events."""
         command = c.Commit(iri, producer, batch, tokens, watermark, latest=self._latest())
-        reply = await self._runtime.run(command)
+        reply = await self._runtime.execute(command)
         self._rates.setdefault(iri, _Rate()).add(reply["accepted"], time.monotonic())
         return reply
 

@@ -74,7 +74,7 @@ class Registry:
         def declared(core: Core, reply: Any) -> Declared:  # noqa: ANN401 - the reply of a command
             return Declared(descriptors.stream(core, iri, self._ingest), reply["created"])
 
-        found: Declared = await self._runtime.run(
+        found: Declared = await self._runtime.execute(
             c.DeclareStream(iri, options), check=lambda core: self._check_room_for_stream(core, iri), then=declared
         )
         return found
@@ -82,7 +82,7 @@ class Registry:
     async def drop_stream(self, iri: str, caller: Principal, *, cascade: bool) -> None:
         """Delete a stream that no query reads; with `cascade`, also the queries downstream, if the caller may."""
         check = (lambda core: _check_owns_readers(core, iri, caller)) if cascade else None
-        await self._runtime.run(c.DropStream(iri, cascade, downstream=cascade), check=check)
+        await self._runtime.execute(c.DropStream(iri, cascade, downstream=cascade), check=check)
         self._ingest.forget(iri)
 
     async def stream(self, iri: str) -> schemas.StreamDocument:
@@ -141,11 +141,11 @@ class Registry:
 
     async def unregister(self, name: str, caller: Principal) -> None:
         """Delete a query."""
-        await self._runtime.run(c.Unregister(name), check=lambda core: _check_owns(core, name, caller))
+        await self._runtime.execute(c.Unregister(name), check=lambda core: _check_owns(core, name, caller))
 
     async def drop_unnamed(self, name: str) -> None:
         """Delete a query whose connection has ended, even if other queries read its output."""
-        await self._runtime.run(c.Unregister(name, force=True))
+        await self._runtime.execute(c.Unregister(name, force=True))
 
     async def drop_orphans(self) -> None:
         """Delete the queries of connections, none of which survives a restart."""
@@ -167,7 +167,7 @@ class Registry:
     async def _register(self, name: str, wanted: schemas.QueryRequest, caller: Principal, *, owner: str) -> Registered:
         self._admit(wanted, caller)
         document = self._document_of(name)
-        found: Registered = await self._runtime.run(
+        found: Registered = await self._runtime.execute(
             c.Register(name, wanted.query, wanted.options(), secrets.token_hex(8), owner),
             check=lambda core: self._check_room_for_query(core, name),
             then=lambda core, reply: Registered(document(core), reply["created"]),
@@ -176,7 +176,7 @@ class Registry:
 
     async def _change(self, command: c.Pause | c.Restart, caller: Principal) -> schemas.QueryDocument:
         name, document = command.name, self._document_of(command.name)
-        found: schemas.QueryDocument = await self._runtime.run(
+        found: schemas.QueryDocument = await self._runtime.execute(
             command, check=lambda core: _check_owns(core, name, caller), then=lambda core, _: document(core)
         )
         return found
