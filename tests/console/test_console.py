@@ -108,7 +108,8 @@ def test_rows_and_chart_of_a_query_of_ones_own_move(page: Page) -> None:
 
 
 def test_completion_offers_predicates_after_a_chart_was_drawn(page: Page) -> None:
-    write(page, "PREFIX : <http://whorl.example/> PREFIX sosa: <http://www.w3.org/ns/sosa/>\nSELECT * WHERE { STREAM :sensors [NOW] { ?s ", "seen")
+    prefixes = "PREFIX : <http://whorl.example/> PREFIX sosa: <http://www.w3.org/ns/sosa/>"
+    write(page, f"{prefixes}\nSELECT * WHERE {{ STREAM :sensors [NOW] {{ ?s ", "seen")
     page.keyboard.type("sosa:hasS")
     expect(page.locator(".cm-tooltip-autocomplete")).to_contain_text("sosa:hasSimpleResult")
     page.keyboard.press("Escape")
