@@ -239,7 +239,7 @@ impl EngineError {
             Self::OutputTaken { .. } => "register this query under another name",
             Self::Cycle { .. } => "queries that feed each other must not form a cycle",
             Self::TimestampMissing => "give a time with the push, or set the stream's timestamp predicate",
-            Self::BadTime { .. } => {
+            Self::BadTime { .. } | Self::BadTimestamp { .. } => {
                 "write integer milliseconds, or a dateTime with a zone such as 2024-05-01T12:00:00Z"
             }
             Self::TooFarAhead { .. } => "use REPORT NONEMPTY, or check the event's time",

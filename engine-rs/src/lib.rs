@@ -41,7 +41,7 @@ pub use engine::{
     StreamCounts, StreamId, StreamOptions, StreamStats, UpdateReport, query_form,
 };
 pub use error::EngineError;
-pub use intake::{BodyFormat, EventBatch, PushOptions, Refused, RowMapper, RowMapping, read_time};
+pub use intake::{AssumedZone, BodyFormat, EventBatch, PushOptions, Refused, RowMapper, RowMapping, read_time};
 pub use join::Probing;
 pub use limits::Limits;
 pub use model::TermId;

@@ -11,7 +11,7 @@ use whorl_engine::{
 
 const STREAM: &str = "http://ex/s";
 const QUERY: &str = "PREFIX : <http://ex/> SELECT ?s ?o FROM NAMED WINDOW :w ON :s [RANGE 10ms STEP 10ms] WHERE { WINDOW :w { ?s :p ?o } }";
-const LENIENT: PushOptions = PushOptions { latest: None, atomic: false };
+const LENIENT: PushOptions = PushOptions { latest: None, atomic: false, zone: None };
 
 fn engine() -> (Engine, QueryId) {
     let mut engine = Engine::new(EngineOptions::default());

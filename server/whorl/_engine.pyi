@@ -10,6 +10,7 @@ from whorl.results import RawAbsorbed, RawReport, RawResult, Statement
 from whorl.terms import Triple
 
 __all__ = [
+    "AssumedZone",
     "Copied",
     "Engine",
     "MergeEngine",
@@ -54,8 +55,16 @@ class Engine:
         *,
         latest: int | None = None,
         atomic: bool = True,
+        zone: AssumedZone | None = None,
     ) -> RawReport: ...
-    def push_bodies(self, stream: str, bodies: list[tuple[bytes, str]], *, latest: int | None = None) -> RawReport: ...
+    def push_bodies(
+        self,
+        stream: str,
+        bodies: list[tuple[bytes, str]],
+        *,
+        latest: int | None = None,
+        zone: AssumedZone | None = None,
+    ) -> RawReport: ...
     def push_triples(
         self, stream: str, at: int, triples: list[Triple], *, latest: int | None = None, atomic: bool = True
     ) -> RawReport: ...
@@ -107,6 +116,11 @@ class Engine:
 @final
 class Copied:
     def document(self, milliseconds: int) -> bytes: ...
+
+# The zone of dateTimes without one: pairs of a local time and the offset from UTC from then on, in milliseconds.
+@final
+class AssumedZone:
+    def __new__(cls, offsets: list[tuple[int, int]]) -> AssumedZone: ...
 
 # A duration in milliseconds, in the grammar of queries: PT10M, 1m30s, 500ms, 30 minutes, 1500.
 def parse_duration(text: str) -> int: ...

@@ -7,6 +7,7 @@ import statistics
 import threading
 from typing import Any
 
+import pyoxigraph as ox
 import pytest
 from whorl import Engine
 from whorl.demo import BUILDING, DROPOFFS, LATENESS_MS, PEOPLE, SENSORS
@@ -20,6 +21,7 @@ START_MS = 1_767_225_600_000
 SECONDS = 120
 # Long enough for most trips to end.
 TAXI_SECONDS = 900
+RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 
 
 def seconds(n: int, seed: int = 1) -> list[list[Event]]:
@@ -158,6 +160,17 @@ def test_queries_of_the_gallery_say_what_they_show(answers: dict[str, list[Any]]
     assert all(row["empty"] >= 1 for answer in answers["taxi-areas"] for row in answer.inserted)
     # Two fires in two minutes, in two rooms.
     assert len({row["room"] for answer in answers["fire-alert"] for row in answer.inserted}) == 2
+
+
+def test_readings_are_observations_as_the_field_models_them() -> None:
+    read = [event for event in seconds(1)[0] if event.stream == SENSORS]
+    graphs = [list(ox.parse(event.turtle, ox.RdfFormat.TURTLE)) for event in read]
+    sosa = "http://www.w3.org/ns/sosa/"
+    said = {"madeBySensor", "observedProperty", "hasFeatureOfInterest", "hasSimpleResult", "resultTime"}
+    for graph in graphs:
+        assert len({triple.subject for triple in graph}) == 1
+        assert {triple.predicate.value.removeprefix(sosa) for triple in graph} == {RDF_TYPE, *said}
+    assert len({graph[0].subject for graph in graphs}) == len(read), "each reading has a name of its own"
 
 
 def test_every_reading_counts(answers: dict[str, list[Any]]) -> None:

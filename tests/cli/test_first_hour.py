@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -173,3 +174,21 @@ def test_a_stream_that_has_ended_is_reopened_and_its_queries_go_on(
         assert (after["incarnation"] != before, after["lastSeq"]) == (True, 1)
         assert "http://ex/a,23,2" in client.get("/queries/mean/results", headers={"accept": "text/csv"}).text
         assert client.get("/streams/http%3A%2F%2Fex%2Fs").json()["status"] == "open"
+
+
+def test_static_data_comes_out_of_an_archive_and_rows_are_refused_as_such(whorl: Whorl, tmp_path: Path) -> None:
+    (tmp_path / "rooms.ttl").write_text('<http://ex/a> <http://ex/floor> "ground" .')
+    (tmp_path / "rooms.csv").write_text("room,floor\na,ground\n")
+    (tmp_path / "events.ndjson").write_text(EVENTS)
+    with tarfile.open(tmp_path / "static.tar.gz", "w:gz") as archive:
+        archive.add(tmp_path / "rooms.ttl", "static/rooms.ttl")
+    query = """PREFIX : <http://ex/> SELECT ?floor (MAX(?t) AS ?top) FROM NAMED WINDOW :w ON :s [RANGE 10s STEP 10s]
+        WHERE { WINDOW :w { ?room :temperature ?t } ?room :floor ?floor } GROUP BY ?floor"""
+    run = ("run", query, "-i", str(tmp_path / "events.ndjson"), "-f", "csv", "--limit", "1", "-s")
+    assert whorl(*run, f"{tmp_path}/static.tar.gz:*.ttl").stdout.splitlines()[1] == "10000,+,ground,26"
+    assert "there is no file '*.nt' in" in whorl(*run, f"{tmp_path}/static.tar.gz:*.nt").stderr
+    refused = whorl(*run, f"{tmp_path}/rooms.csv")
+    assert refused.exit_code == 2
+    assert "rooms.csv' cannot be loaded as static data\nhint: static data is RDF, in a file that ends with .ttl," in (
+        refused.stderr
+    )

@@ -80,6 +80,24 @@ def test_what_is_no_rdf_is_refused_with_its_own_line(
     assert line in ran.stderr
 
 
+NO_STREAMS = ("queries.tar.gz", "published-results.tar.gz", "static.tar.gz")
+FOLDERS = ("rdf-stream-samples", "dahcc", "smarthome", "srbench", "citybench", "wikipedia-edits")
+
+
+@pytest.mark.skipif(DATA is None, reason="the public data is not there; set WHORL_TEST_DATA")
+def test_every_file_has_a_command_or_is_named_as_what_it_is() -> None:
+    assert DATA is not None
+    guide = (ROOT / "docs/how-to/feeding-data.md").read_text()
+    listed = " ".join(command for command, _, _ in commands())
+    files = [file for folder in FOLDERS for file in (DATA.parent / folder).rglob("*") if file.is_file()]
+    without = [file.name for file in files if f"DATA/{file.relative_to(DATA.parent)}" not in listed]
+    assert len(files) - len(without) > 20
+    assert [name for name in without if f"`{name}`" not in guide] == []
+    assert {name for name in without if name not in NO_STREAMS} == {
+        f"smarthome_{kind}.nt" for kind in ("meter", "motion", "sensors")
+    }
+
+
 def shown(text: str) -> str:
     """The rows of the first window as the guide shows them."""
     rows = list(csv.reader(io.StringIO(text)))[1:]

@@ -21,10 +21,11 @@ from playwright.sync_api import Browser, Page, expect
 ROOT = Path(__file__).parents[2]
 AXE = ROOT / "server/web/node_modules/axe-core/axe.min.js"
 BUNDLE_BYTES_MAX = 400 * 1024
-WINDOW = "FROM NAMED WINDOW :w ON :sensors [RANGE 5s STEP 1s SEMANTICS BAG]"
-MEAN = f"""PREFIX : <http://whorl.example/>
+WINDOW = "FROM NAMED WINDOW :w ON :sensors [RANGE 5s STEP 1s]"
+READING = "?o sosa:observedProperty :temperature ; sosa:hasFeatureOfInterest ?room ; sosa:hasSimpleResult ?t"
+MEAN = f"""PREFIX : <http://whorl.example/> PREFIX sosa: <http://www.w3.org/ns/sosa/>
 SELECT ?room (AVG(?t) AS ?mean) {WINDOW}
-WHERE {{ WINDOW :w {{ ?room :temperature ?t }} }} GROUP BY ?room"""
+WHERE {{ WINDOW :w {{ {READING} }} }} GROUP BY ?room"""
 VIEWS = ("#/gallery", "#/query/warmest-rooms", "#/query/people-in-smoke/plan", "#/new", "#/streams", "#/system")
 
 
@@ -119,9 +120,10 @@ def test_rows_and_chart_of_a_query_of_ones_own_move(page: Page) -> None:
 
 
 def test_completion_offers_predicates_after_a_chart_was_drawn(page: Page) -> None:
-    write(page, "PREFIX : <http://whorl.example/>\nSELECT * WHERE { STREAM :sensors [NOW] { ?s ", "seen")
-    page.keyboard.type(":sm")
-    expect(page.locator(".cm-tooltip-autocomplete")).to_contain_text(":smoke")
+    prefixes = "PREFIX : <http://whorl.example/> PREFIX sosa: <http://www.w3.org/ns/sosa/>"
+    write(page, f"{prefixes}\nSELECT * WHERE {{ STREAM :sensors [NOW] {{ ?s ", "seen")
+    page.keyboard.type("sosa:hasS")
+    expect(page.locator(".cm-tooltip-autocomplete")).to_contain_text("sosa:hasSimpleResult")
     page.keyboard.press("Escape")
 
 
@@ -157,12 +159,12 @@ def test_the_demo_plays_faster_and_pauses(page: Page) -> None:
 
 
 def test_a_misspelled_predicate_is_warned_of_and_explained(page: Page) -> None:
-    write(page, MEAN.replace(":temperature", ":temperatur"), "typo")
-    expect(page.get_by_role("button", name="Write :temperature")).to_be_visible()
+    write(page, MEAN.replace("hasSimpleResult", "hasSimpleResul"), "typo")
+    expect(page.get_by_role("button", name="Write sosa:hasSimpleResult")).to_be_visible()
     page.get_by_role("button", name="Run").click()
     reason = page.locator(".why h3")
-    expect(reason).to_have_text(re.compile("no triple has matched the pattern \\?room :temperatur \\?t"))
-    expect(page.locator(".why")).to_contain_text("did you mean :temperature?")
+    expect(reason).to_have_text(re.compile("no triple has matched the pattern \\?o sosa:hasSimpleResul \\?t"))
+    expect(page.locator(".why")).to_contain_text("did you mean sosa:hasSimpleResult?")
 
 
 def test_a_query_is_paused_and_deleted(page: Page) -> None:

@@ -49,6 +49,7 @@ FORMATS = {
     "sparql-update": _UPDATES,
     "iri": ["http://ex.org/g", "urn:x:y", "http://ex.org/straße"],
     "whorl-duration": ["10s", "PT1M", "1m30s", "500ms", "0"],
+    "whorl-zone": ["Z", "+02:00", "-0530", "Europe/Paris"],
     "whorl-report": ["close", "change", "nonempty", "periodic(10s)"],
     "whorl-default-graph": [f"<{STREAM}> [RANGE 10s]"],
 }

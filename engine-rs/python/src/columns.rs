@@ -18,7 +18,7 @@ use arrow_schema::{DataType, TimeUnit};
 use foldhash::fast::RandomState;
 use oxrdf::vocab::xsd;
 use oxrdf::{Literal, NamedNode, NamedNodeRef, Term};
-use whorl_engine::{EventBatch, TermId, Timestamp, read_time};
+use whorl_engine::{AssumedZone, EventBatch, TermId, Timestamp, read_time};
 
 /// Why a column or a value cannot be read.
 pub type Refusal = String;
@@ -151,7 +151,7 @@ pub fn objects(data: &RecordBatch, batch: &mut EventBatch) -> Result<Column, Ref
     Ok(found)
 }
 
-/// Times: integer milliseconds, timestamps of any unit, or dateTimes with a zone.
+/// Times: integer milliseconds, timestamps of any unit, or dateTimes with a zone or an assumed one.
 pub struct Times {
     millis: Vec<Option<i64>>,
     wrong: HashMap<usize, Refusal>,
@@ -159,15 +159,21 @@ pub struct Times {
 }
 
 impl Times {
-    pub fn of(name: &str, column: &ArrayRef) -> Result<Self, Refusal> {
+    pub fn of(name: &str, column: &ArrayRef, zone: Option<&AssumedZone>) -> Result<Self, Refusal> {
         let mut times = Self { millis: Vec::with_capacity(column.len()), wrong: HashMap::new(), name: name.to_owned() };
         match column.data_type() {
-            DataType::Timestamp(unit, _) => times.millis = instants(column, *unit),
+            DataType::Timestamp(unit, written) => {
+                times.millis = instants(column, *unit);
+                // Timestamps without a zone are local times if a zone is assumed, and instants otherwise.
+                if let (None, Some(zone)) = (written, zone) {
+                    times.millis.iter_mut().for_each(|time| *time = time.and_then(|local| zone.epoch_ms(local)));
+                }
+            }
             kind if kind.is_integer() => {
                 let numbers = as_type(column, &DataType::Int64)?;
                 times.millis = numbers.as_primitive::<Int64Type>().iter().collect();
             }
-            kind if is_text(kind) => times.read_texts(column)?,
+            kind if is_text(kind) => times.read_texts(column, zone)?,
             other => {
                 return Err(format!(
                     "column '{name}' of type {other} holds no times; use integer milliseconds, timestamps or dateTimes"
@@ -177,11 +183,11 @@ impl Times {
         Ok(times)
     }
 
-    fn read_texts(&mut self, column: &ArrayRef) -> Result<(), Refusal> {
+    fn read_texts(&mut self, column: &ArrayRef, zone: Option<&AssumedZone>) -> Result<(), Refusal> {
         let texts = as_type(column, &DataType::Utf8)?;
         for row in 0..texts.len() {
             let text = text_at(&texts, row);
-            let time = text.and_then(read_time);
+            let time = text.and_then(|text| read_time(text, zone));
             if let (Some(text), None) = (text, time) {
                 self.wrong.insert(row, format!("'{text}' in column '{}' is not a dateTime with a zone", self.name));
             }

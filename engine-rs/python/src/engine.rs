@@ -29,6 +29,7 @@ use crate::options::Body;
 use crate::report::ingested;
 use crate::result::Drained;
 use crate::terms::{Factory, named_node, read_triple};
+use crate::zone::AssumedZone;
 use crate::{ipc, options, stats};
 
 /// Events of an Arrow table go in by so many, then signals are looked at.
@@ -129,7 +130,7 @@ impl Engine {
     }
 
     /// One body of events. It is parsed and evaluated without the GIL.
-    #[pyo3(signature = (stream, at, body, format, *, latest=None, atomic=true))]
+    #[pyo3(signature = (stream, at, body, format, *, latest=None, atomic=true, zone=None))]
     #[expect(clippy::too_many_arguments, reason = "each is an argument of the Python method")]
     fn push<'py>(
         &self,
@@ -140,12 +141,13 @@ impl Engine {
         format: &str,
         latest: Option<i64>,
         atomic: bool,
+        zone: Option<&AssumedZone>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let (at, chosen) = (at.map(Timestamp::from_millis), push_options(latest, atomic));
+        let (at, chosen) = (at.map(Timestamp::from_millis), push_options(latest, atomic, zone));
         let report = match options::body(format)? {
             Body::Text(format) => enter(py, &self.inner, |engine| engine.push_body(stream, at, body, format, &chosen))?,
             Body::Arrow => enter(py, &self.inner, |engine| {
-                let mut reader = ArrowReader::new(engine, stream, at)?;
+                let mut reader = ArrowReader::new(engine, stream, at, chosen.zone.clone())?;
                 reader.add_body(body)?;
                 let batch = reader.finish();
                 engine.push_batch(stream, &batch, 0..batch.len(), &chosen)
@@ -155,15 +157,16 @@ impl Engine {
     }
 
     /// Several bodies as one, in the order of their times; all are Arrow, or none is.
-    #[pyo3(signature = (stream, bodies, *, latest=None))]
+    #[pyo3(signature = (stream, bodies, *, latest=None, zone=None))]
     fn push_bodies<'py>(
         &self,
         py: Python<'py>,
         stream: &str,
         bodies: Vec<(PyBackedBytes, String)>,
         latest: Option<i64>,
+        zone: Option<&AssumedZone>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let chosen = push_options(latest, true);
+        let chosen = push_options(latest, true, zone);
         let mut texts: Vec<(&[u8], BodyFormat)> = Vec::new();
         let mut arrows: Vec<&[u8]> = Vec::new();
         for (body, format) in &bodies {
@@ -178,7 +181,7 @@ impl Engine {
         let report = enter(py, &self.inner, |engine| match arrows.is_empty() {
             true => engine.push_bodies(stream, &texts, &chosen),
             false => {
-                let mut reader = ArrowReader::new(engine, stream, None)?;
+                let mut reader = ArrowReader::new(engine, stream, None, chosen.zone.clone())?;
                 arrows.iter().try_for_each(|body| reader.add_body(body))?;
                 let mut batch = reader.finish();
                 batch.sort_by_time();
@@ -206,7 +209,7 @@ impl Engine {
             }
             read.push(read_triple(&triple)?);
         }
-        let (at, chosen) = (Timestamp::from_millis(at), push_options(latest, atomic));
+        let (at, chosen) = (Timestamp::from_millis(at), push_options(latest, atomic, None));
         let report = enter(py, &self.inner, |engine| engine.push_event(stream, at, &read, &chosen))?;
         ingested(py, &report)
     }
@@ -222,10 +225,10 @@ impl Engine {
         latest: Option<i64>,
         atomic: bool,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let (at, chosen) = (at.map(Timestamp::from_millis), push_options(latest, atomic));
+        let (at, chosen) = (at.map(Timestamp::from_millis), push_options(latest, atomic, None));
         let batches = batches_of(py, data)?;
         let batch = enter(py, &self.inner, |engine| {
-            let mut reader = ArrowReader::new(engine, stream, at)?;
+            let mut reader = ArrowReader::new(engine, stream, at, None)?;
             batches.iter().try_for_each(|data| reader.add(data))?;
             let batch = reader.finish();
             engine.check_batch(stream, &batch, &chosen)?;
@@ -497,8 +500,8 @@ impl Engine {
     }
 }
 
-fn push_options(latest: Option<i64>, atomic: bool) -> PushOptions {
-    PushOptions { latest: latest.map(Timestamp::from_millis), atomic }
+fn push_options(latest: Option<i64>, atomic: bool, zone: Option<&AssumedZone>) -> PushOptions {
+    PushOptions { latest: latest.map(Timestamp::from_millis), atomic, zone: zone.map(|zone| zone.inner.clone()) }
 }
 
 /// All batches of some Arrow data, with a look at the signals after each.
@@ -519,11 +522,17 @@ struct ArrowReader {
 }
 
 impl ArrowReader {
-    fn new(engine: &whorl_engine::Engine, stream: &str, at: Option<Timestamp>) -> Result<Self, EngineError> {
+    fn new(
+        engine: &whorl_engine::Engine,
+        stream: &str,
+        at: Option<Timestamp>,
+        zone: Option<whorl_engine::AssumedZone>,
+    ) -> Result<Self, EngineError> {
         let time_column = engine.mapping(stream)?.map(|(_, column)| column.to_owned()).unwrap_or_default();
         let mapper = engine.row_mapper(stream)?;
         let rows = mapper.map(|(mapping, mapper)| RowReader::new(mapping, mapper, time_column, at));
-        Ok(Self { rows, triples: TripleReader::new(at), as_triples: false })
+        let rows = rows.map(|rows| rows.in_zone(zone.clone()));
+        Ok(Self { rows, triples: TripleReader::new(at, zone), as_triples: false })
     }
 
     fn add(&mut self, data: &RecordBatch) -> Result<(), EngineError> {

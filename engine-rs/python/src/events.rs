@@ -6,7 +6,7 @@
 
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
-use whorl_engine::{EngineError, EventBatch, RowMapper, RowMapping, TermId, Timestamp};
+use whorl_engine::{AssumedZone, EngineError, EventBatch, RowMapper, RowMapping, TermId, Timestamp};
 
 use crate::columns::{Column, Refusal, Times, names, objects, text_at, text_column, values};
 
@@ -20,18 +20,19 @@ pub struct TripleReader {
     batch: EventBatch,
     /// The time of the data as a whole, which is one event then.
     at: Option<Timestamp>,
+    zone: Option<AssumedZone>,
     /// The event being read: its number, its time and its name.
     current: Option<(u64, Option<Timestamp>, Option<String>)>,
     is_new_body: bool,
 }
 
 impl TripleReader {
-    pub fn new(at: Option<Timestamp>) -> Self {
-        Self { batch: EventBatch::new(), at, current: None, is_new_body: false }
+    pub fn new(at: Option<Timestamp>, zone: Option<AssumedZone>) -> Self {
+        Self { batch: EventBatch::new(), at, zone, current: None, is_new_body: false }
     }
 
     pub fn add(&mut self, data: &RecordBatch) -> Result<(), EngineError> {
-        let columns = Columns::of(data, self.at.is_some(), &mut self.batch).map_err(unreadable)?;
+        let columns = Columns::of(data, self.at.is_some(), self.zone.as_ref(), &mut self.batch).map_err(unreadable)?;
         for row in 0..data.num_rows() {
             self.add_row(&columns, row);
         }
@@ -94,13 +95,19 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(data: &RecordBatch, whole: bool, batch: &mut EventBatch) -> Result<Self, Refusal> {
+    fn of(
+        data: &RecordBatch,
+        whole: bool,
+        zone: Option<&AssumedZone>,
+        batch: &mut EventBatch,
+    ) -> Result<Self, Refusal> {
         let needed = |name: &str| {
             let column = data.column_by_name(name);
             column.ok_or_else(|| format!("Arrow data needs the columns s, p and o; '{name}' is missing"))
         };
         needed("o")?;
-        let times = data.column_by_name("t").filter(|_| !whole).map(|column| Times::of("t", column)).transpose()?;
+        let times = data.column_by_name("t").filter(|_| !whole);
+        let times = times.map(|column| Times::of("t", column, zone)).transpose()?;
         Ok(Self {
             subjects: names(needed("s")?, batch)?,
             predicates: names(needed("p")?, batch)?,
@@ -131,12 +138,18 @@ pub struct RowReader {
     time_column: String,
     /// The time of rows where there is no such column.
     at: Option<Timestamp>,
+    zone: Option<AssumedZone>,
     rows: u64,
 }
 
 impl RowReader {
     pub fn new(mapping: RowMapping, mapper: RowMapper, time_column: String, at: Option<Timestamp>) -> Self {
-        Self { mapping, mapper, time_column, at, rows: 0 }
+        Self { mapping, mapper, time_column, at, zone: None, rows: 0 }
+    }
+
+    /// Times without a zone are read in this one.
+    pub fn in_zone(self, zone: Option<AssumedZone>) -> Self {
+        Self { zone, ..self }
     }
 
     pub fn add(&mut self, data: &RecordBatch) -> Result<(), EngineError> {
@@ -144,7 +157,8 @@ impl RowReader {
         let given: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
         self.mapping.check_columns(&given)?;
         let times = data.column_by_name(&self.time_column);
-        let times = times.map(|column| Times::of(&self.time_column, column)).transpose().map_err(unreadable)?;
+        let zone = self.zone.as_ref();
+        let times = times.map(|column| Times::of(&self.time_column, column, zone)).transpose().map_err(unreadable)?;
         let columns = self.columns(data).map_err(unreadable)?;
         let mut ids = vec![TermId::UNBOUND; columns.len()];
         for row in 0..data.num_rows() {

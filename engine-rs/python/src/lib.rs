@@ -22,6 +22,7 @@ mod rows;
 mod scale;
 mod stats;
 mod terms;
+mod zone;
 
 use pyo3::pymodule;
 
@@ -39,6 +40,8 @@ mod _engine {
     use crate::rows::map_rows;
     #[pymodule_export]
     use crate::scale::{MergeEngine, PartitionEngine, ScaledQuery};
+    #[pymodule_export]
+    use crate::zone::AssumedZone;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -139,7 +139,7 @@ enum Reader {
 
 impl Reader {
     fn new(mapping: Option<&str>, time_column: &str, at: Option<Timestamp>, order: u64) -> Result<Self, EngineError> {
-        let Some(text) = mapping else { return Ok(Self::Triples(TripleReader::new(at))) };
+        let Some(text) = mapping else { return Ok(Self::Triples(TripleReader::new(at, None))) };
         let (mapping, mapper) = whorl_engine::ScaledQuery::row_mapper(text, order)?;
         Ok(Self::Rows(RowReader::new(mapping, mapper, time_column.to_owned(), at)))
     }

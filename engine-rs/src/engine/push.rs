@@ -10,8 +10,8 @@ use super::stream::Stream;
 use crate::encode::{RawTerm, TermKind};
 use crate::error::EngineError;
 use crate::intake::{
-    BodyFormat, Buffers, Content, EncodedEvent, Encoder, EventBatch, Intake, Item, PushOptions, RawEvent, Reading,
-    Refused, Token, TokenTerm, drop_copies, time_of,
+    AssumedZone, BodyFormat, Buffers, Content, EncodedEvent, Encoder, EventBatch, Intake, Item, PushOptions, RawEvent,
+    Reading, Refused, Token, TokenTerm, drop_copies, time_of,
 };
 use crate::model::{EncodedTriple, TermId};
 use crate::parse::RdfFormat;
@@ -50,7 +50,7 @@ impl Engine {
         options: &PushOptions,
     ) -> Result<IngestReport, EngineError> {
         let stream = self.writable_stream(stream)?;
-        let intake = self.read(body, format, at, options.atomic)?;
+        let intake = self.read(body, format, at, options)?;
         self.take(stream, intake, None, options)
     }
 
@@ -59,12 +59,14 @@ impl Engine {
         body: &'b [u8],
         format: BodyFormat,
         at: Option<Timestamp>,
-        atomic: bool,
+        options: &PushOptions,
     ) -> Result<Intake<'b>, EngineError> {
         let buffers = std::mem::take(&mut self.intake_buffers.buffers);
         // A term in the dictionary was validated when it first arrived.
         let is_known = |iri: &str| self.dictionary.lookup_raw(RawTerm::new(TermKind::IRI, iri)).is_some();
-        let (buffers, read) = Intake::read(body, format, Reading { at, atomic, is_known: &is_known }, buffers);
+        let PushOptions { atomic, zone, .. } = options;
+        let reading = Reading { at, atomic: *atomic, zone: zone.as_ref(), is_known: &is_known };
+        let (buffers, read) = Intake::read(body, format, reading, buffers);
         self.intake_buffers.buffers = buffers;
         read
     }
@@ -81,14 +83,15 @@ impl Engine {
     ) -> Result<IngestReport, EngineError> {
         let stream = self.writable_stream(stream)?;
         let mut whole = Intake::default();
+        let whole_options = PushOptions { atomic: true, ..options.clone() };
         for (number, (body, format)) in bodies.iter().enumerate() {
-            let read = self.read(body, *format, None, true)?;
+            let read = self.read(body, *format, None, &whole_options)?;
             whole.absorb(&read, number);
             self.intake_buffers.buffers = read.buffers;
         }
         let predicate = self.streams[stream].options.timestamp_predicate.as_ref();
         let items = std::mem::take(&mut whole.buffers.items);
-        let time = |item: &Item| own_time(&item.content, Body::Text(&whole), predicate);
+        let time = |item: &Item| own_time(&item.content, Body::Text(&whole), predicate, options.zone.as_ref());
         let timed = items.into_iter().map(|item| Ok((time(&item)?, item)));
         let mut timed = timed.collect::<Result<Vec<_>, EngineError>>()?;
         timed.sort_by_key(|(at, _)| *at);
@@ -216,14 +219,21 @@ impl Engine {
         batch: &EventBatch,
         readings: &[usize],
     ) -> SmallVec<[EventTime; 2]> {
-        readings.iter().map(|reading| self.time_under(*reading, &item.content, at, Body::Batch(batch))).collect()
+        readings.iter().map(|reading| self.time_under(*reading, &item.content, at, Body::Batch(batch), None)).collect()
     }
 
     /// The time of an event in one reading of its stream. Which data a query reads as time is its own business: if
     /// there is no valid time, the event is simply not in its windows.
-    fn time_under(&self, reading: usize, event: &Content, at: Timestamp, body: Body<'_>) -> EventTime {
+    fn time_under(
+        &self,
+        reading: usize,
+        event: &Content,
+        at: Timestamp,
+        body: Body<'_>,
+        zone: Option<&AssumedZone>,
+    ) -> EventTime {
         let Some(predicate) = &self.streams[reading].by_predicate else { return EventTime::At(at) };
-        match event_time(event, body, predicate) {
+        match event_time(event, body, predicate, zone) {
             Ok(Some(at)) => EventTime::At(at),
             Ok(None) => EventTime::None,
             Err(_) => EventTime::Unreadable,
@@ -507,11 +517,13 @@ impl Engine {
             }
             event => {
                 let predicate = self.streams[stream].options.timestamp_predicate.as_ref();
-                let at = own_time(event, body, predicate)?;
+                let at = own_time(event, body, predicate, options.zone.as_ref())?;
                 if is_ahead(at) {
                     return Ok(Verdict::Ahead);
                 }
-                times.extend(readings.iter().map(|reading| self.time_under(*reading, event, at, body)));
+                times.extend(
+                    readings.iter().map(|reading| self.time_under(*reading, event, at, body, options.zone.as_ref())),
+                );
                 clock.see(at);
             }
         }
@@ -528,27 +540,37 @@ impl Engine {
 }
 
 /// The time of an event: its own, or what it says under the stream's predicate.
-fn own_time(event: &Content, body: Body<'_>, predicate: Option<&NamedNode>) -> Result<Timestamp, EngineError> {
+fn own_time(
+    event: &Content,
+    body: Body<'_>,
+    predicate: Option<&NamedNode>,
+    zone: Option<&AssumedZone>,
+) -> Result<Timestamp, EngineError> {
     let given = match event {
         Content::Event(event) => event.at,
         Content::Encoded(event) => event.at,
         Content::Watermark(_) | Content::End => None,
     };
     let time = match (given, predicate) {
-        (None, Some(predicate)) => event_time(event, body, predicate)?,
+        (None, Some(predicate)) => event_time(event, body, predicate, zone)?,
         (at, _) => at,
     };
     time.ok_or(EngineError::TimestampMissing)
 }
 
 /// The time an event carries under a predicate.
-fn event_time(event: &Content, body: Body<'_>, predicate: &NamedNode) -> Result<Option<Timestamp>, EngineError> {
+fn event_time(
+    event: &Content,
+    body: Body<'_>,
+    predicate: &NamedNode,
+    zone: Option<&AssumedZone>,
+) -> Result<Option<Timestamp>, EngineError> {
     match (event, body) {
-        (Content::Event(event), Body::Text(intake)) => intake.time_under(event, predicate.as_str()),
+        (Content::Event(event), Body::Text(intake)) => intake.time_under(event, predicate.as_str(), zone),
         (Content::Encoded(event), Body::Batch(batch)) => {
             let predicate = batch.dictionary().lookup(predicate.as_ref().into());
             let timed = batch.triples_of(event).iter().find(|triple| Some(triple[1]) == predicate);
-            timed.map(|triple| time_of(batch.dictionary().term(triple[2]).as_ref())).transpose()
+            timed.map(|triple| time_of(batch.dictionary().term(triple[2]).as_ref(), zone)).transpose()
         }
         _ => Ok(None),
     }

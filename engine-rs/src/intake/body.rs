@@ -5,7 +5,7 @@
 
 use super::batch::EncodedEvent;
 use super::document::{Token, TokenTerm, TokenTriple, Tokens};
-use super::event::RawEvent;
+use super::event::{AssumedZone, RawEvent};
 use super::{line_reader, lines};
 use crate::error::EngineError;
 use crate::parse::{Position, RdfFormat, Room, each_quad};
@@ -28,17 +28,19 @@ impl From<RdfFormat> for BodyFormat {
 }
 
 /// What to do with events that cannot or should not be taken.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PushOptions {
     /// Events after this instant are left out and counted.
     pub latest: Option<Timestamp>,
     /// Whether one wrong event refuses the whole body.
     pub atomic: bool,
+    /// The zone of dateTimes without one; they are refused where there is none.
+    pub zone: Option<AssumedZone>,
 }
 
 impl Default for PushOptions {
     fn default() -> Self {
-        Self { latest: None, atomic: true }
+        Self { latest: None, atomic: true, zone: None }
     }
 }
 
@@ -92,6 +94,8 @@ pub(crate) struct Reading<'a> {
     pub at: Option<Timestamp>,
     /// Whether one wrong part refuses the whole body.
     pub atomic: bool,
+    /// The zone of dateTimes without one.
+    pub zone: Option<&'a AssumedZone>,
     /// Says of an IRI that it has been checked before.
     pub is_known: &'a dyn Fn(&str) -> bool,
 }
@@ -162,17 +166,22 @@ impl<'a> Intake<'a> {
     }
 
     /// The time an event carries under a predicate.
-    pub(crate) fn time_under(&self, event: &RawEvent, predicate: &str) -> Result<Option<Timestamp>, EngineError> {
+    pub(crate) fn time_under(
+        &self,
+        event: &RawEvent,
+        predicate: &str,
+        zone: Option<&AssumedZone>,
+    ) -> Result<Option<Timestamp>, EngineError> {
         let is_predicate =
             |triple: &&TokenTriple| matches!(self.term(triple[1]), TokenTerm::Raw(raw) if raw.is_iri(predicate));
         let timed = self.triples(event).iter().find(is_predicate);
-        timed.map(|triple| self.buffers.tokens.time(triple[2], self.body)).transpose()
+        timed.map(|triple| self.buffers.tokens.time(triple[2], self.body, zone)).transpose()
     }
 
     fn add_line(&mut self, line: &lines::Line<'_>, reading: Reading<'_>, room: &mut Room) -> Result<(), EngineError> {
         let (index, position) = (line.index, Some(line.start()));
         let refuse = |error: EngineError| error.in_body(Some(index), position);
-        let (control, at) = match lines::read(line, reading.at, room, &mut self.buffers.tokens) {
+        let (control, at) = match lines::read(line, reading.at, reading.zone, room, &mut self.buffers.tokens) {
             Ok(lines::Read::Control(content)) => (Some(content), None),
             Ok(lines::Read::Events(at)) => (None, at),
             Err(error) => {
@@ -185,7 +194,7 @@ impl<'a> Intake<'a> {
             return Ok(());
         }
         for number in 0..self.buffers.tokens.end_document("") {
-            match self.buffers.tokens.event(number, at, "") {
+            match self.buffers.tokens.event(number, at, "", reading.zone) {
                 Ok(event) => {
                     self.buffers.items.push(Item { content: Content::Event(event), index, scope: index, position });
                 }
@@ -204,7 +213,7 @@ impl<'a> Intake<'a> {
         }
         for number in 0..buffers.tokens.end_document(body) {
             let index = number as u64;
-            match self.buffers.tokens.event(number, reading.at, self.body) {
+            match self.buffers.tokens.event(number, reading.at, self.body, reading.zone) {
                 Ok(event) => {
                     let content = Content::Event(event);
                     self.buffers.items.push(Item { content, index, scope: 0, position: None });

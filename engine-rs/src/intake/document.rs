@@ -7,7 +7,7 @@
 //! Named graphs are events of their own, timed by `<g> prov:generatedAtTime "…"` in the default graph, in the order of
 //! their first quads; without named graphs all is one event.
 
-use super::event::{GENERATED_AT, RawEvent, time_of};
+use super::event::{AssumedZone, GENERATED_AT, RawEvent, time_of};
 use crate::encode::{RawTerm, TermKind, with_tags_in_form};
 use crate::error::EngineError;
 use crate::time::Timestamp;
@@ -260,25 +260,32 @@ impl Tokens {
     }
 
     /// An event of the document that has ended, by its number from zero.
-    pub(super) fn event(&self, number: usize, at: Option<Timestamp>, body: &str) -> Result<RawEvent, EngineError> {
+    pub(super) fn event(
+        &self,
+        number: usize,
+        at: Option<Timestamp>,
+        body: &str,
+        zone: Option<&AssumedZone>,
+    ) -> Result<RawEvent, EngineError> {
         let Graphs { first, names, starts, times, .. } = &self.graphs;
         let Some(name) = names.get(number) else {
             return Ok(RawEvent { at, graph: None, triples: *first..self.triples.len() });
         };
         let at = match times[number] {
-            Some(time) => Some(self.time(time, body)?),
+            Some(time) => Some(self.time(time, body, zone)?),
             None => at,
         };
         Ok(RawEvent { at, graph: Some(*name), triples: starts[number + 1]..starts[number + 2] })
     }
 
     /// The time that a token says.
-    pub(crate) fn time(&self, token: Token, body: &str) -> Result<Timestamp, EngineError> {
+    pub(crate) fn time(&self, token: Token, body: &str, zone: Option<&AssumedZone>) -> Result<Timestamp, EngineError> {
         match self.term(token, body) {
             TokenTerm::Raw(raw) => {
-                raw.to_term().map_or_else(|| Err(EngineError::BadTimestamp { value: raw.text.to_owned() }), time_of)
+                let bad = || EngineError::BadTimestamp { value: raw.text.to_owned() };
+                time_of(raw.to_term().ok_or_else(bad)?, zone)
             }
-            TokenTerm::Triple(triple) => time_of(TermRef::Triple(triple)),
+            TokenTerm::Triple(triple) => time_of(TermRef::Triple(triple), zone),
         }
     }
 

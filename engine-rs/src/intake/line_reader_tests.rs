@@ -51,7 +51,7 @@ fn cut(quads: &[Quad]) -> Vec<Result<Event, EngineError>> {
             let about = in_form(node(&quad.subject)) == *name;
             quad.graph_name == GraphName::DefaultGraph && quad.predicate.as_str() == GENERATED_AT && about
         };
-        quads.iter().rfind(says).map_or(Ok(AT), |quad| time_of(quad.object.as_ref()).map(Some))
+        quads.iter().rfind(says).map_or(Ok(AT), |quad| time_of(quad.object.as_ref(), None).map(Some))
     };
     let event = |graph: &&GraphName| {
         let name = name_of(graph).expect("a named graph");
@@ -87,7 +87,7 @@ fn in_form(term: TermRef<'_>) -> Term {
 
 /// What the intake makes of a body.
 fn outcome(body: &[u8], format: RdfFormat, atomic: bool, buffers: &mut Buffers) -> Outcome {
-    let reading = Reading { at: AT, atomic, is_known: &|_| false };
+    let reading = Reading { at: AT, atomic, zone: None, is_known: &|_| false };
     let (kept, read) = Intake::read(body, BodyFormat::Rdf(format), reading, std::mem::take(buffers));
     *buffers = kept;
     let mut intake = read?;

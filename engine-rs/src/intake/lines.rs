@@ -6,7 +6,7 @@
 
 use super::body::{Content, Refused};
 use super::document::Tokens;
-use super::event::read_time;
+use super::event::{AssumedZone, read_time};
 use crate::error::EngineError;
 use crate::parse::{Position, RdfError, RdfFormat, Room, each_quad, parse_rdf_within};
 use crate::time::Timestamp;
@@ -76,6 +76,7 @@ pub(super) enum Read {
 pub(super) fn read(
     line: &Line<'_>,
     at: Option<Timestamp>,
+    zone: Option<&AssumedZone>,
     room: &mut Room,
     tokens: &mut Tokens,
 ) -> Result<Read, EngineError> {
@@ -94,7 +95,7 @@ pub(super) fn read(
         let hint = "a line is a JSON object, such as {\"t\": 1000, \"event\": {…}}";
         syntax(format!("the line is not a JSON object: {reason} ({hint})"), line.place(error.column()))
     })?;
-    interpret(text, &fields, line, at, room, tokens)
+    interpret(text, &fields, line, (at, zone), room, tokens)
 }
 
 type Fields<'a> = BTreeMap<String, &'a RawValue>;
@@ -103,14 +104,14 @@ fn interpret(
     text: &str,
     fields: &Fields<'_>,
     line: &Line<'_>,
-    at: Option<Timestamp>,
+    (at, zone): (Option<Timestamp>, Option<&AssumedZone>),
     room: &mut Room,
     tokens: &mut Tokens,
 ) -> Result<Read, EngineError> {
     let only = |names: &[&str]| fields.keys().all(|key| names.contains(&key.as_str()));
     let field = |name: &str| fields.get(name).copied();
     if only(&["t", "event", "data"]) {
-        let at = field("t").map_or(Ok(at), |value| time(value, "t", line, at))?;
+        let at = field("t").map_or(Ok(at), |value| time(value, "t", line, at, zone))?;
         return match (field("event"), field("data")) {
             (Some(event), None) => events(event.get(), offset(text, event), line, at, room, tokens),
             (None, Some(data)) => turtle(data, offset(text, data), line, at, room, tokens),
@@ -120,7 +121,8 @@ fn interpret(
     }
     match (field("watermark"), field("end")) {
         (Some(value), None) if fields.len() == 1 => {
-            let at = time(value, "watermark", line, None)?.ok_or_else(|| shape("the watermark has no time", line))?;
+            let at =
+                time(value, "watermark", line, None, zone)?.ok_or_else(|| shape("the watermark has no time", line))?;
             Ok(Read::Control(Content::Watermark(at)))
         }
         (None, Some(value)) if fields.len() == 1 => match value.get() {
@@ -168,12 +170,13 @@ fn turtle(
     Ok(Read::Events(at))
 }
 
-/// Integer milliseconds, or a dateTime with a zone; null is no time.
+/// Integer milliseconds, or a dateTime with a zone or an assumed one; null is no time.
 fn time(
     value: &RawValue,
     name: &str,
     line: &Line<'_>,
     default: Option<Timestamp>,
+    zone: Option<&AssumedZone>,
 ) -> Result<Option<Timestamp>, EngineError> {
     let raw = value.get();
     if raw == "null" {
@@ -184,7 +187,7 @@ fn time(
     }
     let text: Option<String> = serde_json::from_str(raw).ok();
     let text = text.filter(|text| text.contains('T'));
-    let read = text.and_then(|text| read_time(&text));
+    let read = text.and_then(|text| read_time(&text, zone));
     read.map(Some).ok_or_else(|| EngineError::BadTime {
         name: name.to_owned(),
         value: shorten(raw),

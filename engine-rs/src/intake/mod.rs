@@ -22,7 +22,7 @@ pub use body::{BodyFormat, PushOptions, Refused};
 pub(crate) use body::{Buffers, Content, Intake, Item, Reading};
 pub(crate) use document::{Token, TokenTerm};
 pub(crate) use encoder::{Blanks, Encoder, drop_copies};
-pub use event::read_time;
+pub use event::{AssumedZone, read_time};
 pub(crate) use event::{RawEvent, time_of};
 pub use mapping::RowMapping;
 pub use rows::RowMapper;

@@ -110,7 +110,9 @@ impl Routing {
             .as_ref()
             .and_then(|predicate| batch.dictionary().lookup(predicate.as_ref().into()));
         let timed = batch.triples_of(event).iter().find(|triple| Some(triple[1]) == predicate);
-        timed.map_or(Err(EngineError::TimestampMissing), |triple| time_of(batch.dictionary().term(triple[2]).as_ref()))
+        timed.map_or(Err(EngineError::TimestampMissing), |triple| {
+            time_of(batch.dictionary().term(triple[2]).as_ref(), None)
+        })
     }
 }
 
@@ -262,7 +264,7 @@ fn triple_has_blank(triple: &Triple) -> bool {
 
 /// The events of a body.
 pub(super) fn read_body(body: &[u8], format: BodyFormat, at: Option<Timestamp>) -> Result<EventBatch, EngineError> {
-    let reading = Reading { at, atomic: true, is_known: &|_| false };
+    let reading = Reading { at, atomic: true, zone: None, is_known: &|_| false };
     let intake = Intake::read(body, format, reading, Buffers::default()).1?;
     let mut batch = EventBatch::new();
     let mut scope = None;

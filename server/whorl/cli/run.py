@@ -12,7 +12,7 @@ import typer
 
 from whorl.cli.counts import counted
 from whorl.cli.events import Batch, Piece, Reading, batches, expanded, pieces_in_order, read_pieces, with_pauses
-from whorl.cli.events.files import format_of, opened
+from whorl.cli.events.files import FORMATS, opened
 from whorl.cli.faults import CommandError, UsageError, fault_of, show_warnings
 from whorl.cli.names import Names
 from whorl.cli.options import (
@@ -43,6 +43,8 @@ from whorl.cli.texts import QueryText, needed_text, read_text
 from whorl.cli.times import duration_ms, time_ms
 from whorl.cli.units import seen_units
 from whorl.cli.waiting import Waiting, reason, tell_reason
+
+_RDF = ("turtle", "ntriples", "nquads", "trig", "jsonld")
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -157,14 +159,24 @@ def _start(
 
 
 def load_static(engine: Engine, document: str) -> None:
-    """Load static data from `[GRAPH=]FILE`."""
+    """Load static data from `[GRAPH=]FILE`; the file may be a pattern inside an archive."""
+    graph, name = named(document)
+    for file in expanded(name):
+        _load_file(engine, graph, file)
+
+
+def _load_file(engine: Engine, graph: str | None, file: str) -> None:
     from whorl import WhorlError
 
-    graph, file = named(document)
+    form = FORMATS.get(Path(file.removesuffix(".gz")).suffix.lower())
+    if form not in _RDF:
+        suffixes = ", ".join(suffix for suffix, known in FORMATS.items() if known in _RDF)
+        hint = f"static data is RDF, in a file that ends with {suffixes}"
+        raise UsageError(f"{file!r} cannot be loaded as static data", hint=hint)
     with opened(file) as source:
         body = source.read()
     try:
-        engine.load(graph, body, format_of(file, Reading()))  # type: ignore[arg-type]  # format_of checks the format
+        engine.load(graph, body, form)  # type: ignore[arg-type]  # it is one of _RDF
     except WhorlError as error:
         raise fault_of(error, file, body.decode("utf-8", "replace")) from None
 

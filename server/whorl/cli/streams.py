@@ -21,6 +21,20 @@ Cascade = Annotated[bool, typer.Option("--cascade", help="With --delete: the que
 Lateness = Annotated[
     str | None, typer.Option("--lateness", metavar="DURATION", help="With --create: allowed lateness.")
 ]
+TimestampPredicate = Annotated[
+    str | None,
+    typer.Option(
+        "--timestamp-predicate",
+        metavar="IRI",
+        help="With --create: predicate whose object is the time of an event.",
+    ),
+]
+AssumeZone = Annotated[
+    str | None,
+    typer.Option(
+        "--assume-zone", metavar="ZONE", help="With --create: zone of times that have none: Z, +02:00, Europe/Paris."
+    ),
+]
 Arrival = Annotated[bool, typer.Option("--arrival-time", help="With --create: use the arrival time of events.")]
 
 
@@ -31,6 +45,8 @@ def command(
     reopen: Reopen = False,
     cascade: Cascade = False,
     lateness: Lateness = None,
+    timestamp_predicate: TimestampPredicate = None,
+    assume_zone: AssumeZone = None,
     arrival_time: Arrival = False,
     as_json: AsJson = False,
     url: Url = DEFAULT_URL,
@@ -41,6 +57,7 @@ def command(
     Examples:
       whorl streams
       whorl streams http://ex/sensors --create --lateness 10s
+      whorl streams http://ex/sensors --create --timestamp-predicate http://ex/at --assume-zone Europe/Paris
       whorl streams http://ex/sensors --delete --cascade
       whorl streams http://ex/sensors --reopen
 
@@ -50,7 +67,13 @@ def command(
     with connected(url, token) as client:
         for iri in iris or []:
             if create:
-                client.streams.create(iri, lateness=lateness, time="arrival" if arrival_time else None)
+                client.streams.create(
+                    iri,
+                    lateness=lateness,
+                    timestamp_predicate=timestamp_predicate,
+                    assume_zone=assume_zone,
+                    time="arrival" if arrival_time else None,
+                )
             elif delete:
                 client.streams.delete(iri, cascade=cascade)
             elif reopen:

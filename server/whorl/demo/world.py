@@ -1,5 +1,7 @@
 """A simulated building: temperatures drift, people walk around, and from time to time a room catches fire.
 
+Readings are observations of SOSA, each with a name and a time of its own: two equal readings stay two in a window.
+
 The simulation reads no clock: its start time is a parameter, and the same seed gives the same events.
 """
 
@@ -8,6 +10,7 @@ from __future__ import annotations
 import math
 import random
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from whorl.demo import PEOPLE, SENSORS
@@ -71,9 +74,9 @@ class World:
             fire = heat if room == burning else 0.0
             drift = 1.5 * math.sin(2 * math.pi * (second / 300 + number / len(ROOMS)))
             temperature = usual + drift + self._random.gauss(0, 0.2) + 14 * fire
-            yield SENSORS, f"{_PREFIX}:{room} :temperature {temperature:.1f} ."
+            yield SENSORS, _observation(room, "temperature", f"{temperature:.1f}", now_ms)
             smoke = min(1.0, max(0.0, 0.02 + self._random.gauss(0, 0.01) + 0.8 * fire))
-            yield SENSORS, f"{_PREFIX}:{room} :smoke {smoke:.2f} ."
+            yield SENSORS, _observation(room, "smoke", f"{smoke:.2f}", now_ms)
         for person in PERSONS:
             if self._random.random() < 0.2:
                 self._place[person] = self._random.choice(ROOMS[self._place[person]][1])
@@ -84,6 +87,16 @@ class World:
         late = _LATE_MS if chance < _LATE_PERCENT else 0
         delay = late or (_DELAY_MS if chance < _LATE_PERCENT + _DELAYED_PERCENT else 0)
         return Event(t + delay, stream, t, turtle)
+
+
+def _observation(room: str, observed: str, value: str, at_ms: int) -> str:
+    time = datetime.fromtimestamp(at_ms / 1_000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return (
+        f"{_PREFIX}PREFIX sosa: <http://www.w3.org/ns/sosa/> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> "
+        f"<http://whorl.example/observation/{room}-{observed}-{at_ms}> a sosa:Observation ; "
+        f"sosa:madeBySensor :{room}-{observed}-sensor ; sosa:observedProperty :{observed} ; "
+        f'sosa:hasFeatureOfInterest :{room} ; sosa:hasSimpleResult {value} ; sosa:resultTime "{time}"^^xsd:dateTime .'
+    )
 
 
 def _fire(second: float) -> tuple[str, float]:

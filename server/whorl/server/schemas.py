@@ -14,6 +14,8 @@ from whorl.server.errors import InvalidInstantError, InvalidMembersError
 from whorl.server.security import Scope
 from whorl.server.services.names import NAME
 from whorl.server.services.times import MS_MAX, MS_MIN, parse_duration, parse_instant
+from whorl.zones import HINT as ZONE_HINT
+from whorl.zones import UnknownZoneError, offsets_of
 
 _DAY_MS = 86_400_000
 
@@ -75,6 +77,17 @@ Instant = Annotated[
 Iri = Annotated[str, _format("iri")]
 
 
+def _zone(name: str) -> str:
+    try:
+        offsets_of(name)
+    except UnknownZoneError as error:
+        raise ValueError(f"{error}; {ZONE_HINT}") from None
+    return name
+
+
+Zone = Annotated[str, AfterValidator(_zone), Field(json_schema_extra={"format": "whorl-zone"})]
+
+
 def _report(word: str) -> str:
     found = re.fullmatch(r"close|change|nonempty|periodic\((?P<period>.{1,40})\)", word)
     if found is None:
@@ -106,6 +119,9 @@ class StreamSettings(_Shape):
     idle_timeout: Duration | None = Field(None, description="silent for this long, it no longer holds others back")
     retention: Duration | None = Field(None, description="how long its log is kept beyond what windows need")
     time: Literal["event", "arrival"] = Field("event", description="whose clock counts: the event's or the server's")
+    assume_zone: Zone | None = Field(
+        None, description="the zone of times in the data that have none", examples=["Z", "+02:00", "Europe/Paris"]
+    )
 
 
 class StreamDocument(_Shape):

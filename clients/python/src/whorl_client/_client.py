@@ -310,7 +310,8 @@ class Streams:
         """Declare a stream. Declaring it again with the same settings changes nothing.
 
         `lateness`, `idle_timeout` and `retention` are milliseconds or text such as `"10s"`. `timestamp_predicate` finds
-        the time of an event in its data; `time="arrival"` stamps events on arrival.
+        the time of an event in its data, and `assume_zone` (`"Z"`, `"+02:00"`, `"Europe/Paris"`) is the zone of times
+        that have none; `time="arrival"` stamps events on arrival.
 
         >>> client.streams.create("http://example.org/late", lateness="5s")
         Stream('http://example.org/late')

@@ -35,6 +35,7 @@ class StreamKeywords(TypedDict, total=False):
     """Options of `streams.create`; durations are milliseconds or text such as `"10s"`."""
 
     timestamp_predicate: str | None
+    assume_zone: str | None
     lateness: int | str | None
     idle_timeout: int | str | None
     retention: int | str | None

@@ -27,6 +27,7 @@ export interface StreamSettings {
   idleTimeout: number | null;
   retention: number | null;
   time: "event" | "arrival";
+  assumeZone: string | null;
 }
 
 export interface StreamDocument {

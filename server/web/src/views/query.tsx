@@ -13,11 +13,14 @@ import { Outcome } from "./outcome";
 import { Snippets } from "./snippets";
 
 const STARTER = `PREFIX : <http://whorl.example/>
+PREFIX sosa: <http://www.w3.org/ns/sosa/>
 
 SELECT ?room (AVG(?temperature) AS ?mean)
-FROM NAMED WINDOW :recent ON :sensors [RANGE 10s STEP 2s SEMANTICS BAG]
+FROM NAMED WINDOW :recent ON :sensors [RANGE 10s STEP 2s]
 WHERE {
-  WINDOW :recent { ?room :temperature ?temperature }
+  WINDOW :recent {
+    ?reading sosa:observedProperty :temperature ; sosa:hasFeatureOfInterest ?room ; sosa:hasSimpleResult ?temperature
+  }
 }
 GROUP BY ?room
 `;

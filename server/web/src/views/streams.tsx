@@ -151,7 +151,9 @@ function Peek({ stream }: { stream: string }) {
   );
 }
 
-const EXAMPLE = "PREFIX : <http://whorl.example/>\n:kitchen :temperature 31.5 .";
+const EXAMPLE = `PREFIX : <http://whorl.example/>
+PREFIX sosa: <http://www.w3.org/ns/sosa/>
+[] a sosa:Observation ; sosa:observedProperty :temperature ; sosa:hasFeatureOfInterest :kitchen ; sosa:hasSimpleResult 31.5 .`;
 
 function Push({ stream }: { stream: string }) {
   const [turtle, setTurtle] = useState(EXAMPLE);

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import datetime, tzinfo
 from typing import Literal, TypeAlias
 
+from whorl import zones
 from whorl.cli.faults import CommandError, UsageError
 from whorl.cli.times import EPOCH, MILLISECOND, show_time
 from whorl.documents import EPOCH_SECONDS
@@ -73,19 +74,10 @@ def _whole_offset(text: str) -> str:
 
 def zone_of(text: str) -> tzinfo:
     """A zone: `Z`, an offset such as `+02:00`, or a name such as `Europe/Paris`."""
-    if text in {"Z", "UTC"}:
-        return UTC
-    match = re.fullmatch(r"([+-])(\d{1,2}):?(\d{2})?", text)
-    if match is not None:
-        offset = timedelta(hours=int(match[2]), minutes=int(match[3] or 0))
-        return timezone(-offset if match[1] == "-" else offset)
-    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
-
     try:
-        return ZoneInfo(text)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        hint = "write Z, an offset such as +02:00, or a name such as Europe/Paris"
-        raise UsageError(f"{text!r} is not a time zone", hint=hint) from None
+        return zones.zone_of(text)
+    except zones.UnknownZoneError as error:
+        raise UsageError(str(error), hint=zones.HINT) from None
 
 
 def told_in_seconds(t: int | None) -> str | None:

@@ -24,6 +24,9 @@ class StreamOptions:
     idle_timeout_ms: int | None = None
     retention_ms: int | None = None
     time: Literal["event", "arrival"] = "event"
+    assume_zone: str | None = None
+    # The offsets of that zone when the stream was declared, so that a log is replayed alike if the zone's rules change.
+    zone_offsets: tuple[tuple[int, int], ...] = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,6 +88,7 @@ class Core:
         self.producers: dict[tuple[str, str], Sequence] = {}
         self.offset = 0
         self._names: dict[int, str] = {}
+        self._zones: dict[str, _engine.AssumedZone] = {}
 
     # ---- commands ----
 
@@ -108,7 +109,8 @@ class Core:
         if known is not None:
             if known.options != command.options:
                 detail = f"stream <{command.iri}> already exists with different settings"
-                raise errors.StreamExistsError(detail, settings=asdict(known.options))
+                settings = {name: value for name, value in asdict(known.options).items() if name != "zone_offsets"}
+                raise errors.StreamExistsError(detail, settings=settings)
             return {"created": False}
         self._check_not_output(command.iri)
         self._declare(command.iri, command.options)
@@ -126,6 +128,7 @@ class Core:
             self._remove_query(name)
         self.engine.drop_stream(command.iri)
         del self.streams[command.iri]
+        self._zones.pop(command.iri, None)
         for key in [key for key in self.producers if key[0] == command.iri]:
             del self.producers[key]
         return {"queries": readers}
@@ -146,7 +149,13 @@ class Core:
             if repeated is not None:
                 return self._ingested(command.iri, {"accepted": 0, "late": 0, "ahead": 0}, repeated)
         report = self.engine.push(
-            command.iri, command.at, command.body, command.format, latest=command.latest, atomic=command.atomic
+            command.iri,
+            command.at,
+            command.body,
+            command.format,
+            latest=command.latest,
+            atomic=command.atomic,
+            zone=self._zones.get(command.iri),
         )
         if command.producer is not None:
             place = command.producer
@@ -165,7 +174,9 @@ class Core:
         if command.parts == c.MISSING_PARTS:
             detail = "no staged body of this stream has this token; it may have expired"
             raise errors.UnknownStageError(detail, hint="stage the bodies of the batch again")
-        report = self.engine.push_bodies(command.iri, command.bodies(), latest=command.latest)
+        report = self.engine.push_bodies(
+            command.iri, command.bodies(), latest=command.latest, zone=self._zones.get(command.iri)
+        )
         if command.watermark is not None:
             self._advance(command.iri, command.watermark, is_tick=True)
         self.producers[key] = Sequence(0, command.batch, report["events"])
@@ -386,6 +397,7 @@ class Core:
         for stream in catalogue["streams"]:
             options = c.StreamOptions(**stream.pop("options"))
             core.streams[stream["iri"]] = StreamEntry(options=options, **stream)
+            core._assume_zone(stream["iri"], options)
         for query in catalogue["queries"]:
             entry = _query_entry(query)
             core.queries[entry.name] = entry
@@ -425,6 +437,11 @@ class Core:
             idle_timeout_ms=options.idle_timeout_ms,
             timestamp_predicate=options.timestamp_predicate,
         )
+        self._assume_zone(iri, options)
+
+    def _assume_zone(self, iri: str, options: c.StreamOptions) -> None:
+        if options.zone_offsets:
+            self._zones[iri] = _engine.AssumedZone([(local, offset) for local, offset in options.zone_offsets])
 
     def _readable(self) -> set[str]:
         return self.streams.keys() | self.outputs().keys()

@@ -102,6 +102,7 @@ def _stream(
             idle_timeout=options.idle_timeout_ms,
             retention=options.retention_ms,
             time=options.time,
+            assume_zone=options.assume_zone,
         ),
         mapping=entry.mapping,
         time_column=None if entry.mapping is None else entry.time_column,

@@ -21,6 +21,7 @@ from whorl.server.runtime import commands as c
 from whorl.server.services import descriptors
 from whorl.server.services.buckets import Buckets
 from whorl.server.services.names import checked_iri, free_name
+from whorl.zones import offsets_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,8 +68,15 @@ class Registry:
         """Declare a stream. Repeating the call is harmless; other settings are refused."""
         if wanted.timestamp_predicate is not None:
             checked_iri(wanted.timestamp_predicate, "timestamp predicate")
+        zone = wanted.assume_zone
         options = c.StreamOptions(
-            wanted.timestamp_predicate, wanted.lateness, wanted.idle_timeout, wanted.retention, wanted.time
+            wanted.timestamp_predicate,
+            wanted.lateness,
+            wanted.idle_timeout,
+            wanted.retention,
+            wanted.time,
+            assume_zone=zone,
+            zone_offsets=() if zone is None else offsets_of(zone),
         )
 
         def declared(core: Core, reply: Any) -> Declared:  # noqa: ANN401 - the reply of a command
