@@ -276,3 +276,105 @@ fn subsets(set: VarSet) -> impl Iterator<Item = VarSet> {
         Some(current)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn buffers(columns: &[&[u8]]) -> Vec<Buffer> {
+        let spec = |vars: &&[u8]| BufferSpec {
+            source: BufferSource::Input(0),
+            columns: vars.iter().map(|var| (*var, true)).collect(),
+            is_static: false,
+        };
+        columns.iter().map(|vars| buffer(&spec(vars))).collect()
+    }
+
+    /// For each buffer, the sets of variables it has an index on.
+    fn keys(columns: &[&[u8]]) -> Vec<BTreeSet<Vec<u8>>> {
+        let mut keys = vec![BTreeSet::new(); columns.len()];
+        for (at, bound) in reachable_keys(&buffers(columns)) {
+            assert!(keys[at].insert((0..64).filter(|var| bound & bit(*var) != 0).collect()), "an index is made once");
+        }
+        keys
+    }
+
+    fn sets(sets: &[&[u8]]) -> BTreeSet<Vec<u8>> {
+        sets.iter().map(|set| set.to_vec()).collect()
+    }
+
+    #[test]
+    fn a_chain_has_an_index_on_each_variable_it_can_be_entered_by() {
+        let found = keys(&[&[0, 1], &[1, 2], &[2, 3]]);
+        assert_eq!(found, [sets(&[&[1]]), sets(&[&[1], &[2]]), sets(&[&[2]])]);
+    }
+
+    #[test]
+    fn a_triangle_is_entered_by_one_variable_and_closed_by_two() {
+        let found = keys(&[&[0, 1], &[1, 2], &[2, 0]]);
+        let (a, b, c): (&[u8], &[u8], &[u8]) = (&[0], &[1], &[2]);
+        assert_eq!(found, [sets(&[a, b, &[0, 1]]), sets(&[b, c, &[1, 2]]), sets(&[a, c, &[0, 2]])]);
+    }
+
+    #[test]
+    fn buffers_that_share_nothing_have_no_index() {
+        assert_eq!(keys(&[&[0, 1], &[2], &[2, 3]]), [sets(&[]), sets(&[&[2]]), sets(&[&[2]])]);
+    }
+
+    #[test]
+    fn of_many_buffers_each_has_an_index_on_every_subset_it_shares() {
+        let chain: Vec<[u8; 2]> = (0..11).map(|n| [n, n + 1]).collect();
+        let chain: Vec<&[u8]> = chain.iter().map(|vars| &vars[..]).collect();
+        let found = keys(&chain);
+        assert_eq!((&found[0], &found[10]), (&sets(&[&[1]]), &sets(&[&[10]])));
+        for (n, found) in (1_u8..10).zip(&found[1..]) {
+            assert_eq!(found, &sets(&[&[n], &[n + 1], &[n, n + 1]]));
+        }
+    }
+
+    #[test]
+    fn a_buffer_that_shares_many_variables_has_an_index_on_each_and_on_all() {
+        for (n_shared, n_indexes) in [(6_u8, 63), (7, 8)] {
+            let wide: Vec<u8> = (0..n_shared).collect();
+            let ones: Vec<[u8; 1]> = (0..10).map(|n| [n % n_shared]).collect();
+            let columns: Vec<&[u8]> = std::iter::once(&wide[..]).chain(ones.iter().map(|one| &one[..])).collect();
+            let found = keys(&columns);
+            assert_eq!(found[0].len(), n_indexes);
+            assert!(found[0].contains(&wide) && (0..n_shared).all(|var| found[0].contains(&vec![var])));
+        }
+    }
+
+    #[test]
+    fn what_is_new_is_copied_where_nothing_can_be_unbound() {
+        let vars: &[u8] = &[3, 5, 4];
+        assert_eq!(copies(vars, 0, 0).as_deref(), Some(&[(0, 3), (1, 5), (2, 4)][..]));
+        assert_eq!(copies(vars, bit(5) | bit(9), bit(8)).as_deref(), Some(&[(0, 3), (2, 4)][..]));
+        assert_eq!(copies(vars, 0, bit(4)), None, "a variable may be unbound");
+        assert_eq!(copies(&[3, 64], 0, 0), None, "a variable has no bit");
+    }
+
+    #[test]
+    fn a_mapping_found_by_a_key_is_copied_only_if_the_key_is_all_that_is_bound() {
+        let mut buffer = buffers(&[&[0, 1, 2]]).remove(0);
+        buffer.copies = copies(&buffer.vars, 0, 0);
+        let key = |vars: &[u8]| {
+            let bound = vars.iter().fold(0, |set, var| set | bit(*var));
+            let mut store = RingStore::new(3, crate::thresholds::Thresholds::default());
+            let copies = copies(&buffer.vars, bound, 0);
+            Key { bound, index: store.acquire_index(vars), vars: vars.into(), copies }
+        };
+        buffer.keys = vec![key(&[0]), key(&[0, 1]), key(&[2])];
+        let exact = buffer.key(bit(0) | bit(1));
+        assert_eq!(exact.map(|key| &key.vars[..]), Some(&[0, 1][..]));
+        let bound = bit(0) | bit(1) | bit(7);
+        assert_eq!(buffer.copies_with(exact, bound).map(|copies| &copies[..]), Some(&[(2, 2)][..]));
+        let narrower = buffer.key(bit(0) | bit(1) | bit(2));
+        assert_eq!(narrower.map(|key| &key.vars[..]), Some(&[0, 1][..]), "the one on most variables");
+        assert_eq!(buffer.copies_with(narrower, bound | bit(2)), None, "a variable must be compared");
+        assert_eq!(buffer.key(bit(1)).map(|key| key.bound), None, "no index is on it alone");
+        assert_eq!(buffer.key(0).map(|key| key.bound), None);
+        assert_eq!(buffer.copies_with(None, bit(7)).map(|copies| copies.len()), Some(3));
+        assert_eq!(buffer.copies_with(None, bit(1)), None);
+    }
+}
