@@ -377,4 +377,77 @@ mod tests {
         assert_eq!(buffer.copies_with(None, bit(7)).map(|copies| copies.len()), Some(3));
         assert_eq!(buffer.copies_with(None, bit(1)), None);
     }
+
+    /// A join of inputs with these variables and whether they are always bound.
+    fn shape(specs: &[(usize, &[(u8, bool)])], ranges: &[(u8, u8)]) -> (JoinShape, Vec<RingStore>) {
+        let spec = |(source, columns): &(usize, &[(u8, bool)])| BufferSpec {
+            source: BufferSource::Input(*source),
+            columns: columns.to_vec(),
+            is_static: false,
+        };
+        let thresholds = crate::thresholds::Thresholds::default();
+        let mut inputs: Vec<_> = specs.iter().map(|spec| RingStore::new(spec.1.len(), thresholds)).collect();
+        let specs: Vec<_> = specs.iter().map(spec).collect();
+        (JoinShape::new(&specs, 8, ranges, &mut [], &mut inputs), inputs)
+    }
+
+    #[test]
+    fn a_variable_that_no_buffer_surely_binds_is_uncertain() {
+        let (shape, _) = shape(&[(0, &[(0, true), (1, false)]), (1, &[(0, true), (1, false)]), (2, &[(0, true)])], &[]);
+        assert_eq!((shape.uncertain, shape.all), (bit(1), 0b111));
+        assert_eq!(shape.buffers.iter().map(|b| b.copies.is_some()).collect::<Vec<_>>(), [false, false, true]);
+    }
+
+    #[test]
+    fn buffers_over_the_same_mappings_know_each_other() {
+        let (shape, _) = shape(&[(0, &[(0, true)]), (1, &[(0, true)]), (0, &[(0, true)]), (0, &[(0, true)])], &[]);
+        let roles: Vec<_> = shape.buffers.iter().map(|buffer| (buffer.earlier, buffer.later)).collect();
+        assert_eq!(roles, [(0, 0b1100), (0, 0), (0b0001, 0b1000), (0b0101, 0)]);
+    }
+
+    #[test]
+    fn a_buffer_that_shares_nothing_is_kept_in_the_order_that_a_filter_asks_for() {
+        let (one, other): (&[(u8, bool)], &[(u8, bool)]) = (&[(0, true), (1, true)], &[(2, true), (3, true)]);
+        let ordered = |ranges: &[(u8, u8)]| {
+            let (shape, inputs) = shape(&[(0, one), (1, other)], ranges);
+            let row: Vec<_> = (0..8).map(|n| TermId::integer(n).expect("small")).collect();
+            let range = |at: usize, bound: VarSet| shape.buffers[at].range(bound, &row);
+            assert!(range(0, bit(0) | bit(1) | bit(7)).is_none() && range(1, 0).is_none());
+            let walked: Vec<_> = [range(0, bit(3)), range(1, bit(1))]
+                .map(|range| range.map(|bound| matches!(bound, RangeBound::AtLeast(_))))
+                .into();
+            (inputs.iter().map(RingStore::ordered_on).collect::<Vec<_>>(), walked)
+        };
+        assert_eq!(ordered(&[(1, 3)]), (vec![Some(1), Some(1)], vec![Some(false), Some(true)]));
+        assert_eq!(ordered(&[(3, 1)]), (vec![Some(1), Some(1)], vec![Some(true), Some(false)]));
+        assert_eq!(ordered(&[(0, 2), (1, 3)]), (vec![Some(0), Some(0)], vec![None, None]), "one order a store");
+        assert_eq!(ordered(&[(0, 1)]), (vec![None, None], vec![None, None]), "both are in one mapping");
+        let (_, alone) = shape(&[(0, one)], &[(0, 2)]);
+        assert_eq!(alone[0].ordered_on(), None, "there is nothing to compare it with");
+        let (_, sharing) = shape(&[(0, one), (1, &[(1, true), (3, true)])], &[(0, 3)]);
+        assert_eq!(sharing[0].ordered_on(), None, "it is probed by a key");
+    }
+
+    #[test]
+    fn a_join_that_ends_gives_its_indexes_back() {
+        use crate::leaf::{LeafPattern, OriginPattern, PatternSlot};
+        let slots = [PatternSlot::Column(0), PatternSlot::Constant(TermId::UNBOUND), PatternSlot::Column(1)];
+        let pattern = LeafPattern::new(slots, OriginPattern::default());
+        let leaf = |window| {
+            let (semantics, thresholds) =
+                (crate::parse::ContentSemantics::Bag, crate::thresholds::Thresholds::default());
+            Leaf::new(pattern.clone(), None, window, semantics, thresholds)
+        };
+        let mut leaves = [leaf(0), leaf(1)];
+        let spec = |leaf: usize, vars: [u8; 2]| BufferSpec {
+            source: BufferSource::Leaf(leaf),
+            columns: vars.map(|var| (var, true)).to_vec(),
+            is_static: false,
+        };
+        let shape = JoinShape::new(&[spec(0, [0, 1]), spec(1, [1, 2])], 3, &[], &mut leaves, &mut []);
+        let indexes = |leaves: &[Leaf; 2]| leaves.each_ref().map(|leaf| leaf.store.indexes().count());
+        assert_eq!(indexes(&leaves), [1, 1]);
+        shape.release(&mut leaves);
+        assert_eq!(indexes(&leaves), [0, 0]);
+    }
 }
