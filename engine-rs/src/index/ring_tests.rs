@@ -356,7 +356,9 @@ fn a_recount_sees_what_is_broken() {
     ];
     for (message, broken) in breaks {
         let mut store = RingStore::new(2, Thresholds::default());
-        (store.acquire_index(&[0]), store.acquire_index(&[1]), store.acquire_order(1));
+        store.acquire_index(&[0]);
+        store.acquire_index(&[1]);
+        store.acquire_order(1);
         for (n, key) in [5, 7, 6, 7].into_iter().enumerate() {
             let number = TermId::integer(n as i64).expect("small");
             store.append([id(n as u64 % 2 * 3), number].into_iter(), key);

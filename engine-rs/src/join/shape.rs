@@ -407,7 +407,7 @@ mod tests {
 
     #[test]
     fn a_buffer_that_shares_nothing_is_kept_in_the_order_that_a_filter_asks_for() {
-        let (one, other): (&[(u8, bool)], &[(u8, bool)]) = (&[(0, true), (1, true)], &[(2, true), (3, true)]);
+        let (one, other) = (&[(0, true), (1, true)], &[(2, true), (3, true)]);
         let ordered = |ranges: &[(u8, u8)]| {
             let (shape, inputs) = shape(&[(0, one), (1, other)], ranges);
             let row: Vec<_> = (0..8).map(|n| TermId::integer(n).expect("small")).collect();
