@@ -40,6 +40,7 @@ fn a_ring_store_behaves_like_a_list() {
         let keys = 1 + random.below(8);
         let mut store = RingStore::new(2, Thresholds::default());
         let index = store.acquire_index(&[0]);
+        store.acquire_index(&[1, 0]);
         let mut model = Model { rows: Vec::new() };
         for step in 0..400_i64 {
             match random.below(6) {
@@ -63,7 +64,8 @@ fn a_ring_store_behaves_like_a_list() {
                     }
                     while let Some(slot) = store.next_expired(bound) {
                         store.kill(slot);
-                        model.rows.retain(|r| r.0 != slot);
+                        let at = model.rows.iter().position(|r| r.0 == slot).expect("a live row expired");
+                        assert!(model.rows.remove(at).3 < bound, "what is not below the bound stays");
                     }
                     assert!(model.rows.iter().all(|r| r.3 >= bound), "everything below the bound went");
                 }
@@ -76,6 +78,9 @@ fn a_ring_store_behaves_like_a_list() {
                 }
             }
             assert_same(&store, &model, index, keys);
+            if step % 16 == 0 {
+                store.check();
+            }
         }
     }
 }
@@ -132,7 +137,7 @@ fn a_store_that_grows_leaves_what_is_there_where_it_is() {
     let mut store = RingStore::new(2, Thresholds { first_position: u32::MAX - 40, ..Thresholds::default() });
     let index = store.acquire_index(&[0]);
     let slots: Vec<SlotId> = (0..1000).map(|n| store.append([id(n % 7), id(n)].into_iter(), n as i64)).collect();
-    assert!(store.array.n_segments() > 3, "each is larger than the one before");
+    assert_eq!(store.array.n_segments(), 6, "each is twice as large as the one before");
     for (n, slot) in slots.iter().enumerate() {
         assert_eq!((store.term(*slot, 0), store.term(*slot, 1)), (id(n as u64 % 7), id(n as u64)));
     }
@@ -217,6 +222,177 @@ fn equal_mappings_that_go_newest_first_leave_no_longer_way_to_the_next() {
     // What goes from the middle is passed over, and said so.
     store.kill(slots[21]);
     assert_eq!(store.walk(one, store.probe(one, |_| id(1)), |_| {}), 1);
+}
+
+#[test]
+fn a_mapping_renewed_to_a_key_that_has_passed_is_not_moved() {
+    let mut store = RingStore::new(1, Thresholds::default());
+    let slot = store.append([id(1)].into_iter(), 10);
+    store.renew(slot, 12);
+    assert_eq!(store.move_if_renewed(slot, 13), None);
+    assert!(store.move_if_renewed(slot, 12).is_some());
+}
+
+#[test]
+fn mappings_before_the_epoch_are_renewed_too() {
+    let mut store = RingStore::new(1, Thresholds::default());
+    let slot = store.append([id(1)].into_iter(), -10);
+    store.renew(slot, -5);
+    assert_eq!(store.last_expiry_key(slot), -5);
+    assert!(store.expires_whole(-4) && !store.expires_whole(-5));
+}
+
+#[test]
+fn only_a_store_with_renewals_has_room_for_them() {
+    let mut store = RingStore::new(1, Thresholds::default());
+    let slot = store.append([id(1)].into_iter(), 1);
+    let without = store.bytes();
+    store.renew(slot, 2);
+    assert_eq!((without, store.bytes()), (16 * 2 * 8, 16 * 3 * 8));
+}
+
+#[test]
+fn mappings_with_equal_keys_are_no_stragglers() {
+    let mut store = RingStore::new(1, Thresholds::default());
+    for key in [4, 4, 3] {
+        store.append([id(1)].into_iter(), key);
+    }
+    assert_eq!(store.stragglers.len(), 1);
+    assert_eq!(store.first_key(), Some(3));
+}
+
+/// The place of a straggler that has gone is used again, by a mapping with the same expiry key.
+#[test]
+fn a_straggler_that_has_gone_is_not_taken_for_the_mapping_in_its_place() {
+    let mut store = RingStore::new(1, Thresholds { ring_slots_min: 2, ..Thresholds::default() });
+    let first = store.append([id(1)].into_iter(), 9);
+    let straggler = store.append([id(2)].into_iter(), 5);
+    store.kill(first);
+    let late = store.append([id(3)].into_iter(), 9);
+    store.kill(straggler);
+    let in_its_place = store.append([id(4)].into_iter(), 5);
+    assert_eq!(in_its_place.0, straggler.0 + 2);
+    assert_eq!(store.next_expired(6), Some(in_its_place));
+    store.kill(in_its_place);
+    assert_eq!((store.next_expired(6), store.next_expired(10)), (None, Some(late)));
+}
+
+#[test]
+fn mappings_that_go_out_of_order_leave_at_most_the_gaps_allowed() {
+    let mut store = RingStore::new(1, Thresholds { ring_gaps_max: 3, ..Thresholds::default() });
+    let oldest = store.append([id(0)].into_iter(), 0);
+    let more: Vec<_> = (1..4).map(|n| store.append([id(n)].into_iter(), 0)).collect();
+    // Seven slots of two live mappings are as many as are allowed.
+    let others: Vec<_> = (4..7).map(|n| store.append([id(n)].into_iter(), 0)).collect();
+    more.iter().chain(&others[..2]).for_each(|slot| store.kill(*slot));
+    assert_eq!((store.used(), store.live(), store.move_oldest_if_sparse()), (7, 2, None));
+    let next = store.append([id(7)].into_iter(), 0);
+    store.kill(next);
+    let moved = store.move_oldest_if_sparse().expect("eight are too many");
+    assert_eq!((moved.from, store.used(), store.oldest()), (oldest, 3, others[2]));
+    assert_eq!(store.move_oldest_if_sparse(), None);
+    store.clear();
+    assert_eq!(store.move_oldest_if_sparse(), None, "an empty store has nothing to move");
+}
+
+/// Both keys have the same hash: `mix(a) ^ b` is that of `mix(c) ^ d`.
+#[test]
+fn two_keys_with_one_hash_are_two_keys() {
+    use crate::index::table::mix;
+    let mut store = RingStore::new(2, Thresholds::default());
+    let index = store.acquire_index(&[0, 1]);
+    let (a, b, c) = (1, 2, 3);
+    let d = mix(a) ^ b ^ mix(c);
+    let keys = [[a, b].map(TermId::from_bits), [c, d].map(TermId::from_bits)];
+    let slots = keys.map(|key| store.append(key.into_iter(), 0));
+    store.append(keys[1].into_iter(), 0);
+    let count = |store: &RingStore, n: usize| store.probe(index, |i| keys[n][i]).count;
+    assert_eq!((count(&store, 0), count(&store, 1)), (1, 2));
+    store.kill(slots[0]);
+    assert_eq!((count(&store, 0), count(&store, 1)), (0, 2));
+    store.check();
+}
+
+#[test]
+fn a_store_has_one_order() {
+    let mut store = RingStore::new(3, Thresholds::default());
+    assert_eq!(store.ordered_on(), None);
+    assert!(store.acquire_order(2) && store.acquire_order(2) && !store.acquire_order(0) && !store.acquire_order(1));
+    assert_eq!(store.ordered_on(), Some(2));
+    store.append([id(1), id(2), id(3)].into_iter(), 0);
+    store.clear();
+    store.walk_range(RangeBound::AtLeast(id(0)), |_| panic!("what was cleared is not walked"));
+}
+
+/// A recount that sees nothing would make every test that asks for one worthless.
+#[test]
+fn a_recount_sees_what_is_broken() {
+    type Break = fn(&mut RingStore);
+    let breaks: [(&str, Break); 9] = [
+        ("ring: the number of live mappings", |store| store.live += 1),
+        ("ring: the oldest slot is dead", |store| {
+            let front = store.oldest();
+            store.array.set_expiry_key(front, DEAD);
+            store.live -= 1;
+        }),
+        ("ring: a straggler would never expire", |store| store.stragglers.clear()),
+        ("ring: a key is greater than the greatest", |store| store.greatest_key = 6),
+        ("ring: a key is greater than the greatest", |store| store.greatest_renewal = 8),
+        ("keyed index: the counter of a key", |store| {
+            store.indexes[1].as_mut().expect("it is there").clear();
+        }),
+        ("keyed index: the chain of a key", |store| {
+            let newest = SlotId(store.head - 1);
+            store.array.set_link(newest, 0, 1);
+        }),
+        ("ordered index: the number of mappings", |store| {
+            store.ordered.as_mut().expect("it is there").clear();
+        }),
+        ("ordered index: a mapping is missing", |store| {
+            let (newest, ordered) = (SlotId(store.head - 1), store.ordered.as_mut().expect("it is there"));
+            ordered.remove(&store.array, newest);
+            ordered.insert(&store.array, SlotId(store.head));
+        }),
+    ];
+    for (message, broken) in breaks {
+        let mut store = RingStore::new(2, Thresholds::default());
+        store.acquire_index(&[0]);
+        store.acquire_index(&[1]);
+        store.acquire_order(1);
+        for (n, key) in [5, 7, 6, 7].into_iter().enumerate() {
+            let number = TermId::integer(n as i64).expect("small");
+            store.append([id(n as u64 % 2 * 3), number].into_iter(), key);
+        }
+        store.renew(SlotId(1), 9);
+        store.check();
+        broken(&mut store);
+        let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| store.check()));
+        let panic = panic.expect_err(message);
+        let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+        assert!(text.is_some_and(|text| text.contains(message)), "{text:?} is not about: {message}");
+    }
+}
+
+#[test]
+fn a_range_walk_leaves_out_decimals_and_doubles_beyond_it() {
+    let mut dictionary = crate::encode::Dictionary::new(1);
+    let mut decimal =
+        |text| dictionary.intern(oxrdf::LiteralRef::new_typed_literal(text, oxrdf::vocab::xsd::DECIMAL).into());
+    let double = |value| TermId::double(value).expect("few bits");
+    let terms = [double(-0.0), decimal("0.5"), decimal("-0.5"), double(-2.5), double(2.5)];
+    let mut store = RingStore::new(1, Thresholds::default());
+    store.acquire_order(0);
+    for term in terms {
+        store.append([term].into_iter(), 0);
+    }
+    let walk = |bound| {
+        let mut found = Vec::new();
+        store.walk_range(bound, |slot| found.push(slot.0));
+        found
+    };
+    let zero = TermId::integer(0).expect("small");
+    assert_eq!(walk(RangeBound::AtLeast(zero)), [0, 1, 4], "-0.0 is not below zero");
+    assert_eq!(walk(RangeBound::AtMost(zero)), [3, 2, 0]);
 }
 
 /// `0.1` and `"0.1"^^xsd:float` are equal in SPARQL, although the float is greater as a double.

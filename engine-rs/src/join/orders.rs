@@ -72,3 +72,26 @@ fn steps(order: u64) -> Vec<usize> {
     steps.reverse();
     steps
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_are_counted_and_the_most_frequent_comes_first() {
+        let order = |steps: &[usize]| steps.iter().fold(0, |order, step| extend_order(order, *step));
+        let mut counts = OrderCounts::default();
+        for steps in [&[0, 1, 2][..], &[2, 30, 0], &[0, 1, 2], &[2, 30, 0], &[2, 30, 0], &[1]] {
+            counts.note(order(steps));
+        }
+        assert_eq!(counts.by_frequency(), [(vec![2, 30, 0], 3), (vec![0, 1, 2], 2), (vec![1], 1)]);
+    }
+
+    #[test]
+    fn a_thousand_orders_are_told_apart_and_no_more() {
+        let mut counts = OrderCounts::default();
+        (1..=1001).for_each(|order| counts.note(order));
+        counts.note(7);
+        assert_eq!((counts.counts.len(), counts.counts[6]), (1000, (7, 2)));
+    }
+}

@@ -282,3 +282,178 @@ fn subsets(set: VarSet) -> impl Iterator<Item = VarSet> {
         Some(current)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn buffers(columns: &[&[u8]]) -> Vec<Buffer> {
+        let spec = |vars: &&[u8]| BufferSpec {
+            source: BufferSource::Input(0),
+            columns: vars.iter().map(|var| (*var, true)).collect(),
+            is_static: false,
+        };
+        columns.iter().map(|vars| buffer(&spec(vars))).collect()
+    }
+
+    /// For each buffer, the sets of variables it has an index on.
+    fn keys(columns: &[&[u8]]) -> Vec<BTreeSet<Vec<u8>>> {
+        let mut keys = vec![BTreeSet::new(); columns.len()];
+        for (at, bound) in reachable_keys(&buffers(columns)) {
+            assert!(keys[at].insert((0..64).filter(|var| bound & bit(*var) != 0).collect()), "an index is made once");
+        }
+        keys
+    }
+
+    fn sets(sets: &[&[u8]]) -> BTreeSet<Vec<u8>> {
+        sets.iter().map(|set| set.to_vec()).collect()
+    }
+
+    #[test]
+    fn a_chain_has_an_index_on_each_variable_it_can_be_entered_by() {
+        let found = keys(&[&[0, 1], &[1, 2], &[2, 3]]);
+        assert_eq!(found, [sets(&[&[1]]), sets(&[&[1], &[2]]), sets(&[&[2]])]);
+    }
+
+    #[test]
+    fn a_triangle_is_entered_by_one_variable_and_closed_by_two() {
+        let found = keys(&[&[0, 1], &[1, 2], &[2, 0]]);
+        let (a, b, c): (&[u8], &[u8], &[u8]) = (&[0], &[1], &[2]);
+        assert_eq!(found, [sets(&[a, b, &[0, 1]]), sets(&[b, c, &[1, 2]]), sets(&[a, c, &[0, 2]])]);
+    }
+
+    #[test]
+    fn buffers_that_share_nothing_have_no_index() {
+        assert_eq!(keys(&[&[0, 1], &[2], &[2, 3]]), [sets(&[]), sets(&[&[2]]), sets(&[&[2]])]);
+    }
+
+    #[test]
+    fn of_many_buffers_each_has_an_index_on_every_subset_it_shares() {
+        let chain: Vec<[u8; 2]> = (0..11).map(|n| [n, n + 1]).collect();
+        let chain: Vec<&[u8]> = chain.iter().map(|vars| &vars[..]).collect();
+        let found = keys(&chain);
+        assert_eq!((&found[0], &found[10]), (&sets(&[&[1]]), &sets(&[&[10]])));
+        for (n, found) in (1_u8..10).zip(&found[1..]) {
+            assert_eq!(found, &sets(&[&[n], &[n + 1], &[n, n + 1]]));
+        }
+    }
+
+    #[test]
+    fn a_buffer_that_shares_many_variables_has_an_index_on_each_and_on_all() {
+        for (n_shared, n_indexes) in [(6_u8, 63), (7, 8)] {
+            let wide: Vec<u8> = (0..n_shared).collect();
+            let ones: Vec<[u8; 1]> = (0..10).map(|n| [n % n_shared]).collect();
+            let columns: Vec<&[u8]> = std::iter::once(&wide[..]).chain(ones.iter().map(|one| &one[..])).collect();
+            let found = keys(&columns);
+            assert_eq!(found[0].len(), n_indexes);
+            assert!(found[0].contains(&wide) && (0..n_shared).all(|var| found[0].contains(&vec![var])));
+        }
+    }
+
+    #[test]
+    fn what_is_new_is_copied_where_nothing_can_be_unbound() {
+        let vars: &[u8] = &[3, 5, 4];
+        assert_eq!(copies(vars, 0, 0).as_deref(), Some(&[(0, 3), (1, 5), (2, 4)][..]));
+        assert_eq!(copies(vars, bit(5) | bit(9), bit(8)).as_deref(), Some(&[(0, 3), (2, 4)][..]));
+        assert_eq!(copies(vars, 0, bit(4)), None, "a variable may be unbound");
+        assert_eq!(copies(&[3, 64], 0, 0), None, "a variable has no bit");
+    }
+
+    #[test]
+    fn a_mapping_found_by_a_key_is_copied_only_if_the_key_is_all_that_is_bound() {
+        let mut buffer = buffers(&[&[0, 1, 2]]).remove(0);
+        buffer.copies = copies(&buffer.vars, 0, 0);
+        let key = |vars: &[u8]| {
+            let bound = vars.iter().fold(0, |set, var| set | bit(*var));
+            let mut store = RingStore::new(3, crate::thresholds::Thresholds::default());
+            let copies = copies(&buffer.vars, bound, 0);
+            Key { bound, index: store.acquire_index(vars), vars: vars.into(), copies }
+        };
+        buffer.keys = vec![key(&[0]), key(&[0, 1]), key(&[2])];
+        let exact = buffer.key(bit(0) | bit(1));
+        assert_eq!(exact.map(|key| &key.vars[..]), Some(&[0, 1][..]));
+        let bound = bit(0) | bit(1) | bit(7);
+        assert_eq!(buffer.copies_with(exact, bound).map(|copies| &copies[..]), Some(&[(2, 2)][..]));
+        let narrower = buffer.key(bit(0) | bit(1) | bit(2));
+        assert_eq!(narrower.map(|key| &key.vars[..]), Some(&[0, 1][..]), "the one on most variables");
+        assert_eq!(buffer.copies_with(narrower, bound | bit(2)), None, "a variable must be compared");
+        assert_eq!(buffer.key(bit(1)).map(|key| key.bound), None, "no index is on it alone");
+        assert_eq!(buffer.key(0).map(|key| key.bound), None);
+        assert_eq!(buffer.copies_with(None, bit(7)).map(|copies| copies.len()), Some(3));
+        assert_eq!(buffer.copies_with(None, bit(1)), None);
+    }
+
+    /// A join of inputs with these variables and whether they are always bound.
+    fn shape(specs: &[(usize, &[(u8, bool)])], ranges: &[(u8, u8)]) -> (JoinShape, Vec<RingStore>) {
+        let spec = |(source, columns): &(usize, &[(u8, bool)])| BufferSpec {
+            source: BufferSource::Input(*source),
+            columns: columns.to_vec(),
+            is_static: false,
+        };
+        let thresholds = crate::thresholds::Thresholds::default();
+        let mut inputs: Vec<_> = specs.iter().map(|spec| RingStore::new(spec.1.len(), thresholds)).collect();
+        let specs: Vec<_> = specs.iter().map(spec).collect();
+        (JoinShape::new(&specs, 8, ranges, &mut [], &mut inputs), inputs)
+    }
+
+    #[test]
+    fn a_variable_that_no_buffer_surely_binds_is_uncertain() {
+        let (shape, _) = shape(&[(0, &[(0, true), (1, false)]), (1, &[(0, true), (1, false)]), (2, &[(0, true)])], &[]);
+        assert_eq!((shape.uncertain, shape.all), (bit(1), 0b111));
+        assert_eq!(shape.buffers.iter().map(|b| b.copies.is_some()).collect::<Vec<_>>(), [false, false, true]);
+    }
+
+    #[test]
+    fn buffers_over_the_same_mappings_know_each_other() {
+        let (shape, _) = shape(&[(0, &[(0, true)]), (1, &[(0, true)]), (0, &[(0, true)]), (0, &[(0, true)])], &[]);
+        let roles: Vec<_> = shape.buffers.iter().map(|buffer| (buffer.earlier, buffer.later)).collect();
+        assert_eq!(roles, [(0, 0b1100), (0, 0), (0b0001, 0b1000), (0b0101, 0)]);
+    }
+
+    #[test]
+    fn a_buffer_that_shares_nothing_is_kept_in_the_order_that_a_filter_asks_for() {
+        let (one, other) = (&[(0, true), (1, true)], &[(2, true), (3, true)]);
+        let ordered = |ranges: &[(u8, u8)]| {
+            let (shape, inputs) = shape(&[(0, one), (1, other)], ranges);
+            let row: Vec<_> = (0..8).map(|n| TermId::integer(n).expect("small")).collect();
+            let range = |at: usize, bound: VarSet| shape.buffers[at].range(bound, &row);
+            assert!(range(0, bit(0) | bit(1) | bit(7)).is_none() && range(1, 0).is_none());
+            let walked: Vec<_> = [range(0, bit(3)), range(1, bit(1))]
+                .map(|range| range.map(|bound| matches!(bound, RangeBound::AtLeast(_))))
+                .into();
+            (inputs.iter().map(RingStore::ordered_on).collect::<Vec<_>>(), walked)
+        };
+        assert_eq!(ordered(&[(1, 3)]), (vec![Some(1), Some(1)], vec![Some(false), Some(true)]));
+        assert_eq!(ordered(&[(3, 1)]), (vec![Some(1), Some(1)], vec![Some(true), Some(false)]));
+        assert_eq!(ordered(&[(0, 2), (1, 3)]), (vec![Some(0), Some(0)], vec![None, None]), "one order a store");
+        assert_eq!(ordered(&[(0, 1)]), (vec![None, None], vec![None, None]), "both are in one mapping");
+        let (_, alone) = shape(&[(0, one)], &[(0, 2)]);
+        assert_eq!(alone[0].ordered_on(), None, "there is nothing to compare it with");
+        let (_, sharing) = shape(&[(0, one), (1, &[(1, true), (3, true)])], &[(0, 3)]);
+        assert_eq!(sharing[0].ordered_on(), None, "it is probed by a key");
+    }
+
+    #[test]
+    fn a_join_that_ends_gives_its_indexes_back() {
+        use crate::leaf::{LeafPattern, OriginPattern, PatternSlot};
+        let slots = [PatternSlot::Column(0), PatternSlot::Constant(TermId::UNBOUND), PatternSlot::Column(1)];
+        let pattern = LeafPattern::new(slots, OriginPattern::default());
+        let leaf = |window| {
+            let (semantics, thresholds) =
+                (crate::parse::ContentSemantics::Bag, crate::thresholds::Thresholds::default());
+            Leaf::new(pattern.clone(), None, window, semantics, thresholds)
+        };
+        let mut leaves = [leaf(0), leaf(1)];
+        let spec = |leaf: usize, vars: [u8; 2]| BufferSpec {
+            source: BufferSource::Leaf(leaf),
+            columns: vars.map(|var| (var, true)).to_vec(),
+            is_static: false,
+        };
+        let shape = JoinShape::new(&[spec(0, [0, 1]), spec(1, [1, 2])], 3, &[], &mut leaves, &mut []);
+        let indexes = |leaves: &[Leaf; 2]| leaves.each_ref().map(|leaf| leaf.store.indexes().count());
+        assert_eq!(indexes(&leaves), [1, 1]);
+        shape.release(&mut leaves);
+        assert_eq!(indexes(&leaves), [0, 0]);
+    }
+}

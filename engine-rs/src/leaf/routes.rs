@@ -124,5 +124,6 @@ mod tests {
             assert_eq!(found(&routes, triple), left, "many or few");
         }
         assert!(found(&routes, triple).is_empty() && routes.n_keys == [0; 8]);
+        assert_eq!((routes.n_leaves, routes.leaves.len(), routes.few.len()), (0, 0, 0));
     }
 }

@@ -122,3 +122,24 @@ impl RelationToStream {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waits_and_what_is_kept_are_state_until_they_are_forgotten() {
+        for (operator, keeps, size) in
+            [(R2s::Istream, false, 1), (R2s::Istream, true, 2), (R2s::Rstream, false, 1), (R2s::Rstream, true, 1)]
+        {
+            let mut reported = RelationToStream::new(operator, vec![Some(0)], keeps, 16);
+            assert_eq!(reported.keeps_answer(), keeps || operator == R2s::Rstream);
+            let mut deltas = Batch::new(1);
+            deltas.push(&[TermId::UNBOUND], 1);
+            reported.absorb(&mut deltas);
+            assert_eq!(reported.state_size(), size, "{operator:?}");
+            reported.forget();
+            assert_eq!((reported.state_size(), reported.consolidate()), (0, 0));
+        }
+    }
+}

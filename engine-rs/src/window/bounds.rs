@@ -174,4 +174,22 @@ mod tests {
         assert_eq!(rule.reported(rule.first()), WindowBounds { open: at(0), close: at(30) });
         assert_eq!(rule.read_at(rule.first()), at(34));
     }
+
+    #[test]
+    fn a_partial_window_in_the_past_is_the_first_to_end_after_t0() {
+        let kind =
+            WindowKind::Past { from: Span::from_millis(35), to: Span::from_millis(7), slide: Span::from_millis(5) };
+        let rule = StepRule::new(&kind, at(0), Bounds::ClosedOpen, true).expect("it steps");
+        assert_eq!(rule.reported(rule.first()), WindowBounds { open: at(-25), close: at(3) });
+    }
+
+    #[test]
+    fn windows_at_the_ends_of_time_have_numbers() {
+        let rule = step(1, 1 << 40, -5, Bounds::ClosedOpen, false);
+        assert_eq!(rule.first_ending_after(Timestamp::MAX), (i128::from(i64::MAX) + 4).div_euclid(1 << 40) as i64 + 1);
+        let rule = step(1, 1, -5, Bounds::ClosedOpen, false);
+        assert_eq!(rule.first_ending_after(Timestamp::MAX), i64::MAX / 2, "no number is so great");
+        let rule = step(1, 1, 5, Bounds::ClosedOpen, false);
+        assert_eq!(rule.first_ending_after(Timestamp::MIN), rule.first(), "no number is so small");
+    }
 }

@@ -99,3 +99,22 @@ impl Arrival {
         Ok(Self { element, expiry_key, part })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_that_is_not_of_the_element_is_refused() {
+        let triples: &[EncodedTriple] = &[[TermId::UNBOUND; 3]; 2];
+        let element =
+            Element { at: Timestamp::from_millis(1), seq: 1, graph: TermId::UNBOUND, triples: triples.into() };
+        let restored = |part: Range<usize>| {
+            let mut bytes = Writer::starting_with(0);
+            Arrival { element: element.clone(), expiry_key: 1, part }.save(&mut bytes);
+            Arrival::restored(&mut Reader::new(&bytes.into_bytes())).map(|arrival| arrival.part)
+        };
+        assert!([0..0, 1..2, 2..2, 0..2].into_iter().all(|part| restored(part.clone()).ok() == Some(part)));
+        assert!(restored(0..3).is_err() && restored(Range { start: 2, end: 1 }).is_err());
+    }
+}

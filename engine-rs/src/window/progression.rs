@@ -125,4 +125,16 @@ mod tests {
         let far = [every(0, i64::MAX), every(1, i64::MAX - 1), every(-5, i64::MAX / 2)];
         assert_eq!(count_union(&far, Timestamp::MAX), 5);
     }
+
+    #[test]
+    fn before_its_first_instant_a_progression_has_none() {
+        let at = Timestamp::from_millis;
+        assert_eq!((every(10, 5).last_before(at(10)), every(10, 5).last_before(at(11))), (None, Some(at(10))));
+    }
+
+    #[test]
+    fn instants_beyond_time_are_its_ends() {
+        let (first, last) = (i128::from(i64::MIN), i128::from(i64::MAX));
+        assert_eq!([first - 1, last + 1].map(instant), [Timestamp::MIN, Timestamp::MAX]);
+    }
 }
