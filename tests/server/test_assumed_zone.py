@@ -32,8 +32,9 @@ def arrow(column: pa.Array) -> bytes:
     return sink.getvalue()
 
 
-BODIES = {
-    "turtle": ("text/turtle", f'<http://ex.org/a> <{AT}> "{LOCAL}"{TYPED} .'),
+TURTLE = f'<http://ex.org/a> <{AT}> "{LOCAL}"{TYPED} .'
+BODIES: dict[str, tuple[str, str | bytes]] = {
+    "turtle": ("text/turtle", TURTLE),
     "n-quads": (
         "application/n-quads",
         f'<urn:g> <{PROV}> "{LOCAL}"{TYPED} .\n<urn:a> <urn:p> <urn:o> <urn:g> .\n',
@@ -59,13 +60,11 @@ def test_a_time_without_a_zone_is_read_in_that_of_the_stream(form: str, client: 
 def test_a_time_with_a_zone_keeps_it_and_without_a_setting_none_is_assumed(client: httpx.Client) -> None:
     path = "/streams/http://ex.org/zoned-itself"
     client.put(path, json=SETTINGS)
-    zoned = BODIES["turtle"][1].replace(LOCAL, LOCAL + "-05:00")
+    zoned = TURTLE.replace(LOCAL, LOCAL + "-05:00")
     pushed = client.post(path, content=zoned, headers={"content-type": "text/turtle"})
     assert pushed.json()["watermark"] == UTC_MS + 7 * 3_600_000
     client.put("/streams/http://ex.org/zoneless", json={"timestampPredicate": AT})
-    refused = client.post(
-        "/streams/http://ex.org/zoneless", content=BODIES["turtle"][1], headers={"content-type": "text/turtle"}
-    )
+    refused = client.post("/streams/http://ex.org/zoneless", content=TURTLE, headers={"content-type": "text/turtle"})
     assert refused.status_code == 422
     assert "dateTime with a zone" in refused.json()["hint"]
 
@@ -91,7 +90,7 @@ def test_the_zone_survives_a_kill_and_a_stop(start_server: Callable[..., ServerP
     for at, end in enumerate((server.kill, server.stop)):
         end()
         server.start()
-        body = BODIES["turtle"][1].replace("12:00:00", f"12:0{at}:00")
+        body = TURTLE.replace("12:00:00", f"12:0{at}:00")
         with Client(server.url, token=server.token) as user:
             assert user.stream("http://ex.org/s").send(body, format="turtle").watermark == UTC_MS + at * 60_000
 

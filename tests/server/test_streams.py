@@ -351,3 +351,5 @@ def test_seconds_that_are_taken_for_milliseconds_are_warned_of(client: httpx.Cli
     assert "warning" in told
     told = client.post(stream, params={"t": 1_767_225_600_000}, content="<a:a> <a:p> 1 .", headers=turtle).json()
     assert "warning" not in told
+    told = client.post(stream, params={"t": 1_767_225_602}, content="<a:a> <a:p> 2 .", headers=turtle).json()
+    assert (told["late"], told["warning"][:19]) == (1, "the time 1767225602"), "late, and the reason is seen"

@@ -62,7 +62,7 @@ def _show(found: list[QueryInfo], *, text: bool, as_json: bool) -> None:
         for query in found:
             typer.echo(query.text.rstrip("\n"))
     else:
-        columns = ("name", "status", "dialect", "answers", "subscribers", "watermark", "streams")
+        columns = ("name", "status", "dialect", "results", "subscribers", "watermark", "streams")
         show_table(columns, map(_row, found))
 
 

@@ -160,7 +160,7 @@ class Core:
         if command.producer is not None:
             place = command.producer
             self.producers[command.iri, place.id] = Sequence(place.epoch, place.seq, report["events"])
-        return self._ingested(command.iri, report)
+        return self._ingested(command.iri, report, at=command.at)
 
     @_apply.register
     def _(self, command: c.Commit) -> Reply:
@@ -497,22 +497,24 @@ class Core:
             return None
         return last.events if place.seq == last.seq else 1
 
-    def _ingested(self, iri: str, report: Mapping[str, Any], duplicates: int = 0) -> Reply:
+    def _ingested(self, iri: str, report: Mapping[str, Any], duplicates: int = 0, at: int | None = None) -> Reply:
         counts = {name: report[name] for name in ("accepted", "late", "ahead")}
         refused = {"refused": report["refused"]} if report.get("refused") else {}
         watermark = shown_instant(self.engine.watermark(iri))
         told = {**counts, "duplicates": duplicates, "offset": self.offset + 1, "watermark": watermark, **refused}
-        # `None in range(…)` would go through the whole range.
-        if watermark is None or watermark not in EPOCH_SECONDS:
-            return told
-        return {**told, "warning": _seconds_warning(watermark)}
+        # The time of a late event is not in the watermark.
+        for what, t in (("watermark", watermark), ("time", at)):
+            # `None in range(…)` would go through the whole range.
+            if t is not None and t in EPOCH_SECONDS:
+                return {**told, "warning": _seconds_warning(what, t)}
+        return told
 
     def _has_graph(self, graph: str | None) -> bool:
         return graph is None or any(name == graph for name, _ in self.engine.graphs())
 
 
-def _seconds_warning(watermark: int) -> str:
-    return f"the watermark {watermark} looks like a number of seconds; times are milliseconds since 1970"
+def _seconds_warning(what: str, t: int) -> str:
+    return f"the {what} {t} looks like a number of seconds; times are milliseconds since 1970"
 
 
 def _query_entry(members: dict[str, Any]) -> QueryEntry:
