@@ -24,8 +24,8 @@ from whorl import Engine, WhorlError
 EXAMPLES = Path(__file__).resolve().parent
 sys.path[:0] = [str(EXAMPLES.parent / "tests" / folder) for folder in ("workloads", "oracle", "common")]
 
-from whorl_workloads import citybench, conference, csrbench, debs2015, lsbench, lubm, snb, srbench, taxi  # noqa: E402
-from whorl_workloads.data import DataMissingError, Event, Static, in_order, ntriples  # noqa: E402
+from whorl_workloads import citybench, conference, csrbench, debs2015, lsbench, lubm, snb, srbench, taxi  # noqa: E402 - the path is set above
+from whorl_workloads.data import DataMissingError, Event, Static, in_order, ntriples  # noqa: E402 - the path is set above
 
 _DIALECTS = {".rspql": "rspql", ".csparql": "csparql", ".cqels": "cqels"}
 _DAY, _CITY_DAY = "2010-02-02T", "2014-08-01T"
