@@ -246,7 +246,16 @@ async def test_each_call_is_one_turn_through_the_queue(tmp_path: Path) -> None:
             lambda: registry.declare(IRI, schemas.StreamSettings()),
             lambda: registry.register("q", query(), ADMIN),
             lambda: registry.register("q", query(), ADMIN),
+            lambda: registry.replace("q", query(), ADMIN),
+            lambda: registry.replace("q", query(text_over(IRI).replace("?p", "?x")), ADMIN),
+            lambda: registry.replace("r", query(), ADMIN),
             lambda: registry.register_unnamed(query(), ADMIN),
+            lambda: registry.set_mapping(IRI, "CONSTRUCT { ?s <http://ex.org/p> ?o } WHERE {}", "t"),
+            lambda: registry.mapping(IRI),
+            lambda: registry.remove_mapping(IRI),
+            lambda: registry.advance(IRI, 1),
+            lambda: registry.close_stream(IRI),
+            lambda: registry.reopen_stream(IRI, ADMIN),
             lambda: registry.pause("q", ADMIN),
             lambda: registry.restart("q", ADMIN),
             lambda: registry.unregister("q", ADMIN),
@@ -286,6 +295,8 @@ async def test_what_is_refused_is_not_in_the_log(tmp_path: Path) -> None:
         for change in (registry.pause, registry.restart, registry.unregister):
             with pytest.raises(ForbiddenError):
                 await change("q", somebody)
+        with pytest.raises(ForbiddenError):
+            await registry.replace("q", query(text_over(IRI).replace("?p", "?x")), somebody)
         with pytest.raises(ForbiddenError):
             await registry.drop_stream(IRI, somebody, cascade=True)
         assert await runtime.read(seen) == before

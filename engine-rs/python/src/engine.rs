@@ -104,18 +104,24 @@ impl Engine {
         enter(py, &self.inner, |engine| engine.declare_stream(iri, chosen))
     }
 
-    /// With `known_streams` the query may read these alone; else the streams that it names are declared.
-    #[pyo3(signature = (text, *, known_streams=None, **options))]
+    /// With `known_streams` the query may read only these; otherwise the streams that it names are declared. The query
+    /// that it `replaces` ends if this one is accepted.
+    #[pyo3(signature = (text, *, known_streams=None, replaces=None, **options))]
     fn register(
         &self,
         py: Python<'_>,
         text: &str,
         known_streams: Option<Vec<String>>,
+        replaces: Option<u64>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<u64> {
         let chosen = options::query(options)?;
         let known: Option<Vec<&str>> = known_streams.as_ref().map(|known| known.iter().map(String::as_str).collect());
-        enter(py, &self.inner, |engine| engine.register_reading(text, &chosen, known.as_deref())).map(|id| id.0)
+        let register = |engine: &mut whorl_engine::Engine| match replaces {
+            Some(old) => engine.replace(QueryId(old), text, &chosen, known.as_deref()),
+            None => engine.register_reading(text, &chosen, known.as_deref()),
+        };
+        enter(py, &self.inner, register).map(|id| id.0)
     }
 
     /// What the query would be, as JSON; nothing is registered.

@@ -469,7 +469,7 @@ class Queries:
     ) -> Query:
         """Start a continuous query; the server names it if you do not. Registering it again unchanged does nothing.
 
-        With `replace`, another text replaces the query of this name, whose subscriptions end. Raises
+        With `replace`, another text replaces the query of this name; its subscriptions continue after a gap. Raises
         `QueryError` with `line`, `column`, `message` and `hint`.
         """
         given = self._client._do(protocol.register_query(text, name, options, replace=replace))

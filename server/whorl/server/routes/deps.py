@@ -14,6 +14,7 @@ from whorl.server.runtime.commands import Producer
 from whorl.server.runtime.runtime import Runtime
 from whorl.server.security import ANONYMOUS, Principal, Scope, Tokens, require, unauthenticated
 from whorl.server.services.asking import Asking
+from whorl.server.services.graphs import Graphs
 from whorl.server.services.ingest import Ingest
 from whorl.server.services.names import checked_iri, checked_name
 from whorl.server.services.registry import Registry
@@ -99,6 +100,11 @@ def _registry(request: Request) -> Registry:
     return registry
 
 
+def _graphs(request: Request) -> Graphs:
+    graphs: Graphs = request.app.state.graphs
+    return graphs
+
+
 def _rings(request: Request) -> Rings:
     rings: Rings = request.app.state.rings
     return rings
@@ -115,6 +121,7 @@ TheTokens = Annotated[Tokens, Depends(_tokens)]
 TheIngest = Annotated[Ingest, Depends(_ingest)]
 TheAsking = Annotated[Asking, Depends(_asking)]
 TheRegistry = Annotated[Registry, Depends(_registry)]
+TheGraphs = Annotated[Graphs, Depends(_graphs)]
 TheRings = Annotated[Rings, Depends(_rings)]
 TheTraffic = Annotated[Traffic, Depends(_traffic)]
 

@@ -202,7 +202,8 @@ class Core:
             return {"closed": False, "queries": []}
         readers = [self.queries[name] for name in self.readers_of(command.iri)]
         running = [reader for reader in readers if reader.number is not None]
-        self._check_may_restart(running)
+        for reader in running:
+            self._check_output_unread(reader)
         for reader in running:
             self._stop(reader, "paused")
         # The time of a stream that has ended cannot go back: another one takes its place.
@@ -234,12 +235,24 @@ class Core:
         return {"created": True}
 
     @_apply.register
+    def _(self, command: c.Replace) -> Reply:
+        known = self.queries.get(command.name)
+        if known is not None and (known.text, known.options) == (command.text, command.options):
+            return {"created": False, "replaced": False}
+        owner = command.owner if known is None else known.owner
+        entry = QueryEntry(command.name, command.text, command.options, command.incarnation, owner, None)
+        if known is not None:
+            self._check_output_unread(known)
+        # Nothing changes before the engine has accepted the new query.
+        self._start(entry, replaced=known)
+        self.queries[command.name] = entry
+        return {"created": known is None, "replaced": known is not None}
+
+    @_apply.register
     def _(self, command: c.Unregister) -> None:
         entry = self.query(command.name)
-        readers = self._readers_of_output(entry)
-        if readers and not command.force:
-            detail = f"the output of '{command.name}' is read by {', '.join(readers)}"
-            raise errors.OutputInUseError(detail, hint="delete these queries first")
+        if not command.force:
+            self._check_output_unread(entry)
         self._remove_query(command.name)
 
     @_apply.register
@@ -247,16 +260,14 @@ class Core:
         entry = self.query(command.name)
         if entry.status != "running":
             raise errors.QueryNotRunningError(f"query '{command.name}' is {entry.status}")
-        readers = self._readers_of_output(entry)
-        if readers:
-            raise errors.OutputInUseError(f"the output of '{command.name}' is read by {', '.join(readers)}")
+        self._check_output_unread(entry)
         self._stop(entry, "paused")
 
     @_apply.register
     def _(self, command: c.Restart) -> None:
         entry = self.query(command.name)
         if entry.number is not None:
-            self._check_may_restart([entry])
+            self._check_output_unread(entry)
             self._stop(entry, "paused")
         self._begin_anew(entry, command.incarnation)
 
@@ -409,12 +420,19 @@ class Core:
 
     # ---- parts of commands ----
 
-    def _start(self, entry: QueryEntry) -> None:
+    def _start(self, entry: QueryEntry, replaced: QueryEntry | None = None) -> None:
+        """Start a query; if it is accepted, the one that it replaces ends."""
         keywords = self.engine_keywords(entry.options)
+        old, known = None, self._readable()
+        if replaced is not None and replaced.number is not None:
+            # A query cannot read the output of the one whose place it takes.
+            old, known = replaced.number, known - {replaced.facts.get("output")}
         try:
-            number = self.engine.register(entry.text, known_streams=list(self._readable()), **keywords)
+            number = self.engine.register(entry.text, known_streams=list(known), replaces=old, **keywords)
         except UnknownStreamError as error:
             raise self._undeclared(str(error.stream)) from None
+        if old is not None:
+            del self._names[old]
         entry.number = number
         entry.facts = orjson.loads(self.engine.describe(number))
         self._names[number] = entry.name
@@ -425,10 +443,11 @@ class Core:
         self._start(entry)
         entry.status = "running"
 
-    def _check_may_restart(self, entries: list[QueryEntry]) -> None:
-        for entry in entries:
-            if self._readers_of_output(entry):
-                raise errors.OutputInUseError(f"other queries read the output of '{entry.name}'")
+    def _check_output_unread(self, entry: QueryEntry) -> None:
+        readers = self._readers_of_output(entry)
+        if readers:
+            detail = f"the output of '{entry.name}' is read by {', '.join(readers)}"
+            raise errors.OutputInUseError(detail, hint="delete these queries first")
 
     def _declare(self, iri: str, options: c.StreamOptions) -> None:
         self.engine.declare_stream(
