@@ -343,7 +343,8 @@ def test_a_subscription_continues_with_the_query_that_replaces_its_own(client: C
     subscription = query.subscribe(limit=2, on_gap="yield", timeout_s=30)
     stream.send([Event(turtle(number), number * 1000) for number in range(2)])
     first = next(subscription)
-    assert (type(first), subscription.variables) == (Result, ("n",))
+    assert isinstance(first, Result)
+    assert subscription.variables == ("n",)
     with pytest.raises(QueryError):
         client.register("SELECT ?n WHER {}", name="replaced", replace=True)
     with pytest.raises(ConflictError):

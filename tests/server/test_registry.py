@@ -10,10 +10,10 @@ from typing import Any
 
 import httpx
 import pytest
+from registering import IRI, RSPQL, STREAM, relay, session, slug, text_over
 from server_process import ServerProcess
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
-from websockets.typing import Subprotocol
 from whorl.server import schemas
 from whorl.server.errors import ForbiddenError, TooManyQueriesError
 from whorl.server.runtime.core import Core
@@ -23,40 +23,6 @@ from whorl.server.services.ingest import Ingest
 from whorl.server.services.registry import Registry
 from whorl.server.services.rings import Rings
 from whorl.server.settings import Settings
-
-RSPQL = {"Content-Type": "application/rsp-ql"}
-IRI = "http://ex.org/s"
-STREAM = f"/streams/{IRI}"
-
-
-def text_over(iri: str) -> str:
-    return (
-        f"SELECT ?s FROM NAMED WINDOW <http://ex.org/w> ON <{iri}> [RANGE 10s STEP 10s] "
-        "WHERE { WINDOW <http://ex.org/w> { ?s ?p ?o } }"
-    )
-
-
-def relay(output: str, iri: str) -> str:
-    """A query that writes a stream."""
-    return (
-        f"REGISTER RSTREAM <{output}> AS CONSTRUCT {{ ?s ?p ?o }} "
-        f"FROM NAMED WINDOW <http://ex.org/w> ON <{iri}> [RANGE 10s STEP 10s] "
-        "WHERE { WINDOW <http://ex.org/w> { ?s ?p ?o } }"
-    )
-
-
-def slug(problem: dict[str, Any]) -> str:
-    return str(problem["type"]).rpartition(":")[2]
-
-
-@contextlib.contextmanager
-def session(server: ServerProcess, token: str | None = None) -> Iterator[ClientConnection]:
-    url, headers = server.url.replace("http", "ws", 1), {"Authorization": f"Bearer {token or server.token}"}
-    protocol = [Subprotocol("rsp.v1.json")]
-    with connect(f"{url}/ws", additional_headers=headers, subprotocols=protocol, proxy=None) as socket:
-        socket.send(json.dumps({"type": "connection_init"}))
-        assert json.loads(socket.recv(30))["type"] == "connection_ack"
-        yield socket
 
 
 def subscribe(socket: ClientConnection, id_: str, text: str) -> dict[str, Any]:
@@ -76,15 +42,6 @@ def small(tmp_path: Path) -> Iterator[ServerProcess]:
         assert client.put(STREAM).status_code == 201
     yield server
     server.kill()
-
-
-@pytest.fixture
-def make_token(client: httpx.Client) -> Callable[[str], str]:
-    def make(name: str) -> str:
-        wanted = {"name": name, "scopes": ["register", "subscribe", "ingest"]}
-        return str(client.post("/tokens", json=wanted).json()["token"])
-
-    return make
 
 
 # ---- room ----

@@ -9,13 +9,11 @@ from typing import Any
 
 import httpx
 import pytest
+from registering import IRI, RSPQL, STREAM, relay, session, slug, text_over
 from server_process import ServerProcess
-from test_registry import IRI, RSPQL, STREAM, make_token, relay, session, slug, text_over
 from websockets.sync.client import ClientConnection
 from whorl.server.runtime import commands as c
 from whorl.server.runtime.core import Core
-
-__all__ = ["make_token"]
 
 
 def put(client: httpx.Client, name: str, text: str, **params: str) -> httpx.Response:

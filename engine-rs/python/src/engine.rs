@@ -1,7 +1,7 @@
 //! The class behind `whorl.Engine`.
 //!
-//! Methods check their arguments under the GIL and do everything else through [`enter`]. Long input goes in parts, with
-//! a look at the signals between them, so Ctrl-C works; what has gone in by then stays in.
+//! Methods check their arguments under the GIL and do everything else through [`enter`]. Long input is ingested
+//! in parts, with a check for signals between them, so Ctrl-C works; the parts before it stay ingested.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -32,9 +32,9 @@ use crate::terms::{Factory, named_node, read_triple};
 use crate::zone::AssumedZone;
 use crate::{ipc, options, stats};
 
-/// Events of an Arrow table go in by so many, then signals are looked at.
+/// Events of an Arrow table per part; signals are checked between parts.
 const EVENTS_PER_PART: usize = 4096;
-/// So many Python triples are read, then signals are looked at.
+/// Python triples per part; signals are checked between parts.
 const TRIPLES_PER_PART: usize = 16_384;
 
 /// `(inserted, deleted)`

@@ -307,7 +307,7 @@ impl Engine {
         }
     }
 
-    /// What an unused timeline held is let go.
+    /// Frees the state of unused timelines.
     fn empty_unused_timelines(&mut self) {
         let thresholds = self.options.thresholds;
         for timeline in self.timelines.iter_mut().filter(|timeline| timeline.is_unused()) {

@@ -104,7 +104,6 @@ _BY_CODE: dict[str, ProblemType] = {
     "stream.output": ProblemType("stream-is-output", 409),
     "timestamp.missing": ProblemType("timestamp-missing", 422),
     "timestamp.invalid": ProblemType("timestamp-invalid", 422),
-    "timestamp.too_far_ahead": ProblemType("timestamp-too-far-ahead", 422),
     "watermark.regression": ProblemType("watermark-regression", 409),
     "graph.unknown": ProblemType("unknown-graph", 404),
     "graph.exists": ProblemType("graph-exists", 409),

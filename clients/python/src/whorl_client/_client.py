@@ -382,7 +382,7 @@ class Stream:
         return self._client._do(protocol.close_stream(self.iri))
 
     def reopen(self) -> None:
-        """Let events follow again on a stream that was closed; the queries that read it start anew."""
+        """Reopen a closed stream. The queries that read it restart, which you must be allowed to do for each."""
         self._client._do(protocol.reopen_stream(self.iri))
 
     def mapping(self, construct: str, *, time_column: str = "t") -> None:
@@ -636,5 +636,5 @@ class Tokens:
         return self._client._do(protocol.create_token(name, scopes))
 
     def revoke(self, token_id: str) -> None:
-        """Delete a token: from now on nobody can use it, and connections that did are closed."""
+        """Delete a token. Connections that use it are closed."""
         self._client._do(protocol.delete_token(token_id))

@@ -158,7 +158,7 @@ class Advance(Command):
 
 @dataclass(frozen=True, slots=True)
 class CloseStream(Command):
-    """The stream has ended."""
+    """Close a stream: no more events will follow."""
 
     kind: ClassVar[str] = "close-stream"
     iri: str

@@ -206,14 +206,14 @@ class Core:
             self._check_output_unread(reader)
         for reader in running:
             self._stop(reader, "paused")
-        # The time of a stream that has ended cannot go back: another one takes its place.
+        # The time of a closed stream cannot go back: a new stream takes its place.
         self.engine.drop_stream(command.iri)
         self._declare(command.iri, entry.options)
         if entry.mapping is not None:
             self.engine.set_mapping(command.iri, entry.mapping, time_column=entry.time_column)
         entry.closed = False
         for at, reader in enumerate(running):
-            self._begin_anew(reader, f"{command.incarnation}{at:04x}")
+            self._restart(reader, f"{command.incarnation}{at:04x}")
         return {"closed": False, "queries": [reader.name for reader in running]}
 
     @_apply.register
@@ -269,7 +269,7 @@ class Core:
         if entry.number is not None:
             self._check_output_unread(entry)
             self._stop(entry, "paused")
-        self._begin_anew(entry, command.incarnation)
+        self._restart(entry, command.incarnation)
 
     @_apply.register
     def _(self, command: c.LoadGraph) -> Reply:
@@ -437,7 +437,7 @@ class Core:
         entry.facts = orjson.loads(self.engine.describe(number))
         self._names[number] = entry.name
 
-    def _begin_anew(self, entry: QueryEntry, incarnation: str) -> None:
+    def _restart(self, entry: QueryEntry, incarnation: str) -> None:
         entry.incarnation = incarnation
         entry.last_seq, entry.results, entry.last_result_at, entry.failure = 0, 0, None, None
         self._start(entry)
@@ -492,7 +492,7 @@ class Core:
     def _check_open(self, entry: StreamEntry) -> None:
         if entry.closed:
             raise errors.StreamClosedError(
-                f"stream <{entry.iri}> has ended", hint="POST /streams/{iri}/reopen lets events come again"
+                f"stream <{entry.iri}> is closed", hint="POST /streams/{iri}/reopen reopens it"
             )
 
     def _advance(self, iri: str, t: int, *, is_tick: bool) -> None:
@@ -520,13 +520,13 @@ class Core:
         counts = {name: report[name] for name in ("accepted", "late", "ahead")}
         refused = {"refused": report["refused"]} if report.get("refused") else {}
         watermark = shown_instant(self.engine.watermark(iri))
-        told = {**counts, "duplicates": duplicates, "offset": self.offset + 1, "watermark": watermark, **refused}
+        reply = {**counts, "duplicates": duplicates, "offset": self.offset + 1, "watermark": watermark, **refused}
         # The time of a late event is not in the watermark.
         for what, t in (("watermark", watermark), ("time", at)):
             # `None in range(…)` would go through the whole range.
             if t is not None and t in EPOCH_SECONDS:
-                return {**told, "warning": _seconds_warning(what, t)}
-        return told
+                return {**reply, "warning": _seconds_warning(what, t)}
+        return reply
 
     def _has_graph(self, graph: str | None) -> bool:
         return graph is None or any(name == graph for name, _ in self.engine.graphs())

@@ -1,6 +1,6 @@
 """The runtime: a thread that owns the state, a thread that owns the log, and the event loop in front of them.
 
-    execute(command) ─► queue ─► worker: apply, drain ─► committer: one commit, synced ─► event loop: results, then replies
+    execute(command) ─► queue ─► worker: apply, drain ─► committer: one commit, synced ─► event loop: results, replies
 
 Results and replies leave only after they are on the disk. Refused commands are not logged. While the committer syncs
 one batch, the worker applies the next; at most two batches are in flight.
@@ -362,7 +362,7 @@ class Runtime:
         except Exception as error:
             job.problem = error
             if isinstance(error.__cause__, EnginePanicError):
-                # Nobody knows how far it got.
+                # How far it got is unknown.
                 self._loop.call_soon_threadsafe(_answer, job)
                 raise
 
@@ -445,7 +445,7 @@ class Runtime:
                     self.rings.close(query, reason)
 
     def _fail(self, batch: _Batch, reason: str) -> None:
-        """A batch could not be logged and nobody has seen it: rebuild the state from the log."""
+        """A batch could not be logged and has not been shown: rebuild the state from the log."""
         _log.error("rebuilding the state from the log: %s", reason)
         self._refuse(batch.jobs)
         if self.state == "failed":
