@@ -32,7 +32,7 @@ Compare = Annotated[
 ]
 
 
-def command(
+def command(  # noqa: PLR0913 - each option is a parameter
     names: Names = None,
     list_only: ListOnly = False,
     quick: Quick = True,
@@ -67,7 +67,8 @@ def command(
         elif results:
             main.reported(results, report, typer.echo)
         else:
-            _measure(main, names or [], quick, rounds, limit_s, out, report)
+            plan = main.Plan("quick" if quick else "full", rounds, limit_s or (0.2 if quick else 10.0))
+            main.measured(names or [], plan, out, report, typer.echo)
     except main.InputError as error:
         raise UsageError(str(error)) from None
 
@@ -76,19 +77,6 @@ def _compare(main: Any, old: Path, new: Path) -> None:  # noqa: ANN401 - the pac
     table, is_slower = main.compared(old, new)
     typer.echo(table)
     raise typer.Exit(int(is_slower))
-
-
-def _measure(
-    main: Any,  # noqa: ANN401 - as above
-    names: list[str],
-    quick: bool,
-    rounds: int,
-    limit_s: float | None,
-    out: Path | None,
-    report: Path | None,
-) -> None:
-    plan = main.Plan("quick" if quick else "full", rounds, limit_s or (0.2 if quick else 10.0))
-    main.measured(names, plan, out, report, typer.echo)
 
 
 def _loaded() -> Any:  # noqa: ANN401 - as above

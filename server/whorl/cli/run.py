@@ -76,7 +76,7 @@ class Input:
     file: str
 
 
-def command(
+def command(  # noqa: PLR0913 - each option is a parameter
     query: QueryArgument,
     inputs: Inputs,
     static: Static = None,

@@ -135,7 +135,7 @@ def list_producers() -> None:
     show_table(("producer", "what", "streams"), rows)
 
 
-def produce(
+def produce(  # noqa: PLR0913 - each option is a parameter
     name: Name,
     data: Data = None,
     speed: Speed = None,

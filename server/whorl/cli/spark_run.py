@@ -88,7 +88,7 @@ StateJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Directory = Annotated[str, typer.Argument(metavar="DIR", help="The directory given to --checkpoint.")]
 
 
-def run(
+def run(  # noqa: PLR0913 - each option is a parameter
     query: QueryArgument,
     source: Sources,
     sink: Sink = "-",

@@ -38,7 +38,7 @@ AssumeZone = Annotated[
 Arrival = Annotated[bool, typer.Option("--arrival-time", help="With --create: use the arrival time of events.")]
 
 
-def command(
+def command(  # noqa: PLR0913 - each option is a parameter
     iris: Iris = None,
     create: Create = False,
     delete: Delete = False,

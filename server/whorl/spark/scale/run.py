@@ -37,7 +37,7 @@ AVAILABLE_NOW = "available-now"
 _RUNS: WeakValueDictionary[str, ScaledRun] = WeakValueDictionary()
 
 
-def run(
+def run(  # noqa: PLR0913 - the options of a run, each by its name
     spark: SparkSession,
     query: str,
     streams: Mapping[str, DataFrame | ParquetFiles | StreamInput],
