@@ -57,8 +57,9 @@ Every operation but the service document, `/healthz` and `/readyz` needs `Author
 `application/problem+json` (RFC 9457) with a stable `type`. All paths exist under `/v1` as well.
 """
 
-# More particular paths come first: /queries/validate before /queries/{name}.
-_PARTS = (service, console, health, demo, backup, tokens, streams, queries, results, ws, graphs, sparql)
+# Where events are pushed comes first, because routes are tried in turn; then more particular paths before others:
+# /queries/validate before /queries/{name}.
+_PARTS = (streams, service, console, health, demo, backup, tokens, queries, results, ws, graphs, sparql)
 
 
 def create_app(settings: Settings, opened_tokens: Tokens | None = None, pace: Pace | None = None) -> FastAPI:

@@ -17,15 +17,18 @@ from whorl.server.problems import document
 from whorl.server.routes.bodies import read_body, read_json, read_text, stream_body
 from whorl.server.routes.deps import (
     Anybody,
+    EncodedIri,
     EventTime,
     Ingester,
-    ProducerPlace,
     Registrar,
     StreamIri,
     TheIngest,
     TheRegistry,
     TheRuntime,
     TheSettings,
+    decoded_iri,
+    event_time,
+    producer_of,
 )
 from whorl.server.routes.openapi import bodies, json_body, problems, text_answer
 from whorl.server.routes.responses import DuplexResponse, JsonResponse
@@ -58,8 +61,9 @@ class _HowPushed:
     per_batch: bool
 
 
-def _how_pushed(at: EventTime, producer: ProducerPlace, *, atomic: Atomic = True, ack: Ack = None) -> _HowPushed:
-    return _HowPushed(PushOptions(at, atomic, producer, None if ack == "batch" else ack), ack == "batch")
+async def _how_pushed(request: Request, t: EventTime = None, *, atomic: Atomic = True, ack: Ack = None) -> _HowPushed:
+    options = PushOptions(event_time(request, t), atomic, producer_of(request), None if ack == "batch" else ack)
+    return _HowPushed(options, ack == "batch")
 
 
 HowPushed = Annotated[_HowPushed, Depends(_how_pushed)]
@@ -160,15 +164,17 @@ async def delete(
     },
     openapi_extra=bodies(_EXAMPLES),
 )
-async def push(
-    request: Request, caller: Ingester, iri: StreamIri, how: HowPushed, ingest: TheIngest, settings: TheSettings
-) -> Response:
+async def push(request: Request, caller: Ingester, iri: EncodedIri, how: HowPushed) -> Response:
     """One event (Turtle, N-Triples, JSON-LD) with its time in `?t=` or the header `RSP-Event-Time`; or many.
 
     In N-Quads and TriG each named graph is one event; `prov:generatedAtTime` in the default graph gives its time. In
     NDJSON each line is one event; the body may be endless, and is ingested in batches as it arrives. The header
     `RSP-Producer: id;epoch;seq` makes retries safe.
     """
+    # Most requests come here, one event each. A dependency costs the framework more than looking it up.
+    iri = decoded_iri(iri)
+    ingest: Ingest = request.app.state.ingest
+    settings: Settings = request.app.state.settings
     form = media.format_of(request.headers.get("content-type"), media.INGEST_FORMATS)
     if form == "ndjson" and how.options.producer is None:
         upload = _Upload(request, caller, iri, how.options)
