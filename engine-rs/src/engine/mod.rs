@@ -4,6 +4,7 @@ mod answers;
 mod asking;
 mod chain;
 mod copied;
+mod current;
 mod families;
 mod ingest;
 mod instants;

@@ -98,6 +98,9 @@ pub(crate) struct BuiltQuery {
     pub shows_once: bool,
     pub answer: Answer,
     pub reevaluates: bool,
+    /// Whether rows that go are retracted. If not, the current result is a join over the leaves and nothing above it
+    /// keeps state, so it can be enumerated whenever somebody asks for it.
+    pub retracts: bool,
 }
 
 /// A query that has been planned but not built. Planning needs only the query text, so a refusal here leaves the engine
@@ -149,7 +152,7 @@ impl<H: Host> Builder<'_, H> {
         // ISTREAM emits additions only. If arrivals only add rows, and equal rows come only from equal mappings, then a
         // removal can neither cancel nor cause an addition, and joins need not retract. The exception, a removal and an
         // addition at one instant, is requested by the timeline (`RetractionMode::Unneeded`).
-        let only_comes = self.query.r2s == R2s::Istream && !self.query.keep_answer && !makes_graph && !is_below;
+        let only_comes = self.query.r2s == R2s::Istream && !makes_graph && !is_below;
         let retracts = !(only_comes && is_plain(plan) && hides_nothing(plan, &shown));
         let root = self.build(plan, retracts)?;
         let schema = self.nodes[root].schema.clone();
@@ -175,6 +178,7 @@ impl<H: Host> Builder<'_, H> {
             shows_once: top.shows_once,
             answer: top.answer,
             reevaluates,
+            retracts,
         })
     }
 
