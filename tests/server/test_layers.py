@@ -83,6 +83,14 @@ def test_no_database_outside_the_store(module: str) -> None:
     assert "sqlite3" not in imports(module)
 
 
+def test_no_route_executes_a_command() -> None:
+    """Services do, because they know the rules; a route may name the parts of a command in its types."""
+    commands = {name for name in modules() if "whorl.server.runtime.commands" in imports(name)}
+    assert {name for name in commands if name.startswith("routes/")} == {"routes/deps"}
+    executing = {name for name in modules() if ".execute(" in (SERVER / f"{name}.py").read_text()}
+    assert {name.partition("/")[0] for name in executing} == {"runtime", "services", "store"}
+
+
 def test_only_routes_make_responses() -> None:
     making = {name for name in modules() if any(one.startswith("starlette.responses") for one in imports(name))}
     # The gate answers preflights, which reach no route; the application names the type in its handlers.

@@ -82,7 +82,7 @@ impl Engine {
         for stream in 0..self.streams.len() {
             self.streams[stream].interest = match self.streams[stream].interest.take() {
                 Some(interest) => self.timelines[timeline].widened_interest(stream, place, interest),
-                // Everything is read of it, or nobody has asked yet.
+                // All of it is read, or its interest has not been computed yet.
                 None => self.interest_in(stream),
             };
         }

@@ -68,6 +68,34 @@ impl Engine {
         self.register_parsed(definition, options, Part::Whole, streams).map_err(|error| error.located(text))
     }
 
+    /// Registers a query in place of another one, which ends. If the new query is refused, the old one runs on as if
+    /// nothing had been asked; the new one may write the stream that the old one writes.
+    ///
+    /// # Errors
+    /// As [`Engine::register_reading`], and when there is no query to replace.
+    pub fn replace(
+        &mut self,
+        old: QueryId,
+        text: &str,
+        options: &ParseOptions,
+        streams: Option<&[&str]>,
+    ) -> Result<QueryId, EngineError> {
+        self.registry.place(old)?;
+        // Until the new query is accepted, the old one must neither lose its state nor appear to take the output.
+        let chain = self.detach_chain(old);
+        match self.register_reading(text, options, streams) {
+            Ok(id) => {
+                self.unregister(old)?;
+                self.end_output(chain);
+                Ok(id)
+            }
+            Err(error) => {
+                self.attach_chain(chain);
+                Err(error)
+            }
+        }
+    }
+
     pub(super) fn register_parsed(
         &mut self,
         mut definition: ContinuousQuery,
@@ -113,7 +141,8 @@ impl Engine {
 
     /// Removes a query and everything that only it needed.
     ///
-    /// # Errors If there is no such query.
+    /// # Errors
+    /// If there is no such query.
     pub fn unregister(&mut self, id: QueryId) -> Result<(), EngineError> {
         let (timeline, place) = self.registry.place(id)?;
         self.timelines[timeline].remove_query(place);
@@ -278,7 +307,7 @@ impl Engine {
         }
     }
 
-    /// What an unused timeline held is let go.
+    /// Frees the state of unused timelines.
     fn empty_unused_timelines(&mut self) {
         let thresholds = self.options.thresholds;
         for timeline in self.timelines.iter_mut().filter(|timeline| timeline.is_unused()) {

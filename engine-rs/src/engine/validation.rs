@@ -64,7 +64,7 @@ impl Engine {
         windows.dedup_by_key(|window| &window.stream.iri);
         let warning = |window: &WindowView| Warning {
             code: "stream.undeclared",
-            message: format!("nobody has declared the stream <{}> yet", window.stream.iri),
+            message: format!("the stream <{}> is not declared", window.stream.iri),
             hint: "check its IRI; registering the query declares it with default settings".to_owned(),
             position: Some(window.position),
         };

@@ -302,7 +302,7 @@ fn placement(plan: &Plan, variable: &Variable) -> Result<Placement, String> {
         },
         Plan::Static { .. } | Plan::Now { .. } => Ok(Everywhere),
         Plan::Given { .. } => Ok(Split),
-        Plan::Reevaluated { reason, .. } => Err(format!("a part is evaluated anew at each instant ({reason})")),
+        Plan::Reevaluated { reason, .. } => Err(format!("a part is re-evaluated at each instant ({reason})")),
         Plan::Filter { inner, .. } | Plan::Extend { inner, .. } => placement(inner, variable),
         Plan::Project { inner, variables } => Ok(match placement(inner, variable)? {
             Keyed if !variables.contains(variable) => Split,

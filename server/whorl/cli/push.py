@@ -84,7 +84,7 @@ class Total:
         return f"{self.accepted} accepted, {self.late} late, {self.duplicates} duplicates{ahead}"
 
 
-def command(
+def command(  # noqa: PLR0913 - each option is a parameter
     files: Files,
     stream: Stream,
     t: EventTime = None,

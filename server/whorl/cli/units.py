@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
-from whorl.cli.events import told_in_seconds
+from whorl.cli.events import seconds_warning
 from whorl.cli.faults import CommandError, describe
 
 if TYPE_CHECKING:
@@ -17,11 +17,11 @@ Item = TypeVar("Item")
 
 def seen_units(items: Iterable[Item], time_of: Callable[[Item], int | None]) -> Iterator[Item]:
     """The items unchanged; warns once about a time that looks like seconds."""
-    is_told = False
+    has_warned = False
     for item in items:
-        told = None if is_told else told_in_seconds(time_of(item))
-        if told is not None:
-            is_told = True
+        warning = None if has_warned else seconds_warning(time_of(item))
+        if warning is not None:
+            has_warned = True
             hint = "add --time-unit s for rows, or write milliseconds or dateTimes"
-            typer.echo(describe(CommandError(told, hint=hint), "warning"), err=True)
+            typer.echo(describe(CommandError(warning, hint=hint), "warning"), err=True)
         yield item

@@ -36,6 +36,7 @@ from whorl.server.runtime.clock import Clock
 from whorl.server.runtime.runtime import Runtime
 from whorl.server.security import Tokens, check_exposure
 from whorl.server.services.asking import Asking
+from whorl.server.services.graphs import Graphs
 from whorl.server.services.ingest import Ingest
 from whorl.server.services.registry import Registry
 from whorl.server.services.rings import Rings
@@ -86,6 +87,7 @@ def create_app(settings: Settings, opened_tokens: Tokens | None = None, pace: Pa
     app.state.asking = Asking(runtime, settings)
     app.state.traffic = Traffic()
     app.state.demo = pace
+    app.state.graphs = Graphs(runtime)
     app.state.registry = Registry(runtime, rings, app.state.ingest, settings)
     if opened_tokens is not None:
         app.state.tokens = opened_tokens

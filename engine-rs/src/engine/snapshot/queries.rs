@@ -79,7 +79,7 @@ impl QueryRecord {
 }
 
 impl Engine {
-    /// Plans a query anew, on the timeline and in the place it had; nothing is evaluated.
+    /// Plans a query again, on the timeline and in the place it had; nothing is evaluated.
     pub(super) fn reregister(&mut self, record: QueryRecord) -> Result<(), EngineError> {
         let mut definition = record.definition()?;
         let families = families_of(&mut definition, &record.registration.named_streams);

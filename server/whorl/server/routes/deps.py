@@ -17,6 +17,7 @@ from whorl.server.runtime.commands import Producer
 from whorl.server.runtime.runtime import Runtime
 from whorl.server.security import ANONYMOUS, Principal, Scope, Tokens, require, unauthenticated
 from whorl.server.services.asking import Asking
+from whorl.server.services.graphs import Graphs
 from whorl.server.services.ingest import Ingest
 from whorl.server.services.names import checked_iri, checked_name
 from whorl.server.services.registry import Registry
@@ -102,6 +103,11 @@ async def _registry(request: Request) -> Registry:
     return registry
 
 
+async def _graphs(request: Request) -> Graphs:
+    graphs: Graphs = request.app.state.graphs
+    return graphs
+
+
 async def _rings(request: Request) -> Rings:
     rings: Rings = request.app.state.rings
     return rings
@@ -118,6 +124,7 @@ TheTokens = Annotated[Tokens, Depends(_tokens)]
 TheIngest = Annotated[Ingest, Depends(_ingest)]
 TheAsking = Annotated[Asking, Depends(_asking)]
 TheRegistry = Annotated[Registry, Depends(_registry)]
+TheGraphs = Annotated[Graphs, Depends(_graphs)]
 TheRings = Annotated[Rings, Depends(_rings)]
 TheTraffic = Annotated[Traffic, Depends(_traffic)]
 

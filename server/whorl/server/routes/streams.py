@@ -1,6 +1,5 @@
 """Streams: declare them, push events, advance watermarks."""
 
-import secrets
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -24,7 +23,6 @@ from whorl.server.routes.deps import (
     StreamIri,
     TheIngest,
     TheRegistry,
-    TheRuntime,
     TheSettings,
     decoded_iri,
     event_time,
@@ -32,7 +30,6 @@ from whorl.server.routes.deps import (
 )
 from whorl.server.routes.openapi import bodies, json_body, problems, text_answer
 from whorl.server.routes.responses import DuplexResponse, JsonResponse
-from whorl.server.runtime import commands as c
 from whorl.server.security import Principal
 from whorl.server.services import descriptors
 from whorl.server.services.ingest import PushOptions, Tally
@@ -195,27 +192,24 @@ async def push(request: Request, caller: Ingester, iri: EncodedIri, how: HowPush
     openapi_extra=json_body(schemas.WatermarkRequest, {"t": 10_000}),
 )
 async def advance(
-    request: Request,
-    _: Ingester,
-    iri: StreamIri,
-    runtime: TheRuntime,
-    settings: TheSettings,
+    request: Request, _: Ingester, iri: StreamIri, registry: TheRegistry, settings: TheSettings
 ) -> Response:
     """No event before `t` will follow: windows that close by then report."""
     wanted = await read_json(request, schemas.WatermarkRequest, settings.query_bytes_max)
-    return JsonResponse(await runtime.execute(c.Advance(iri, wanted.t)))
+    return JsonResponse({"watermark": await registry.advance(iri, wanted.t)})
 
 
 @router.post("/streams/{iri}/close", summary="Close a stream", responses=problems(400, 404, 409))
-async def close(_: Ingester, iri: StreamIri, runtime: TheRuntime) -> Response:
-    """No more events will follow: open windows report, and the stream no longer holds others back."""
-    return JsonResponse(await runtime.execute(c.CloseStream(iri)))
+async def close(_: Ingester, iri: StreamIri, registry: TheRegistry) -> Response:
+    """No more events will follow: open windows report, and the stream no longer holds queries back."""
+    await registry.close_stream(iri)
+    return JsonResponse({"closed": True})
 
 
-@router.post("/streams/{iri}/reopen", summary="Reopen a stream that has ended", responses=problems(400, 404, 409))
-async def reopen(_: Ingester, iri: StreamIri, runtime: TheRuntime) -> Response:
-    """Events come again, at any time; the queries that read the stream start anew, as a restart would."""
-    return JsonResponse(await runtime.execute(c.ReopenStream(iri, secrets.token_hex(6))))
+@router.post("/streams/{iri}/reopen", summary="Reopen a closed stream", responses=problems(400, 404, 409))
+async def reopen(caller: Ingester, iri: StreamIri, registry: TheRegistry) -> Response:
+    """Accept events again, at any time. The queries that read the stream restart; the caller must own them."""
+    return JsonResponse({"closed": False, "queries": await registry.reopen_stream(iri, caller)})
 
 
 # ---- rows ----
@@ -238,7 +232,7 @@ async def set_mapping(
     request: Request,
     _: Registrar,
     iri: StreamIri,
-    runtime: TheRuntime,
+    registry: TheRegistry,
     settings: TheSettings,
     time_column: Annotated[str, Query(alias="timeColumn", min_length=1, max_length=256)] = "t",
 ) -> Response:
@@ -248,8 +242,8 @@ async def set_mapping(
         said = f"the media type '{media_type[:80]}' is not supported for a mapping"
         raise errors.MediaTypeError(said, hint=f"send it as {media.SPARQL_QUERY}")
     text = await read_text(request, settings.query_bytes_max)
-    reply = await runtime.execute(c.SetMapping(iri, text, time_column))
-    return JsonResponse({"mapping": text, "timeColumn": time_column}, 201 if reply["created"] else 200)
+    created = await registry.set_mapping(iri, text, time_column)
+    return JsonResponse({"mapping": text, "timeColumn": time_column}, 201 if created else 200)
 
 
 @router.get(
@@ -258,12 +252,10 @@ async def set_mapping(
     response_model=schemas.MappingDocument,
     responses=problems(400, 404),
 )
-async def get_mapping(_: Anybody, iri: StreamIri, runtime: TheRuntime) -> Response:
+async def get_mapping(_: Anybody, iri: StreamIri, registry: TheRegistry) -> Response:
     """How rows of this stream become triples."""
-    entry = await runtime.read(lambda core: core.stream(iri))
-    if entry.mapping is None:
-        raise errors.UnknownMappingError(f"stream <{iri}> has no mapping")
-    return JsonResponse({"mapping": entry.mapping, "timeColumn": entry.time_column})
+    found = await registry.mapping(iri)
+    return JsonResponse({"mapping": found.construct, "timeColumn": found.time_column})
 
 
 @router.delete(
@@ -272,9 +264,9 @@ async def get_mapping(_: Anybody, iri: StreamIri, runtime: TheRuntime) -> Respon
     status_code=204,
     responses=problems(400, 404, 409),
 )
-async def delete_mapping(_: Registrar, iri: StreamIri, runtime: TheRuntime) -> Response:
+async def delete_mapping(_: Registrar, iri: StreamIri, registry: TheRegistry) -> Response:
     """Rows are no longer mapped; bodies with the columns s, p, o are still accepted."""
-    await runtime.execute(c.SetMapping(iri, None, "t"))
+    await registry.remove_mapping(iri)
     return Response(status_code=204)
 
 
@@ -285,11 +277,11 @@ async def delete_mapping(_: Registrar, iri: StreamIri, runtime: TheRuntime) -> R
     responses={201: {"description": "kept", "model": schemas.Staged}, **problems(400, 404, 408, 413, 415)},
     openapi_extra=bodies({name: _EXAMPLES[name] for name in (media.ARROW, "application/n-quads")}),
 )
-async def stage(request: Request, _: Ingester, iri: StreamIri, runtime: TheRuntime, settings: TheSettings) -> Response:
+async def stage(request: Request, _: Ingester, iri: StreamIri, ingest: TheIngest, settings: TheSettings) -> Response:
     """Store a body invisibly until a commit names its token or it expires."""
     form = media.format_of(request.headers.get("content-type"), media.STAGE_FORMATS)
     body = await read_body(request, settings.body_bytes_max)
-    return JsonResponse({"token": await runtime.stage(iri, body, form)}, 201)
+    return JsonResponse({"token": await ingest.stage(iri, body, form)}, 201)
 
 
 @router.post(
