@@ -49,7 +49,7 @@ def command(
 
     Workloads are files in benchmarks/workloads of the repository, one for each experiment of the papers, and others for
     peers and for single techniques. Answers are compared before anything is measured. With --compare the exit code is 1
-    when a figure has become slower by more than its spread.
+    when a figure has become slower by more than its spread, or is gone.
 
     Examples:
       whorl bench --list
