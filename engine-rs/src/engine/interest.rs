@@ -1,8 +1,8 @@
 //! Which triples of a stream are read by anyone; the others are not even encoded.
 //!
 //! A triple counts if some leaf over the stream could match its predicate and its constants. Every triple counts if a
-//! window needs all of them (it is re-evaluated, compared as a set, or counts triples), or if events wait to be
-//! ordered, because queries that are registered meanwhile may still read them.
+//! window needs all of them (it is re-evaluated, compared as a set, or counts triples), if events wait to be
+//! ordered, because queries that are registered meanwhile may still read them, or if the engine does not prune.
 
 use super::Engine;
 use super::timeline::Timeline;
@@ -89,7 +89,7 @@ impl Engine {
     }
 
     fn interest_in(&self, stream: usize) -> Option<Interest> {
-        if self.streams[stream].options.lateness.is_some() {
+        if !self.options.pruning || self.streams[stream].options.lateness.is_some() {
             return None;
         }
         let mut interest = Interest::default();

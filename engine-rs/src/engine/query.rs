@@ -12,7 +12,7 @@ use crate::leaf::Leaf;
 use crate::limits::Breach;
 use crate::model::{Batch, EncodedTriple, TermId, VarTable, Weight};
 use crate::parse::{ContinuousQuery, ParseOptions, R2s};
-use crate::plan::{Answer, BuiltQuery, Meanings, NodeKind, Part, PlanNode, PlanOptions, Retraction};
+use crate::plan::{Answer, BuiltQuery, Evaluation, Meanings, NodeKind, Part, PlanNode, PlanOptions, Retraction};
 use crate::r2s::RelationToStream;
 use crate::sink::{Answered, QueryResult, ResultQueue, Rows, Skipped};
 use crate::store::{StaticGraphs, TripleSet};
@@ -30,7 +30,8 @@ type Bounds = SmallVec<[WindowBounds; 4]>;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Registration {
     pub options: ParseOptions,
-    /// How its joins retract results, which determines the state they keep.
+    /// How it is evaluated and how its joins retract results, which determine the state that is kept.
+    pub evaluation: Evaluation,
     pub retraction: Retraction,
     /// For each window of a variable stream: the streams static data named by then.
     pub named_streams: Vec<Vec<NamedNode>>,

@@ -9,13 +9,12 @@ use super::cut::{Part, part_of};
 use super::error::{PlanError, Reevaluation, Unsupported};
 use super::explain::{Description, Mode};
 use super::graph_names::graphs_read;
-use super::logical::{Dataset, Plan, Stage, WindowFamily};
-use super::modifiers::{Answer, Top, take_apart};
-use super::paths::FreshVariables;
+use super::logical::{Plan, Stage, WindowFamily};
+use super::modifiers::{Answer, Top};
 use super::properties::{hides_nothing, is_plain};
+use super::root::{Evaluation, root_of};
 use super::scope;
 use super::spelling::Meanings;
-use super::translate::Translator;
 use super::triple_terms::is_part;
 use super::wording::{aggregate_text, expression_text, operand_text, order_text, pattern_text, variables_text};
 use crate::aggregate::{Accumulator, AggregateKind, AggregateSpec};
@@ -49,6 +48,7 @@ pub enum Retraction {
 /// Choices that affect cost but never results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PlanOptions {
+    pub evaluation: Evaluation,
     pub probing: Probing,
     pub retraction: Retraction,
     pub limits: Limits,
@@ -117,10 +117,10 @@ impl PlannedQuery {
         query: &ContinuousQuery,
         families: &[WindowFamily],
         part: &Part,
-        limits: &Limits,
+        options: &PlanOptions,
     ) -> Result<Self, PlanError> {
-        costly::check(query, families, limits)?;
-        let (top, plan, meanings) = root_of(query, families)?;
+        costly::check(query, families, &options.limits)?;
+        let (top, plan, meanings) = root_of(query, families, options.evaluation)?;
         let plan = part_of(plan, part, &top)?;
         Ok(Self { top, plan, meanings, is_below: matches!(part, Part::Below(_)) })
     }
@@ -600,18 +600,4 @@ impl<H: Host> Builder<'_, H> {
         let question = Question::new(pattern.clone(), variables, sources, base, &self.options.limits)?;
         Ok((schema, question.naming(graphs_read(pattern))))
     }
-}
-
-/// The solution modifiers of a query, the plan of its pattern, and the meanings of the variables that planning
-/// invented.
-pub(super) fn root_of(query: &ContinuousQuery, families: &[WindowFamily]) -> Result<(Top, Plan, Meanings), PlanError> {
-    let top = take_apart(query);
-    let mut translator = Translator { query, families, fresh: FreshVariables::default() };
-    let mut plan = translator.plan(&top.pattern, &Dataset::Default)?;
-    // The outermost projection only hides columns, and ORDER BY may still need them. So it is dropped here and applied
-    // by `visible` instead.
-    while let Plan::Project { inner, .. } = plan {
-        plan = *inner;
-    }
-    Ok((top, plan, translator.fresh.meanings))
 }
