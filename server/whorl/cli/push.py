@@ -38,7 +38,7 @@ from whorl.cli.options import (
 from whorl.cli.remote import Sender, connected, ensure_stream
 from whorl.cli.texts import QueryText, read_text
 from whorl.cli.times import duration_ms, show_time, speed_factor, time_ms
-from whorl.cli.units import seen_units
+from whorl.cli.units import Units
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -154,11 +154,14 @@ def _push_all(files: list[str], reading: Reading, factor: float, sender: Sender,
 
     with _progress(quiet=quiet) as progress:
         batches = paced(_pieces(files, reading), factor, time.monotonic, time.sleep)
-        for batch in seen_units(batches, lambda batch: batch.t):
+        units = Units()
+        for batch in units.seen(batches, lambda batch: batch.t):
             try:
-                total.add(sender.send(batch))
+                ack = sender.send(batch)
             except ProblemError as error:
                 raise _refusal(error, batch) from None
+            total.add(ack)
+            units.tell(ack.warning)
             progress.show(batch, total)
 
 

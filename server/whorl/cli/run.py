@@ -41,7 +41,7 @@ from whorl.cli.results import Envelope, Format, Writer, rows, writer_of
 from whorl.cli.sample import Sample, reason_of
 from whorl.cli.texts import QueryText, needed_text, read_text
 from whorl.cli.times import duration_ms, time_ms
-from whorl.cli.units import seen_units
+from whorl.cli.units import Units
 from whorl.cli.waiting import Waiting, reason, tell_reason
 
 _RDF = ("turtle", "ntriples", "nquads", "trig", "jsonld")
@@ -278,7 +278,7 @@ class _Run:
 
     def _push_all(self, reading: Reading, waiting: Waiting) -> bool:
         """Whether there were enough answers before the end."""
-        for source, batch in seen_units(_together(self.sources, reading), lambda item: item[1].t):
+        for source, batch in Units().seen(_together(self.sources, reading), lambda item: item[1].t):
             self.sample.keep(source.stream, batch)
             accepted, late = _push(self.engine, source, batch)
             self.accepted, self.late = self.accepted + accepted, self.late + late

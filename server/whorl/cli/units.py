@@ -15,13 +15,25 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 
 
-def seen_units(items: Iterable[Item], time_of: Callable[[Item], int | None]) -> Iterator[Item]:
-    """The items unchanged; warns once about a time that looks like seconds."""
-    is_told = False
-    for item in items:
-        told = None if is_told else told_in_seconds(time_of(item))
-        if told is not None:
-            is_told = True
-            hint = "add --time-unit s for rows, or write milliseconds or dateTimes"
-            typer.echo(describe(CommandError(told, hint=hint), "warning"), err=True)
-        yield item
+_HINT = "add --time-unit s for rows, or write milliseconds or dateTimes"
+
+
+class Units:
+    """Warns once about a time that looks like seconds, whoever has seen it."""
+
+    def __init__(self) -> None:
+        self._is_told = False
+
+    def seen(self, items: Iterable[Item], time_of: Callable[[Item], int | None]) -> Iterator[Item]:
+        """The items unchanged, after a look at their times."""
+        for item in items:
+            if not self._is_told:
+                self.tell(told_in_seconds(time_of(item)))
+            yield item
+
+    def tell(self, warning: str | None) -> None:
+        """Show a warning, here or from the server, unless one was shown; None is no warning."""
+        if warning is None or self._is_told:
+            return
+        self._is_told = True
+        typer.echo(describe(CommandError(warning, hint=_HINT), "warning"), err=True)
