@@ -13,8 +13,19 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 
 import typer
 
-from whorl.cli.events import Batch, Cut, Piece, Reading, expanded, paced, pieces_in_order, read_pieces, with_pauses
-from whorl.cli.faults import CommandError, Place
+from whorl.cli.events import (
+    Batch,
+    Cut,
+    Piece,
+    Reading,
+    event_fault,
+    expanded,
+    paced,
+    pieces_in_order,
+    read_pieces,
+    with_pauses,
+)
+from whorl.cli.faults import CommandError
 from whorl.cli.options import (
     DEFAULT_URL,
     NO_TIME,
@@ -177,15 +188,11 @@ def _pieces(files: list[str], reading: Reading) -> Iterator[Piece | None]:
 
 
 def _refusal(error: object, batch: Batch) -> CommandError:
-    """The server's error for a batch, with the line itself: the line number is that of the batch, not of the file."""
-    message, hint = getattr(error, "message", str(error)), getattr(error, "hint", None)
-    line, column = getattr(error, "line", None), getattr(error, "column", None)
-    place = None
-    if line is not None and batch.format != "arrow":
-        place = Place("in the refused batch", batch.body.decode("utf-8", "replace"), line, column)
+    """The server's error for a batch, with the line of the file that it is about."""
+    fault = event_fault(error, batch)
     if getattr(error, "slug", "") == "timestamp-missing":
-        hint = NO_TIME
-    return CommandError(message, hint=hint, place=place)
+        fault.hint = NO_TIME
+    return fault
 
 
 class _Progress(Protocol):

@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from whorl.cli.counts import counted
-from whorl.cli.events import Batch, Piece, Reading, batches, expanded, pieces_in_order, read_pieces, with_pauses
+from whorl.cli.events import (
+    Batch,
+    Piece,
+    Reading,
+    batches,
+    event_fault,
+    expanded,
+    pieces_in_order,
+    read_pieces,
+    with_pauses,
+)
 from whorl.cli.events.files import FORMATS, opened
 from whorl.cli.faults import CommandError, UsageError, fault_of, show_warnings
 from whorl.cli.names import Names
@@ -361,13 +371,13 @@ def _push(engine: Engine, source: Input, batch: Batch) -> tuple[int, int]:
     try:
         report = engine.push(source.stream, batch.at, batch.body, batch.format)  # type: ignore[arg-type]  # the reader chose the format
     except WhorlError as error:
-        raise _event_fault(error, source, batch) from None
+        raise _event_fault(error, batch) from None
     return report.accepted, report.late
 
 
-def _event_fault(error: Any, source: Input, batch: Batch) -> CommandError:  # noqa: ANN401 - any error of the engine
-    """Line numbers of a batch are not those of the file: show the line without a misleading number."""
-    fault = fault_of(error, f"in {source.file}", batch.body.decode("utf-8", "replace"))
+def _event_fault(error: Any, batch: Batch) -> CommandError:  # noqa: ANN401 - any error of the engine
+    """The engine's error for a batch, with the line of the file that it is about."""
+    fault = event_fault(error, batch)
     if fault.hint is None and getattr(error, "code", "") == "timestamp.missing":
         fault.hint = NO_TIME
     return fault
