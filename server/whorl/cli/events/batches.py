@@ -37,12 +37,18 @@ class Batch:
         """A line of the body as the user wrote it: with the file and its number there; None for a converted line."""
         for piece in self.pieces:
             if line <= len(piece.lines):
-                number = piece.lines[line - 1]
-                text = self._text(piece, line)
-                return Place(piece.source, "\n" * (number - 1) + text, number, column)
+                return self._place(piece, line, column)
             line -= len(piece.lines) or piece.body.count(b"\n")
             if line <= 0:
                 break
+        return None
+
+    def place_of_event(self, index: int) -> Place | None:
+        """The first line of an event; in N-Quads it has the time."""
+        for piece in self.pieces:
+            if index < piece.n_events:
+                return self._place(piece, 1, None) if piece.lines and index == 0 else None
+            index -= piece.n_events
         return None
 
     def source(self) -> str:
@@ -50,9 +56,11 @@ class Batch:
         return self.pieces[0].source if self.pieces else ""
 
     @staticmethod
-    def _text(piece: Piece, line: int) -> str:
+    def _place(piece: Piece, line: int, column: int | None) -> Place:
         lines = piece.body.decode("utf-8", "replace").split("\n")
-        return lines[line - 1].rstrip("\r") if line <= len(lines) else ""
+        text = lines[line - 1].rstrip("\r") if line <= len(lines) else ""
+        number = piece.lines[line - 1]
+        return Place(piece.source, "\n" * (number - 1) + text, number, column)
 
 
 def batches(pieces: Iterable[Piece | None], *, in_order: bool = False) -> Iterator[Batch]:
@@ -135,7 +143,8 @@ def event_fault(error: object, batch: Batch) -> CommandError:
     """An error of the engine or the server about a batch: with the user's own line, or at least the file."""
     line, column = getattr(error, "line", None), getattr(error, "column", None)
     message, hint = getattr(error, "message", None) or str(error), getattr(error, "hint", None)
-    place = None if line is None else batch.place(line, column)
+    index = getattr(error, "index", None)
+    place = batch.place(line, column) if line is not None else None if index is None else batch.place_of_event(index)
     if place is None and batch.source():
         message = f"{batch.source()}: {message}"
     return CommandError(message, hint=hint, place=place)
