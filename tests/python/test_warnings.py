@@ -184,8 +184,22 @@ def test_the_plan_counts_what_a_set_window_has_merged() -> None:
     assert merged(as_set.explain("json")["root"]) == [2]
     assert "6 matched · 2 merged" in as_set.explain()
     assert merged(as_bag.explain("json")["root"]) == []
+    assert [window.get("merged") for window in as_set.explain("json")["windows"]] == [2]
+    assert [window.get("merged") for window in as_bag.explain("json")["windows"]] == [None]
+    assert re.search(r"^window :w on :s .* at 1:\d+ · 2 merged$", as_set.explain(), re.MULTILINE)
     assert [[row["n"] for row in answer.rows] for answer in as_set] == [[2], [2], []]
     assert [[row["n"] for row in answer.rows] for answer in as_bag] == [[3], [3], []]
+
+
+def test_a_pattern_that_two_joins_read_is_counted_once_in_its_window() -> None:
+    text = f"""{PREFIX}SELECT * {FROM} {{ WINDOW :w {{ ?a :p ?b . ?b :q ?c
+        OPTIONAL {{ ?a :p ?b . ?b :r ?d }} }} }}"""
+    engine = Engine()
+    query = engine.register(text)
+    for second in (1, 2, 3):
+        engine.push("http://ex/s", second * 1_000, "<http://ex/a> <http://ex/p> <http://ex/b> .")
+    engine.close()
+    assert [window.get("merged") for window in query.explain("json")["windows"]] == [2]
 
 
 def merged(node: PlanNode) -> list[int]:
