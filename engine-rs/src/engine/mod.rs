@@ -34,6 +34,7 @@ pub use answers::Envelope;
 pub use asking::{AskOptions, QueryForm, query_form};
 pub use copied::Copied;
 pub use ingest::{IngestReport, StreamId};
+pub(crate) use interest::Constants;
 pub(crate) use part::preview_part;
 pub(crate) use pieces::{BatchStream, Piece};
 pub use registry::QueryId;

@@ -30,6 +30,14 @@ def known_parameters(connection: HTTPConnection) -> None:
             raise errors.UnknownOptionError(f"unknown parameter '{name[:80]}'", hint=_hint(name, known))
 
 
+def known_socket_parameters(connection: HTTPConnection, known: Iterable[str] = ()) -> None:
+    """The same for the address of a WebSocket, whose close frame has one line for both."""
+    allowed = _EVERYWHERE | frozenset(known)
+    for name in connection.query_params:
+        if name not in allowed:
+            raise errors.UnknownOptionError(f"unknown parameter '{name[:30]}'; {_hint(name, allowed)}")
+
+
 def parameters_of(route: APIRoute) -> frozenset[str]:
     """The query-string parameters of a route."""
     found = _FOUND.get(route.unique_id)
