@@ -329,7 +329,7 @@ impl RunningQuery {
         let mut flow = Flow { eval, leaves: around.leaves, windows: around.windows, graphs: around.graphs };
         for at in 0..self.nodes.len() {
             let (inputs, out) = self.outs.split_at_mut(at);
-            let PlanNode { kind, inputs: ports, schema, .. } = &mut self.nodes[at];
+            let PlanNode { kind, inputs: ports, schema, emitted, .. } = &mut self.nodes[at];
             let width = schema.width();
             let operator: &mut dyn Operator = match kind {
                 NodeKind::Join(join) => join.as_mut(),
@@ -342,6 +342,7 @@ impl RunningQuery {
                 }
             }
             operator.finish(&mut out[0], &mut flow);
+            *emitted += out[0].len() as u64;
         }
         if let Some(root) = self.outs.last_mut() {
             self.r2s.absorb(root);

@@ -113,6 +113,11 @@ impl JoinNode {
         &self.inputs[port]
     }
 
+    /// The results that are kept as trees, if they are: how many, and in how many bytes.
+    pub(crate) fn trees(&self) -> Option<(usize, usize)> {
+        self.trees.as_ref().map(|trees| (trees.live(), trees.bytes()))
+    }
+
     pub(crate) fn early_stops(&self) -> u64 {
         self.early_stops
     }

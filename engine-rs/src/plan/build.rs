@@ -83,6 +83,8 @@ pub(crate) struct PlanNode {
     /// The first `identity` columns determine the others: BIND computed the rest from them. Functions such as RAND()
     /// are seeded by these columns alone, so a retraction computes the same value as the arrival did.
     pub identity: usize,
+    /// Deltas emitted since the query was registered or restored: for explanations, not part of a snapshot.
+    pub emitted: u64,
 }
 
 pub(crate) struct BuiltQuery {
@@ -244,7 +246,7 @@ impl<H: Host> Builder<'_, H> {
         description: Description,
     ) -> usize {
         let (kind, identity) = (NodeKind::Operator(operator), schema.width());
-        self.add_node(PlanNode { kind, inputs, schema, description, leaves: vec![], identity })
+        self.add_node(PlanNode { kind, inputs, schema, description, leaves: vec![], identity, emitted: 0 })
     }
 
     fn distinct(&mut self, inner: usize) -> usize {

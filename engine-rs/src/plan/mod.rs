@@ -59,7 +59,9 @@ pub(crate) use cut::{
     Cut, Part, RoutedLeaf, Share, Spread, asks_event_graphs, named, named_streams, shown_variables, spread,
 };
 pub use error::{Costly, PlanError, Reevaluation, Unmappable, Unsupported};
-pub(crate) use explain::{BufferView, Explained, Mode, NodeView, PlanView, QueryView, SourceView, WindowView};
+pub(crate) use explain::{
+    BufferView, Explained, IndexView, Mode, NodeView, PlanView, QueryView, SourceView, WindowView,
+};
 pub(crate) use graph_names::graph_names;
 pub(crate) use logical::{Place, WindowFamily};
 pub(crate) use modifiers::Answer;

@@ -30,7 +30,7 @@ from whorl.server.routes import (
     tokens,
     ws,
 )
-from whorl.server.routes.openapi import settle
+from whorl.server.routes.openapi import operation_id, settle
 from whorl.server.routes.responses import ProblemResponse, problem_response
 from whorl.server.runtime.clock import Clock
 from whorl.server.runtime.runtime import Runtime
@@ -77,6 +77,7 @@ def create_app(settings: Settings, opened_tokens: Tokens | None = None, pace: Pa
         redirect_slashes=False,
         root_path_in_servers=False,
         lifespan=_life,
+        generate_unique_id_function=operation_id,
     )
     rings = Rings(settings)
     runtime = Runtime(settings, rings)

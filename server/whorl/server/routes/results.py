@@ -86,7 +86,7 @@ async def get_results(
     summary="Follow by server-sent events",
     responses={200: text_answer("events: `id` is the token, `data` the envelope", EVENT_STREAM), **problems(400, 404)},
 )
-async def get_events(
+async def follow_events(
     request: Request, name: QueryName, caller: Reader, tokens: TheTokens, after: After = None, start: From = None
 ) -> Response:
     """An EventSource resumes by itself: it sends the last id as `Last-Event-ID`. An event `gap` reports losses."""
