@@ -72,13 +72,17 @@ class EngineOptions(TypedDict, total=False):
     """Options of an engine. None of them changes a result, except that a query can fail by `limits`.
 
     `result_rows_max` limits the unread rows of a query; beyond it the oldest results are dropped, which shows as a gap
-    in `seq`. `limits` limits the cost of each query.
+    in `seq`. `limits` limits the cost of each query. With `evaluation="reevaluate"` every query is re-evaluated at each
+    instant, as a baseline for comparisons; such queries read sets. `pruning=False` keeps triples that no pattern can
+    match.
     """
 
     hash_seed: int | None
     probing_order: int | None
     retraction: Literal["auto", "tree", "probe"] | None
+    evaluation: Literal["incremental", "reevaluate"] | None
     sharing: bool
+    pruning: bool
     result_rows_max: int | None
     limits: Limits | None
     thresholds: dict[str, int | bool] | None

@@ -4,7 +4,7 @@ use super::families::{stream_families, window_families};
 use super::query::{Failure, Registration, RunningQuery};
 use super::timeline::{Timeline, TimelineContext, TimelineHost, TimelineKey};
 use super::validation::numbered_windows;
-use super::{Engine, StreamOptions};
+use super::{Engine, EngineOptions, StreamOptions};
 use crate::encode::Dictionary;
 use crate::error::EngineError;
 use crate::model::VarTable;
@@ -108,14 +108,14 @@ impl Engine {
         }
         let named_streams = self.named_streams(&definition)?;
         let families = families_of(&mut definition, &named_streams);
-        let planned = PlannedQuery::new(&definition, &families, &part, &self.options.limits)?;
+        let planned = PlannedQuery::new(&definition, &families, &part, &self.options.plan())?;
         let output = self.check_output(&definition)?;
         // Building may still refuse the query. Try it with a scratch timeline and dictionary first: interned terms and
         // shared leaves could not be rolled back.
         build_apart(&definition, &planned, self.options.plan())?;
         check_readable(&definition, streams)?;
-        let retraction = self.options.retraction;
-        let registration = Registration { options: options.clone(), retraction, named_streams, part };
+        let (options, EngineOptions { evaluation, retraction, .. }) = (options.clone(), self.options);
+        let registration = Registration { options, evaluation, retraction, named_streams, part };
         let windows = self.windows_of(&definition)?;
         let timeline = self.timeline_for(timeline_key(&definition, &windows));
         let query = self.build_on(timeline, definition, registration, &planned, &windows)?;
@@ -279,7 +279,8 @@ impl Engine {
         planned: &PlannedQuery,
         windows: &[(usize, Rule)],
     ) -> Result<RunningQuery, EngineError> {
-        let options = PlanOptions { retraction: registration.retraction, ..self.options.plan() };
+        let Registration { evaluation, retraction, .. } = registration;
+        let options = PlanOptions { evaluation, retraction, ..self.options.plan() };
         let on = &mut self.timelines[timeline];
         let (built, windows) = build(&definition, planned, windows, on, &mut self.dictionary, options)?;
         let results = ResultQueue::new(self.options.result_rows_max);

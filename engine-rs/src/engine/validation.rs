@@ -39,7 +39,7 @@ impl Engine {
             return Err(PlanError::NoWindow.into());
         }
         let families = families_of(definition, &self.named_streams(definition)?);
-        let planned = PlannedQuery::new(definition, &families, &Part::Whole, &self.options.limits)?;
+        let planned = PlannedQuery::new(definition, &families, &Part::Whole, &self.options.plan())?;
         let output = self.check_output(definition)?;
         let (built, timeline) = build_apart(definition, &planned, self.options.plan())?;
         let variables = match &built.answer {

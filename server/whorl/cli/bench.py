@@ -47,7 +47,7 @@ def command(  # noqa: PLR0913 - each option is a parameter
 
     Workloads are files in benchmarks/workloads of the repository: one for each experiment of the papers, and others for
     other engines and single techniques. Results are compared before anything is measured. With --compare, the exit code
-    is 1 if a measurement has become slower by more than its spread.
+    is 1 if a measurement is missing or has become slower by more than its spread.
 
     Examples:
       whorl bench --list

@@ -21,7 +21,7 @@ from pydantic import SecretStr
 from whorl.cli.listing import bytes_text
 from whorl.server.config import config_path, read_config
 from whorl.server.security import check_exposure, is_loopback, token_path
-from whorl.server.settings import Settings
+from whorl.server.settings import Settings, unknown_names
 
 if TYPE_CHECKING:
     from whorl_client import Client
@@ -111,6 +111,8 @@ def _versions(patient: Patient) -> Iterator[Check]:
 def _settings(patient: Patient) -> Iterator[Check]:
     chosen = ", ".join(f"{one.name} ({one.source})" for one in patient.settings_set)
     yield Check("settings", "ok", f"set: {chosen}" if chosen else "all are defaults")
+    for name in unknown_names(os.environ):
+        yield Check("settings", "warning", f"{name} is not a setting and has no effect", "docs/reference/settings.md")
     try:
         check_exposure(patient.settings)
     except ValueError as error:

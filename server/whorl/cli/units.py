@@ -15,13 +15,25 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 
 
-def seen_units(items: Iterable[Item], time_of: Callable[[Item], int | None]) -> Iterator[Item]:
-    """The items unchanged; warns once about a time that looks like seconds."""
-    has_warned = False
-    for item in items:
-        warning = None if has_warned else seconds_warning(time_of(item))
-        if warning is not None:
-            has_warned = True
-            hint = "add --time-unit s for rows, or write milliseconds or dateTimes"
-            typer.echo(describe(CommandError(warning, hint=hint), "warning"), err=True)
-        yield item
+_HINT = "add --time-unit s for rows, or write milliseconds or dateTimes"
+
+
+class Units:
+    """Warns once about a time that looks like seconds, whoever has seen it."""
+
+    def __init__(self) -> None:
+        self._has_warned = False
+
+    def seen(self, items: Iterable[Item], time_of: Callable[[Item], int | None]) -> Iterator[Item]:
+        """The items unchanged, after a look at their times."""
+        for item in items:
+            if not self._has_warned:
+                self.warn(seconds_warning(time_of(item)))
+            yield item
+
+    def warn(self, warning: str | None) -> None:
+        """Show a warning, here or from the server, unless one was shown; None is no warning."""
+        if warning is None or self._has_warned:
+            return
+        self._has_warned = True
+        typer.echo(describe(CommandError(warning, hint=_HINT), "warning"), err=True)

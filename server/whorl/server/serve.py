@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import errno
 import logging
+import os
 import resource
 import signal
 import socket
@@ -19,6 +20,7 @@ import uvloop
 from whorl.server.app import create_app
 from whorl.server.connections import SPARE_CONNECTIONS, BoundedHttpProtocol
 from whorl.server.security import Tokens, check_exposure
+from whorl.server.settings import unknown_names
 from whorl.server.sockets import Server, SocketProtocol
 from whorl.server.store.store import StoreError
 
@@ -49,6 +51,8 @@ def serve(settings: Settings, on_ready: Callable[[str], None] | None = None, pac
     `pace` is that of the demo, where one plays.
     """
     _configure_logging(settings)
+    for name in unknown_names(os.environ):
+        _log.warning("%s is not a setting and has no effect", name)
     try:
         check_exposure(settings)
         tokens = Tokens.open(settings)

@@ -110,9 +110,18 @@ class SettingNameError(ValueError):
 
 
 def check_names(environment: Mapping[str, str]) -> None:
-    """Refuse a mistyped setting, which would have no effect; other variables with our prefix belong to other tools."""
-    known = {f"WHORL_{name.upper()}" for name in Settings.model_fields} | {"WHORL_URL", "WHORL_CONFIG"}
-    for name in sorted(environment):
-        near = difflib.get_close_matches(name.upper(), known, 1, 0.85) if name.upper().startswith("WHORL_") else []
-        if near and name.upper() not in known:
+    """Refuse a mistyped setting, which would have no effect."""
+    for name in unknown_names(environment):
+        near = difflib.get_close_matches(name.upper(), _known_names(), 1, 0.85)
+        if near:
             raise SettingNameError(f"there is no setting {name}; did you mean {near[0]}?")
+
+
+def unknown_names(environment: Mapping[str, str]) -> list[str]:
+    """The variables with our prefix that are no settings; they may belong to other tools, so they are not refused."""
+    known = _known_names()
+    return [name for name in sorted(environment) if name.upper().startswith("WHORL_") and name.upper() not in known]
+
+
+def _known_names() -> set[str]:
+    return {f"WHORL_{name.upper()}" for name in Settings.model_fields} | {"WHORL_URL", "WHORL_CONFIG"}

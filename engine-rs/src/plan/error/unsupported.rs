@@ -85,6 +85,8 @@ pub enum Reevaluation {
     ExistsOverPattern,
     ExistsInAggregate,
     OrderOfDropped,
+    /// The engine option `evaluation`.
+    Asked,
 }
 
 impl Reevaluation {
@@ -95,6 +97,7 @@ impl Reevaluation {
             Self::ExistsOverPattern => "EXISTS over this pattern",
             Self::ExistsInAggregate => "EXISTS in an aggregate",
             Self::OrderOfDropped => "ORDER BY on what DISTINCT has dropped",
+            Self::Asked => "the engine re-evaluates every query",
         }
     }
 
@@ -103,6 +106,7 @@ impl Reevaluation {
             Self::ClosurePath => Construct::ClosurePath,
             Self::ExistsInOptional | Self::ExistsOverPattern | Self::ExistsInAggregate => Construct::Keyword("EXISTS"),
             Self::OrderOfDropped => Construct::Keyword("ORDER"),
+            Self::Asked => Construct::Keyword("WHERE"),
         }
     }
 }

@@ -5,7 +5,7 @@ them into batches as large as the speed of the replay allows.
 """
 
 from whorl.cli.events.archives import expanded
-from whorl.cli.events.batches import Batch, batches, paced
+from whorl.cli.events.batches import Batch, batches, event_fault, paced
 from whorl.cli.events.files import Reading, pieces_in_order, read_pieces
 from whorl.cli.events.pauses import with_pauses
 from whorl.cli.events.piece import Cut, Piece
@@ -18,6 +18,7 @@ __all__ = [
     "Reading",
     "Stamps",
     "batches",
+    "event_fault",
     "expanded",
     "paced",
     "pieces_in_order",

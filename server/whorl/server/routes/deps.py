@@ -1,7 +1,10 @@
-"""Annotated dependencies of the routes, so that their signatures read as sentences."""
+"""Annotated dependencies of the routes, so that their signatures read as sentences.
+
+All of them are coroutines: FastAPI sends a plain function through a thread pool, which costs more than the function.
+"""
 
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Annotated, TypeVar
 from urllib.parse import unquote
 
@@ -74,11 +77,11 @@ Administrator = Annotated[Principal, Depends(_Needs("admin"))]
 T = TypeVar("T")
 
 
-def _part(name: str, kind: type[T]) -> Callable[[Request], T]:
+def _part(name: str, kind: type[T]) -> Callable[[Request], Awaitable[T]]:
     """A dependency on a part of the application, which `create_app` has put into its state; `kind` is its type."""
     del kind
 
-    def part(request: Request) -> T:
+    async def part(request: Request) -> T:
         found: T = getattr(request.app.state, name)
         return found
 
@@ -96,21 +99,26 @@ TheRings = Annotated[Rings, Depends(_part("rings", Rings))]
 TheTraffic = Annotated[Traffic, Depends(_part("traffic", Traffic))]
 
 
-def _stream_iri(
-    iri: Annotated[
-        str,
-        Path(
-            description="IRI of the stream, percent-encoded or plain",
-            examples=["http://ex.org/s"],
-            json_schema_extra={"format": "iri", "maxLength": 2048},
-        ),
-    ],
-) -> str:
-    # The path was rewritten so that the IRI is one encoded segment; the router does not decode.
+EncodedIri = Annotated[
+    str,
+    Path(
+        description="IRI of the stream, percent-encoded or plain",
+        examples=["http://ex.org/s"],
+        json_schema_extra={"format": "iri", "maxLength": 2048},
+    ),
+]
+
+
+def decoded_iri(iri: EncodedIri) -> str:
+    """The IRI in a path, which was rewritten so that it is one encoded segment; the router does not decode."""
     return checked_iri(unquote(iri))
 
 
-def _query_name(
+async def _stream_iri(iri: EncodedIri) -> str:
+    return decoded_iri(iri)
+
+
+async def _query_name(
     name: Annotated[
         str,
         Path(
@@ -123,18 +131,20 @@ def _query_name(
     return checked_name(name)
 
 
-def _event_time(
-    request: Request,
-    t: Annotated[
-        str | None,
-        Query(description="time of events that have none: milliseconds since 1970, or a dateTime with a zone"),
-    ] = None,
-) -> int | None:
+EventTime = Annotated[
+    str | None,
+    Query(description="time of events that have none: milliseconds since 1970, or a dateTime with a zone"),
+]
+
+
+def event_time(request: Request, t: EventTime) -> int | None:
+    """The time of events that have none, from the query string or a header."""
     said = t if t is not None else request.headers.get("rsp-event-time")
     return None if said is None else parse_instant(said)
 
 
-def _producer(request: Request) -> Producer | None:
+def producer_of(request: Request) -> Producer | None:
+    """The place of a body in the sequence of its producer, from a header."""
     said = request.headers.get("rsp-producer")
     if said is None:
         return None
@@ -146,5 +156,3 @@ def _producer(request: Request) -> Producer | None:
 
 StreamIri = Annotated[str, Depends(_stream_iri)]
 QueryName = Annotated[str, Depends(_query_name)]
-EventTime = Annotated[int | None, Depends(_event_time)]
-ProducerPlace = Annotated[Producer | None, Depends(_producer)]

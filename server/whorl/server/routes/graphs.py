@@ -28,7 +28,7 @@ _EXAMPLES = {"text/turtle": "@prefix ex: <http://ex.org/> . ex:room1 ex:floor 3 
 _NEW = "new"
 
 
-def _graph_of(
+async def _graph_of(
     request: Request,
     graph: Annotated[
         str | None,

@@ -72,7 +72,7 @@ class _Operation:
         ]
     },
 )
-async def get_query(request: Request, _: Reader, asking: TheAsking, settings: TheSettings) -> Response:
+async def ask_sparql(request: Request, _: Reader, asking: TheAsking, settings: TheSettings) -> Response:
     """A query in the query string. `GRAPH <window>` reads the current content of a window."""
     operation = _operation(request, "query", None, request.query_params.multi_items())
     _check_length(operation.text, settings.query_bytes_max)
@@ -85,7 +85,7 @@ async def get_query(request: Request, _: Reader, asking: TheAsking, settings: Th
     responses={204: {"description": "the update is done"}, **_ANSWERS, **problems(400, 406, 408, 413, 415, 422)},
     openapi_extra=_OPERATIONS,
 )
-async def post_operation(
+async def post_sparql(
     request: Request, caller: Anybody, asking: TheAsking, graphs: TheGraphs, settings: TheSettings
 ) -> Response:
     """A query (scope `subscribe`) or an update (scope `register`), as a form or as the body itself."""

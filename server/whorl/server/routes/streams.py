@@ -16,14 +16,17 @@ from whorl.server.problems import document
 from whorl.server.routes.bodies import read_body, read_json, read_text, stream_body
 from whorl.server.routes.deps import (
     Anybody,
+    EncodedIri,
     EventTime,
     Ingester,
-    ProducerPlace,
     Registrar,
     StreamIri,
     TheIngest,
     TheRegistry,
     TheSettings,
+    decoded_iri,
+    event_time,
+    producer_of,
 )
 from whorl.server.routes.openapi import bodies, json_body, problems, text_answer
 from whorl.server.routes.responses import DuplexResponse, JsonResponse
@@ -55,8 +58,9 @@ class _HowPushed:
     per_batch: bool
 
 
-def _how_pushed(at: EventTime, producer: ProducerPlace, *, atomic: Atomic = True, ack: Ack = None) -> _HowPushed:
-    return _HowPushed(PushOptions(at, atomic, producer, None if ack == "batch" else ack), ack == "batch")
+async def _how_pushed(request: Request, t: EventTime = None, *, atomic: Atomic = True, ack: Ack = None) -> _HowPushed:
+    options = PushOptions(event_time(request, t), atomic, producer_of(request), None if ack == "batch" else ack)
+    return _HowPushed(options, ack == "batch")
 
 
 HowPushed = Annotated[_HowPushed, Depends(_how_pushed)]
@@ -89,7 +93,7 @@ _EXAMPLES = {
     },
     openapi_extra=json_body(schemas.StreamSettings, {"lateness": "10s", "time": "event"}, required=False),
 )
-async def declare(
+async def declare_stream(
     request: Request, _: Registrar, iri: StreamIri, registry: TheRegistry, settings: TheSettings
 ) -> Response:
     """Declare a stream. Repeating the request is harmless; other settings for an existing stream are refused."""
@@ -131,7 +135,7 @@ async def get_stream(request: Request, _: Anybody, iri: StreamIri, registry: The
 
 
 @router.delete("/streams/{iri}", summary="Delete a stream", status_code=204, responses=problems(400, 404, 409))
-async def delete(
+async def delete_stream(
     caller: Registrar,
     iri: StreamIri,
     registry: TheRegistry,
@@ -157,15 +161,17 @@ async def delete(
     },
     openapi_extra=bodies(_EXAMPLES),
 )
-async def push(
-    request: Request, caller: Ingester, iri: StreamIri, how: HowPushed, ingest: TheIngest, settings: TheSettings
-) -> Response:
+async def push_events(request: Request, caller: Ingester, iri: EncodedIri, how: HowPushed) -> Response:
     """One event (Turtle, N-Triples, JSON-LD) with its time in `?t=` or the header `RSP-Event-Time`; or many.
 
     In N-Quads and TriG each named graph is one event; `prov:generatedAtTime` in the default graph gives its time. In
     NDJSON each line is one event; the body may be endless, and is ingested in batches as it arrives. The header
     `RSP-Producer: id;epoch;seq` makes retries safe.
     """
+    # Most requests come here, one event each. A dependency costs the framework more than looking it up.
+    iri = decoded_iri(iri)
+    ingest: Ingest = request.app.state.ingest
+    settings: Settings = request.app.state.settings
     form = media.format_of(request.headers.get("content-type"), media.INGEST_FORMATS)
     if form == "ndjson" and how.options.producer is None:
         upload = _Upload(request, caller, iri, how.options)
@@ -185,7 +191,7 @@ async def push(
     responses=problems(400, 404, 409, 413, 415, 422),
     openapi_extra=json_body(schemas.WatermarkRequest, {"t": 10_000}),
 )
-async def advance(
+async def advance_watermark(
     request: Request, _: Ingester, iri: StreamIri, registry: TheRegistry, settings: TheSettings
 ) -> Response:
     """No event before `t` will follow: windows that close by then report."""
@@ -194,14 +200,14 @@ async def advance(
 
 
 @router.post("/streams/{iri}/close", summary="Close a stream", responses=problems(400, 404, 409))
-async def close(_: Ingester, iri: StreamIri, registry: TheRegistry) -> Response:
+async def close_stream(_: Ingester, iri: StreamIri, registry: TheRegistry) -> Response:
     """No more events will follow: open windows report, and the stream no longer holds queries back."""
     await registry.close_stream(iri)
     return JsonResponse({"closed": True})
 
 
 @router.post("/streams/{iri}/reopen", summary="Reopen a closed stream", responses=problems(400, 404, 409))
-async def reopen(caller: Ingester, iri: StreamIri, registry: TheRegistry) -> Response:
+async def reopen_stream(caller: Ingester, iri: StreamIri, registry: TheRegistry) -> Response:
     """Accept events again, at any time. The queries that read the stream restart; the caller must own them."""
     return JsonResponse({"closed": False, "queries": await registry.reopen_stream(iri, caller)})
 
@@ -271,7 +277,9 @@ async def delete_mapping(_: Registrar, iri: StreamIri, registry: TheRegistry) ->
     responses={201: {"description": "kept", "model": schemas.Staged}, **problems(400, 404, 408, 413, 415)},
     openapi_extra=bodies({name: _EXAMPLES[name] for name in (media.ARROW, "application/n-quads")}),
 )
-async def stage(request: Request, _: Ingester, iri: StreamIri, ingest: TheIngest, settings: TheSettings) -> Response:
+async def stage_body(
+    request: Request, _: Ingester, iri: StreamIri, ingest: TheIngest, settings: TheSettings
+) -> Response:
     """Store a body invisibly until a commit names its token or it expires."""
     form = media.format_of(request.headers.get("content-type"), media.STAGE_FORMATS)
     body = await read_body(request, settings.body_bytes_max)
@@ -285,7 +293,9 @@ async def stage(request: Request, _: Ingester, iri: StreamIri, ingest: TheIngest
     responses=problems(400, 404, 408, 409, 413, 415, 422),
     openapi_extra=json_body(schemas.CommitRequest, {"producer": "job-1", "batch": 7, "tokens": ["…"]}),
 )
-async def commit(request: Request, _: Ingester, iri: StreamIri, ingest: TheIngest, settings: TheSettings) -> Response:
+async def commit_bodies(
+    request: Request, _: Ingester, iri: StreamIri, ingest: TheIngest, settings: TheSettings
+) -> Response:
     """Turn staged bodies into events at once, in time order; a repeated batch changes nothing."""
     wanted = await read_json(request, schemas.CommitRequest, settings.message_bytes_max)
     reply = await ingest.commit(iri, wanted.producer, wanted.batch, tuple(wanted.tokens), wanted.watermark)

@@ -414,7 +414,8 @@ class Runtime:
             try:
                 self._store.write_snapshot(*batch.snapshot)
             except StoreError as error:
-                # The log still has everything; the next snapshot is due when it has grown again.
+                # The log still has everything, and counts again until a snapshot is written.
+                self._growth.snapshot_failed()
                 _log.error("snapshot failed: %s", error)
         self.metrics.commit_seconds += time.perf_counter() - began
 
