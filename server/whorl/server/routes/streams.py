@@ -277,7 +277,9 @@ async def delete_mapping(_: Registrar, iri: StreamIri, registry: TheRegistry) ->
     responses={201: {"description": "kept", "model": schemas.Staged}, **problems(400, 404, 408, 413, 415)},
     openapi_extra=bodies({name: _EXAMPLES[name] for name in (media.ARROW, "application/n-quads")}),
 )
-async def stage_body(request: Request, _: Ingester, iri: StreamIri, ingest: TheIngest, settings: TheSettings) -> Response:
+async def stage_body(
+    request: Request, _: Ingester, iri: StreamIri, ingest: TheIngest, settings: TheSettings
+) -> Response:
     """Store a body invisibly until a commit names its token or it expires."""
     form = media.format_of(request.headers.get("content-type"), media.STAGE_FORMATS)
     body = await read_body(request, settings.body_bytes_max)
