@@ -233,7 +233,7 @@ fn a_query_is_replaced_or_left_as_it_was() {
     assert!(matches!(engine.drain(old), Err(EngineError::UnknownQuery { .. })));
     // Its windows are empty: what arrived before is not in the first report, and readers of the stream read on.
     push_at(&mut engine, 2_500);
-    engine.advance_to(Timestamp::from_millis(7_000), None).expect("time goes on");
+    engine.advance_to(Timestamp::from_millis(7_000)).expect("time goes on");
     let read = answers(&mut engine, reader);
     assert_eq!(read.iter().filter(|one| one.contains("\"type\":\"uri\"")).count(), 1, "{read:?}");
     assert!(matches!(

@@ -199,6 +199,7 @@ impl Engine {
 
     /// One event of Python triples.
     #[pyo3(signature = (stream, at, triples, *, latest=None, atomic=true))]
+    #[expect(clippy::too_many_arguments, reason = "each is an argument of the Python method")]
     fn push_triples<'py>(
         &self,
         py: Python<'py>,
@@ -222,6 +223,7 @@ impl Engine {
 
     /// Events of Arrow data. All of it is read and checked before the first event goes in.
     #[pyo3(signature = (stream, at, data, *, latest=None, atomic=true))]
+    #[expect(clippy::too_many_arguments, reason = "each is an argument of the Python method")]
     fn push_arrow<'py>(
         &self,
         py: Python<'py>,

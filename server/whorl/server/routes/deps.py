@@ -4,7 +4,8 @@ All of them are coroutines: FastAPI sends a plain function through a thread pool
 """
 
 import re
-from typing import Annotated
+from collections.abc import Awaitable, Callable
+from typing import Annotated, TypeVar
 from urllib.parse import unquote
 
 from fastapi import Depends, Path, Query
@@ -73,60 +74,29 @@ ReaderOrRegistrar = Annotated[Principal, Depends(_Needs("subscribe", "register")
 Administrator = Annotated[Principal, Depends(_Needs("admin"))]
 
 
-async def _runtime(request: Request) -> Runtime:
-    runtime: Runtime = request.app.state.runtime
-    return runtime
+T = TypeVar("T")
 
 
-async def _settings(request: Request) -> Settings:
-    settings: Settings = request.app.state.settings
-    return settings
+def _part(name: str, kind: type[T]) -> Callable[[Request], Awaitable[T]]:
+    """A dependency on a part of the application, which `create_app` has put into its state; `kind` is its type."""
+    del kind
+
+    async def part(request: Request) -> T:
+        found: T = getattr(request.app.state, name)
+        return found
+
+    return part
 
 
-async def _tokens(request: Request) -> Tokens:
-    tokens: Tokens = request.app.state.tokens
-    return tokens
-
-
-async def _ingest(request: Request) -> Ingest:
-    ingest: Ingest = request.app.state.ingest
-    return ingest
-
-
-async def _asking(request: Request) -> Asking:
-    asking: Asking = request.app.state.asking
-    return asking
-
-
-async def _registry(request: Request) -> Registry:
-    registry: Registry = request.app.state.registry
-    return registry
-
-
-async def _graphs(request: Request) -> Graphs:
-    graphs: Graphs = request.app.state.graphs
-    return graphs
-
-
-async def _rings(request: Request) -> Rings:
-    rings: Rings = request.app.state.rings
-    return rings
-
-
-async def _traffic(request: Request) -> Traffic:
-    traffic: Traffic = request.app.state.traffic
-    return traffic
-
-
-TheRuntime = Annotated[Runtime, Depends(_runtime)]
-TheSettings = Annotated[Settings, Depends(_settings)]
-TheTokens = Annotated[Tokens, Depends(_tokens)]
-TheIngest = Annotated[Ingest, Depends(_ingest)]
-TheAsking = Annotated[Asking, Depends(_asking)]
-TheRegistry = Annotated[Registry, Depends(_registry)]
-TheGraphs = Annotated[Graphs, Depends(_graphs)]
-TheRings = Annotated[Rings, Depends(_rings)]
-TheTraffic = Annotated[Traffic, Depends(_traffic)]
+TheRuntime = Annotated[Runtime, Depends(_part("runtime", Runtime))]
+TheSettings = Annotated[Settings, Depends(_part("settings", Settings))]
+TheTokens = Annotated[Tokens, Depends(_part("tokens", Tokens))]
+TheIngest = Annotated[Ingest, Depends(_part("ingest", Ingest))]
+TheAsking = Annotated[Asking, Depends(_part("asking", Asking))]
+TheRegistry = Annotated[Registry, Depends(_part("registry", Registry))]
+TheGraphs = Annotated[Graphs, Depends(_part("graphs", Graphs))]
+TheRings = Annotated[Rings, Depends(_part("rings", Rings))]
+TheTraffic = Annotated[Traffic, Depends(_part("traffic", Traffic))]
 
 
 EncodedIri = Annotated[
