@@ -73,9 +73,9 @@ class EngineOptions(TypedDict, total=False):
     """Options of an engine. None of them changes a result, except that a query can fail by `limits`.
 
     `result_rows_max` limits the unread rows of a query; beyond it the oldest results are dropped, which shows as a gap
-    in `seq`. `limits` limits the cost of each query. With `evaluation="reevaluate"` every query is evaluated anew at each
-    instant, the baseline to compare with; it takes queries over sets. `pruning=False` keeps triples that no pattern can
-    match.
+    in `seq`. `limits` limits the cost of each query. With `evaluation="reevaluate"` every query is evaluated anew at
+    each instant, the baseline to compare with; it takes queries over sets. `pruning=False` keeps triples that no
+    pattern can match.
     """
 
     hash_seed: int | None

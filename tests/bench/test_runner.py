@@ -134,7 +134,10 @@ def test_what_a_query_costs_beyond_another_is_a_difference() -> None:
 
 
 def test_the_cost_of_another_query_is_taken_off(tmp_path: Path) -> None:
-    text = CHAIN.replace("[quick]", 'minus = { text = "SELECT ?v0 WHERE { STREAM <http://example.org/s0> [NOW] { ?v0 ?p ?v1 } }" }\n[quick]')
+    text = CHAIN.replace(
+        "[quick]",
+        'minus = { text = "SELECT ?v0 WHERE { STREAM <http://example.org/s0> [NOW] { ?v0 ?p ?v1 } }" }\n[quick]',
+    )
     (one,) = measured(tmp_path, text).workloads[0].points[0].contestants.values()
     assert one.absent == ""
 

@@ -31,7 +31,7 @@ def query_of(parameters: Parameters) -> QueryText:
 
 
 def case(parameters: Parameters, events: Sequence[Event], static: Static, queries: Sequence[QueryText]) -> Case:
-    """The warming and the measured events, and how they are handed over; a stream that ends in the warming is refused."""
+    """The warming and the measured events, and how they are handed over; a stream that is too short is refused."""
     events = events[int(parameters.get("skip", 0)) :]
     warm = int(parameters.get("warm", 0))
     if warm >= len(events):
