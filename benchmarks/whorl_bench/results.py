@@ -76,7 +76,7 @@ def write(results: Results, path: Path) -> None:
     """As a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     document = {"format": _FORMAT, **asdict(results)}
-    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(document, ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8")
 
 
 def read(path: Path) -> Results:
