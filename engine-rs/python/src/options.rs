@@ -5,8 +5,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict};
 use whorl_engine::{
-    AnswerFormat, AskOptions, BodyFormat, EngineOptions, Evaluation, Limits, OptionError, OptionValue, ParseOptions, Probing,
-    RdfFormat, Retraction, Span, Thresholds,
+    AnswerFormat, AskOptions, BodyFormat, EngineOptions, Evaluation, Limits, OptionError, OptionValue, ParseOptions,
+    Probing, RdfFormat, Retraction, Span, Thresholds,
 };
 
 /// The value that belongs to a word; an unknown word names the known ones.

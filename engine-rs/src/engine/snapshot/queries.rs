@@ -11,7 +11,9 @@ use crate::expr::EvalContext;
 use crate::flow::Operator;
 use crate::limits::Budget;
 use crate::parse::{ContinuousQuery, ParseOptions, StreamName, parse_query};
-use crate::plan::{Evaluation, NodeKind, Part, PlanNode, PlanOptions, PlannedQuery, Retraction, Share, rename_invented};
+use crate::plan::{
+    Evaluation, NodeKind, Part, PlanNode, PlanOptions, PlannedQuery, Retraction, Share, rename_invented,
+};
 use crate::time::Timestamp;
 use oxrdf::Variable;
 
