@@ -61,6 +61,7 @@ class Results:
     at: str
     size: str
     rounds: int
+    limit_s: float = 0.0
     seconds: float = 0.0
     workloads: list[WorkloadResult] = field(default_factory=list)
 

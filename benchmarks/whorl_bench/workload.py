@@ -29,12 +29,21 @@ class WorkloadError(ValueError):
 
 @dataclass(frozen=True)
 class Entry:
-    """A contestant: its name in tables, its kind, its settings, and whether it is a baseline or a peer."""
+    """A contestant: its name in tables, its kind, its settings, and whether it is a baseline or a peer.
+
+    `limit` says how far it takes part: the largest value of a parameter that it is asked for.
+    """
 
     name: str
     kind: str
     settings: Parameters = field(default_factory=dict)
     is_peer: bool = False
+    limit: Mapping[str, float] = field(default_factory=dict)
+
+    def beyond(self, parameters: Parameters) -> str:
+        """Why it is not asked for this point, or nothing."""
+        over = [f"{key} = {most:,g}" for key, most in self.limit.items() if parameters.get(key, 0) > most]
+        return f"not run beyond {', '.join(over)}" if over else ""
 
 
 @dataclass(frozen=True)
@@ -45,6 +54,7 @@ class Point:
     parameters: Parameters = field(default_factory=dict)
     paper: Mapping[str, float] = field(default_factory=dict)
     only: Size | None = None
+    check: Parameters = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -78,7 +88,7 @@ class Workload:
 
     def check_parameters_of(self, point: Point, size: Size) -> dict[str, Any]:
         """The parameters of the small run whose answers are checked."""
-        return {**self.parameters_of(point, size), "warm": 0, **self.check}
+        return {**self.parameters_of(point, size), "warm": 0, **self.check, **point.check}
 
 
 def read(path: Path) -> Workload:
@@ -112,13 +122,15 @@ def _workload(name: str, document: dict[str, Any]) -> Workload:
 
 
 def _entry(document: dict[str, Any]) -> Entry:
-    settings = {key: value for key, value in document.items() if key not in ("name", "kind", "peer")}
-    return Entry(document["name"], document["kind"], settings, document.get("peer", False))
+    settings = {key: value for key, value in document.items() if key not in ("name", "kind", "peer", "limit")}
+    is_peer, limit = document.get("peer", False), document.get("limit", {})
+    return Entry(document["name"], document["kind"], settings, is_peer, limit)
 
 
 def _point(document: dict[str, Any]) -> Point:
-    own = {key: value for key, value in document.items() if key not in ("label", "paper", "only")}
-    return Point(str(document["label"]), own, document.get("paper", {}), document.get("only"))
+    own = {key: value for key, value in document.items() if key not in ("label", "paper", "only", "check")}
+    only, check = document.get("only"), document.get("check", {})
+    return Point(str(document["label"]), own, document.get("paper", {}), only, check)
 
 
 def all_workloads(directory: Path = WORKLOADS) -> list[Workload]:

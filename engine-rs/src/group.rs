@@ -153,7 +153,7 @@ impl State {
         }
     }
 
-    /// The value of a group with so many members.
+    /// The value of a group, given its number of members.
     fn value(&self, count: Weight, flow: &mut Flow<'_>) -> TermId {
         let value = match self {
             Self::Rows => TermId::integer(count),

@@ -174,8 +174,8 @@ def test_a_stream_that_has_ended_is_reopened_and_its_queries_go_on(
     assert "none: the streams have ended" in status
     again = whorl(*push)
     assert again.exit_code == 1
-    assert "stream <http://ex/s> has ended" in again.stderr
-    assert "/reopen lets events come again" in again.stderr
+    assert "stream <http://ex/s> is closed" in again.stderr
+    assert "/reopen reopens it" in again.stderr
     with server.client() as client:
         before = client.get("/queries/mean").json()["incarnation"]
     assert "open" in whorl("streams", "http://ex/s", "--reopen", *at).stdout

@@ -1,8 +1,8 @@
 //! Which triples of a stream are read by anyone; the others are not even encoded.
 //!
 //! A triple counts if some leaf over the stream could match its predicate and its constants. Every triple counts if a
-//! window needs all of them (it is re-evaluated, compared as a set, or counts triples), or if events wait to be
-//! ordered, because queries that are registered meanwhile may still read them.
+//! window needs all of them (it is re-evaluated, compared as a set, or counts triples), if events wait to be
+//! ordered, because queries that are registered meanwhile may still read them, or if the engine does not prune.
 
 use super::Engine;
 use super::timeline::Timeline;
@@ -87,14 +87,14 @@ impl Engine {
         for stream in 0..self.streams.len() {
             self.streams[stream].interest = match self.streams[stream].interest.take() {
                 Some(interest) => self.timelines[timeline].widened_interest(stream, place, interest),
-                // Everything is read of it, or nobody has asked yet.
+                // All of it is read, or its interest has not been computed yet.
                 None => self.interest_in(stream),
             };
         }
     }
 
     fn interest_in(&self, stream: usize) -> Option<Interest> {
-        if self.streams[stream].options.lateness.is_some() {
+        if !self.options.pruning || self.streams[stream].options.lateness.is_some() {
             return None;
         }
         let mut interest = Interest::default();

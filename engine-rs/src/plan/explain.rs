@@ -8,7 +8,7 @@ use super::error::Reevaluation;
 use super::spelling::{Meanings, Spelling};
 use super::warnings::{Warning, warnings};
 use crate::flow::Operator;
-use crate::index::RingStore;
+use crate::index::{IndexFacts, RingStore};
 use crate::join::{BufferSource, JoinNode, RetractionMode};
 use crate::leaf::Leaf;
 use crate::model::{VarId, VarTable};
@@ -133,7 +133,11 @@ pub(crate) struct NodeView {
     pub variables: Vec<String>,
     pub keys: Vec<String>,
     pub keeps: usize,
+    /// Deltas emitted so far.
+    pub emitted: u64,
     pub retraction: Option<&'static str>,
+    /// Results kept as trees: how many, and in how many bytes.
+    pub trees: Option<(usize, usize)>,
     pub buffers: Vec<BufferView>,
     /// How often a mapping reached a join while another buffer was empty.
     pub early_stops: u64,
@@ -145,10 +149,18 @@ pub(crate) struct NodeView {
 pub(crate) struct BufferView {
     pub source: SourceView,
     pub live: usize,
-    /// The variables of each index, and the number of live keys.
-    pub indexes: Vec<(Vec<String>, usize)>,
+    /// The bytes of its mappings; those of the indexes are apart.
+    pub bytes: usize,
+    pub indexes: Vec<IndexView>,
     /// The variable in whose order the buffer can be scanned.
     pub ordered_on: Option<String>,
+}
+
+pub(crate) struct IndexView {
+    pub on: Vec<String>,
+    /// The number of live keys.
+    pub keys: usize,
+    pub bytes: usize,
 }
 
 pub(crate) enum SourceView {
@@ -250,7 +262,9 @@ impl Explained<'_> {
             variables: spelled(node.schema.vars()),
             keys: spelled(keys),
             keeps: 0,
+            emitted: node.emitted,
             retraction: None,
+            trees: None,
             buffers: vec![],
             early_stops: 0,
             orders: vec![],
@@ -265,6 +279,7 @@ impl Explained<'_> {
                     RetractionMode::Tree => "tree",
                     RetractionMode::Probe => "probe",
                 });
+                view.trees = join.trees();
                 view.buffers = self.buffers(node, join, spelling);
                 view.early_stops = join.early_stops();
                 view.orders = join.orders();
@@ -285,8 +300,10 @@ impl Explained<'_> {
                     let var = node.schema.vars()[buffer.vars[column] as usize];
                     spelling.variable(self.vars.name(var))
                 };
-                let index = |(columns, keys): (&[u8], usize)| {
-                    (columns.iter().map(|column| name(*column as usize)).collect(), keys)
+                let index = |IndexFacts { columns, keys, bytes }: IndexFacts<'_>| IndexView {
+                    on: columns.iter().map(|column| name(*column as usize)).collect(),
+                    keys,
+                    bytes,
                 };
                 BufferView {
                     source: match (description, buffer.source) {
@@ -303,6 +320,7 @@ impl Explained<'_> {
                         _ => unreachable!("a buffer is described as it was made"),
                     },
                     live: store.live(),
+                    bytes: store.bytes(),
                     indexes: store.indexes().map(index).collect(),
                     ordered_on: store.ordered_on().map(name),
                 }

@@ -1,6 +1,6 @@
 //! Prints a plan as text: the query, its windows, and one line per operator with its inputs indented below.
 
-use super::explain::{BufferView, LEAF, Mode, NodeView, PlanView, SourceView, WindowView};
+use super::explain::{BufferView, IndexView, LEAF, Mode, NodeView, PlanView, SourceView, WindowView};
 use super::warnings::REEVALUATED;
 use std::fmt::Write;
 
@@ -100,7 +100,7 @@ fn counts(buffer: &BufferView) -> String {
         text.push_str(&merged_text(merged));
     }
     let _ = write!(text, " · {} live", buffer.live);
-    for (on, keys) in &buffer.indexes {
+    for IndexView { on, keys, .. } in &buffer.indexes {
         let plural = if *keys == 1 { "" } else { "s" };
         let _ = write!(text, " · index on {} ({keys} key{plural})", on.join(" "));
     }

@@ -68,7 +68,7 @@ pub(super) enum Merge {
 }
 
 impl ScaledQuery {
-    /// Plans a query for so many partitions; streams that are not named have the default settings.
+    /// Plans a query for a number of partitions; streams that are not named have the default settings.
     ///
     /// # Errors
     /// When the text does not parse or asks for what is not supported, there or here.

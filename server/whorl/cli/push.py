@@ -95,7 +95,7 @@ class Total:
         return f"{self.accepted} accepted, {self.late} late, {self.duplicates} duplicates{ahead}"
 
 
-def command(
+def command(  # noqa: PLR0913 - each option is a parameter
     files: Files,
     stream: Stream,
     t: EventTime = None,
@@ -172,7 +172,7 @@ def _push_all(files: list[str], reading: Reading, factor: float, sender: Sender,
             except ProblemError as error:
                 raise _refusal(error, batch) from None
             total.add(ack)
-            units.tell(ack.warning)
+            units.warn(ack.warning)
             progress.show(batch, total)
 
 

@@ -86,7 +86,7 @@ class Input:
     file: str
 
 
-def command(
+def command(  # noqa: PLR0913 - each option is a parameter
     query: QueryArgument,
     inputs: Inputs,
     static: Static = None,
@@ -151,7 +151,7 @@ def command(
     if rows_as is not None:
         rows_as.set_on(engine, sources)
     names = Names(text.text)
-    run = _Run(engine, registered, sources, writer_of(output, names), stop, Sample(lambda one: _plain(one, rows_as)))
+    run = _Files(engine, registered, sources, writer_of(output, names), stop, Sample(lambda one: _plain(one, rows_as)))
     run.evaluate(reading, names)
 
 
@@ -260,7 +260,7 @@ class _Stop:
 
 
 @dataclass(slots=True)
-class _Run:
+class _Files:
     """Files on their way through the engine."""
 
     engine: Engine

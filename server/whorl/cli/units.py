@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
-from whorl.cli.events import told_in_seconds
+from whorl.cli.events import seconds_warning
 from whorl.cli.faults import CommandError, describe
 
 if TYPE_CHECKING:
@@ -22,18 +22,18 @@ class Units:
     """Warns once about a time that looks like seconds, whoever has seen it."""
 
     def __init__(self) -> None:
-        self._is_told = False
+        self._has_warned = False
 
     def seen(self, items: Iterable[Item], time_of: Callable[[Item], int | None]) -> Iterator[Item]:
         """The items unchanged, after a look at their times."""
         for item in items:
-            if not self._is_told:
-                self.tell(told_in_seconds(time_of(item)))
+            if not self._has_warned:
+                self.warn(seconds_warning(time_of(item)))
             yield item
 
-    def tell(self, warning: str | None) -> None:
+    def warn(self, warning: str | None) -> None:
         """Show a warning, here or from the server, unless one was shown; None is no warning."""
-        if warning is None or self._is_told:
+        if warning is None or self._has_warned:
             return
-        self._is_told = True
+        self._has_warned = True
         typer.echo(describe(CommandError(warning, hint=_HINT), "warning"), err=True)

@@ -78,7 +78,7 @@ class _Place:
 
 
 class Taxis:
-    """A city of taxis. Where all of them are on their way, nobody gets one."""
+    """A city of taxis. If all of them are taken, a request is dropped."""
 
     def __init__(self, seed: int = 1) -> None:
         self._random = random.Random(seed)  # noqa: S311 - the same trips every time are the point
@@ -90,7 +90,7 @@ class Taxis:
         self._owed = 0.0
 
     def step(self, from_ms: int, until_ms: int, rate: float = 1.0) -> list[Event]:
-        """What is sent from one instant to just before another, with so many times the usual number of rides."""
+        """What is sent from one instant to just before another, at a multiple of the usual number of rides."""
         span = until_ms - from_ms
         self._owed += PICKUPS_PER_S * rate * span / 1_000
         rides = min(int(self._owed), span, len(self._free))
@@ -101,9 +101,9 @@ class Taxis:
     def _ended(self, before_ms: int) -> list[Event]:
         events: list[Event] = []
         while self._riding and self._riding[0][0] < before_ms:
-            _, _, taxi, told = heapq.heappop(self._riding)
+            _, _, taxi, events_after = heapq.heappop(self._riding)
             self._free.insert(self._random.randrange(len(self._free) + 1), taxi)
-            events += told
+            events += events_after
         return events
 
     def _ride(self, at: int) -> Event:
@@ -121,8 +121,8 @@ class Taxis:
             f":pickLon {start.lon:.6f} ; :dropLat {end.lat:.6f} ; :dropLon {end.lon:.6f} ."
         )
         paid = f":fare{at} :fare {fare:.2f} ; :pickupTime {_time(at)} ."
-        told = [Event(done, DROPOFFS, done, _PREFIXES + trip), Event(done, FARES, done, _PREFIXES + paid)]
-        heapq.heappush(self._riding, (done, at, taxi, told))
+        events_after = [Event(done, DROPOFFS, done, _PREFIXES + trip), Event(done, FARES, done, _PREFIXES + paid)]
+        heapq.heappush(self._riding, (done, at, taxi, events_after))
         begun = f":ride{at} :taxi :t{taxi:04} ; :pickupTime {_time(at)} ."
         return Event(at, PICKUPS, at, _PREFIXES + begun)
 

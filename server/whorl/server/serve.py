@@ -46,7 +46,7 @@ class StartError(Exception):
 
 
 def serve(settings: Settings, on_ready: Callable[[str], None] | None = None, pace: Pace | None = None) -> None:
-    """Serve until a signal comes. `on_ready` is told the address, with the token when it was made just now.
+    """Serve until a signal comes. `on_ready` receives the address, with the token if it was created just now.
 
     `pace` is that of the demo, where one plays.
     """
@@ -147,7 +147,7 @@ def _config(settings: Settings, app: ASGIApp) -> uvicorn.Config:
 
 
 def _raise_handle_limit(settings: Settings) -> None:
-    """Every connection takes a handle; the usual limit is 1,024. Without one nobody can ask how the server is."""
+    """Every connection takes a file handle; the usual limit is 1,024. Health checks need one, too."""
     needed = settings.connections_max + SPARE_CONNECTIONS + settings.subscribers_max + _OTHER_HANDLES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= needed:

@@ -511,8 +511,8 @@ class MadeToken(TokenInfo):
 class Why:
     """Why a query has no solutions now, or that it has some; windows and patterns are in `document`.
 
-    `state` is `answers`, or the first reason that holds: `failed`, `paused`, `no-events`, `late`, `waiting`,
-    `unmatched`, `filtered` or `expired`.
+    `state` is `answers`, or the first reason that holds: `failed`, `paused`, `no-events`, `refused`, `ahead`,
+    `late`, `waiting`, `unmatched`, `filtered` or `expired`.
     """
 
     state: str

@@ -9,7 +9,7 @@ from whorl.cli.events.batches import Batch, batches, event_fault, paced
 from whorl.cli.events.files import Reading, pieces_in_order, read_pieces
 from whorl.cli.events.pauses import with_pauses
 from whorl.cli.events.piece import Cut, Piece
-from whorl.cli.events.stamps import Stamps, told_in_seconds
+from whorl.cli.events.stamps import Stamps, seconds_warning
 
 __all__ = [
     "Batch",
@@ -23,6 +23,6 @@ __all__ = [
     "paced",
     "pieces_in_order",
     "read_pieces",
-    "told_in_seconds",
+    "seconds_warning",
     "with_pauses",
 ]

@@ -1,4 +1,7 @@
-"""Annotated dependencies of the routes, so that their signatures read as sentences."""
+"""Annotated dependencies of the routes, so that their signatures read as sentences.
+
+All of them are coroutines: FastAPI sends a plain function through a thread pool, which costs more than the function.
+"""
 
 import re
 from typing import Annotated
@@ -14,6 +17,7 @@ from whorl.server.runtime.commands import Producer
 from whorl.server.runtime.runtime import Runtime
 from whorl.server.security import ANONYMOUS, Principal, Scope, Tokens, require, unauthenticated
 from whorl.server.services.asking import Asking
+from whorl.server.services.graphs import Graphs
 from whorl.server.services.ingest import Ingest
 from whorl.server.services.names import checked_iri, checked_name
 from whorl.server.services.registry import Registry
@@ -69,42 +73,47 @@ ReaderOrRegistrar = Annotated[Principal, Depends(_Needs("subscribe", "register")
 Administrator = Annotated[Principal, Depends(_Needs("admin"))]
 
 
-def _runtime(request: Request) -> Runtime:
+async def _runtime(request: Request) -> Runtime:
     runtime: Runtime = request.app.state.runtime
     return runtime
 
 
-def _settings(request: Request) -> Settings:
+async def _settings(request: Request) -> Settings:
     settings: Settings = request.app.state.settings
     return settings
 
 
-def _tokens(request: Request) -> Tokens:
+async def _tokens(request: Request) -> Tokens:
     tokens: Tokens = request.app.state.tokens
     return tokens
 
 
-def _ingest(request: Request) -> Ingest:
+async def _ingest(request: Request) -> Ingest:
     ingest: Ingest = request.app.state.ingest
     return ingest
 
 
-def _asking(request: Request) -> Asking:
+async def _asking(request: Request) -> Asking:
     asking: Asking = request.app.state.asking
     return asking
 
 
-def _registry(request: Request) -> Registry:
+async def _registry(request: Request) -> Registry:
     registry: Registry = request.app.state.registry
     return registry
 
 
-def _rings(request: Request) -> Rings:
+async def _graphs(request: Request) -> Graphs:
+    graphs: Graphs = request.app.state.graphs
+    return graphs
+
+
+async def _rings(request: Request) -> Rings:
     rings: Rings = request.app.state.rings
     return rings
 
 
-def _traffic(request: Request) -> Traffic:
+async def _traffic(request: Request) -> Traffic:
     traffic: Traffic = request.app.state.traffic
     return traffic
 
@@ -115,25 +124,31 @@ TheTokens = Annotated[Tokens, Depends(_tokens)]
 TheIngest = Annotated[Ingest, Depends(_ingest)]
 TheAsking = Annotated[Asking, Depends(_asking)]
 TheRegistry = Annotated[Registry, Depends(_registry)]
+TheGraphs = Annotated[Graphs, Depends(_graphs)]
 TheRings = Annotated[Rings, Depends(_rings)]
 TheTraffic = Annotated[Traffic, Depends(_traffic)]
 
 
-def _stream_iri(
-    iri: Annotated[
-        str,
-        Path(
-            description="IRI of the stream, percent-encoded or plain",
-            examples=["http://ex.org/s"],
-            json_schema_extra={"format": "iri", "maxLength": 2048},
-        ),
-    ],
-) -> str:
-    # The path was rewritten so that the IRI is one encoded segment; the router does not decode.
+EncodedIri = Annotated[
+    str,
+    Path(
+        description="IRI of the stream, percent-encoded or plain",
+        examples=["http://ex.org/s"],
+        json_schema_extra={"format": "iri", "maxLength": 2048},
+    ),
+]
+
+
+def decoded_iri(iri: EncodedIri) -> str:
+    """The IRI in a path, which was rewritten so that it is one encoded segment; the router does not decode."""
     return checked_iri(unquote(iri))
 
 
-def _query_name(
+async def _stream_iri(iri: EncodedIri) -> str:
+    return decoded_iri(iri)
+
+
+async def _query_name(
     name: Annotated[
         str,
         Path(
@@ -146,18 +161,20 @@ def _query_name(
     return checked_name(name)
 
 
-def _event_time(
-    request: Request,
-    t: Annotated[
-        str | None,
-        Query(description="time of events that have none: milliseconds since 1970, or a dateTime with a zone"),
-    ] = None,
-) -> int | None:
+EventTime = Annotated[
+    str | None,
+    Query(description="time of events that have none: milliseconds since 1970, or a dateTime with a zone"),
+]
+
+
+def event_time(request: Request, t: EventTime) -> int | None:
+    """The time of events that have none, from the query string or a header."""
     said = t if t is not None else request.headers.get("rsp-event-time")
     return None if said is None else parse_instant(said)
 
 
-def _producer(request: Request) -> Producer | None:
+def producer_of(request: Request) -> Producer | None:
+    """The place of a body in the sequence of its producer, from a header."""
     said = request.headers.get("rsp-producer")
     if said is None:
         return None
@@ -169,5 +186,3 @@ def _producer(request: Request) -> Producer | None:
 
 StreamIri = Annotated[str, Depends(_stream_iri)]
 QueryName = Annotated[str, Depends(_query_name)]
-EventTime = Annotated[int | None, Depends(_event_time)]
-ProducerPlace = Annotated[Producer | None, Depends(_producer)]

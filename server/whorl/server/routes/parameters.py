@@ -15,6 +15,8 @@ _EVERYWHERE = frozenset({"ticket"})
 _OWN_RULES = frozenset({"/sparql"})
 _QUERY_OPTIONS = frozenset(field.alias or name for name, field in schemas.QueryOptions.model_fields.items())
 _WITH_OPTIONS = frozenset({"/queries", "/queries/{name}", "/queries/validate"})
+# By the id of the route: routes do not change, and every request asks.
+_FOUND: dict[str, frozenset[str]] = {}
 
 
 def known_parameters(connection: HTTPConnection) -> None:
@@ -38,6 +40,13 @@ def known_socket_parameters(connection: HTTPConnection, known: Iterable[str] = (
 
 def parameters_of(route: APIRoute) -> frozenset[str]:
     """The query-string parameters of a route."""
+    found = _FOUND.get(route.unique_id)
+    if found is None:
+        found = _FOUND[route.unique_id] = _parameters_of(route)
+    return found
+
+
+def _parameters_of(route: APIRoute) -> frozenset[str]:
     declared = frozenset(_declared(route.dependant))
     is_query = route.path in _WITH_OPTIONS and bool((route.methods or set()) & {"PUT", "POST"})
     return _EVERYWHERE | declared | (_QUERY_OPTIONS if is_query else frozenset())

@@ -336,7 +336,7 @@ class _Socket:
             async with asyncio.timeout(_CLOSE_SECONDS):
                 await self._websocket.close(close.code, close.reason)
         except (TimeoutError, OSError, RuntimeError, WebSocketDisconnect):
-            # The client does not read, so it cannot be told.
+            # The client does not read, so it cannot be notified.
             if self._protocol is not None:
                 self._protocol.abort()
 
