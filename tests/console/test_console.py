@@ -203,6 +203,7 @@ def test_the_page_goes_on_by_itself_when_the_server_was_killed(page: Page, demo:
     demo.kill()
     expect(page.locator(".banner")).to_contain_text("does not answer")
     demo.start()
+    assert "#token=" in demo.link, "a later start prints a link that signs in, too"
     expect(page.locator(".banner")).to_have_count(0)
     expect(page.locator(".state")).to_contain_text("went on where it broke off")
     expect(page.locator("td.changed").first).to_be_visible()

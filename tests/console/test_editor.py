@@ -89,17 +89,18 @@ def first_lines(command: list[str], demo: DemoServer, wanted: str) -> str:
     """What a program that never ends prints until a line has what is wanted."""
     token = (demo.data_dir / "token").read_text().strip()
     environment = {**os.environ, "TOKEN": token, "PYTHONUNBUFFERED": "1"}
-    program = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True)
     said = []
-    try:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True
+    ) as program:
         assert program.stdout is not None
-        for line in program.stdout:
-            said.append(line)
-            if wanted in line:
-                break
-    finally:
-        os.killpg(program.pid, signal.SIGKILL)
-        program.wait()
+        try:
+            for line in program.stdout:
+                said.append(line)
+                if wanted in line:
+                    break
+        finally:
+            os.killpg(program.pid, signal.SIGKILL)
     return "".join(said)
 
 
