@@ -18,8 +18,8 @@ Size: TypeAlias = Literal["quick", "full"]
 
 WORKLOADS = Path(__file__).resolve().parents[1] / "workloads"
 _KEYS = {
-    *("title", "paper", "figure", "about", "shape", "gap", "metric", "axis", "source", "profile"),
-    *("parameters", "quick", "full", "check", "contestants", "points"),
+    *("title", "paper", "figure", "about", "shape", "difference", "gap", "metric", "axis", "source", "profile"),
+    *("parameters", "quick", "full", "check", "contestants", "points", "goals"),
 }
 
 
@@ -58,6 +58,22 @@ class Point:
 
 
 @dataclass(frozen=True)
+class Goal:
+    """What the first contestant is to reach: a ratio to others over some points, or an exponent of its growth.
+
+    `against` is `best` or `worst`, point by point among the others, or the name of one. The ratio of costs is to be at
+    most `most`, or its inverse at least `least`.
+    """
+
+    text: str
+    points: Sequence[str] = ()
+    against: str = ""
+    most: float | None = None
+    least: float | None = None
+    exponent: float | None = None
+
+
+@dataclass(frozen=True)
 class Workload:
     """A workload file."""
 
@@ -71,12 +87,15 @@ class Workload:
     figure: str = ""
     about: str = ""
     shape: str = ""
+    # Why our shape is not the paper's, where it is not.
+    difference: str = ""
     gap: str = ""
     axis: str = ""
     profile: str = ""
     parameters: Parameters = field(default_factory=dict)
     sizes: Mapping[str, Parameters] = field(default_factory=dict)
     check: Parameters = field(default_factory=dict)
+    goals: Sequence[Goal] = ()
 
     def points_of(self, size: Size) -> list[Point]:
         """The points that this size measures."""
@@ -106,7 +125,7 @@ def read(path: Path) -> Workload:
 
 
 def _workload(name: str, document: dict[str, Any]) -> Workload:
-    texts = ("paper", "figure", "about", "shape", "gap", "axis", "profile")
+    texts = ("paper", "figure", "about", "shape", "difference", "gap", "axis", "profile")
     return Workload(
         name=name,
         title=document["title"],
@@ -117,6 +136,7 @@ def _workload(name: str, document: dict[str, Any]) -> Workload:
         parameters=document.get("parameters", {}),
         sizes={size: document.get(size, {}) for size in ("quick", "full")},
         check=document.get("check", {}),
+        goals=tuple(Goal(**one) for one in document.get("goals", ())),
         **{key: document.get(key, "") for key in texts},
     )
 

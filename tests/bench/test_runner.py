@@ -133,11 +133,17 @@ def test_what_a_query_costs_beyond_another_is_a_difference() -> None:
     assert (beyond.events, beyond.cpu_ns, beyond.wall_ns) == (10, 700, 1600)
 
 
+OTHER = """SELECT ?v0 WHERE {
+  STREAM <http://example.org/s0> [NOW] { ?v0 <http://example.org/p0> ?v1 }
+  STREAM <http://example.org/s1> [NOW] { ?v1 <http://example.org/p1> ?v2 }
+}"""
+
+
 def test_the_cost_of_another_query_is_taken_off(tmp_path: Path) -> None:
-    other = "SELECT ?v0 WHERE { STREAM <http://example.org/s0> [NOW] { ?v0 ?p ?v1 } }"
-    text = CHAIN.replace("[quick]", f'minus = {{ text = "{other}" }}\n[quick]')
+    text = CHAIN.replace("[quick]", f"minus.text = '''{OTHER}'''\n[quick]")
     (one,) = measured(tmp_path, text).workloads[0].points[0].contestants.values()
     assert one.absent == ""
+    assert all(run["delays"] == {} for run in one.runs)
 
 
 PROGRAMS = """
@@ -151,11 +157,13 @@ SAID = '{{"events": 10, "cpu_ns": {cpu_ns}, "wall_ns": 100, "checksum": "{checks
 
 
 def program(name: str, script: str) -> str:
-    return f'[[contestants]]\nname = "{name}"\nkind = "program"\nprogram = "sh"\nwords = ["-c", {script!r}]\n'
+    return f'[[contestants]]\nname = "{name}"\nkind = "program"\nprogram = "sh"\nwords = ["-c", """{script}"""]\n'
 
 
 def saying(checksum: str) -> str:
-    return "echo '" + SAID.format(cpu_ns=50, checksum=checksum).replace("{", "{{").replace("}", "}}") + "'"
+    # Words of a program are formats: braces are doubled, and the text is in the quotes of TOML.
+    said = SAID.format(cpu_ns=50, checksum=checksum).replace("{", "{{").replace("}", "}}")
+    return f"echo '{said}'"
 
 
 @pytest.mark.parametrize(

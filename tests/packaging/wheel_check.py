@@ -242,7 +242,7 @@ def check_console(url: str) -> None:
 def fetched(url: str) -> bytes:
     """What a browser gets at an address; an answer other than 200 is an error."""
     request = urllib.request.Request(url, headers={"Accept": "text/html,*/*;q=0.8"})  # noqa: S310 - our own server
-    with urllib.request.urlopen(request) as answer:  # noqa: S310
+    with urllib.request.urlopen(request) as answer:  # noqa: S310 - our own server
         content: bytes = answer.read()
         return content
 

@@ -26,7 +26,7 @@ LAYERS = (
     ("store/",),
     ("runtime/",),
     ("problems", "security", "config"),
-    ("services/", "schemas"),
+    ("services/", "schemas", "plans"),
     ("routes/", "middleware/", "media"),
     ("app", "serve", "sockets", "connections", "probe", "__main__"),
 )

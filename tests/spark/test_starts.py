@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from campaign_size import sized
 from spark_environment import require_java, worker_environment
+from start_campaign import PRODUCERS, campaign
 
 pytest.importorskip("pyspark")
 
@@ -99,3 +101,12 @@ def test_workers_run_the_python_of_the_program() -> None:
 def test_the_connector_for_kafka_has_a_version_of_its_own() -> None:
     assert versioned(CONNECTOR) == CONNECTOR
     assert CONNECTOR.endswith(":4.2.0")
+
+
+@pytest.mark.long
+@pytest.mark.timeout(7_200)
+@pytest.mark.parametrize("producer", PRODUCERS)
+def test_five_streams_start_while_two_processes_keep_the_cores_busy(producer: str) -> None:
+    require_java()
+    starts = campaign(producer, sized(20))
+    assert [one.fault for one in starts if not one.is_complete] == []

@@ -27,7 +27,7 @@ PICKUPS_PER_S = 3
 BEFORE_MS = 30 * 60_000
 
 # Centres of squares of a kilometre, with the share of trips in percent that begin and that end there.
-_AREAS: tuple[tuple[float, float, float, float], ...] = (
+AREAS: tuple[tuple[float, float, float, float], ...] = (
     (40.743, -73.980, 5.5, 5.4),
     (40.761, -73.968, 5.4, 4.1),
     (40.752, -73.980, 5.2, 4.7),
@@ -55,8 +55,8 @@ _AREAS: tuple[tuple[float, float, float, float], ...] = (
     (40.770, -73.992, 1.2, 1.3),
     (40.779, -73.944, 1.2, 1.4),
 )
-_BEGIN = tuple(itertools.accumulate(area[2] for area in _AREAS))
-_END = tuple(itertools.accumulate(area[3] for area in _AREAS))
+_BEGIN = tuple(itertools.accumulate(area[2] for area in AREAS))
+_END = tuple(itertools.accumulate(area[3] for area in AREAS))
 # The extremes and the nine deciles between them.
 _MILES = (0.3, 0.68, 0.97, 1.24, 1.53, 1.88, 2.31, 2.9, 3.81, 5.34, 9.0)
 _MILES_PER_HOUR = (5.0, 7.47, 9.23, 10.56, 11.7, 12.9, 14.2, 15.72, 17.88, 21.97, 28.0)
@@ -132,7 +132,7 @@ class Taxis:
         return start, min(ends, key=lambda end: abs(1.3 * _miles(start, end) - wanted))
 
     def _place(self, shares: Sequence[float]) -> _Place:
-        lat, lon, _, _ = _AREAS[bisect.bisect(shares, self._random.random() * shares[-1])]
+        lat, lon, _, _ = AREAS[bisect.bisect(shares, self._random.random() * shares[-1])]
         # People cluster at corners: a third of the square has most of them.
         return _Place(lat + self._random.gauss(0, 0.0011), lon + self._random.gauss(0, 0.0015))
 

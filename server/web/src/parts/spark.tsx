@@ -14,12 +14,12 @@ export function note(id: string, value: number): void {
 export function Spark({ id }: { id: string }) {
   const values = kept.get(id)?.values ?? [];
   const most = Math.max(...values, 0.001);
-  const x = (at: number): number => ((at + LENGTH - values.length) / (LENGTH - 1)) * WIDTH;
+  const x = (at: number): number => (at / Math.max(1, values.length - 1)) * WIDTH;
   const y = (one: number): number => HEIGHT - 2 - (one / most) * (HEIGHT - 5);
   const line = values.map((one, at) => `${at === 0 ? "M" : "L"}${x(at).toFixed(1)} ${y(one).toFixed(1)}`).join("");
   const area = `${line}L${WIDTH} ${HEIGHT}L${x(0).toFixed(1)} ${HEIGHT}Z`;
   return (
-    <svg class="spark" width={WIDTH} height={HEIGHT} viewBox={`0 0 ${WIDTH} ${HEIGHT}`} aria-hidden="true">
+    <svg class="spark" width={WIDTH} height={HEIGHT} viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
       {values.length > 1 && <path class="spark-area" d={area} />}
       {values.length > 1 && <path class="spark-line" d={line} />}
     </svg>

@@ -58,13 +58,18 @@ function Leaf({ buffer, operator, place, seen, choice }: Properties & { buffer: 
     >
       <Ring live={live} most={seen.most.get(at) ?? live} matched={pattern === undefined ? live : matched} colour={colour} />
       <span class="part-lines">
-        <span class="part-title" title={title}>{title}</span>
+        <span class="part-title" title={title}><Words text={title} /></span>
         {condition !== undefined && <span class="part-kind" title={condition}>if {condition}</span>}
         {pattern !== undefined && <span class="part-note">{count(matched)} matched</span>}
         <span class="part-sub"><strong>{rate(perSecond)}</strong> · {bytes(bytesOf(buffer))}</span>
       </span>
     </button>
   );
+}
+
+/** Terms of a pattern are not broken where there is another place for a break. */
+function Words({ text }: { text: string }) {
+  return <>{text.split(" ").map((word, at) => <span class="word" key={at}>{word} </span>)}</>;
 }
 
 /** A result is a node that hangs on one mapping of each ring; when one of them expires, its results go without a search. */

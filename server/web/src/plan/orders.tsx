@@ -58,19 +58,23 @@ function sums(history: readonly Taken[], shown: readonly string[]): { by: Map<st
   return { by, total };
 }
 
-/** A column for each reading, cut by the share of each order; readings without a search are blank. */
+/** A column for each reading, cut by the share of each order; while nothing was searched, the last shares stay, faintly. */
 function Band({ history, shown }: { history: readonly Taken[]; shown: readonly string[] }) {
   const from = HISTORY_MAX - history.length;
+  let last: ReturnType<typeof sums> | null = null;
   return (
     <svg class="band" viewBox={`0 0 ${HISTORY_MAX} 20`} preserveAspectRatio="none" role="img" aria-label="Shares of the orders in the last minute">
       {history.flatMap((taken, column) => {
-        const { by, total } = sums([taken], shown);
+        const now = sums([taken], shown);
+        const isIdle = now.total === 0;
+        if (!isIdle) last = now;
+        const { by, total } = last ?? now;
         let y = 0;
         return [...shown, ""].flatMap((order, at) => {
           const height = total === 0 ? 0 : (20 * (by.get(order) ?? 0)) / total;
           if (height === 0) return [];
           y += height;
-          return [<rect key={`${column} ${at}`} x={from + column} y={20 - y} width="1.04" height={height} style={{ fill: colourOf(at) }} />];
+          return [<rect key={`${column} ${at}`} x={from + column} y={20 - y} width="1.04" height={height} style={{ fill: colourOf(at), opacity: isIdle ? "0.28" : "1" }} />];
         });
       })}
     </svg>

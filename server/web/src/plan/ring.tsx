@@ -33,10 +33,7 @@ export function Ring({ live, most, matched, colour }: Properties) {
           />
         );
       })}
-      {lit > 0 && <circle class="head" r="3" cx={31 + 24.5 * Math.cos(turn(head))} cy={31 + 24.5 * Math.sin(turn(head))} style={{ fill: colour }} />}
       <text x="31" y="35" text-anchor="middle">{count(live)}</text>
     </svg>
   );
 }
-
-const turn = (slot: number): number => (slot / SLOTS) * 2 * Math.PI - Math.PI / 2;

@@ -116,7 +116,7 @@ function options(series: Series[], host: HTMLElement): uPlot.Options {
     cursor: { points: { size: 6 } },
     legend: { show: false },
     scales: { x: { time: true } },
-    axes: [{ ...axis, values: (_, ticks) => ticks.map((t) => clock(t * 1000)), space: 90 }, { ...axis, size: 56 }],
+    axes: [{ ...axis, size: 30, values: (_, ticks) => ticks.map((t) => clock(t * 1000)), space: 90 }, { ...axis, size: 56 }],
     series: [
       { label: "time", value: (_, t: number | null) => (t === null ? "–" : clock(t * 1000)) },
       ...series.map((one, at) => ({

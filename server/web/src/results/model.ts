@@ -63,6 +63,13 @@ export class Results {
     this.computed = computedVariables(text);
   }
 
+  /** As they are now, whatever comes. */
+  held(): Results {
+    const copied = ([id, one]: [string, Series]): [string, Series] => [id, { ...one, points: new Map(one.points) }];
+    const series = new Map(Array.from(this.series, ([name, of]) => [name, new Map(Array.from(of, copied))]));
+    return Object.assign(Object.create(Results.prototype) as Results, this, { series });
+  }
+
   /** Whether each result is the whole answer. */
   get isWhole(): boolean {
     return this.r2s === "RSTREAM" || this.r2s === null;

@@ -397,26 +397,32 @@ class Core:
     @classmethod
     def restored(cls, data: bytes, engine_options: Mapping[str, Any]) -> Core:
         """The state that `snapshot` wrote."""
-        magic, length = _HEADER.unpack_from(data)
-        if magic != _MAGIC:
-            raise StoreError("the snapshot was written by another version; use the server that wrote it")
-        at = _HEADER.size
-        catalogue = orjson.loads(data[at : at + length])
         core = cls(engine_options)
+        try:
+            magic, length = _HEADER.unpack_from(data)
+            if magic != _MAGIC:
+                raise StoreError("the snapshot was written by another version; use the server that wrote it")
+            at = _HEADER.size
+            core._take_catalogue(orjson.loads(data[at : at + length]))
+        except (struct.error, ValueError, TypeError, KeyError, AttributeError) as error:
+            raise StoreError(f"the catalogue in the snapshot is damaged ({type(error).__name__}: {error})") from error
         core.engine = _engine.Engine.restore(data[at + length :], **core._engine_options)
-        core.offset = catalogue["offset"]
+        for entry in core.streams.values():
+            core._assume_zone(entry.iri, entry.options)
+        return core
+
+    def _take_catalogue(self, catalogue: dict[str, Any]) -> None:
+        self.offset = catalogue["offset"]
         for stream in catalogue["streams"]:
             options = c.StreamOptions(**stream.pop("options"))
-            core.streams[stream["iri"]] = StreamEntry(options=options, **stream)
-            core._assume_zone(stream["iri"], options)
+            self.streams[stream["iri"]] = StreamEntry(options=options, **stream)
         for query in catalogue["queries"]:
             entry = _query_entry(query)
-            core.queries[entry.name] = entry
+            self.queries[entry.name] = entry
             if entry.number is not None:
-                core._names[entry.number] = entry.name
+                self._names[entry.number] = entry.name
         for stream, producer, sequence in catalogue["producers"]:
-            core.producers[stream, producer] = Sequence(**sequence)
-        return core
+            self.producers[stream, producer] = Sequence(**sequence)
 
     # ---- parts of commands ----
 

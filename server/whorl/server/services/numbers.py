@@ -55,10 +55,14 @@ class Reading:
 class Numbers(Collector):
     """A collector for one reading of all metrics."""
 
-    def __init__(self, runtime: Runtime, ingest: Ingest, traffic: Traffic, reading: Reading) -> None:
+    def __init__(self, runtime: Runtime, rings: Rings, ingest: Ingest, traffic: Traffic, reading: Reading) -> None:
         self._runtime = runtime
+<<<<<<< HEAD
         # The runtime only knows what it needs of them.
         self._rings = cast("Rings", runtime.rings)
+=======
+        self._rings = rings
+>>>>>>> main
         self._ingest = ingest
         self._traffic = traffic
         self._stats = reading.stats
