@@ -31,11 +31,7 @@ def query_of(parameters: Parameters) -> QueryText:
 
 
 def case(parameters: Parameters, events: Sequence[Event], static: Static, queries: Sequence[QueryText]) -> Case:
-<<<<<<< HEAD
     """The warm-up and the measured events, and how they are pushed; a stream that ends in the warm-up is refused."""
-=======
-    """The warming and the measured events, and how they are handed over; the stream must outlast the warming."""
->>>>>>> main
     events = events[int(parameters.get("skip", 0)) :]
     warm = int(parameters.get("warm", 0))
     if warm >= len(events):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import platform
 import shutil
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -57,12 +57,7 @@ class Numbers(Collector):
 
     def __init__(self, runtime: Runtime, rings: Rings, ingest: Ingest, traffic: Traffic, reading: Reading) -> None:
         self._runtime = runtime
-<<<<<<< HEAD
-        # The runtime only knows what it needs of them.
-        self._rings = cast("Rings", runtime.rings)
-=======
         self._rings = rings
->>>>>>> main
         self._ingest = ingest
         self._traffic = traffic
         self._stats = reading.stats
