@@ -72,7 +72,7 @@ class EngineOptions(TypedDict, total=False):
     """Options of an engine. None of them changes a result, except that a query can fail by `limits`.
 
     `result_rows_max` limits the unread rows of a query; beyond it the oldest results are dropped, which shows as a gap
-    in `seq`. `limits` limits the cost of each query. With `evaluation="reevaluate"`, every query is re-evaluated at each
+    in `seq`. `limits` limits the cost of each query. With `evaluation="reevaluate"`, a query is re-evaluated at each
     instant, as a baseline to compare with; it accepts queries over sets only. `pruning=False` keeps triples that no
     pattern can match.
     """
