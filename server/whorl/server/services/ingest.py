@@ -102,7 +102,7 @@ class Ingest:
         self._rates.pop(iri, None)
         self._refusals.pop(iri, None)
 
-    async def _counted(self, iri: str, command: c.Push | c.Commit, ack: str | None = None) -> dict[str, Any]:
+    async def _counted(self, iri: str, command: c.Push | c.Commit, ack: str = "synced") -> dict[str, Any]:
         try:
             reply: dict[str, Any] = await self._runtime.execute(command, ack)
         except errors.EngineRefusal as problem:
