@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from whorl.server import schemas
-from whorl.server.routes.deps import Anybody, TheIngest, TheRuntime, TheTraffic
+from whorl.server.routes.deps import Anybody, TheIngest, TheRings, TheRuntime, TheTraffic
 from whorl.server.routes.openapi import problems, text_answer
 from whorl.server.routes.responses import JsonResponse
 from whorl.server.services.numbers import Numbers, Reading
@@ -41,11 +41,13 @@ async def readiness(runtime: TheRuntime) -> Response:
     summary="Metrics for Prometheus",
     responses={200: text_answer("the numbers", "text/plain"), **problems()},
 )
-async def get_metrics(_: Anybody, runtime: TheRuntime, ingest: TheIngest, traffic: TheTraffic) -> Response:
+async def get_metrics(
+    _: Anybody, runtime: TheRuntime, rings: TheRings, ingest: TheIngest, traffic: TheTraffic
+) -> Response:
     """Counters, gauges and histograms in the text format of Prometheus."""
     reading = await runtime.read(Reading.of)
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(Numbers(runtime, ingest, traffic, reading))
+    registry.register(Numbers(runtime, rings, ingest, traffic, reading))
     # Memory, processor time and open files of this process.
     registry.register(ProcessCollector(registry=None))
     return Response(generate_latest(registry), headers={"Content-Type": CONTENT_TYPE_LATEST})

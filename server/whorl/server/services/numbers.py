@@ -55,9 +55,9 @@ class Reading:
 class Numbers(Collector):
     """A collector for one reading of all metrics."""
 
-    def __init__(self, runtime: Runtime, ingest: Ingest, traffic: Traffic, reading: Reading) -> None:
+    def __init__(self, runtime: Runtime, rings: Rings, ingest: Ingest, traffic: Traffic, reading: Reading) -> None:
         self._runtime = runtime
-        self._rings: Rings = runtime.rings
+        self._rings = rings
         self._ingest = ingest
         self._traffic = traffic
         self._stats = reading.stats
