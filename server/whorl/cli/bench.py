@@ -89,7 +89,7 @@ def _measure(
     out: Path | None,
     report: Path | None,
 ) -> None:
-    plan = main.Plan("quick" if quick else "full", rounds, limit_s or (0.2 if quick else 10.0))
+    plan = main.Plan("quick" if quick else "full", rounds, limit_s or (0.1 if quick else 10.0))
     main.measured(names, plan, out, report, typer.echo)
 
 
