@@ -106,17 +106,17 @@ def summary(workload: Workload, point: PointResult) -> str:
 def _turns(result: PointResult, workload: Workload, point: Point, plan: Plan) -> _Streamed | _Programs:
     """Who takes turns at a point; the answers of those who evaluate events are checked now."""
     if workload.source == "program":
-        return _Programs(workload, result.parameters, _beyond(workload, result), plan.timeout_s)
+        return _Programs(workload, result.parameters, _beyond(workload, result, plan.size), plan.timeout_s)
     small = case_of(workload.source, workload.check_parameters_of(point, plan.size))
     contestants = {entry.name: contestant_of(entry) for entry in workload.contestants}
     result.check = asdict(_checked(small, workload.contestants, contestants))
     case = case_of(workload.source, result.parameters)
-    return _Streamed(case, contestants, _beyond(workload, result), plan.limit_s)
+    return _Streamed(case, contestants, _beyond(workload, result, plan.size), plan.limit_s)
 
 
-def _beyond(workload: Workload, result: PointResult) -> dict[str, str]:
+def _beyond(workload: Workload, result: PointResult, size: Size) -> dict[str, str]:
     """Who is not asked for this point, and why."""
-    reasons = {entry.name: entry.beyond(result.parameters) for entry in workload.contestants}
+    reasons = {entry.name: entry.beyond(result.parameters, size) for entry in workload.contestants}
     return {name: reason for name, reason in reasons.items() if reason}
 
 

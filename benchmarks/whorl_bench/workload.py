@@ -23,6 +23,9 @@ _KEYS = {
 }
 
 
+_LIMITS = ("limit", "quick_limit")
+
+
 class WorkloadError(ValueError):
     """A workload file that cannot be used."""
 
@@ -31,7 +34,8 @@ class WorkloadError(ValueError):
 class Entry:
     """A contestant: its name in tables, its kind, its settings, and whether it is a baseline or a peer.
 
-    `limit` says how far it takes part: the largest value of a parameter that it is asked for.
+    `limit` says how far it takes part, the largest value of a parameter that it is asked for; `quick_limit` adds to it in
+    the quick size.
     """
 
     name: str
@@ -39,10 +43,12 @@ class Entry:
     settings: Parameters = field(default_factory=dict)
     is_peer: bool = False
     limit: Mapping[str, float] = field(default_factory=dict)
+    quick_limit: Mapping[str, float] = field(default_factory=dict)
 
-    def beyond(self, parameters: Parameters) -> str:
+    def beyond(self, parameters: Parameters, size: Size) -> str:
         """Why it is not asked for this point, or nothing."""
-        over = [f"{key} = {most:,g}" for key, most in self.limit.items() if parameters.get(key, 0) > most]
+        limit = {**self.limit, **(self.quick_limit if size == "quick" else {})}
+        over = [f"{key} = {most:,g}" for key, most in limit.items() if parameters.get(key, 0) > most]
         return f"not run beyond {', '.join(over)}" if over else ""
 
 
@@ -142,9 +148,9 @@ def _workload(name: str, document: dict[str, Any]) -> Workload:
 
 
 def _entry(document: dict[str, Any]) -> Entry:
-    settings = {key: value for key, value in document.items() if key not in ("name", "kind", "peer", "limit")}
-    is_peer, limit = document.get("peer", False), document.get("limit", {})
-    return Entry(document["name"], document["kind"], settings, is_peer, limit)
+    settings = {key: value for key, value in document.items() if key not in ("name", "kind", "peer", *_LIMITS)}
+    limits = (document.get(key, {}) for key in _LIMITS)
+    return Entry(document["name"], document["kind"], settings, document.get("peer", False), *limits)
 
 
 def _point(document: dict[str, Any]) -> Point:

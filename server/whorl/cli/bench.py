@@ -67,7 +67,7 @@ def command(  # noqa: PLR0913 - each option is a parameter
         elif results:
             main.reported(results, report, typer.echo)
         else:
-            plan = main.Plan("quick" if quick else "full", rounds, limit_s or (0.2 if quick else 10.0))
+            plan = main.Plan("quick" if quick else "full", rounds, limit_s or (0.1 if quick else 10.0))
             main.measured(names or [], plan, out, report, typer.echo)
     except main.InputError as error:
         raise UsageError(str(error)) from None
