@@ -28,6 +28,7 @@ mod timeline;
 mod touched;
 mod update;
 mod validation;
+mod waiting;
 
 pub use answers::Envelope;
 pub use asking::{AskOptions, QueryForm, query_form};
@@ -53,6 +54,7 @@ use registry::Registry;
 use stopwatch::Stopwatch;
 use stream::{Stream, StreamNames};
 use timeline::Timeline;
+use waiting::Waiting;
 
 /// Settings of the engine; none of them changes a result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -122,6 +124,7 @@ pub struct Engine {
     stream_names: StreamNames,
     timelines: Vec<Timeline>,
     registry: Registry,
+    waiting: Waiting,
     /// Queries that write streams, upstream first.
     chains: Vec<Chain>,
     /// A query has failed, so the interests still include what only that query read.
@@ -149,6 +152,7 @@ impl Engine {
             stream_names: StreamNames::default(),
             timelines: Vec::new(),
             registry: Registry::default(),
+            waiting: Waiting::default(),
             chains: Vec::new(),
             interests_stale: false,
             events: 0,

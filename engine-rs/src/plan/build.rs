@@ -11,6 +11,7 @@ use super::explain::{Description, Mode};
 use super::graph_names::graphs_read;
 use super::logical::{Dataset, Plan, Stage, WindowFamily};
 use super::modifiers::{Answer, Top, take_apart};
+use super::node::{NodeKind, PlanNode};
 use super::paths::FreshVariables;
 use super::properties::{hides_nothing, is_plain};
 use super::scope;
@@ -23,7 +24,7 @@ use crate::encode::Dictionary;
 use crate::expr::{self, Expr};
 use crate::flow::Operator;
 use crate::group::{Aggregate, Group};
-use crate::join::{JoinNode, Probing};
+use crate::join::Probing;
 use crate::leaf::{Leaf, LeafCondition, LeafPattern};
 use crate::limits::Limits;
 use crate::model::{Schema, TermId, VarId, VarTable};
@@ -63,26 +64,6 @@ pub(crate) trait Host {
     fn leaves(&mut self) -> &mut [Leaf];
     /// The window of a clause. From now on the window also keeps its triples, because re-evaluation needs to read them.
     fn window_with_content(&mut self, clause: usize) -> usize;
-}
-
-#[derive(Debug)]
-pub(crate) enum NodeKind {
-    Join(Box<JoinNode>),
-    Operator(Box<dyn Operator>),
-}
-
-/// An operator, its inputs, and its description for EXPLAIN.
-#[derive(Debug)]
-pub(crate) struct PlanNode {
-    pub kind: NodeKind,
-    pub inputs: Vec<usize>,
-    pub schema: Schema,
-    pub description: Description,
-    /// For joins, the leaves it reads as (role, leaf); empty for other operators.
-    pub leaves: Vec<(usize, usize)>,
-    /// The first `identity` columns determine the others: BIND computed the rest from them. Functions such as RAND()
-    /// are seeded by these columns alone, so a retraction computes the same value as the arrival did.
-    pub identity: usize,
 }
 
 pub(crate) struct BuiltQuery {
