@@ -171,6 +171,8 @@ impl Running {
 
 /// The CPU time of this thread, or the time where the system does not say.
 fn cpu_ns() -> f64 {
+    // The system brings its account up to date when a thread yields, and otherwise only now and then.
+    std::thread::yield_now();
     let said = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
     let spent = said.and_then(|said| said.split(' ').next()?.parse().ok());
     static BEGINNING: OnceLock<Instant> = OnceLock::new();

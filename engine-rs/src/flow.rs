@@ -58,6 +58,11 @@ pub(crate) trait Operator: Send + std::fmt::Debug {
         false
     }
 
+    /// Whether it reads the static graphs, so that a change of them concerns it.
+    fn reads_graphs(&self) -> bool {
+        false
+    }
+
     /// All rows of its only input have gone, as if each had been taken back. For those that say that they forget.
     fn forget_input(&mut self) {}
 

@@ -33,6 +33,8 @@ pub struct Thresholds {
     pub bag_chunk_max: usize,
     /// Computed patterns of REGEX and REPLACE that stay compiled.
     pub regexes_cached_max: usize,
+    /// A join with at most this many static rows is not visited for mappings that agree with none of them.
+    pub routed_rows_max: usize,
     /// Recounts every structure after each instant, and panics where one disagrees with what it stands for.
     pub checks: bool,
 }
@@ -53,6 +55,7 @@ impl Default for Thresholds {
             repeated_reports_max: 100_000,
             bag_chunk_max: 64,
             regexes_cached_max: 16,
+            routed_rows_max: 64,
             checks: false,
         }
     }
@@ -77,6 +80,7 @@ impl Thresholds {
             repeated_reports_max: 100_000,
             bag_chunk_max: 2,
             regexes_cached_max: 1,
+            routed_rows_max: 2,
             checks: true,
         }
     }

@@ -162,3 +162,127 @@ fn witnesses_are_counted_and_not_compared_with_every_row_of_their_key() {
     // What each pair must be asked does cost the rows of the key.
     assert!(events_within_work("FILTER NOT EXISTS { ?k :q ?w FILTER(?w > ?v) }", EVENTS) < 200);
 }
+
+#[test]
+fn a_change_of_static_data_leads_to_the_queries_that_read_it() {
+    let (mut engine, ids) = registered(1_001, |n| match n {
+        0 => "SELECT ?v WHERE { STREAM :s [RANGE 50ms] { :s0 :p ?v } :s0 :in ?room }".to_owned(),
+        n => format!("SELECT ?v WHERE {{ STREAM :s [RANGE 50ms] {{ :s{n} :p ?v }} }}"),
+    });
+    push(&mut engine, 0, 1);
+    let before = engine.n_visits();
+    engine.load(None, b"<http://ex/s0> <http://ex/in> <http://ex/r> .", RdfFormat::NTriples).expect("static data");
+    push(&mut engine, 1, 1);
+    assert!(engine.n_visits() - before <= 4, "{} visits", engine.n_visits() - before);
+    assert_eq!(engine.drain(ids[0]).expect("it runs").len(), 1, "both events have a room now");
+}
+
+/// The queries that wait are listed, so that a server need not ask each of them after every batch.
+#[test]
+fn the_queries_that_wait_are_those_with_results_and_those_that_failed() {
+    let (mut engine, ids) =
+        registered(200, |n| format!("SELECT ?v WHERE {{ STREAM :s [RANGE 5ms] {{ :s{n} :p ?v }} }}"));
+    let mut expected = std::collections::BTreeSet::new();
+    let mut gone = std::collections::BTreeSet::new();
+    for at in 0..2_000 {
+        let subject = push(&mut engine, at, 200);
+        if !gone.contains(&subject) {
+            expected.insert(ids[subject]);
+        }
+        if at % 3 == 0 {
+            let taken = ids[(at as usize * 11) % 200];
+            expected.remove(&taken);
+            engine.drain(taken).ok();
+        }
+        if at % 97 == 0 {
+            let place = at as usize % 200;
+            expected.remove(&ids[place]);
+            if gone.insert(place) {
+                engine.unregister(ids[place]).expect("it runs");
+            }
+        }
+        if at % 500 == 250 {
+            let bytes = engine.snapshot();
+            engine = Engine::restore(&bytes, EngineOptions::default()).expect("a snapshot");
+        }
+        assert_eq!(engine.waiting(), expected.iter().copied().collect::<Vec<_>>(), "after event {at}");
+    }
+}
+
+#[test]
+fn a_query_that_has_failed_waits_until_it_is_unregistered() {
+    let limits = Limits { work: Some(30), ..Limits::default() };
+    let mut engine = Engine::new(EngineOptions { limits, ..EngineOptions::default() });
+    let text = "PREFIX : <http://ex/> SELECT * WHERE { STREAM :s [RANGE 6s] { ?a :p ?v . ?b :p ?w } }";
+    let query = engine.register(text, &ParseOptions::default()).expect("a query");
+    for at in 0..20 {
+        push(&mut engine, at, 20);
+    }
+    while engine.drain(query).is_ok() {}
+    assert_eq!(engine.waiting(), [query]);
+    let bytes = engine.snapshot();
+    engine = Engine::restore(&bytes, EngineOptions::default()).expect("a snapshot");
+    assert_eq!(engine.waiting(), [query]);
+    engine.unregister(query).expect("it is there");
+    assert_eq!(engine.waiting(), []);
+}
+
+#[test]
+fn places_and_timelines_are_used_again() {
+    let text =
+        |n: usize| format!("PREFIX : <http://ex/> SELECT ?v WHERE {{ STREAM :s [RANGE {n}ms] {{ :s0 :p ?v }} }}");
+    let mut engine = Engine::new(EngineOptions::default());
+    let mut ids: Vec<QueryId> = Vec::new();
+    let mut at = 0;
+    for round in 0..300 {
+        // Windows of a few lengths; some queries come between events and have windows of their own.
+        ids.push(engine.register(&text(10 + round % 3), &ParseOptions::default()).expect("a query"));
+        if round % 2 == 0 {
+            at += 1;
+            push(&mut engine, at, 1);
+        }
+        if ids.len() > 5 {
+            engine.unregister(ids.remove(round % 5)).expect("it runs");
+        }
+        if round % 50 == 49 {
+            let bytes = engine.snapshot();
+            engine = Engine::restore(&bytes, EngineOptions::default()).expect("a snapshot");
+        }
+    }
+    at += 1;
+    push(&mut engine, at, 1);
+    assert_eq!(engine.waiting(), ids);
+    ids.iter().for_each(|id| engine.unregister(*id).expect("it runs"));
+    assert_eq!(engine.state_size(), 0);
+}
+
+/// Queries that differ in a constant of their static part (a person with a name, say) share the leaf; an event finds
+/// the one whose static rows it meets.
+#[test]
+fn an_event_leads_to_the_query_whose_static_rows_it_meets() {
+    let names = |n: usize| format!("<http://ex/s{n}> <http://ex/name> \"name {n}\" .\n");
+    let visits = |queries: usize| {
+        let mut engine = Engine::new(EngineOptions::default());
+        let rdf: String = (0..1_000).map(names).collect();
+        engine.load(None, rdf.as_bytes(), RdfFormat::NTriples).expect("static data");
+        let text = |n: usize| {
+            format!(
+                "PREFIX : <http://ex/> SELECT * WHERE {{ STREAM :s [RANGE 50ms] {{ ?x :p ?v }} ?x :name \"name {n}\" }}"
+            )
+        };
+        let options = ParseOptions::default();
+        let ids: Vec<_> = (0..queries).map(|n| engine.register(&text(n), &options).expect("a query")).collect();
+        push(&mut engine, 0, queries);
+        ids.iter().for_each(|id| drop(engine.drain(*id).expect("it runs")));
+        let before = engine.n_visits();
+        let mut reports = 0;
+        for at in 1..=EVENTS {
+            let subject = push(&mut engine, at, queries);
+            reports += engine.drain(ids[subject]).expect("it runs").len();
+        }
+        assert_eq!(reports, EVENTS as usize, "each event is a result of one query");
+        engine.n_visits() - before
+    };
+    let (one, many) = (visits(1), visits(1_000));
+    assert!(many <= 2 * one, "{many} for a thousand queries, {one} for one");
+}

@@ -194,8 +194,9 @@ impl Engine {
     /// Offers an event to every timeline that reads its stream.
     fn offer(&mut self, stream: usize, element: &Element) -> Accepted {
         let mut accepted = Accepted::Uncovered;
-        let Self { streams, timelines, dictionary, graphs, stopwatch, interests_stale, .. } = self;
-        let context = &mut TimelineContext { dictionary, graphs, stopwatch: stopwatch.as_ref(), interests_stale };
+        let Self { streams, timelines, dictionary, graphs, stopwatch, interests_stale, waiting, .. } = self;
+        let stopwatch = stopwatch.as_ref();
+        let context = &mut TimelineContext { dictionary, graphs, stopwatch, interests_stale, waiting };
         for timeline in &streams[stream].readers {
             accepted = accepted.min(timelines[*timeline].accept(stream, element, context));
         }
@@ -212,8 +213,9 @@ impl Engine {
     }
 
     pub(super) fn advance_timeline(&mut self, timeline: usize, watermark: Timestamp) {
-        let Self { timelines, dictionary, graphs, stopwatch, interests_stale, .. } = self;
-        let context = &mut TimelineContext { dictionary, graphs, stopwatch: stopwatch.as_ref(), interests_stale };
+        let Self { timelines, dictionary, graphs, stopwatch, interests_stale, waiting, .. } = self;
+        let stopwatch = stopwatch.as_ref();
+        let context = &mut TimelineContext { dictionary, graphs, stopwatch, interests_stale, waiting };
         timelines[timeline].advance_to(watermark, context);
     }
 

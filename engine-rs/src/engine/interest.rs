@@ -5,6 +5,7 @@
 //! ordered, because queries that are registered meanwhile may still read them, or if the engine does not prune.
 
 use super::Engine;
+use super::stream::Stream;
 use super::timeline::Timeline;
 use crate::encode::Dictionary;
 use crate::leaf::LeafPattern;
@@ -85,11 +86,30 @@ impl Engine {
     /// As [`Engine::find_interests`], after one query came: what was read before is read still.
     pub(super) fn widen_interests(&mut self, timeline: usize, place: usize) {
         for stream in 0..self.streams.len() {
-            self.streams[stream].interest = match self.streams[stream].interest.take() {
-                Some(interest) => self.timelines[timeline].widened_interest(stream, place, interest),
-                // All of it is read, or its interest has not been computed yet.
-                None => self.interest_in(stream),
-            };
+            let Stream { interest, readers, .. } = &mut self.streams[stream];
+            let is_read = readers.binary_search(&timeline).is_ok();
+            match interest {
+                Some(_) if !is_read => {}
+                // One of its other readers wants everything, and still does.
+                None if readers.len() > 1 => {}
+                Some(_) => {
+                    let interest = interest.take().unwrap_or_default();
+                    let widened = self.timelines[timeline].widened_interest(stream, place, interest);
+                    self.streams[stream].interest = widened;
+                }
+                // Everything is read of it, or nobody has asked yet.
+                None => self.streams[stream].interest = self.interest_in(stream),
+            }
+        }
+    }
+
+    /// As [`Engine::find_interests`], after a query went that read what this timeline reads.
+    pub(super) fn narrow_interests(&mut self, timeline: usize) {
+        for stream in 0..self.streams.len() {
+            let is_read = self.timelines[timeline].key().windows.iter().any(|(of, _)| *of == stream);
+            if is_read || self.streams[stream].interest.is_none() {
+                self.streams[stream].interest = self.interest_in(stream);
+            }
         }
     }
 

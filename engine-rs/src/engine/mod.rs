@@ -29,6 +29,7 @@ mod timeline;
 mod touched;
 mod update;
 mod validation;
+mod waiting;
 
 pub use answers::Envelope;
 pub use asking::{AskOptions, QueryForm, query_form};
@@ -55,6 +56,7 @@ use registry::Registry;
 use stopwatch::Stopwatch;
 use stream::{Stream, StreamNames};
 use timeline::Timeline;
+use waiting::Waiting;
 
 /// Settings of the engine; none of them changes a result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -131,6 +133,7 @@ pub struct Engine {
     stream_names: StreamNames,
     timelines: Vec<Timeline>,
     registry: Registry,
+    waiting: Waiting,
     /// Queries that write streams, upstream first.
     chains: Vec<Chain>,
     /// A query has failed, so the interests still include what only that query read.
@@ -158,6 +161,7 @@ impl Engine {
             stream_names: StreamNames::default(),
             timelines: Vec::new(),
             registry: Registry::default(),
+            waiting: Waiting::default(),
             chains: Vec::new(),
             interests_stale: false,
             events: 0,

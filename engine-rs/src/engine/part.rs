@@ -48,8 +48,9 @@ impl Engine {
         changes: &[(Vec<TermId>, Weight)],
     ) -> Result<(), EngineError> {
         let (timeline, place) = self.place(id)?;
-        let Self { timelines, dictionary, graphs, stopwatch, interests_stale, .. } = self;
-        let context = &mut TimelineContext { dictionary, graphs, stopwatch: stopwatch.as_ref(), interests_stale };
+        let Self { timelines, dictionary, graphs, stopwatch, interests_stale, waiting, .. } = self;
+        let stopwatch = stopwatch.as_ref();
+        let context = &mut TimelineContext { dictionary, graphs, stopwatch, interests_stale, waiting };
         timelines[timeline].settle_given(place, at, windows, changes, context);
         Ok(())
     }

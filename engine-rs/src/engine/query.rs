@@ -2,13 +2,14 @@
 
 use super::chain::OutputEvent;
 use super::current::ShownRows;
+use super::registry::QueryId;
 use super::stopwatch::EvaluationTime;
 use crate::encode::Dictionary;
 use crate::expr::{EvalContext, Scratch, compare_rows};
 use crate::flow::{Emptying, Flow, Operator};
 use crate::index::{Moved, SlotId};
 use crate::join::RetractionMode;
-use crate::leaf::Leaf;
+use crate::leaf::{Leaf, UsableValues};
 use crate::limits::Breach;
 use crate::model::{Batch, EncodedTriple, TermId, VarTable, Weight};
 use crate::parse::{ContinuousQuery, ParseOptions, R2s};
@@ -27,8 +28,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 type Bounds = SmallVec<[WindowBounds; 4]>;
 
 /// How a query was registered, beyond its text.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Registration {
+    pub id: QueryId,
     pub options: ParseOptions,
     /// How it is evaluated and how its joins retract results, which determine the state that is kept.
     pub evaluation: Evaluation,
@@ -72,6 +74,9 @@ impl Failure {
 }
 
 pub(crate) struct RunningQuery {
+    pub(super) id: QueryId,
+    /// Whether it is among those whose results wait to be taken (see [`super::waiting`]).
+    pub(super) is_listed: bool,
     pub definition: ContinuousQuery,
     pub registration: Registration,
     pub nodes: Vec<PlanNode>,
@@ -93,8 +98,10 @@ pub(crate) struct RunningQuery {
     /// Reports not yet handed to the stream the query writes, if it writes one.
     pub(super) output: Option<Vec<OutputEvent>>,
     pub(super) scratch: Scratch,
-    /// The version of the static graphs that the operators have seen.
+    /// The version of the static graphs that the operators have seen; always 0 if none of them reads static graphs.
     pub(super) settled_version: Option<u64>,
+    /// Whether some operator reads static graphs.
+    pub(super) reads_graphs: bool,
     pub reevaluates: bool,
     pub(super) evaluations: u64,
     /// How many reports of its timeline are among them.
@@ -121,7 +128,9 @@ impl RunningQuery {
         results: ResultQueue,
         options: PlanOptions,
     ) -> Self {
+        let id = registration.id;
         let outs = built.nodes.iter().map(|node| Batch::new(node.schema.width())).collect();
+        let reads_graphs = built.nodes.iter().any(|node| node.operator().reads_graphs());
         let variables = match &built.answer {
             Answer::Bindings(variables) => variables.clone(),
             _ => vec![],
@@ -135,6 +144,8 @@ impl RunningQuery {
             _ => definition.r2s,
         };
         Self {
+            id,
+            is_listed: false,
             r2s: RelationToStream::new(
                 operator,
                 built.visible,
@@ -158,12 +169,19 @@ impl RunningQuery {
             output: None,
             scratch: Scratch::new(seed).within(options.limits).caching(options.thresholds.regexes_cached_max),
             settled_version: None,
+            reads_graphs,
             reevaluates: built.reevaluates,
             evaluations: 0,
             counted_reports: 0,
             time: EvaluationTime::default(),
             failed: None,
         }
+    }
+
+    /// Whether somebody should take its results, or learn that it has failed.
+    #[inline]
+    pub(super) fn is_waiting(&self) -> bool {
+        self.failed.is_some() || !self.results.is_empty()
     }
 
     /// Runs some of the query's work; a panic in it fails this query and no other.
@@ -254,6 +272,14 @@ impl RunningQuery {
         matches!(&self.nodes[node].kind, NodeKind::Join(join) if join.retraction() == RetractionMode::Unneeded)
     }
 
+    /// The mappings of a leaf that its only reader in this query can use; `None`: any.
+    pub(super) fn usable_values(&self, leaf: usize) -> Option<UsableValues> {
+        let mut readers = self.leaves_of().filter(|(_, _, of)| *of == leaf);
+        let (Some((node, role, _)), None) = (readers.next(), readers.next()) else { return None };
+        let NodeKind::Join(join) = &self.nodes[node].kind else { return None };
+        join.usable_values(role).filter(|_| self.reads_graphs && !self.reevaluates)
+    }
+
     /// A mapping arrived in a leaf this query reads.
     pub(crate) fn arrive(&mut self, node: usize, role: usize, slot: SlotId, around: &mut Surroundings<'_>) {
         let eval = &mut EvalContext { dictionary: around.dictionary, now: around.now, scratch: &mut self.scratch };
@@ -315,7 +341,7 @@ impl RunningQuery {
 
     /// Propagates the deltas of the instant upwards. `nodes` is in topological order, so one pass suffices.
     pub(crate) fn settle(&mut self, around: &mut Surroundings<'_>) {
-        let version = around.graphs.version();
+        let version = if self.reads_graphs { around.graphs.version() } else { 0 };
         let unmoved = self.settled_version == Some(version) && self.outs.iter().all(Batch::is_empty);
         if unmoved && !self.reevaluates {
             return;
@@ -512,10 +538,7 @@ impl RunningQuery {
     }
 
     fn operators(&self) -> impl Iterator<Item = &dyn Operator> {
-        self.nodes.iter().map(|node| match &node.kind {
-            NodeKind::Join(join) => join.as_ref() as &dyn Operator,
-            NodeKind::Operator(operator) => operator.as_ref(),
-        })
+        self.nodes.iter().map(PlanNode::operator)
     }
 
     pub(crate) fn state_size(&self) -> usize {

@@ -13,6 +13,7 @@
 
 use super::query::RunningQuery;
 use super::timeline::Timeline;
+use crate::leaf::QueryPlace;
 use crate::limits::Breach;
 use crate::parse::Report;
 use crate::sink::Skipped;
@@ -162,9 +163,13 @@ impl Timeline {
         let is_heard = self.is_anything_in_view() && queries.any(RunningQuery::is_restless);
         if is_heard && n_reports >= max {
             let breach = Breach::of_repeated_reports(max);
-            let writers =
-                self.queries.iter_mut().flatten().filter(|query| query.is_restless() && query.writes_stream());
-            writers.for_each(|query| query.fail(breach.into()));
+            for (at, query) in self.queries.iter_mut().enumerate() {
+                let writer = query.as_mut().filter(|query| query.is_restless() && query.writes_stream());
+                writer.into_iter().for_each(|query| {
+                    query.fail(breach.into());
+                    self.rounds.touched.add(QueryPlace(at as u32));
+                });
+            }
         }
         is_heard && n_reports < max
     }

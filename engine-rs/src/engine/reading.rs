@@ -25,6 +25,7 @@ use crate::parse::{Bounds, ContentSemantics};
 use crate::rare::Rare;
 use crate::time::{Span, Timestamp};
 use crate::window::{Phase, Taken, Window};
+use smallvec::SmallVec;
 
 impl Timeline {
     /// Reads an instant; returns whether it is reported. `rest` is set if one report stands for several readings.
@@ -89,7 +90,7 @@ impl Timeline {
     fn begin_rounds(&mut self, reporting: bool, version: u64) -> Vec<QueryPlace> {
         let Self { rounds, queries, .. } = self;
         if rounds.seen_version.replace(version) != Some(version) {
-            (0..queries.len() as u32).for_each(|at| rounds.touched.add(QueryPlace(at)));
+            rounds.static_readers.iter().for_each(|query| rounds.touched.add(*query));
         }
         if !rounds.restless.is_empty() {
             rounds.restless.iter().for_each(|query| rounds.touched.add(*query));
@@ -131,7 +132,12 @@ impl Timeline {
         for (at, query) in self.queries.iter().enumerate() {
             let Some(query) = query.as_ref().filter(|query| query.failed.is_none()) else { continue };
             query.check(&self.leaves);
-            assert!(query.reevaluates || query.settled_version == self.rounds.seen_version, "a query has seen it all");
+            for (_, _, leaf) in query.leaves_of() {
+                let listed = self.leaves[leaf].usable_values(QueryPlace(at as u32));
+                assert_eq!(listed, query.usable_values(leaf).as_ref(), "a query is listed under what it can use");
+            }
+            let follows = query.reads_graphs && !query.reevaluates;
+            assert!(!follows || query.settled_version == self.rounds.seen_version, "a query has seen it all");
             let waits = self.rounds.owing.contains(QueryPlace(at as u32));
             assert!(query.tells_always() || query.has_said_all() || waits, "what is to be said waits to be said");
         }
@@ -276,6 +282,9 @@ impl Timeline {
             if let Some(query) = &mut self.queries[reader.query.at()] {
                 let leaves = &self.leaves;
                 query.guarded(|query| query.relocate(reader.node as usize, reader.role as usize, moved, leaves));
+                if query.failed.is_some() {
+                    self.rounds.touched.add(reader.query);
+                }
             }
         }
     }
@@ -288,8 +297,8 @@ impl Timeline {
         reporting: bool,
         context: &mut TimelineContext<'_>,
     ) {
-        for i in 0..self.leaves[leaf].readers.len() {
-            let reader = self.leaves[leaf].readers[i];
+        let concerned: SmallVec<[Reader; 4]> = self.leaves[leaf].concerned(slot).collect();
+        for reader in concerned {
             self.rounds.touched.add(reader.query);
             let Some(query) = &self.queries[reader.query.at()] else { continue };
             // What was never reported must not be reported after it has gone.
@@ -346,7 +355,7 @@ impl Timeline {
         let leaf = &mut self.leaves[id.at()];
         let Some((slot, expiry_key)) = leaf.arrive(incoming) else { return };
         self.places[window].dues.note(id, leaf, expiry_key);
-        for reader in &self.leaves[id.at()].readers {
+        for reader in self.leaves[id.at()].concerned(slot) {
             self.rounds.touched.add(reader.query);
             if let Some(query) = &mut self.queries[reader.query.at()] {
                 let around = &mut surroundings(&self.leaves, &self.windows, context, at);
@@ -366,12 +375,16 @@ impl Timeline {
         let Self { leaves, windows, queries, .. } = self;
         let Some(query) = &mut queries[number] else { return };
         let around = &mut surroundings(leaves, windows, context, now);
+        let seen = query.settled_version;
         query.guarded(|query| {
             query.settle(around);
             if let Some(reporting) = reporting {
                 report(query, reporting, windows, around.dictionary);
             }
         });
+        if query.reads_graphs && query.settled_version != seen {
+            self.route_query(number);
+        }
     }
 
     /// Ends the evaluation: refills the query's budget or, if it has failed, releases its state.
@@ -379,6 +392,7 @@ impl Timeline {
         let Self { queries, leaves, windows, .. } = self;
         let Some(query) = &mut queries[number] else { return };
         query.close_evaluation(leaves, windows);
+        context.waiting.note(query);
         if query.holds_remains() {
             self.release(number);
             self.end_if_all_failed();

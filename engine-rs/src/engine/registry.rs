@@ -15,8 +15,10 @@ use crate::plan::{
 };
 use crate::sink::{QueryResult, ResultQueue, plan_json};
 use crate::window::Rule;
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
 use oxrdf::{NamedNode, Variable};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A registered query.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -27,6 +29,10 @@ pub struct QueryId(pub u64);
 pub(super) struct Registry {
     pub(super) places: BTreeMap<QueryId, (usize, usize)>,
     pub(super) registered: u64,
+    /// The youngest timeline with each key: queries may join it until something happens on it.
+    open: HashMap<TimelineKey, usize, FixedState>,
+    /// Timelines without queries.
+    unused: BTreeSet<usize>,
 }
 
 impl Registry {
@@ -114,18 +120,20 @@ impl Engine {
         // shared leaves could not be rolled back.
         build_apart(&definition, &planned, self.options.plan())?;
         check_readable(&definition, streams)?;
+        let id = QueryId(self.registry.registered + 1);
         let (options, EngineOptions { evaluation, retraction, .. }) = (options.clone(), self.options);
-        let registration = Registration { options, evaluation, retraction, named_streams, part };
+        let registration = Registration { id, options, evaluation, retraction, named_streams, part };
         let windows = self.windows_of(&definition)?;
         let timeline = self.timeline_for(timeline_key(&definition, &windows));
         let query = self.build_on(timeline, definition, registration, &planned, &windows)?;
-        let Self { timelines, dictionary, graphs, stopwatch, interests_stale, .. } = self;
-        let context = &mut TimelineContext { dictionary, graphs, stopwatch: stopwatch.as_ref(), interests_stale };
+        let Self { timelines, dictionary, graphs, stopwatch, interests_stale, waiting, .. } = self;
+        let stopwatch = stopwatch.as_ref();
+        let context = &mut TimelineContext { dictionary, graphs, stopwatch, interests_stale, waiting };
         let place = timelines[timeline].add_query(query, context);
+        self.occupy(timeline);
         self.connect_readers(timeline);
         self.widen_interests(timeline, place);
-        self.registry.registered += 1;
-        let id = QueryId(self.registry.registered);
+        self.registry.registered = id.0;
         self.registry.places.insert(id, (timeline, place));
         if let Some(output) = output {
             self.start_chain(id, &output, (timeline, place));
@@ -145,11 +153,12 @@ impl Engine {
     /// If there is no such query.
     pub fn unregister(&mut self, id: QueryId) -> Result<(), EngineError> {
         let (timeline, place) = self.registry.place(id)?;
+        self.waiting.clear(self.timelines[timeline].query_mut(place));
         self.timelines[timeline].remove_query(place);
         self.registry.places.remove(&id);
         self.end_chain(id);
-        self.empty_unused_timelines();
-        self.connect_streams();
+        self.vacate_if_unused(timeline);
+        self.narrow_interests(timeline);
         self.sweep();
         Ok(())
     }
@@ -163,10 +172,12 @@ impl Engine {
         let (timeline, place) = self.registry.place(id)?;
         let query = self.timelines[timeline].query_mut(place);
         let results = query.results.drain();
-        match &query.failed {
-            Some(failure) if results.is_empty() => Err(failed(id, failure)),
-            _ => Ok(results),
+        if let Some(failure) = &query.failed {
+            return if results.is_empty() { Err(failed(id, failure)) } else { Ok(results) };
         }
+        self.waiting.clear(query);
+        self.tidy_waiting();
+        Ok(results)
     }
 
     /// The registered queries, in the order of their registration.
@@ -253,19 +264,62 @@ impl Engine {
 
     /// A timeline with this key that has not started, or a new one.
     fn timeline_for(&mut self, key: TimelineKey) -> usize {
-        let open = |timeline: &Timeline| timeline.is_pristine() && !timeline.is_unused() && *timeline.key() == key;
-        if let Some(shared) = self.timelines.iter().position(open).filter(|_| self.options.sharing) {
+        let is_open = |at: &usize| {
+            let timeline = &self.timelines[*at];
+            timeline.is_pristine() && !timeline.is_unused() && *timeline.key() == key
+        };
+        let shared = self.registry.open.get(&key).copied().filter(|_| self.options.sharing);
+        if let Some(shared) = shared.filter(is_open) {
             return shared;
         }
         // Queries refer to timelines by number, so numbers never change; an unused timeline is replaced.
-        match self.timelines.iter().position(Timeline::is_unused) {
+        let timeline = Timeline::new(key, self.options.thresholds);
+        match self.registry.unused.first().copied() {
             Some(at) => {
-                self.timelines[at] = Timeline::new(key, self.options.thresholds);
+                self.timelines[at] = timeline;
                 at
             }
             None => {
-                self.timelines.push(Timeline::new(key, self.options.thresholds));
+                self.registry.unused.insert(self.timelines.len());
+                self.timelines.push(timeline);
                 self.timelines.len() - 1
+            }
+        }
+    }
+
+    /// A query has come to a timeline.
+    fn occupy(&mut self, timeline: usize) {
+        if self.registry.unused.remove(&timeline) {
+            self.registry.open.insert(self.timelines[timeline].key().clone(), timeline);
+        }
+    }
+
+    /// What a timeline held is let go with its last query.
+    fn vacate_if_unused(&mut self, timeline: usize) {
+        let on = &mut self.timelines[timeline];
+        if !on.is_unused() {
+            return;
+        }
+        if self.registry.open.get(on.key()) == Some(&timeline) {
+            self.registry.open.remove(on.key());
+        }
+        for (stream, _) in &on.key().windows {
+            let readers = &mut self.streams[*stream].readers;
+            if let Ok(at) = readers.binary_search(&timeline) {
+                readers.remove(at);
+            }
+        }
+        *on = Timeline::new(on.key().clone(), self.options.thresholds);
+        self.registry.unused.insert(timeline);
+    }
+
+    /// Finds the timelines of a restored engine that queries may join, and those without queries.
+    pub(super) fn find_timelines(&mut self) {
+        for (at, timeline) in self.timelines.iter().enumerate() {
+            if timeline.is_unused() {
+                self.registry.unused.insert(at);
+            } else if timeline.is_pristine() {
+                self.registry.open.entry(timeline.key().clone()).or_insert(at);
             }
         }
     }
@@ -305,14 +359,6 @@ impl Engine {
             if let Err(at) = readers.binary_search(&timeline) {
                 readers.insert(at, timeline);
             }
-        }
-    }
-
-    /// Frees the state of unused timelines.
-    fn empty_unused_timelines(&mut self) {
-        let thresholds = self.options.thresholds;
-        for timeline in self.timelines.iter_mut().filter(|timeline| timeline.is_unused()) {
-            *timeline = Timeline::new(timeline.key().clone(), thresholds);
         }
     }
 }

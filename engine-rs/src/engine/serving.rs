@@ -1,7 +1,6 @@
 //! What a server asks of the engine between two batches: cheap questions, and streams that end.
 
 use super::Engine;
-use super::registry::QueryId;
 use super::stream::Stream;
 use crate::error::EngineError;
 use crate::time::Timestamp;
@@ -14,16 +13,6 @@ impl Engine {
     pub fn watermark(&self, stream: &str) -> Result<Option<Timestamp>, EngineError> {
         let watermark = self.streams[self.known_stream(stream)?].watermark();
         Ok((watermark != Timestamp::MIN).then_some(watermark))
-    }
-
-    /// The queries whose results wait to be taken, and those that have failed.
-    #[must_use]
-    pub fn waiting(&self) -> Vec<QueryId> {
-        let waits = |(timeline, place): (usize, usize)| {
-            let query = self.timelines[timeline].query(place);
-            query.failed.is_some() || !query.results.is_empty()
-        };
-        self.registry.places().filter(|(_, place)| waits(*place)).map(|(id, _)| id).collect()
     }
 
     /// Forgets a stream that no query reads or writes: what it has seen, and how it was declared.

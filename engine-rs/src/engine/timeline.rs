@@ -9,6 +9,7 @@ use super::place::WindowPlace;
 use super::query::RunningQuery;
 use super::stopwatch::{Meter, Stopwatch, Timing};
 use super::touched::Touched;
+use super::waiting::Waiting;
 use crate::encode::Dictionary;
 use crate::expr::Scratch;
 use crate::leaf::{Leaf, LeafCondition, LeafId, LeafPattern, QueryPlace, Reader};
@@ -24,7 +25,7 @@ use hashbrown::HashMap;
 use std::collections::BTreeSet;
 
 /// What queries must have in common to be read at the same instants.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct TimelineKey {
     /// Each stream and rule once, in order.
     pub windows: Vec<(usize, Rule)>,
@@ -43,6 +44,8 @@ pub(crate) struct Timeline {
     /// For the conditions of leaves.
     pub(super) scratch: Scratch,
     pub(super) queries: Vec<Option<RunningQuery>>,
+    /// The places among `queries` that no query has.
+    vacant: BTreeSet<usize>,
     pub(super) rounds: Rounds,
     /// The last instant that was read; everything up to it is settled.
     pub(super) clock: Timestamp,
@@ -89,7 +92,9 @@ pub(super) struct Rounds {
     pub restless: BTreeSet<QueryPlace>,
     /// Queries that emit something at every report.
     pub telling: BTreeSet<QueryPlace>,
-    /// The version of the static graphs that every query has seen.
+    /// Queries that a change of the static graphs may concern.
+    pub static_readers: BTreeSet<QueryPlace>,
+    /// The version of the static graphs that every such query has seen.
     pub seen_version: Option<u64>,
     /// The number of reports so far; every query counts as evaluated for each, visited or not.
     pub n_reports: u64,
@@ -104,6 +109,7 @@ pub(crate) struct TimelineContext<'a> {
     pub stopwatch: Option<&'a Stopwatch>,
     /// Set when a query fails: the interests may then be narrowed.
     pub interests_stale: &'a mut bool,
+    pub waiting: &'a mut Waiting,
 }
 
 impl Timeline {
@@ -131,6 +137,7 @@ impl Timeline {
             by_key: HashMap::default(),
             scratch: Scratch::new(0),
             queries: Vec::new(),
+            vacant: BTreeSet::new(),
             rounds: Rounds::default(),
             clock: Timestamp::MIN,
             begins_at: Timestamp::MAX,
@@ -164,7 +171,7 @@ impl Timeline {
     }
 
     pub(crate) fn is_unused(&self) -> bool {
-        self.queries.iter().all(Option::is_none)
+        self.vacant.len() == self.queries.len()
     }
 
     pub(crate) fn query(&self, at: usize) -> &RunningQuery {
@@ -200,7 +207,7 @@ impl Timeline {
 
     /// Takes a query in; its windows and leaves exist already (see [`TimelineHost`]).
     pub(crate) fn add_query(&mut self, query: RunningQuery, context: &mut TimelineContext<'_>) -> usize {
-        let at = self.queries.iter().position(Option::is_none).unwrap_or(self.queries.len());
+        let at = self.vacant.first().copied().unwrap_or(self.queries.len());
         self.seat_query(at, query);
         let mut timing = context.stopwatch.map(|stopwatch| stopwatch.start(Phase::Tick));
         self.evaluate(at, Timestamp::EPOCH, None, context);
@@ -217,20 +224,44 @@ impl Timeline {
         for (node, role, leaf) in query.leaves_of() {
             let retracts_on_demand = query.retracts_on_demand(node);
             let reader = Reader { query: place, node: node as u32, role: role as u32, retracts_on_demand };
-            self.leaves[leaf].readers.push(reader);
+            self.leaves[leaf].add_reader(reader);
         }
-        while self.queries.len() <= at {
-            self.queries.push(None);
-        }
+        self.make_room(at + 1);
+        self.vacant.remove(&at);
         if query.reevaluates {
             self.rounds.restless.insert(place);
         }
         if query.tells_always() {
             self.rounds.telling.insert(place);
         }
+        if query.reads_graphs {
+            self.rounds.static_readers.insert(place);
+        }
         query.begin_count(self.rounds.n_reports);
         self.rounds.touched.add(place);
         self.queries[at] = Some(query);
+    }
+
+    /// Lists a query, in the leaves it reads, under the values that its joins can use.
+    pub(super) fn route_query(&mut self, at: usize) {
+        let Self { queries, leaves, .. } = self;
+        let Some(query) = queries[at].as_ref().filter(|query| query.failed.is_none()) else { return };
+        let place = QueryPlace(at as u32);
+        for (_, _, leaf) in query.leaves_of() {
+            let usable = query.usable_values(leaf);
+            let mut own = leaves[leaf].readers.iter().filter(|reader| reader.query == place);
+            if let (Some(reader), None) = (own.next().copied(), own.next()) {
+                leaves[leaf].route(reader, usable);
+            }
+        }
+    }
+
+    /// Makes so many places for queries, at least.
+    pub(super) fn make_room(&mut self, places: usize) {
+        while self.queries.len() < places {
+            self.vacant.insert(self.queries.len());
+            self.queries.push(None);
+        }
     }
 
     /// The query is visited at the next instant, whatever happens at it.
@@ -242,6 +273,7 @@ impl Timeline {
     pub(crate) fn remove_query(&mut self, at: usize) {
         self.release(at);
         self.queries[at] = None;
+        self.vacant.insert(at);
         self.end_if_all_failed();
     }
 
@@ -257,9 +289,10 @@ impl Timeline {
         let place = QueryPlace(at as u32);
         self.rounds.restless.remove(&place);
         self.rounds.telling.remove(&place);
+        self.rounds.static_readers.remove(&place);
         for id in read {
             let leaf = &mut self.leaves[id.at()];
-            leaf.readers.retain(|reader| reader.query != place);
+            leaf.remove_readers(place);
             if leaf.readers.is_empty() {
                 self.places[leaf.window].remove(id, leaf);
                 let (pattern, condition) = (leaf.pattern.clone(), leaf.condition.take());
@@ -277,6 +310,7 @@ impl Timeline {
         }
         *self = Self {
             queries: std::mem::take(&mut self.queries),
+            vacant: std::mem::take(&mut self.vacant),
             clock: self.clock,
             started: self.started,
             pristine: false,

@@ -6,7 +6,7 @@
 use super::batch::EncodedEvent;
 use super::document::{Token, TokenTerm, TokenTriple, Tokens};
 use super::event::{AssumedZone, RawEvent};
-use super::{line_reader, lines};
+use super::{line_reader, lines, turtle_reader};
 use crate::error::EngineError;
 use crate::parse::{Position, RdfFormat, Room, each_quad};
 use crate::time::Timestamp;
@@ -226,11 +226,12 @@ impl<'a> Intake<'a> {
 
     fn read_document(&mut self, body: &'a [u8], format: RdfFormat, reading: Reading<'_>) -> Result<(), EngineError> {
         let Self { buffers: Buffers { tokens, .. }, refused, .. } = self;
-        if lines::has_lines(format)
+        if format != RdfFormat::JsonLd
             && let Ok(text) = std::str::from_utf8(body)
         {
             self.body = text;
-            if line_reader::read(text, format, tokens, reading.is_known).is_ok() {
+            let read = if lines::has_lines(format) { line_reader::read } else { turtle_reader::read };
+            if read(text, format, tokens, reading.is_known).is_ok() {
                 return Ok(());
             }
             tokens.drop_document();

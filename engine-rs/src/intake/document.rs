@@ -52,6 +52,11 @@ impl Token {
         (self.start >> START_SHIFT) as usize
     }
 
+    /// How long the text is.
+    pub(super) fn len(self) -> usize {
+        self.text().len()
+    }
+
     fn text(self) -> Range<usize> {
         self.start()..self.end as usize
     }
@@ -118,6 +123,11 @@ impl Tokens {
         }
         let text = if token.is_beside() { &self.texts[token.text()] } else { &body[token.text()] };
         TokenTerm::Raw(RawTerm::new(token.kind(), text))
+    }
+
+    /// The text of a term that is beside the body.
+    pub(super) fn text_beside(&self, token: Token) -> Option<&str> {
+        token.is_beside().then(|| &self.texts[token.text()])
     }
 
     fn raw<'a>(&'a self, token: Token, body: &'a str) -> Option<RawTerm<'a>> {
@@ -208,7 +218,8 @@ impl Tokens {
         Token::in_body(TermKind::TRIPLE, number..number)
     }
 
-    fn add(&mut self, kind: TermKind, parts: &[&str]) -> Token {
+    /// Puts the text of a term beside the body.
+    pub(super) fn add(&mut self, kind: TermKind, parts: &[&str]) -> Token {
         let start = self.texts.len();
         self.texts.extend(parts.iter().copied());
         Token::beside(kind, start..self.texts.len())

@@ -43,11 +43,12 @@ pub(super) fn read(
     Ok(())
 }
 
-struct Reader<'a> {
-    body: &'a str,
-    bytes: &'a [u8],
-    with_graph: bool,
-    is_known: &'a dyn Fn(&str) -> bool,
+/// Finds the terms of a body where they stand.
+pub(super) struct Reader<'a> {
+    pub body: &'a str,
+    pub bytes: &'a [u8],
+    pub with_graph: bool,
+    pub is_known: &'a dyn Fn(&str) -> bool,
 }
 
 /// A usual line, and where the next begins.
@@ -132,7 +133,7 @@ impl Reader<'_> {
 
     /// The IRI that begins here, checked.
     #[inline]
-    fn iri_text(&self, start: usize) -> Option<Range<usize>> {
+    pub(super) fn iri_text(&self, start: usize) -> Option<Range<usize>> {
         let (mut at, mut is_plain, mut has_fragment) = (start, true, false);
         loop {
             while self.bytes.get(at).is_some_and(|byte| CLASSES[*byte as usize] & IRI != 0) {
@@ -186,7 +187,7 @@ impl Reader<'_> {
         }
     }
 
-    fn typed_literal(&self, value: Range<usize>) -> Option<(Token, usize)> {
+    pub(super) fn typed_literal(&self, value: Range<usize>) -> Option<(Token, usize)> {
         const RDF: &[u8] = b"http://www.w3.org/1999/02/22-rdf-syntax-ns#";
         if self.bytes.get(value.end + 1..value.end + 4)? != b"^^<" {
             return None;
@@ -210,7 +211,7 @@ fn end_of_line(bytes: &[u8], at: usize) -> usize {
 
 /// Whether an IRI of plain characters has a scheme and, if any, a plain host: then it is certainly valid.
 #[inline]
-fn begins_plainly(iri: &[u8]) -> bool {
+pub(super) fn begins_plainly(iri: &[u8]) -> bool {
     let Some(colon) = iri.iter().position(|byte| CLASSES[*byte as usize] & SCHEME == 0) else { return false };
     if iri[colon] != b':' || !iri[0].is_ascii_alphabetic() {
         return false;
@@ -221,15 +222,15 @@ fn begins_plainly(iri: &[u8]) -> bool {
 }
 
 /// May occur anywhere in an IRI after its scheme and host.
-const IRI: u8 = 1;
+pub(super) const IRI: u8 = 1;
 const SCHEME: u8 = 2;
 const HOST: u8 = 4;
 /// May occur in a label after its first character, and does not end one.
-const LABEL: u8 = 8;
+pub(super) const LABEL: u8 = 8;
 /// May stand in a literal as it is.
-const STRING: u8 = 16;
+pub(super) const STRING: u8 = 16;
 
-static CLASSES: [u8; 256] = {
+pub(super) static CLASSES: [u8; 256] = {
     let mut classes = [0; 256];
     let mut byte = 0;
     while byte < 256 {

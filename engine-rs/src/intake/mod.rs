@@ -1,6 +1,6 @@
 //! What producers send: bodies in, events and control lines out, checked for form but not yet for time.
 //!
-//! A body is RDF text (`body.rs`; `line_reader.rs` for N-Triples and N-Quads), lines of JSON (`lines.rs`), or a batch of encoded events that a reader of
+//! A body is RDF text (`body.rs`; `line_reader.rs` for N-Triples and N-Quads, `turtle_reader.rs` for Turtle and TriG), lines of JSON (`lines.rs`), or a batch of encoded events that a reader of
 //! columns has filled (`batch.rs`), perhaps by a mapping of rows to triples (`mapping.rs`). Nothing here knows the
 //! engine: what is wrong is found before the first event goes in.
 
@@ -15,6 +15,9 @@ mod line_reader_tests;
 mod lines;
 mod mapping;
 mod rows;
+mod turtle_reader;
+#[cfg(test)]
+mod turtle_reader_tests;
 
 pub(crate) use batch::EncodedEvent;
 pub use batch::EventBatch;

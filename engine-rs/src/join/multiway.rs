@@ -6,15 +6,16 @@
 
 use super::orders::{OrderCounts, Probing};
 use super::probe::{Found, Scratch, Search};
-use super::shape::{Buffer, BufferSource, BufferSpec, JoinShape, VarSet};
+use super::shape::{Buffer, BufferSource, BufferSpec, JoinShape, VarSet, bit};
 use super::trees::Trees;
 use crate::codec::{Decoded, Reader, Writer, ensure};
 use crate::expr::{EvalContext, Expr};
 use crate::flow::{Flow, HeldTerms, Operator};
 use crate::index::{IndexId, Moved, RingStore, SlotId};
-use crate::leaf::Leaf;
+use crate::leaf::{Leaf, UsableValues};
 use crate::model::{Batch, TermId, Weight};
 use crate::thresholds::Thresholds;
+use smallvec::SmallVec;
 
 /// How results are retracted when one of their mappings goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,6 +63,8 @@ pub(crate) struct JoinNode {
     by_value: Vec<IndexId>,
     /// For each input, whether it is static; only other inputs count as state.
     is_static: Vec<bool>,
+    /// Static inputs with more rows do not tell which mappings of a leaf are usable.
+    routed_rows_max: usize,
     filters: Vec<JoinFilter>,
     retraction: RetractionMode,
     trees: Option<Trees>,
@@ -89,6 +92,7 @@ impl JoinNode {
             inputs,
             by_value,
             is_static,
+            routed_rows_max: thresholds.routed_rows_max,
             filters,
             retraction,
             trees,
@@ -124,6 +128,31 @@ impl JoinNode {
 
     pub(crate) fn shape(&self) -> &JoinShape {
         &self.shape
+    }
+
+    /// The mappings of the leaf with this role that can have results: those that agree with a static input of few
+    /// rows, namely the input with the fewest. `None` if there is no such input, or if the join must see every mapping
+    /// because it keeps results under them, or because the leaf has other roles whose turns depend on this one.
+    pub(crate) fn usable_values(&self, role: usize) -> Option<UsableValues> {
+        let leaf = &self.shape.buffers[role];
+        if self.trees.is_some() || (leaf.earlier | leaf.later) != 0 {
+            return None;
+        }
+        let few = self.shape.buffers.iter().filter_map(|buffer| {
+            let BufferSource::Input(input) = buffer.source else { return None };
+            let rows = self.inputs[input].live();
+            let shared = leaf.vars.iter().find(|var| buffer.certain & leaf.certain & bit(**var) != 0)?;
+            (self.is_static[input] && rows <= self.routed_rows_max).then_some((rows, input, buffer, *shared))
+        });
+        let (_, input, buffer, shared) = few.min_by_key(|(rows, input, ..)| (*rows, *input))?;
+        let column_in = |vars: &[u8]| vars.iter().position(|var| *var == shared);
+        let (own, theirs) = (column_in(&leaf.vars)?, column_in(&buffer.vars)?);
+        let rows = self.inputs[input].slots();
+        let mut values: SmallVec<[TermId; 2]> =
+            rows.filter_map(|slot| self.inputs[input].row(slot).nth(theirs)).collect();
+        values.sort_unstable();
+        values.dedup();
+        Some(UsableValues { column: own as u8, values })
     }
 
     /// Handles a mapping that has arrived in the leaf with this role.
@@ -242,7 +271,8 @@ impl JoinNode {
         eval: &mut EvalContext<'_>,
     ) {
         let Some(trees) = &mut self.trees else { return };
-        let mut row = vec![TermId::UNBOUND; self.shape.n_vars];
+        // Most mappings that leave have no results: a row of usual width must not cost an allocation.
+        let mut row: SmallVec<[TermId; 8]> = SmallVec::from_elem(TermId::UNBOUND, self.shape.n_vars);
         while trees.remove_first(role, slot, &mut self.slots) {
             row.fill(TermId::UNBOUND);
             for (buffer, slot) in self.shape.buffers.iter().zip(&self.slots) {

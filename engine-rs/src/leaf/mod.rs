@@ -7,10 +7,12 @@
 
 mod dues;
 mod pattern;
+mod readers;
 mod routes;
 
 pub(crate) use dues::Dues;
 pub(crate) use pattern::{LeafPattern, OriginPattern, PatternSlot};
+pub(crate) use readers::{Reader, UsableValues};
 pub(crate) use routes::Routes;
 
 use crate::codec::{Decoded, Reader as ByteReader, Writer};
@@ -44,16 +46,6 @@ impl QueryPlace {
     }
 }
 
-/// A join that reads the leaf, and the role that the leaf plays in it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Reader {
-    pub query: QueryPlace,
-    pub node: u32,
-    pub role: u32,
-    /// Whether the join retracts results only at instants that request it.
-    pub retracts_on_demand: bool,
-}
-
 /// A filter on the mappings of one leaf alone; mappings that fail it are not stored.
 #[derive(Debug)]
 pub(crate) struct LeafCondition {
@@ -81,7 +73,9 @@ pub(crate) struct Leaf {
     pub condition: Option<LeafCondition>,
     pub window: usize,
     pub store: RingStore,
+    /// All joins that read it; [`Leaf::concerned`] names those that a mapping concerns.
     pub readers: Vec<Reader>,
+    routes: Option<Box<readers::ReaderRoutes>>,
     /// Its rank among the leaves of its window; `None` while no query reads it.
     pub rank: Option<u32>,
     /// Its key in the [`Dues`] of its window.
@@ -116,6 +110,7 @@ impl Leaf {
             window,
             store,
             readers: Vec::new(),
+            routes: None,
             rank: None,
             due: None,
             is_offered: false,

@@ -65,5 +65,5 @@ pub use query::{
 };
 pub use rdf::{RdfError, RdfFormat, parse_rdf};
 pub(crate) use rdf::{each_quad, parse_rdf_within};
-pub(crate) use unfolding::Room;
+pub(crate) use unfolding::{Room, room_for};
 pub(crate) use update::{Source, UpdateOperation, parse_update};

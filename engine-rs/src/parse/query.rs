@@ -5,6 +5,7 @@
 //! semantics leave open. Limits are checked before anything recursive runs.
 
 use std::fmt;
+use std::sync::LazyLock;
 
 use oxrdf::{NamedNode, Variable};
 use spargebra::SparqlParser;
@@ -197,8 +198,11 @@ pub(super) fn blank_mark(text: &str, clauses: &mut Clauses) {
 }
 
 pub(super) fn sparql_parser(options: &ParseOptions, percentiles: Vec<NamedNode>) -> Result<SparqlParser, ParseError> {
-    let aggregates = extension::aggregates().chain(percentiles);
-    let parser = aggregates.fold(SparqlParser::new(), SparqlParser::with_custom_aggregate_function);
+    /// Knows the names of all aggregates; a copy costs a fraction of spelling them out for every query.
+    static COMMON: LazyLock<SparqlParser> = LazyLock::new(|| {
+        extension::aggregates().fold(SparqlParser::new(), SparqlParser::with_custom_aggregate_function)
+    });
+    let parser = percentiles.into_iter().fold(COMMON.clone(), SparqlParser::with_custom_aggregate_function);
     match &options.base_iri {
         Some(base) => parser
             .with_base_iri(base)

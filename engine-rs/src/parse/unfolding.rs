@@ -17,10 +17,15 @@ pub(crate) struct Room {
     left: usize,
 }
 
+/// How many bytes of terms a body may produce.
+pub(crate) fn room_for(body: &[u8]) -> usize {
+    FREE.saturating_add(body.len().saturating_mul(PER_BYTE))
+}
+
 impl Room {
     /// The allowance of a whole body.
     pub(crate) fn of(body: &[u8]) -> Self {
-        let most = FREE.saturating_add(body.len().saturating_mul(PER_BYTE));
+        let most = room_for(body);
         Self { bytes: body.len(), most, left: most }
     }
 

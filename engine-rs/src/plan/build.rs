@@ -11,6 +11,7 @@ use super::explain::{Description, Mode};
 use super::graph_names::graphs_read;
 use super::logical::{Plan, Stage, WindowFamily};
 use super::modifiers::{Answer, Top};
+use super::node::{NodeKind, PlanNode};
 use super::properties::{hides_nothing, is_plain};
 use super::root::{Evaluation, root_of};
 use super::scope;
@@ -22,7 +23,7 @@ use crate::encode::Dictionary;
 use crate::expr::{self, Expr};
 use crate::flow::Operator;
 use crate::group::{Aggregate, Group};
-use crate::join::{JoinNode, Probing};
+use crate::join::Probing;
 use crate::leaf::{Leaf, LeafCondition, LeafPattern};
 use crate::limits::Limits;
 use crate::model::{Schema, TermId, VarId, VarTable};
@@ -63,28 +64,6 @@ pub(crate) trait Host {
     fn leaves(&mut self) -> &mut [Leaf];
     /// The window of a clause. From now on the window also keeps its triples, because re-evaluation needs to read them.
     fn window_with_content(&mut self, clause: usize) -> usize;
-}
-
-#[derive(Debug)]
-pub(crate) enum NodeKind {
-    Join(Box<JoinNode>),
-    Operator(Box<dyn Operator>),
-}
-
-/// An operator, its inputs, and its description for EXPLAIN.
-#[derive(Debug)]
-pub(crate) struct PlanNode {
-    pub kind: NodeKind,
-    pub inputs: Vec<usize>,
-    pub schema: Schema,
-    pub description: Description,
-    /// For joins, the leaves it reads as (role, leaf); empty for other operators.
-    pub leaves: Vec<(usize, usize)>,
-    /// The first `identity` columns determine the others: BIND computed the rest from them. Functions such as RAND()
-    /// are seeded by these columns alone, so a retraction computes the same value as the arrival did.
-    pub identity: usize,
-    /// Deltas emitted since the query was registered or restored: for explanations, not part of a snapshot.
-    pub emitted: u64,
 }
 
 pub(crate) struct BuiltQuery {

@@ -3,10 +3,11 @@
 //! A join numbers its variables in order of first appearance over its inputs, and that number is also the column in the
 //! schema of its results. Filters, range conditions and buffer columns all refer to it.
 
-use super::build::{Builder, Built, Host, NodeKind, PlanNode, PlanOptions, Retraction};
+use super::build::{Builder, Built, Host, PlanOptions, Retraction};
 use super::error::{PlanError, Unsupported};
 use super::explain::{BufferDescription, Description, LEAF};
 use super::logical::{LeafPlan, Place, Plan};
+use super::node::{NodeKind, PlanNode};
 use super::scope;
 use super::wording::{expression_text, leaf_text};
 use crate::algebra::rewrite;

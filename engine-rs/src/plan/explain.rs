@@ -3,8 +3,8 @@
 //! Input: operators with their descriptions, and the running leaves, indexes and counters. Output: a [`PlanView`] whose
 //! names are spelled as in the query. It is deterministic: equal texts and equal input give equal views.
 
-use super::build::{NodeKind, PlanNode};
 use super::error::Reevaluation;
+use super::node::{NodeKind, PlanNode};
 use super::spelling::{Meanings, Spelling};
 use super::warnings::{Warning, warnings};
 use crate::flow::Operator;

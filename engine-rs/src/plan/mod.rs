@@ -38,6 +38,7 @@ mod lint;
 mod logical;
 mod merging;
 mod modifiers;
+mod node;
 mod paths;
 mod properties;
 mod reads;
@@ -53,7 +54,7 @@ mod values;
 mod warnings;
 mod wording;
 
-pub(crate) use build::{Builder, BuiltQuery, Host, NodeKind, PlanNode, PlannedQuery};
+pub(crate) use build::{Builder, BuiltQuery, Host, PlannedQuery};
 pub use build::{PlanOptions, Retraction};
 pub(crate) use cut::{
     Cut, Part, RoutedLeaf, Share, Spread, asks_event_graphs, named, named_streams, shown_variables, spread,
@@ -65,6 +66,7 @@ pub(crate) use explain::{
 pub(crate) use graph_names::graph_names;
 pub(crate) use logical::{Place, WindowFamily};
 pub(crate) use modifiers::Answer;
+pub(crate) use node::{NodeKind, PlanNode};
 pub(crate) use paths::evaluable;
 pub(crate) use reads::{Reads, Wanted};
 pub(crate) use rename::rename_invented;

@@ -1,15 +1,16 @@
-//! Maintains triple patterns over one static graph from its changes.
+//! Maintains triple patterns over static graphs from the changes of these graphs.
 //!
-//! A solution binds every variable, so it determines which triple matches each pattern: it is new if one of these
-//! triples was added, and gone if one was removed. Each changed triple is therefore matched with each pattern, and the
-//! other patterns are solved around it: in the current graph for additions, in the previous graph for removals. Cost:
-//! the solutions found and the triples visited on the way, independent of the size of the graph.
+//! A pattern reads one graph: the default graph, or the one that `GRAPH <name>` around it names. A solution binds every
+//! variable, so it determines which triple matches each pattern: it is new if one of these triples was added, and gone
+//! if one was removed. Each changed triple is therefore matched with each pattern over its graph, and the other
+//! patterns are solved around it: in the current graphs for additions, in the previous graphs for removals. Cost: the
+//! solutions found and the triples visited on the way, independent of the size of the graphs.
 
 use crate::encode::Dictionary;
 use crate::limits::Budget;
 use crate::model::{EncodedTriple, Row, TermId};
-use crate::store::{Change, GraphId, TripleSet};
-use oxrdf::Variable;
+use crate::store::{Change, GraphId, StaticGraphs, TripleSet};
+use oxrdf::{NamedNode, Variable};
 use spargebra::algebra::GraphPattern;
 use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern};
 use std::collections::BTreeSet;
@@ -17,8 +18,26 @@ use std::collections::BTreeSet;
 /// Triple patterns whose solutions bind these columns and nothing else.
 #[derive(Debug)]
 pub(super) struct TriplePatterns {
-    patterns: Vec<[Place; 3]>,
+    patterns: Vec<GraphTriple>,
     width: usize,
+}
+
+/// A triple pattern and the name of the graph it reads; `None` is the default graph.
+#[derive(Debug)]
+struct GraphTriple {
+    graph: Option<NamedNode>,
+    places: [Place; 3],
+}
+
+/// What the patterns are solved over.
+#[derive(Clone, Copy)]
+pub(super) struct World<'a> {
+    /// The graph that is the default graph.
+    pub unnamed: GraphId,
+    /// The graphs that GRAPH can name; all of them when nothing says which.
+    pub named: Option<&'a [TermId]>,
+    pub graphs: &'a StaticGraphs,
+    pub dictionary: &'a Dictionary,
 }
 
 #[derive(Clone, Debug)]
@@ -44,67 +63,139 @@ pub(super) struct Difference {
 impl TriplePatterns {
     /// The patterns, if there is nothing else, and every variable is a column.
     pub(super) fn of(pattern: &GraphPattern, columns: &[Variable]) -> Option<Self> {
-        let GraphPattern::Bgp { patterns } = pattern else { return None };
-        let patterns: Vec<_> = patterns.iter().map(|pattern| places(pattern, columns)).collect::<Option<_>>()?;
-        let is_bound =
-            |column| patterns.iter().flatten().any(|place| matches!(place, Place::Column(c) if *c == column));
+        let mut patterns = Vec::new();
+        gather(pattern, None, columns, &mut patterns)?;
+        let places = || patterns.iter().flat_map(|pattern| &pattern.places);
+        let is_bound = |column| places().any(|place| matches!(place, Place::Column(c) if *c == column));
         (0..columns.len()).all(is_bound).then_some(Self { patterns, width: columns.len() })
     }
 
-    /// The effect of these changes of a graph.
+    /// Whether some pattern reads the default graph.
+    pub(super) fn read_the_default_graph(&self) -> bool {
+        self.patterns.iter().any(|pattern| pattern.graph.is_none())
+    }
+
+    /// The effect of these changes.
     pub(super) fn difference(
         &self,
-        graph: GraphId,
         changes: impl Iterator<Item = Change>,
-        now: Option<&TripleSet>,
-        dictionary: &Dictionary,
+        world: World<'_>,
         budget: &mut Budget,
     ) -> Difference {
-        let (came, went) = net(changes.filter(|change| change.graph == graph), budget);
-        let patterns: Vec<[Slot; 3]> = self.patterns.iter().map(|places| slots(places, dictionary)).collect();
-        let (nothing, empty) = (TripleSet::default(), TripleSet::default());
-        let now = now.unwrap_or(&nothing);
-        let after = Search { patterns: &patterns, present: now, without: &empty, and: &empty };
-        let before = Search { patterns: &patterns, present: now, without: &came, and: &went };
-        Difference {
-            inserted: after.around(&came, self.width, budget),
-            deleted: before.around(&went, self.width, budget),
+        let nothing = TripleSet::default();
+        let (mut graphs, mut patterns) = (Vec::<Graph<'_>>::new(), Vec::new());
+        for pattern in &self.patterns {
+            let id = world.graph_of(pattern);
+            let known = graphs.iter().position(|graph| graph.id == id);
+            patterns.push(Pattern {
+                slots: slots(&pattern.places, world.dictionary),
+                graph: known.unwrap_or(graphs.len()),
+            });
+            if known.is_none() {
+                let now = id.and_then(|id| world.graphs.graph(id)).unwrap_or(&nothing);
+                graphs.push(Graph { id, now, came: TripleSet::default(), went: TripleSet::default() });
+            }
         }
+        for change in changes {
+            if let Some(graph) = graphs.iter_mut().find(|graph| graph.id == Some(change.graph)) {
+                budget.spend(1);
+                graph.note(change);
+            }
+        }
+        let search = |time| Search { patterns: &patterns, graphs: &graphs, time, width: self.width };
+        Difference { inserted: search(Time::After).solutions(budget), deleted: search(Time::Before).solutions(budget) }
     }
 }
 
-/// The triples that came and those that went, all in all.
-fn net(changes: impl Iterator<Item = Change>, budget: &mut Budget) -> (TripleSet, TripleSet) {
-    let (mut came, mut went) = (TripleSet::default(), TripleSet::default());
-    for Change { triple, comes, .. } in changes {
-        budget.spend(1);
-        let (same, opposite) = if comes { (&mut came, &mut went) } else { (&mut went, &mut came) };
+/// Collects triple patterns and the graphs they read; `None` if there is anything else.
+fn gather(
+    pattern: &GraphPattern,
+    graph: Option<&NamedNode>,
+    columns: &[Variable],
+    found: &mut Vec<GraphTriple>,
+) -> Option<()> {
+    match (pattern, graph) {
+        // `GRAPH <name> {}` asks whether the graph exists, which no triple tells.
+        (GraphPattern::Bgp { patterns }, Some(_)) if patterns.is_empty() => None,
+        (GraphPattern::Bgp { patterns }, _) => {
+            for pattern in patterns {
+                found.push(GraphTriple { graph: graph.cloned(), places: places(pattern, columns)? });
+            }
+            Some(())
+        }
+        (GraphPattern::Join { left, right }, _) => {
+            gather(left, graph, columns, found)?;
+            gather(right, graph, columns, found)
+        }
+        (GraphPattern::Graph { name: NamedNodePattern::NamedNode(name), inner }, None) => {
+            gather(inner, Some(name), columns, found)
+        }
+        _ => None,
+    }
+}
+
+impl World<'_> {
+    /// The graph that a pattern reads; `None` if there is no such graph, or the query may not name it.
+    fn graph_of(&self, pattern: &GraphTriple) -> Option<GraphId> {
+        let Some(name) = &pattern.graph else { return Some(self.unnamed) };
+        let id = self.dictionary.lookup(name.as_ref().into())?;
+        self.named.is_none_or(|named| named.contains(&id)).then_some(Some(id))
+    }
+}
+
+/// A graph that patterns read, and the triples that came and went, all in all.
+struct Graph<'a> {
+    id: Option<GraphId>,
+    now: &'a TripleSet,
+    came: TripleSet,
+    went: TripleSet,
+}
+
+impl Graph<'_> {
+    fn note(&mut self, Change { triple, comes, .. }: Change) {
+        let Self { came, went, .. } = self;
+        let (same, opposite) = if comes { (came, went) } else { (went, came) };
         if !opposite.remove(&triple) {
             same.insert(triple);
         }
     }
-    (came, went)
 }
 
-/// Solves patterns over a graph: what is present, without some triples, and with some others.
+/// A pattern with resolved terms, and the position of its graph.
+struct Pattern {
+    slots: [Slot; 3],
+    graph: usize,
+}
+
+/// Which state of the graphs a search sees.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Time {
+    Before,
+    After,
+}
+
+/// Solves patterns over the graphs as they are, or as they were.
 struct Search<'a> {
-    patterns: &'a [[Slot; 3]],
-    present: &'a TripleSet,
-    without: &'a TripleSet,
-    and: &'a TripleSet,
+    patterns: &'a [Pattern],
+    graphs: &'a [Graph<'a>],
+    time: Time,
+    width: usize,
 }
 
 impl Search<'_> {
-    /// The solutions in which one of these triples stands for some pattern.
-    fn around(&self, triples: &TripleSet, width: usize, budget: &mut Budget) -> BTreeSet<Row> {
+    /// The solutions in which a triple that came, or one that went, stands for some pattern.
+    fn solutions(&self, budget: &mut Budget) -> BTreeSet<Row> {
         let mut found = BTreeSet::new();
-        for triple in triples.matching(None, None, None) {
-            for start in 0..self.patterns.len() {
-                budget.spend(1);
-                let mut row = vec![TermId::UNBOUND; width];
-                if bind(&self.patterns[start], &triple, &mut row) {
-                    let rest = (0..self.patterns.len()).filter(|at| *at != start).collect();
-                    self.solve(rest, &row, &mut found, budget);
+        for (at, graph) in self.graphs.iter().enumerate() {
+            let changed = if self.time == Time::After { &graph.came } else { &graph.went };
+            for triple in changed.matching(None, None, None) {
+                for start in (0..self.patterns.len()).filter(|start| self.patterns[*start].graph == at) {
+                    budget.spend(1);
+                    let mut row = vec![TermId::UNBOUND; self.width];
+                    if bind(&self.patterns[start].slots, &triple, &mut row) {
+                        let rest = (0..self.patterns.len()).filter(|at| *at != start).collect();
+                        self.solve(rest, &row, &mut found, budget);
+                    }
                 }
             }
         }
@@ -113,22 +204,24 @@ impl Search<'_> {
 
     fn solve(&self, mut rest: Vec<usize>, row: &[TermId], found: &mut BTreeSet<Row>, budget: &mut Budget) {
         // Assume that the pattern with the fewest open positions matches the fewest triples.
-        let open = |at: &usize| self.patterns[*at].iter().filter(|slot| slot.term(row).is_none()).count();
+        let open = |at: &usize| self.patterns[*at].slots.iter().filter(|slot| slot.term(row).is_none()).count();
         let Some(next) = (0..rest.len()).min_by_key(|at| open(&rest[*at])) else {
             budget.spend_rows(1, row.len());
             found.insert(row.into());
             return;
         };
-        let pattern = &self.patterns[rest.swap_remove(next)];
-        if pattern.iter().any(|slot| matches!(slot, Slot::Constant(None))) {
+        let Pattern { slots, graph } = &self.patterns[rest.swap_remove(next)];
+        if slots.iter().any(|slot| matches!(slot, Slot::Constant(None))) {
             return;
         }
-        let [s, p, o] = pattern.map(|slot| slot.term(row));
-        let present = self.present.matching(s, p, o).filter(|triple| !self.without.contains(triple));
-        for triple in present.chain(self.and.matching(s, p, o)) {
+        let [s, p, o] = slots.map(|slot| slot.term(row));
+        let Graph { now, came, went, .. } = &self.graphs[*graph];
+        let was = self.time == Time::Before;
+        let present = now.matching(s, p, o).filter(|triple| !was || !came.contains(triple));
+        for triple in present.chain(went.matching(s, p, o).filter(|_| was)) {
             budget.spend(1);
             let mut row = row.to_vec();
-            if bind(pattern, &triple, &mut row) {
+            if bind(slots, &triple, &mut row) {
                 self.solve(rest.clone(), &row, found, budget);
             }
         }

@@ -1,7 +1,7 @@
 //! Operators that call spareval: over windows at every instant, over static graphs when these change.
 
 use super::dataset::{NamedSets, View};
-use super::delta::TriplePatterns;
+use super::delta::{TriplePatterns, World};
 use super::expressions::{Unordered, with_our_expressions};
 use super::meter::{Meter, Tally};
 use crate::codec::{Decoded, Reader, Writer};
@@ -11,7 +11,7 @@ use crate::flow::{Flow, HeldTerms, Operator, terms_of};
 use crate::limits::{Budget, Limits};
 use crate::model::{Batch, RowMap, TermId, Weight};
 use crate::rare::Rare;
-use crate::store::{GraphId, StaticGraphs, TripleSet};
+use crate::store::{StaticGraphs, TripleSet};
 use crate::window::Window;
 use oxiri::Iri;
 use oxrdf::{NamedNode, Variable};
@@ -106,15 +106,22 @@ impl Question {
         self
     }
 
-    /// The triple patterns, and the one graph they are over.
-    fn over_one_graph(&self) -> Option<(&TriplePatterns, GraphId)> {
-        let graph = match self.sources.default.as_slice() {
+    /// The triple patterns and what they are over, if each reads one static graph.
+    fn followed<'a>(
+        &'a self,
+        graphs: &'a StaticGraphs,
+        dictionary: &'a Dictionary,
+    ) -> Option<(&'a TriplePatterns, World<'a>)> {
+        let patterns = self.triples.as_ref()?;
+        let unnamed = match self.sources.default.as_slice() {
             [Source::StaticDefault] => None,
             [Source::Graph(name)] => Some(*name),
-            _ => return None,
+            _ if patterns.read_the_default_graph() => return None,
+            _ => None,
         };
         let is_whole = self.each_graph.is_none() && self.sources.windows.is_empty();
-        self.triples.as_ref().filter(|_| is_whole).map(|triples| (triples, graph))
+        let named = self.sources.named.as_deref();
+        is_whole.then_some((patterns, World { unnamed, named, graphs, dictionary }))
     }
 
     /// The solutions as terms. An error of the evaluator yields none: SPARQL's own errors are values, and nothing here
@@ -226,10 +233,10 @@ impl Reevaluated {
 
     /// Applies the changes since a version; false if everything must be evaluated again.
     fn follow(&mut self, seen: Option<u64>, out: &mut Batch, flow: &mut Flow<'_>) -> bool {
-        let Some((patterns, graph)) = self.question.over_one_graph() else { return false };
-        let Some(changes) = seen.and_then(|version| flow.graphs.changes_since(version)) else { return false };
         let (dictionary, budget) = (&*flow.eval.dictionary, &mut flow.eval.scratch.budget);
-        let difference = patterns.difference(graph, changes, flow.graphs.graph(graph), dictionary, budget);
+        let Some((patterns, world)) = self.question.followed(flow.graphs, dictionary) else { return false };
+        let Some(changes) = seen.and_then(|version| flow.graphs.changes_since(version)) else { return false };
+        let difference = patterns.difference(changes, world, budget);
         for row in difference.inserted {
             out.push(&row, 1);
             self.shown.insert(row, 1);
@@ -283,6 +290,10 @@ impl Operator for Reevaluated {
     }
 
     fn makes_lasting_rows(&self) -> bool {
+        true
+    }
+
+    fn reads_graphs(&self) -> bool {
         true
     }
 

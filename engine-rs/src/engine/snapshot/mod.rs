@@ -95,6 +95,8 @@ impl Engine {
         engine.terms_after_sweep = from.number()?;
         from.end()?;
         engine.reconnect_streams();
+        engine.list_waiting();
+        engine.find_timelines();
         engine.settle_dictionary(n_terms, terms)?;
         Rare::Restored.note();
         Ok(engine)

@@ -58,7 +58,8 @@ impl QueryRecord {
         let has_failed = from.bool()?;
         let (options, (evaluation, retraction)) = (ParseOptions::restored(from)?, restored_way(from)?);
         let named_streams = from.list(8, |from| from.list(8, Reader::iri))?;
-        let registration = Registration { options, evaluation, retraction, named_streams, part: restored_part(from)? };
+        let part = restored_part(from)?;
+        let registration = Registration { id, options, evaluation, retraction, named_streams, part };
         Ok(Self { id, place, text, registration, has_failed })
     }
 
@@ -92,7 +93,7 @@ impl Engine {
         if on.is_unused() {
             let places = on.queries.len();
             *on = Timeline::new(key, self.options.thresholds);
-            on.queries.resize_with(places, || None);
+            on.make_room(places);
         } else if *on.key() != key {
             return Err(EngineError::SnapshotVersion { reason: "its queries have other windows".to_owned() });
         }
@@ -127,7 +128,7 @@ impl RunningQuery {
         self.r2s.save(to);
         to.list(self.nodes.iter(), |to, node| {
             save_shape(node, to);
-            operator(&node.kind).save(to);
+            node.operator().save(to);
         });
         self.scratch.budget.save(to);
     }
@@ -173,13 +174,6 @@ fn save_shape(node: &PlanNode, to: &mut Writer) {
     to.text(node.description.operator);
     to.count(node.schema.width());
     to.list(node.inputs.iter(), |to, input| to.count(*input));
-}
-
-fn operator(kind: &NodeKind) -> &dyn Operator {
-    match kind {
-        NodeKind::Join(join) => join.as_ref(),
-        NodeKind::Operator(operator) => operator.as_ref(),
-    }
 }
 
 fn operator_mut(kind: &mut NodeKind) -> &mut dyn Operator {

@@ -24,7 +24,7 @@ impl Timeline {
             semantics: ContentSemantics::Set,
         };
         let mut timeline = Self::new(key, thresholds);
-        timeline.queries.resize_with(places, || None);
+        timeline.make_room(places);
         timeline
     }
 
@@ -51,7 +51,9 @@ impl Timeline {
         (self.is_over, self.has_stragglers) = (from.bool()?, from.bool()?);
         self.windows.iter_mut().try_for_each(|window| window.restore(from))?;
         self.places.iter_mut().try_for_each(|place| restore_leaves(place, &mut self.leaves, from))?;
-        self.queries.iter_mut().flatten().try_for_each(|query| query.restore_state(dictionary, from))
+        self.queries.iter_mut().flatten().try_for_each(|query| query.restore_state(dictionary, from))?;
+        (0..self.queries.len()).for_each(|query| self.route_query(query));
+        Ok(())
     }
 }
 

@@ -1,0 +1,68 @@
+//! The queries with results to be taken, so that nobody has to look at all the others.
+//!
+//! A query is listed when an evaluation leaves it with results or ends it. When its results are taken, only a mark at
+//! the query is cleared; the list is tidied once half of it is out of date. Listing and taking therefore cost a
+//! constant, however many queries wait.
+
+use super::Engine;
+use super::query::RunningQuery;
+use super::registry::QueryId;
+
+#[derive(Debug, Default)]
+pub(super) struct Waiting {
+    /// In the order of listing. Queries whose results were taken are still there, and may be there twice.
+    listed: Vec<QueryId>,
+    /// How many queries are marked as listed.
+    n_marked: usize,
+}
+
+/// A shorter list is not worth tidying.
+const TIDIED_MIN: usize = 32;
+
+impl Waiting {
+    /// Lists a query if it has results or has failed.
+    #[inline]
+    pub(super) fn note(&mut self, query: &mut RunningQuery) {
+        if !query.is_listed && query.is_waiting() {
+            query.is_listed = true;
+            self.n_marked += 1;
+            self.listed.push(query.id);
+        }
+    }
+
+    /// The results of the query were taken, or it goes.
+    pub(super) fn clear(&mut self, query: &mut RunningQuery) {
+        self.n_marked -= usize::from(std::mem::take(&mut query.is_listed));
+    }
+}
+
+impl Engine {
+    /// The queries whose results wait to be taken, and those that have failed.
+    #[must_use]
+    pub fn waiting(&self) -> Vec<QueryId> {
+        let mut waiting: Vec<QueryId> = self.waiting.listed.iter().copied().filter(|id| self.is_listed(*id)).collect();
+        waiting.sort_unstable();
+        waiting.dedup();
+        waiting
+    }
+
+    fn is_listed(&self, id: QueryId) -> bool {
+        self.place(id).is_ok_and(|(timeline, place)| self.timelines[timeline].query(place).is_listed)
+    }
+
+    /// Drops what is out of date from the list, once it is half of it.
+    pub(super) fn tidy_waiting(&mut self) {
+        let Waiting { listed, n_marked } = &self.waiting;
+        if listed.len() >= TIDIED_MIN && listed.len() > 2 * n_marked {
+            self.waiting.listed = self.waiting();
+        }
+    }
+
+    /// Lists the queries of a restored engine.
+    pub(super) fn list_waiting(&mut self) {
+        let Self { registry, timelines, waiting, .. } = self;
+        for (_, (timeline, place)) in registry.places() {
+            waiting.note(timelines[timeline].query_mut(place));
+        }
+    }
+}
