@@ -113,7 +113,8 @@ def _overview_row(workload: Workload, result: WorkloadResult | None) -> str:
     begin = f"| {workload.paper} | {workload.figure} | {link} |"
     points = _measured(result)
     if not points or not workload.contestants:
-        return f"{begin} {_paper_range(workload)} | {workload.gap or _reason(workload, result)} | – | – | – |"
+        reason = " ".join((workload.gap or _reason(workload, result)).split())
+        return f"{begin} {_paper_range(workload)} | {reason} | – | – | – |"
     ours = [point.contestants[_own(workload)].median for point in points]
     unit = METRICS[workload.metric].unit
     to_paper = [ratio for point in points if (ratio := _to_paper(workload, point)) is not None]

@@ -34,8 +34,8 @@ class WorkloadError(ValueError):
 class Entry:
     """A contestant: its name in tables, its kind, its settings, and whether it is a baseline or a peer.
 
-    `limit` says how far it takes part, the largest value of a parameter that it is asked for; `quick_limit` adds to it in
-    the quick size.
+    `limit` says how far it takes part, the largest value of a parameter that it is asked for; `quick_limit` adds to it
+    in the quick size.
     """
 
     name: str
