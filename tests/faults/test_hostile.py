@@ -23,8 +23,8 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
-# At any moment of an attack, and at the end beyond the beginning. The goal is 64 for both: a document in JSON-LD of which
-# each name has a long base takes 138, and is refused only then.
+# At any moment of an attack, and at the end beyond the beginning. The goal is 64 for both: JSON-LD of which
+# each name has a long base takes 138 before it is refused.
 _QUERY_MIB_MAX = 64
 _DOCUMENT_MIB_MAX = 200
 # Of the engine's thread, for one attack: four times what a release may need, because this may be a development build.
