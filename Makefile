@@ -148,9 +148,10 @@ bench-programs: setup
 	cargo bench --locked --no-run -p whorl-engine --bench papers
 	if command -v mvn >/dev/null; then mvn -q -B -f benchmarks/peers/java package; fi
 
-# At most ten minutes; docs/performance.md is made of it.
+# At most ten minutes; docs/performance.md is made of it. The figures are kept in benchmarks/results/quick.json:
+# `whorl bench --compare benchmarks/results/quick.json NEW` compares a later run with them.
 bench-quick: bench-programs
-	$(BIN)/whorl bench --quick --report docs/performance.md
+	$(BIN)/whorl bench --quick --out benchmarks/results/quick.json --report docs/performance.md
 
 bench: bench-programs
 	$(BIN)/whorl bench --full --report docs/performance.md

@@ -138,6 +138,8 @@ class PlannedWindow(TypedDict):
     text: str
     line: int
     column: int
+    # Copies that it has merged; only for windows that are sets.
+    merged: NotRequired[int]
 
 
 class Plan(TypedDict):

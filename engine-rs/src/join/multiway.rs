@@ -155,6 +155,22 @@ impl JoinNode {
         }
     }
 
+    /// Emits every result of the mappings that are there now, each combination once. Nothing is stored, and counters of
+    /// probing orders do not change.
+    pub(crate) fn enumerate(&mut self, out: &mut Batch, leaves: &[Leaf], eval: &mut EvalContext<'_>) {
+        let live = |role: usize| self.store(role, leaves).live();
+        let Some(role) = (0..self.shape.buffers.len()).min_by_key(|role| live(*role)) else { return };
+        let starts: Vec<SlotId> = self.store(role, leaves).slots().collect();
+        let Self { shape, inputs, probing, filters, scratch, .. } = self;
+        let mut orders = OrderCounts::default();
+        for start in starts {
+            let search = Search { shape, leaves, inputs, probing: *probing, start, role, leaving: false, blind: 0 };
+            let mut emit = Emit { filters, trees: None, weight: 1, out, eval };
+            emit.visit();
+            search.find_all(scratch, &mut orders, &mut emit);
+        }
+    }
+
     /// A leaf is about to lose all its mappings, which ends all results; the caller informs the readers.
     pub(crate) fn forget_results(&mut self) {
         self.trees.iter_mut().for_each(Trees::clear);

@@ -18,6 +18,7 @@ use crate::parse::{
 use crate::time::Span;
 use oxrdf::Variable;
 use spargebra::Query;
+use std::collections::BTreeSet;
 
 /// The operator of a join with one buffer.
 pub(crate) const LEAF: &str = "leaf";
@@ -115,6 +116,8 @@ pub(crate) struct WindowView {
     pub range_ms: Option<i64>,
     pub step_ms: Option<i64>,
     pub position: Position,
+    /// How many copies its leaves have merged; `None` for bags, and where nothing is merged by a leaf.
+    pub merged: Option<u64>,
 }
 
 /// An IRI: in full for programs, abbreviated for people.
@@ -184,13 +187,32 @@ impl Explained<'_> {
         let begins_anew = |node: &PlanNode| matches!(node.description.mode, Mode::Instant | Mode::Reevaluated { .. });
         let mut plan = PlanView {
             query: self.query(&spelling),
-            windows: self.definition.windows.iter().map(|clause| window(clause, &spelling)).collect(),
+            windows: self.windows(&spelling),
             is_incremental: !self.nodes.iter().any(begins_anew),
             root: self.node(&self.nodes[self.nodes.len() - 1], &spelling),
             warnings: vec![],
         };
         plan.warnings = warnings(self.definition, &plan, &spelling);
         plan
+    }
+
+    fn windows(&self, spelling: &Spelling<'_>) -> Vec<WindowView> {
+        let mut windows: Vec<_> = self.definition.windows.iter().map(|clause| window(clause, spelling)).collect();
+        // Several joins may read one leaf, whose copies are counted once.
+        let mut counted = BTreeSet::new();
+        for node in self.nodes {
+            let NodeKind::Join(join) = &node.kind else { continue };
+            for (buffer, description) in join.shape().buffers.iter().zip(&node.description.buffers) {
+                let (BufferSource::Leaf(leaf), BufferDescription::Leaf { window, .. }) = (buffer.source, description)
+                else {
+                    continue;
+                };
+                if let Some(merged) = self.leaves[leaf].merged().filter(|_| counted.insert(leaf)) {
+                    *windows[*window].merged.get_or_insert(0) += merged;
+                }
+            }
+        }
+        windows
     }
 
     fn query(&self, spelling: &Spelling<'_>) -> QueryView {
@@ -326,7 +348,16 @@ fn window(clause: &WindowClause, spelling: &Spelling<'_>) -> WindowView {
     let name = Name { iri: clause.name.as_str().to_owned(), short: spelling.iri(&clause.name) };
     let (range, step) = extent(&clause.kind);
     let [range_ms, step_ms] = [range, step].map(|span| span.map(Span::as_millis));
-    WindowView { name, stream, kind, text: format!("[{text}]"), range_ms, step_ms, position: clause.position }
+    WindowView {
+        name,
+        stream,
+        kind,
+        text: format!("[{text}]"),
+        range_ms,
+        step_ms,
+        position: clause.position,
+        merged: None,
+    }
 }
 
 fn extent(kind: &WindowKind) -> (Option<Span>, Option<Span>) {

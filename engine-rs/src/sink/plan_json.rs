@@ -40,6 +40,9 @@ fn push_window(text: &mut String, window: &WindowView) {
     object.string("text", &window.text);
     object.value("line", window.position.line);
     object.value("column", window.position.column);
+    if let Some(merged) = window.merged {
+        object.value("merged", merged);
+    }
     object.close();
 }
 

@@ -351,7 +351,7 @@ class WhyDocument(_Shape):
 
 
 class Demo(_Shape):
-    """How fast the demo plays: so many times the usual number of events, 0 for a pause."""
+    """The rate of the demo, as a multiple of the usual number of events; 0 pauses it."""
 
     rate: float = Field(ge=0, le=RATE_MAX, allow_inf_nan=False, examples=[2.0])
 

@@ -47,7 +47,7 @@ class _Asked:
         return not (self.after is None and self.start is None and self.wait is None)
 
 
-def _asked(after: After = None, start: From = None, wait: Wait = None, limit: Limit = None) -> _Asked:
+async def _asked(after: After = None, start: From = None, wait: Wait = None, limit: Limit = None) -> _Asked:
     return _Asked(after, start, wait, limit)
 
 

@@ -83,6 +83,10 @@ class Ingest:
             except errors.OverloadedError:
                 await asyncio.sleep(_RETRY_S)
 
+    async def stage(self, iri: str, body: bytes, form: str) -> str:
+        """Keep a body, invisibly, until a commit names the token that this returns."""
+        return await self._runtime.stage(iri, body, form)
+
     async def commit(self, iri: str, producer: str, batch: int, tokens: tuple[str, ...], watermark: int | None) -> Any:  # noqa: ANN401 - the reply of a command
         """Turn staged bodies into events."""
         command = c.Commit(iri, producer, batch, tokens, watermark, latest=self._latest())
