@@ -13,8 +13,10 @@
 
 use super::query::RunningQuery;
 use super::timeline::Timeline;
+use crate::leaf::QueryPlace;
 use crate::limits::Breach;
 use crate::parse::Report;
+use crate::rare::Rare;
 use crate::sink::Skipped;
 use crate::time::{Span, Timestamp};
 use crate::window::{Phase, Progression, Window, count_union};
@@ -91,6 +93,7 @@ impl Timeline {
     fn shorten(&mut self, quiet: &mut QuietReadings, skipped: Skipped, last: Timestamp) -> Option<Timestamp> {
         let mut rest = quiet.rest.unwrap_or(Rest { last, skipped, skipped_restless: None });
         let is_next = !self.must_keep_reporting(quiet.n_reports);
+        Rare::StretchShortened.note();
         rest.skipped_restless = is_next.then_some(skipped);
         quiet.rest = Some(rest);
         is_next.then_some(last)
@@ -162,9 +165,12 @@ impl Timeline {
         let is_heard = self.is_anything_in_view() && queries.any(RunningQuery::is_restless);
         if is_heard && n_reports >= max {
             let breach = Breach::of_repeated_reports(max);
-            let writers =
-                self.queries.iter_mut().flatten().filter(|query| query.is_restless() && query.writes_stream());
-            writers.for_each(|query| query.fail(breach.into()));
+            let queries = (0..).zip(self.queries.iter_mut()).filter_map(|(at, query)| Some((at, query.as_mut()?)));
+            for (at, query) in queries.filter(|(_, query)| query.is_restless() && query.writes_stream()) {
+                query.fail(breach.into());
+                // Its state is released at the next instant, whatever that is for.
+                self.rounds.touched.add(QueryPlace(at));
+            }
         }
         is_heard && n_reports < max
     }
