@@ -284,7 +284,7 @@ impl Terms<'_> {
         }
     }
 
-    /// A term of a solution: a blank node nobody knows was made by BNODE(), with a random label.
+    /// A term of a solution: an unknown blank node was created by BNODE(), with a random label.
     fn found(&mut self, term: &Term) -> Term {
         match term {
             Term::BlankNode(label) if self.dictionary.lookup(term.as_ref()).is_none() => self.fresh(label),

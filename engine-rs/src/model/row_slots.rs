@@ -20,7 +20,7 @@ pub(crate) struct RowSlots<V> {
 }
 
 impl<V> RowSlots<V> {
-    /// For rows of so many columns; once it is empty, so many slots are kept.
+    /// For rows with this many columns; once it is empty, it keeps this many slots.
     pub(crate) fn new(width: usize, kept: usize) -> Self {
         Self { width, terms: Vec::new(), values: Vec::new(), free: Vec::new(), table: HashTable::new(), kept }
     }

@@ -113,12 +113,16 @@ impl Part<'_> {
     fn refuse_other_servers(&self, operation: &mut UpdateOperation) -> Result<(), ParseError> {
         let named = |word: &str| self.tokens.iter().find(|token| token.is_word(self.text, word));
         if let Some(token) = named("SERVICE") {
-            let error = ParseError::new("unsupported.service", "SERVICE is not supported: updates ask no other server");
+            let error = ParseError::new(
+                "unsupported.service",
+                "SERVICE is not supported: updates do not contact other servers",
+            );
             return Err(error.at(self.text, token.start).with_hint("load the data as a static graph"));
         }
         let fails = |step: &GraphUpdateOperation| matches!(step, GraphUpdateOperation::Load { silent: false, .. });
         if let Some(token) = named("LOAD").filter(|_| operation.steps.iter().any(fails)) {
-            let error = ParseError::new("unsupported.load", "LOAD is not supported: updates ask no other server");
+            let error =
+                ParseError::new("unsupported.load", "LOAD is not supported: updates do not contact other servers");
             let hint = "read the document and load it as static data, or write it as INSERT DATA";
             return Err(error.at(self.text, token.start).with_hint(hint));
         }

@@ -335,6 +335,7 @@ impl Generator<'_> {
             limits: self.limits(),
             // A batch may report more rows than a queue keeps by default; the twin drops none.
             result_rows_max: usize::MAX,
+            ..EngineOptions::default()
         }
     }
 
