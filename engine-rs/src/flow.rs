@@ -69,6 +69,9 @@ pub(crate) trait Operator: Send + std::fmt::Debug {
     /// Mappings (and groups, keys …) the operator keeps.
     fn state_size(&self) -> usize;
 
+    /// Panics, and names the structure, where what it keeps disagrees with a recount. Between two instants.
+    fn check(&self) {}
+
     /// Writes what the operator keeps, between two instants.
     fn save(&self, to: &mut Writer);
 

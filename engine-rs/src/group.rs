@@ -54,8 +54,8 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    pub(crate) fn new(key_columns: Vec<usize>, aggregates: Vec<Aggregate>, grouped: bool) -> Self {
-        let groups = RowSlots::new(key_columns.len());
+    pub(crate) fn new(key_columns: Vec<usize>, aggregates: Vec<Aggregate>, grouped: bool, slots_kept: usize) -> Self {
+        let groups = RowSlots::new(key_columns.len(), slots_kept);
         let mut group = Self { key_columns, grouped, aggregates, groups, dirty: Vec::new(), terms: Vec::new() };
         if !grouped {
             group.touch(&[]);
@@ -155,6 +155,18 @@ impl State {
         }
     }
 
+    /// Panics if it has not counted the members of its group.
+    fn check(&self, count: Weight) {
+        match self {
+            Self::Rows => {}
+            Self::DistinctRows(rows) => {
+                assert_eq!(rows.values().sum::<Weight>(), count, "groups: the different rows of a group");
+                assert!(rows.values().all(|weight| *weight > 0), "groups: a row that has gone");
+            }
+            Self::Of(accumulator) => accumulator.check(),
+        }
+    }
+
     /// The value of a group, given its number of members.
     fn value(&self, count: Weight, flow: &mut Flow<'_>) -> TermId {
         let value = match self {
@@ -229,6 +241,17 @@ impl Operator for Group {
         }
     }
 
+    fn check(&self) {
+        self.groups.check();
+        assert!(self.dirty.is_empty(), "groups: a group waits to be shown");
+        for (_, members) in self.groups.iter() {
+            let is_there = members.count > 0 || (!self.grouped && members.count == 0);
+            assert!(is_there && !members.is_dirty, "groups: a group is kept that is not there");
+            assert_eq!(members.shown.is_some(), members.count > 0 || !self.grouped, "groups: a group that is shown");
+            members.states.iter().for_each(|state| state.check(members.count));
+        }
+    }
+
     fn save(&self, to: &mut Writer) {
         to.list(self.groups.sorted_slots().into_iter(), |to, slot| {
             to.row(self.groups.row(slot));
@@ -237,7 +260,7 @@ impl Operator for Group {
     }
 
     fn restore(&mut self, from: &mut Reader<'_>, eval: &mut EvalContext<'_>) -> Decoded<()> {
-        self.groups = RowSlots::new(self.key_columns.len());
+        self.groups = self.groups.emptied();
         self.dirty.clear();
         for _ in 0..from.count(17)? {
             let key = from.row_of(self.key_columns.len())?;

@@ -16,16 +16,21 @@ pub enum Rare {
     StragglerDied,
     KeyMovedUp,
     KeysLaidOut,
+    OldTableProbed,
+    SegmentDropped,
     TermsSwept,
     TermsSweptInBatch,
+    TextsMoved,
     StaticTermsReleased,
     StaticFollowed,
     TurnedOver,
+    StretchShortened,
+    Breached,
     Restored,
 }
 
 impl Rare {
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 20] = [
         Self::RingGrew,
         Self::RingGrewInMove,
         Self::RingShrank,
@@ -35,11 +40,16 @@ impl Rare {
         Self::StragglerDied,
         Self::KeyMovedUp,
         Self::KeysLaidOut,
+        Self::OldTableProbed,
+        Self::SegmentDropped,
         Self::TermsSwept,
         Self::TermsSweptInBatch,
+        Self::TextsMoved,
         Self::StaticTermsReleased,
         Self::StaticFollowed,
         Self::TurnedOver,
+        Self::StretchShortened,
+        Self::Breached,
         Self::Restored,
     ];
 

@@ -35,6 +35,28 @@ pub struct Thresholds {
     pub regexes_cached_max: usize,
     /// A join with at most this many static rows is not visited for mappings that agree with none of them.
     pub routed_rows_max: usize,
+    /// How many places of an outgrown table of keys are examined with each change; at least 1.
+    pub keys_moved: usize,
+    /// Tables of keys of up to this many places do not shrink.
+    pub keys_shrink_min: usize,
+    /// Bytes of texts in one chunk of the dictionary; at most 65,536.
+    pub text_chunk_max: usize,
+    /// A triple is compared with up to this many leaves one by one.
+    pub leaves_compared_max: usize,
+    /// Copies in events of fewer triples than this are found by comparing each with each.
+    pub triples_compared_max: usize,
+    /// Predicates of a batch whose ids are remembered.
+    pub predicates_kept_max: usize,
+    /// Changes of static data that are remembered for queries that have not seen them.
+    pub changes_kept_max: usize,
+    /// Slots of rows that an empty table keeps for the rows to come.
+    pub row_slots_kept: usize,
+    /// Joins of up to this many buffers have the indexes that some order of probing needs; larger ones have them for
+    /// subsets of the shared variables.
+    pub buffers_ordered_max: usize,
+    /// There, a buffer that shares more variables than this has an index for each of them and for all, not for each
+    /// subset.
+    pub subsets_indexed_max: u32,
     /// Recounts every structure after each instant, and panics where one disagrees with what it stands for.
     pub checks: bool,
 }
@@ -56,6 +78,16 @@ impl Default for Thresholds {
             bag_chunk_max: 64,
             regexes_cached_max: 16,
             routed_rows_max: 64,
+            keys_moved: 8,
+            keys_shrink_min: 64,
+            text_chunk_max: 1 << 16,
+            leaves_compared_max: 4,
+            triples_compared_max: 32,
+            predicates_kept_max: 16,
+            changes_kept_max: 4096,
+            row_slots_kept: 1024,
+            buffers_ordered_max: 10,
+            subsets_indexed_max: 6,
             checks: false,
         }
     }
@@ -81,6 +113,16 @@ impl Thresholds {
             bag_chunk_max: 2,
             regexes_cached_max: 1,
             routed_rows_max: 2,
+            keys_moved: 1,
+            keys_shrink_min: 4,
+            text_chunk_max: 64,
+            leaves_compared_max: 0,
+            triples_compared_max: 1,
+            predicates_kept_max: 1,
+            changes_kept_max: 1,
+            row_slots_kept: 0,
+            buffers_ordered_max: 2,
+            subsets_indexed_max: 1,
             checks: true,
         }
     }

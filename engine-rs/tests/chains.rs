@@ -7,7 +7,8 @@
 
 use whorl_engine::rdf::Triple;
 use whorl_engine::{
-    Answered, ContentSemantics, Engine, EngineError, EngineOptions, ParseOptions, QueryId, RdfFormat, Timestamp,
+    Answered, ContentSemantics, Engine, EngineError, EngineOptions, ParseOptions, QueryId, RdfFormat, Thresholds,
+    Timestamp,
 };
 
 const PREFIX: &str = "PREFIX : <http://ex/> ";
@@ -201,6 +202,89 @@ fn a_chain_that_would_repeat_itself_for_ever_fails_alone() {
     let (alone, with_chain) = (results(false), results(true));
     assert_eq!(with_chain.1, Some("query.too_costly"));
     assert!(alone.0 == with_chain.0, "another query must not change what is reported");
+}
+
+/// A chain counts events of its own while an event is taken. If the next reading of that event (by a time in its data)
+/// got a number of those, a sweep would take the terms that its windows still show.
+#[test]
+fn an_event_keeps_its_number_in_every_reading_of_its_stream() {
+    let thresholds = Thresholds { new_terms_min: 1, ..Thresholds::default() };
+    let mut engine = Engine::new(EngineOptions { thresholds, ..EngineOptions::default() });
+    let writer = register(
+        &mut engine,
+        "REGISTER ISTREAM :out AS CONSTRUCT { :x :seen 1 } FROM NAMED WINDOW :w ON :s [NOW] WHERE { WINDOW :w { ?s :p ?o } }",
+    );
+    let reader = register(
+        &mut engine,
+        "SELECT ?s ?o FROM NAMED WINDOW :v ON :s [RANGE 100s STEP 100s @ :when] WHERE { WINDOW :v { ?s :p ?o } }",
+    );
+    let mut push = |ms: i64, turtle: &str| {
+        let text = format!("@prefix : <http://ex/> . {turtle}");
+        engine.push("http://ex/s", Some(Timestamp::from_millis(ms)), text.as_bytes(), RdfFormat::Turtle).expect(turtle);
+        engine.drain(writer).expect("the writer runs");
+    };
+    push(0, ":first :p :one .");
+    push(1, ":second :p :two ; :when 1 .");
+    push(2, ":third :p :three ; :when 2 .");
+    push(3, ":fourth :p :four ; :when 3 .");
+    engine.close();
+    let answers = answers(&mut engine, reader);
+    let names = ["second", "two", "third", "three", "fourth", "four"];
+    assert!(names.iter().all(|name| answers[0].contains(&format!("\"http://ex/{name}\""))), "{answers:?}");
+}
+
+/// A query that fails between two instants is visited at the next one, though nothing happens to it there, so that what
+/// it kept is released.
+#[test]
+fn a_chain_that_fails_in_a_quiet_stretch_leaves_no_state() {
+    let thresholds =
+        Thresholds { quiet_reports_max: 2, repeated_reports_max: 5, checks: true, ..Thresholds::default() };
+    for r2s in ["RSTREAM", "ISTREAM"] {
+        let mut engine = Engine::new(EngineOptions { thresholds, ..EngineOptions::default() });
+        let writer = register(
+            &mut engine,
+            &format!(
+                "REGISTER {r2s} :out AS CONSTRUCT {{ ?s :at ?n }} FROM NAMED WINDOW :l ON :s [ALL]
+                FROM NAMED WINDOW :w ON :s [RANGE 1ms] WHERE {{ WINDOW :l {{ ?s :p ?o }} OPTIONAL {{ WINDOW :w {{ ?s :q ?x }} }} BIND(NOW() AS ?n) }}"
+            ),
+        );
+        push_at(&mut engine, 0);
+        push_at(&mut engine, 1_000);
+        engine.drain(writer).expect("what it said before");
+        assert_eq!(engine.drain(writer).expect_err("it repeats itself").code(), "query.too_costly", "{r2s}");
+        engine.advance_to(Timestamp::from_millis(1_001)).expect("a watermark");
+        assert_eq!(engine.state_size(), 0, "{r2s}");
+    }
+}
+
+/// The condition is evaluated again when a left row leaves. It must then find what it found before, also where it draws:
+/// what is drawn belongs to the pair of rows, and NOW() is part of the row.
+#[test]
+fn a_condition_of_optional_that_draws_takes_back_what_it_gave() {
+    let thresholds = Thresholds { checks: true, ..Thresholds::default() };
+    for condition in ["RAND() < 0.5", "NOW() > ?t", "RAND() < 0.5 && NOW() > ?t"] {
+        let mut engine = Engine::new(EngineOptions { thresholds, ..EngineOptions::default() });
+        let text = format!(
+            "SELECT ?a ?b ?t FROM NAMED WINDOW :w ON :s [RANGE 5ms] FROM NAMED WINDOW :v ON :s [RANGE 3ms]
+             WHERE {{ WINDOW :w {{ ?a :p ?b }} OPTIONAL {{ WINDOW :v {{ ?a :q ?t }} FILTER({condition}) }} }}"
+        );
+        let query = register(&mut engine, &text);
+        for ms in 0..60_i64 {
+            let turtle = format!(
+                "<http://ex/a{}> <http://ex/p> {ms} ; <http://ex/q> \"1970-01-01T00:00:00.0{:02}Z\"^^<http://www.w3.org/2001/XMLSchema#dateTime> .",
+                ms % 3,
+                ms % 7
+            );
+            engine
+                .push("http://ex/s", Some(Timestamp::from_millis(ms)), turtle.as_bytes(), RdfFormat::Turtle)
+                .expect("an event");
+            engine.drain(query).expect("the query runs");
+        }
+        engine.advance_to(Timestamp::from_millis(1_000)).expect("a watermark");
+        engine.drain(query).expect("the query runs");
+        engine.advance_to(Timestamp::from_millis(1_001)).expect("a watermark");
+        assert_eq!(engine.state_size(), 0, "{condition}");
+    }
 }
 
 #[test]

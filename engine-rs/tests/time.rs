@@ -335,3 +335,24 @@ fn with_tick_tuple_an_event_nobody_takes_does_not_hide_what_expires_at_its_insta
     push(&mut engine, 8);
     assert_eq!(instants(&engine.drain(query).expect("results")), [0, 5, 8]);
 }
+
+/// They stand for "before all events" and "after all events": as a time, the one would be a mapping that is dead when it
+/// arrives, and the other would end the stream.
+#[test]
+fn the_first_and_the_last_number_are_no_times() {
+    let by_data = "SELECT ?e FROM NAMED WINDOW :w ON :s [RANGE 5ms @ :when] WHERE { WINDOW :w { ?e :in :x } }";
+    let (mut engine, query) = engine_with(by_data, &ParseOptions::default());
+    let text = |when: i64| format!("<http://ex/e> <http://ex/in> <http://ex/x> ; <http://ex/when> {when} .");
+    for ms in [i64::MIN, i64::MAX] {
+        let refused = engine.push(S, Some(at(ms)), text(1).as_bytes(), RdfFormat::Turtle);
+        assert_eq!(refused.map_err(|error| error.code()), Err("timestamp.invalid"), "{ms}");
+        // In the data, the event is not in the windows that take the time from there.
+        engine.push(S, Some(at(1)), text(ms).as_bytes(), RdfFormat::Turtle).expect("an event");
+    }
+    assert_eq!(engine.stats().queries[0].unreadable_times, 2);
+    for ms in [i64::MIN + 1, i64::MAX - 1] {
+        engine.push(S, Some(at(2)), text(ms).as_bytes(), RdfFormat::Turtle).expect("an event");
+    }
+    engine.close();
+    assert!(engine.drain(query).is_ok(), "far times break nothing");
+}

@@ -210,6 +210,16 @@ impl Accumulator {
         }
     }
 
+    /// Panics if its counts disagree with the values it has.
+    pub(crate) fn check(&self) {
+        assert!(self.errors >= 0 && self.misfits >= 0, "accumulator: values that went without having come");
+        let mut counts = self.seen.iter().flat_map(HashMap::values);
+        assert!(counts.all(|count| *count > 0), "accumulator: a value that has gone");
+        if let State::Bag(bag) = &self.state {
+            bag.check();
+        }
+    }
+
     /// Entries held: zero when every value has been taken away again.
     #[must_use]
     pub fn state_size(&self) -> usize {

@@ -92,6 +92,12 @@ impl OrderedBag {
         }
     }
 
+    /// Panics if the counts of branches are not those of what is below.
+    pub(super) fn check(&self) {
+        let (total, distinct) = self.root.recount();
+        assert_eq!((self.total, self.distinct), (total, distinct), "ordered bag: the number of values");
+    }
+
     /// The terms in order, with their counts.
     pub(super) fn iter(&self) -> impl Iterator<Item = (TermId, Weight)> + '_ {
         self.root.entries().map(|entry| (entry.value.id, entry.count))
@@ -130,6 +136,21 @@ impl OrderedBag {
 }
 
 impl Node {
+    /// The values below, copies included, and the different ones.
+    fn recount(&self) -> (Weight, usize) {
+        match self {
+            Self::Leaf(entries) => {
+                assert!(entries.iter().all(|entry| entry.count > 0), "ordered bag: a value that has gone");
+                (entries.iter().map(|entry| entry.count).sum(), entries.len())
+            }
+            Self::Branch(children) => children.iter().fold((0, 0), |(total, distinct), child| {
+                let (below, different) = child.node.recount();
+                assert_eq!(child.total, below, "ordered bag: the values below a branch");
+                (total + below, distinct + different)
+            }),
+        }
+    }
+
     fn len(&self) -> usize {
         match self {
             Self::Leaf(entries) => entries.len(),

@@ -6,7 +6,7 @@
 
 use super::raw::{RawTerm, TermKind};
 
-/// The size of a chunk; a longer text has one of its own.
+/// The greatest size of a chunk.
 const CHUNK: usize = 1 << OFFSET_BITS;
 const OFFSET_BITS: u32 = 16;
 
@@ -46,8 +46,10 @@ struct Chunk {
     used: usize,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Arena {
+    /// The size of a chunk; a longer text has one of its own.
+    chunk_max: usize,
     chunks: Vec<Chunk>,
     /// The chunk that texts go into.
     current: usize,
@@ -56,6 +58,15 @@ pub(super) struct Arena {
 }
 
 impl Arena {
+    pub(super) fn new(chunk_max: usize) -> Self {
+        Self { chunk_max: chunk_max.clamp(1, CHUNK), chunks: Vec::new(), current: 0, free: Vec::new() }
+    }
+
+    /// An empty one with chunks of the same size.
+    pub(super) fn emptied(&self) -> Self {
+        Self::new(self.chunk_max)
+    }
+
     pub(super) fn add(&mut self, term: RawTerm<'_>) -> Place {
         let room = term.text.len() + header_len(term.text.len());
         let chunk = self.chunk_with_room(room);
@@ -119,6 +130,18 @@ impl Arena {
         }
     }
 
+    /// Panics if the bytes in use of some chunk are not those of the texts at these places.
+    pub(super) fn check(&self, places: impl Iterator<Item = Place>) {
+        let mut used = vec![0; self.chunks.len()];
+        for place in places {
+            let len = self.get(place).text.len();
+            used[place.chunk()] += len + header_len(len);
+        }
+        let noted: Vec<usize> = self.chunks.iter().map(|chunk| chunk.used).collect();
+        assert_eq!(noted, used, "arena: the bytes in use of a chunk");
+        assert!(self.free.iter().all(|chunk| self.chunks[*chunk].text.is_empty()), "arena: a free chunk has texts");
+    }
+
     /// Bytes that the arena has room for, or has.
     #[cfg(test)]
     pub(super) fn capacity(&self) -> usize {
@@ -126,7 +149,8 @@ impl Arena {
     }
 
     fn chunk_with_room(&mut self, room: usize) -> usize {
-        let fits = |chunk: &Chunk| chunk.text.len() + room <= CHUNK;
+        let chunk_max = self.chunk_max;
+        let fits = |chunk: &Chunk| chunk.text.len() + room <= chunk_max;
         if self.chunks.get(self.current).is_some_and(fits) {
             return self.current;
         }
@@ -136,10 +160,10 @@ impl Arena {
         });
         // The first chunk grows as it is filled: most dictionaries stay small.
         if chunk > 0 {
-            self.chunks[chunk].text.reserve_exact(room.max(if room > CHUNK / 4 { 0 } else { CHUNK }));
+            self.chunks[chunk].text.reserve_exact(room.max(if room > chunk_max / 4 { 0 } else { chunk_max }));
         }
         // A long text alone does not end the chunk that others go into.
-        if room <= CHUNK / 4 {
+        if room <= chunk_max / 4 {
             self.current = chunk;
         }
         chunk
@@ -192,7 +216,7 @@ mod tests {
 
     #[test]
     fn texts_of_all_lengths_come_back() {
-        let mut arena = Arena::default();
+        let mut arena = Arena::new(CHUNK);
         let texts: Vec<String> = [0, 1, 63, 64, 65, 4095, 4096, 20_000, 65_533, 65_536, 300_000]
             .map(|len| "ä".repeat(len / 2) + &"x".repeat(len % 2))
             .into();
@@ -205,7 +229,7 @@ mod tests {
 
     #[test]
     fn sparse_chunks_are_emptied_and_used_again() {
-        let mut arena = Arena::default();
+        let mut arena = Arena::new(CHUNK);
         let texts: Vec<String> = (0..20_000).map(|n| format!("http://example.org/{n}")).collect();
         let mut kept = Vec::new();
         for (n, text) in texts.iter().enumerate() {

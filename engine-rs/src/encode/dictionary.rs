@@ -18,6 +18,7 @@ use super::placement::partition_of;
 use super::raw::{RawTerm, TermKind};
 use crate::codec::{Decoded, Reader, Writer, ensure};
 use crate::model::TermId;
+use crate::rare::Rare;
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashTable};
 use oxrdf::{Term, TermRef, Triple};
@@ -46,13 +47,20 @@ impl Dictionary {
             slots: Vec::new(),
             free: Vec::new(),
             by_term: HashTable::new(),
-            arena: Arena::default(),
+            arena: Arena::new(usize::MAX),
             triples: HashMap::default(),
             hasher: FixedState::with_seed(seed),
             epoch: 0,
             lasting: 0,
             next_blank: 0,
         }
+    }
+
+    /// An empty one that keeps its texts in chunks of so many bytes.
+    #[must_use]
+    pub(crate) fn in_chunks_of(self, bytes: usize) -> Self {
+        debug_assert!(self.slots.is_empty(), "texts stay in the chunks they are in");
+        Self { arena: Arena::new(bytes), ..self }
     }
 
     /// From now on, terms are used by the event with this sequence number.
@@ -223,7 +231,7 @@ impl Dictionary {
         if self.by_term.is_empty() {
             self.slots = Vec::new();
             self.free = Vec::new();
-            self.arena = Arena::default();
+            self.arena = self.arena.emptied();
         }
         self.move_texts_together();
     }
@@ -234,6 +242,7 @@ impl Dictionary {
         for entry in self.slots.iter_mut().filter(|entry| entry.is_filled()) {
             if let Some(place) = self.arena.move_from(entry.place(), &sparse) {
                 *entry = Entry::new(place, entry.last_use());
+                Rare::TextsMoved.note();
             }
         }
         self.arena.drop_sparse(&sparse);
@@ -280,9 +289,8 @@ impl Dictionary {
         to.list(self.free.iter(), |to, slot| to.u32(*slot));
     }
 
-    /// The dictionary that was saved; tells the reader which ids there are.
-    pub(crate) fn restored(seed: u64, from: &mut Reader<'_>) -> Decoded<Self> {
-        let mut dictionary = Self::new(seed);
+    /// The dictionary that was saved, in place of an empty one; tells the reader which ids there are.
+    pub(crate) fn restored(mut dictionary: Self, from: &mut Reader<'_>) -> Decoded<Self> {
         dictionary.epoch = from.u64()?;
         dictionary.next_blank = from.u64()?;
         // A term is hashed while it is at hand.
@@ -330,6 +338,7 @@ impl Dictionary {
         assert_eq!(filled + self.free.len(), self.slots.len(), "dictionary: a slot is lost");
         let lasting = self.slots.iter().filter(|entry| entry.last_use() >= STATIC).count();
         assert_eq!(self.lasting, lasting, "dictionary: the number of terms that stay");
+        self.arena.check(self.slots.iter().filter(|entry| entry.is_filled()).map(|entry| entry.place()));
         for slot in in_use.filter_map(TermId::slot) {
             assert!(self.slots[slot as usize].is_filled(), "dictionary: a term in use was swept");
         }

@@ -196,7 +196,8 @@ impl Engine {
         let Some(predicate) = &self.streams[reading].by_predicate else { return Some(event.at) };
         let predicate = self.dictionary.lookup(predicate.as_ref().into())?;
         let timed = event.triples.iter().find(|triple| triple[1] == predicate)?;
-        time_of(self.dictionary.term(timed[2]).as_ref(), None).ok()
+        let at = time_of(self.dictionary.term(timed[2]).as_ref(), None).ok()?;
+        (at != Timestamp::MIN && at != Timestamp::MAX).then_some(at)
     }
 }
 

@@ -155,8 +155,8 @@ impl Engine {
     pub fn new(options: EngineOptions) -> Self {
         Self {
             options,
-            dictionary: Dictionary::new(options.hash_seed),
-            graphs: StaticGraphs::default(),
+            dictionary: empty_dictionary(&options),
+            graphs: StaticGraphs::remembering(options.thresholds.changes_kept_max),
             streams: Vec::new(),
             stream_names: StreamNames::default(),
             timelines: Vec::new(),
@@ -187,12 +187,13 @@ impl Engine {
         waiting + timelines + self.dictionary.stream_terms()
     }
 
-    /// Panics if the dictionary has lost a term that leaves or operators hold.
+    /// Panics if the dictionary has lost a term that windows, leaves or operators hold.
     fn check_terms(&self) {
         let leaves = self.timelines.iter().flat_map(|timeline| timeline.leaves());
         let in_leaves = leaves.flat_map(|leaf| leaf.store.slots().flat_map(|slot| leaf.store.row(slot)));
         let held = self.timelines.iter().flat_map(Timeline::held_terms);
-        self.dictionary.check(in_leaves.chain(held).chain(self.graphs.terms()));
+        let in_windows = self.timelines.iter().flat_map(Timeline::terms_in_windows);
+        self.dictionary.check(in_leaves.chain(in_windows).chain(held).chain(self.graphs.terms()));
     }
 
     /// Releases unreachable terms, once enough new ones have arrived to make the scan worthwhile.
@@ -217,4 +218,9 @@ impl Engine {
             self.check_terms();
         }
     }
+}
+
+/// The dictionary of an engine with these options, before anything is in it.
+fn empty_dictionary(options: &EngineOptions) -> Dictionary {
+    Dictionary::new(options.hash_seed).in_chunks_of(options.thresholds.text_chunk_max)
 }

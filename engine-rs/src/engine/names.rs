@@ -32,15 +32,12 @@ impl Names {
     }
 }
 
-/// Predicates of a batch that are remembered: few enough to walk.
-const PREDICATES_MAX: usize = 16;
-
 /// Maps the ids of a batch to those of the engine, looking each up once between two sweeps.
 #[derive(Default)]
 pub(super) struct Translation {
     /// By slot of the batch's dictionary; unbound where not yet known.
     ids: Vec<TermId>,
-    /// The predicates that were looked up, whether the engine has them or not.
+    /// The predicates that were looked up, whether the engine has them or not; few enough to walk.
     predicates: Vec<(TermId, Option<TermId>)>,
     sweeps: u64,
     /// Whether the batch has only triples that somebody reads.
@@ -60,13 +57,20 @@ impl Translation {
         self.predicates.clear();
     }
 
-    /// The engine's id of a predicate. Predicates of queries are in the dictionary, so an unknown one is not wanted.
-    pub(super) fn predicate(&mut self, theirs: TermId, dictionary: &Dictionary, ours: &Dictionary) -> Option<TermId> {
+    /// The engine's id of a predicate; up to so many are remembered. Predicates of queries are in the dictionary, so an
+    /// unknown one is not wanted.
+    pub(super) fn predicate(
+        &mut self,
+        theirs: TermId,
+        dictionary: &Dictionary,
+        ours: &Dictionary,
+        kept_max: usize,
+    ) -> Option<TermId> {
         if let Some((_, known)) = self.predicates.iter().find(|(id, _)| *id == theirs) {
             return *known;
         }
         let found = ours.lookup_raw(dictionary.stored_raw(theirs));
-        if self.predicates.len() < PREDICATES_MAX {
+        if self.predicates.len() < kept_max {
             self.predicates.push((theirs, found));
         }
         found

@@ -17,6 +17,17 @@ pub(super) struct WindowPlace {
 }
 
 impl WindowPlace {
+    /// Triples are compared with up to so many leaves one by one.
+    pub(super) fn new(compared_max: usize) -> Self {
+        Self { routes: Routes::new(compared_max), ..Self::default() }
+    }
+
+    /// Panics if triples would not find the leaves.
+    pub(super) fn check(&self, leaves: &[Leaf]) {
+        self.routes.check(self.leaves().map(|id| (leaves[id.at()].pattern.constants(), id)));
+        assert!(self.offered.is_empty(), "window: a leaf still waits for what was offered");
+    }
+
     /// The leaves in the order in which they process arrivals and expiries of one instant.
     pub(super) fn leaves(&self) -> impl ExactSizeIterator<Item = LeafId> + '_ {
         self.leaves.values().copied()

@@ -233,7 +233,7 @@ impl Engine {
         zone: Option<&AssumedZone>,
     ) -> EventTime {
         let Some(predicate) = &self.streams[reading].by_predicate else { return EventTime::At(at) };
-        match event_time(event, body, predicate, zone) {
+        match event_time(event, body, predicate, zone).and_then(|at| at.map(instant).transpose()) {
             Ok(Some(at)) => EventTime::At(at),
             Ok(None) => EventTime::None,
             Err(_) => EventTime::Unreadable,
@@ -256,6 +256,8 @@ impl Engine {
             (Content::Event(event), Body::Text(intake)) => self.encode_text(readings, event, intake, names),
             _ => unreachable!("encoded events come with their batch, and nothing else is encoded"),
         };
+        // The number under which its terms were used: what a reading causes (chains) counts events of its own.
+        let seq = self.events;
         // An event is late if it is late for every reading of the stream that has readers.
         let (mut taken, mut offered) = (false, false);
         for (reading, at) in readings.iter().zip(times) {
@@ -267,7 +269,7 @@ impl Engine {
                     continue;
                 }
             };
-            let element = Element { at, seq: self.events, graph, triples: triples.clone() };
+            let element = Element { at, seq, graph, triples: triples.clone() };
             let accepted = self.ingest(*reading, element);
             if readings.len() == 1 || !self.streams[*reading].readers.is_empty() {
                 (taken, offered) = (taken | accepted, true);
@@ -303,7 +305,7 @@ impl Engine {
         let mut encode = |triple: EncodedTriple| triple.map(|id| translation.id(id, theirs, &mut encoder));
         encoded.clear();
         encoded.extend(wanted.iter().map(|triple| encode(*triple)));
-        drop_copies(encoded);
+        drop_copies(encoded, self.options.thresholds.triples_compared_max);
         (EventTriples::from(encoded.as_slice()), TermId::UNBOUND, event.triples.len() as u64)
     }
 
@@ -329,7 +331,7 @@ impl Engine {
             };
             encoded.push([encoder.token(triple[0], intake), predicate, encoder.token(triple[2], intake)]);
         }
-        drop_copies(encoded);
+        drop_copies(encoded, self.options.thresholds.triples_compared_max);
         let mut encoder = Encoder::new(&mut self.dictionary, blanks);
         let graph = event.graph.map_or(TermId::UNBOUND, |name| encoder.token(name, intake));
         (EventTriples::from(encoded.as_slice()), graph, event.triples.len() as u64)
@@ -351,10 +353,10 @@ impl Engine {
         translation: &mut Translation,
     ) -> SmallVec<[EncodedTriple; 2]> {
         let all = self.wants_all(readings);
-        let theirs = batch.dictionary();
+        let (theirs, kept_max) = (batch.dictionary(), self.options.thresholds.predicates_kept_max);
         let wants = |triple: &&EncodedTriple| {
             all || {
-                let predicate = translation.predicate(triple[1], theirs, &self.dictionary);
+                let predicate = translation.predicate(triple[1], theirs, &self.dictionary, kept_max);
                 self.wants(readings, predicate, |place| {
                     let id = triple[place];
                     id.slot().map_or(Some(id), |_| self.dictionary.lookup_raw(theirs.stored_raw(id)))
@@ -555,7 +557,15 @@ fn own_time(
         (None, Some(predicate)) => event_time(event, body, predicate, zone)?,
         (at, _) => at,
     };
-    time.ok_or(EngineError::TimestampMissing)
+    time.ok_or(EngineError::TimestampMissing).and_then(instant)
+}
+
+/// A time that events may have: the first and the last that can be written mean before and after all events.
+fn instant(at: Timestamp) -> Result<Timestamp, EngineError> {
+    match at {
+        Timestamp::MIN | Timestamp::MAX => Err(EngineError::BadTimestamp { value: at.to_string() }),
+        at => Ok(at),
+    }
 }
 
 /// The time an event carries under a predicate.

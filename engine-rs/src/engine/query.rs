@@ -15,6 +15,7 @@ use crate::model::{Batch, EncodedTriple, TermId, VarTable, Weight};
 use crate::parse::{ContinuousQuery, ParseOptions, R2s};
 use crate::plan::{Answer, BuiltQuery, Evaluation, Meanings, NodeKind, Part, PlanNode, PlanOptions, Retraction};
 use crate::r2s::RelationToStream;
+use crate::rare::Rare;
 use crate::sink::{Answered, QueryResult, ResultQueue, Rows, Skipped};
 use crate::store::{StaticGraphs, TripleSet};
 use crate::time::Timestamp;
@@ -215,6 +216,9 @@ impl RunningQuery {
     /// Stops the query for good. Its state is released at the end of the instant, because the current pass still refers
     /// to its leaves.
     pub(super) fn fail(&mut self, failure: Failure) {
+        if failure.code == TOO_COSTLY {
+            Rare::Breached.note();
+        }
         self.failed.get_or_insert(failure);
         self.outs = Vec::new();
     }
@@ -257,12 +261,14 @@ impl RunningQuery {
         self.scratch.budget.measured(self.state_size() + in_leaves + in_windows);
     }
 
-    /// Panics where what its joins keep disagrees with a recount.
+    /// Panics where what its operators keep disagrees with a recount.
     pub(super) fn check(&self, leaves: &[Leaf]) {
         assert!(self.outs.iter().all(Batch::is_empty), "what came was passed upwards");
+        self.operators().for_each(Operator::check);
+        self.r2s.check();
         for node in &self.nodes {
             if let NodeKind::Join(join) = &node.kind {
-                join.check(leaves);
+                join.check_results(leaves);
             }
         }
     }

@@ -16,6 +16,7 @@ use super::timeline::Timeline;
 use crate::leaf::QueryPlace;
 use crate::limits::Breach;
 use crate::parse::Report;
+use crate::rare::Rare;
 use crate::sink::Skipped;
 use crate::time::{Span, Timestamp};
 use crate::window::{Phase, Progression, Window, count_union};
@@ -92,6 +93,7 @@ impl Timeline {
     fn shorten(&mut self, quiet: &mut QuietReadings, skipped: Skipped, last: Timestamp) -> Option<Timestamp> {
         let mut rest = quiet.rest.unwrap_or(Rest { last, skipped, skipped_restless: None });
         let is_next = !self.must_keep_reporting(quiet.n_reports);
+        Rare::StretchShortened.note();
         rest.skipped_restless = is_next.then_some(skipped);
         quiet.rest = Some(rest);
         is_next.then_some(last)
@@ -163,12 +165,11 @@ impl Timeline {
         let is_heard = self.is_anything_in_view() && queries.any(RunningQuery::is_restless);
         if is_heard && n_reports >= max {
             let breach = Breach::of_repeated_reports(max);
-            for (at, query) in self.queries.iter_mut().enumerate() {
-                let writer = query.as_mut().filter(|query| query.is_restless() && query.writes_stream());
-                writer.into_iter().for_each(|query| {
-                    query.fail(breach.into());
-                    self.rounds.touched.add(QueryPlace(at as u32));
-                });
+            let queries = (0..).zip(self.queries.iter_mut()).filter_map(|(at, query)| Some((at, query.as_mut()?)));
+            for (at, query) in queries.filter(|(_, query)| query.is_restless() && query.writes_stream()) {
+                query.fail(breach.into());
+                // Its state is released at the next instant, whatever that is for.
+                self.rounds.touched.add(QueryPlace(at));
             }
         }
         is_heard && n_reports < max

@@ -119,7 +119,9 @@ impl Timeline {
             let Some(query) = &mut queries[place.at()] else { continue };
             if reporting {
                 query.begin_count(rounds.n_reports);
-            } else if query.failed.is_none() && !query.has_said_all() {
+            }
+            // Also at an instant that is reported: one report may stand for the rest of a stretch.
+            if query.failed.is_none() && !query.has_said_all() {
                 rounds.owing.add(*place);
             }
         }
@@ -129,6 +131,8 @@ impl Timeline {
     /// Panics if a structure disagrees with a recount, or if a query that was not visited had something to do.
     fn check(&self) {
         self.leaves.iter().for_each(Leaf::check);
+        self.places.iter().for_each(|place| place.check(&self.leaves));
+        self.windows.iter().for_each(Window::check);
         for (at, query) in self.queries.iter().enumerate() {
             let Some(query) = query.as_ref().filter(|query| query.failed.is_none()) else { continue };
             query.check(&self.leaves);

@@ -128,7 +128,7 @@ impl Timeline {
             period_phase: period_phase(&windows, key.bounds),
             read_before: Timestamp::MIN,
             has_stragglers: false,
-            places: windows.iter().map(|_| WindowPlace::default()).collect(),
+            places: windows.iter().map(|_| WindowPlace::new(thresholds.leaves_compared_max)).collect(),
             taken: Vec::new(),
             leaves_incoming: 0,
             key,
@@ -290,6 +290,8 @@ impl Timeline {
         self.rounds.restless.remove(&place);
         self.rounds.telling.remove(&place);
         self.rounds.static_readers.remove(&place);
+        self.rounds.touched.remove(place);
+        self.rounds.owing.remove(place);
         for id in read {
             let leaf = &mut self.leaves[id.at()];
             leaf.remove_readers(place);
@@ -322,6 +324,11 @@ impl Timeline {
     /// The oldest event that a window may still show.
     pub(crate) fn oldest_reachable(&self) -> Option<u64> {
         self.windows.iter().filter_map(Window::oldest_seq).min()
+    }
+
+    /// The terms of triples that windows keep, for a check.
+    pub(crate) fn terms_in_windows(&self) -> impl Iterator<Item = TermId> + '_ {
+        self.windows.iter().flat_map(Window::kept_triples).flatten()
     }
 
     pub(crate) fn held_terms(&self) -> impl Iterator<Item = TermId> + '_ {

@@ -21,6 +21,14 @@ impl Touched {
         }
     }
 
+    /// The place may be somebody else's from now on.
+    pub(super) fn remove(&mut self, query: QueryPlace) {
+        if self.contains(query) {
+            self.is_listed[query.at()] = false;
+            self.listed.retain(|listed| *listed != query);
+        }
+    }
+
     pub(super) fn contains(&self, query: QueryPlace) -> bool {
         self.is_listed.get(query.at()).is_some_and(|listed| *listed)
     }

@@ -18,6 +18,7 @@
 use super::keyed::Rows;
 use super::ring::SlotId;
 use crate::model::TermId;
+use crate::rare::Rare;
 
 pub(super) const DEAD: i64 = i64::MIN;
 pub(super) const NOT_RENEWED: i64 = i64::MIN;
@@ -200,10 +201,14 @@ impl Array {
 
     #[cold]
     fn forget_segments(&mut self, front: SlotId) {
+        let n_segments = self.older.len();
         if self.newest.begins_by(front) {
             self.older = Vec::new();
         } else if let Some(kept) = self.older.iter().rposition(|segment| segment.begins_by(front)) {
             self.older.drain(..kept);
+        }
+        if self.older.len() < n_segments {
+            Rare::SegmentDropped.note();
         }
     }
 

@@ -11,6 +11,7 @@ use super::ring::SlotId;
 use super::table::{Entry, Table, mix};
 use crate::model::TermId;
 use crate::rare::Rare;
+use crate::thresholds::Thresholds;
 
 /// An index of a [`super::RingStore`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,11 +28,8 @@ impl Probe {
     pub(crate) const NOTHING: Self = Self { count: 0, newest: SlotId(0) };
 }
 
-/// The size of the smallest non-empty table.
+/// The size of the smallest non-empty table. A smaller one would have no empty place that ends a search.
 const PLACES_MIN: usize = 4;
-/// How many places of the old table are examined with each change. A table has room for half as many new keys as it has
-/// places before the next one is due, so two would be enough to finish in time.
-const PLACES_MOVED: usize = 8;
 
 /// How the index reads the columns of a live mapping.
 pub(super) trait Rows {
@@ -50,12 +48,17 @@ pub(super) struct KeyedIndex {
     /// How many places of the old table have been examined.
     n_moved: usize,
     n_keys: usize,
+    /// How many places of the old table are examined with each change. A table has room for half as many new keys as
+    /// it has places before the next one is due, so two are enough to finish in time; a new table waits for the rest.
+    moves: usize,
+    shrink_min: usize,
 }
 
 impl KeyedIndex {
-    pub(super) fn new(columns: &[u8]) -> Self {
+    pub(super) fn new(columns: &[u8], thresholds: Thresholds) -> Self {
         let (table, old) = (Table::default(), Table::default());
-        Self { columns: columns.into(), users: 0, table, old, n_moved: 0, n_keys: 0 }
+        let Thresholds { keys_moved: moves, keys_shrink_min: shrink_min, .. } = thresholds;
+        Self { columns: columns.into(), users: 0, table, old, n_moved: 0, n_keys: 0, moves, shrink_min }
     }
 
     /// The word of a key: the key itself, or its hash.
@@ -84,6 +87,9 @@ impl KeyedIndex {
         let mut entry = self.table.get(self.table.place(word, is_right));
         if entry.count == 0 && !self.old.is_empty() {
             entry = self.old.get(self.old.place(word, is_right));
+            if entry.count > 0 {
+                Rare::OldTableProbed.note();
+            }
         }
         Probe { count: entry.count, newest: entry.newest }
     }
@@ -113,7 +119,7 @@ impl KeyedIndex {
         }
         self.table.remove(place);
         self.n_keys -= 1;
-        if self.n_keys * 16 < self.table.len() && self.table.len() > PLACES_MIN * 16 {
+        if self.n_keys * 16 < self.table.len() && self.table.len() > self.shrink_min {
             self.resize(self.table.len() / 4);
         }
         false
@@ -132,7 +138,7 @@ impl KeyedIndex {
         let key = |i: usize| rows.column(slot, self.columns[i] as usize);
         let word = self.word(key);
         if !self.old.is_empty() {
-            self.move_keys(PLACES_MOVED);
+            self.move_keys(self.moves);
             self.fetch(rows, slot, word);
         }
         let key = |i: usize| rows.column(slot, self.columns[i] as usize);

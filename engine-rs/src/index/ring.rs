@@ -111,12 +111,14 @@ impl RingStore {
 
     #[inline]
     pub(crate) fn row(&self, slot: SlotId) -> impl Iterator<Item = TermId> + '_ {
+        debug_assert!(self.is_present(slot), "ring: a mapping is read that is not kept any more");
         self.array.row(slot).iter().map(|bits| TermId::from_bits(*bits))
     }
 
     /// The raw terms of a mapping.
     #[inline]
     pub(crate) fn bits(&self, slot: SlotId) -> &[u64] {
+        debug_assert!(self.is_present(slot), "ring: a mapping is read that is not kept any more");
         self.array.row(slot)
     }
 
@@ -198,7 +200,7 @@ impl RingStore {
             let capacity = self.used().next_power_of_two().max(self.array.capacity());
             self.array = self.array.relaid(capacity, self.indexes.len(), self.front, self.head);
         }
-        self.indexes[id] = Some(KeyedIndex::new(columns));
+        self.indexes[id] = Some(KeyedIndex::new(columns, self.thresholds));
         let slots: Vec<_> = self.slots().collect();
         for slot in slots {
             self.link(id, slot);
@@ -261,7 +263,7 @@ impl RingStore {
     /// Removes a mapping, wherever it is.
     pub(crate) fn kill(&mut self, slot: SlotId) {
         debug_assert!(self.is_live(slot), "a mapping is taken out once");
-        // The row of a dead mapping stays readable until its place is reused.
+        // The row of a dead mapping stays readable until `front` passes it, which it may do at the end of this call.
         self.array.set_expiry_key(slot, DEAD);
         for index in 0..self.indexes.len() {
             let Some(keyed) = &mut self.indexes[index] else { continue };
@@ -285,7 +287,7 @@ impl RingStore {
     fn skip_dead_newest(&mut self, index: usize, killed: SlotId) {
         let mut newest = killed;
         while !self.is_live(newest) {
-            newest = SlotId(newest.0.wrapping_sub(self.array.link(newest, index)));
+            newest = self.older(IndexId(index as u32), newest);
         }
         if let Some(keyed) = &mut self.indexes[index] {
             keyed.set_newest(&self.array, newest);
@@ -395,6 +397,9 @@ impl RingStore {
             if self.is_live(slot) {
                 visit(slot);
                 left -= 1;
+                if left == 0 {
+                    break;
+                }
             } else {
                 dead += 1;
             }
@@ -403,10 +408,13 @@ impl RingStore {
         dead
     }
 
-    /// The next older mapping with the same key.
+    /// The next older mapping with the same key. The counter says that there is one: a chain that ended before would be
+    /// walked for ever.
     #[inline]
     fn older(&self, index: IndexId, slot: SlotId) -> SlotId {
-        SlotId(slot.0.wrapping_sub(self.array.link(slot, index.0 as usize)))
+        let distance = self.array.link(slot, index.0 as usize);
+        assert!(distance != 0, "keyed index: the chain of a key is shorter than its counter");
+        SlotId(slot.0.wrapping_sub(distance))
     }
 
     /// The newest live mapping a probe found.

@@ -411,3 +411,65 @@ fn a_range_walk_leaves_no_float_out() {
     store.walk_range(RangeBound::AtMost(decimal), |slot| found.push(slot));
     assert_eq!(found, [slot]);
 }
+
+#[test]
+fn a_slot_is_present_until_the_one_behind_the_last() {
+    let mut store = RingStore::new(1, Thresholds { first_position: u32::MAX, ..Thresholds::default() });
+    let slots: Vec<SlotId> = (0..3).map(|key| store.append([TermId::UNBOUND].into_iter(), key)).collect();
+    store.kill(slots[0]);
+    let is_present = |slot: u32| store.is_present(SlotId(slot));
+    assert_eq!([u32::MAX, 0, 1, 2].map(is_present), [false, true, true, false]);
+}
+
+#[test]
+fn mappings_move_once_dead_slots_outnumber_live_ones() {
+    let mut store = RingStore::new(1, Thresholds { ring_gaps_max: 0, ..Thresholds::default() });
+    let slots: Vec<SlotId> = (0..8).map(|_| store.append([TermId::UNBOUND].into_iter(), 0)).collect();
+    slots[1..5].iter().for_each(|slot| store.kill(*slot));
+    assert_eq!(store.move_oldest_if_sparse(), None, "four of eight are live");
+    store.kill(slots[5]);
+    assert!(store.move_oldest_if_sparse().is_some(), "three of eight are");
+}
+
+#[test]
+#[should_panic(expected = "keyed index: the chain of a key is shorter than its counter")]
+fn a_chain_that_ends_too_early_is_named() {
+    let mut store = RingStore::new(1, Thresholds::default());
+    let index = store.acquire_index(&[0]);
+    for _ in 0..2 {
+        store.append([TermId::UNBOUND].into_iter(), 0);
+    }
+    let newest = store.newest(index, store.probe(index, |_| TermId::UNBOUND)).expect("two");
+    store.array.set_link(newest, 0, 0);
+    store.walk(index, store.probe(index, |_| TermId::UNBOUND), |_| {});
+}
+
+#[test]
+#[should_panic(expected = "ring: a mapping is read that is not kept any more")]
+fn a_mapping_that_is_not_kept_is_not_read() {
+    let mut store = RingStore::new(1, Thresholds { ring_slots_min: 1, ring_shrink_min: 1, ..Thresholds::default() });
+    let slots: Vec<SlotId> = (0..4).map(|key| store.append([TermId::UNBOUND].into_iter(), key)).collect();
+    store.kill(slots[0]);
+    let _ = store.row(slots[0]).count();
+}
+
+#[test]
+fn a_store_with_a_straggler_that_is_not_there_is_refused() {
+    let mut store = RingStore::new(1, Thresholds::default());
+    store.append([TermId::UNBOUND].into_iter(), 5);
+    let straggler = store.append([TermId::UNBOUND].into_iter(), 3);
+    let restored = |store: &RingStore| {
+        let mut bytes = Writer::default();
+        store.save(&mut bytes);
+        let mut bytes = bytes.into_bytes();
+        let at = bytes.len() - 4;
+        (bytes.clone(), {
+            bytes[at..].copy_from_slice(&(straggler.0 + 1).to_le_bytes());
+            bytes
+        })
+    };
+    let (whole, damaged) = restored(&store);
+    let read = |bytes: &[u8]| RingStore::new(1, Thresholds::default()).restore(&mut Reader::new(bytes));
+    assert!(read(&whole).is_ok());
+    assert!(read(&damaged).is_err(), "it names a slot behind the last");
+}

@@ -36,7 +36,7 @@ impl<'a> Encoder<'a> {
             let subject = self.term(node(&triple.subject));
             encoded.push([subject, predicate, self.term(triple.object.as_ref())]);
         }
-        drop_copies(&mut encoded);
+        drop_copies(&mut encoded, COMPARED_MAX);
         encoded
     }
 
@@ -158,9 +158,13 @@ fn has_blank(triple: &Triple) -> bool {
     in_object || matches!(triple.subject, NamedOrBlankNode::BlankNode(_))
 }
 
-/// Keeps the first of equal triples. Most events are too small for a hash table to pay off.
-pub(crate) fn drop_copies(triples: &mut Vec<EncodedTriple>) {
-    if triples.len() < 32 {
+/// Documents of fewer triples are compared each with each.
+const COMPARED_MAX: usize = 32;
+
+/// Keeps the first of equal triples. Most events are too small for a hash table to pay off: up to so many triples are
+/// compared.
+pub(crate) fn drop_copies(triples: &mut Vec<EncodedTriple>, compared_max: usize) {
+    if triples.len() < compared_max {
         for i in (1..triples.len()).rev() {
             if triples[..i].contains(&triples[i]) {
                 triples.remove(i);

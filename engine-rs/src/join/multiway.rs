@@ -84,7 +84,7 @@ impl JoinNode {
         let mut inputs: Vec<_> = input_specs().map(|s| RingStore::new(s.columns.len(), thresholds)).collect();
         let by_value = inputs.iter_mut().map(index_on_all).collect();
         let ranges: Vec<_> = filters.iter().filter_map(|filter| filter.range).collect();
-        let shape = JoinShape::new(specs, n_vars, &ranges, leaves, &mut inputs);
+        let shape = JoinShape::new(specs, n_vars, &ranges, leaves, &mut inputs, thresholds);
         let trees = (retraction == RetractionMode::Tree).then(|| Trees::new(specs.len(), thresholds));
         Self {
             slots: vec![SlotId(0); specs.len()],
@@ -215,10 +215,11 @@ impl JoinNode {
     }
 
     /// Panics if the stored results disagree with a recount.
-    pub(crate) fn check(&self, leaves: &[Leaf]) {
-        self.inputs.iter().for_each(RingStore::check);
+    pub(crate) fn check_results(&self, leaves: &[Leaf]) {
         if let Some(trees) = &self.trees {
             trees.check(|role| self.store(role, leaves));
+            let stores: Vec<&RingStore> = (0..self.shape.buffers.len()).map(|role| self.store(role, leaves)).collect();
+            trees.check_combinations(&self.shape, &stores, self.filters.is_empty());
         }
     }
 
@@ -322,6 +323,10 @@ impl JoinNode {
 }
 
 impl Operator for JoinNode {
+    fn check(&self) {
+        self.inputs.iter().for_each(RingStore::check);
+    }
+
     fn absorb(&mut self, port: usize, deltas: &Batch, out: &mut Batch, flow: &mut Flow<'_>) {
         // Additions first: whatever the order of the deltas, a bag never goes below zero.
         for (row, weight) in deltas.iter().filter(|(_, weight)| *weight > 0) {

@@ -3,6 +3,7 @@
 use crate::index::{IndexId, RangeBound, RingStore};
 use crate::leaf::Leaf;
 use crate::model::TermId;
+use crate::thresholds::Thresholds;
 use smallvec::SmallVec;
 
 /// Where the mappings of a buffer are kept.
@@ -31,8 +32,6 @@ pub(crate) type BufferSet = u32;
 
 /// Variables of a join that have a bit in a [`VarSet`].
 pub(crate) const INDEXED_VARS: usize = VarSet::BITS as usize;
-/// A buffer that shares more variables than this does not get an index for every subset of them.
-const SUBSETS_OF_MAX: u32 = 6;
 
 #[derive(Debug)]
 pub(crate) struct Buffer {
@@ -89,6 +88,7 @@ impl JoinShape {
         ranges: &[(u8, u8)],
         leaves: &mut [Leaf],
         inputs: &mut [RingStore],
+        thresholds: Thresholds,
     ) -> Self {
         let mut buffers: Vec<Buffer> = specs.iter().map(buffer).collect();
         for (at, spec) in specs.iter().enumerate() {
@@ -98,7 +98,7 @@ impl JoinShape {
             buffers[at].earlier = same(0..at);
             buffers[at].later = same(at + 1..specs.len());
         }
-        for (at, bound) in reachable_keys(&buffers) {
+        for (at, bound) in reachable_keys(&buffers, thresholds) {
             let buffer = &mut buffers[at];
             let store = match buffer.source {
                 BufferSource::Leaf(leaf) => &mut leaves[leaf].store,
@@ -231,20 +231,20 @@ fn buffer(spec: &BufferSpec) -> Buffer {
 /// Every (buffer, bound variables of it) that can occur: starting anywhere, visiting connected buffers in any order.
 /// The exact search is exponential in the number of buffers. For many buffers, every non-empty subset of the shared
 /// variables is taken instead; if these are many too, each one alone and all together.
-fn reachable_keys(buffers: &[Buffer]) -> Vec<(usize, VarSet)> {
+fn reachable_keys(buffers: &[Buffer], thresholds: Thresholds) -> Vec<(usize, VarSet)> {
     let mut found = Vec::new();
     let mut add = |at: usize, bound: VarSet| {
         if bound != 0 && !found.contains(&(at, bound)) {
             found.push((at, bound));
         }
     };
-    if buffers.len() <= 10 {
+    if buffers.len() <= thresholds.buffers_ordered_max {
         visit_orders(buffers, &mut add);
     } else {
         for (at, buffer) in buffers.iter().enumerate() {
             let others = buffers.iter().enumerate().filter(|(i, _)| *i != at);
             let shared = buffer.certain & others.map(|(_, b)| b.certain).fold(0, |a, b| a | b);
-            if shared.count_ones() > SUBSETS_OF_MAX {
+            if shared.count_ones() > thresholds.subsets_indexed_max {
                 (0..VarSet::BITS).map(|var| shared & (1 << var)).chain([shared]).for_each(|bound| add(at, bound));
             } else {
                 subsets(shared).for_each(|bound| add(at, bound));
@@ -300,7 +300,7 @@ mod tests {
     /// For each buffer, the sets of variables it has an index on.
     fn keys(columns: &[&[u8]]) -> Vec<BTreeSet<Vec<u8>>> {
         let mut keys = vec![BTreeSet::new(); columns.len()];
-        for (at, bound) in reachable_keys(&buffers(columns)) {
+        for (at, bound) in reachable_keys(&buffers(columns), Thresholds::default()) {
             assert!(keys[at].insert((0..64).filter(|var| bound & bit(*var) != 0).collect()), "an index is made once");
         }
         keys
@@ -394,7 +394,7 @@ mod tests {
         let thresholds = crate::thresholds::Thresholds::default();
         let mut inputs: Vec<_> = specs.iter().map(|spec| RingStore::new(spec.1.len(), thresholds)).collect();
         let specs: Vec<_> = specs.iter().map(spec).collect();
-        (JoinShape::new(&specs, 8, ranges, &mut [], &mut inputs), inputs)
+        (JoinShape::new(&specs, 8, ranges, &mut [], &mut inputs, thresholds), inputs)
     }
 
     #[test]
@@ -450,7 +450,14 @@ mod tests {
             columns: vars.map(|var| (var, true)).to_vec(),
             is_static: false,
         };
-        let shape = JoinShape::new(&[spec(0, [0, 1]), spec(1, [1, 2])], 3, &[], &mut leaves, &mut []);
+        let shape = JoinShape::new(
+            &[spec(0, [0, 1]), spec(1, [1, 2])],
+            3,
+            &[],
+            &mut leaves,
+            &mut [],
+            crate::thresholds::Thresholds::default(),
+        );
         let indexes = |leaves: &[Leaf; 2]| leaves.each_ref().map(|leaf| leaf.store.indexes().count());
         assert_eq!(indexes(&leaves), [1, 1]);
         shape.release(&mut leaves);

@@ -173,3 +173,54 @@ impl Trees {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two buffers with three open slots each, and two results.
+    fn trees() -> Trees {
+        let mut trees = Trees::new(2, Thresholds::default());
+        for (buffer, slot) in (0..2).flat_map(|buffer| (0..3).map(move |slot| (buffer, slot))) {
+            trees.open_slot(buffer, SlotId(slot), SlotId(0));
+        }
+        trees.add(&[SlotId(0), SlotId(1)]);
+        trees.add(&[SlotId(2), SlotId(1)]);
+        trees
+    }
+
+    fn restored(saved: &Trees, n_buffers: usize) -> Decoded<Trees> {
+        let mut bytes = Writer::default();
+        saved.save(&mut bytes);
+        let mut trees = Trees::new(n_buffers, Thresholds::default());
+        trees.restore(&mut Reader::new(&bytes.into_bytes())).map(|()| trees)
+    }
+
+    #[test]
+    fn only_nodes_that_are_there_are_restored() {
+        let whole = restored(&trees(), 2).expect("nothing is wrong");
+        assert_eq!((whole.live(), whole.n_nodes(), whole.words.len()), (2, 2, 12));
+        let damages: [fn(&mut Trees); 5] = [
+            |trees| trees.words[1] = 2,
+            |trees| trees.words[5] = 2,
+            |trees| trees.free.push(2),
+            |trees| *trees.head(1, SlotId(1)) = 2,
+            |trees| trees.words.truncate(9),
+        ];
+        for (number, damage) in damages.into_iter().enumerate() {
+            let mut damaged = trees();
+            damage(&mut damaged);
+            assert!(restored(&damaged, 2).is_err(), "damage {number}");
+        }
+    }
+
+    #[test]
+    fn a_slot_is_open_until_the_one_behind_the_last() {
+        let mut heads = Heads::new(1);
+        for slot in [u32::MAX - 1, u32::MAX, 0, 1] {
+            heads.open(SlotId(slot), SlotId(u32::MAX - 1));
+        }
+        let is_open = |slot: u32| heads.is_open(SlotId(slot));
+        assert_eq!([u32::MAX - 2, u32::MAX - 1, u32::MAX, 1, 2].map(is_open), [false, true, true, true, false]);
+    }
+}

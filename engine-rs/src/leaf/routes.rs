@@ -9,6 +9,7 @@ use crate::model::{EncodedTriple, TermId};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use smallvec::SmallVec;
+use std::collections::BTreeSet;
 
 /// The constants at subject, predicate and object; unbound where any term matches.
 type Constants = [TermId; 3];
@@ -21,12 +22,31 @@ pub(crate) struct Routes {
     n_leaves: usize,
     /// All leaves, while they are few.
     few: Vec<(Constants, LeafId)>,
+    few_max: usize,
 }
 
-/// Up to this many leaves, comparing them all is no slower than a lookup.
-const FEW: usize = 4;
-
 impl Routes {
+    /// Up to so many leaves are compared one by one, which is no slower than a lookup.
+    pub(crate) fn new(few_max: usize) -> Self {
+        Self { few_max, ..Self::default() }
+    }
+
+    /// Panics if the leaves that are listed, counted and in the table are not these.
+    pub(crate) fn check(&self, expected: impl Iterator<Item = ([Option<TermId>; 3], LeafId)>) {
+        let expected: BTreeSet<_> = expected.map(|(constants, leaf)| (key(constants), leaf)).collect();
+        let table = self.leaves.iter().flat_map(|(key, leaves)| leaves.iter().map(|leaf| (*key, *leaf)));
+        assert_eq!(table.collect::<BTreeSet<_>>(), expected, "routes: the leaves in the table");
+        assert_eq!(self.n_leaves, expected.len(), "routes: the number of leaves");
+        let is_listed = self.n_leaves <= self.few_max;
+        let few: BTreeSet<_> = self.few.iter().copied().collect();
+        assert!(few == if is_listed { expected } else { BTreeSet::new() }, "routes: the leaves that are listed");
+        for places in 0..self.n_keys.len() {
+            let is_here = |key: &&Constants| (0..3).all(|at| key[at].is_bound() == (places & (1 << at) != 0));
+            let n_keys = self.leaves.keys().filter(is_here).count();
+            assert_eq!(self.n_keys[places] as usize, n_keys, "routes: entries with constants at some places");
+        }
+    }
+
     pub(crate) fn add(&mut self, constants: [Option<TermId>; 3], leaf: LeafId) {
         let (key, places) = (key(constants), places(constants));
         let leaves = self.leaves.entry(key).or_default();
@@ -52,13 +72,13 @@ impl Routes {
 
     fn list_few(&mut self) {
         let all = self.leaves.iter().flat_map(|(key, leaves)| leaves.iter().map(|leaf| (*key, *leaf)));
-        self.few = if self.n_leaves <= FEW { all.collect() } else { Vec::new() };
+        self.few = if self.n_leaves <= self.few_max { all.collect() } else { Vec::new() };
     }
 
     /// Visits the leaves that a triple may match.
     #[inline]
     pub(crate) fn each_leaf(&self, triple: &EncodedTriple, mut visit: impl FnMut(LeafId)) {
-        if self.n_leaves > FEW {
+        if self.n_leaves > self.few_max {
             let used = (0..self.n_keys.len()).filter(|places| self.n_keys[*places] > 0);
             return used
                 .filter_map(|places| self.leaves.get(&masked(triple, places)))
@@ -98,7 +118,11 @@ mod tests {
 
     #[test]
     fn a_triple_finds_the_leaves_whose_constants_it_has_and_no_others() {
-        let mut routes = Routes::default();
+        [0, 4, 100].into_iter().for_each(find_leaves);
+    }
+
+    fn find_leaves(few_max: usize) {
+        let mut routes = Routes::new(few_max);
         let choices = [None, Some(id(1)), Some(id(2))];
         let mut patterns = Vec::new();
         for s in choices {

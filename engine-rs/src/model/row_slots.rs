@@ -8,9 +8,6 @@ use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
 
-/// Slots that an empty table keeps for the rows to come.
-const SLOTS_KEPT: usize = 1024;
-
 #[derive(Clone, Debug)]
 pub(crate) struct RowSlots<V> {
     width: usize,
@@ -18,12 +15,32 @@ pub(crate) struct RowSlots<V> {
     values: Vec<V>,
     free: Vec<u32>,
     table: HashTable<u32>,
+    /// Slots that an empty table keeps for the rows to come.
+    kept: usize,
 }
 
 impl<V> RowSlots<V> {
-    /// For rows with this many columns.
-    pub(crate) fn new(width: usize) -> Self {
-        Self { width, terms: Vec::new(), values: Vec::new(), free: Vec::new(), table: HashTable::new() }
+    /// For rows with this many columns; once it is empty, it keeps this many slots.
+    pub(crate) fn new(width: usize, kept: usize) -> Self {
+        Self { width, terms: Vec::new(), values: Vec::new(), free: Vec::new(), table: HashTable::new(), kept }
+    }
+
+    /// An empty table of the same kind.
+    pub(crate) fn emptied(&self) -> Self {
+        Self::new(self.width, self.kept)
+    }
+
+    /// Panics if rows cannot be found, or slots are lost.
+    pub(crate) fn check(&self) {
+        let mut is_used = vec![false; self.values.len()];
+        for slot in self.slots().chain(self.free.iter().copied()) {
+            assert!(!std::mem::replace(&mut is_used[slot as usize], true), "row slots: a slot is given out twice");
+        }
+        assert!(is_used.iter().all(|used| *used), "row slots: a slot is lost");
+        for slot in self.slots() {
+            let found = self.table.find(hash_of(self.row(slot)), |other| self.row(*other) == self.row(slot));
+            assert_eq!(found, Some(&slot), "row slots: a row is not found, or is there twice");
+        }
     }
 
     pub(crate) fn width(&self) -> usize {
@@ -62,9 +79,10 @@ impl<V> RowSlots<V> {
     /// Lets go of the row in a slot.
     pub(crate) fn release(&mut self, slot: u32) {
         let hash = hash_of(self.row(slot));
-        if let Ok(found) = self.table.find_entry(hash, |other| *other == slot) {
-            found.remove();
-        }
+        match self.table.find_entry(hash, |other| *other == slot) {
+            Ok(found) => found.remove(),
+            Err(_) => panic!("row slots: a row is released that is not there"),
+        };
         self.free.push(slot);
         if self.table.is_empty() {
             self.start_again();
@@ -106,8 +124,8 @@ impl<V> RowSlots<V> {
 
     /// Nothing is left: slots are counted from zero again, and a large table gives its room back.
     fn start_again(&mut self) {
-        if self.values.len() > SLOTS_KEPT {
-            *self = Self::new(self.width);
+        if self.values.len() > self.kept {
+            *self = self.emptied();
             return;
         }
         self.terms.clear();
@@ -135,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_row_has_one_slot_and_its_value_until_it_is_released() {
-        let mut rows = RowSlots::new(2);
+        let mut rows = RowSlots::new(2, 1024);
         assert_eq!(rows.slot_of(&row(1, 2), || 'a'), (0, true));
         assert_eq!(rows.slot_of(&row(1, 3), || 'b'), (1, true));
         assert_eq!(rows.slot_of(&row(1, 2), || 'c'), (0, false));
@@ -147,8 +165,8 @@ mod tests {
 
     #[test]
     fn an_empty_table_counts_from_zero_and_keeps_no_large_room() {
-        let mut rows = RowSlots::new(2);
-        for n in 0..2 * SLOTS_KEPT as u64 {
+        let mut rows = RowSlots::new(2, 1024);
+        for n in 0..2048 {
             rows.slot_of(&row(n, n), || n);
         }
         let slots: Vec<u32> = rows.slots().collect();
@@ -159,10 +177,20 @@ mod tests {
 
     #[test]
     fn rows_without_columns_are_one() {
-        let mut rows = RowSlots::new(0);
+        let mut rows = RowSlots::new(0, 1024);
         assert_eq!(rows.slot_of(&[], || ()), (0, true));
         assert_eq!(rows.slot_of(&[], || ()), (0, false));
         rows.release(0);
         assert_eq!(rows.len(), 0);
+    }
+
+    #[test]
+    #[should_panic(expected = "row slots: a row is released that is not there")]
+    fn a_row_is_released_once() {
+        let mut rows = RowSlots::new(2, 1024);
+        rows.slot_of(&row(1, 2), || ());
+        rows.slot_of(&row(1, 3), || ());
+        rows.release(0);
+        rows.release(0);
     }
 }

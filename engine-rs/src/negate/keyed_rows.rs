@@ -39,8 +39,26 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    pub(super) fn new(width: usize) -> Self {
-        Self { entries: RowSlots::new(width), n_witnessed: 0, key: Vec::new() }
+    pub(super) fn new(width: usize, slots_kept: usize) -> Self {
+        Self { entries: RowSlots::new(width, slots_kept), n_witnessed: 0, key: Vec::new() }
+    }
+
+    pub(super) fn emptied(&self) -> Self {
+        Self { entries: self.entries.emptied(), n_witnessed: 0, key: Vec::new() }
+    }
+
+    /// What is known of each key, with the key.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&[TermId], &KeyEntry)> + '_ {
+        self.entries.iter()
+    }
+
+    /// Panics if a key is kept that nobody has, or the keys with witnesses are not as many as is noted.
+    pub(super) fn check(&self) {
+        self.entries.check();
+        let witnessed = self.iter().filter(|(_, entry)| entry.witnesses != 0).count();
+        assert_eq!(witnessed, self.n_witnessed, "witnesses: the number of keys that have some");
+        let is_used = |entry: &KeyEntry| entry.left.0 != NONE || entry.right.0 != NONE || entry.witnesses != 0;
+        assert!(self.iter().all(|(_, entry)| is_used(entry)), "witnesses: a key is kept that no row has");
     }
 
     /// The key in these columns of a row.
@@ -126,8 +144,33 @@ pub(super) struct KeyedRows {
 }
 
 impl KeyedRows {
-    pub(super) fn new(width: usize) -> Self {
-        Self { rows: RowSlots::new(width) }
+    pub(super) fn new(width: usize, slots_kept: usize) -> Self {
+        Self { rows: RowSlots::new(width, slots_kept) }
+    }
+
+    pub(super) fn emptied(&self) -> Self {
+        Self { rows: self.rows.emptied() }
+    }
+
+    pub(super) fn witnesses(&self, row: RowId) -> Weight {
+        self.rows.value(row.0).witnesses
+    }
+
+    /// Panics if the lists do not have each row once, linked both ways, or a weight is not positive.
+    pub(super) fn check(&self, lists: impl Iterator<Item = List>) {
+        self.rows.check();
+        let mut listed = 0;
+        for list in lists {
+            let mut previous = NONE;
+            for RowId(slot) in self.of(list) {
+                let kept = self.rows.value(slot);
+                assert_eq!(kept.previous, previous, "witnesses: a list is not linked backwards");
+                assert!(kept.weight > 0 && kept.witnesses >= 0, "witnesses: the weight of a row");
+                (previous, listed) = (slot, listed + 1);
+                assert!(listed <= self.rows.len(), "witnesses: a list has no end");
+            }
+        }
+        assert_eq!(listed, self.rows.len(), "witnesses: a row is in no list, or in two");
     }
 
     /// Adds to the weight of a row of the key with this list; a new row starts with this number of witnesses.

@@ -8,7 +8,7 @@
 //! constant, and that of what is emitted. Where a condition or a variable that may be unbound decides, the cost is the
 //! rows of the other side with the same key.
 
-use super::keyed_rows::{KeyedRows, Keys, SavedRow};
+use super::keyed_rows::{KeyEntry, KeyedRows, Keys, SavedRow};
 use super::pairing::{Matching, Pairing, WitnessKind};
 use crate::codec::{Decoded, Reader, Writer};
 use crate::expr::{EvalContext, Expr};
@@ -26,13 +26,19 @@ pub(crate) struct Witness {
 }
 
 impl Witness {
-    pub(crate) fn new(kind: WitnessKind, left: &Schema, right: &Schema, condition: Option<Expr>) -> Self {
+    pub(crate) fn new(
+        kind: WitnessKind,
+        left: &Schema,
+        right: &Schema,
+        condition: Option<Expr>,
+        slots_kept: usize,
+    ) -> Self {
         let pairing = Pairing::new(kind, left, right, condition);
         Self {
             matching: pairing.matching(),
-            keys: Keys::new(pairing.left_key.len()),
-            left: KeyedRows::new(pairing.left_width),
-            right: KeyedRows::new(pairing.right_width),
+            keys: Keys::new(pairing.left_key.len(), slots_kept),
+            left: KeyedRows::new(pairing.left_width, slots_kept),
+            right: KeyedRows::new(pairing.right_width, slots_kept),
             pairing,
         }
     }
@@ -50,6 +56,8 @@ impl Witness {
         let Self { pairing, matching, keys, left, right } = self;
         let key = keys.of(row, &pairing.left_key);
         let entry = keys.entry(key);
+        // Also for a row that leaves: whether a condition holds depends on the two rows alone, so the same pairs are found
+        // as when it came, and no pair needs to be kept.
         let mut matched = 0;
         for other in right.of(entry.right) {
             if pairing.is_witness(row, right.row(other), flow) {
@@ -135,7 +143,32 @@ impl Witness {
     }
 }
 
+/// Checks.
+impl Witness {
+    /// Panics if the witnesses that are counted for a key are not the right rows it has.
+    fn check_key(&self, entry: &KeyEntry) {
+        let listed: Weight = self.right.of(entry.right).map(|row| self.right.weight(row)).sum();
+        match self.matching {
+            Matching::ByKey if self.keeps_right() => {
+                assert_eq!(entry.witnesses, listed, "witnesses: the right rows of a key");
+            }
+            Matching::ByPair => {
+                let most = self.left.of(entry.left).map(|row| self.left.witnesses(row)).max().unwrap_or(0);
+                assert!(most <= listed, "witnesses: a left row has more than its key");
+            }
+            _ => assert_eq!(listed, 0, "witnesses: right rows that nobody needs"),
+        }
+    }
+}
+
 impl Operator for Witness {
+    fn check(&self) {
+        self.keys.check();
+        self.left.check(self.keys.iter().map(|(_, entry)| entry.left));
+        self.right.check(self.keys.iter().map(|(_, entry)| entry.right));
+        self.keys.iter().for_each(|(_, entry)| self.check_key(entry));
+    }
+
     fn absorb(&mut self, port: usize, deltas: &Batch, out: &mut Batch, flow: &mut Flow<'_>) {
         // Additions first, so that no count goes below zero on the way.
         let signs: [fn(Weight) -> bool; 2] = [|weight| weight > 0, |weight| weight < 0];
@@ -159,10 +192,8 @@ impl Operator for Witness {
     }
 
     fn restore(&mut self, from: &mut Reader<'_>, _eval: &mut EvalContext<'_>) -> Decoded<()> {
-        let Self { pairing, keys, left, right, .. } = self;
-        *keys = Keys::new(pairing.left_key.len());
-        *left = KeyedRows::new(pairing.left_width);
-        *right = KeyedRows::new(pairing.right_width);
+        let Self { keys, left, right, .. } = self;
+        (*keys, *left, *right) = (keys.emptied(), left.emptied(), right.emptied());
         self.restore_rows(from)
     }
 

@@ -325,7 +325,8 @@ impl<H: Host> Builder<'_, H> {
         let (left_schema, right_schema) = (self.nodes[left].schema.clone(), self.nodes[right].schema.clone());
         let schema = pair_schema(&left_schema, &right_schema);
         let compiled = condition.map(|c| self.compile(c, &schema)).transpose()?;
-        let operator = Witness::new(WitnessKind::Optional, &left_schema, &right_schema, compiled);
+        let slots_kept = self.options.thresholds.row_slots_kept;
+        let operator = Witness::new(WitnessKind::Optional, &left_schema, &right_schema, compiled, slots_kept);
         let description = self.witness("optional", None, &left_schema, &right_schema, condition);
         Ok(self.add(Box::new(operator), vec![left, right], schema, description))
     }
@@ -333,7 +334,8 @@ impl<H: Host> Builder<'_, H> {
     fn minus(&mut self, left: &Plan, right: &Plan) -> Built {
         let (left, right) = (self.build(left, true)?, self.build(right, true)?);
         let (schema, right_schema) = (self.nodes[left].schema.clone(), self.nodes[right].schema.clone());
-        let operator = Witness::new(WitnessKind::Minus, &schema, &right_schema, None);
+        let slots_kept = self.options.thresholds.row_slots_kept;
+        let operator = Witness::new(WitnessKind::Minus, &schema, &right_schema, None, slots_kept);
         let description = self.witness("minus", None, &schema, &right_schema, None);
         Ok(self.add(Box::new(operator), vec![left, right], schema, description))
     }
@@ -368,7 +370,8 @@ impl<H: Host> Builder<'_, H> {
         let (left_schema, right_schema) = (self.nodes[left].schema.clone(), self.nodes[right].schema.clone());
         let pair = pair_schema(&left_schema, &right_schema);
         let compiled = condition.map(|c| self.compile(c, &pair)).transpose()?;
-        let operator = Witness::new(WitnessKind::Mark, &left_schema, &right_schema, compiled);
+        let slots_kept = self.options.thresholds.row_slots_kept;
+        let operator = Witness::new(WitnessKind::Mark, &left_schema, &right_schema, compiled, slots_kept);
         let description = self.witness("exists", Some(flag), &left_schema, &right_schema, condition);
         let mut schema = left_schema;
         schema.push(self.vars.id(flag), true);
@@ -419,7 +422,8 @@ impl<H: Host> Builder<'_, H> {
             Stage::Final => "final group",
         };
         let description = Description::incremental(operator, format!("{by}{computing}")).with_keys(key_vars);
-        Ok(self.add(Box::new(Group::new(key_columns, compiled, grouped)), vec![inner], schema, description))
+        let slots_kept = self.options.thresholds.row_slots_kept;
+        Ok(self.add(Box::new(Group::new(key_columns, compiled, grouped, slots_kept)), vec![inner], schema, description))
     }
 
     fn aggregate(

@@ -97,6 +97,13 @@ impl RelationToStream {
         &self.pending
     }
 
+    /// Panics if the answer has a row that has gone.
+    pub(crate) fn check(&self) {
+        assert!(self.answer.values().all(|weight| *weight > 0), "answer: a row that has gone, or goes twice");
+        assert!(self.keeps_answer || self.answer.is_empty(), "answer: it is kept for nobody");
+        assert!(self.operator != R2s::Rstream || self.pending.is_empty(), "answer: changes that nobody reports");
+    }
+
     pub(crate) fn state_size(&self) -> usize {
         self.answer.len() + self.pending.len()
     }

@@ -6,9 +6,6 @@ use crate::codec::{Decoded, Reader, Writer};
 use crate::model::{EncodedTriple, TermId};
 use std::collections::{BTreeMap, VecDeque};
 
-/// How many changes are remembered. A reader who has missed more scans everything, like a new one.
-const CHANGES_MAX: usize = 4096;
-
 /// A triple that was added to a graph or removed from it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Change {
@@ -19,6 +16,8 @@ pub(crate) struct Change {
 
 #[derive(Debug, Default)]
 pub(super) struct ChangeLog {
+    /// How many changes are remembered. A reader who has missed more scans everything, like a new one.
+    kept_max: usize,
     /// Oldest first, each with the version it produced.
     changes: VecDeque<(u64, Change)>,
     /// Changes up to this version are forgotten.
@@ -30,6 +29,10 @@ pub(super) struct ChangeLog {
 }
 
 impl ChangeLog {
+    pub(super) fn new(kept_max: usize) -> Self {
+        Self { kept_max, ..Self::default() }
+    }
+
     /// Records the changes, creations and drops that produced this version.
     pub(super) fn add(&mut self, version: u64, changes: &[Change], created: &[TermId], dropped: &[TermId]) {
         let graphs = changes.iter().map(|change| change.graph).chain(created.iter().copied().map(Some));
@@ -43,7 +46,7 @@ impl ChangeLog {
         self.changes.extend(changes.iter().map(|change| (version, *change)));
         // The changes of one version may be cut in two here; `forgotten` is then that version, so that no reader
         // applies the second half alone.
-        while self.changes.len() > CHANGES_MAX {
+        while self.changes.len() > self.kept_max {
             self.forgotten = self.changes.pop_front().map_or(self.forgotten, |(version, _)| version);
         }
     }
@@ -81,14 +84,14 @@ impl ChangeLog {
         to.u64(self.dropped);
     }
 
-    pub(super) fn restored(from: &mut Reader<'_>) -> Decoded<Self> {
+    pub(super) fn restored(kept_max: usize, from: &mut Reader<'_>) -> Decoded<Self> {
         let changes = from.list(34, |from| {
             let (version, graph) = (from.u64()?, from.option(Reader::id)?);
             Ok((version, Change { graph, triple: [from.id()?, from.id()?, from.id()?], comes: from.bool()? }))
         })?;
         let forgotten = from.u64()?;
         let by_graph = from.list(9, |from| Ok((from.option(Reader::id)?, from.u64()?)))?;
-        Ok(Self { changes, forgotten, by_graph, dropped: from.u64()? })
+        Ok(Self { kept_max, changes, forgotten, by_graph, dropped: from.u64()? })
     }
 }
 

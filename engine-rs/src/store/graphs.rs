@@ -29,6 +29,11 @@ impl StaticGraphs {
         Self { default, named, version: 0, removed: 0, log: ChangeLog::default() }
     }
 
+    /// No graphs yet; so many of their changes will be remembered.
+    pub(crate) fn remembering(changes: usize) -> Self {
+        Self { log: ChangeLog::new(changes), ..Self::default() }
+    }
+
     /// Begins a transaction; it is undone when dropped without a commit.
     pub(crate) fn begin(&mut self) -> Transaction<'_> {
         Transaction::new(self)
@@ -90,8 +95,8 @@ impl StaticGraphs {
         });
     }
 
-    pub(crate) fn restored(from: &mut Reader<'_>) -> Decoded<Self> {
-        let (version, removed, log) = (from.u64()?, from.number()?, ChangeLog::restored(from)?);
+    pub(crate) fn restored(changes: usize, from: &mut Reader<'_>) -> Decoded<Self> {
+        let (version, removed, log) = (from.u64()?, from.number()?, ChangeLog::restored(changes, from)?);
         let default = TripleSet::restored(from)?;
         let named = from.list(16, |from| Ok((from.id()?, TripleSet::restored(from)?)))?;
         Ok(Self { default, named, version, removed, log })

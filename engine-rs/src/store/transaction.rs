@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn what_is_not_committed_leaves_no_trace() {
-        let mut graphs = StaticGraphs::default();
+        let mut graphs = StaticGraphs::remembering(4096);
         let (a, b) = (TermId::from_slot(100), TermId::from_slot(101));
         let mut first = graphs.begin();
         first.insert(None, triple(1));
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn only_a_change_moves_the_version() {
-        let mut graphs = StaticGraphs::default();
+        let mut graphs = StaticGraphs::remembering(4096);
         let mut change = graphs.begin();
         change.replace(None, &[triple(1), triple(2)]);
         assert_eq!(change.commit(), Changes { inserted: 2, deleted: 0 });

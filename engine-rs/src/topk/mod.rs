@@ -121,6 +121,11 @@ impl Operator for TopK {
         }
     }
 
+    fn check(&self) {
+        assert!(self.ranked.values().all(|weight| *weight > 0), "ranked rows: a row that has gone is kept");
+        assert!(self.shown == self.in_view(), "ranked rows: what is shown is not the first of them");
+    }
+
     fn save(&self, to: &mut Writer) {
         let counted = |to: &mut Writer, (row, weight): (&Row, &Weight)| {
             to.row(row);

@@ -59,6 +59,18 @@ impl Content {
         }
     }
 
+    /// Panics if copies and the set are not those of the arrivals.
+    pub(super) fn check(&self) {
+        let mut copies: HashMap<EncodedTriple, u32> = HashMap::new();
+        for triple in self.arrivals.iter().flat_map(Arrival::triples) {
+            *copies.entry(*triple).or_insert(0) += 1;
+        }
+        assert!(copies == self.copies, "content of a window: the copies of a triple");
+        assert_eq!(self.triples.len(), copies.len(), "content of a window: its triples");
+        let in_order = self.arrivals.iter().zip(self.arrivals.iter().skip(1));
+        assert!(in_order.into_iter().all(|(a, b)| a.expiry_key <= b.expiry_key), "content of a window: its order");
+    }
+
     /// Saves only the arrivals: copies and the set follow from them.
     pub(super) fn save(&self, to: &mut Writer) {
         to.u64(self.version);

@@ -141,6 +141,20 @@ impl Window {
         }
     }
 
+    /// Panics if what is in view is out of order, or the content is not that of its arrivals.
+    pub(crate) fn check(&self) {
+        let pairs = self.in_view.iter().zip(self.in_view.iter().skip(1));
+        assert!(pairs.into_iter().all(|(a, b)| a.expiry_key <= b.expiry_key), "window: the order of what is in view");
+        self.content.iter().for_each(Content::check);
+    }
+
+    /// The triples that wait, and those that are kept as a graph.
+    pub(crate) fn kept_triples(&self) -> impl Iterator<Item = EncodedTriple> + '_ {
+        let waiting = self.pending.iter().chain(self.staged.iter().map(|arrival| &arrival.element));
+        let content = self.content().into_iter().flat_map(|content| content.matching(None, None, None));
+        waiting.flat_map(|element| element.triples.as_slice().iter().copied()).chain(content)
+    }
+
     /// The oldest event that this window may still show.
     pub(crate) fn oldest_seq(&self) -> Option<u64> {
         let waiting = self.pending.iter().map(|e| e.seq).chain(self.staged.iter().map(|a| a.element.seq));

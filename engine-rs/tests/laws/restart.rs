@@ -9,7 +9,8 @@ use crate::random::Random;
 use crate::run::{hold, prepared, text};
 use crate::scenario::{Event, PREFIXES, Scenario, Step};
 use whorl_engine::{
-    Engine, EngineOptions, Limits, ParseOptions, Probing, QueryId, R2s, RdfFormat, Retraction, StreamOptions, Timestamp,
+    Engine, EngineOptions, Limits, ParseOptions, Probing, QueryId, R2s, RdfFormat, Retraction, StreamOptions,
+    Thresholds, Timestamp,
 };
 
 const FEEDS: &str = ":feed1 :stream :s . :feed2 :stream :s2 . :feed1 :limit 2 .";
@@ -196,7 +197,18 @@ fn options(variant: usize, random: &mut Random) -> EngineOptions {
         probing: if variant == 3 { Probing::Fixed(random.next()) } else { Probing::Adaptive },
         result_rows_max: if random.chance(20) { 3 } else { 1_000_000 },
         limits: if random.chance(40) { limits(random) } else { Limits::default() },
+        thresholds: thresholds(random),
         ..EngineOptions::default()
+    }
+}
+
+/// Tiny ones, some of them, or the real ones; what they change is recounted in most.
+fn thresholds(random: &mut Random) -> Thresholds {
+    let tiny = Thresholds { checks: random.chance(70), ..Thresholds::tiny() };
+    match random.below(3) {
+        0 => Thresholds { new_terms_min: 1 + random.below(6), text_chunk_max: 32 << random.below(5), ..tiny },
+        1 => tiny,
+        _ => Thresholds::default(),
     }
 }
 

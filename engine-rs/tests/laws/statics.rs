@@ -157,7 +157,7 @@ fn sparse(query: &str, random: &mut Random) -> Scenario {
     }
     let statics = ":a :static :old , 'an old text' . :b :static 'another old text' .".to_owned();
     let (options, working) = (ParseOptions::default(), EngineOptions::default());
-    Scenario { query: head, options, statics, lateness: BTreeMap::new(), steps, working, offset: 0 }
+    Scenario { query: head, others: vec![], options, statics, lateness: BTreeMap::new(), steps, working, offset: 0 }
 }
 
 /// Mostly new terms.

@@ -23,7 +23,17 @@ fn setting(name: &str, default: u64) -> u64 {
 
 fn pairs() -> u64 {
     let is_long = std::env::var("WHORL_CAMPAIGN").is_ok_and(|campaign| campaign == "long");
-    setting("WHORL_PAIRS", if is_long { 100_000 } else { 2500 })
+    setting("WHORL_PAIRS", if is_long { 100_000 } else { 2000 })
+}
+
+/// How often so many pairs must take a path, so that its faults would be seen; few pairs prove nothing about it.
+fn floor(rare: Rare, pairs: u64) -> u64 {
+    match rare {
+        _ if pairs < 10_000 => 0,
+        Rare::Breached => pairs / 100,
+        Rare::StaticFollowed => pairs / 50,
+        _ => pairs / 10,
+    }
 }
 
 /// Drops steps as long as the difference stays.
@@ -84,6 +94,9 @@ fn the_engine_equals_re_evaluation_at_every_instant() {
         let small = shrink(&Scenario::generate(*seed), is_different);
         let Outcome::Different(text) = checked(&small, Duration::MAX) else { panic!("shrunk away") };
         panic!("seeds {wrong:?} differ; seed {seed}, cut down:\n{}\n{text}", small.describe());
+    }
+    for rare in Rare::ALL {
+        assert!(rare.count() >= floor(rare, pairs), "{rare:?} was too rare to be tested: {}", rare.count());
     }
     assert!(same * 2 > pairs, "most pairs must say something: {counts:?}");
     assert!(refused * 10 < pairs, "few queries may be refused: {counts:?}");

@@ -27,7 +27,7 @@ impl Generator<'_> {
 
     /// A block of patterns over one window: a new one, which is then used, or one there is.
     pub(super) fn block(&mut self, patterns: &str) -> String {
-        let is_new = self.windows.is_empty() || self.random.chance(30) && self.windows.len() < 2;
+        let is_new = self.windows.is_empty() || self.random.chance(30) && self.windows.len() < 3;
         if is_new {
             let (stream, window) = (self.stream(), self.window());
             let number = self.windows.len();

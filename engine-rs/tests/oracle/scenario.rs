@@ -12,8 +12,8 @@ use crate::random::Random;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use whorl_engine::{
-    Bounds, ContentSemantics, EngineOptions, ParseOptions, Probing, R2s, Report, Retraction, Span, Thresholds, Tick,
-    Timestamp,
+    Bounds, ContentSemantics, EngineOptions, Limits, ParseOptions, Probing, R2s, Report, Retraction, Span, Thresholds,
+    Tick, Timestamp,
 };
 
 pub const PREFIXES: &str = "PREFIX : <http://ex/> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> ";
@@ -21,6 +21,8 @@ pub const PREFIXES: &str = "PREFIX : <http://ex/> PREFIX xsd: <http://www.w3.org
 #[derive(Clone, Debug)]
 pub struct Scenario {
     pub query: String,
+    /// Queries that are compared beside it, over the same streams.
+    pub others: Vec<String>,
     pub options: ParseOptions,
     pub statics: String,
     pub lateness: BTreeMap<String, i64>,
@@ -47,6 +49,8 @@ pub enum Step {
     Join(String),
     /// The neighbour that came first goes.
     Leave,
+    /// Every term that nothing holds is released.
+    Sweep,
     Close,
 }
 
@@ -55,7 +59,7 @@ impl Step {
         match self {
             Self::Batch(events) => events.into_iter().map(Self::Event).collect(),
             Self::Event(_) | Self::Watermark(_) | Self::Close => vec![self],
-            Self::Static { .. } | Self::Restore(_) | Self::Join(_) | Self::Leave => vec![],
+            Self::Static { .. } | Self::Restore(_) | Self::Join(_) | Self::Leave | Self::Sweep => vec![],
         }
     }
 }
@@ -82,6 +86,17 @@ const RARE_OBJECTS: [&str; 9] = [
     "\"P1M\"^^xsd:yearMonthDuration",
     "\"PT36H\"^^xsd:dayTimeDuration",
     "\"10:00:00\"^^xsd:time",
+];
+
+/// Integers are times of windows `@ :p`, most of them in the past of the stream.
+const NEIGHBOURS: [&str; 7] = [
+    "REGISTER ISTREAM :out AS CONSTRUCT { ?a :up ?b } FROM NAMED WINDOW :w ON :s [NOW] WHERE { WINDOW :w { ?a :p ?b } }",
+    "REGISTER RSTREAM :out AS CONSTRUCT { ?a :up ?b . ?b :of _:x } FROM NAMED WINDOW :w ON :s [RANGE 4ms STEP 2ms] WHERE { WINDOW :w { ?a ?p ?b FILTER(isIRI(?b)) } }",
+    "SELECT ?a ?b FROM NAMED WINDOW :w ON :out [RANGE 6ms STEP 3ms] WHERE { WINDOW :w { ?a :up ?b } }",
+    "SELECT ?a ?c FROM NAMED WINDOW :w ON :out [RANGE 9ms] WHERE { WINDOW :w { ?a :up ?b . ?b :of ?c } }",
+    "SELECT ?a ?b ?n FROM NAMED WINDOW :w ON :s [RANGE 5ms STEP 1ms @ :p] WHERE { WINDOW :w { ?a :q ?b } BIND(NOW() AS ?n) }",
+    "SELECT ?a ?b ?c FROM NAMED WINDOW :w ON :s [RANGE 50ms STEP 50ms @ :p] FROM NAMED WINDOW :v ON :s [RANGE 3ms] WHERE { WINDOW :w { ?a ?x ?b } OPTIONAL { WINDOW :v { ?a :p ?c } } }",
+    "SELECT (MAX(?b) AS ?most) (GROUP_CONCAT(?b) AS ?all) FROM NAMED WINDOW :w ON :s [RANGE 8ms STEP 4ms @ :q] WHERE { WINDOW :w { ?a ?p ?b } }",
 ];
 
 struct Generator<'r> {
@@ -119,7 +134,9 @@ impl Scenario {
         let is_costly = is_bag || query.contains("[ALL]") || query.contains("UNION");
         let n_events = generator.n_events(is_costly);
         let steps = generator.steps(&query, n_events);
-        Self { query, options, statics, lateness, steps, working, offset }
+        let n_others = if generator.random.chance(20) { 1 + generator.random.below(2) } else { 0 };
+        let others = (0..n_others).map(|_| generator.beside()).collect();
+        Self { query, others, options, statics, lateness, steps, working, offset }
     }
 
     /// The same with events, watermarks and the end alone, for laws that change them in ways of their own.
@@ -136,8 +153,8 @@ impl Scenario {
 
     pub fn describe(&self) -> String {
         let mut text = format!(
-            "query {}\noptions {:?}\nlateness {:?}\nstatic {}\nworking {:?}\noffset {}\n",
-            self.query, self.options, self.lateness, self.statics, self.working, self.offset
+            "query {}\nbeside it {:?}\noptions {:?}\nlateness {:?}\nstatic {}\nworking {:?}\noffset {}\n",
+            self.query, self.others, self.options, self.lateness, self.statics, self.working, self.offset
         );
         for step in &self.steps {
             let _ = match step {
@@ -148,6 +165,7 @@ impl Scenario {
                 Step::Restore(working) => writeln!(text, "restore {working:?}"),
                 Step::Join(query) => writeln!(text, "join {query}"),
                 Step::Leave => writeln!(text, "leave"),
+                Step::Sweep => writeln!(text, "sweep"),
                 Step::Close => writeln!(text, "close"),
             };
         }
@@ -227,15 +245,15 @@ impl Generator<'_> {
         triples.join(" ")
     }
 
-    /// Most streams are short, so that a failure fits a screen; some are long enough to cross everything.
+    /// Most streams are long enough to cross thresholds again and again; a failure is cut down to what matters.
     fn n_events(&mut self, is_costly: bool) -> i64 {
-        let most = if is_costly { 40 } else { 2_000 };
+        let most = if is_costly { 60 } else { 2_000 };
         let (from, to) = match self.random.below(1_000) {
-            0..=599 => (3, 16),
-            600..=949 => (20, 50),
-            950..=994 => (50, 150),
-            995..=998 => (150, 500),
-            _ => (500, 2_000),
+            0..=299 => (3, 16),
+            300..=799 => (20, 60),
+            800..=959 => (60, 150),
+            960..=995 => (150, 300),
+            _ => (300, 2_000),
         };
         self.random.range(from, to).min(most)
     }
@@ -276,9 +294,31 @@ impl Generator<'_> {
                 removed_triples_min: self.random.below(8),
                 bag_chunk_max: 2 + self.random.below(6),
                 regexes_cached_max: 1 + self.random.below(3),
+                keys_moved: 1 + self.random.below(8),
+                keys_shrink_min: 4 << self.random.below(4),
+                text_chunk_max: 32 << self.random.below(5),
+                leaves_compared_max: self.random.below(5),
+                triples_compared_max: self.random.below(4),
+                predicates_kept_max: self.random.below(4),
+                changes_kept_max: self.random.below(6),
+                row_slots_kept: self.random.below(6),
+                buffers_ordered_max: 1 + self.random.below(4),
+                subsets_indexed_max: self.random.below(3) as u32,
                 checks: self.random.chance(40),
                 ..real
             },
+        }
+    }
+
+    /// Mostly none that matters; else so tight that some queries stop for what they cost.
+    fn limits(&mut self) -> Limits {
+        if self.random.chance(95) {
+            return Limits::default();
+        }
+        Limits {
+            work: self.random.chance(60).then(|| self.random.range(100, 5_000) as u64),
+            state_rows: self.random.chance(60).then(|| self.random.range(5, 80) as usize),
+            ..Limits::default()
         }
     }
 
@@ -292,17 +332,25 @@ impl Generator<'_> {
             sharing: self.random.chance(75),
             hash_seed: self.random.next(),
             thresholds: self.thresholds(),
+            limits: self.limits(),
             // A batch may report more rows than a queue keeps by default; the twin drops none.
             result_rows_max: usize::MAX,
             ..EngineOptions::default()
         }
     }
 
-    /// A query beside: often the same one, so that leaves are shared.
+    /// A query beside: often the same one, so that leaves are shared; some write a stream, read it, or take the time
+    /// from the data, which the twin does not know.
     fn neighbour(&mut self, query: &str) -> String {
-        if self.random.chance(30) {
-            return query.to_owned();
+        match self.random.below(10) {
+            0..=2 => query.to_owned(),
+            3..=5 => (*self.random.pick(&NEIGHBOURS)).to_owned(),
+            _ => self.beside(),
         }
+    }
+
+    /// Another query over the same streams.
+    fn beside(&mut self) -> String {
         let Self { is_cqels, n_streams, awkward, dense, rare, .. } = *self;
         let random = &mut *self.random;
         Generator { random, is_cqels, windows: vec![], n_streams, made: 0, awkward, dense, rare }.query()
@@ -314,6 +362,7 @@ impl Generator<'_> {
             0..=3 => Some(Step::Restore(Box::new(self.working()))),
             4..=5 => Some(Step::Join(self.neighbour(query))),
             6 => Some(Step::Leave),
+            9..=10 => Some(Step::Sweep),
             7..=8 => Some(Step::Static { triple: self.static_triple(), comes: self.random.chance(50) }),
             _ => None,
         }
@@ -343,6 +392,10 @@ impl Generator<'_> {
                 now = [now[0].max(at), now[1].max(at)];
                 steps.push(Step::Watermark(at));
             }
+        }
+        // At least one of each in every pair.
+        for step in [Step::Restore(Box::new(self.working())), Step::Sweep] {
+            steps.insert(self.random.below(steps.len() + 1), step);
         }
         if self.random.chance(25) {
             steps = in_batches(steps);

@@ -158,6 +158,10 @@ class _Rare:
                 steps.append(self.feed(actions))
             else:
                 steps.append(actions.pop(0))  # type: ignore[arg-type]  # anything but a Push is a step by itself
+        if not any(isinstance(step, Restore) for step in steps):
+            # Drawn apart, so that the scenarios stay what they were.
+            apart = Random(length * 1_000 + len(steps))
+            steps.insert(apart.randint(1, len(steps)), Restore(tuning.draw(apart)))
         return steps
 
     def feed(self, actions: list[Action]) -> Feed:

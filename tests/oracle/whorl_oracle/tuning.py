@@ -22,8 +22,18 @@ THRESHOLDS: dict[str, tuple[int, ...]] = {
     "new_terms_min": (1, 10, 4096),
     "terms_shrink_min": (1, 16, 1024),
     "removed_triples_min": (1, 8, 1024),
-    "bag_chunk_max": (2, 5, 256),
+    "bag_chunk_max": (2, 5, 64),
     "regexes_cached_max": (1, 3, 16),
+    "keys_moved": (1, 2, 8),
+    "keys_shrink_min": (4, 16, 64),
+    "text_chunk_max": (32, 64, 500, 65_536),
+    "leaves_compared_max": (0, 2, 4),
+    "triples_compared_max": (0, 3, 32),
+    "predicates_kept_max": (0, 1, 16),
+    "changes_kept_max": (0, 1, 5, 4096),
+    "row_slots_kept": (0, 3, 1024),
+    "buffers_ordered_max": (1, 3, 10),
+    "subsets_indexed_max": (0, 1, 6),
 }
 
 

@@ -18,7 +18,7 @@ use super::chain::Chain;
 use super::registry::QueryId;
 use super::stream::Stream;
 use super::timeline::Timeline;
-use super::{Engine, EngineOptions};
+use super::{Engine, EngineOptions, empty_dictionary};
 use crate::codec::{Damaged, Decoded, Reader, Writer, checksum, ensure};
 use crate::encode::Dictionary;
 use crate::error::EngineError;
@@ -76,8 +76,8 @@ impl Engine {
         let mut from = Reader::new(payload);
         let mut engine = Self::new(options);
         let terms = from.rest();
-        engine.dictionary = Dictionary::restored(options.hash_seed, &mut from)?;
-        engine.graphs = StaticGraphs::restored(&mut from)?;
+        engine.dictionary = Dictionary::restored(empty_dictionary(&options), &mut from)?;
+        engine.graphs = StaticGraphs::restored(options.thresholds.changes_kept_max, &mut from)?;
         let streams: Vec<Stream> = from.list(1, Stream::restored)?;
         for stream in streams {
             engine.add_stream(stream);
@@ -146,7 +146,7 @@ impl Engine {
         if self.dictionary.len() == n_terms {
             self.dictionary.set_epoch(from.u64()?);
         } else {
-            self.dictionary = Dictionary::restored(self.options.hash_seed, &mut from)?;
+            self.dictionary = Dictionary::restored(empty_dictionary(&self.options), &mut from)?;
         }
         Ok(())
     }
