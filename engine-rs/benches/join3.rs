@@ -8,6 +8,9 @@
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
+mod kernel;
+
+use kernel::{Chain, Event, Tally};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use whorl_engine::rdf::{Literal, NamedNode};
@@ -24,13 +27,6 @@ type NumberOf = std::collections::HashMap<TermId, u32, foldhash::fast::FixedStat
 /// Results are taken often enough to stay in the cache, as a subscriber would.
 const TAKEN_EVERY: usize = 64;
 
-#[derive(Clone, Copy)]
-struct Event {
-    stream: usize,
-    subject: u32,
-    object: u32,
-}
-
 fn events(width: usize, measured: usize) -> Vec<Event> {
     let mut state = 42_u64;
     let mut key = || {
@@ -40,105 +36,6 @@ fn events(width: usize, measured: usize) -> Vec<Event> {
         ((state >> 20) % width as u64) as u32
     };
     (0..3 * width + measured).map(|i| Event { stream: i % 3, subject: key(), object: key() }).collect()
-}
-
-/// Results seen, and a sum that depends on every value of each.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-struct Tally {
-    results: u64,
-    sum: u64,
-}
-
-impl Tally {
-    fn add(&mut self, row: [u32; 4]) {
-        self.results += 1;
-        let [a, b, c, d] = row.map(u64::from);
-        self.sum = self.sum.wrapping_add(3 * a + 5 * b + 7 * c + 11 * d);
-    }
-}
-
-mod kernel {
-    use super::{Event, Tally};
-
-    #[derive(Clone, Copy, Default)]
-    struct Row {
-        keys: [u32; 2],
-        /// The older row with the same hash, for each key.
-        older: [u32; 2],
-    }
-
-    /// A window of rows with one chained index per key: newest first, and a row is expired when its
-    /// position is too old, so nothing is ever deleted.
-    struct Window {
-        rows: Vec<Row>,
-        heads: [Vec<u32>; 2],
-        mask: u32,
-        shift: u32,
-        next: u32,
-        width: u32,
-    }
-
-    impl Window {
-        fn new(width: usize) -> Self {
-            let capacity = (width + 1).next_power_of_two();
-            let buckets = width.next_power_of_two();
-            Self {
-                rows: vec![Row::default(); capacity],
-                heads: [vec![0; buckets], vec![0; buckets]],
-                mask: capacity as u32 - 1,
-                shift: 64 - buckets.trailing_zeros(),
-                next: 1,
-                width: width as u32,
-            }
-        }
-
-        fn bucket(&self, key: u32) -> usize {
-            (u64::from(key).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize
-        }
-
-        fn push(&mut self, keys: [u32; 2]) {
-            let mut row = Row { keys, older: [0; 2] };
-            for (side, key) in keys.into_iter().enumerate() {
-                let bucket = self.bucket(key);
-                row.older[side] = std::mem::replace(&mut self.heads[side][bucket], self.next);
-            }
-            self.rows[(self.next & self.mask) as usize] = row;
-            self.next += 1;
-        }
-
-        fn each(&self, side: usize, key: u32, mut visit: impl FnMut(u32)) {
-            let oldest = self.next.saturating_sub(self.width).max(1);
-            let mut position = self.heads[side][self.bucket(key)];
-            while position >= oldest {
-                let row = self.rows[(position & self.mask) as usize];
-                if row.keys[side] == key {
-                    visit(row.keys[1 - side]);
-                }
-                position = row.older[side];
-            }
-        }
-    }
-
-    pub struct Kernel {
-        windows: [Window; 3],
-    }
-
-    impl Kernel {
-        pub fn new(width: usize) -> Self {
-            Self { windows: [Window::new(width), Window::new(width), Window::new(width)] }
-        }
-
-        pub fn push(&mut self, event: Event, tally: &mut Tally) {
-            let (s, o) = (event.subject, event.object);
-            self.windows[event.stream].push([s, o]);
-            let [first, second, third] = &self.windows;
-            match event.stream {
-                0 => second.each(0, o, |c| third.each(0, c, |d| tally.add([s, o, c, d]))),
-                1 => first.each(1, s, |a| third.each(0, o, |d| tally.add([a, s, o, d]))),
-                _ => second.each(1, s, |b| first.each(1, b, |a| tally.add([a, b, s, o]))),
-            }
-        }
-    }
 }
 
 struct Running {
@@ -187,14 +84,14 @@ impl Running {
         for result in self.engine.drain(self.query).expect("the query runs") {
             let Answered::Bindings { inserted, .. } = result.answer else { continue };
             for row in inserted.iter() {
-                tally.add([row[0], row[1], row[2], row[3]].map(|id| number_of[&id]));
+                tally.add(&[row[0], row[1], row[2], row[3]].map(|id| number_of[&id]));
             }
         }
     }
 }
 
 fn measure_kernel(width: usize, events: &[Event]) -> (Duration, Tally) {
-    let mut kernel = kernel::Kernel::new(width);
+    let mut kernel = Chain::new(3, width);
     events[..3 * width].iter().for_each(|event| kernel.push(*event, &mut Tally::default()));
     let mut tally = Tally::default();
     let start = Instant::now();

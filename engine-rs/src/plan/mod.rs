@@ -43,6 +43,7 @@ mod paths;
 mod properties;
 mod reads;
 mod rename;
+mod root;
 mod scope;
 mod spelling;
 mod streams;
@@ -59,7 +60,9 @@ pub(crate) use cut::{
     Cut, Part, RoutedLeaf, Share, Spread, asks_event_graphs, named, named_streams, shown_variables, spread,
 };
 pub use error::{Costly, PlanError, Reevaluation, Unmappable, Unsupported};
-pub(crate) use explain::{BufferView, Explained, Mode, NodeView, PlanView, QueryView, SourceView, WindowView};
+pub(crate) use explain::{
+    BufferView, Explained, IndexView, Mode, NodeView, PlanView, QueryView, SourceView, WindowView,
+};
 pub(crate) use graph_names::graph_names;
 pub(crate) use logical::{Place, WindowFamily};
 pub(crate) use modifiers::Answer;
@@ -67,6 +70,7 @@ pub(crate) use node::{NodeKind, PlanNode};
 pub(crate) use paths::evaluable;
 pub(crate) use reads::{Reads, Wanted};
 pub(crate) use rename::rename_invented;
+pub use root::Evaluation;
 pub(crate) use spelling::Meanings;
 pub(crate) use streams::streams_of;
 pub(crate) use warnings::{Warning, unknown_function};

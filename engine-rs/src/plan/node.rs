@@ -23,6 +23,8 @@ pub(crate) struct PlanNode {
     /// The first `identity` columns determine the others: BIND computed the rest from them. Functions such as RAND()
     /// are seeded by these columns alone, so a retraction computes the same value as the arrival did.
     pub identity: usize,
+    /// Deltas emitted since the query was registered or restored: for explanations, not part of a snapshot.
+    pub emitted: u64,
 }
 
 impl PlanNode {

@@ -184,7 +184,7 @@ impl ResultQueue {
         self.results.drain(..).collect()
     }
 
-    /// Every term of the results that wait: none may be let go.
+    /// Every term of the waiting results: none may be freed.
     pub(crate) fn terms(&self) -> impl Iterator<Item = TermId> + '_ {
         let rows = self.results.iter().flat_map(|result| match &result.answer {
             Answered::Bindings { inserted, deleted } | Answered::Graph { inserted, deleted } => vec![inserted, deleted],
