@@ -97,7 +97,7 @@ impl Engine {
                     let widened = self.timelines[timeline].widened_interest(stream, place, interest);
                     self.streams[stream].interest = widened;
                 }
-                // Everything is read of it, or nobody has asked yet.
+                // All of it is read, or its interest has not been computed yet.
                 None => self.streams[stream].interest = self.interest_in(stream),
             }
         }
