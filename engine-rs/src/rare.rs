@@ -22,10 +22,11 @@ pub enum Rare {
     StaticFollowed,
     TurnedOver,
     Restored,
+    AdmittedDirectly,
 }
 
 impl Rare {
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::RingGrew,
         Self::RingGrewInMove,
         Self::RingShrank,
@@ -41,6 +42,7 @@ impl Rare {
         Self::StaticFollowed,
         Self::TurnedOver,
         Self::Restored,
+        Self::AdmittedDirectly,
     ];
 
     /// How often this thread has taken the path.

@@ -133,7 +133,7 @@ impl Engine {
     pub fn drain(&mut self, id: QueryId) -> Result<Vec<QueryResult>, EngineError> {
         let (timeline, place) = self.registry.place(id)?;
         let query = self.timelines[timeline].query_mut(place);
-        let results = query.results.drain();
+        let results = query.results.drain(query.definition.r2s);
         match &query.failed {
             Some(failure) if results.is_empty() => Err(failed(id, failure)),
             _ => Ok(results),
