@@ -26,7 +26,7 @@ export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help setup test test-all test-rust test-python rust-checked bench run fmt lint lint-rust lint-python docs lock cases-update clean
-.PHONY: client-sync types runnable docs-engine screenshots bench-quick bench-programs
+.PHONY: chromium client-sync types runnable docs-engine screenshots bench-quick bench-programs
 .PHONY: wheels wheel-test wheel-repeat image-test compose-check audit audit-offline sbom
 
 help:
@@ -103,8 +103,15 @@ test-rust:
 rust-checked: test-rust $(DEPS_STAMP)
 	@$(MAKE) --no-print-directory lint-rust
 
+# The tests of the console need Chromium, which is installed where that can be done; elsewhere they are skipped.
+CHROMIUM := command -v chromium || command -v chromium-browser || command -v google-chrome
+chromium:
+	@{ $(CHROMIUM); } >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && echo "installing Chromium" && \
+		{ apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium; } >$(VENV)/chromium.log 2>&1 </dev/null; } || \
+		echo "Chromium is not installed, so the tests of the console are skipped (on Debian: apt-get install chromium)"
+
 # A worker that has run out of tests takes some from another. The tests of the console are one visit to it, step by step.
-test-python: setup
+test-python: setup chromium
 	$(BIN)/python -m pytest -q --numprocesses=auto --maxprocesses=4 --dist=worksteal --ignore=tests/console
 	$(BIN)/python -m pytest -q tests/console
 
@@ -141,9 +148,10 @@ bench-programs: setup
 	cargo bench --locked --no-run -p whorl-engine --bench papers
 	if command -v mvn >/dev/null; then mvn -q -B -f benchmarks/peers/java package; fi
 
-# At most ten minutes; docs/performance.md is made of it.
+# At most ten minutes; docs/performance.md is made of it. The figures are kept in benchmarks/results/quick.json:
+# `whorl bench --compare benchmarks/results/quick.json NEW` compares a later run with them.
 bench-quick: bench-programs
-	$(BIN)/whorl bench --quick --report docs/performance.md
+	$(BIN)/whorl bench --quick --out benchmarks/results/quick.json --report docs/performance.md
 
 bench: bench-programs
 	$(BIN)/whorl bench --full --report docs/performance.md
@@ -164,7 +172,7 @@ runnable: $(ENGINE_STAMP) $(CLIENT_STAMP) $(WEB_STAMP)
 docs: $(DEPS_STAMP)
 	$(BIN)/python docs/site/build_site.py build/docs
 
-screenshots: setup
+screenshots: setup chromium
 	$(BIN)/python tests/console/screenshots.py
 
 docs-engine:

@@ -109,7 +109,7 @@ def run(
     job = writer.option("checkpointLocation", str(checkpoint)).start()
     wanted = arguments.batches + WARM_UP
     while len(job.recentProgress) < wanted:
-        job.awaitTermination(0.2)
+        job.awaitTermination(1)
     job.stop()
     arguments.done = max(int(path.name) for path in (checkpoint / "commits").iterdir() if path.name.isdecimal()) + 1
     return list(job.recentProgress)
@@ -124,7 +124,7 @@ def check(client: Client, arguments: argparse.Namespace, *, joins: bool) -> None
         raise SystemExit(f"{document['events']} events arrived, {min(expected)} were sent")
     if joins:
         results, token = client.query("join").poll()
-        rows = 0
+        rows = last = 0
         while results:
             rows += sum(len(result.rows) for result in results)
             last = results[-1].t

@@ -130,7 +130,7 @@ def add_bare(app: FastAPI, size: int) -> set[WebSocket]:
 
 def slowest(rings: Rings) -> int:
     found: Any = rings.ring("q").readers
-    return min(reader.cursor.next_seq for reader in found)
+    return min(int(reader.cursor.next_seq) for reader in found)
 
 
 # ---- the clients ----
@@ -201,9 +201,9 @@ async def check(port: int, size: int) -> None:
         start = [json.loads(await client.recv()) for _ in range(2)][1]["payload"]["startSeq"]
         running = asyncio.create_task(get(port, "/run/rings?n=1000"))
         for seq in range(start, start + 1000):
-            text = await client.recv()
-            if text != f"{PREFIX}{envelope(seq, size).decode()}}}":
-                raise SystemExit(f"wrong answer at {seq}: {text!r}")
+            received = await client.recv()
+            if received != f"{PREFIX}{envelope(seq, size).decode()}}}":
+                raise SystemExit(f"wrong result at {seq}: {received!r}")
         await running
 
 
@@ -262,8 +262,8 @@ async def run(port: int, arguments: argparse.Namespace) -> None:
             rate = f"{statistics.median(rates):,.0f} ({rates[0]:,.0f}–{rates[-1]:,.0f})"
             cost = f"{statistics.median(costs):.2f} ({costs[0]:.2f}–{costs[-1]:.2f})"
             print(f"{n:>11}  {way:6} {rate:>28}  {cost:>24}")
-    rate, median = await round_trips(port, 2000)
-    print(f"\nbare echo, one client: {rate:,.0f} round trips/s, p50 {median:.0f} µs")
+    per_s, median = await round_trips(port, 2000)
+    print(f"\nbare echo, one client: {per_s:,.0f} round trips/s, p50 {median:.0f} µs")
 
 
 def main() -> None:

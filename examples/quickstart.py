@@ -34,9 +34,9 @@ def main() -> None:
         for row in alarms.rows():
             print(f"{second:>3} s  alarm in {row['room']}: {row['t']} °C")
     engine.close()
-    for answer in rooms:
-        for row in answer.inserted:
-            print(f"{answer.at // 1000:>3} s  {row['room']}: at most {row['max']} °C, on average {row['mean']} °C")
+    for result in rooms:
+        for row in result.rows:
+            print(f"{result.at // 1000:>3} s  {row['room']}: at most {row['max']} °C, on average {row['mean']} °C")
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
 from whorl import Engine, WhorlError
 
@@ -27,7 +27,8 @@ sys.path[:0] = [str(EXAMPLES.parent / "tests" / folder) for folder in ("workload
 from whorl_workloads import citybench, conference, csrbench, debs2015, lsbench, lubm, snb, srbench, taxi  # noqa: E402 - the path is set above
 from whorl_workloads.data import DataMissingError, Event, Static, in_order, ntriples  # noqa: E402 - the path is set above
 
-_DIALECTS = {".rspql": "rspql", ".csparql": "csparql", ".cqels": "cqels"}
+_Dialect: TypeAlias = Literal["rspql", "csparql", "cqels"]
+_DIALECTS: dict[str, _Dialect] = {".rspql": "rspql", ".csparql": "csparql", ".cqels": "cqels"}
 _DAY, _CITY_DAY = "2010-02-02T", "2014-08-01T"
 _PARKING = ["AarhusParkingDataKALKVAERKSVEJ", "AarhusParkingDataSKOLEBAKKEN"]
 _ROADS_AND_AIR = [
@@ -52,7 +53,8 @@ class Scenario:
 
     def load(self, query: str) -> list[Event]:
         """The events that a query reads."""
-        return _loaded(self.others.get(query, self.events))
+        events: list[Event] = _loaded(self.others.get(query, self.events))
+        return events
 
 
 @functools.cache

@@ -15,7 +15,7 @@ from whorl_w3c.table import Outcome, table
 
 # Their tests wait for other processes, in Python: a signal reaches them, fails one test and lets the others run. A test
 # that waits inside the engine is reached by nothing; a time-out there ends the run.
-_OUTSIDE = {"cli", "client", "docs", "faults", "packaging", "server", "spark"}
+_OUTSIDE = {"cli", "client", "console", "docs", "faults", "packaging", "server", "spark"}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

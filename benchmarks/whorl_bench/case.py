@@ -25,7 +25,8 @@ class Case:
     """Events in order, static graphs, and the queries that run together.
 
     The first `warm` events fill the windows and are not measured. `feed` is the form in which the engine gets events,
-    `batch` how many at once, `take` after how many results are taken. `options` are those of a registration.
+    `batch` how many at once, `take` after how many results are taken. `options` are those of a registration. `minus`
+    are queries whose cost is taken off: the figure is what the queries cost beyond them.
     """
 
     events: Sequence[Event]
@@ -36,6 +37,7 @@ class Case:
     batch: int = 1
     take: int = 64
     options: Mapping[str, Any] = field(default_factory=dict)
+    minus: Sequence[QueryText] = ()
 
     @property
     def warming(self) -> Sequence[Event]:

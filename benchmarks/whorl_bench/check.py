@@ -44,6 +44,8 @@ def checked(case: Case, engine: Contestant, others: Mapping[str, Contestant]) ->
         except AssertionError as error:
             raise WrongAnswerError(f"the engine differs from the oracle: {error}") from None
     found = engine.answers(case)
+    if not found:
+        raise WrongAnswerError(f"the check proves nothing: no solution came over {len(case.events)} events")
     for name, other in others.items():
         try:
             _compare(name, found, other.answers(case))

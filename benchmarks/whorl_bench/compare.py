@@ -1,56 +1,81 @@
 """The regression view: two files of results, and what has changed by more than the rounds differ among themselves.
 
 Machines are noisy and differ, so a figure is compared in units of the calibration work that ran beside it. A change
-counts when the ranges of the rounds do not overlap and the medians differ by more than the margin.
+counts when the ranges of the rounds do not overlap and the medians differ by more than the margin. A figure that the
+second file lacks counts as well, since the worst slow-down has none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from whorl_bench.figures import METRICS
-from whorl_bench.results import ContestantResult, Results, WorkloadResult
+from whorl_bench.results import ContestantResult, PointResult, Results, WorkloadResult
 
 MARGIN = 1.15
 
 
 @dataclass(frozen=True)
 class Change:
-    """One figure in both files. `ratio` is how much costlier the second is; below 1 it has become cheaper."""
+    """One figure of the first file. `ratio` is how much costlier the second is; below 1 it has become cheaper."""
 
     workload: str
     point: str
     contestant: str
     ratio: float
     is_clear: bool
+    # Why the second file has no such figure.
+    gone: str = ""
 
     @property
     def verdict(self) -> str:
         """In a word."""
+        if self.gone:
+            return "gone"
         if not self.is_clear or 1 / MARGIN <= self.ratio <= MARGIN:
             return "same"
         return "slower" if self.ratio > 1 else "faster"
 
 
 def compare(old: Results, new: Results) -> list[Change]:
-    """Every figure that both files have, the worst first."""
-    found = [change for workload in new.workloads for change in _workload(old.of(workload.name), workload)]
-    return sorted(found, key=lambda change: -change.ratio)
+    """Every figure of the first file, the lost ones first, then the worst; workloads that only one has are left out."""
+    found = [change for one in old.workloads if (now := new.of(one.name)) for change in _workload(one, now)]
+    return sorted(found, key=lambda change: (not change.gone, -change.ratio))
 
 
-def _workload(old: WorkloadResult | None, new: WorkloadResult) -> Iterator[Change]:
-    if old is None or old.metric != new.metric:
-        return
-    known = {point.label: point for point in old.points}
-    for point in new.points:
-        before = known.get(point.label)
-        if before is None or before.parameters != point.parameters:
-            continue
-        for name, now in point.contestants.items():
-            then = before.contestants.get(name)
-            if then is not None and then.median > 0 and now.median > 0:
-                yield _change(old, new, point.label, name, then, now)
+def unshared(old: Results, new: Results) -> list[str]:
+    """Workloads of one file alone."""
+    return sorted({one.name for one in old.workloads} ^ {one.name for one in new.workloads})
+
+
+def _workload(old: WorkloadResult, new: WorkloadResult) -> Iterator[Change]:
+    known = {point.label: point for point in new.points}
+    for point in old.points:
+        now = known.get(point.label)
+        for name, then in point.contestants.items():
+            if then.absent or then.median <= 0:
+                continue
+            if reason := _gone(old, new, point, now, name):
+                yield Change(old.name, point.label, name, 1.0, is_clear=True, gone=reason)
+            elif now is not None:
+                yield _change(old, new, point.label, name, then, now.contestants[name])
+
+
+def _gone(old: WorkloadResult, new: WorkloadResult, then: PointResult, now: PointResult | None, name: str) -> str:
+    """Why there is nothing to compare with, or nothing."""
+    if old.metric != new.metric:
+        return f"the metric was {old.metric} and is {new.metric}"
+    if now is None:
+        return "the point is not measured any more"
+    if now.absent:
+        return now.absent
+    if now.parameters != then.parameters:
+        return "the point has other parameters"
+    one = now.contestants.get(name)
+    if one is None:
+        return "the contestant does not take part any more"
+    return one.absent or ("" if one.median > 0 else "the figure is 0")
 
 
 def _change(
@@ -77,10 +102,20 @@ def _costs(workload: WorkloadResult, result: ContestantResult) -> _Cost:
     return _Cost(result.median / unit, result.least / unit, result.most / unit)
 
 
-def table(changes: list[Change]) -> str:
+def table(changes: list[Change], unshared: Sequence[str] = ()) -> str:
     """For people."""
     rows = [f"{'ratio':>6}  {'verdict':7}  figure"]
-    rows += [f"{one.ratio:6.2f}  {one.verdict:7}  {one.workload}, {one.point}: {one.contestant}" for one in changes]
-    slower = sum(one.verdict == "slower" for one in changes)
-    rows.append(f"{len(changes)} figures in both files; {slower} slower by more than {MARGIN:g}× beyond their spread")
+    rows += [_row(one) for one in changes]
+    if unshared:
+        rows.append(f"in one file alone: {', '.join(unshared)}")
+    gone, slower = (sum(one.verdict == verdict for one in changes) for verdict in ("gone", "slower"))
+    rows.append(
+        f"{len(changes) - gone} figures compared; {slower} slower by more than {MARGIN:g}× beyond their spread; "
+        f"{gone} gone"
+    )
     return "\n".join(rows)
+
+
+def _row(one: Change) -> str:
+    figure = f"{one.workload}, {one.point}: {one.contestant}"
+    return f"{'–':>6}  gone     {figure}: {one.gone}" if one.gone else f"{one.ratio:6.2f}  {one.verdict:7}  {figure}"

@@ -6,7 +6,7 @@ import resource
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 _PAGE = resource.getpagesize()
@@ -27,6 +27,12 @@ class Figures:
     delays: dict[str, float] = field(default_factory=dict)
     # Depends on every result; equal for contestants that agree. Only programs have one.
     checksum: str = ""
+
+    def beyond(self, other: Figures) -> Figures:
+        """What this run took beyond another over the same events, for each event of this one."""
+        share = self.events / max(other.events, 1)
+        cpu_ns, wall_ns = (round(time_ns * share) for time_ns in (other.cpu_ns, other.wall_ns))
+        return replace(self, cpu_ns=max(self.cpu_ns - cpu_ns, 0), wall_ns=max(self.wall_ns - wall_ns, 0), delays={})
 
 
 @dataclass

@@ -9,6 +9,8 @@ import warnings
 from collections.abc import Callable
 from typing import TypeVar
 
+from whorl_bench.case import AbsentError
+
 Made = TypeVar("Made")
 
 
@@ -33,6 +35,8 @@ def isolated(work: Callable[[], Made]) -> Made:
     if not reply:
         raise RunError(f"the run ended with {_ending(status)}")
     is_made, made = pickle.loads(reply)  # noqa: S301 - our own child wrote it
+    if isinstance(made, AbsentError):
+        raise made
     if not is_made:
         raise RunError(made)
     result: Made = made
@@ -42,7 +46,9 @@ def isolated(work: Callable[[], Made]) -> Made:
 def _reply(writing: int, work: Callable[[], object]) -> None:
     """In the child: never returns."""
     try:
-        reply = (True, work())
+        reply: tuple[bool, object] = (True, work())
+    except AbsentError as error:
+        reply = (False, error)
     except BaseException:  # noqa: BLE001 - whatever it is, the parent is to hear of it
         reply = (False, traceback.format_exc())
     with os.fdopen(writing, "wb") as pipe:

@@ -22,6 +22,7 @@ def description() -> dict[str, object]:
         "cores": os.cpu_count(),
         "system": f"{platform.system()} {platform.machine()}",
         "libraries": {"Python": platform.python_version(), **{name: _version(name) for name in _LIBRARIES}},
+        "java": _java(),
         "commit": _git("rev-parse", "--short=12", "HEAD") + ("+" if _git("status", "--porcelain", "-uno") else ""),
         "engine": _engine_profile(),
     }
@@ -61,6 +62,15 @@ def _engine_profile() -> str:
     """The profile that `make` built the engine with; tests use one that checks itself and is several times slower."""
     stamps = sorted(path.name.removeprefix(".stamp-engine-") for path in Path(sys.prefix).glob(".stamp-engine-*"))
     return ", ".join(stamps) or "unknown"
+
+
+def _java() -> str:
+    try:
+        done = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False)  # noqa: S607 - from PATH
+    except FileNotFoundError:
+        return "absent"
+    lines = done.stderr.splitlines() or ["unknown"]
+    return lines[0]
 
 
 def _git(*words: str) -> str:

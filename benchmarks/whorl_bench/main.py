@@ -41,6 +41,8 @@ def reported(paths: Sequence[Path], page: Path, say: Say) -> None:
 
 
 def compared(old: Path, new: Path) -> tuple[str, bool]:
-    """The regression view, and whether anything has become slower."""
-    changes = compare.compare(results.read(old), results.read(new))
-    return compare.table(changes), any(change.verdict == "slower" for change in changes)
+    """The regression view, and whether anything has become slower or is gone."""
+    first, second = results.read(old), results.read(new)
+    changes = compare.compare(first, second)
+    shown = compare.table(changes, compare.unshared(first, second))
+    return shown, any(change.verdict in ("slower", "gone") for change in changes)

@@ -1,7 +1,8 @@
 """Contestants that are programs of their own: Rust on encoded ids, the calibration kernel, Esper and others.
 
 A program takes its parameters as `key=value` arguments and prints one line of JSON with `events`, `cpu_ns`, `wall_ns`,
-and where it can `results`, `checksum` and `rss_bytes`. Programs make the same events of the same seed.
+`checksum`, and where it can `results` and `rss_bytes`. Programs make the same events of the same seed, and the checksum
+depends on every result.
 """
 
 from __future__ import annotations
@@ -20,27 +21,19 @@ from whorl_bench.isolate import RunError
 
 BENCHMARKS = Path(__file__).resolve().parents[1]
 ROOT = BENCHMARKS.parent
-_TIMEOUT_S = 600
 
 
 class Program:
     """A built program and the words it is started with."""
 
-    def __init__(
-        self, program: str, words: Sequence[str] = (), build: str = "", limit: Mapping[str, float] | None = None
-    ) -> None:
+    def __init__(self, program: str, words: Sequence[str] = (), build: str = "") -> None:
         self._program = program
         self._words = list(words)
         self._build = build
-        # The largest value of a parameter that this program is asked for.
-        self._limit = limit or {}
 
-    def run(self, parameters: Mapping[str, Any]) -> Figures:
-        """Start it once."""
-        for key, most in self._limit.items():
-            if parameters.get(key, 0) > most:
-                raise AbsentError(f"not run beyond {key} = {most:g}")
-        said = _said([*self._command(), *(f"{key}={value}" for key, value in parameters.items())])
+    def run(self, parameters: Mapping[str, Any], timeout_s: float) -> Figures:
+        """Start it once, and stop it when its time is over."""
+        said = _said([*self._command(), *(f"{key}={value}" for key, value in parameters.items())], timeout_s)
         known = {key: said[key] for key in ("results", "checksum", "rss_bytes") if key in said}
         return Figures(
             events=said["events"], triples=said["events"], cpu_ns=said["cpu_ns"], wall_ns=said["wall_ns"], **known
@@ -67,10 +60,18 @@ class Program:
         return shutil.which(self._program) if all(path.exists() for path in needed) else None
 
 
-def _said(command: Sequence[str]) -> dict[str, Any]:
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S)
+def _said(command: Sequence[str], timeout_s: float) -> dict[str, Any]:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        raise RunError(f"stopped after {timeout_s:g} s") from None
     lines = done.stdout.strip().splitlines()
     if done.returncode != 0 or not lines:
         raise RunError(done.stderr.strip() or f"{command[0]} ended with {done.returncode} and said nothing")
-    said: dict[str, Any] = json.loads(lines[-1])
+    try:
+        said: dict[str, Any] = json.loads(lines[-1])
+    except json.JSONDecodeError:
+        raise RunError(f"{command[0]} said no JSON: {lines[-1][:200]}") from None
+    if missing := sorted({"events", "cpu_ns", "wall_ns", "checksum"} - said.keys()):
+        raise RunError(f"{command[0]} said nothing of {', '.join(missing)}")
     return said

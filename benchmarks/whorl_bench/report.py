@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from whorl_bench.figures import METRICS
+from whorl_bench.goals import growth, reached
 from whorl_bench.plots import Chart, Series, number
 from whorl_bench.results import ContestantResult, PointResult, Results, WorkloadResult
 from whorl_bench.workload import Workload
@@ -52,6 +54,7 @@ def _lines(results: Results, workloads: Sequence[Workload], plots: Path) -> Iter
 def _head(results: Results) -> Iterator[str]:
     machine = results.machine
     libraries = ", ".join(f"{name} {version}" for name, version in machine["libraries"].items())
+    libraries += f", Java: {machine.get('java', 'unknown')}"
     yield "# Performance"
     yield ""
     yield "<!-- Made by `whorl bench --report`; changes by hand are lost. -->"
@@ -71,8 +74,16 @@ def _head(results: Results) -> Iterator[str]:
     loads = [one.load for one in results.workloads] or [0.0]
     yield (
         f"- **Run**: {results.at}, size `{results.size}`, {results.rounds} rounds after one that warms up, "
-        f"{results.seconds:.0f} s; load {min(loads):.1f}–{max(loads):.1f}"
+        f"{results.seconds:.0f} s; a run takes at most {results.limit_s:g} s of processor time; load "
+        f"{min(loads):.1f}–{max(loads):.1f}"
     )
+    for part in results.parts:
+        least, most = part["load"]
+        yield (
+            f"- **Part**: {part['at']}, {part['processor']}, commit `{part['commit']}`, engine profile "
+            f"{part['engine']}, limit {part['limit_s']:g} s, load {least:.1f}–{most:.1f}: "
+            f"{', '.join(part['workloads'])}"
+        )
     yield "- **Again**: `make bench-quick` for this page, `make bench` for the sizes of the papers"
     yield ""
     yield (
@@ -90,8 +101,8 @@ def _overview(results: Results, workloads: Sequence[Workload]) -> Iterator[str]:
     yield ""
     yield f"{len(workloads)} experiments. The ratio says how many times better Whorl is; below 1 it is worse."
     yield ""
-    yield "| paper | figure | experiment | paper's figure | ours | ratio to the paper | ratio to the baseline |"
-    yield "|---|---|---|---|---|---|---|"
+    yield "| paper | figure | experiment | paper's figure | ours | ratio to the paper | ratio to the baseline | goal |"
+    yield "|---|---|---|---|---|---|---|---|"
     for workload in workloads:
         yield _overview_row(workload, results.of(workload.name))
     yield ""
@@ -102,12 +113,14 @@ def _overview_row(workload: Workload, result: WorkloadResult | None) -> str:
     begin = f"| {workload.paper} | {workload.figure} | {link} |"
     points = _measured(result)
     if not points or not workload.contestants:
-        return f"{begin} {_paper_range(workload)} | {workload.gap or _reason(workload, result)} | – | – |"
+        return f"{begin} {_paper_range(workload)} | {workload.gap or _reason(workload, result)} | – | – | – |"
     ours = [point.contestants[_own(workload)].median for point in points]
     unit = METRICS[workload.metric].unit
     to_paper = [ratio for point in points if (ratio := _to_paper(workload, point)) is not None]
     to_baseline = [ratio for point in points if (ratio := _to_baseline(workload, point)) is not None]
-    return f"{begin} {_paper_range(workload)} | {_range(ours)} {unit} | {_times(to_paper)} | {_times(to_baseline)} |"
+    goals = "; ".join(str(goal) for goal in reached(workload, result)) or "–"
+    ratios = f"{_times(to_paper)} | {_times(to_baseline)}"
+    return f"{begin} {_paper_range(workload)} | {_range(ours)} {unit} | {ratios} | {goals} |"
 
 
 def _measured(result: WorkloadResult | None) -> list[PointResult]:
@@ -173,8 +186,8 @@ def _growth(results: Results, workloads: Sequence[Workload]) -> Iterator[str]:
     yield "## Growth"
     yield ""
     yield (
-        "How the figure moves along the axis of each experiment, from its first point to its last. An exponent of 0 is "
-        "flat, 1 is linear."
+        "How the figure moves along the axis of each experiment, from its first point to its last, and the exponent by "
+        "which the cost grows: 0 is flat, 1 is linear."
     )
     yield ""
     yield "| experiment | axis | from | to | figure | exponent | in the paper |"
@@ -188,8 +201,8 @@ def _growth_row(workload: Workload, result: WorkloadResult | None) -> str | None
     points = [(at, point.label, point.contestants[_own(workload)].median) for at, point in known if at]
     if len(points) < 2 or not workload.axis:
         return None
-    (x0, first, y0), (x1, last, y1) = points[0], points[-1]
-    exponent = math.log(y1 / y0) / math.log(x1 / x0)
+    (_, first, y0), (_, last, y1) = points[0], points[-1]
+    exponent = growth(workload, result) or 0.0
     moved = f"{_number(y0)} → {_number(y1)} {METRICS[workload.metric].unit}"
     name = f"[{workload.figure or workload.name}](#{workload.name})"
     return f"| {name} | {workload.axis} | {first} | {last} | {moved} | {exponent:+.2f} | {workload.shape or '–'} |"
@@ -210,12 +223,18 @@ def _section(workload: Workload, result: WorkloadResult | None, plots: Path) -> 
     yield ""
     yield f"**{heading}**"
     yield ""
-    for text in (workload.about, f"**In the paper**: {workload.shape}." if workload.shape else "", workload.gap):
+    shape = f"**In the paper**: {workload.shape}." if workload.shape else ""
+    difference = f"**Here it is different**: {workload.difference}" if workload.difference else ""
+    for text in (workload.about, shape, difference, workload.gap):
         if text:
             yield " ".join(text.split())
             yield ""
     if result is not None:
         yield from _table(workload, result)
+        yield from _details(workload, result)
+        for goal in reached(workload, result):
+            yield f"**Goal**: {goal}."
+            yield ""
         if (plots / f"{workload.name}.svg").exists():
             yield f"![{heading}]({plots.name}/{workload.name}.svg)"
             yield ""
@@ -248,6 +267,33 @@ def _table(workload: Workload, result: WorkloadResult) -> Iterator[str]:
     yield ""
 
 
+def _details(workload: Workload, result: WorkloadResult) -> Iterator[str]:
+    """Wall time and memory, as medians of the rounds."""
+    rows = [
+        f"| {point.label} | {entry.name} | {_detail(point.contestants[entry.name])} |"
+        for point in result.points
+        for entry in workload.contestants
+        if entry.name in point.contestants and point.contestants[entry.name].runs
+    ]
+    if not rows:
+        return
+    axis = workload.axis or "point"
+    yield f"| {axis} | contestant | events a round | CPU µs/event | wall µs/event | memory growth MB |"
+    yield "|---|---|---|---|---|---|"
+    yield from rows
+    yield ""
+
+
+def _detail(one: ContestantResult) -> str:
+    def median(key: str, unit: float, *, per_event: bool) -> str:
+        return _number(
+            statistics.median(run[key] / unit / (max(run["events"], 1) if per_event else 1) for run in one.runs)
+        )
+
+    times = [median(key, 1e3, per_event=True) for key in ("cpu_ns", "wall_ns")]
+    return " | ".join([median("events", 1, per_event=False), *times, median("rss_bytes", 1e6, per_event=False)])
+
+
 def _cell(workload: Workload, one: ContestantResult | None) -> str:
     if one is None or one.absent:
         return one.absent if one else "–"
@@ -276,7 +322,8 @@ def _ratios(workload: Workload, point: PointResult) -> str:
 
 def _check(point: PointResult) -> str:
     if "checksum" in point.check:
-        return "same checksum"
+        count = point.check.get("programs", 0)
+        return f"{count} programs, same checksum" if count > 1 else "alone: no other program to compare with"
     if "events" in point.check:
         return f"{point.check['events']} events, {point.check['solutions']} solutions"
     return "–"

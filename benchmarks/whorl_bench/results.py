@@ -61,7 +61,10 @@ class Results:
     at: str
     size: str
     rounds: int
+    limit_s: float = 0.0
     seconds: float = 0.0
+    # The runs that this one was put together from, if it was: time, commit, profile of the engine, limit, load.
+    parts: list[dict[str, Any]] = field(default_factory=list)
     workloads: list[WorkloadResult] = field(default_factory=list)
 
     def of(self, name: str) -> WorkloadResult | None:
@@ -73,7 +76,7 @@ def write(results: Results, path: Path) -> None:
     """As a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     document = {"format": _FORMAT, **asdict(results)}
-    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(document, ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8")
 
 
 def read(path: Path) -> Results:
@@ -89,11 +92,20 @@ def read(path: Path) -> Results:
 
 
 def merged(parts: Sequence[Results]) -> Results:
-    """Runs of different workloads as one; the last one of a workload counts. The machine is that of the first."""
+    """Runs of different workloads as one; the last one of a workload counts. Head and machine are of the first."""
     found = {one.name: one for part in parts for one in part.workloads}
     at = parts[0].at if len(parts) == 1 else f"{parts[0].at} and {len(parts) - 1} more runs"
     whole = replace(parts[0], at=at, workloads=list(found.values()))
+    if len(parts) > 1:
+        whole.parts = [_noted(part) for part in parts]
     return replace(whole, seconds=sum(part.seconds for part in parts), rounds=min(part.rounds for part in parts))
+
+
+def _noted(part: Results) -> dict[str, Any]:
+    loads = [one.load for one in part.workloads] or [0.0]
+    known = {key: part.machine.get(key, "") for key in ("processor", "commit", "engine")}
+    names = [one.name for one in part.workloads]
+    return {"at": part.at, **known, "limit_s": part.limit_s, "load": [min(loads), max(loads)], "workloads": names}
 
 
 def _workload(document: dict[str, Any]) -> WorkloadResult:

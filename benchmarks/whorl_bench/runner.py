@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -23,10 +23,14 @@ from whorl_bench.isolate import RunError, isolated
 from whorl_bench.programs import Program
 from whorl_bench.results import ContestantResult, PointResult, Results, WorkloadResult
 from whorl_bench.sources import case_of
-from whorl_bench.workload import Entry, Point, Size, Workload
+from whorl_bench.workload import Entry, Point, Size, Workload, WorkloadError
 
 Say = Callable[[str], None]
 Keep = Callable[[Results], None]
+
+
+# What a program says that has no result: their number, and the sum.
+_NOTHING = "0:0"
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,11 @@ class Plan:
     rounds: int = 5
     limit_s: float = 0.5
 
+    @property
+    def timeout_s(self) -> float:
+        """The wall time after which a program is stopped; it makes its events and fills its windows in it too."""
+        return 60.0 if self.size == "quick" else 900.0
+
 
 def run(workloads: Sequence[Workload], plan: Plan, say: Say, keep: Keep = lambda _: None) -> Results:
     """Measure workloads one after the other; `keep` gets the results so far after each of them."""
@@ -46,6 +55,7 @@ def run(workloads: Sequence[Workload], plan: Plan, say: Say, keep: Keep = lambda
         at=datetime.now(UTC).isoformat(timespec="seconds"),
         size=plan.size,
         rounds=plan.rounds,
+        limit_s=plan.limit_s,
     )
     for workload in workloads:
         say(f"{workload.name}: {workload.title}")
@@ -72,7 +82,7 @@ def _points(workload: Workload, plan: Plan, say: Say) -> Iterator[PointResult]:
         result = PointResult(point.label, workload.parameters_of(point, plan.size))
         try:
             _measure(result, workload, plan, _turns(result, workload, point, plan))
-        except (DataMissingError, AbsentError, WrongAnswerError) as error:
+        except (DataMissingError, AbsentError, WorkloadError, WrongAnswerError) as error:
             result.absent = _last_line(error)
         say(f"  {point.label}: {summary(workload, result)}")
         yield result
@@ -96,11 +106,18 @@ def summary(workload: Workload, point: PointResult) -> str:
 def _turns(result: PointResult, workload: Workload, point: Point, plan: Plan) -> _Streamed | _Programs:
     """Who takes turns at a point; the answers of those who evaluate events are checked now."""
     if workload.source == "program":
-        return _Programs(workload, result.parameters)
+        return _Programs(workload, result.parameters, _beyond(workload, result, plan.size), plan.timeout_s)
     small = case_of(workload.source, workload.check_parameters_of(point, plan.size))
     contestants = {entry.name: contestant_of(entry) for entry in workload.contestants}
     result.check = asdict(_checked(small, workload.contestants, contestants))
-    return _Streamed(case_of(workload.source, result.parameters), contestants, plan.limit_s)
+    case = case_of(workload.source, result.parameters)
+    return _Streamed(case, contestants, _beyond(workload, result, plan.size), plan.limit_s)
+
+
+def _beyond(workload: Workload, result: PointResult, size: Size) -> dict[str, str]:
+    """Who is not asked for this point, and why."""
+    reasons = {entry.name: entry.beyond(result.parameters, size) for entry in workload.contestants}
+    return {name: reason for name, reason in reasons.items() if reason}
 
 
 def _checked(case: Case, entries: Sequence[Entry], contestants: Mapping[str, Contestant]) -> Checked:
@@ -117,13 +134,18 @@ class _Streamed:
 
     case: Case
     contestants: Mapping[str, Contestant]
+    beyond: Mapping[str, str]
     limit_s: float
 
     def names(self) -> list[str]:
         return list(self.contestants)
 
     def run(self, name: str) -> Figures:
-        return isolated(lambda: self.contestants[name].run(self.case, self.limit_s))
+        whole = self._run(name, self.case)
+        return whole.beyond(self._run(name, replace(self.case, queries=self.case.minus))) if self.case.minus else whole
+
+    def _run(self, name: str, case: Case) -> Figures:
+        return isolated(lambda: self.contestants[name].run(case, self.limit_s))
 
 
 @dataclass
@@ -132,6 +154,8 @@ class _Programs:
 
     workload: Workload
     parameters: Mapping[str, Any]
+    beyond: Mapping[str, str]
+    timeout_s: float
     programs: dict[str, Program] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -141,13 +165,13 @@ class _Programs:
         return list(self.programs)
 
     def run(self, name: str) -> Figures:
-        return self.programs[name].run(self.parameters)
+        return self.programs[name].run(self.parameters, self.timeout_s)
 
 
 def _measure(result: PointResult, workload: Workload, plan: Plan, turns: _Streamed | _Programs) -> None:
     """Rounds in turn; whoever cannot take part is left out and says why."""
     found: dict[str, list[Figures]] = {name: [] for name in turns.names()}
-    absent: dict[str, str] = {}
+    absent = dict(turns.beyond)
     for number in range(plan.rounds + 1):
         for name in turns.names() if number % 2 == 0 else reversed(turns.names()):
             if name in absent:
@@ -173,10 +197,19 @@ def _summed(workload: Workload, runs: Sequence[Figures], absent: str) -> Contest
 
 
 def _compare_checksums(result: PointResult, found: Mapping[str, Sequence[Figures]]) -> None:
-    sums = {name: {one.checksum for one in runs if one.checksum} for name, runs in found.items()}
-    said = set().union(*sums.values()) if sums else set()
+    """Programs must agree on the sum of their results, in every round, and on a sum of something."""
+    sums = {name: {one.checksum for one in runs} for name, runs in found.items() if runs}
+    said = set().union(*sums.values())
+    if said == {""} or not said:
+        return
     if len(said) > 1:
-        result.absent = f"the programs disagree on the results: {sums}"
-        result.contestants.clear()
-    elif said:
-        result.check = {"checksum": said.pop()}
+        _refuse(result, f"the programs disagree on the results: {sums}")
+    elif said == {_NOTHING}:
+        _refuse(result, "the check proves nothing: no program has a result")
+    else:
+        result.check = {"checksum": said.pop(), "programs": len(sums)}
+
+
+def _refuse(result: PointResult, reason: str) -> None:
+    result.absent = reason
+    result.contestants.clear()

@@ -18,9 +18,12 @@ Size: TypeAlias = Literal["quick", "full"]
 
 WORKLOADS = Path(__file__).resolve().parents[1] / "workloads"
 _KEYS = {
-    *("title", "paper", "figure", "about", "shape", "gap", "metric", "axis", "source", "profile"),
-    *("parameters", "quick", "full", "check", "contestants", "points"),
+    *("title", "paper", "figure", "about", "shape", "difference", "gap", "metric", "axis", "source", "profile"),
+    *("parameters", "quick", "full", "check", "contestants", "points", "goals"),
 }
+
+
+_LIMITS = ("limit", "quick_limit")
 
 
 class WorkloadError(ValueError):
@@ -29,12 +32,24 @@ class WorkloadError(ValueError):
 
 @dataclass(frozen=True)
 class Entry:
-    """A contestant: its name in tables, its kind, its settings, and whether it is a baseline or a peer."""
+    """A contestant: its name in tables, its kind, its settings, and whether it is a baseline or a peer.
+
+    `limit` says how far it takes part, the largest value of a parameter that it is asked for; `quick_limit` adds to it in
+    the quick size.
+    """
 
     name: str
     kind: str
     settings: Parameters = field(default_factory=dict)
     is_peer: bool = False
+    limit: Mapping[str, float] = field(default_factory=dict)
+    quick_limit: Mapping[str, float] = field(default_factory=dict)
+
+    def beyond(self, parameters: Parameters, size: Size) -> str:
+        """Why it is not asked for this point, or nothing."""
+        limit = {**self.limit, **(self.quick_limit if size == "quick" else {})}
+        over = [f"{key} = {most:,g}" for key, most in limit.items() if parameters.get(key, 0) > most]
+        return f"not run beyond {', '.join(over)}" if over else ""
 
 
 @dataclass(frozen=True)
@@ -45,6 +60,23 @@ class Point:
     parameters: Parameters = field(default_factory=dict)
     paper: Mapping[str, float] = field(default_factory=dict)
     only: Size | None = None
+    check: Parameters = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What the first contestant is to reach: a ratio to others over some points, or an exponent of its growth.
+
+    `against` is `best` or `worst`, point by point among the others, or the name of one. The ratio of costs is to be at
+    most `most`, or its inverse at least `least`.
+    """
+
+    text: str
+    points: Sequence[str] = ()
+    against: str = ""
+    most: float | None = None
+    least: float | None = None
+    exponent: float | None = None
 
 
 @dataclass(frozen=True)
@@ -61,12 +93,15 @@ class Workload:
     figure: str = ""
     about: str = ""
     shape: str = ""
+    # Why our shape is not the paper's, where it is not.
+    difference: str = ""
     gap: str = ""
     axis: str = ""
     profile: str = ""
     parameters: Parameters = field(default_factory=dict)
     sizes: Mapping[str, Parameters] = field(default_factory=dict)
     check: Parameters = field(default_factory=dict)
+    goals: Sequence[Goal] = ()
 
     def points_of(self, size: Size) -> list[Point]:
         """The points that this size measures."""
@@ -78,7 +113,7 @@ class Workload:
 
     def check_parameters_of(self, point: Point, size: Size) -> dict[str, Any]:
         """The parameters of the small run whose answers are checked."""
-        return {**self.parameters_of(point, size), "warm": 0, **self.check}
+        return {**self.parameters_of(point, size), "warm": 0, **self.check, **point.check}
 
 
 def read(path: Path) -> Workload:
@@ -96,7 +131,7 @@ def read(path: Path) -> Workload:
 
 
 def _workload(name: str, document: dict[str, Any]) -> Workload:
-    texts = ("paper", "figure", "about", "shape", "gap", "axis", "profile")
+    texts = ("paper", "figure", "about", "shape", "difference", "gap", "axis", "profile")
     return Workload(
         name=name,
         title=document["title"],
@@ -107,18 +142,21 @@ def _workload(name: str, document: dict[str, Any]) -> Workload:
         parameters=document.get("parameters", {}),
         sizes={size: document.get(size, {}) for size in ("quick", "full")},
         check=document.get("check", {}),
+        goals=tuple(Goal(**one) for one in document.get("goals", ())),
         **{key: document.get(key, "") for key in texts},
     )
 
 
 def _entry(document: dict[str, Any]) -> Entry:
-    settings = {key: value for key, value in document.items() if key not in ("name", "kind", "peer")}
-    return Entry(document["name"], document["kind"], settings, document.get("peer", False))
+    settings = {key: value for key, value in document.items() if key not in ("name", "kind", "peer", *_LIMITS)}
+    limits = (document.get(key, {}) for key in _LIMITS)
+    return Entry(document["name"], document["kind"], settings, document.get("peer", False), *limits)
 
 
 def _point(document: dict[str, Any]) -> Point:
-    own = {key: value for key, value in document.items() if key not in ("label", "paper", "only")}
-    return Point(str(document["label"]), own, document.get("paper", {}), document.get("only"))
+    own = {key: value for key, value in document.items() if key not in ("label", "paper", "only", "check")}
+    only, check = document.get("only"), document.get("check", {})
+    return Point(str(document["label"]), own, document.get("paper", {}), only, check)
 
 
 def all_workloads(directory: Path = WORKLOADS) -> list[Workload]:

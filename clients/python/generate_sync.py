@@ -1,15 +1,16 @@
-"""Generate the blocking client from the asyncio client: `_async_client.py` → `_client.py`, and so on.
+"""Generate the blocking client from the asyncio client, and the options of queries from those of the library.
 
     python clients/python/generate_sync.py           # write the files (make client-sync)
     python clients/python/generate_sync.py --check   # exit with 1 if a file is not what would be written
 
 Only words change: `await` goes, `async def` becomes `def`, `AsyncClient` becomes `Client`, in code and in docstrings.
-Where the two clients really differ, the source uses names that `_async_io` and `_sync_io` both define. Needs ruff to
-format the result.
+Where the two clients really differ, the source uses names that `_async_io` and `_sync_io` both define. The client
+cannot import the library, so its `QueryKeywords` are copied from `server/whorl/options.py`. Needs ruff.
 """
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -19,10 +20,31 @@ PACKAGE = Path(__file__).resolve().parent / "src" / "whorl_client"
 # Source and target.
 FILES = {"_async_client.py": "_client.py", "_async_subscription.py": "_sync_subscription.py"}
 
+# The options of queries: where they are defined, and the file that repeats them.
+OPTIONS = Path(__file__).resolve().parents[2] / "server" / "whorl" / "options.py"
+KEYWORDS = "_query_keywords.py"
+
 HEADER = '''"""{title}
 
 Generated from `{source}` by `clients/python/generate_sync.py`: edit that file and run `make client-sync`.
 """
+'''
+KEYWORDS_HEADER = '''"""The options of queries.
+
+Generated from `server/whorl/options.py` by `clients/python/generate_sync.py`: edit that and run `make client-sync`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, TypedDict
+
+if TYPE_CHECKING:
+    from ._models import Time
+
+
+class QueryKeywords(TypedDict, total=False):
+    """Options of `register` and `validate`; those left out are as the query text or the server says."""
+
 '''
 TITLES = {
     "_client.py": "The blocking client.",
@@ -54,9 +76,30 @@ def generated(source: str, folder: Path = PACKAGE) -> str:
     return _ruff(["format"], _ruff(["check", "--quiet", "--fix", "--select", "I"], text, target), target)
 
 
+def keywords(library: str) -> str:
+    """Return the module of `QueryKeywords`: the options of the library, without their descriptions."""
+    (options,) = [
+        node for node in ast.parse(library).body if isinstance(node, ast.ClassDef) and node.name == "QueryOptions"
+    ]
+    lines = [
+        f"    {ast.unparse(option.target)}: {_type_in_client(option.annotation)}"
+        for option in options.body
+        if isinstance(option, ast.AnnAssign)
+    ]
+    return _ruff(["format"], KEYWORDS_HEADER + "\n".join(lines) + "\n", KEYWORDS)
+
+
+def _type_in_client(annotation: ast.expr) -> str:
+    """The first argument of `Annotated`, for JSON: a list is the only iterable there."""
+    assert isinstance(annotation, ast.Subscript)  # noqa: S101 - a test of the library says so
+    assert isinstance(annotation.slice, ast.Tuple)  # noqa: S101 - the same
+    return ast.unparse(annotation.slice.elts[0]).replace("Iterable[", "list[").replace("'", '"')
+
+
 def main(arguments: list[str], folder: Path = PACKAGE) -> int:
     """Write the files, or compare them."""
     texts = {folder / target: generated(source, folder) for source, target in FILES.items()}
+    texts[folder / KEYWORDS] = keywords(OPTIONS.read_text("utf-8"))
     if arguments == ["--check"]:
         return _check(texts)
     for path, text in texts.items():

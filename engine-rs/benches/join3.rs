@@ -9,10 +9,13 @@
 //! Times are processor time of this thread, and include taking the results and adding them up. `WHORL_WIDTH`, `WHORL_EVENTS` and
 //! `WHORL_ROUNDS` choose the window, the events measured and the rounds. `WHORL_RUNNER=kernel` or `engine` runs one alone, for
 //! a profiler: `valgrind --tool=callgrind --toggle-collect='*Running::measured*'` counts what is measured of the engine and
-//! nothing else, `'*Kernel::measured*'` the same of the kernel.
+//! nothing else, `'*measured_kernel*'` the same of the kernel.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
+mod kernel;
+
+use kernel::{Chain, Event, Tally};
 use std::sync::{LazyLock, OnceLock};
 use std::time::{Duration, Instant};
 use whorl_engine::rdf::{Literal, NamedNode};
@@ -24,13 +27,6 @@ fn setting(name: &str, default: usize) -> usize {
 
 /// Results are taken often enough to stay in the cache, as a subscriber would.
 const TAKEN_EVERY: usize = 64;
-
-#[derive(Clone, Copy)]
-struct Event {
-    stream: usize,
-    subject: u32,
-    object: u32,
-}
 
 /// Events before anything is measured: each window is filled three times over, by when each store is one ring.
 fn filled(width: usize) -> usize {
@@ -46,114 +42,6 @@ fn events(width: usize, measured: usize) -> Vec<Event> {
         ((state >> 20) % width as u64) as u32
     };
     (0..filled(width) + measured).map(|i| Event { stream: i % 3, subject: key(), object: key() }).collect()
-}
-
-/// Results seen, and a sum that depends on every value of each.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-struct Tally {
-    results: u64,
-    sum: u64,
-}
-
-impl Tally {
-    fn add(&mut self, row: [u32; 4]) {
-        self.results += 1;
-        let [a, b, c, d] = row.map(u64::from);
-        self.sum = self.sum.wrapping_add(3 * a + 5 * b + 7 * c + 11 * d);
-    }
-}
-
-mod kernel {
-    use super::{Event, Tally, processor_time};
-    use std::time::Duration;
-
-    #[derive(Clone, Copy, Default)]
-    struct Row {
-        keys: [u32; 2],
-        /// The older row with the same hash, for each key.
-        older: [u32; 2],
-    }
-
-    /// A window of rows with one chained index per key: newest first, and a row is expired when its
-    /// position is too old, so nothing is ever deleted.
-    struct Window {
-        rows: Vec<Row>,
-        heads: [Vec<u32>; 2],
-        mask: u32,
-        shift: u32,
-        next: u32,
-        width: u32,
-    }
-
-    impl Window {
-        fn new(width: usize) -> Self {
-            let capacity = (width + 1).next_power_of_two();
-            let buckets = width.next_power_of_two();
-            Self {
-                rows: vec![Row::default(); capacity],
-                heads: [vec![0; buckets], vec![0; buckets]],
-                mask: capacity as u32 - 1,
-                shift: 64 - buckets.trailing_zeros(),
-                next: 1,
-                width: width as u32,
-            }
-        }
-
-        fn bucket(&self, key: u32) -> usize {
-            (u64::from(key).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize
-        }
-
-        fn push(&mut self, keys: [u32; 2]) {
-            let mut row = Row { keys, older: [0; 2] };
-            for (side, key) in keys.into_iter().enumerate() {
-                let bucket = self.bucket(key);
-                row.older[side] = std::mem::replace(&mut self.heads[side][bucket], self.next);
-            }
-            self.rows[(self.next & self.mask) as usize] = row;
-            self.next += 1;
-        }
-
-        fn each(&self, side: usize, key: u32, mut visit: impl FnMut(u32)) {
-            let oldest = self.next.saturating_sub(self.width).max(1);
-            let mut position = self.heads[side][self.bucket(key)];
-            while position >= oldest {
-                let row = self.rows[(position & self.mask) as usize];
-                if row.keys[side] == key {
-                    visit(row.keys[1 - side]);
-                }
-                position = row.older[side];
-            }
-        }
-    }
-
-    pub struct Kernel {
-        windows: [Window; 3],
-    }
-
-    impl Kernel {
-        pub fn new(width: usize) -> Self {
-            Self { windows: [Window::new(width), Window::new(width), Window::new(width)] }
-        }
-
-        pub fn push(&mut self, event: Event, tally: &mut Tally) {
-            let (s, o) = (event.subject, event.object);
-            self.windows[event.stream].push([s, o]);
-            let [first, second, third] = &self.windows;
-            match event.stream {
-                0 => second.each(0, o, |c| third.each(0, c, |d| tally.add([s, o, c, d]))),
-                1 => first.each(1, s, |a| third.each(0, o, |d| tally.add([a, s, o, d]))),
-                _ => second.each(1, s, |b| first.each(1, b, |a| tally.add([a, b, s, o]))),
-            }
-        }
-
-        /// Not inlined, so that a profiler can tell what is measured from filling the windows.
-        #[inline(never)]
-        pub fn measured(&mut self, events: &[Event]) -> (Duration, Tally) {
-            let (start, mut tally) = (processor_time(), Tally::default());
-            events.iter().for_each(|event| self.push(*event, &mut tally));
-            (processor_time() - start, tally)
-        }
-    }
 }
 
 struct Running {
@@ -204,7 +92,7 @@ impl Running {
         for result in self.engine.drain(self.query).expect("the query runs") {
             let Answered::Bindings { inserted, .. } = result.answer else { continue };
             for row in inserted.iter() {
-                tally.add([row[0], row[1], row[2], row[3]].map(|id| (id.to_bits() - zero) as u32));
+                tally.add(&[row[0], row[1], row[2], row[3]].map(|id| (id.to_bits() - zero) as u32));
             }
         }
     }
@@ -233,9 +121,17 @@ fn processor_time() -> Duration {
 }
 
 fn measure_kernel(width: usize, events: &[Event]) -> (Duration, Tally) {
-    let mut kernel = kernel::Kernel::new(width);
+    let mut kernel = Chain::new(3, width);
     events[..filled(width)].iter().for_each(|event| kernel.push(*event, &mut Tally::default()));
-    kernel.measured(&events[filled(width)..])
+    measured_kernel(&mut kernel, &events[filled(width)..])
+}
+
+/// Not inlined, so that a profiler can tell what is measured from filling the windows.
+#[inline(never)]
+fn measured_kernel(kernel: &mut Chain, events: &[Event]) -> (Duration, Tally) {
+    let (start, mut tally) = (processor_time(), Tally::default());
+    events.iter().for_each(|event| kernel.push(*event, &mut tally));
+    (processor_time() - start, tally)
 }
 
 /// Processor time, results, and the time of evaluation by the clock, if there is one.

@@ -9,7 +9,7 @@ use crate::codec::Damaged;
 use crate::limits::Breach;
 use crate::parse::{ParseError, Position, RdfError};
 use crate::plan::PlanError;
-use crate::time::Timestamp;
+use crate::time::{Span, Timestamp};
 
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -51,8 +51,10 @@ pub enum EngineError {
     BadTime { name: String, value: String, position: Option<Position> },
     #[error("the watermark of stream <{stream}> is {watermark} and cannot go back to {at}")]
     WatermarkRegression { stream: String, watermark: Timestamp, at: Timestamp },
-    #[error("the event at {at} would close {windows} windows, each of which reports even if empty")]
-    TooFarAhead { at: Timestamp, windows: u64 },
+    #[error(
+        "this event is {ahead} after the last one; closing every empty window in between would emit {windows} results"
+    )]
+    TooFarAhead { ahead: Span, windows: u64 },
     #[error("column {column} of the mapping is not in the data")]
     UnknownColumn { column: String, hint: String },
     #[error("the columns cannot be read: {reason}")]

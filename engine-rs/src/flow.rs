@@ -1,4 +1,8 @@
 //! The contract between operators: absorb deltas, emit deltas, nothing else.
+//!
+//! The sum of all deltas that an operator has emitted is its current result. Every row that it retracts must therefore be
+//! equal, term by term, to one that it emitted before: operators whose values can change (groups, top-k) remember what
+//! they have shown instead of computing it again.
 
 use crate::codec::{Decoded, Reader, Writer};
 use crate::expr::EvalContext;
@@ -48,7 +52,8 @@ pub(crate) trait Operator: Send + std::fmt::Debug {
         Emptying::RowByRow
     }
 
-    /// Whether it may emit at an instant at which no input has changed.
+    /// Whether it may emit at an instant at which no input has changed. Such a query is evaluated at every instant that
+    /// reports; all others are skipped while nothing arrives or expires.
     fn follows_clock(&self) -> bool {
         false
     }

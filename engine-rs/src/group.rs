@@ -19,8 +19,7 @@ pub(crate) enum Aggregate {
     Rows,
     /// `COUNT(DISTINCT *)`
     DistinctRows,
-    /// An aggregate of an expression.
-    /// With the accumulator of an empty group.
+    /// An aggregate of an expression, with the accumulator of an empty group.
     Of(Expr, Box<Accumulator>),
 }
 
@@ -71,6 +70,7 @@ impl Group {
         terms.extend(key_columns.iter().map(|column| row[*column]));
         let (slot, _) = groups.slot_of(terms, || Members::new(aggregates));
         let members = groups.value_mut(slot);
+        // Listed once per instant, however many of its members change.
         if !std::mem::replace(&mut members.is_dirty, true) {
             dirty.push(slot);
         }
@@ -101,6 +101,7 @@ impl Group {
             let members = self.groups.value(slot);
             self.terms.extend(members.states.iter().map(|state| state.value(members.count, flow)));
         }
+        // The row shown before is retracted from memory and not computed from the accumulators, which have moved on.
         let now = is_there.then_some(self.terms.as_slice());
         let before = self.groups.value(slot).shown.as_deref();
         if now != before {
@@ -110,6 +111,7 @@ impl Group {
             }
         }
         self.groups.value_mut(slot).note_shown(now);
+        // Only now, after the retraction, which needed the key; without GROUP BY the one group stays for good.
         if self.grouped && self.groups.value(slot).count == 0 {
             self.groups.release(slot);
         }
@@ -153,7 +155,7 @@ impl State {
         }
     }
 
-    /// The value of a group with so many members.
+    /// The value of a group, given its number of members.
     fn value(&self, count: Weight, flow: &mut Flow<'_>) -> TermId {
         let value = match self {
             Self::Rows => TermId::integer(count),

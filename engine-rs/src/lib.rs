@@ -50,7 +50,7 @@ pub use parse::{
     ParseOptions, Position, R2s, RdfError, RdfFormat, Report, StreamName, TextSpan, Tick, WindowClause, WindowKind,
     parse_duration, parse_query, parse_rdf,
 };
-pub use plan::{Costly, PlanError, Reevaluation, Retraction, Unmappable, Unsupported};
+pub use plan::{Costly, Evaluation, PlanError, Reevaluation, Retraction, Unmappable, Unsupported};
 #[doc(hidden)]
 pub use rare::Rare;
 pub use scale::{Absorbed, MergeEngine, PartitionEngine, Reported, ReportedRow, ScaledQuery, read_windows_json};

@@ -2,7 +2,7 @@
 //! Only a question that is asked once, and so is in no log, has a [`Deadline`] as well.
 //!
 //! Limits are chosen for the engine and hold for each query by itself. At registration they refuse; while a query runs,
-//! its [`Budget`] is filled anew for every evaluation, and a breach stops the query wherever it is: it unwinds, as a
+//! its [`Budget`] is refilled for every evaluation, and a breach stops the query wherever it is: it unwinds, as a
 //! panic would, to the border that keeps failures from spreading (`RunningQuery::guarded`). Operators have no way to
 //! return an error, because an expression that fails is a value; unwinding leaves nested loops at once and costs
 //! nothing while nothing is wrong. What was under work is dropped with the query's state. Cost per unit: a subtraction.
@@ -77,9 +77,15 @@ pub(crate) struct Breach {
 }
 
 impl Breach {
-    /// A query would say something new at too many readings in one step of the watermark.
+    /// A query would report something new at too many instants in one step of the watermark.
     pub(crate) fn of_repeated_reports(value: u64) -> Self {
         Self { what: "reports without a new event", limit: "repeated_reports", value }
+    }
+
+    /// The limit that was exceeded, with its value.
+    pub(crate) fn limit(&self) -> String {
+        let Self { what, limit, value } = self;
+        format!("the limit {limit} ({value} {what})")
     }
 }
 
@@ -238,7 +244,7 @@ impl Budget {
         }
     }
 
-    /// As [`Budget::spend`], for so many rows of so many columns.
+    /// As [`Budget::spend`], for a number of rows with a number of columns.
     #[inline]
     pub(crate) fn spend_rows(&mut self, rows: usize, width: usize) {
         self.spend((rows as u64).saturating_mul(width.max(1) as u64));

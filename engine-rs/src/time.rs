@@ -38,6 +38,12 @@ impl Timestamp {
     pub const fn next(self) -> Self {
         Self(self.0.saturating_add(1))
     }
+
+    /// How long it takes from here to a later instant.
+    #[must_use]
+    pub const fn until(self, later: Self) -> Span {
+        Span(later.0.saturating_sub(self.0))
+    }
 }
 
 impl Span {
@@ -66,6 +72,17 @@ impl Sub<Span> for Timestamp {
     type Output = Self;
     fn sub(self, span: Span) -> Self {
         Self(self.0.saturating_sub(span.0))
+    }
+}
+
+/// In the largest unit of which there are at least two, rounded down: `41 days`, `90 minutes`, `1500 ms`.
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = [(86_400_000, "days"), (3_600_000, "hours"), (60_000, "minutes"), (1_000, "seconds")];
+        match units.into_iter().find(|(ms, _)| self.0 / ms >= 2) {
+            Some((ms, unit)) => write!(f, "{} {unit}", self.0 / ms),
+            None => write!(f, "{} ms", self.0),
+        }
     }
 }
 

@@ -202,3 +202,42 @@ fn a_chain_that_would_repeat_itself_for_ever_fails_alone() {
     assert_eq!(with_chain.1, Some("query.too_costly"));
     assert!(alone.0 == with_chain.0, "another query must not change what is reported");
 }
+
+#[test]
+fn a_query_is_replaced_or_left_as_it_was() {
+    let text = |out: &str, pattern: &str| {
+        format!(
+            "{PREFIX}REGISTER RSTREAM <{out}> AS CONSTRUCT {{ ?s :up ?o }} FROM NAMED WINDOW :w ON :s [RANGE 2s STEP 2s] WHERE {{ WINDOW :w {{ {pattern} }} }}"
+        )
+    };
+    let options = ParseOptions::default();
+    let mut engine = Engine::new(EngineOptions::default());
+    let old = engine.register(&text(OUT, "?s :p ?o"), &options).expect("it is a query");
+    let reader = register(
+        &mut engine,
+        "SELECT ?s FROM NAMED WINDOW :v ON :out [RANGE 2s STEP 2s] WHERE { WINDOW :v { ?s :up ?x } }",
+    );
+    push_at(&mut engine, 500);
+    let before = engine.snapshot();
+    for (wrong, streams) in [
+        (text(OUT, "?s :p"), None),
+        (text("http://ex/s", "?s :p ?o"), None),
+        (text(OUT, "?s :p ?o"), Some(["http://ex/other"].as_slice())),
+    ] {
+        engine.replace(old, &wrong, &options, streams).expect_err("it cannot run");
+        assert_eq!(engine.snapshot(), before, "{wrong}");
+    }
+    let new =
+        engine.replace(old, &text(OUT, "?s :p ?o . ?s :p ?x"), &options, None).expect("it writes the same stream");
+    assert_eq!(engine.output_stream(new).expect("it runs"), Some(OUT));
+    assert!(matches!(engine.drain(old), Err(EngineError::UnknownQuery { .. })));
+    // Its windows are empty: what arrived before is not in the first report, and readers of the stream read on.
+    push_at(&mut engine, 2_500);
+    engine.advance_to(Timestamp::from_millis(7_000)).expect("time goes on");
+    let read = answers(&mut engine, reader);
+    assert_eq!(read.iter().filter(|one| one.contains("\"type\":\"uri\"")).count(), 1, "{read:?}");
+    assert!(matches!(
+        engine.replace(old, &text(OUT, "?s :p ?o"), &options, None),
+        Err(EngineError::UnknownQuery { .. })
+    ));
+}

@@ -185,6 +185,45 @@ fn an_answer_that_is_not_kept_is_refused_with_a_hint() {
     assert!(error.hint().is_some_and(|hint| hint.contains("keep_answer")), "{error}");
 }
 
+/// A plain join that reports additions need not notice what leaves. Its current result is found when it is asked for, and
+/// keeping it costs nothing.
+#[test]
+fn the_current_result_of_a_plain_istream_is_enumerated_and_not_kept() {
+    const JOIN: &str = "SELECT ?a ?b ?c FROM NAMED WINDOW :w ON :s [RANGE 10s STEP 1s] \
+                        WHERE { WINDOW :w { ?a :p ?b . ?b :q ?c FILTER(?c != 7) } }";
+    let sizes = [false, true].map(|keep_answer| {
+        let mut engine = engine();
+        let options = ParseOptions { keep_answer, ..with(R2s::Istream) };
+        let query = register(&mut engine, JOIN, &options);
+        for at in 0..30 {
+            push(&mut engine, at * 500, &format!(":a{} :p :b{} . :b{} :q {} .", at % 7, at % 3, at % 3, at % 9));
+        }
+        advance(&mut engine, 15_000);
+        if keep_answer {
+            let rows = text(engine.answer(query, AnswerFormat::Csv).expect("an answer")).lines().count() - 1;
+            assert!(rows > 20, "{rows} rows");
+        }
+        engine.stats().state_size
+    });
+    assert_eq!(sizes[0], sizes[1]);
+}
+
+#[test]
+fn a_current_result_that_is_too_costly_does_not_fail_its_query() {
+    let limits = Limits { work: Some(100_000), ..Limits::default() };
+    let mut engine = Engine::new(EngineOptions { limits, ..EngineOptions::default() });
+    // In CQELS-QL each event is an instant: its share of the result is small.
+    let product = "SELECT ?a ?b ?c WHERE { STREAM :s [RANGE 20s] { ?a :p ?b . ?c :p ?b } }";
+    let query = register(&mut engine, product, &ParseOptions { keep_answer: true, ..with(R2s::Istream) });
+    for at in 0..300 {
+        push(&mut engine, at * 100, &format!(":a{at} :p :b ."));
+    }
+    let error = engine.answer(query, AnswerFormat::Csv).expect_err("40,000 rows");
+    assert!(matches!(error, EngineError::TooCostly { .. }), "{error}");
+    push(&mut engine, 30_000, ":a0 :p :b .");
+    assert!(engine.drain(query).is_ok_and(|results| !results.is_empty()), "it goes on");
+}
+
 #[test]
 fn static_graphs_are_asked_with_from_and_the_datasets_of_the_protocol() {
     let mut engine = engine();

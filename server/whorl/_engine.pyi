@@ -42,7 +42,12 @@ class Engine:
         timestamp_predicate: str | None = None,
     ) -> None: ...
     def register(
-        self, text: str, *, known_streams: list[str] | None = None, **options: Unpack[QueryOptions]
+        self,
+        text: str,
+        *,
+        known_streams: list[str] | None = None,
+        replaces: int | None = None,
+        **options: Unpack[QueryOptions],
     ) -> int: ...
     def validate(self, text: str, **options: Unpack[QueryOptions]) -> str: ...
     def unregister(self, query: int) -> None: ...

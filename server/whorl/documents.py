@@ -67,10 +67,11 @@ class QueryFacts(QueryOutline):
 
 
 class PlanIndex(TypedDict):
-    """An index of a buffer: its variables, and its number of keys."""
+    """An index of a buffer: its variables, its number of keys, and its bytes."""
 
     on: list[str]
     keys: int
+    bytes: int
 
 
 class PlanBuffer(TypedDict):
@@ -84,6 +85,7 @@ class PlanBuffer(TypedDict):
     merged: NotRequired[int]
     input: NotRequired[int]
     live: int
+    bytes: int
     indexes: list[PlanIndex]
     ordered_on: NotRequired[str]
 
@@ -93,6 +95,13 @@ class PlanOrder(TypedDict):
 
     order: list[int]
     taken: int
+
+
+class PlanTrees(TypedDict):
+    """The results that a join keeps as trees: how many, and in how many bytes."""
+
+    live: int
+    bytes: int
 
 
 class PlanNode(TypedDict):
@@ -105,7 +114,9 @@ class PlanNode(TypedDict):
     variables: list[str]
     keys: NotRequired[list[str]]
     keeps: int
+    emitted: int
     retraction: NotRequired[str]
+    trees: NotRequired[PlanTrees]
     buffers: NotRequired[list[PlanBuffer]]
     early_stops: NotRequired[int]
     orders: NotRequired[list[PlanOrder]]
@@ -127,6 +138,8 @@ class PlannedWindow(TypedDict):
     text: str
     line: int
     column: int
+    # Copies that it has merged; only for windows that are sets.
+    merged: NotRequired[int]
 
 
 class Plan(TypedDict):

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypedDict, Unpack, overload
 
 from whorl import _engine
 from whorl.display import PlanText, query_html
 from whorl.errors import TimestampError
 from whorl.results import Envelope, IngestReport, Result, ResultOf, Row, Statement, UpdateReport, report_of, result_of
+from whorl.times import duration_ms, time_ms
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -27,15 +28,13 @@ if TYPE_CHECKING:
     from whorl.documents import EngineStats, Plan, QueryFacts, QueryWarning, Validation
     from whorl.options import QueryOptions, Time
     from whorl.terms import OxigraphTerm, OxigraphTriple, RdflibTerm, Triple
+    from whorl.times import Duration
 
-Duration: TypeAlias = int | timedelta
 Terms: TypeAlias = Literal["python", "rdflib", "pyoxigraph"]
 Format: TypeAlias = Literal["turtle", "ntriples", "nquads", "trig", "jsonld"]
 BodyFormat: TypeAlias = Literal["turtle", "ntriples", "nquads", "trig", "jsonld", "ndjson", "arrow"]
 AnswerFormat: TypeAlias = Literal["json", "xml", "csv", "tsv", "turtle", "ntriples", "nquads", "trig", "jsonld"]
 QueryForm: TypeAlias = Literal["select", "ask", "construct", "describe"]
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND = timedelta(milliseconds=1)
 
 
 class ArrowStream(Protocol):
@@ -73,13 +72,17 @@ class EngineOptions(TypedDict, total=False):
     """Options of an engine. None of them changes a result, except that a query can fail by `limits`.
 
     `result_rows_max` limits the unread rows of a query; beyond it the oldest results are dropped, which shows as a gap
-    in `seq`. `limits` limits the cost of each query.
+    in `seq`. `limits` limits the cost of each query. With `evaluation="reevaluate"`, a query is re-evaluated at each
+    instant, as a baseline to compare with; it accepts queries over sets only. `pruning=False` keeps triples that no
+    pattern can match.
     """
 
     hash_seed: int | None
     probing_order: int | None
     retraction: Literal["auto", "tree", "probe"] | None
+    evaluation: Literal["incremental", "reevaluate"] | None
     sharing: bool
+    pruning: bool
     result_rows_max: int | None
     limits: Limits | None
     thresholds: dict[str, int | bool] | None
@@ -298,11 +301,11 @@ class Engine:
         idle_timeout: Duration | None = None,
         timestamp_predicate: str | None = None,
     ) -> None:
-        """Declare a stream before a query reads it, with its allowed lateness."""
+        """Declare a stream before a query reads it. Durations are milliseconds, timedeltas, or text such as `"10s"`."""
         self._engine.declare_stream(
             stream,
-            lateness_ms=_duration_ms(lateness),
-            idle_timeout_ms=None if idle_timeout is None else _duration_ms(idle_timeout),
+            lateness_ms=duration_ms(lateness),
+            idle_timeout_ms=None if idle_timeout is None else duration_ms(idle_timeout),
             timestamp_predicate=timestamp_predicate,
         )
 
@@ -400,8 +403,8 @@ class Engine:
         >>> report.accepted, [(refusal.index, refusal.code) for refusal in report.refused]
         (1, [(1, 'timestamp.invalid')])
         """
-        at = None if t is None else _time_ms(t)
-        latest_ms = None if latest is None else _time_ms(latest)
+        at = None if t is None else time_ms(t)
+        latest_ms = None if latest is None else time_ms(latest)
         if isinstance(rdf, str):
             rdf = rdf.encode()
         if isinstance(rdf, bytes | bytearray | memoryview):
@@ -436,7 +439,7 @@ class Engine:
 
     def advance_to(self, t: Time, stream: str | None = None) -> None:
         """Advance the watermark of one stream, or of all: no event before `t` will follow."""
-        self._engine.advance_to(_time_ms(t), stream)
+        self._engine.advance_to(time_ms(t), stream)
 
     def mark_idle(self, stream: str) -> None:
         """Mark a stream idle: it does not hold the others back until its next event."""
@@ -553,14 +556,14 @@ def map_rows(construct: str, data: ArrowData | bytes, *, time_column: str = "t",
 
     `data` is Arrow data, or the bytes of an Arrow IPC stream; `t` is the time of rows without `time_column`.
     """
-    at = None if t is None else _time_ms(t)
+    at = None if t is None else time_ms(t)
     return _engine.map_rows(construct, data, time_column=time_column, at=at)
 
 
 def _written(options: QueryOptions) -> QueryOptions:
     """Options in the form of the compiled engine: instants in milliseconds, words in a list."""
     if isinstance(t0 := options.get("t0"), datetime):
-        options["t0"] = _time_ms(t0)
+        options["t0"] = time_ms(t0)
     report = options.get("report")
     if report is not None and not isinstance(report, str):
         options["report"] = list(report)
@@ -569,19 +572,3 @@ def _written(options: QueryOptions) -> QueryOptions:
 
 def _body(rdf: bytes | str) -> bytes:
     return rdf.encode() if isinstance(rdf, str) else bytes(rdf)
-
-
-def _time_ms(t: Time) -> int:
-    if isinstance(t, datetime):
-        if t.tzinfo is None:
-            raise TimestampError(
-                "a datetime without a time zone is not an instant",
-                code="timestamp.naive",
-                hint="add tzinfo=timezone.utc",
-            )
-        return (t - _EPOCH) // _MILLISECOND
-    return int(t)
-
-
-def _duration_ms(duration: Duration) -> int:
-    return duration // _MILLISECOND if isinstance(duration, timedelta) else int(duration)

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 TRIPLES_MAX = 10_000
 # For these, the first input must have solutions; the others may have none.
 _WITNESSES = frozenset({"optional", "minus", "exists"})
+_REFUSED_ADVICE = "correct what the producer sends; the response to each push names the place"
+_AHEAD_ADVICE = "times are milliseconds since 1970: check their unit, and the clock of the producer"
 _PREFIX = re.compile(r"\bPREFIX\s+([^\s:]*):\s*<([^>]*)>", re.IGNORECASE)
 
 
@@ -36,6 +38,14 @@ class Reason(NamedTuple):
     state: str
     summary: str
     advice: str | None = None
+
+
+class TurnedAway(NamedTuple):
+    """What did not get onto a stream: refused, or set aside because it was too far ahead of the clock."""
+
+    refused: int = 0
+    ahead: int = 0
+    reason: str = ""
 
 
 @dataclass
@@ -49,6 +59,8 @@ class Subject:
     t0: int = 0
     results: int = 0
     failure: dict[str, Any] | None = None
+    # By stream.
+    turned_away: dict[str, TurnedAway] = field(default_factory=dict)
     # No event is to come: what has not ended by now has been reported.
     has_ended: bool = False
     # The predicates that a window has met, with counts; by default those that it holds now.
@@ -185,6 +197,13 @@ def _no_events(case: _Case) -> Reason | None:
     silent = [iri for iri, numbers in case.streams.items() if not numbers.get("events")]
     if not silent:
         return None
+    for iri in silent:
+        away = case.subject.turned_away.get(iri, TurnedAway())
+        if away.refused:
+            return Reason("refused", f"everything sent to stream <{iri}> was refused: {away.reason}", _REFUSED_ADVICE)
+        if away.ahead:
+            summary = f"every event on stream <{iri}> was set aside: its time is too far ahead of the server's clock"
+            return Reason("ahead", summary, _AHEAD_ADVICE)
     named = ", ".join(f"<{iri}>" for iri in silent)
     return Reason(
         "no-events", f"no event has arrived on stream {named} yet", "push an event, or start the producer of the stream"

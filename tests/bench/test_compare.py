@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
-from whorl_bench.compare import compare, table
+from whorl_bench.compare import compare, table, unshared
 from whorl_bench.results import ContestantResult, PointResult, Results, WorkloadResult, merged
 
 
@@ -41,16 +43,57 @@ def test_a_slower_machine_is_no_slower_engine() -> None:
     assert change.verdict == "same"
 
 
-def test_other_parameters_are_not_compared() -> None:
-    new = results([20, 21, 22])
+def with_other_parameters(new: Results) -> None:
     new.workloads[0].points[0].parameters = {"width": 20}
-    assert compare(results([10, 11, 12]), new) == []
+
+
+def without_the_point(new: Results) -> None:
+    new.workloads[0].points.clear()
+
+
+def without_the_contestant(new: Results) -> None:
+    new.workloads[0].points[0].contestants.clear()
+
+
+def with_wrong_answers(new: Results) -> None:
+    new.workloads[0].points[0].absent = "the engine differs from the oracle"
+
+
+def with_a_failed_contestant(new: Results) -> None:
+    new.workloads[0].points[0].contestants["Whorl"] = ContestantResult(absent="stopped after 60 s")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (with_other_parameters, "other parameters"),
+        (without_the_point, "the point is not measured any more"),
+        (without_the_contestant, "does not take part any more"),
+        (with_wrong_answers, "the engine differs from the oracle"),
+        (with_a_failed_contestant, "stopped after 60 s"),
+    ],
+    ids=lambda one: one.__name__ if callable(one) else "",
+)
+def test_a_figure_that_has_vanished_is_named(spoil: Callable[[Results], None], reason: str) -> None:
+    new = results([20, 21, 22])
+    spoil(new)
+    (change,) = compare(results([10, 11, 12]), new)
+    assert change.verdict == "gone"
+    assert reason in change.gone
+    assert "1 gone" in table([change])
+
+
+def test_a_workload_that_only_one_run_has_is_listed_and_not_compared() -> None:
+    old, new = results([10, 11, 12]), results([20, 21, 22])
+    new.workloads[0].name = "filter"
+    assert compare(old, new) == []
+    assert "in one file alone: filter, join" in table([], unshared(old, new))
 
 
 def test_the_table_counts_what_is_slower() -> None:
     shown = table(compare(results([10, 11, 12]), results([20, 21, 22])))
     assert "  1.91  slower   join, W=10: Whorl" in shown
-    assert "1 figures in both files; 1 slower" in shown
+    assert "1 figures compared; 1 slower" in shown
 
 
 def test_of_a_workload_in_two_files_the_last_counts() -> None:

@@ -107,6 +107,96 @@ def test_wrong_answers_have_no_figure(tmp_path: Path, monkeypatch: pytest.Monkey
     assert point.contestants == {}
 
 
+def test_a_check_without_solutions_has_no_figure(tmp_path: Path) -> None:
+    point = measured(tmp_path, CHAIN.replace("events = 60\nwidth = 8", "events = 2\nwidth = 8")).workloads[0].points[0]
+    assert point.absent == "the check proves nothing: no solution came over 2 events"
+    assert point.contestants == {}
+
+
+def test_a_stream_that_ends_while_it_warms_up_is_refused(tmp_path: Path) -> None:
+    text = CHAIN.replace("events = 40", "events = 40\nskip = 60").replace("[check]", "[check]\nskip = 0")
+    point = measured(tmp_path, text).workloads[0].points[0]
+    assert point.absent == "warm = 20, but the stream has 0 events: none is left to measure"
+
+
+def test_a_contestant_is_not_asked_beyond_its_limit(tmp_path: Path) -> None:
+    found = measured(tmp_path, CHAIN + entry("ox", "re-evaluation") + "limit = { width = 10 }\n")
+    first, second = found.workloads[0].points
+    assert first.contestants["ox"].median > 0
+    assert second.contestants["ox"].absent == "not run beyond width = 10"
+
+
+def test_what_a_query_costs_beyond_another_is_a_difference() -> None:
+    whole = Figures(events=10, triples=10, cpu_ns=1000, wall_ns=2000)
+    part = Figures(events=20, triples=20, cpu_ns=600, wall_ns=800)
+    beyond = whole.beyond(part)
+    assert (beyond.events, beyond.cpu_ns, beyond.wall_ns) == (10, 700, 1600)
+
+
+OTHER = """SELECT ?v0 WHERE {
+  STREAM <http://example.org/s0> [NOW] { ?v0 <http://example.org/p0> ?v1 }
+  STREAM <http://example.org/s1> [NOW] { ?v1 <http://example.org/p1> ?v2 }
+}"""
+
+
+def test_the_cost_of_another_query_is_taken_off(tmp_path: Path) -> None:
+    text = CHAIN.replace("[quick]", f"minus.text = '''{OTHER}'''\n[quick]")
+    (one,) = measured(tmp_path, text).workloads[0].points[0].contestants.values()
+    assert one.absent == ""
+    assert all(run["delays"] == {} for run in one.runs)
+
+
+PROGRAMS = """
+title = "Programs"
+metric = "ns_per_event"
+source = "program"
+[[points]]
+label = "1"
+"""
+SAID = '{{"events": 10, "cpu_ns": {cpu_ns}, "wall_ns": 100, "checksum": "{checksum}"}}'
+
+
+def program(name: str, script: str) -> str:
+    return f'[[contestants]]\nname = "{name}"\nkind = "program"\nprogram = "sh"\nwords = ["-c", """{script}"""]\n'
+
+
+def saying(checksum: str) -> str:
+    # Words of a program are formats: braces are doubled, and the text is in the quotes of TOML.
+    said = SAID.format(cpu_ns=50, checksum=checksum).replace("{", "{{").replace("}", "}}")
+    return f"echo '{said}'"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "reason"),
+    [
+        ("2:7", "2:7", ""),
+        ("2:7", "2:8", "the programs disagree on the results"),
+        ("2:7", "", "the programs disagree on the results"),
+        ("0:0", "0:0", "the check proves nothing"),
+    ],
+)
+def test_programs_agree_on_the_sum_of_their_results(tmp_path: Path, first: str, second: str, reason: str) -> None:
+    text = PROGRAMS + program("one", saying(first)) + program("other", saying(second))
+    point = measured(tmp_path, text).workloads[0].points[0]
+    assert point.absent.startswith(reason)
+    assert bool(point.contestants) == (not reason)
+    assert reason or point.check == {"checksum": "2:7", "programs": 2}
+
+
+def test_a_program_that_takes_too_long_is_left_out_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Plan, "timeout_s", 0.5)
+    text = PROGRAMS + program("fast", saying("2:7")) + program("endless", "sleep 60")
+    point = measured(tmp_path, text).workloads[0].points[0]
+    assert point.contestants["fast"].median == 5
+    assert point.contestants["endless"].absent == "stopped after 0.5 s"
+
+
+@pytest.mark.parametrize(("script", "reason"), [("echo no", "said no JSON"), ("echo {{}}", "said nothing of checksum")])
+def test_a_program_that_says_something_else_is_left_out(tmp_path: Path, script: str, reason: str) -> None:
+    point = measured(tmp_path, PROGRAMS + program("odd", script)).workloads[0].points[0]
+    assert reason in point.contestants["odd"].absent
+
+
 class Missing:
     """Needs something that is not here."""
 

@@ -147,6 +147,19 @@ def test_a_mistyped_setting_is_refused(whorl: Whorl, monkeypatch: pytest.MonkeyP
     assert "there is no setting WHORL_DATADIR; did you mean WHORL_DATA_DIR?" in refused.stderr
 
 
+def test_a_variable_that_is_no_setting_is_warned_of(
+    whorl: Whorl, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    server = ServerProcess(tmp_path / "data", environment={"WHORL_COLOUR_SCHEME": "green"})
+    try:
+        assert "WARNING whorl.serve WHORL_COLOUR_SCHEME is not a setting and has no effect" in server.start().log
+    finally:
+        server.kill()
+    monkeypatch.setenv("WHORL_COLOUR_SCHEME", "green")
+    told = whorl("doctor", "--url", "http://127.0.0.1:9").stdout
+    assert "settings: WHORL_COLOUR_SCHEME is not a setting and has no effect" in told
+
+
 def test_a_stream_that_has_ended_is_reopened_and_its_queries_go_on(
     whorl: Whorl, mean: str, start_server: Start, tmp_path: Path
 ) -> None:
@@ -161,8 +174,8 @@ def test_a_stream_that_has_ended_is_reopened_and_its_queries_go_on(
     assert "none: the streams have ended" in status
     again = whorl(*push)
     assert again.exit_code == 1
-    assert "stream <http://ex/s> has ended" in again.stderr
-    assert "/reopen lets events come again" in again.stderr
+    assert "stream <http://ex/s> is closed" in again.stderr
+    assert "/reopen reopens it" in again.stderr
     with server.client() as client:
         before = client.get("/queries/mean").json()["incarnation"]
     assert "open" in whorl("streams", "http://ex/s", "--reopen", *at).stdout

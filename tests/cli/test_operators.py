@@ -93,7 +93,7 @@ def test_options_win_over_variables_and_variables_over_the_file(bare: Path, monk
     [
         ("prot = 1", "there is no setting prot; did you mean port?"),
         ("tick-ms = 20", "there is no setting tick-ms; did you mean tick_ms?"),
-        ("[server]\nport = 1", "settings stand without a table; write the lines of [server] above it"),
+        ("[server]\nport = 1", "tables are not supported; move the settings in [server] to the top level"),
         ("port = 70000", "port: input should be less than or equal to 65535"),
         ("port =", "is not TOML: invalid value"),
     ],

@@ -37,7 +37,8 @@ def test_every_setting_is_an_option_of_serve(whorl: Whorl) -> None:
     for name, field in Settings.model_fields.items():
         assert f"--{name.replace('_', '-')} " in shown
         assert f"WHORL_{name.upper()}" in shown
-        assert field.description is None or field.description[:20] in re.sub(r"\s+", " ", shown)
+        assert field.description is not None, name
+        assert field.description[:20] in re.sub(r"\s+", " ", shown)
 
 
 def test_options_of_serve_win_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

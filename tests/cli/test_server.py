@@ -126,6 +126,19 @@ def test_events_go_in_and_answers_come_out(told: Whorl, stream: str, events: str
     assert [json.loads(line)["t"] for line in until.splitlines()][-1] == 20_000
 
 
+def test_why_says_the_reason_and_what_to_do(told: Whorl, stream: str, events: str) -> None:
+    told("query", query_on(stream).replace(":temperature", ":temperatur"), "--name", "typo")
+    silent = told("why", "typo")
+    assert silent.exit_code == 0
+    assert f"no event has arrived on stream <http://ex/{stream}> yet" in silent.stdout
+    told("push", events, "--stream", f"http://ex/{stream}", "-q")
+    shown = told("why", "typo").stdout
+    assert "no triple has matched the pattern ?room :temperatur ?t" in shown
+    assert "did you mean :temperature?" in shown
+    document = json.loads(told("why", "typo", "--json").stdout)
+    assert (document["state"], document["query"]) == ("unmatched", "typo")
+
+
 def test_a_token_of_an_answer_goes_on_after_it(told: Whorl, stream: str, events: str) -> None:
     told("query", query_on(stream), "--name", "resumed")
     told("push", events, "--stream", f"http://ex/{stream}", "--quiet")

@@ -34,7 +34,7 @@ def test_the_generated_client_is_up_to_date(script: ModuleType) -> None:
 def test_a_source_that_was_changed_alone_is_noticed(
     script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in [*script.FILES, *script.FILES.values()]:
+    for name in [*script.FILES, *script.FILES.values(), script.KEYWORDS]:
         shutil.copy(script.PACKAGE / name, tmp_path)
     assert script.main(["--check"], tmp_path) == 0
     changed = tmp_path / "_async_client.py"
@@ -42,6 +42,17 @@ def test_a_source_that_was_changed_alone_is_noticed(
     assert script.main(["--check"], tmp_path) == 1
     assert "_client.py is out of date; run `make client-sync`" in capsys.readouterr().err
     assert script.main([], tmp_path) == script.main(["--check"], tmp_path) == 0
+
+
+def test_an_option_that_the_library_adds_is_noticed(
+    script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = tmp_path / "options.py"
+    known = script.OPTIONS.read_text()
+    options.write_text(known.replace("    tick: ", '    tock: Annotated[str | None, "new"]\n    tick: '))
+    monkeypatch.setattr(script, "OPTIONS", options)
+    assert "    tock: str | None\n" in script.keywords(options.read_text())
+    assert script.main(["--check"]) == 1
 
 
 def test_no_word_of_asyncio_is_left(script: ModuleType) -> None:

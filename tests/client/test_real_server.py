@@ -337,6 +337,27 @@ def test_a_query_that_is_restarted_is_a_gap(client: Client, iri: str) -> None:
     assert [type(item) for item in yielding] == [Result, Gap, Result]
 
 
+def test_a_subscription_continues_with_the_query_that_replaces_its_own(client: Client, iri: str) -> None:
+    stream = client.streams.create(iri)
+    query = client.register(counting(iri), name="replaced")
+    subscription = query.subscribe(limit=2, on_gap="yield", timeout_s=30)
+    stream.send([Event(turtle(number), number * 1000) for number in range(2)])
+    first = next(subscription)
+    assert isinstance(first, Result)
+    assert subscription.variables == ("n",)
+    with pytest.raises(QueryError):
+        client.register("SELECT ?n WHER {}", name="replaced", replace=True)
+    with pytest.raises(ConflictError):
+        client.register(counting(iri).replace("?n", "?m"), name="replaced")
+    client.register(counting(iri).replace("?n", "?m"), name="replaced", replace=True)
+    stream.send([Event(turtle(number), number * 1000) for number in range(3, 6)])
+    gap, last = subscription
+    assert isinstance(gap, Gap)
+    assert (gap.reason, subscription.variables) == ("replaced", ("m",))
+    assert isinstance(last, Result)
+    assert last.incarnation != first.incarnation
+
+
 def test_a_paused_query_has_no_subscribers(client: Client, iri: str) -> None:
     client.streams.create(iri)
     query = client.register(counting(iri), name="paused")

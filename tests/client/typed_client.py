@@ -43,6 +43,7 @@ from whorl_client import (
     Query,
     QueryError,
     QueryInfo,
+    QueryWarning,
     Result,
     Row,
     Statement,
@@ -156,10 +157,12 @@ def use_infos(stream: StreamInfo, query: QueryInfo, validation: Validation, plan
     show(stream.iri, stream.status, stream.watermark, stream.queries, stream.mapping, stream.time_column)
     assert_type(query.streams, tuple[str, ...])
     show(query.name, query.text, query.dialect, query.status, query.watermark, query.last_seq, query.variables)
-    assert_type(validation.warnings, tuple[str, ...])
+    assert_type(validation.warnings, tuple[QueryWarning, ...])
+    assert_type(query.warnings, tuple[QueryWarning, ...])
+    show(*((one.message, one.code, one.line, one.column, one.hint) for one in query.warnings))
     show(validation.dialect, validation.variables, str(validation.plan), validation.document, plan.document)
     assert_type(ack.refused, tuple[JsonObject, ...])
-    show(ack.accepted, ack.late, ack.duplicates, ack.ahead, ack.offset, ack.watermark, ack.batch)
+    show(ack.accepted, ack.late, ack.duplicates, ack.ahead, ack.offset, ack.watermark, ack.batch, ack.warning)
 
 
 def use_gap(gap: Gap | GapError, progress: Progress) -> None:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
-from demo_server import DemoServer, free_port
+from demo_server import CHROMIUM, DemoServer, free_port
 from whorl.server.routes import console
 
 if TYPE_CHECKING:
     # Not at run time: without Playwright all other tests are to go on.
     from playwright.sync_api import Browser, BrowserContext, Page, Request
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 # Machines that run tests may be slow; nobody waits longer than it takes.
 _WAIT_MS = 90_000
 

@@ -13,8 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "common"))
 
-from conftest import CHROMIUM
-from demo_server import DemoServer, free_port
+from demo_server import CHROMIUM, DemoServer, free_port
 from playwright.sync_api import Browser, Page, sync_playwright
 
 ROOT = Path(__file__).parents[2]

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from demo_server import DemoServer
+from steps import MEAN, number, resting, rewrite, show, verdict, write
 from whorl.server.routes import console
 
 pytest.importorskip("playwright", reason="Playwright is not installed: make setup does it")
@@ -21,57 +22,30 @@ from playwright.sync_api import Browser, Page, expect
 ROOT = Path(__file__).parents[2]
 AXE = ROOT / "server/web/node_modules/axe-core/axe.min.js"
 BUNDLE_BYTES_MAX = 400 * 1024
-WINDOW = "FROM NAMED WINDOW :w ON :sensors [RANGE 5s STEP 1s]"
-READING = "?o sosa:observedProperty :temperature ; sosa:hasFeatureOfInterest ?room ; sosa:hasSimpleResult ?t"
-MEAN = f"""PREFIX : <http://whorl.example/> PREFIX sosa: <http://www.w3.org/ns/sosa/>
-SELECT ?room (AVG(?t) AS ?mean) {WINDOW}
-WHERE {{ WINDOW :w {{ {READING} }} }} GROUP BY ?room"""
-VIEWS = ("#/gallery", "#/query/warmest-rooms", "#/query/people-in-smoke/plan", "#/new", "#/streams", "#/system")
-
-
-def show(page: Page, view: str) -> None:
-    """Go to a view as a link of the page would."""
-    page.evaluate("view => { location.hash = view }", view)
-
-
-def write(page: Page, text: str, name: str) -> None:
-    """A new query with this text in the editor."""
-    show(page, "#/gallery")
-    show(page, "#/new")
-    page.get_by_label("Name of the query").fill(name)
-    rewrite(page, text)
-
-
-def rewrite(page: Page, text: str) -> None:
-    """Another text in the editor that is shown."""
-    editor = page.get_by_label("Query text").and_(page.locator("[contenteditable=true]"))
-    editor.click()
-    page.keyboard.press("Control+a")
-    # Pasted, not typed: the editor would close brackets by itself.
-    page.evaluate("text => navigator.clipboard.writeText(text)", text)
-    page.keyboard.press("Control+v")
-
-
-def verdict(page: Page) -> Any:
-    return expect(page.locator(".verdict"))
-
-
-def number(text: str | None) -> int:
-    found = re.search(r"\d[\d.]*", text or "")
-    assert found is not None, text
-    return int(float(found[0]))
-
-
-def resting(page: Page, selector: str, word: str) -> str | None:
-    """The text of a number once it stays the same for three seconds; while the demo plays, it changes every second."""
-    before = None
-    for _ in range(20):
-        now = page.locator(selector, has_text=word).text_content()
-        if now == before:
-            return now
-        before = now
-        page.wait_for_timeout(3_000)
-    raise AssertionError(f"{before} never rests")
+SENSORS = "#/streams/http%3A%2F%2Fwhorl.example%2Fsensors"
+VIEWS = (
+    "#/gallery",
+    "#/query/warmest-rooms",
+    "#/query/warmest-rooms/chart",
+    "#/query/average-temperature/chart",
+    "#/query/fire-alert/arrivals",
+    "#/query/evacuation/graph",
+    "#/query/taxi-routes/map",
+    "#/query/people-in-smoke/plan",
+    "#/new",
+    "#/streams",
+    SENSORS,
+    "#/system",
+)
+# What opens a dialog, and where.
+DIALOGS = (
+    ("#/streams", "Declare"),
+    (SENSORS, "Delete"),
+    ("#/query/warmest-rooms", "Copy as"),
+    ("#/query/warmest-rooms", "Delete"),
+    ("#/system", "Make a token"),
+    ("#/gallery", "Keyboard shortcuts"),
+)
 
 
 def test_the_printed_link_signs_in_and_the_demo_moves(page: Page) -> None:
@@ -116,7 +90,7 @@ def test_rows_and_chart_of_a_query_of_ones_own_move(page: Page) -> None:
     expect(plot).to_have_attribute("data-points", re.compile(r"\d+"))
     points = plot.get_attribute("data-points")
     expect(plot).not_to_have_attribute("data-points", points or "")
-    expect(page.locator(".plot .u-legend")).to_contain_text("kitchen")
+    expect(page.locator(".legend li", has_text="kitchen").locator("strong")).to_have_text(re.compile(r"\d"))
 
 
 def test_completion_offers_predicates_after_a_chart_was_drawn(page: Page) -> None:
@@ -184,6 +158,20 @@ def test_counters_of_a_plan_change(page: Page) -> None:
     assert number(note.text_content()) > before
     page.locator(".part.operator", has_text="join").click()
     expect(page.locator(".details")).to_contain_text("Ring indexes")
+    expect(page.locator(".details .index").first).to_contain_text(re.compile(r"\d+ keys? · [\d.]+ (B|KiB)"))
+
+
+def test_a_plan_names_the_orders_of_probing_and_the_memory_of_its_parts(page: Page) -> None:
+    show(page, "#/query/taxi-rates/plan")
+    expect(page.locator(".order .step").first).to_have_text(re.compile(r"^\S*:\w+|^\?\w+ "))
+    expect(page.locator(".order strong").first).to_have_text(re.compile(r"%$"))
+    expect(page.locator(".band rect").first).to_be_attached()
+    expect(page.locator(".part.window")).to_have_count(3)
+    expect(page.locator(".part.window .part-note").first).to_have_text(re.compile(r"[\d.K]+ live · [\d.]+ (B|KiB|MiB)"))
+    expect(page.locator(".tree-facts")).to_contain_text("results kept")
+    expect(page.locator(".flow-rate", has_text="/s").first).to_be_visible()
+    page.locator(".part.window").first.click()
+    expect(page.locator(".details")).to_contain_text("memory")
 
 
 def test_a_stream_is_declared_and_an_event_pushed_by_hand_is_seen(page: Page) -> None:
@@ -215,11 +203,24 @@ def test_the_page_goes_on_by_itself_when_the_server_was_killed(page: Page, demo:
     demo.kill()
     expect(page.locator(".banner")).to_contain_text("does not answer")
     demo.start()
+    assert "#token=" in demo.link, "a later start prints a link that signs in, too"
     expect(page.locator(".banner")).to_have_count(0)
     expect(page.locator(".state")).to_contain_text("went on where it broke off")
     expect(page.locator("td.changed").first).to_be_visible()
     assert number(page.locator(".number-fact", has_text="results").text_content()) >= results
     expect(page.get_by_text("left out")).to_have_count(0)
+
+
+def serious_faults(page: Page) -> list[tuple[str, list[Any]]]:
+    """What axe calls serious or critical on the page as it is."""
+    # Evaluated, because the policy of the page allows no script from elsewhere.
+    page.evaluate(AXE.read_text())
+    found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
+    return [
+        (one["id"], [node["target"] for node in one["nodes"]][:5])
+        for one in found["violations"]
+        if one["impact"] in {"serious", "critical"}
+    ]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -230,15 +231,14 @@ def test_no_view_has_a_serious_fault_of_accessibility(page: Page, scheme: Any) -
     for view in VIEWS:
         show(page, view)
         page.wait_for_timeout(500)
-        # Evaluated, because the policy of the page allows no script from elsewhere.
-        page.evaluate(AXE.read_text())
-        found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
-        serious = [
-            (one["id"], [node["target"] for node in one["nodes"]][:5])
-            for one in found["violations"]
-            if one["impact"] in {"serious", "critical"}
-        ]
-        assert serious == [], view
+        assert serious_faults(page) == [], view
+    for view, button in DIALOGS:
+        show(page, view)
+        page.get_by_role("button", name=button, exact=True).first.click()
+        expect(page.locator("dialog")).to_be_visible()
+        assert serious_faults(page) == [], f"{view} {button}"
+        page.keyboard.press("Escape")
+        expect(page.locator("dialog")).to_have_count(0)
 
 
 def test_every_view_fits_a_phone(page: Page) -> None:
@@ -248,6 +248,9 @@ def test_every_view_fits_a_phone(page: Page) -> None:
         show(page, view)
         page.wait_for_timeout(200)
         assert page.evaluate("document.documentElement.scrollWidth") <= 390, view
+    page.get_by_role("button", name="Queries").click()
+    page.locator("dialog").get_by_text("warmest-rooms").click()
+    expect(page.locator("h1.query-name")).to_have_text("warmest-rooms")
     assert size is not None
     page.set_viewport_size(size)
 

@@ -50,6 +50,8 @@ OPTIONS: tuple[dict[str, Any], ...] = (
     {"probing_order": 0},
     {"probing_order": 5},
     {"hash_seed": 77},
+    {"pruning": False},
+    {"evaluation": "reevaluate"},
     {"retraction": "probe", "probing_order": 3, "hash_seed": 12, "sharing": False},
 )
 
@@ -111,7 +113,9 @@ def check(seed: int) -> bool:
     if expected is None:
         return False
     options = rng.choice(OPTIONS)
-    assert answers(one, **options) == expected, (seed, options, streaming_text(one.query))
+    found = answers(one, **options)
+    # Re-evaluation is over sets, and takes no part of a window by a variable.
+    assert found == expected or (found is None and "evaluation" in options), (seed, options, streaming_text(one.query))
     other = replace(one, query=rewritten(one.query, rng))
     found = answers(other, **rng.choice((*OPTIONS, {})))
     assert found is None or found == expected, (seed, streaming_text(one.query), streaming_text(other.query))

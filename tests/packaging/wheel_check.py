@@ -3,8 +3,9 @@
     python tests/packaging/wheel_check.py dist
 
 Checked: that the package is whole, portable and stripped, has its extras, and names no path of the machine that built
-it; that it installs from wheels alone, with nothing but the environment's own programs on PATH; that `whorl serve`
-takes events and pushes a result to a client of the same environment, and ends on SIGTERM.
+it; that the console is in it, with every file that its pages name; that it installs from wheels alone, with nothing but
+the environment's own programs on PATH; that `whorl serve` serves the console, takes events and pushes a result to a
+client of the same environment, and ends on SIGTERM.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 import venv
 import zipfile
 from email.parser import Parser
@@ -27,6 +29,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 _READY = re.compile(r"whorl is ready: (\S+)")
 _READY_SECONDS = 60
+# The console is built into the package; git ignores it.
+CONSOLE = "whorl/server/web-dist/"
+CONSOLE_PAGES = ("index.html", "docs.html")
+_ASSET = re.compile(r"""(?:src|href)="\./(assets/[^"]+)\"""")
 EXTRAS = {"arrow", "dev", "pandas", "spark"}
 # What a user does first, by the client that came with the package.
 _USE = """
@@ -84,13 +90,31 @@ def contents_faults(wheel: Path) -> list[str]:
     """What is missing from the package, and what should not be in it."""
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if not name.endswith("/")}
-    packed = {name for name in names if ".dist-info/" not in name}
+    packed = {name for name in names if ".dist-info/" not in name and not name.startswith(CONSOLE)}
     wanted = package_files() | {"whorl/_engine.abi3.so"}
     faults = [f"{name} is not in the wheel" for name in sorted(wanted - packed)]
     faults += [f"{name} is in the wheel and not in the repository" for name in sorted(packed - wanted)]
     if not any(name.endswith("LICENSE") for name in names):
         faults.append("the licence is not in the wheel")
+    faults += console_faults(wheel)
     return faults + [f"there is no extra {name}" for name in sorted(EXTRAS - extras(wheel))]
+
+
+def console_faults(wheel: Path) -> list[str]:
+    """What is missing from the console: a page, or a file that a page names. Nothing but pages and assets is in it."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name for name in archive.namelist() if name.startswith(CONSOLE) and not name.endswith("/")}
+        pages = {page: archive.read(CONSOLE + page).decode() for page in CONSOLE_PAGES if CONSOLE + page in names}
+    faults = [f"{CONSOLE}{page} is not in the wheel" for page in CONSOLE_PAGES if page not in pages]
+    for page, text in pages.items():
+        assets = _ASSET.findall(text)
+        if not any(asset.endswith(".js") for asset in assets):
+            faults.append(f"{page} of the console names no script")
+        faults += [
+            f"{page} names {asset}, which is not in the wheel" for asset in assets if CONSOLE + asset not in names
+        ]
+    known = re.compile(rf"{re.escape(CONSOLE)}({'|'.join(map(re.escape, CONSOLE_PAGES))}|assets/[^/]+)")
+    return faults + [f"{name} is no part of the console" for name in sorted(names) if not known.fullmatch(name)]
 
 
 def extras(wheel: Path) -> set[str]:
@@ -176,6 +200,7 @@ def serve_and_ask(environment: Path, settings: dict[str, str], directory: Path) 
         started_s = time.monotonic() - began
         if ready is None or started_s > _READY_SECONDS:
             raise SystemExit("whorl serve did not become ready")
+        check_console(ready[1])
         asked = subprocess.run(
             [
                 environment / "bin" / "python",
@@ -200,6 +225,26 @@ def serve_and_ask(environment: Path, settings: dict[str, str], directory: Path) 
         server.kill()
         server.wait()
     return started_s
+
+
+def check_console(url: str) -> None:
+    """The installed server answers a browser with the console, and serves every file that its pages name."""
+    for path in ("", "docs"):
+        page = fetched(url.rstrip("/") + "/" + path)
+        assets = _ASSET.findall(page.decode())
+        if not any(asset.endswith(".js") for asset in assets):
+            raise SystemExit(f"the page at /{path} is not the console:\n{page.decode()[:500]}")
+        for asset in assets:
+            if not fetched(f"{url.rstrip('/')}/{asset}"):
+                raise SystemExit(f"{asset} is empty")
+
+
+def fetched(url: str) -> bytes:
+    """What a browser gets at an address; an answer other than 200 is an error."""
+    request = urllib.request.Request(url, headers={"Accept": "text/html,*/*;q=0.8"})  # noqa: S310 - our own server
+    with urllib.request.urlopen(request) as answer:  # noqa: S310 - our own server
+        content: bytes = answer.read()
+        return content
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import httpx
@@ -40,3 +40,12 @@ def stream(client: httpx.Client, request: pytest.FixtureRequest) -> Iterator[str
 async def live(tmp_path: Path) -> AsyncIterator[Live]:
     async with live_server(tmp_path) as running:
         yield running
+
+
+@pytest.fixture
+def make_token(client: httpx.Client) -> Callable[[str], str]:
+    def make(name: str) -> str:
+        wanted = {"name": name, "scopes": ["register", "subscribe", "ingest"]}
+        return str(client.post("/tokens", json=wanted).json()["token"])
+
+    return make

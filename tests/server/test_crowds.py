@@ -77,6 +77,15 @@ def test_too_much_before_the_first_message_is_told(server: ServerProcess) -> Non
         assert last_close(opened) == 4429
 
 
+def test_a_text_that_is_not_utf_8_is_1007_and_leaves_no_stack_trace(start_server: Callable[..., ServerProcess]) -> None:
+    server = start_server()
+    for opened in (raw_socket(server), known_socket(server)):
+        with opened:
+            opened.sendall(frame(_TEXT, b"\xff\xfe"))
+            assert last_close(opened) == 1007
+    assert "Traceback" not in server.log
+
+
 @pytest.mark.parametrize("code", [_PING_CODE, _PONG_CODE])
 @pytest.mark.parametrize("opening", [raw_socket, known_socket])
 def test_pings_without_end_are_refused_whoever_sends_them(

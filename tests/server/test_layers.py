@@ -6,10 +6,18 @@ import ast
 import inspect
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from fastapi.routing import APIRoute
 from whorl.server import errors, problems
+from whorl.server.app import _PARTS
 from whorl.server.errors import DomainError, EngineRefusal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from fastapi.dependencies.models import Dependant
 
 SERVER = Path(errors.__file__).parent
 # Lowest first; a module imports from its own layer and from those before it. A name with a slash is a package.
@@ -18,7 +26,7 @@ LAYERS = (
     ("store/",),
     ("runtime/",),
     ("problems", "security", "config"),
-    ("services/", "schemas"),
+    ("services/", "schemas", "plans"),
     ("routes/", "middleware/", "media"),
     ("app", "serve", "sockets", "connections", "probe", "__main__"),
 )
@@ -75,6 +83,14 @@ def test_no_database_outside_the_store(module: str) -> None:
     assert "sqlite3" not in imports(module)
 
 
+def test_no_route_executes_a_command() -> None:
+    """Services do, because they know the rules; a route may name the parts of a command in its types."""
+    commands = {name for name in modules() if "whorl.server.runtime.commands" in imports(name)}
+    assert {name for name in commands if name.startswith("routes/")} == {"routes/deps"}
+    executing = {name for name in modules() if ".execute(" in (SERVER / f"{name}.py").read_text()}
+    assert {name.partition("/")[0] for name in executing} == {"runtime", "services", "store"}
+
+
 def test_only_routes_make_responses() -> None:
     making = {name for name in modules() if any(one.startswith("starlette.responses") for one in imports(name))}
     # The gate answers preflights, which reach no route; the application names the type in its handlers.
@@ -106,3 +122,26 @@ def test_the_table_is_in_the_reference() -> None:
         (int(status), slug) for status, slug in re.findall(r"^\| (\d{3}) \| `([a-z0-9-]+)` \|", reference, re.MULTILINE)
     }
     assert rows == {(kind.status, kind.slug) for kind in problems.all_types()}
+
+
+def test_no_dependency_of_a_route_goes_through_a_thread_pool() -> None:
+    """The framework calls a plain function in a thread, which costs more than the function itself."""
+    routes = [route for part in _PARTS for route in part.router.routes if isinstance(route, APIRoute)]
+    assert len(routes) > 30
+    plain = {
+        inner.call
+        for route in routes
+        for inner in _dependants(route.dependant)
+        if inner.call is not None and not _is_coroutine(inner.call)
+    }
+    assert plain == set()
+
+
+def _dependants(dependant: Dependant) -> Iterator[Dependant]:
+    yield dependant
+    for inner in dependant.dependencies:
+        yield from _dependants(inner)
+
+
+def _is_coroutine(call: Callable[..., object]) -> bool:
+    return inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(type(call).__call__)

@@ -6,6 +6,7 @@ out of a schema.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from urllib.parse import quote
 
@@ -121,6 +122,19 @@ def test_examples_are_what_their_schemas_say(described: Described) -> None:
         for name, body in operation.get("requestBody", {}).get("content", {}).items():
             found = fault(body["schema"] | {"$defs": {}}, body["example"], shapes | body["schema"].get("$defs", {}))
             assert found is None, f"{method} {path} {name}: {found}"
+
+
+def test_operations_have_readable_names_and_their_results_a_shape(described: Described) -> None:
+    names = [one["operationId"] for _, _, one in operations(described)]
+    assert len(set(names)) == len(names)
+    assert [name for name in names if not re.fullmatch(r"[a-z]+([A-Z][a-z]+)*", name)] == []
+    assert {"declareStream", "pushEvents", "registerQuery", "validateQuery", "getPlan"} <= set(names)
+    for path, method, shape in (
+        ("/queries/validate", "post", "ValidationDocument"),
+        ("/queries/{name}/plan", "get", "PlanDocument"),
+    ):
+        answer = described["paths"][path][method]["responses"]["200"]["content"]["application/json"]["schema"]
+        assert answer == {"$ref": f"#/components/schemas/{shape}"}
 
 
 def test_answers_are_those_described(client: httpx.Client, described: Described) -> None:

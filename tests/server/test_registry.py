@@ -10,10 +10,10 @@ from typing import Any
 
 import httpx
 import pytest
+from registering import IRI, RSPQL, STREAM, relay, session, slug, text_over
 from server_process import ServerProcess
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
-from websockets.typing import Subprotocol
 from whorl.server import schemas
 from whorl.server.errors import ForbiddenError, TooManyQueriesError
 from whorl.server.runtime.core import Core
@@ -23,40 +23,6 @@ from whorl.server.services.ingest import Ingest
 from whorl.server.services.registry import Registry
 from whorl.server.services.rings import Rings
 from whorl.server.settings import Settings
-
-RSPQL = {"Content-Type": "application/rsp-ql"}
-IRI = "http://ex.org/s"
-STREAM = f"/streams/{IRI}"
-
-
-def text_over(iri: str) -> str:
-    return (
-        f"SELECT ?s FROM NAMED WINDOW <http://ex.org/w> ON <{iri}> [RANGE 10s STEP 10s] "
-        "WHERE { WINDOW <http://ex.org/w> { ?s ?p ?o } }"
-    )
-
-
-def relay(output: str, iri: str) -> str:
-    """A query that writes a stream."""
-    return (
-        f"REGISTER RSTREAM <{output}> AS CONSTRUCT {{ ?s ?p ?o }} "
-        f"FROM NAMED WINDOW <http://ex.org/w> ON <{iri}> [RANGE 10s STEP 10s] "
-        "WHERE { WINDOW <http://ex.org/w> { ?s ?p ?o } }"
-    )
-
-
-def slug(problem: dict[str, Any]) -> str:
-    return str(problem["type"]).rpartition(":")[2]
-
-
-@contextlib.contextmanager
-def session(server: ServerProcess, token: str | None = None) -> Iterator[ClientConnection]:
-    url, headers = server.url.replace("http", "ws", 1), {"Authorization": f"Bearer {token or server.token}"}
-    protocol = [Subprotocol("rsp.v1.json")]
-    with connect(f"{url}/ws", additional_headers=headers, subprotocols=protocol, proxy=None) as socket:
-        socket.send(json.dumps({"type": "connection_init"}))
-        assert json.loads(socket.recv(30))["type"] == "connection_ack"
-        yield socket
 
 
 def subscribe(socket: ClientConnection, id_: str, text: str) -> dict[str, Any]:
@@ -76,15 +42,6 @@ def small(tmp_path: Path) -> Iterator[ServerProcess]:
         assert client.put(STREAM).status_code == 201
     yield server
     server.kill()
-
-
-@pytest.fixture
-def make_token(client: httpx.Client) -> Callable[[str], str]:
-    def make(name: str) -> str:
-        wanted = {"name": name, "scopes": ["register", "subscribe", "ingest"]}
-        return str(client.post("/tokens", json=wanted).json()["token"])
-
-    return make
 
 
 # ---- room ----
@@ -246,7 +203,16 @@ async def test_each_call_is_one_turn_through_the_queue(tmp_path: Path) -> None:
             lambda: registry.declare(IRI, schemas.StreamSettings()),
             lambda: registry.register("q", query(), ADMIN),
             lambda: registry.register("q", query(), ADMIN),
+            lambda: registry.replace("q", query(), ADMIN),
+            lambda: registry.replace("q", query(text_over(IRI).replace("?p", "?x")), ADMIN),
+            lambda: registry.replace("r", query(), ADMIN),
             lambda: registry.register_unnamed(query(), ADMIN),
+            lambda: registry.set_mapping(IRI, "CONSTRUCT { ?s <http://ex.org/p> ?o } WHERE {}", "t"),
+            lambda: registry.mapping(IRI),
+            lambda: registry.remove_mapping(IRI),
+            lambda: registry.advance(IRI, 1),
+            lambda: registry.close_stream(IRI),
+            lambda: registry.reopen_stream(IRI, ADMIN),
             lambda: registry.pause("q", ADMIN),
             lambda: registry.restart("q", ADMIN),
             lambda: registry.unregister("q", ADMIN),
@@ -286,6 +252,8 @@ async def test_what_is_refused_is_not_in_the_log(tmp_path: Path) -> None:
         for change in (registry.pause, registry.restart, registry.unregister):
             with pytest.raises(ForbiddenError):
                 await change("q", somebody)
+        with pytest.raises(ForbiddenError):
+            await registry.replace("q", query(text_over(IRI).replace("?p", "?x")), somebody)
         with pytest.raises(ForbiddenError):
             await registry.drop_stream(IRI, somebody, cascade=True)
         assert await runtime.read(seen) == before

@@ -306,4 +306,11 @@ async def test_a_plain_reader_is_told_why_it_cannot_read(live: Live, path: str) 
 
 async def test_a_plain_reader_with_an_unknown_parameter_is_refused(live: Live) -> None:
     async with live.connect("/queries/q/ws?form=earliest", plain=True) as socket_:
-        assert (await closing(socket_))[0] == 4400
+        assert await closing(socket_) == (4400, "unknown parameter 'form'; did you mean 'from'?")
+
+
+@pytest.mark.parametrize("path", ["/ws?from=earliest", "/queries/q/ws?from=earliest"])
+async def test_a_parameter_beside_the_sub_protocol_is_refused(live: Live, path: str) -> None:
+    """Options are in messages there; in the address they would have no effect."""
+    async with live.connect(path) as socket_:
+        assert await closing(socket_) == (4400, "unknown parameter 'from'; known parameters: ticket")

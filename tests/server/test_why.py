@@ -49,6 +49,28 @@ def test_nothing_has_come(watched: Watched) -> None:
     assert found["windows"][0] | {"events": 0, "watermark": None, "open": None} == found["windows"][0]
 
 
+def test_everything_that_was_sent_was_refused(watched: Watched) -> None:
+    watched.register("?room :temperature ?t")
+    headers = {"Content-Type": "text/turtle"}
+    answer = watched.client.post(watched.stream, params={"t": 1}, content=":lab :temperature", headers=headers)
+    assert answer.status_code == 400
+    found = watched.why()
+    assert found["state"] == "refused"
+    assert found["summary"].startswith(f"everything sent to stream <{watched.iri}> was refused: ")
+    assert answer.json()["detail"] in found["summary"]
+
+
+def test_every_event_is_too_far_ahead(watched: Watched) -> None:
+    watched.register("?room :temperature ?t")
+    watched.push(253_402_300_000_000, ":lab :temperature 20 .")
+    found = watched.why()
+    assert (found["state"], found["advice"]) == (
+        "ahead",
+        "times are milliseconds since 1970: check their unit, and the clock of the producer",
+    )
+    assert found["summary"].startswith(f"every event on stream <{watched.iri}> was set aside")
+
+
 def test_a_window_that_has_not_ended_says_when_it_will(watched: Watched) -> None:
     watched.register("?room :temperature ?t")
     watched.push(20_000, ":lab :temperature 20 .")

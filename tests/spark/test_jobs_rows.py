@@ -6,6 +6,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -215,6 +216,44 @@ def test_skew_draws_some_keys_more_often() -> None:
         return max(Counter(row["person"] for row in found).values())
 
     assert most(2.0) > 5 * most(0.0)
+
+
+def cell(trip: dict[str, Any], end: str) -> tuple[int, int]:
+    """The square of about a kilometre in which a trip begins or ends."""
+    return round(float(trip[f"{end}_latitude"]) / 0.009), round(float(trip[f"{end}_longitude"]) / 0.012)
+
+
+def taxi_trips(start: str, seed: int, skew: float = 0.0) -> list[dict[str, Any]]:
+    start_ms = round(datetime.fromisoformat(start).timestamp() * 1_000)
+    feed = output_of("taxi", "pickup").generated(start_ms=start_ms, rows=4_000, seed=seed, changes=Changes(skew=skew))
+    return rows_of(feed)
+
+
+def ranked(trips: list[dict[str, Any]], end: str) -> list[tuple[tuple[int, int], int]]:
+    return Counter(cell(trip, end) for trip in trips).most_common()
+
+
+def test_a_ranking_of_the_places_of_taxis_is_uneven_and_stable() -> None:
+    first, second = (ranked(taxi_trips("2013-01-01T12:00:00+00:00", seed), "pickup") for seed in (1, 2))
+    assert first[0][1] > 2 * first[19][1], "the first place is no accident"
+    best = [{place for place, _ in ranking[:8]} for ranking in (first, second)]
+    assert len(best[0] & best[1]) >= 6, "other rows rank the same places first"
+
+
+def test_the_places_of_taxis_depend_on_the_hour() -> None:
+    def share_of_midtown(start: str, end: str) -> float:
+        found = taxi_trips(start, 1)
+        return sum(float(trip[f"{end}_latitude"]) > 40.74 for trip in found) / len(found)
+
+    noon, morning = (share_of_midtown(f"2013-01-02T{hour}:00:00+00:00", "dropoff") for hour in ("12", "08"))
+    assert morning > noon + 0.08
+    night, evening = (share_of_midtown(f"2013-01-02T{hour}:00:00+00:00", "pickup") for hour in ("23", "17"))
+    assert evening > night + 0.2
+
+
+def test_skew_acts_on_the_places_of_taxis() -> None:
+    even, skewed = (ranked(taxi_trips("2013-01-01T12:00:00+00:00", 1, skew), "pickup") for skew in (0.0, 2.0))
+    assert skewed[0][1] > 3 * even[0][1]
 
 
 def test_disorder_and_bad_rows_are_as_large_as_they_were_asked_for() -> None:

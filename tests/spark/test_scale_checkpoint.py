@@ -217,7 +217,7 @@ def test_manifests_without_their_query_are_refused(tmp_path: Path) -> None:
 def test_a_state_file_that_is_lost_is_named_with_advice(files: Files) -> None:
     with pytest.raises(CheckpointError, match=r"the checkpoint has lost .*state/none") as lost:
         read_state(files, "state/none")
-    assert lost.value.hint == "restore the file from a backup of the checkpoint, or start anew with an empty directory"
+    assert lost.value.hint == "restore the file from a backup of the checkpoint, or start over with an empty directory"
 
 
 def test_the_end_of_time_is_no_watermark_to_show(tmp_path: Path) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,6 +24,7 @@ from whorl.spark.scale.spec import QuerySpec
 from whorl.spark.scale.state import PartState, StateFile
 
 Whorl = Callable[..., Result]
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -126,6 +130,27 @@ class TestFaults:
 
     def test_what_is_not_ours_is_one_line(self) -> None:
         assert cause_of(RuntimeError("out of memory\nat …")).message == "Spark stopped the query: out of memory"
+
+
+@pytest.mark.usefixtures("spark")
+def test_the_commands_of_the_guide_run_on_the_files_of_the_examples(
+    whorl: Whorl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(ROOT / "examples/first", tmp_path / "first")
+    monkeypatch.chdir(tmp_path / "first")
+    page = (ROOT / "docs/how-to/spark-scale-out.md").read_text()
+    explain, run = re.findall(r"^whorl spark (run (?:.*\\\n)*.*)$", page, re.MULTILINE)
+    assert "partitions  8 by" in whorl(*shlex.split(explain)).stdout
+    # The JVM of the session was started elsewhere.
+    run = run.replace("\\\n", " ").replace("csv:readings", f"csv:{tmp_path}/first/readings")
+    said = whorl(*shlex.split(run.replace("state/", f"{tmp_path}/state")), "--once", "--close")
+    assert said.exit_code == 0, said.stderr
+    written = "".join(path.read_text() for path in sorted(Path("results").iterdir()))
+    rooms = [json.loads(line)["row"]["room"] for line in written.splitlines() if json.loads(line)["row"]]
+    assert sorted(rooms) == [f"<{EX}attic>", f"<{EX}attic>", f"<{EX}kitchen>"]
+    (readme,) = re.findall(r"^whorl spark (run (?:.*\\\n)*.*)$", (ROOT / "README.md").read_text(), re.MULTILINE)
+    monkeypatch.chdir(ROOT)
+    assert "partitions  8 by" in whorl(*shlex.split(readme.replace("\\\n", " "))).stdout
 
 
 @pytest.mark.usefixtures("spark")

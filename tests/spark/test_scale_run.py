@@ -218,6 +218,23 @@ class TestGoingOn:
         with pytest.raises(CheckpointError, match="closed"):
             here.start(trigger=None)
 
+    def test_a_second_run_on_the_checkpoint_of_one_that_runs_is_refused(self, job: Callable[..., Job]) -> None:
+        here = job("star join")
+        data = batches(here.case, 2)
+        here.add(data[:1])
+        first = here.start(trigger="100 milliseconds")
+        try:
+            with pytest.raises(CheckpointError, match="of this program runs on the checkpoint") as told:
+                here.start()
+            assert told.value.code == "checkpoint.in_use"
+            assert "stop() it first" in str(told.value)
+            assert first.is_active, "the one that ran goes on"
+        finally:
+            first.stop()
+        here.add(data[1:])
+        here.run(close=True)
+        assert here.found() == here.wanted(data)
+
     def test_the_checkpoint_of_another_query_is_refused(self, job: Callable[..., Job]) -> None:
         here = job("star join")
         here.add(batches(here.case, 1))

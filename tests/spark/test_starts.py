@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
+from campaign_size import sized
+from spark_environment import require_java, worker_environment
+from start_campaign import PRODUCERS, campaign
 
 pytest.importorskip("pyspark")
 
@@ -68,10 +74,39 @@ def test_starting_again_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
         watch([production(SLOW, SLOW, SLOW)], pause_s=0)
 
 
+# What a script does: nothing is activated, and no variable names an interpreter.
+SCRIPT = """
+import sys, whorl.spark
+from whorl.spark.session import opened_session
+with opened_session("test", "local[1]") as spark:
+    found = spark.range(1).rdd.map(lambda _: __import__("sys").executable).collect()
+print(found[0])
+"""
+
+
 def test_workers_run_the_python_of_the_program() -> None:
-    assert os.environ["PYSPARK_PYTHON"] == sys.executable
+    require_java()
+    named = {"PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "VIRTUAL_ENV", "PATH"}
+    environment = {name: value for name, value in os.environ.items() if name not in named}
+    java = (
+        Path(os.environ["JAVA_HOME"], "bin") if "JAVA_HOME" in os.environ else Path(shutil.which("java") or "").parent
+    )
+    environment |= {"PATH": f"{java}:/usr/bin:/bin", "PYTHONPATH": worker_environment()["PYTHONPATH"]}
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, timeout=240, check=False
+    )
+    assert done.stdout.strip() == sys.executable, done.stderr
 
 
 def test_the_connector_for_kafka_has_a_version_of_its_own() -> None:
     assert versioned(CONNECTOR) == CONNECTOR
     assert CONNECTOR.endswith(":4.2.0")
+
+
+@pytest.mark.long
+@pytest.mark.timeout(7_200)
+@pytest.mark.parametrize("producer", PRODUCERS)
+def test_five_streams_start_while_two_processes_keep_the_cores_busy(producer: str) -> None:
+    require_java()
+    starts = campaign(producer, sized(20))
+    assert [one.fault for one in starts if not one.is_complete] == []

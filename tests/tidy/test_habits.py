@@ -53,7 +53,8 @@ def test_hosted_ci_runs_what_everybody_runs() -> None:
     (job,) = workflow["jobs"].values()
     assert [step["run"] for step in job["steps"] if "run" in step] == ["bash .ci/run"]
     assert workflow["permissions"] == {"contents": "read"}
-    assert all(step["uses"].startswith("actions/") for step in job["steps"] if "uses" in step)
+    pinned = re.compile(r"actions/[a-z-]+@[0-9a-f]{40}")
+    assert all(pinned.fullmatch(step["uses"]) for step in job["steps"] if "uses" in step)
 
 
 def test_the_toolchain_has_what_lint_needs() -> None:

@@ -43,4 +43,4 @@ def test_the_server_takes_every_option_by_its_name_in_json() -> None:
 
 
 def test_the_client_takes_every_option() -> None:
-    assert fields("clients/python/src/whorl_client/_keywords.py", "QueryKeywords") == set(engine_options())
+    assert fields("clients/python/src/whorl_client/_query_keywords.py", "QueryKeywords") == set(engine_options())

@@ -9,11 +9,11 @@ from itertools import islice
 from typing import Any
 
 import pyoxigraph as ox
-from whorl import Engine, Query
+from whorl import Engine, Query, UnsupportedQueryError
 from whorl_workloads.data import Event, ntriples
 from whorl_workloads.snapshot import term
 
-from whorl_bench.case import Case
+from whorl_bench.case import AbsentError, Case
 from whorl_bench.contestants import Answers
 from whorl_bench.figures import Delays, Figures, Stopwatch, resident_bytes
 
@@ -69,7 +69,10 @@ class Embedded:
         for graph, triples in case.static.items():
             engine.load(graph, triples, "ntriples")
         options = {**case.options, **self._register_options}
-        return engine, [engine.register(one.text, dialect=one.dialect.value, **options) for one in case.queries]
+        try:
+            return engine, [engine.register(one.text, dialect=one.dialect.value, **options) for one in case.queries]
+        except UnsupportedQueryError as error:
+            raise AbsentError(f"the query is refused: {error}") from None
 
 
 class _Done:

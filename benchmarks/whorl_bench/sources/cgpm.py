@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 
 from whorl_oracle.model import Dialect
@@ -10,7 +10,7 @@ from whorl_workloads import lsbench as network
 from whorl_workloads import lubm as universities
 from whorl_workloads import snb as messages
 from whorl_workloads import taxi as trips
-from whorl_workloads.data import Event
+from whorl_workloads.data import TYPE, Event, Triple, iri
 
 from whorl_bench.case import Case, QueryText
 from whorl_bench.sources.texts import case, query_of
@@ -42,9 +42,8 @@ def taxi(parameters: Parameters) -> Case:
 
 
 def lsbench_posts(parameters: Parameters) -> Case:
-    """Posts as graphs, and a star of `patterns` on them; `pruned` of no keeps every triple of the event in reach."""
-    query = _star(int(parameters["patterns"]), pruned=parameters.get("pruned", True))
-    return case(parameters, _posts(), {}, [query])
+    """Posts as graphs, and a star of `patterns` on them."""
+    return case(parameters, _posts(), {}, [_star(int(parameters["patterns"]))])
 
 
 @cache
@@ -54,11 +53,8 @@ def _posts() -> list[Event]:
     return [event for event in events if event.stream == network.POSTS]
 
 
-def _star(patterns: int, *, pruned: bool) -> QueryText:
-    chosen = list(_POST_PATTERNS[:patterns])
-    if not pruned:
-        # A pattern that every triple matches, and none of its own kind: nothing can be left out on arrival.
-        chosen.append("?any ?predicate <http://example.org/lsbench/nothing>")
+def _star(patterns: int) -> QueryText:
+    chosen = _POST_PATTERNS[:patterns]
     where = " .\n    ".join(chosen)
     shown = " ".join(dict.fromkeys(word for pattern in chosen for word in pattern.split() if word.startswith("?")))
     text = f"{_POST_PREFIXES}\nSELECT {shown}\nWHERE {{\n  STREAM :posts [ELEMENTS 1] {{\n    {where} .\n  }}\n}}"
@@ -87,8 +83,26 @@ def _cut(events: Sequence[Event], size: int) -> list[Event]:
 
 
 def lubm(parameters: Parameters) -> Case:
-    """The facts of universities in graphs of `per_event` triples: the first `triples` of them, or so many events."""
+    """The facts of universities in graphs of `per_event` triples: the first `triples` of them, or so many events.
+
+    `planted` adds a student of both kinds with a degree of the own university, whom q1 and q3 look for and the
+    generator does not make.
+    """
     per_event = int(parameters["per_event"])
     wanted = int(parameters.get("events", int(parameters["triples"]) // per_event))
     events = universities.events(per_event, wanted, int(parameters.get("universities", 1)))
+    if parameters.get("planted"):
+        events[-1] = events[-1]._replace(triples=(*events[-1].triples, *_planted()))
     return case(parameters, events, {}, [query_of(parameters)])
+
+
+_UB = "http://swat.cse.lehigh.edu/onto/univ-bench.owl#"
+
+
+def _planted() -> Iterator[Triple]:
+    student, department, university = (iri(f"{universities.BASE}planted/{name}") for name in ("s", "d", "u"))
+    kinds = [(student, "GraduateStudent"), (student, "UndergraduateStudent"), (department, "Department")]
+    yield from ((thing, TYPE, iri(_UB + kind)) for thing, kind in [*kinds, (university, "University")])
+    yield student, iri(f"{_UB}memberOf"), department
+    yield department, iri(f"{_UB}subOrganizationOf"), university
+    yield student, iri(f"{_UB}undergraduateDegreeFrom"), university

@@ -39,10 +39,10 @@ def chain(parameters: Parameters) -> Case:
 
 
 def rotating(parameters: Parameters) -> Case:
-    """A centre with two arms of two streams. In each phase one arm is thin and ends nowhere, the other is thick.
+    """A centre with two arms of two streams. In each phase one arm is thin and mostly ends nowhere, the other is thick.
 
     Probing the thin arm first ends the search at its second stream; probing the thick one first makes `fan_out`²
-    combinations to no avail. `phase` keeps one of the two phases; without it they alternate four times.
+    combinations, nearly always to no avail. `phase` keeps one of the two phases; without it they alternate four times.
     """
     width, fan_out = int(parameters["width"]), int(parameters.get("fan_out", 8))
     draw = random.Random(7)
@@ -67,8 +67,9 @@ def _arm_event(t: int, phase: int, keys: int, fan_out: int, draw: random.Random)
     stream = t % 5
     is_thin = stream > 0 and (stream - 1) // 2 == phase
     subject = draw.randrange(keys)
-    # Behind the thin stream nothing is found: the keys of its second stream are others.
-    if is_thin and (stream % 2 == 0 or draw.randrange(fan_out)):
+    # Behind the thin stream hardly anything is found: nearly all keys of its second stream are others.
+    rarity = fan_out if stream % 2 else 4 * fan_out
+    if is_thin and draw.randrange(rarity):
         subject += keys * (1 + draw.randrange(fan_out))
     value = draw.randrange(keys) if stream % 2 else t
     return _event(t, stream, subject, value)

@@ -28,7 +28,7 @@ _WORKS_PER_PROCEEDINGS = 40
 
 def single(parameters: Parameters) -> Case:
     """One query of `examples/conference`."""
-    events = conference.events(int(parameters.get("warm", 0)) + int(parameters["events"]))
+    events = conference.events(sum(int(parameters.get(key, 0)) for key in ("skip", "warm", "events")))
     return case(parameters, events, _static(parameters), [query_of(parameters)])
 
 
@@ -37,7 +37,7 @@ def many(parameters: Parameters) -> Case:
     query = query_of(parameters)
     names = list(islice(_names(), int(parameters["instances"])))
     queries = [QueryText(query.text.replace(_NAME, name), query.dialect) for name in names]
-    events = conference.events(int(parameters.get("warm", 0)) + int(parameters["events"]))
+    events = conference.events(sum(int(parameters.get(key, 0)) for key in ("skip", "warm", "events")))
     return case(parameters, events, _static(parameters), queries)
 
 

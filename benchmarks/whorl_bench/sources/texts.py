@@ -10,7 +10,7 @@ from whorl_workloads.check import BY_SUFFIX, EXAMPLES
 from whorl_workloads.data import Event, Static
 
 from whorl_bench.case import Case, QueryText
-from whorl_bench.workload import Parameters
+from whorl_bench.workload import Parameters, WorkloadError
 
 # Windows by time or count; `[NOW]` stays what it is.
 _WINDOW = re.compile(r"\[(?:RANGE|TRIPLES|ELEMENTS) [^\]]*\]")
@@ -31,16 +31,20 @@ def query_of(parameters: Parameters) -> QueryText:
 
 
 def case(parameters: Parameters, events: Sequence[Event], static: Static, queries: Sequence[QueryText]) -> Case:
-    """The warming and the measured events, and how they are handed over."""
+    """The warm-up and the measured events, and how they are pushed; a stream that ends in the warm-up is refused."""
+    events = events[int(parameters.get("skip", 0)) :]
     warm = int(parameters.get("warm", 0))
+    if warm >= len(events):
+        raise WorkloadError(f"warm = {warm}, but the stream has {len(events)} events: none is left to measure")
     most = warm + int(parameters["events"]) if "events" in parameters else len(events)
     return Case(
         events=events[:most],
         static=static,
         queries=queries,
-        warm=min(warm, len(events) - 1),
+        warm=warm,
         feed=parameters.get("feed", "ntriples"),
         batch=int(parameters.get("batch", 1)),
         take=int(parameters.get("take", 64)),
         options=parameters.get("options", {}),
+        minus=[query_of({**parameters, **parameters["minus"]})] if "minus" in parameters else (),
     )

@@ -22,7 +22,7 @@ impl Copied {
 
 #[pymethods]
 impl Copied {
-    /// The document, once. A question may take so many milliseconds.
+    /// The document, once. A question has a time limit in milliseconds.
     fn document<'py>(&self, py: Python<'py>, milliseconds: u64) -> PyResult<Bound<'py, PyBytes>> {
         let document = enter(py, &self.inner, |copied| {
             copied.take().map(|copied| copied.document_within(milliseconds, now_ns)).transpose()

@@ -1,7 +1,7 @@
 //! The class behind `whorl.Engine`.
 //!
-//! Methods check their arguments under the GIL and do everything else through [`enter`]. Long input goes in parts, with
-//! a look at the signals between them, so Ctrl-C works; what has gone in by then stays in.
+//! Methods check their arguments under the GIL and do everything else through [`enter`]. Long input is ingested
+//! in parts, with a check for signals between them, so Ctrl-C works; the parts before it stay ingested.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -32,9 +32,9 @@ use crate::terms::{Factory, named_node, read_triple};
 use crate::zone::AssumedZone;
 use crate::{ipc, options, stats};
 
-/// Events of an Arrow table go in by so many, then signals are looked at.
+/// Events of an Arrow table per part; signals are checked between parts.
 const EVENTS_PER_PART: usize = 4096;
-/// So many Python triples are read, then signals are looked at.
+/// Python triples per part; signals are checked between parts.
 const TRIPLES_PER_PART: usize = 16_384;
 
 /// `(inserted, deleted)`
@@ -104,18 +104,24 @@ impl Engine {
         enter(py, &self.inner, |engine| engine.declare_stream(iri, chosen))
     }
 
-    /// With `known_streams` the query may read these alone; else the streams that it names are declared.
-    #[pyo3(signature = (text, *, known_streams=None, **options))]
+    /// With `known_streams` the query may read only these; otherwise the streams that it names are declared. The query
+    /// that it `replaces` ends if this one is accepted.
+    #[pyo3(signature = (text, *, known_streams=None, replaces=None, **options))]
     fn register(
         &self,
         py: Python<'_>,
         text: &str,
         known_streams: Option<Vec<String>>,
+        replaces: Option<u64>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<u64> {
         let chosen = options::query(options)?;
         let known: Option<Vec<&str>> = known_streams.as_ref().map(|known| known.iter().map(String::as_str).collect());
-        enter(py, &self.inner, |engine| engine.register_reading(text, &chosen, known.as_deref())).map(|id| id.0)
+        let register = |engine: &mut whorl_engine::Engine| match replaces {
+            Some(old) => engine.replace(QueryId(old), text, &chosen, known.as_deref()),
+            None => engine.register_reading(text, &chosen, known.as_deref()),
+        };
+        enter(py, &self.inner, register).map(|id| id.0)
     }
 
     /// What the query would be, as JSON; nothing is registered.
@@ -193,6 +199,7 @@ impl Engine {
 
     /// One event of Python triples.
     #[pyo3(signature = (stream, at, triples, *, latest=None, atomic=true))]
+    #[expect(clippy::too_many_arguments, reason = "each is an argument of the Python method")]
     fn push_triples<'py>(
         &self,
         py: Python<'py>,
@@ -216,6 +223,7 @@ impl Engine {
 
     /// Events of Arrow data. All of it is read and checked before the first event goes in.
     #[pyo3(signature = (stream, at, data, *, latest=None, atomic=true))]
+    #[expect(clippy::too_many_arguments, reason = "each is an argument of the Python method")]
     fn push_arrow<'py>(
         &self,
         py: Python<'py>,

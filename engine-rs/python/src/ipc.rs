@@ -9,18 +9,25 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::StreamReader;
-use arrow_ipc::{CompressionType, MessageHeader, root_as_message};
+use arrow_ipc::{CompressionType, Field, Message, MessageHeader, root_as_message};
 use arrow_schema::ArrowError;
 use whorl_engine::EngineError;
 
 use crate::lz4;
 
-/// What compressed buffers may unfold to in one body.
-const EXPANDED_BYTES_MAX: u64 = 512 << 20;
-/// How many rows a body may have for each of its bytes, beyond the first few: a row costs the engine hundreds of bytes,
-/// whatever a codec made of it.
-const ROWS_PER_BYTE: u64 = 16;
-const ROWS_FREE: u64 = 4096;
+/// What compressed buffers may unfold to: so much in any body, and so much for each of its bytes.
+const EXPANDED_FREE: u64 = 32 << 20;
+const EXPANDED_PER_BYTE: u64 = 16;
+/// How many rows a body may have: a row costs the engine hundreds of bytes, whatever a codec made of it.
+const ROWS_FREE: u64 = 65_536;
+const ROWS_PER_BYTE: u64 = 1;
+/// How many values the columns may have in all, nested ones included: a column of nothing has no bytes.
+const VALUES_FREE: u64 = 1 << 20;
+const VALUES_PER_BYTE: u64 = 8;
+/// How many columns there may be, with all fields inside of them.
+const FIELDS_MAX: usize = 1024;
+/// How deep fields may be nested.
+const FIELD_DEPTH_MAX: usize = 16;
 const CONTINUATION: [u8; 4] = [0xFF; 4];
 const FILE_MAGIC: &[u8] = b"ARROW1";
 
@@ -81,14 +88,8 @@ fn check(body: &[u8]) -> Result<(), Refusal> {
     let (mut rest, mut claims) = (body, Claims::default());
     while let Some((message, content, after)) = next_message(rest)? {
         check_message(message, content, &mut claims)?;
+        claims.check(body.len() as u64)?;
         rest = after;
-    }
-    let rows_max = ROWS_FREE + ROWS_PER_BYTE * body.len() as u64;
-    if claims.rows > rows_max {
-        let (rows, bytes) = (claims.rows, body.len());
-        let reason =
-            format!("the body has {rows} rows in {bytes} bytes; send at most {rows_max} in a body of that size");
-        return Err(Refusal::TooMuch(reason));
     }
     Ok(())
 }
@@ -98,6 +99,30 @@ fn check(body: &[u8]) -> Result<(), Refusal> {
 struct Claims {
     expanded: u64,
     rows: u64,
+    values: u64,
+    fields: u64,
+}
+
+impl Claims {
+    /// Compares them with what a body of this size may have.
+    fn check(&self, bytes: u64) -> Result<(), Refusal> {
+        let most = |free: u64, per_byte: u64| free.saturating_add(per_byte.saturating_mul(bytes));
+        let unfolded_max = most(EXPANDED_FREE, EXPANDED_PER_BYTE);
+        if self.expanded > unfolded_max {
+            let reason = format!("the body unfolds to more than {} MiB; send smaller bodies", unfolded_max >> 20);
+            return Err(Refusal::TooMuch(reason));
+        }
+        let counts = [
+            ("rows", self.rows, most(ROWS_FREE, ROWS_PER_BYTE)),
+            ("values", self.values, most(VALUES_FREE, VALUES_PER_BYTE)),
+        ];
+        match counts.into_iter().find(|(_, claimed, most)| claimed > most) {
+            Some((what, claimed, most)) => Err(Refusal::TooMuch(format!(
+                "the body has {claimed} {what} in {bytes} bytes; send at most {most} in a body of that size"
+            ))),
+            None => Ok(()),
+        }
+    }
 }
 
 type Parts<'a> = (&'a [u8], &'a [u8], &'a [u8]);
@@ -123,7 +148,7 @@ fn check_message(metadata: &[u8], content: &[u8], claims: &mut Claims) -> Result
     let batch = match message.header_type() {
         MessageHeader::RecordBatch => message.header_as_record_batch(),
         MessageHeader::DictionaryBatch => message.header_as_dictionary_batch().and_then(|batch| batch.data()),
-        MessageHeader::Schema => return Ok(()),
+        MessageHeader::Schema => return check_schema(&message, claims),
         _ => return Err(String::from("it has a message that is neither schema nor data").into()),
     };
     let Some(batch) = batch else { return Err(String::from("a message has no content").into()) };
@@ -143,11 +168,27 @@ fn check_message(metadata: &[u8], content: &[u8], claims: &mut Claims) -> Result
         return Err(String::from("it claims more rows than it has data").into());
     }
     claims.rows = claims.rows.saturating_add(rows);
+    claims.values = claims.values.saturating_add(rows.saturating_mul(claims.fields));
     claims.expanded = claims.expanded.saturating_add(unfolded);
-    if claims.expanded > EXPANDED_BYTES_MAX {
-        let reason = format!("the body unfolds to more than {} MiB; send smaller bodies", EXPANDED_BYTES_MAX >> 20);
+    Ok(())
+}
+
+/// Counts the fields of a schema, level by level.
+fn check_schema(message: &Message<'_>, claims: &mut Claims) -> Result<(), Refusal> {
+    let schema = message.header_as_schema().ok_or_else(|| String::from("a message has no content"))?;
+    let mut level: Vec<Field<'_>> = schema.fields().into_iter().flatten().collect();
+    let (mut fields, mut depth) = (level.len(), 0);
+    while !level.is_empty() && fields <= FIELDS_MAX && depth <= FIELD_DEPTH_MAX {
+        level = level.iter().filter_map(Field::children).flatten().collect();
+        (fields, depth) = (fields + level.len(), depth + 1);
+    }
+    if fields > FIELDS_MAX || depth > FIELD_DEPTH_MAX {
+        let reason = format!(
+            "the schema has more than {FIELDS_MAX} columns and fields, or nests them more than {FIELD_DEPTH_MAX} deep"
+        );
         return Err(Refusal::TooMuch(reason));
     }
+    claims.fields = claims.fields.max(fields as u64);
     Ok(())
 }
 

@@ -5,8 +5,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict};
 use whorl_engine::{
-    AnswerFormat, AskOptions, BodyFormat, EngineOptions, Limits, OptionError, OptionValue, ParseOptions, Probing,
-    RdfFormat, Retraction, Span, Thresholds,
+    AnswerFormat, AskOptions, BodyFormat, EngineOptions, Evaluation, Limits, OptionError, OptionValue, ParseOptions,
+    Probing, RdfFormat, Retraction, Span, Thresholds,
 };
 
 /// The value that belongs to a word; an unknown word names the known ones.
@@ -73,6 +73,10 @@ pub fn retraction(word: &str) -> PyResult<Retraction> {
     choose("retraction", word, &[("auto", Retraction::Auto), ("tree", Retraction::Tree), ("probe", Retraction::Probe)])
 }
 
+pub fn evaluation(word: &str) -> PyResult<Evaluation> {
+    choose("evaluation", word, &[("incremental", Evaluation::Incremental), ("reevaluate", Evaluation::Reevaluate)])
+}
+
 /// The options of a query, by name; the engine knows the names and what each can be. `None` is as if left out.
 pub fn query(chosen: Option<&Bound<'_, PyDict>>) -> PyResult<ParseOptions> {
     let mut options = ParseOptions::default();
@@ -129,7 +133,9 @@ pub fn engine(chosen: Option<&Bound<'_, PyDict>>) -> PyResult<EngineOptions> {
             "hash_seed" => options.hash_seed = value.extract()?,
             "probing_order" => options.probing = Probing::Fixed(value.extract()?),
             "retraction" => options.retraction = retraction(&value.extract::<String>()?)?,
+            "evaluation" => options.evaluation = evaluation(&value.extract::<String>()?)?,
             "sharing" => options.sharing = value.extract()?,
+            "pruning" => options.pruning = value.extract()?,
             "result_rows_max" => options.result_rows_max = value.extract()?,
             "limits" => options.limits = limits(&value.cast_into()?)?,
             "thresholds" => options.thresholds = thresholds(&value.cast_into()?)?,

@@ -94,6 +94,7 @@ impl ScaledQuery {
 
     /// Distributes the events of a body over the partitions.
     #[pyo3(signature = (stream, at, body, format, *, order=0))]
+    #[expect(clippy::too_many_arguments, reason = "each is an argument of the Python method")]
     fn route_rdf<'py>(
         &self,
         py: Python<'py>,

@@ -4,7 +4,7 @@
 //! that the first of them is the best of all. A value that comes removes the leaders it beats; one that goes is the first
 //! of the queue, and may be the first leader: amortised constant time, however many values there are.
 //!
-//! Another value than the first may go, if it is among the first few: the leaders before it are then found anew. So a
+//! Another value than the first may go, if it is among the first few: the leaders before it are then recomputed. So a
 //! few values may stay longer than those behind them, as copies do that are renewed. Where values go in any order, as
 //! results of joins do, all of them move to an ordered bag, until there are none.
 
@@ -182,7 +182,7 @@ impl Queue {
         self.runs.push_back(run);
     }
 
-    /// Takes copies of a value away; gives how many of them are not among the first so many runs.
+    /// Removes copies of a value; returns how many of them are beyond the given number of first runs.
     fn take(&mut self, gone: Run, looked_at: usize, greatest: bool, dictionary: &Dictionary) -> Weight {
         let mut missing = gone.count;
         while missing > 0 {

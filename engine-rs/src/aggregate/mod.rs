@@ -160,7 +160,7 @@ impl Accumulator {
         Self { kind: spec.kind.clone(), errors: 0, misfits: 0, seen, state }
     }
 
-    /// The same, with its values in chunks of so many.
+    /// The same, with its values in chunks of this size.
     pub(crate) fn in_chunks_of(self, chunk_max: usize) -> Self {
         let state = match self.state {
             State::Bag(_) => State::Bag(OrderedBag::new(chunk_max)),

@@ -243,7 +243,7 @@ fn join_with_neighbour(children: &mut Vec<Child>, left: usize, piece_max: usize)
     note_last(children, left);
 }
 
-/// Says anew what the greatest value of a child is, or lets go of a child that has none.
+/// Updates the greatest value of a child, or frees a child that has none.
 fn note_last(children: &mut Vec<Child>, at: usize) {
     match children[at].node.last() {
         Some(last) => children[at].last = last,

@@ -53,7 +53,7 @@ pub(super) fn quantile(fraction: Fraction, n: i64, nth: impl Fn(i64) -> Option<N
     below.apply(Operator::Add, step)
 }
 
-/// A number times so many units of 10⁻¹⁸.
+/// A number, as a multiple of 10⁻¹⁸.
 fn part_of(number: Number, share: i128) -> Option<Number> {
     let decimal = |raw: i128| Number::Decimal(Decimal::from_be_bytes(raw.to_be_bytes()));
     match number {

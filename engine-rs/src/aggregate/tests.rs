@@ -145,7 +145,7 @@ fn history_leaves_no_trace() {
     }
 }
 
-/// Values come and go in three parts; the whole is told what each part has come to before and after.
+/// Values arrive and leave in three parts; the whole receives the partial value of each part before and after.
 fn walk_in_parts(kind: &AggregateKind, pool: &[Option<Term>], seed: u64) {
     let Some((partial, whole)) = kind.in_parts() else { return };
     let accumulator = |kind: &AggregateKind| Accumulator::new(&AggregateSpec { kind: kind.clone(), distinct: false });
@@ -300,7 +300,7 @@ fn the_reference_agrees_where_its_answer_is_decided() {
                     continue;
                 }
                 let Some(expected) = reference(&kind, distinct, &values) else { continue };
-                // The least and the greatest are terms as they came; the reference writes their values anew.
+                // The least and the greatest are terms as they came; the reference writes their values in canonical form.
                 let chooses = matches!(kind, AggregateKind::Min | AggregateKind::Max | AggregateKind::Sample);
                 let got = ours(&AggregateSpec { kind: kind.clone(), distinct }, &values);
                 let written = |term: Term| Value::of_term(term.as_ref()).into_term();

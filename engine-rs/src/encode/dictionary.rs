@@ -3,7 +3,7 @@
 //! Terms are texts in an arena (`arena.rs`), found by one hash of their bytes; a term that is known costs no allocation.
 //! Query constants are pinned. A stream term carries the sequence number of the last event that used
 //! it; [`Dictionary::sweep`] frees the slots no window can reach, so a stream of ever-new IRIs runs
-//! in flat memory. A freed slot is reused, which is safe because nobody holds its id any more: every
+//! in flat memory. A freed slot is reused, which is safe because its id is no longer held anywhere: every
 //! id in a window, an operator or a result was used at or after the oldest reachable event, or is
 //! among those that are held.
 //!

@@ -249,7 +249,7 @@ fn literal(datatype: NamedNodeRef<'_>, text: &str) -> Option<TermId> {
 }
 
 fn double(text: &str) -> Option<TermId> {
-    /// Every number with so many digits is a double's shortest text.
+    /// Every number with at most this many digits is the shortest text of a double.
     const DIGITS_MAX: usize = 15;
     let value: f64 = text.parse().ok()?;
     let plain = TermId::plain_double(value)?;

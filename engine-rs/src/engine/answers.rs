@@ -2,8 +2,10 @@
 
 use super::Engine;
 use super::asking::write_found;
+use super::query::Surroundings;
 use super::registry::{QueryId, failed};
 use super::static_data::decode;
+use super::timeline::Timeline;
 use crate::error::EngineError;
 use crate::model::TermId;
 use crate::plan::Answer;
@@ -77,14 +79,21 @@ impl Engine {
         let (timeline, place) = self.place(id)?;
         // Sorting is charged to the query's budget, which only a visit refills.
         self.timelines[timeline].wake(place);
-        let query = self.timelines[timeline].query_mut(place);
+        let Self { timelines, dictionary, graphs, .. } = self;
+        let Timeline { queries, leaves, windows, clock, .. } = &mut timelines[timeline];
+        let query = queries[place].as_mut().expect("the registry knows which queries run");
         if let Some(failure) = &query.failed {
             return Err(failed(id, failure));
         }
-        if !query.keeps_answer() {
+        let rows = if query.keeps_answer() {
+            query.whole_answer(dictionary)
+        } else if query.enumerates_answer() {
+            let around = &mut Surroundings { dictionary, leaves, windows, graphs, now: *clock };
+            let rows = query.enumerated_answer(around);
+            rows.map_err(|breach| EngineError::question_too_costly(&breach))?
+        } else {
             return Err(EngineError::AnswerNotKept { query: id.0 });
-        }
-        let rows = query.whole_answer(&mut self.dictionary);
+        };
         let (answer, variables, dictionary) = (&query.answer, &query.variables, &self.dictionary);
         Ok(match answer {
             Answer::Boolean => Found::Boolean(!rows.is_empty()),

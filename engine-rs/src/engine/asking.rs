@@ -83,7 +83,7 @@ impl Engine {
         write_found(found.map_err(|breach| EngineError::question_too_costly(&breach))?, format)
     }
 
-    /// As [`Engine::ask`], for at most so many milliseconds of the clock that was lent; `None` when that was too short.
+    /// As [`Engine::ask`], with a time limit in milliseconds by the injected clock; `None` if that was too short.
     ///
     /// # Errors
     /// As [`Engine::ask`].

@@ -101,13 +101,33 @@ impl Engine {
         self.order_chains();
     }
 
-    /// The stream remains, but no longer holds windows back.
     pub(super) fn end_chain(&mut self, query: QueryId) {
-        let Some(at) = self.chains.iter().position(|chain| chain.query == query) else { return };
+        let chain = self.detach_chain(query);
+        self.end_output(chain);
+    }
+
+    /// The query no longer writes its stream.
+    pub(super) fn detach_chain(&mut self, query: QueryId) -> Option<Chain> {
+        let at = self.chains.iter().position(|chain| chain.query == query)?;
         let chain = self.chains.remove(at);
-        let readings: Vec<_> = self.readings_of(chain.stream).collect();
-        readings.into_iter().for_each(|reading| self.streams[reading].mark_idle());
         self.order_chains();
+        Some(chain)
+    }
+
+    /// Undoes `detach_chain`.
+    pub(super) fn attach_chain(&mut self, chain: Option<Chain>) {
+        self.chains.extend(chain);
+        self.order_chains();
+    }
+
+    /// The stream of a detached chain remains; unless another query writes it now, it no longer holds windows back.
+    pub(super) fn end_output(&mut self, chain: Option<Chain>) {
+        let Some(Chain { stream, .. }) = chain else { return };
+        if self.is_output(stream) {
+            return;
+        }
+        let readings: Vec<_> = self.readings_of(stream).collect();
+        readings.into_iter().for_each(|reading| self.streams[reading].mark_idle());
     }
 
     /// Upstream first. There are no cycles, so each round finds a query that reads no stream of the rest.

@@ -42,7 +42,7 @@ impl Copied {
         self.document_until(None)
     }
 
-    /// As [`Copied::document`]; a question may take so many milliseconds by this clock.
+    /// As [`Copied::document`]; a question has a time limit in milliseconds by this clock.
     ///
     /// # Errors
     /// As [`Copied::document`], and when the time is over.
@@ -72,7 +72,7 @@ impl Copied {
 }
 
 impl Engine {
-    /// Copies what a question can read, for at most so many milliseconds of the clock that was lent.
+    /// Copies what a question can read, with a time limit in milliseconds by the injected clock.
     ///
     /// # Errors
     /// As [`Engine::ask`], and when there is more to read than the time or the limit on work allows.

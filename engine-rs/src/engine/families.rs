@@ -55,7 +55,7 @@ impl Engine {
         | Query::Describe { pattern, .. }
         | Query::Ask { pattern, .. }) = &definition.query;
         let streams = within(|| streams_of(variable, pattern, windows, &mut ask));
-        let too_costly = |breach: Breach| Costly::Streams { variable: variable.clone(), reason: breach.to_string() };
+        let too_costly = |breach: Breach| Costly::Streams { variable: variable.clone(), limit: breach.limit() };
         let streams = streams.map_err(too_costly)?.unwrap_or_default();
         match streams.len() {
             0 => Err(PlanError::NoStream { variable: variable.clone() }),

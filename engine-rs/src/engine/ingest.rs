@@ -139,7 +139,8 @@ impl Engine {
         let readers = self.streams[stream].readers.iter();
         let windows = readers.map(|timeline| self.timelines[*timeline].reports_until(at)).max().unwrap_or(0);
         if windows > REPORTS_MAX {
-            return Err(EngineError::TooFarAhead { at, windows });
+            let ahead = self.streams[stream].greatest.until(at);
+            return Err(EngineError::TooFarAhead { ahead, windows });
         }
         Ok(())
     }

@@ -1,16 +1,21 @@
 //! Which triples of a stream are read by anyone; the others are not even encoded.
 //!
 //! A triple counts if some leaf over the stream could match its predicate and its constants. Every triple counts if a
-//! window needs all of them (it is re-evaluated, compared as a set, or counts triples), or if events wait to be
-//! ordered, because queries that are registered meanwhile may still read them.
+//! window needs all of them (it is re-evaluated, compared as a set, or counts triples), if events wait to be
+//! ordered, because queries that are registered meanwhile may still read them, or if the engine does not prune.
 
 use super::Engine;
 use super::timeline::Timeline;
+use crate::encode::Dictionary;
 use crate::leaf::LeafPattern;
 use crate::model::TermId;
 use crate::window::{Rule, Window};
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashSet};
+use oxrdf::Term;
+
+/// The constants of a pattern: subject, predicate and object.
+pub(crate) type Constants = [Option<Term>; 3];
 
 #[derive(Debug, Default)]
 pub(super) struct Interest {
@@ -82,14 +87,14 @@ impl Engine {
         for stream in 0..self.streams.len() {
             self.streams[stream].interest = match self.streams[stream].interest.take() {
                 Some(interest) => self.timelines[timeline].widened_interest(stream, place, interest),
-                // Everything is read of it, or nobody has asked yet.
+                // All of it is read, or its interest has not been computed yet.
                 None => self.interest_in(stream),
             };
         }
     }
 
     fn interest_in(&self, stream: usize) -> Option<Interest> {
-        if self.streams[stream].options.lateness.is_some() {
+        if !self.options.pruning || self.streams[stream].options.lateness.is_some() {
             return None;
         }
         let mut interest = Interest::default();
@@ -99,6 +104,21 @@ impl Engine {
             }
         }
         Some(interest)
+    }
+
+    /// The patterns over a stream, for whoever sends events here from elsewhere; `None`: every triple counts. Unlike
+    /// [`Engine::find_interests`] it does not ask whether events wait: no query will be registered meanwhile.
+    pub(crate) fn patterns_read(&self, iri: &str) -> Option<Vec<Constants>> {
+        let mut patterns = Vec::new();
+        for reading in self.stream_names.readings(iri) {
+            let stream = &self.streams[*reading];
+            // The time of an event is read where the event arrives.
+            patterns.extend(stream.by_predicate.clone().map(|predicate| [None, Some(predicate.into()), None]));
+            for timeline in &stream.readers {
+                patterns.extend(self.timelines[*timeline].patterns_of(*reading, &self.dictionary)?);
+            }
+        }
+        Some(patterns)
     }
 
     /// Whether some reading of the stream wants the triple with this predicate and these ends.
@@ -116,6 +136,19 @@ impl Engine {
 }
 
 impl Timeline {
+    fn patterns_of(&self, stream: usize, dictionary: &Dictionary) -> Option<Vec<Constants>> {
+        let windows = self.windows.iter().zip(&self.places).zip(&self.key.windows);
+        let mut patterns = Vec::new();
+        for ((window, place), _) in windows.filter(|(_, (of, _))| *of == stream) {
+            if needs_all(window) {
+                return None;
+            }
+            let constants = place.leaves().map(|leaf| self.leaves[leaf.at()].pattern.constants());
+            patterns.extend(constants.map(|ids| ids.map(|id| id.map(|id| dictionary.term(id)))));
+        }
+        Some(patterns)
+    }
+
     fn add_interest(&self, stream: usize, interest: &mut Interest) -> bool {
         let windows = self.windows.iter().zip(&self.places).zip(&self.key.windows);
         let mut read = windows.filter(|(_, (of, _))| *of == stream);

@@ -4,6 +4,7 @@ mod answers;
 mod asking;
 mod chain;
 mod copied;
+mod current;
 mod families;
 mod ingest;
 mod instants;
@@ -33,6 +34,7 @@ pub use answers::Envelope;
 pub use asking::{AskOptions, QueryForm, query_form};
 pub use copied::Copied;
 pub use ingest::{IngestReport, StreamId};
+pub(crate) use interest::Constants;
 pub(crate) use part::preview_part;
 pub(crate) use pieces::{BatchStream, Piece};
 pub use registry::QueryId;
@@ -43,7 +45,7 @@ pub use stream::{StreamCounts, StreamOptions};
 use crate::encode::Dictionary;
 use crate::join::Probing;
 use crate::limits::Limits;
-use crate::plan::{PlanOptions, Retraction};
+use crate::plan::{Evaluation, PlanOptions, Retraction};
 use crate::rare::Rare;
 use crate::store::StaticGraphs;
 use crate::thresholds::Thresholds;
@@ -59,10 +61,14 @@ use timeline::Timeline;
 pub struct EngineOptions {
     /// Protects the hash tables against crafted input.
     pub hash_seed: u64,
+    /// Re-evaluation is the baseline to compare with; it refuses queries over bags, and more that the reference names.
+    pub evaluation: Evaluation,
     pub probing: Probing,
     pub retraction: Retraction,
     /// Whether queries may share windows and leaves.
     pub sharing: bool,
+    /// Whether triples that no pattern can match are left out on arrival.
+    pub pruning: bool,
     /// Rows a query keeps until they are drained; beyond, the oldest results are dropped.
     pub result_rows_max: usize,
     /// The work that one query may do: the only setting that can make a query fail.
@@ -75,9 +81,11 @@ impl Default for EngineOptions {
     fn default() -> Self {
         Self {
             hash_seed: 0x5748_4F52_4C00,
+            evaluation: Evaluation::Incremental,
             probing: Probing::Adaptive,
             retraction: Retraction::Auto,
             sharing: true,
+            pruning: true,
             result_rows_max: 1_000_000,
             limits: Limits::default(),
             thresholds: Thresholds::default(),
@@ -88,6 +96,7 @@ impl Default for EngineOptions {
 impl EngineOptions {
     pub(crate) fn plan(&self) -> PlanOptions {
         PlanOptions {
+            evaluation: self.evaluation,
             probing: self.probing,
             retraction: self.retraction,
             limits: self.limits,

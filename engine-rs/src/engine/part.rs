@@ -96,7 +96,7 @@ pub(crate) fn preview_part(definition: &ContinuousQuery, part: &Part) -> Result<
     let mut definition = definition.clone();
     let families = families_of(&mut definition, &[]);
     let options = super::EngineOptions::default().plan();
-    let planned = PlannedQuery::new(&definition, &families, part, &options.limits)?;
+    let planned = PlannedQuery::new(&definition, &families, part, &options)?;
     let (built, timeline) = build_apart(&definition, &planned, options)?;
     let BuiltQuery { nodes, vars, meanings, .. } = &built;
     let schema = nodes.last().map(|root| root.schema.clone()).unwrap_or_default();

@@ -139,7 +139,7 @@ impl Engine {
         Ok(piece.turn(turn.piece))
     }
 
-    /// An event without triples, which nobody counts.
+    /// An event without triples, which is not counted.
     fn take_end(&mut self, turn: Turn, stream: usize, readings: &[usize]) -> Result<(), EngineError> {
         let nothing = EventBatch::new();
         let event = EncodedEvent { at: Some(turn.at), index: 0, triples: 0..0 };

@@ -1,6 +1,7 @@
 //! A running query: its operators, its pending report, and its results.
 
 use super::chain::OutputEvent;
+use super::current::ShownRows;
 use super::stopwatch::EvaluationTime;
 use crate::encode::Dictionary;
 use crate::expr::{EvalContext, Scratch, compare_rows};
@@ -9,14 +10,13 @@ use crate::index::{Moved, SlotId};
 use crate::join::RetractionMode;
 use crate::leaf::Leaf;
 use crate::limits::Breach;
-use crate::model::{Batch, EncodedTriple, Row, TermId, VarTable, Weight};
+use crate::model::{Batch, EncodedTriple, TermId, VarTable, Weight};
 use crate::parse::{ContinuousQuery, ParseOptions, R2s};
-use crate::plan::{Answer, BuiltQuery, Meanings, NodeKind, Part, PlanNode, PlanOptions, Retraction};
+use crate::plan::{Answer, BuiltQuery, Evaluation, Meanings, NodeKind, Part, PlanNode, PlanOptions, Retraction};
 use crate::r2s::RelationToStream;
 use crate::sink::{AnswerKind, Draft, ResultQueue, Rows, Skipped};
 use crate::store::{StaticGraphs, TripleSet};
 use crate::time::Timestamp;
-use crate::topk::{self, Comparator};
 use crate::window::Window;
 use oxrdf::{NamedNode, Variable};
 use smallvec::SmallVec;
@@ -27,7 +27,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Registration {
     pub options: ParseOptions,
-    /// How its joins retract results, which determines the state they keep.
+    /// How it is evaluated and how its joins retract results, which determine the state that is kept.
+    pub evaluation: Evaluation,
     pub retraction: Retraction,
     /// For each window of a variable stream: the streams static data named by then.
     pub named_streams: Vec<Vec<NamedNode>>,
@@ -78,8 +79,9 @@ pub(crate) struct RunningQuery {
     pub meanings: Meanings,
     pub variables: Vec<Variable>,
     pub answer: Answer,
-    order: Vec<Comparator>,
-    shows_once: bool,
+    pub(super) shown_rows: ShownRows,
+    /// Whether the current result is enumerated from the leaves when it is asked for.
+    enumerates_answer: bool,
     /// Whether an evaluation without news is reported too.
     reports_always: bool,
     pub(super) r2s: RelationToStream,
@@ -123,6 +125,7 @@ impl RunningQuery {
         };
         let seed = text_seed(&definition.text);
         let reports_always = matches!(registration.part, Part::Below(_));
+        let enumerates_answer = definition.keep_answer && !built.retracts;
         let operator = match built.answer {
             _ if reports_always => R2s::Changes,
             Answer::Boolean => R2s::Rstream,
@@ -132,7 +135,7 @@ impl RunningQuery {
             r2s: RelationToStream::new(
                 operator,
                 built.visible,
-                definition.keep_answer,
+                definition.keep_answer && built.retracts,
                 options.thresholds.rows_compared_max,
             ),
             definition,
@@ -144,8 +147,8 @@ impl RunningQuery {
             meanings: built.meanings,
             variables,
             answer: built.answer,
-            order: built.order,
-            shows_once: built.shows_once,
+            shown_rows: ShownRows { order: built.order, once: built.shows_once },
+            enumerates_answer,
             reports_always,
             last_boolean: None,
             results,
@@ -323,11 +326,7 @@ impl RunningQuery {
         let mut flow = Flow { eval, leaves: around.leaves, windows: around.windows, graphs: around.graphs };
         for at in 0..self.nodes.len() {
             let (inputs, out) = self.outs.split_at_mut(at);
-            let PlanNode { kind, inputs: ports, schema, .. } = &mut self.nodes[at];
-            // A join of leaves has emitted when they changed.
-            if ports.is_empty() && matches!(kind, NodeKind::Join(_)) {
-                continue;
-            }
+            let PlanNode { kind, inputs: ports, schema, emitted, .. } = &mut self.nodes[at];
             let width = schema.width();
             let operator: &mut dyn Operator = match kind {
                 NodeKind::Join(join) => join.as_mut(),
@@ -340,6 +339,7 @@ impl RunningQuery {
                 }
             }
             operator.finish(&mut out[0], &mut flow);
+            *emitted += out[0].len() as u64;
         }
         if let Some(root) = self.outs.last_mut() {
             self.r2s.absorb(root);
@@ -362,7 +362,7 @@ impl RunningQuery {
         if !may_be_empty && self.r2s.pending().is_empty() {
             return;
         }
-        let keys = 1 + self.order.len() + self.r2s.width();
+        let keys = 1 + self.shown_rows.order.len() + self.r2s.width();
         self.scratch.budget.spend_rows(self.r2s.state_size(), keys);
         let due = self.r2s.consolidate();
         self.scratch.budget.admit_result(due);
@@ -448,38 +448,20 @@ impl RunningQuery {
         self.output.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// The whole result: in the order of ORDER BY if there is one, otherwise sorted by terms, so that neither ids nor
-    /// hash tables affect the output.
+    /// The whole result that is kept, as it is shown.
     pub(super) fn whole_answer(&mut self, dictionary: &mut Dictionary) -> Rows {
-        let mut shown: Vec<(Row, Weight)> = if self.order.is_empty() {
-            let rows = self.r2s.answer().iter().map(|(row, weight)| (self.r2s.shown(row), *weight));
-            let mut shown: Vec<_> = rows.collect();
-            shown.sort_unstable_by(|a, b| compare_rows(&a.0, &b.0, dictionary));
-            shown
-        } else {
-            let eval = &mut EvalContext { dictionary, now: Timestamp::EPOCH, scratch: &mut self.scratch };
-            let rows = self.r2s.answer().iter();
-            let mut ranked: Vec<_> =
-                rows.map(|(row, weight)| (topk::rank(row, &self.order, eval), row, weight)).collect();
-            ranked.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-            ranked.into_iter().map(|(_, row, weight)| (self.r2s.shown(row), *weight)).collect()
-        };
-        if self.shows_once {
-            let mut seen = std::collections::BTreeSet::new();
-            shown.retain_mut(|(row, weight)| {
-                *weight = 1;
-                seen.insert(row.clone())
-            });
-        }
-        let mut answer = Rows::new(self.r2s.width());
-        for (row, weight) in shown.drain(..) {
-            (0..weight).for_each(|_| answer.push(row.iter().copied()));
-        }
-        answer
+        let eval = &mut EvalContext { dictionary, now: Timestamp::EPOCH, scratch: &mut self.scratch };
+        self.shown_rows.in_order(self.r2s.answer(), &self.r2s, eval)
     }
 
+    /// Whether the whole result is kept row by row.
     pub(super) fn keeps_answer(&self) -> bool {
         self.r2s.keeps_answer()
+    }
+
+    /// Whether the whole result can be enumerated from the leaves.
+    pub(super) fn enumerates_answer(&self) -> bool {
+        self.enumerates_answer
     }
 
     pub(crate) fn has_unreported_rows(&self) -> bool {
@@ -557,6 +539,6 @@ fn write_changes(draft: &mut Draft<'_>, r2s: &RelationToStream, dictionary: &Dic
 }
 
 /// FNV-1a: queries that differ draw different values.
-fn text_seed(text: &str) -> u64 {
+pub(super) fn text_seed(text: &str) -> u64 {
     text.bytes().fold(0xCBF2_9CE4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3))
 }

@@ -4,7 +4,7 @@ use super::families::{stream_families, window_families};
 use super::query::{Failure, Registration, RunningQuery};
 use super::timeline::{Timeline, TimelineContext, TimelineHost, TimelineKey};
 use super::validation::numbered_windows;
-use super::{Engine, StreamOptions};
+use super::{Engine, EngineOptions, StreamOptions};
 use crate::encode::Dictionary;
 use crate::error::EngineError;
 use crate::model::VarTable;
@@ -68,6 +68,34 @@ impl Engine {
         self.register_parsed(definition, options, Part::Whole, streams).map_err(|error| error.located(text))
     }
 
+    /// Registers a query in place of another one, which ends. If the new query is refused, the old one runs on as if
+    /// nothing had been asked; the new one may write the stream that the old one writes.
+    ///
+    /// # Errors
+    /// As [`Engine::register_reading`], and when there is no query to replace.
+    pub fn replace(
+        &mut self,
+        old: QueryId,
+        text: &str,
+        options: &ParseOptions,
+        streams: Option<&[&str]>,
+    ) -> Result<QueryId, EngineError> {
+        self.registry.place(old)?;
+        // Until the new query is accepted, the old one must neither lose its state nor appear to take the output.
+        let chain = self.detach_chain(old);
+        match self.register_reading(text, options, streams) {
+            Ok(id) => {
+                self.unregister(old)?;
+                self.end_output(chain);
+                Ok(id)
+            }
+            Err(error) => {
+                self.attach_chain(chain);
+                Err(error)
+            }
+        }
+    }
+
     pub(super) fn register_parsed(
         &mut self,
         mut definition: ContinuousQuery,
@@ -80,14 +108,14 @@ impl Engine {
         }
         let named_streams = self.named_streams(&definition)?;
         let families = families_of(&mut definition, &named_streams);
-        let planned = PlannedQuery::new(&definition, &families, &part, &self.options.limits)?;
+        let planned = PlannedQuery::new(&definition, &families, &part, &self.options.plan())?;
         let output = self.check_output(&definition)?;
         // Building may still refuse the query. Try it with a scratch timeline and dictionary first: interned terms and
         // shared leaves could not be rolled back.
         build_apart(&definition, &planned, self.options.plan())?;
         check_readable(&definition, streams)?;
-        let retraction = self.options.retraction;
-        let registration = Registration { options: options.clone(), retraction, named_streams, part };
+        let (options, EngineOptions { evaluation, retraction, .. }) = (options.clone(), self.options);
+        let registration = Registration { options, evaluation, retraction, named_streams, part };
         let windows = self.windows_of(&definition)?;
         let timeline = self.timeline_for(timeline_key(&definition, &windows));
         let query = self.build_on(timeline, definition, registration, &planned, &windows)?;
@@ -113,7 +141,8 @@ impl Engine {
 
     /// Removes a query and everything that only it needed.
     ///
-    /// # Errors If there is no such query.
+    /// # Errors
+    /// If there is no such query.
     pub fn unregister(&mut self, id: QueryId) -> Result<(), EngineError> {
         let (timeline, place) = self.registry.place(id)?;
         self.timelines[timeline].remove_query(place);
@@ -250,7 +279,8 @@ impl Engine {
         planned: &PlannedQuery,
         windows: &[(usize, Rule)],
     ) -> Result<RunningQuery, EngineError> {
-        let options = PlanOptions { retraction: registration.retraction, ..self.options.plan() };
+        let Registration { evaluation, retraction, .. } = registration;
+        let options = PlanOptions { evaluation, retraction, ..self.options.plan() };
         let on = &mut self.timelines[timeline];
         let (built, windows) = build(&definition, planned, windows, on, &mut self.dictionary, options)?;
         let results = ResultQueue::new(self.options.result_rows_max);
@@ -278,7 +308,7 @@ impl Engine {
         }
     }
 
-    /// What an unused timeline held is let go.
+    /// Frees the state of unused timelines.
     fn empty_unused_timelines(&mut self) {
         let thresholds = self.options.thresholds;
         for timeline in self.timelines.iter_mut().filter(|timeline| timeline.is_unused()) {

@@ -9,7 +9,7 @@
 //! Windows, leaves and joins take one mapping after the other, for all queries of a timeline: they are measured
 //! together, and the time is shared out by the work that each query did meanwhile. A query that has its timeline to
 //! itself has all of it. Settling and reporting are measured for each query by itself. What happens outside of instants
-//! (reading bodies, encoding terms, writing results) is nobody's evaluation.
+//! (reading bodies, encoding terms, writing results) counts as the evaluation of no query.
 
 use crate::window::Phase;
 

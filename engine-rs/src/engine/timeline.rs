@@ -268,7 +268,7 @@ impl Timeline {
         }
     }
 
-    /// Once every query has failed, nobody needs the windows: they are emptied, and time merely passes.
+    /// Once every query has failed, the windows are no longer needed: they are emptied, and only time advances.
     pub(super) fn end_if_all_failed(&mut self) {
         // A query that has just failed still holds references to its leaves, which must be released first.
         let is_needed = |query: &RunningQuery| query.failed.is_none() || query.holds_remains();

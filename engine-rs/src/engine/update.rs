@@ -8,11 +8,11 @@ use super::Engine;
 use super::static_data::{UpdateReport, unknown_graph};
 use crate::encode::Dictionary;
 use crate::error::EngineError;
-use crate::limits::{Budget, within};
+use crate::limits::{Breach, Budget, within};
 use crate::model::{EncodedTriple, TermId};
 use crate::parse::{Source, UpdateOperation, parse_update};
 use crate::plan::evaluable;
-use crate::reevaluate::{Solution, Where, ask_static};
+use crate::reevaluate::{Kept, Solutions, Where, ask_static};
 use crate::store::{GraphId, Transaction};
 use oxiri::Iri;
 use oxrdf::{BlankNode, NamedNode, NamedOrBlankNode, Term, Triple, Variable};
@@ -23,6 +23,9 @@ use spargebra::term::{
     TermPattern, TriplePattern,
 };
 use std::collections::HashMap;
+
+/// Units of work for each triple that an update deletes or inserts: as many as it has terms in the indexes of a graph.
+const TRIPLE_UNITS: u64 = 24;
 
 impl Engine {
     /// Performs a SPARQL 1.1 Update on the static graphs: as a whole, or not at all. `base` resolves
@@ -167,30 +170,37 @@ impl Update<'_> {
                 &mut self.budget,
             )
         });
-        let solutions = solutions
-            .map_err(|breach| EngineError::TooCostly { what: "the update".to_owned(), reason: breach.to_string() })?;
+        let solutions = solutions.map_err(too_costly)?;
         let solutions = solutions.map_err(|error| EngineError::UpdateFailed { reason: error.to_string() })?;
+        let triples = (solutions.count() as u64).saturating_mul((delete.len() + insert.len()) as u64);
+        within(|| self.budget.spend(triples.saturating_mul(TRIPLE_UNITS))).map_err(too_costly)?;
+        self.replace(&delete, &insert, &variables, &solutions);
+        Ok(())
+    }
+
+    /// Deletes and inserts what the templates make of the solutions; ids wait, because everything is deleted before
+    /// anything is inserted.
+    fn replace(&mut self, delete: &[Template], insert: &[Template], variables: &[Variable], solutions: &Solutions) {
         let mut terms = Terms { dictionary: self.dictionary, blanks: HashMap::new() };
-        let mut deletions = Vec::new();
-        let mut insertions = Vec::new();
-        for solution in &solutions {
-            let bound = Bound { variables: &variables, solution };
-            deletions.extend(delete.iter().filter_map(|template| template.fill(&bound, &mut terms)));
-            insertions.extend(insert.iter().filter_map(|template| template.fill(&bound, &mut terms)));
+        let (mut deletions, mut insertions) = (Vec::new(), Vec::new());
+        for solution in solutions.iter() {
+            let bound = Bound { variables, solution };
+            for template in delete {
+                let quad = template.fill(&bound, &mut terms);
+                deletions.extend(quad.and_then(|quad| terms.known(&quad)));
+            }
+            for template in insert {
+                let quad = template.fill(&bound, &mut terms);
+                insertions.extend(quad.map(|quad| terms.interned(&quad)));
+            }
             terms.blanks.clear();
         }
         for (graph, triple) in deletions {
-            if let (Some(graph), Some(triple)) = (self.known_term(graph), self.lookup(&triple)) {
-                self.graphs.remove(graph, triple);
-            }
+            self.graphs.remove(graph, triple);
         }
         for (graph, triple) in insertions {
-            let mut intern = |term: &Term| self.dictionary.intern_static(term.as_ref());
-            let graph = graph.as_ref().map(&mut intern);
-            let triple = [&triple[0], &triple[1], &triple[2]].map(intern);
             self.graphs.insert(graph, triple);
         }
-        Ok(())
     }
 
     fn create(&mut self, graph: &NamedNode, silent: bool) -> Result<(), EngineError> {
@@ -229,19 +239,23 @@ impl Update<'_> {
         }
     }
 
-    fn known_term(&self, graph: Option<Term>) -> Option<GraphId> {
-        match graph {
-            None => Some(None),
-            Some(term) => self.dictionary.lookup(term.as_ref()).map(Some),
-        }
-    }
-
     /// A triple that may be there: all its terms are known.
-    fn lookup(&self, [s, p, o]: &[Term; 3]) -> Option<EncodedTriple> {
-        let known = |term: &Term| self.dictionary.lookup(term.as_ref());
-        Some([known(s)?, known(p)?, known(o)?])
+    fn lookup(&self, triple: &[Term; 3]) -> Option<EncodedTriple> {
+        lookup(self.dictionary, triple)
     }
 }
+
+fn too_costly(breach: Breach) -> EngineError {
+    EngineError::TooCostly { what: "the update".to_owned(), reason: breach.to_string() }
+}
+
+fn lookup(dictionary: &Dictionary, [s, p, o]: &[Term; 3]) -> Option<EncodedTriple> {
+    let known = |term: &Term| dictionary.lookup(term.as_ref());
+    Some([known(s)?, known(p)?, known(o)?])
+}
+
+/// A graph name, if it is not the default graph, and a triple.
+type FilledQuad = (Option<Term>, [Term; 3]);
 
 /// Terms on their way into the graphs; a label of a blank node means one node, in one operation or
 /// for one solution.
@@ -253,6 +267,20 @@ struct Terms<'a> {
 impl Terms<'_> {
     fn intern(&mut self, term: &Term) -> TermId {
         self.dictionary.intern_static(term.as_ref())
+    }
+
+    /// The ids of a quad that may be there.
+    fn known(&self, (graph, triple): &FilledQuad) -> Option<(GraphId, EncodedTriple)> {
+        let graph = match graph {
+            None => None,
+            Some(name) => Some(self.dictionary.lookup(name.as_ref())?),
+        };
+        Some((graph, lookup(self.dictionary, triple)?))
+    }
+
+    fn interned(&mut self, (graph, [s, p, o]): &FilledQuad) -> (GraphId, EncodedTriple) {
+        let graph = graph.as_ref().map(|name| self.intern(name));
+        (graph, [s, p, o].map(|term| self.intern(term)))
     }
 
     fn graph_name(&mut self, graph: &GraphName) -> GraphId {
@@ -284,11 +312,15 @@ impl Terms<'_> {
         }
     }
 
-    /// A term of a solution: a blank node nobody knows was made by BNODE(), with a random label.
-    fn found(&mut self, term: &Term) -> Term {
+    /// A term of a solution: an unknown blank node was created by BNODE(), with a random label.
+    fn found(&mut self, term: &Kept) -> Option<Term> {
         match term {
-            Term::BlankNode(label) if self.dictionary.lookup(term.as_ref()).is_none() => self.fresh(label),
-            other => other.clone(),
+            Kept::Unbound => None,
+            Kept::Known(id) => Some(self.dictionary.term(*id)),
+            Kept::Made(term) => match term.as_ref() {
+                Term::BlankNode(label) => Some(self.fresh(label)),
+                other => Some(other.clone()),
+            },
         }
     }
 }
@@ -296,13 +328,13 @@ impl Terms<'_> {
 /// A solution with its variables.
 struct Bound<'a> {
     variables: &'a [Variable],
-    solution: &'a Solution,
+    solution: &'a [Kept],
 }
 
 impl Bound<'_> {
-    fn get(&self, variable: &Variable) -> Option<&Term> {
+    fn get(&self, variable: &Variable, terms: &mut Terms<'_>) -> Option<Term> {
         let at = self.variables.iter().position(|v| v == variable)?;
-        self.solution[at].as_ref()
+        terms.found(&self.solution[at])
     }
 }
 
@@ -339,13 +371,11 @@ impl Template {
     }
 
     /// The quad for a solution; `None` when a term is unbound or cannot stand where it should.
-    fn fill(&self, bound: &Bound<'_>, terms: &mut Terms<'_>) -> Option<(Option<Term>, [Term; 3])> {
+    fn fill(&self, bound: &Bound<'_>, terms: &mut Terms<'_>) -> Option<FilledQuad> {
         let graph = match &self.graph {
             GraphNamePattern::DefaultGraph => None,
             GraphNamePattern::NamedNode(node) => Some(node.clone().into()),
-            GraphNamePattern::Variable(variable) => {
-                Some(terms.found(bound.get(variable).filter(|term| is_node(term))?))
-            }
+            GraphNamePattern::Variable(variable) => Some(bound.get(variable, terms).filter(is_node)?),
         };
         let triple = fill_triple(&self.triple, bound, terms)?;
         Some((graph, [triple.subject.into(), triple.predicate.into(), triple.object]))
@@ -379,8 +409,8 @@ fn fill_triple(triple: &TriplePattern, bound: &Bound<'_>, terms: &mut Terms<'_>)
     let subject = fill_term(&triple.subject, bound, terms)?;
     let predicate = match &triple.predicate {
         NamedNodePattern::NamedNode(node) => node.clone(),
-        NamedNodePattern::Variable(variable) => match bound.get(variable)? {
-            Term::NamedNode(node) => node.clone(),
+        NamedNodePattern::Variable(variable) => match bound.get(variable, terms)? {
+            Term::NamedNode(node) => node,
             _ => return None,
         },
     };
@@ -393,7 +423,7 @@ fn fill_term(term: &TermPattern, bound: &Bound<'_>, terms: &mut Terms<'_>) -> Op
         TermPattern::Literal(literal) => literal.clone().into(),
         TermPattern::BlankNode(label) => terms.fresh(label),
         TermPattern::Triple(inner) => fill_triple(inner, bound, terms)?.into(),
-        TermPattern::Variable(variable) => terms.found(bound.get(variable)?),
+        TermPattern::Variable(variable) => bound.get(variable, terms)?,
     })
 }
 

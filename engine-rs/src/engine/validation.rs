@@ -39,7 +39,7 @@ impl Engine {
             return Err(PlanError::NoWindow.into());
         }
         let families = families_of(definition, &self.named_streams(definition)?);
-        let planned = PlannedQuery::new(definition, &families, &Part::Whole, &self.options.limits)?;
+        let planned = PlannedQuery::new(definition, &families, &Part::Whole, &self.options.plan())?;
         let output = self.check_output(definition)?;
         let (built, timeline) = build_apart(definition, &planned, self.options.plan())?;
         let variables = match &built.answer {
@@ -64,7 +64,7 @@ impl Engine {
         windows.dedup_by_key(|window| &window.stream.iri);
         let warning = |window: &WindowView| Warning {
             code: "stream.undeclared",
-            message: format!("nobody has declared the stream <{}> yet", window.stream.iri),
+            message: format!("the stream <{}> is not declared", window.stream.iri),
             hint: "check its IRI; registering the query declares it with default settings".to_owned(),
             position: Some(window.position),
         };

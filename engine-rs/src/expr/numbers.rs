@@ -232,7 +232,7 @@ fn integers(operator: Operator, a: Integer, b: Integer) -> Option<Number> {
         Operator::Add => a.checked_add(b)?,
         Operator::Subtract => a.checked_sub(b)?,
         Operator::Multiply => a.checked_mul(b)?,
-        Operator::Divide => return Decimal::from(a).checked_div(b).map(Number::Decimal),
+        Operator::Divide => return quotient(a.into(), b.into()).map(Number::Decimal),
     }))
 }
 
@@ -241,13 +241,28 @@ fn decimals(operator: Operator, a: Decimal, b: Decimal) -> Option<Decimal> {
         Operator::Add => a.checked_add(b),
         Operator::Subtract => a.checked_sub(b),
         Operator::Multiply => a.checked_mul(b),
-        Operator::Divide => a.checked_div(b),
+        Operator::Divide => quotient(a, b),
     }
+}
+
+/// `checked_div` finds no quotient of zero by a number with a fraction.
+fn quotient(a: Decimal, b: Decimal) -> Option<Decimal> {
+    let zero = Decimal::default();
+    if a == zero && b != zero { Some(zero) } else { a.checked_div(b) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn zero_divided_by_a_fraction_is_zero() {
+        let number = |text: &str| Number::Decimal(text.parse().expect("a decimal"));
+        for (a, b, expected) in [("0", "0.5", Some("0")), ("0", "-0.004491556", Some("0")), ("0", "0", None)] {
+            let found = number(a).apply(Operator::Divide, number(b)).map(|found| found.to_literal().value().to_owned());
+            assert_eq!(found.as_deref(), expected, "{a} / {b}");
+        }
+    }
 
     #[test]
     fn a_quotient_by_a_count_is_that_of_the_division() {

@@ -210,7 +210,7 @@ mod tests {
         Budget::new(Limits { work: Some(1_000_000), ..Limits::default() })
     }
 
-    /// What matching the pattern once with so many bytes costs; `None` when it stops the query.
+    /// The cost of matching the pattern once against this many bytes; `None` if it stops the query.
     fn units(pattern: &str, bytes: usize) -> Option<u64> {
         let (program, mut budget, text) = (compile(pattern, "").unwrap(), budget(), "ab".repeat(bytes / 2));
         within(|| program.pay(&text, 1, &mut budget)).ok().map(|()| budget.spent())

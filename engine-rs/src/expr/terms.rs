@@ -82,7 +82,7 @@ pub(super) fn lexical(value: Value<'_>) -> Option<Value<'_>> {
     }))
 }
 
-/// `STR` of a term: what was written, not its value written anew.
+/// `STR` of a term: its lexical form as written, not the canonical one.
 pub(super) fn str_of(id: TermId, dictionary: &Dictionary) -> Option<Value<'_>> {
     match literal(id, dictionary) {
         Some(literal) => Some(Value::String(Text::Borrowed(literal.value()))),

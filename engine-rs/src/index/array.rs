@@ -240,7 +240,6 @@ impl Array {
         new
     }
 
-    #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
         let segments = self.older.iter().chain([&self.newest]);
         segments.map(|segment| (segment.words.len() + segment.renewals.len()) * 8).sum()

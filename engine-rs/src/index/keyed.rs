@@ -212,4 +212,9 @@ impl KeyedIndex {
     pub(super) fn keys(&self) -> usize {
         self.n_keys
     }
+
+    /// The bytes of both tables.
+    pub(super) fn bytes(&self) -> usize {
+        (self.table.len() + self.old.len()) * size_of::<[u64; 2]>()
+    }
 }

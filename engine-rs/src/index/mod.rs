@@ -12,4 +12,4 @@ mod table;
 
 pub(crate) use keyed::{IndexId, Probe};
 pub(crate) use ordered::RangeBound;
-pub(crate) use ring::{Moved, RingStore, SlotId};
+pub(crate) use ring::{IndexFacts, Moved, RingStore, SlotId};

@@ -44,6 +44,16 @@ impl Moved {
     }
 }
 
+/// The size of an index.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct IndexFacts<'a> {
+    pub columns: &'a [u8],
+    /// The number of live keys.
+    pub keys: usize,
+    /// The bytes of its tables.
+    pub bytes: usize,
+}
+
 #[derive(Debug)]
 pub(crate) struct RingStore {
     array: Array,
@@ -85,7 +95,6 @@ impl RingStore {
     }
 
     /// The bytes of the array and its links, without the tables of the indexes.
-    #[cfg(test)]
     pub(crate) fn bytes(&self) -> usize {
         self.array.bytes()
     }
@@ -177,8 +186,9 @@ impl RingStore {
         }
     }
 
-    pub(crate) fn indexes(&self) -> impl Iterator<Item = (&[u8], usize)> + '_ {
-        self.indexes.iter().flatten().map(|index| (&*index.columns, index.keys()))
+    pub(crate) fn indexes(&self) -> impl Iterator<Item = IndexFacts<'_>> + '_ {
+        let found = self.indexes.iter().flatten();
+        found.map(|index| IndexFacts { columns: &index.columns, keys: index.keys(), bytes: index.bytes() })
     }
 
     fn build_index(&mut self, columns: &[u8]) -> usize {

@@ -119,7 +119,7 @@ fn find_columns(steps: &[Step], template: &[TriplePattern]) -> Result<(Vec<Varia
     Ok((columns, tables))
 }
 
-/// A mapping has nobody to warn: what could only be an error for every row is refused.
+/// A mapping has no channel for warnings: what would be an error for every row is refused.
 fn check_functions(steps: &[Step]) -> Result<(), CompileError> {
     let mut expressions = steps.iter().filter_map(|step| match step {
         Step::Bind(_, expression) | Step::Filter(expression) => Some(expression),

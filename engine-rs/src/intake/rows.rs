@@ -195,7 +195,7 @@ impl RowMapper {
         Ok(())
     }
 
-    /// SPARQL leaves such triples out without a word; rows that vanish help nobody.
+    /// SPARQL leaves such triples out silently; here that would hide lost rows.
     fn check(&self, slots: &[Slot; 3], [subject, predicate, _]: EncodedTriple) -> Result<(), String> {
         let refuse = |slot: Slot, id: TermId, role: &str| {
             let written = self.batch.written(id);

@@ -45,6 +45,10 @@ impl Heads {
         }
     }
 
+    pub(super) fn bytes(&self) -> usize {
+        self.first.capacity() * size_of::<u32>()
+    }
+
     /// The first node under an open slot.
     pub(super) fn of(&mut self, slot: SlotId) -> &mut u32 {
         debug_assert!(self.is_open(slot), "results hang under open slots");

@@ -114,6 +114,11 @@ impl JoinNode {
         &self.inputs[port]
     }
 
+    /// The results that are kept as trees, if they are: how many, and in how many bytes.
+    pub(crate) fn trees(&self) -> Option<(usize, usize)> {
+        self.trees.as_ref().map(|trees| (trees.live(), trees.bytes()))
+    }
+
     pub(crate) fn early_stops(&self) -> u64 {
         self.early_stops
     }
@@ -148,6 +153,23 @@ impl JoinNode {
         match self.retraction {
             RetractionMode::Tree => self.retract_results(role, slot, out, leaves, eval),
             _ => self.join(Change { role, slot, weight: -1 }, out, leaves, eval),
+        }
+    }
+
+    /// Emits every result of the mappings that are there now, each combination once. Nothing is stored, and counters of
+    /// probing orders do not change.
+    pub(crate) fn enumerate(&mut self, out: &mut Batch, leaves: &[Leaf], eval: &mut EvalContext<'_>) {
+        let live = |role: usize| self.store(role, leaves).live();
+        let Some(role) = (0..self.shape.buffers.len()).min_by_key(|role| live(*role)) else { return };
+        let starts: Vec<SlotId> = self.store(role, leaves).slots().collect();
+        let Self { shape, inputs, probing, filters, scratch, .. } = self;
+        let mut orders = OrderCounts::default();
+        let start = Start { role, leaving: false };
+        for slot in starts {
+            let search = Search { shape, leaves, inputs, probing: *probing, slot, start, blind: 0 };
+            let mut emit = Emit { filters, trees: None, weight: 1, out, eval };
+            emit.visit();
+            search.find_all(scratch, &mut orders, &mut emit);
         }
     }
 

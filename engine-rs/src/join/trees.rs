@@ -64,6 +64,12 @@ impl Trees {
         self.live
     }
 
+    /// The bytes of all nodes and lists.
+    pub(super) fn bytes(&self) -> usize {
+        let heads: usize = self.heads.iter().map(Heads::bytes).sum();
+        heads + (self.words.capacity() + self.free.capacity()) * size_of::<u32>()
+    }
+
     /// Opens a slot that was appended and has no nodes yet. `oldest` is the oldest slot that may have some.
     pub(super) fn open_slot(&mut self, buffer: usize, slot: SlotId, oldest: SlotId) {
         self.heads[buffer].open(slot, oldest);

@@ -16,6 +16,8 @@ impl Dues {
     /// Records that the leaf has a mapping with this expiry key.
     #[inline]
     pub(crate) fn note(&mut self, id: LeafId, leaf: &mut Leaf, expiry_key: i64) {
+        // A later key needs no entry: the leaf is visited at its earlier one, and then records what is left. So the
+        // heap grows by one entry per leaf and not by one per mapping.
         if leaf.due.is_none_or(|due| expiry_key < due) {
             leaf.due = Some(expiry_key);
             self.heap.push(Reverse((expiry_key, id)));
@@ -35,6 +37,7 @@ impl Dues {
         while let Some(Reverse((expiry_key, id))) = self.heap.peek().copied().filter(|next| next.0.0 < bound) {
             self.heap.pop();
             let due = &mut leaves[id.at()].due;
+            // An entry with another key was overtaken by an earlier one, whose visit recorded the leaf again.
             if *due == Some(expiry_key) {
                 *due = None;
                 return Some(id);

@@ -66,6 +66,8 @@ pub(crate) struct LeafCondition {
 
 impl LeafCondition {
     fn holds(&mut self, row: &[TermId], eval: &mut EvalContext<'_>) -> Result<bool, Breach> {
+        // Expressions spend from the scratch budget. The condition lends it its own, so that the work is not charged
+        // to whichever query happens to be evaluated; both swaps run even after a breach, because `within` catches it.
         std::mem::swap(&mut self.budget, &mut eval.scratch.budget);
         let holds = within(|| self.expression.holds(row, eval));
         std::mem::swap(&mut self.budget, &mut eval.scratch.budget);
@@ -140,7 +142,8 @@ impl Leaf {
     /// that a triple that leaves and returns at one instant produces no deltas. A mapping below `bound` leaves at this
     /// instant: it shares no window with a new copy, so the two are not merged.
     ///
-    /// # Errors If the condition exceeds its budget; this fails every query that uses it.
+    /// # Errors
+    /// If the condition exceeds its budget; this fails every query that uses it.
     pub(crate) fn offer(
         &mut self,
         triple: &EncodedTriple,
@@ -159,6 +162,8 @@ impl Leaf {
             return holds.map(|_| ());
         }
         self.matched += 1;
+        // The stored mapping is renewed here, before the instant's expiries, and not when the others are stored after
+        // them: otherwise it would expire first and arrive again, as two deltas that cancel each other.
         if let Some(present) = self.present(start) {
             self.merged += u64::from(self.store.last_expiry_key(present) >= bound);
             self.store.renew(present, expiry_key);
@@ -190,6 +195,7 @@ impl Leaf {
     /// look.
     pub(crate) fn may_be_incoming(&self, slot: SlotId) -> bool {
         let width = self.pattern.width();
+        // "Yes" is always safe: the caller then only does without a shortcut.
         self.n_incoming() > self.compared_max
             || (0..self.n_incoming()).any(|i| {
                 let row = &self.incoming[i * width..(i + 1) * width];
@@ -203,6 +209,8 @@ impl Leaf {
         let width = self.pattern.width();
         let (start, end) = (number * width, (number + 1) * width);
         let expiry_key = self.incoming_keys[number];
+        // `offer` compared with what was stored before the instant. Two equal mappings of one instant meet only here,
+        // when the first of them has been stored.
         if let Some(copies) = self.copies {
             let row = &self.incoming[start..end];
             let probe = self.store.probe(copies, |column| row[column]);
@@ -230,7 +238,7 @@ impl Leaf {
     pub(crate) fn check(&self) {
         self.store.check();
         let is_noted = |first: i64| self.due.is_some_and(|due| due <= first);
-        assert!(self.store.first_key().is_none_or(is_noted), "somebody looks when a mapping expires");
+        assert!(self.store.first_key().is_none_or(is_noted), "the leaf is visited when its first mapping expires");
     }
 
     pub(crate) fn save(&self, to: &mut Writer) {

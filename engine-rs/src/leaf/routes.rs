@@ -30,6 +30,7 @@ impl Routes {
     pub(crate) fn add(&mut self, constants: [Option<TermId>; 3], leaf: LeafId) {
         let (key, places) = (key(constants), places(constants));
         let leaves = self.leaves.entry(key).or_default();
+        // Counts entries, not leaves: `each_leaf` skips a combination once its last entry has gone.
         self.n_keys[places] += u32::from(leaves.is_empty());
         leaves.push(leaf);
         self.n_leaves += 1;

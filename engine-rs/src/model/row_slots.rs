@@ -21,7 +21,7 @@ pub(crate) struct RowSlots<V> {
 }
 
 impl<V> RowSlots<V> {
-    /// For rows of so many columns.
+    /// For rows with this many columns.
     pub(crate) fn new(width: usize) -> Self {
         Self { width, terms: Vec::new(), values: Vec::new(), free: Vec::new(), table: HashTable::new() }
     }

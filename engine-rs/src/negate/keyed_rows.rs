@@ -130,7 +130,7 @@ impl KeyedRows {
         Self { rows: RowSlots::new(width) }
     }
 
-    /// Adds to the weight of a row of the key with this list; a new row has so many witnesses.
+    /// Adds to the weight of a row of the key with this list; a new row starts with this number of witnesses.
     pub(super) fn add(&mut self, row: &[TermId], weight: Weight, witnesses: Weight, list: &mut List) {
         let new = || Kept { weight: 0, witnesses, next: list.0, previous: NONE };
         let (slot, is_new) = self.rows.slot_of(row, new);

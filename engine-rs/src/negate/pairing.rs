@@ -110,7 +110,7 @@ impl Pairing {
         }
     }
 
-    /// Emits what a left row is by itself, with so many witnesses.
+    /// Emits a left row by itself, given its number of witnesses.
     pub(super) fn emit_alone(&self, row: &[TermId], witnesses: Weight, weight: Weight, out: &mut Batch) {
         match self.kind {
             WitnessKind::Optional if witnesses == 0 => {

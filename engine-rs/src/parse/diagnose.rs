@@ -165,7 +165,7 @@ impl Refused<'_> {
 
     fn unexpected(&self, wrong: usize) -> ParseError {
         let expected = self.expected(wrong);
-        // A long list helps nobody.
+        // A long list does not help the reader.
         let helpful = (1..=MAX_EXPECTED).contains(&expected.len());
         let listed = if helpful { format!(", expected {}", list(&expected)) } else { String::new() };
         let error = if wrong < self.tokens.len() {

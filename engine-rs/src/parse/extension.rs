@@ -83,9 +83,9 @@ fn percentile(text: &str, tokens: &[Token], at: usize, edits: &mut Edits) -> Res
         return Err(fail((share + 1).min(close), "the second argument of PERCENTILE must be a constant from 0 to 100"));
     }
     let fraction = fraction(number.text(text)).ok_or_else(|| {
-        ParseError::new("aggregate.percentile", format!("no percentile '{}'", number.text(text)))
+        ParseError::new("aggregate.percentile", format!("'{}' is not a percentile", number.text(text)))
             .at(text, number.start)
-            .with_hint("a fraction from 0 to 1 or a percentage up to 100")
+            .with_hint("use a fraction from 0 to 1 or a percentage up to 100")
     })?;
     let name = aggregate(&format!("percentile:{fraction}"), move_distinct(text, tokens, at, edits));
     edits.replace(text, tokens[at].start, tokens[at].end, &name.to_string());

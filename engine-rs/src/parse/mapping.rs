@@ -6,6 +6,7 @@
 use spargebra::{Query, SparqlParser};
 
 use super::error::ParseError;
+use super::expansion::names_fit;
 use super::names::Names;
 use super::reading::read_query;
 use super::rewrite::Edits;
@@ -17,6 +18,7 @@ pub(crate) fn parse_mapping(text: &str) -> Result<Query, ParseError> {
     limits::check_size(text)?;
     let tokens = token::tokenize(text)?;
     let work = limits::check(text, &tokens)?;
+    names_fit(text, &tokens, None)?;
     Names::gather(text, &tokens, None)?.check_prefixes(&tokens)?;
     check_form(text, &tokens)?;
     let mut edits = Edits::default();

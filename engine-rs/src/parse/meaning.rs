@@ -309,7 +309,7 @@ fn blank_node(tokens: &Tokens<'_>) -> (ParseError, usize) {
 }
 
 fn deleted_blank(tokens: &Tokens<'_>) -> (ParseError, usize) {
-    let error = ParseError::new("parse.syntax", "DELETE WHERE cannot hold blank nodes");
+    let error = ParseError::new("parse.syntax", "DELETE WHERE cannot contain blank nodes");
     (error.with_hint("use variables"), tokens.last_word(&["DELETE"]))
 }
 

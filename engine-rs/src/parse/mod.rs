@@ -24,6 +24,7 @@ mod cursor;
 mod diagnose;
 mod duration;
 mod error;
+mod expansion;
 mod extension;
 mod json_ld;
 mod limits;

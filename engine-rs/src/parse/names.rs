@@ -3,7 +3,7 @@
 //! Input: the tokens of a query. Output: resolved IRIs. spargebra does the resolution itself, so that a window's name
 //! is the same IRI in a clause and in the body by construction.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use oxrdf::NamedNode;
 use spargebra::{Query, SparqlParser};
@@ -15,6 +15,8 @@ use super::token::{Kind, Token, tokenize};
 const FORMS: [&str; 4] = ["SELECT", "CONSTRUCT", "ASK", "DESCRIBE"];
 /// The namespace of relative window, stream and query names in a query without BASE: `<w>` is common in RSP-QL.
 pub(crate) const BARE_NAMES: &str = "urn:whorl:name:";
+/// `-2024-01-01T00:00:00` has seven.
+const DATE_TOKENS_MAX: usize = 16;
 
 pub(super) struct Names<'a> {
     text: &'a str,
@@ -84,12 +86,19 @@ impl<'a> Names<'a> {
         )
     }
 
-    /// `2024-01-01T00:00:00Z` ends like a prefixed name.
+    /// `2024-01-01T00:00:00Z` ends like a prefixed name. Looks back a few tokens only: a text may be one long chain of
+    /// tokens that touch.
     fn check_bare_date(&self, tokens: &[Token], at: usize) -> Result<(), ParseError> {
-        let touches = |i: &usize| *i > 0 && tokens[i - 1].end == tokens[*i].start;
-        let first = (0..=at).rev().find(|i| !touches(i)).unwrap_or(at);
-        let date = |t: &Token| matches!(t.kind, Kind::Number | Kind::Prefixed) || t.is(self.text, "-");
-        if first == at || tokens[first].kind != Kind::Number || !tokens[first..=at].iter().all(date) {
+        let touches = |i: usize| i > 0 && tokens[i - 1].end == tokens[i].start;
+        let is_date = |t: Token| matches!(t.kind, Kind::Number | Kind::Prefixed) || t.is(self.text, "-");
+        let mut first = at;
+        while touches(first) {
+            first -= 1;
+            if !is_date(tokens[first]) || at - first > DATE_TOKENS_MAX {
+                return Ok(());
+            }
+        }
+        if tokens[first].kind != Kind::Number {
             return Ok(());
         }
         let message = "a literal that is neither a number nor a boolean needs quotes";
@@ -154,11 +163,16 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// A parser that knows the declarations so far; `token` is the position for errors.
-    pub fn parser(&self, token: Token) -> Result<SparqlParser, ParseError> {
+    /// A parser that knows those declarations so far that these tokens need: an update has a parser for each operation,
+    /// and all prefixes for each of them would be their product.
+    pub fn parser(&self, tokens: &[Token]) -> Result<SparqlParser, ParseError> {
         let mut parser = self.based_parser()?;
-        for (prefix, namespace) in &self.prefixes {
-            parser = parser.with_prefix(*prefix, namespace).map_err(|_| self.invalid(token))?;
+        let mut known = BTreeSet::new();
+        for token in tokens.iter().filter(|token| token.kind == Kind::Prefixed) {
+            let prefix = token.text(self.text).split(':').next().unwrap_or_default();
+            if let Some((prefix, namespace)) = self.prefixes.get_key_value(prefix).filter(|_| known.insert(prefix)) {
+                parser = parser.with_prefix(*prefix, namespace).map_err(|_| self.invalid(*token))?;
+            }
         }
         Ok(parser)
     }

@@ -23,7 +23,7 @@ pub enum OptionValue {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OptionError {
-    #[error("unknown option '{name}' (hint: the options are {})", ParseOptions::NAMES.join(", "))]
+    #[error("unknown option '{name}'; one of {}", ParseOptions::NAMES.join(", "))]
     Unknown { name: String },
     #[error("{name} is {expected}, not {given}")]
     Value { name: &'static str, expected: String, given: String },
@@ -129,7 +129,7 @@ impl<T: Value> Field for Option<T> {
     }
 
     fn given(&self) -> Option<OptionValue> {
-        self.as_ref().map(Value::told)
+        self.as_ref().map(Value::as_given)
     }
 }
 
@@ -147,7 +147,7 @@ impl Field for bool {
 /// A type of option values.
 trait Value: Sized {
     fn read(value: &OptionValue) -> Option<Self>;
-    fn told(&self) -> OptionValue;
+    fn as_given(&self) -> OptionValue;
     fn expected() -> String;
 }
 
@@ -160,7 +160,7 @@ impl Value for bool {
         }
     }
 
-    fn told(&self) -> OptionValue {
+    fn as_given(&self) -> OptionValue {
         OptionValue::Flag(*self)
     }
 
@@ -177,7 +177,7 @@ impl Value for String {
         }
     }
 
-    fn told(&self) -> OptionValue {
+    fn as_given(&self) -> OptionValue {
         OptionValue::Text(self.clone())
     }
 
@@ -195,7 +195,7 @@ impl Value for Timestamp {
         }
     }
 
-    fn told(&self) -> OptionValue {
+    fn as_given(&self) -> OptionValue {
         OptionValue::Number(self.as_millis())
     }
 
@@ -214,7 +214,7 @@ impl Value for Report {
         }
     }
 
-    fn told(&self) -> OptionValue {
+    fn as_given(&self) -> OptionValue {
         let flags = [(self.close, "close"), (self.change, "change"), (self.nonempty, "nonempty")];
         let words = flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, word)| word.to_owned());
         let period = self.periodic.map(|period| format!("periodic({})", period.as_millis()));
@@ -253,7 +253,7 @@ macro_rules! choices {
                 [$(($word, $value)),*].into_iter().find(|(word, _)| word.eq_ignore_ascii_case(text)).map(|(_, value)| value)
             }
 
-            fn told(&self) -> OptionValue {
+            fn as_given(&self) -> OptionValue {
                 let word = match self {
                     $($value => $word,)*
                 };

@@ -8,6 +8,7 @@ use spargebra::Query;
 use super::clause::{Clauses, find_clauses};
 use super::cursor::Cursor;
 use super::error::ParseError;
+use super::expansion::names_fit;
 use super::names::{Names, check_prologue};
 use super::options::ParseOptions;
 use super::query::{blank_mark, sparql_parser};
@@ -30,6 +31,7 @@ pub(crate) fn parse_plain(text: &str, base: Option<&str>) -> Result<PlainQuery, 
     limits::check_size(text)?;
     let tokens = token::tokenize(text)?;
     let work = limits::check(text, &tokens)?;
+    names_fit(text, &tokens, base)?;
     check_prologue(text, &tokens)?;
     let names = Names::gather(text, &tokens, base)?;
     let mut clauses = find_clauses(Cursor { text, tokens: &tokens, names: &names, at: 0 }, None)?;

@@ -12,6 +12,7 @@ use spargebra::SparqlParser;
 use super::clause::{Clauses, add_default_window, find_clauses};
 use super::cursor::Cursor;
 use super::error::{ParseError, Position, suggestion};
+use super::expansion::names_fit;
 use super::names::{Names, check_prologue};
 use super::options::ParseOptions;
 use super::reading::read_query;
@@ -167,6 +168,7 @@ pub fn parse_query(text: &str, options: &ParseOptions) -> Result<ContinuousQuery
     limits::check_size(text)?;
     let tokens = token::tokenize(text)?;
     let work = limits::check(text, &tokens)?;
+    names_fit(text, &tokens, options.base_iri.as_deref())?;
     check_prologue(text, &tokens)?;
     let names = Names::gather(text, &tokens, options.base_iri.as_deref())?;
     let cursor = Cursor { text, tokens: &tokens, names: &names, at: 0 };
@@ -244,6 +246,7 @@ fn default_window(window: &str, options: &ParseOptions, clauses: &mut Clauses) -
     limits::check_size(window)?;
     let in_option = |error: ParseError| error.within("in the option default_graph");
     let tokens = token::tokenize(window).map_err(in_option)?;
+    names_fit(window, &tokens, options.base_iri.as_deref()).map_err(in_option)?;
     let names = Names::gather(window, &tokens, options.base_iri.as_deref()).map_err(in_option)?;
     let cursor = Cursor { text: window, tokens: &tokens, names: &names, at: 0 };
     add_default_window(cursor, clauses).map_err(in_option)?;

@@ -5,12 +5,15 @@
 //! - A refused text is tried again with column names replaced by their expressions (`aliases`).
 //! - `SELECT *` shows variables in the order in which the text mentions them.
 
+use std::collections::HashMap;
+
 use oxrdf::Variable;
 use spargebra::algebra::GraphPattern;
 use spargebra::{Query, SparqlParser};
 
 use super::diagnose::{Grammar, explain, shorten};
 use super::error::ParseError;
+use super::expansion::names_fit;
 use super::rewrite::{Edits, Rewritten};
 use super::token::{Kind, Token, tokenize};
 use super::{aliases, limits};
@@ -48,7 +51,9 @@ pub(super) fn read_query(
 fn without_names(parser: &SparqlParser, rewritten: &Rewritten, tokens: &[Token]) -> Option<(Query, Edits)> {
     let edits = aliases::edits(&rewritten.text, tokens)?;
     let tried = edits.clone().apply(&rewritten.text).text;
-    limits::check(&tried, &tokenize(&tried).ok()?).ok()?;
+    let tried_tokens = tokenize(&tried).ok()?;
+    limits::check(&tried, &tried_tokens).ok()?;
+    names_fit(&tried, &tried_tokens, None).ok()?;
     parser.clone().parse_query(&tried).ok().map(|query| (query, edits))
 }
 
@@ -63,7 +68,9 @@ pub(super) fn lower_booleans(rewritten: &mut Rewritten, tokens: &[Token]) {
     }
 }
 
-/// Refuses an IRI that the parser reads as comparisons: with another IRI in its place, the text would be invalid.
+/// Refuses an IRI that the parser reads as comparisons: with other IRIs in their places, the text would be invalid.
+///
+/// The whole text is parsed once for all IRIs, however many there are, and log₂ of them times to find the first fault.
 pub(super) fn check_iris(
     original: &str,
     rewritten: &Rewritten,
@@ -72,16 +79,32 @@ pub(super) fn check_iris(
 ) -> Result<(), ParseError> {
     let text = &rewritten.text;
     let suspects = tokens.windows(2).filter(|pair| pair[0].ends_operand() && may_compare(pair[1], text));
-    for iri in suspects.map(|pair| pair[1]) {
-        let plain = [&text[..iri.start], PLAIN_IRI, &text[iri.end..]].concat();
-        if !accepts(&plain) {
-            let message = format!("unexpected '{}'", shorten(iri.text(text)));
-            let error =
-                ParseError::new("parse.unexpected_token", message).at(original, rewritten.original_offset(iri.start));
-            return Err(error.with_hint("this is an IRI; write blanks around < and > to compare"));
-        }
+    let suspects: Vec<Token> = suspects.map(|pair| pair[1]).collect();
+    if suspects.is_empty() || accepts(&with_plain_iris(text, &suspects)) {
+        return Ok(());
     }
-    Ok(())
+    // With none of them replaced the text is valid, with all of them it is not.
+    let (mut valid, mut invalid) = (0, suspects.len());
+    while invalid - valid > 1 {
+        let middle = usize::midpoint(valid, invalid);
+        let half = if accepts(&with_plain_iris(text, &suspects[..middle])) { &mut valid } else { &mut invalid };
+        *half = middle;
+    }
+    let iri = suspects[valid];
+    let message = format!("unexpected '{}'", shorten(iri.text(text)));
+    let error = ParseError::new("parse.unexpected_token", message).at(original, rewritten.original_offset(iri.start));
+    Err(error.with_hint("this is an IRI; write blanks around < and > to compare"))
+}
+
+/// The text with these IRIs replaced by one that nothing else can be read into.
+fn with_plain_iris(text: &str, iris: &[Token]) -> String {
+    let (mut plain, mut copied_to) = (String::with_capacity(text.len()), 0);
+    for iri in iris {
+        plain.push_str(&text[copied_to..iri.start]);
+        plain.push_str(PLAIN_IRI);
+        copied_to = iri.end;
+    }
+    plain + &text[copied_to..]
 }
 
 /// Whether the inside of an IRI could end one comparison and start another.
@@ -95,10 +118,11 @@ fn order_columns(query: &mut Query, text: &str, tokens: &[Token]) {
     if !selects_all(text, tokens) {
         return;
     }
-    let place = |variable: &Variable| {
-        let is_it = |token: &Token| token.kind == Kind::Variable && token.text(text)[1..] == *variable.as_str();
-        tokens.iter().position(is_it).unwrap_or(usize::MAX)
-    };
+    let mut places = HashMap::new();
+    for (at, token) in tokens.iter().enumerate().filter(|(_, token)| token.kind == Kind::Variable) {
+        places.entry(&token.text(text)[1..]).or_insert(at);
+    }
+    let place = |variable: &Variable| places.get(variable.as_str()).copied().unwrap_or(usize::MAX);
     if let Some(columns) = columns_mut(pattern) {
         columns.sort_by_cached_key(place);
     }
@@ -118,5 +142,39 @@ fn columns_mut(pattern: &mut GraphPattern) -> Option<&mut Vec<Variable>> {
             columns_mut(inner)
         }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    /// The outcome, and how often the text was parsed.
+    fn checked(text: &str, accepts: impl Fn(&str) -> bool) -> (Result<(), ParseError>, u32) {
+        let parses = Cell::new(0);
+        let counting = |text: &str| {
+            parses.set(parses.get() + 1);
+            accepts(text)
+        };
+        let rewritten = Edits::default().apply(text);
+        let outcome = check_iris(text, &rewritten, &tokenize(text).expect("tokens"), counting);
+        (outcome, parses.get())
+    }
+
+    #[test]
+    fn a_text_is_not_parsed_again_for_each_of_its_iris() {
+        let text = format!("SELECT * {{ {} }}", "?s <urn:a?b=c> ?o . ".repeat(1_000));
+        let (outcome, parses) = checked(&text, |text| SparqlParser::new().parse_query(text).is_ok());
+        assert_eq!((outcome, parses), (Ok(()), 1));
+    }
+
+    #[test]
+    fn the_first_iri_that_is_read_as_comparisons_is_found_in_few_steps() {
+        let text = format!("{} ?x<?a&&?b>?y {}", "?s <urn:a?> ?o . ".repeat(600), "?s <urn:a?> ?o . ".repeat(400));
+        let (outcome, parses) = checked(&text, |text| text.contains("<?a&&?b>"));
+        let position = outcome.expect_err("it is replaced").position().expect("it has a place");
+        assert_eq!(position.column, 600 * 17 + 4);
+        assert!(parses <= 12, "{parses}");
     }
 }

@@ -14,6 +14,7 @@ use spargebra::{GraphUpdateOperation, SparqlParser};
 
 use super::diagnose::{Grammar, explain};
 use super::error::ParseError;
+use super::expansion::names_fit;
 use super::names::Names;
 use super::reading::{check_iris, lower_booleans};
 use super::rewrite::Rewritten;
@@ -40,6 +41,7 @@ pub(crate) struct Source {
 pub(crate) fn parse_update(text: &str, base: Option<&str>) -> Result<Vec<UpdateOperation>, ParseError> {
     limits::check_size(text)?;
     let tokens = token::tokenize(text)?;
+    names_fit(text, &tokens, base)?;
     let mut names = Names::gather(text, &[], base)?;
     let mut operations = Vec::new();
     let parts = split(text, &tokens);
@@ -82,7 +84,7 @@ impl Part<'_> {
     fn parse(&self, names: &mut Names<'_>) -> Result<Option<UpdateOperation>, ParseError> {
         let Some(first) = self.tokens.first() else { return Ok(None) };
         let work = limits::check(self.text, self.tokens)?;
-        let parser = names.parser(*first)?;
+        let parser = names.parser(self.tokens)?;
         names.learn(self.tokens)?;
         names.check_prefixes(self.tokens)?;
         let (before, mut rewritten) = (&self.text[..self.end], Rewritten::part(self.text, first.start, self.end));
@@ -113,12 +115,16 @@ impl Part<'_> {
     fn refuse_other_servers(&self, operation: &mut UpdateOperation) -> Result<(), ParseError> {
         let named = |word: &str| self.tokens.iter().find(|token| token.is_word(self.text, word));
         if let Some(token) = named("SERVICE") {
-            let error = ParseError::new("unsupported.service", "SERVICE is not supported: updates ask no other server");
+            let error = ParseError::new(
+                "unsupported.service",
+                "SERVICE is not supported: updates do not contact other servers",
+            );
             return Err(error.at(self.text, token.start).with_hint("load the data as a static graph"));
         }
         let fails = |step: &GraphUpdateOperation| matches!(step, GraphUpdateOperation::Load { silent: false, .. });
         if let Some(token) = named("LOAD").filter(|_| operation.steps.iter().any(fails)) {
-            let error = ParseError::new("unsupported.load", "LOAD is not supported: updates ask no other server");
+            let error =
+                ParseError::new("unsupported.load", "LOAD is not supported: updates do not contact other servers");
             let hint = "read the document and load it as static data, or write it as INSERT DATA";
             return Err(error.at(self.text, token.start).with_hint(hint));
         }

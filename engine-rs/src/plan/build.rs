@@ -9,13 +9,12 @@ use super::cut::{Part, part_of};
 use super::error::{PlanError, Reevaluation, Unsupported};
 use super::explain::{Description, Mode};
 use super::graph_names::graphs_read;
-use super::logical::{Dataset, Plan, Stage, WindowFamily};
-use super::modifiers::{Answer, Top, take_apart};
-use super::paths::FreshVariables;
+use super::logical::{Plan, Stage, WindowFamily};
+use super::modifiers::{Answer, Top};
 use super::properties::{hides_nothing, is_plain};
+use super::root::{Evaluation, root_of};
 use super::scope;
 use super::spelling::Meanings;
-use super::translate::Translator;
 use super::triple_terms::is_part;
 use super::wording::{aggregate_text, expression_text, operand_text, order_text, pattern_text, variables_text};
 use crate::aggregate::{Accumulator, AggregateKind, AggregateSpec};
@@ -49,6 +48,7 @@ pub enum Retraction {
 /// Choices that affect cost but never results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PlanOptions {
+    pub evaluation: Evaluation,
     pub probing: Probing,
     pub retraction: Retraction,
     pub limits: Limits,
@@ -83,6 +83,8 @@ pub(crate) struct PlanNode {
     /// The first `identity` columns determine the others: BIND computed the rest from them. Functions such as RAND()
     /// are seeded by these columns alone, so a retraction computes the same value as the arrival did.
     pub identity: usize,
+    /// Deltas emitted since the query was registered or restored: for explanations, not part of a snapshot.
+    pub emitted: u64,
 }
 
 pub(crate) struct BuiltQuery {
@@ -98,6 +100,9 @@ pub(crate) struct BuiltQuery {
     pub shows_once: bool,
     pub answer: Answer,
     pub reevaluates: bool,
+    /// Whether rows that go are retracted. If not, the current result is a join over the leaves and nothing above it
+    /// keeps state, so it can be enumerated whenever somebody asks for it.
+    pub retracts: bool,
 }
 
 /// A query that has been planned but not built. Planning needs only the query text, so a refusal here leaves the engine
@@ -114,10 +119,10 @@ impl PlannedQuery {
         query: &ContinuousQuery,
         families: &[WindowFamily],
         part: &Part,
-        limits: &Limits,
+        options: &PlanOptions,
     ) -> Result<Self, PlanError> {
-        costly::check(query, families, limits)?;
-        let (top, plan, meanings) = root_of(query, families)?;
+        costly::check(query, families, &options.limits)?;
+        let (top, plan, meanings) = root_of(query, families, options.evaluation)?;
         let plan = part_of(plan, part, &top)?;
         Ok(Self { top, plan, meanings, is_below: matches!(part, Part::Below(_)) })
     }
@@ -149,7 +154,7 @@ impl<H: Host> Builder<'_, H> {
         // ISTREAM emits additions only. If arrivals only add rows, and equal rows come only from equal mappings, then a
         // removal can neither cancel nor cause an addition, and joins need not retract. The exception, a removal and an
         // addition at one instant, is requested by the timeline (`RetractionMode::Unneeded`).
-        let only_comes = self.query.r2s == R2s::Istream && !self.query.keep_answer && !makes_graph && !is_below;
+        let only_comes = self.query.r2s == R2s::Istream && !makes_graph && !is_below;
         let retracts = !(only_comes && is_plain(plan) && hides_nothing(plan, &shown));
         let root = self.build(plan, retracts)?;
         let schema = self.nodes[root].schema.clone();
@@ -175,6 +180,7 @@ impl<H: Host> Builder<'_, H> {
             shows_once: top.shows_once,
             answer: top.answer,
             reevaluates,
+            retracts,
         })
     }
 
@@ -240,7 +246,7 @@ impl<H: Host> Builder<'_, H> {
         description: Description,
     ) -> usize {
         let (kind, identity) = (NodeKind::Operator(operator), schema.width());
-        self.add_node(PlanNode { kind, inputs, schema, description, leaves: vec![], identity })
+        self.add_node(PlanNode { kind, inputs, schema, description, leaves: vec![], identity, emitted: 0 })
     }
 
     fn distinct(&mut self, inner: usize) -> usize {
@@ -596,18 +602,4 @@ impl<H: Host> Builder<'_, H> {
         let question = Question::new(pattern.clone(), variables, sources, base, &self.options.limits)?;
         Ok((schema, question.naming(graphs_read(pattern))))
     }
-}
-
-/// The solution modifiers of a query, the plan of its pattern, and the meanings of the variables that planning
-/// invented.
-pub(super) fn root_of(query: &ContinuousQuery, families: &[WindowFamily]) -> Result<(Top, Plan, Meanings), PlanError> {
-    let top = take_apart(query);
-    let mut translator = Translator { query, families, fresh: FreshVariables::default() };
-    let mut plan = translator.plan(&top.pattern, &Dataset::Default)?;
-    // The outermost projection only hides columns, and ORDER BY may still need them. So it is dropped here and applied
-    // by `visible` instead.
-    while let Plan::Project { inner, .. } = plan {
-        plan = *inner;
-    }
-    Ok((top, plan, translator.fresh.meanings))
 }

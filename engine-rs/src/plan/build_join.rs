@@ -87,7 +87,8 @@ impl<H: Host> Builder<'_, H> {
         let keys = join.shared();
         let description = self.join_description(join.buffers, keys, &filters);
         let (kind, identity) = (NodeKind::Join(Box::new(node)), schema.width());
-        Ok(self.add_node(PlanNode { kind, inputs: join.inputs, schema, description, leaves: join.leaves, identity }))
+        let (inputs, leaves) = (join.inputs, join.leaves);
+        Ok(self.add_node(PlanNode { kind, inputs, schema, description, leaves, identity, emitted: 0 }))
     }
 
     fn join_description(

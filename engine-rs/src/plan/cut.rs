@@ -16,10 +16,10 @@
 //! sums and row order are those of a run without partitions.
 
 use super::blanks::is_hidden;
-use super::build::root_of;
 use super::error::{PlanError, Unsupported};
 use super::logical::{LeafPlan, Place, Plan, Stage};
 use super::modifiers::{Answer, Top, projected};
+use super::root::{Evaluation, root_of};
 use super::scope::draws_values;
 use super::wording::{aggregate_text, leaf_text};
 use crate::aggregate::{AggregateKind, AggregateSpec};
@@ -105,7 +105,7 @@ pub(crate) fn spread(query: &ContinuousQuery) -> Result<Result<Spread, String>, 
     if !query.window_variables.is_empty() {
         return Ok(Err(String::from("WINDOW with a variable reads several windows by one pattern")));
     }
-    let (top, plan, _) = root_of(query, &[])?;
+    let (top, plan, _) = root_of(query, &[], Evaluation::Incremental)?;
     if draws_values(&top.pattern) {
         return Ok(Err(String::from("RAND, UUID, STRUUID and BNODE would draw other values in other partitions")));
     }
@@ -302,7 +302,7 @@ fn placement(plan: &Plan, variable: &Variable) -> Result<Placement, String> {
         },
         Plan::Static { .. } | Plan::Now { .. } => Ok(Everywhere),
         Plan::Given { .. } => Ok(Split),
-        Plan::Reevaluated { reason, .. } => Err(format!("a part is evaluated anew at each instant ({reason})")),
+        Plan::Reevaluated { reason, .. } => Err(format!("a part is re-evaluated at each instant ({reason})")),
         Plan::Filter { inner, .. } | Plan::Extend { inner, .. } => placement(inner, variable),
         Plan::Project { inner, variables } => Ok(match placement(inner, variable)? {
             Keyed if !variables.contains(variable) => Split,
@@ -424,7 +424,7 @@ pub(crate) fn asks_event_graphs(query: &ContinuousQuery) -> Result<bool, PlanErr
     if !query.window_variables.is_empty() {
         return Ok(false);
     }
-    let (_, plan, _) = root_of(query, &[])?;
+    let (_, plan, _) = root_of(query, &[], Evaluation::Incremental)?;
     let mut leaves = Vec::new();
     gather_leaves(&plan, &mut leaves);
     Ok(leaves.iter().any(|leaf| leaf.graph.is_some()))

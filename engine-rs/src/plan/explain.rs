@@ -8,7 +8,7 @@ use super::error::Reevaluation;
 use super::spelling::{Meanings, Spelling};
 use super::warnings::{Warning, warnings};
 use crate::flow::Operator;
-use crate::index::RingStore;
+use crate::index::{IndexFacts, RingStore};
 use crate::join::{BufferSource, JoinNode, RetractionMode};
 use crate::leaf::Leaf;
 use crate::model::{VarId, VarTable};
@@ -18,6 +18,7 @@ use crate::parse::{
 use crate::time::Span;
 use oxrdf::Variable;
 use spargebra::Query;
+use std::collections::BTreeSet;
 
 /// The operator of a join with one buffer.
 pub(crate) const LEAF: &str = "leaf";
@@ -115,6 +116,8 @@ pub(crate) struct WindowView {
     pub range_ms: Option<i64>,
     pub step_ms: Option<i64>,
     pub position: Position,
+    /// How many copies its leaves have merged; `None` for bags, and where nothing is merged by a leaf.
+    pub merged: Option<u64>,
 }
 
 /// An IRI: in full for programs, abbreviated for people.
@@ -130,7 +133,11 @@ pub(crate) struct NodeView {
     pub variables: Vec<String>,
     pub keys: Vec<String>,
     pub keeps: usize,
+    /// Deltas emitted so far.
+    pub emitted: u64,
     pub retraction: Option<&'static str>,
+    /// Results kept as trees: how many, and in how many bytes.
+    pub trees: Option<(usize, usize)>,
     pub buffers: Vec<BufferView>,
     /// How often a mapping reached a join while another buffer was empty.
     pub early_stops: u64,
@@ -142,10 +149,18 @@ pub(crate) struct NodeView {
 pub(crate) struct BufferView {
     pub source: SourceView,
     pub live: usize,
-    /// The variables of each index, and the number of live keys.
-    pub indexes: Vec<(Vec<String>, usize)>,
+    /// The bytes of its mappings; those of the indexes are apart.
+    pub bytes: usize,
+    pub indexes: Vec<IndexView>,
     /// The variable in whose order the buffer can be scanned.
     pub ordered_on: Option<String>,
+}
+
+pub(crate) struct IndexView {
+    pub on: Vec<String>,
+    /// The number of live keys.
+    pub keys: usize,
+    pub bytes: usize,
 }
 
 pub(crate) enum SourceView {
@@ -172,13 +187,32 @@ impl Explained<'_> {
         let begins_anew = |node: &PlanNode| matches!(node.description.mode, Mode::Instant | Mode::Reevaluated { .. });
         let mut plan = PlanView {
             query: self.query(&spelling),
-            windows: self.definition.windows.iter().map(|clause| window(clause, &spelling)).collect(),
+            windows: self.windows(&spelling),
             is_incremental: !self.nodes.iter().any(begins_anew),
             root: self.node(&self.nodes[self.nodes.len() - 1], &spelling),
             warnings: vec![],
         };
         plan.warnings = warnings(self.definition, &plan, &spelling);
         plan
+    }
+
+    fn windows(&self, spelling: &Spelling<'_>) -> Vec<WindowView> {
+        let mut windows: Vec<_> = self.definition.windows.iter().map(|clause| window(clause, spelling)).collect();
+        // Several joins may read one leaf, whose copies are counted once.
+        let mut counted = BTreeSet::new();
+        for node in self.nodes {
+            let NodeKind::Join(join) = &node.kind else { continue };
+            for (buffer, description) in join.shape().buffers.iter().zip(&node.description.buffers) {
+                let (BufferSource::Leaf(leaf), BufferDescription::Leaf { window, .. }) = (buffer.source, description)
+                else {
+                    continue;
+                };
+                if let Some(merged) = self.leaves[leaf].merged().filter(|_| counted.insert(leaf)) {
+                    *windows[*window].merged.get_or_insert(0) += merged;
+                }
+            }
+        }
+        windows
     }
 
     fn query(&self, spelling: &Spelling<'_>) -> QueryView {
@@ -228,7 +262,9 @@ impl Explained<'_> {
             variables: spelled(node.schema.vars()),
             keys: spelled(keys),
             keeps: 0,
+            emitted: node.emitted,
             retraction: None,
+            trees: None,
             buffers: vec![],
             early_stops: 0,
             orders: vec![],
@@ -243,6 +279,7 @@ impl Explained<'_> {
                     RetractionMode::Tree => "tree",
                     RetractionMode::Probe => "probe",
                 });
+                view.trees = join.trees();
                 view.buffers = self.buffers(node, join, spelling);
                 view.early_stops = join.early_stops();
                 view.orders = join.orders();
@@ -263,8 +300,10 @@ impl Explained<'_> {
                     let var = node.schema.vars()[buffer.vars[column] as usize];
                     spelling.variable(self.vars.name(var))
                 };
-                let index = |(columns, keys): (&[u8], usize)| {
-                    (columns.iter().map(|column| name(*column as usize)).collect(), keys)
+                let index = |IndexFacts { columns, keys, bytes }: IndexFacts<'_>| IndexView {
+                    on: columns.iter().map(|column| name(*column as usize)).collect(),
+                    keys,
+                    bytes,
                 };
                 BufferView {
                     source: match (description, buffer.source) {
@@ -281,6 +320,7 @@ impl Explained<'_> {
                         _ => unreachable!("a buffer is described as it was made"),
                     },
                     live: store.live(),
+                    bytes: store.bytes(),
                     indexes: store.indexes().map(index).collect(),
                     ordered_on: store.ordered_on().map(name),
                 }
@@ -308,7 +348,16 @@ fn window(clause: &WindowClause, spelling: &Spelling<'_>) -> WindowView {
     let name = Name { iri: clause.name.as_str().to_owned(), short: spelling.iri(&clause.name) };
     let (range, step) = extent(&clause.kind);
     let [range_ms, step_ms] = [range, step].map(|span| span.map(Span::as_millis));
-    WindowView { name, stream, kind, text: format!("[{text}]"), range_ms, step_ms, position: clause.position }
+    WindowView {
+        name,
+        stream,
+        kind,
+        text: format!("[{text}]"),
+        range_ms,
+        step_ms,
+        position: clause.position,
+        merged: None,
+    }
 }
 
 fn extent(kind: &WindowKind) -> (Option<Span>, Option<Span>) {

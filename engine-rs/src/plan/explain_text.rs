@@ -1,6 +1,6 @@
 //! Prints a plan as text: the query, its windows, and one line per operator with its inputs indented below.
 
-use super::explain::{BufferView, LEAF, Mode, NodeView, PlanView, SourceView, WindowView};
+use super::explain::{BufferView, IndexView, LEAF, Mode, NodeView, PlanView, SourceView, WindowView};
 use super::warnings::REEVALUATED;
 use std::fmt::Write;
 
@@ -11,9 +11,11 @@ impl PlanView {
     pub(crate) fn to_text(&self) -> String {
         let mut text = self.head();
         for window in &self.windows {
-            let WindowView { name, stream, text: kind, position, .. } = window;
+            let WindowView { name, stream, text: kind, position, merged, .. } = window;
             let (line, column) = (position.line, position.column);
-            let _ = writeln!(text, "window {} on {} {kind} at {line}:{column}", name.short, stream.short);
+            let _ = write!(text, "window {} on {} {kind} at {line}:{column}", name.short, stream.short);
+            text.push_str(&merged_text(*merged));
+            text.push('\n');
         }
         self.push_node(&self.root, 0, &mut text);
         self.push_warnings(&mut text);
@@ -95,12 +97,10 @@ fn counts(buffer: &BufferView) -> String {
     let mut text = String::new();
     if let SourceView::Leaf { matched, merged, .. } = buffer.source {
         let _ = write!(text, " · {matched} matched");
-        if let Some(merged @ 1..) = merged {
-            let _ = write!(text, " · {merged} merged");
-        }
+        text.push_str(&merged_text(merged));
     }
     let _ = write!(text, " · {} live", buffer.live);
-    for (on, keys) in &buffer.indexes {
+    for IndexView { on, keys, .. } in &buffer.indexes {
         let plural = if *keys == 1 { "" } else { "s" };
         let _ = write!(text, " · index on {} ({keys} key{plural})", on.join(" "));
     }
@@ -108,6 +108,10 @@ fn counts(buffer: &BufferView) -> String {
         let _ = write!(text, " · in the order of {variable}");
     }
     text
+}
+
+fn merged_text(merged: Option<u64>) -> String {
+    merged.filter(|merged| *merged > 0).map(|merged| format!(" · {merged} merged")).unwrap_or_default()
 }
 
 fn cut(text: &str) -> String {

@@ -42,8 +42,8 @@ impl Translator<'_> {
             };
             let mut condition = correlated.condition;
             if let Some(asking) = condition.take_if(|c| scope::asks_time(c)) {
-                let (timed, told) = self.timed(plan, &asking, inner, dataset)?;
-                (plan, condition) = (timed, Some(told));
+                let (timed, wanted) = self.timed(plan, &asking, inner, dataset)?;
+                (plan, condition) = (timed, Some(wanted));
             }
             let right = self.plan(&correlated.pattern, dataset)?;
             plan = Plan::Mark { left: plan.into(), right: right.into(), condition, flag };

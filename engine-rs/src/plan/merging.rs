@@ -148,8 +148,8 @@ impl Walk<'_> {
                 "{called} counts equal readings once: the window {window} is a set, and nothing keeps \
                               two equal triples {pattern} apart"
             ),
-            hint: "choose bag semantics (the option semantics, or --semantics bag), or give every reading a node of \
-                   its own, as SOSA observations have"
+            hint: "choose bag semantics (SEMANTICS BAG in the brackets of the window, the option semantics, or \
+                   --semantics bag), or give every reading a node of its own, as SOSA observations have"
                 .to_owned(),
             position: position_of(aggregate, &self.definition.text),
         }

@@ -42,6 +42,7 @@ mod paths;
 mod properties;
 mod reads;
 mod rename;
+mod root;
 mod scope;
 mod spelling;
 mod streams;
@@ -58,13 +59,16 @@ pub(crate) use cut::{
     Cut, Part, RoutedLeaf, Share, Spread, asks_event_graphs, named, named_streams, shown_variables, spread,
 };
 pub use error::{Costly, PlanError, Reevaluation, Unmappable, Unsupported};
-pub(crate) use explain::{BufferView, Explained, Mode, NodeView, PlanView, QueryView, SourceView, WindowView};
+pub(crate) use explain::{
+    BufferView, Explained, IndexView, Mode, NodeView, PlanView, QueryView, SourceView, WindowView,
+};
 pub(crate) use graph_names::graph_names;
 pub(crate) use logical::{Place, WindowFamily};
 pub(crate) use modifiers::Answer;
 pub(crate) use paths::evaluable;
 pub(crate) use reads::{Reads, Wanted};
 pub(crate) use rename::rename_invented;
+pub use root::Evaluation;
 pub(crate) use spelling::Meanings;
 pub(crate) use streams::streams_of;
 pub(crate) use warnings::{Warning, unknown_function};

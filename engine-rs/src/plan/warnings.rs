@@ -102,12 +102,12 @@ fn function_hint(iri: &NamedNode) -> &'static str {
         return "the time of a triple is <http://larkc.eu/csparql/sparql/jena/ext#timestamp>(?s, ?p, ?o)";
     }
     "a FILTER that needs it keeps nothing and a BIND leaves its variable unbound; the functions there are, and the \
-     casts such as xsd:integer and xsd:date, are in the reference of queries"
+     casts such as xsd:integer and xsd:date, are in the query reference"
 }
 
 fn reevaluated(node: &NodeView, found: &mut Vec<Warning>) {
     if let Mode::Reevaluated { reason } = node.mode {
-        let message = format!("{} is computed anew whenever its window has changed: {reason}", node.detail);
+        let message = format!("{} is re-evaluated whenever its window changes: {reason}", node.detail);
         let hint = "keep its window small, or write the pattern without it".to_owned();
         found.push(Warning { code: REEVALUATED, message, hint, position: None });
     }

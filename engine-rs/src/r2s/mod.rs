@@ -92,7 +92,7 @@ impl RelationToStream {
         self.operator
     }
 
-    /// Rows that wait for a report: their terms must not be let go.
+    /// Rows that wait for a report: their terms must not be freed.
     pub(crate) fn pending(&self) -> &Batch {
         &self.pending
     }

@@ -7,6 +7,7 @@ use super::meter::Meter;
 use crate::encode::Dictionary;
 use crate::expr::CompileError;
 use crate::limits::Budget;
+use crate::model::TermId;
 use crate::parse::PlainQuery;
 use crate::store::{StaticGraphs, TripleSet};
 use oxiri::Iri;
@@ -17,8 +18,8 @@ use spargebra::algebra::{GraphPattern, QueryDataset};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// The terms of a solution, in the order of the variables asked for.
-pub(crate) type Solution = Vec<Option<Term>>;
+/// The terms of a solution, in the order of its variables.
+type Solution = Vec<Option<Term>>;
 
 /// Why an evaluation failed.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +38,37 @@ pub(crate) struct Where<'a> {
     pub base_iri: Option<&'a Iri<String>>,
 }
 
+/// Units of work for each solution of an update, which is kept until all of them are found.
+const SOLUTION_UNITS: u64 = 8;
+
+/// A term of a solution as an update keeps it: as an id, because all solutions wait for the last one.
+#[derive(Clone, Debug)]
+pub(crate) enum Kept {
+    Unbound,
+    Known(TermId),
+    /// A term that has no id.
+    Made(Box<Term>),
+}
+
+/// The solutions of an update.
+#[derive(Debug)]
+pub(crate) struct Solutions {
+    count: usize,
+    width: usize,
+    /// The terms of each solution in the order of the variables asked for, one solution after the other.
+    terms: Vec<Kept>,
+}
+
+impl Solutions {
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[Kept]> {
+        (0..self.count).map(|n| &self.terms[n * self.width..(n + 1) * self.width])
+    }
+}
+
 /// The solutions of a pattern, or why the evaluator gave up.
 pub(crate) fn ask_static(
     Where { pattern, using, base_iri }: Where<'_>,
@@ -44,22 +76,27 @@ pub(crate) fn ask_static(
     graphs: &StaticGraphs,
     dictionary: &Dictionary,
     budget: &mut Budget,
-) -> Result<Vec<Solution>, Unanswered> {
+) -> Result<Solutions, Unanswered> {
     let named: Vec<_> = graphs.named().iter().map(|(name, graph)| NamedSets::new(*name, graph)).collect();
     let mut pattern = pattern.clone();
     graph_by_graph(&mut pattern, &graph_names(using, &named, dictionary));
     let pattern = GraphPattern::Project { inner: Box::new(pattern), variables: variables.to_vec() };
     let query = Query::Select { dataset: using.cloned(), pattern, base_iri: base_iri.cloned() };
     let (query, evaluator, spent) = with_our_expressions(&query, &budget.limits(), Unordered::First)?;
-    let terms = |solution: spareval::QuerySolution| variables.iter().map(|v| solution.get(v).cloned()).collect();
+    let kept =
+        |term: &Term| dictionary.lookup(term.as_ref()).map_or_else(|| Kept::Made(Box::new(term.clone())), Kept::Known);
     Meter::of(budget, &spent, |meter| {
         let view = View { dictionary, default: &[graphs.default_graph()], named: &named, windows: &[], meter };
-        match evaluator.prepare(&query).execute(view)? {
-            QueryResults::Solutions(solutions) => {
-                Ok(solutions.map(|solution| solution.map(terms)).collect::<Result<_, _>>()?)
+        let mut found = Solutions { count: 0, width: variables.len(), terms: Vec::new() };
+        if let QueryResults::Solutions(solutions) = evaluator.prepare(&query).execute(view)? {
+            for solution in solutions {
+                let solution = solution?;
+                meter.spend(SOLUTION_UNITS);
+                found.count += 1;
+                found.terms.extend(variables.iter().map(|variable| solution.get(variable).map_or(Kept::Unbound, kept)));
             }
-            _ => Ok(Vec::new()),
         }
+        Ok(found)
     })
 }
 

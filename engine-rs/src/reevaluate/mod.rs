@@ -12,6 +12,6 @@ mod expressions;
 mod meter;
 mod operator;
 
-pub(crate) use ask::{Found, ReadableWindow, Solution, Where, ask_once, ask_static};
+pub(crate) use ask::{Found, Kept, ReadableWindow, Solutions, Where, ask_once, ask_static};
 pub(crate) use meter::text_bytes;
 pub(crate) use operator::{Question, Reevaluated, Source, Sources};

@@ -282,7 +282,7 @@ impl<'a> ChunkReader<'a> {
         std::str::from_utf8(self.take(length)?).map_err(|_| damaged("a text is not UTF-8"))
     }
 
-    /// A number of things of which each takes at least so many bytes.
+    /// A count of items, each of which takes at least the given number of bytes.
     fn count(&mut self, bytes_each: usize) -> Read<usize> {
         let count = usize::try_from(self.number()?).map_err(|_| damaged("it ends too early"))?;
         if count > self.rest.len() / bytes_each {

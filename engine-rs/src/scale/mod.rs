@@ -5,7 +5,7 @@
 //!                           └──► partition 1 ─► partial answers ─┴─► merge ─► answers
 //! ```
 //!
-//! [`ScaledQuery`] is the plan of all that, made anew from the same arguments wherever it is needed: in the tasks that
+//! [`ScaledQuery`] is the plan of all that, computed from the same arguments wherever it is needed: in the tasks that
 //! route, in those that hold partitions, and where answers are merged. A chunk has the events of one call of `route`
 //! for one partition, and a head that says which times the call has seen, so that every partition finds the same first
 //! window and the same watermark without asking the others.

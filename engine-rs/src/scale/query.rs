@@ -6,7 +6,7 @@ use crate::encode::PLACEMENT_SCHEME;
 use crate::engine::{Engine, EngineOptions, StreamOptions, preview_part};
 use crate::error::EngineError;
 use crate::intake::{BodyFormat, EventBatch, RowMapper, RowMapping};
-use crate::parse::{ContinuousQuery, ParseOptions, R2s, parse_query};
+use crate::parse::{ContinuousQuery, ParseOptions, R2s, WindowKind, parse_query};
 use crate::plan::{Cut, Part, Share, Spread, asks_event_graphs, named_streams, rename_invented, spread};
 use crate::time::Timestamp;
 use oxrdf::NamedNode;
@@ -68,7 +68,7 @@ pub(super) enum Merge {
 }
 
 impl ScaledQuery {
-    /// Plans a query for so many partitions; streams that are not named have the default settings.
+    /// Plans a query for a number of partitions; streams that are not named have the default settings.
     ///
     /// # Errors
     /// When the text does not parse or asks for what is not supported, there or here.
@@ -107,7 +107,11 @@ impl ScaledQuery {
         };
         query.fingerprint = query.digest();
         // What cannot be registered is said now, and not in some task.
-        query.engine(0, &[])?;
+        let engine = query.engine(0, &[])?;
+        if !query.is_spread() && !counts_all(&query.definition) {
+            let read = query.streams.iter().map(|(iri, _)| engine.patterns_read(iri.as_str())).collect();
+            query.router.prune(read);
+        }
         Ok(query)
     }
 
@@ -257,6 +261,13 @@ pub(super) fn engine_options() -> EngineOptions {
 
 pub(super) fn unsupported(reason: impl Into<String>, hint: impl Into<String>) -> EngineError {
     EngineError::NotScalable { reason: reason.into(), hint: hint.into() }
+}
+
+/// Whether triples count that no pattern matches: DESCRIBE shows them, and windows by number count them.
+fn counts_all(definition: &ContinuousQuery) -> bool {
+    let is_counted = |kind: &WindowKind| matches!(kind, WindowKind::Elements { .. } | WindowKind::Triples { .. });
+    matches!(definition.query, Query::Describe { .. })
+        || definition.windows.iter().any(|window| is_counted(&window.kind))
 }
 
 /// The settings of each stream the query reads; settings of others are a mistake.

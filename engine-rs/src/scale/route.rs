@@ -2,13 +2,14 @@
 //!
 //! A triple goes where a pattern wants it: to the partition of the term at the variable's place in the pattern it
 //! matches; to two, when it matches patterns with the variable at different places; nowhere, when no pattern matches.
-//! A query that runs on one partition is sent everything, because anything may count there. Cost per triple: a look at
-//! the patterns of its predicate; per distinct term at the variable's place, one hash.
+//! A query that runs on one partition is sent every event, because each moves its time, with the triples that its
+//! patterns match; all triples if it is re-evaluated, describes, or counts what comes. Cost per triple: a look at the
+//! patterns; per distinct term at the variable's place, one hash.
 
 use super::chunk::{ChunkWriter, Head};
 use super::query::{FINGERPRINT_BYTES, Spreading};
 use crate::encode::Dictionary;
-use crate::engine::StreamOptions;
+use crate::engine::{Constants, StreamOptions};
 use crate::error::EngineError;
 use crate::intake::{BodyFormat, Buffers, Content, EncodedEvent, EventBatch, Intake, Reading, time_of};
 use crate::model::{EncodedTriple, TermId};
@@ -27,8 +28,10 @@ pub(super) struct Router {
 struct Routing {
     /// The predicate whose object is the time of an event without one.
     timestamp_predicate: Option<NamedNode>,
-    /// None: everything goes to the one partition there is.
+    /// None: every triple goes to the one partition there is.
     patterns: Option<Vec<Pattern>>,
+    /// There is one partition, which takes every event.
+    is_single: bool,
     /// Whether no blank node can be distributed, not even as the value of the variable.
     refuses_blanks: bool,
 }
@@ -56,6 +59,7 @@ impl Router {
         streams: &[(NamedNode, StreamOptions)],
     ) -> Self {
         let routing = |(iri, options): &(NamedNode, StreamOptions)| {
+            let is_single = matches!(spreading, Spreading::One { .. });
             let (patterns, refuses_blanks) = match spreading {
                 Spreading::One { .. } => (None, false),
                 Spreading::Over { spread, .. } => {
@@ -69,9 +73,19 @@ impl Router {
                     (Some(patterns.collect()), spread.is_doubled)
                 }
             };
-            Routing { timestamp_predicate: options.timestamp_predicate.clone(), patterns, refuses_blanks }
+            let timestamp_predicate = options.timestamp_predicate.clone();
+            Routing { timestamp_predicate, patterns, is_single, refuses_blanks }
         };
         Self { streams: streams.iter().map(routing).collect() }
+    }
+
+    /// For a query on one partition: what it reads of each stream, `None` for everything.
+    pub(super) fn prune(&mut self, read: Vec<Option<Vec<Constants>>>) {
+        for (routing, patterns) in self.streams.iter_mut().zip(read) {
+            // With one partition, no variable has a place.
+            let pattern = |terms| Pattern { terms, place: 0, is_twice: false };
+            routing.patterns = patterns.map(|patterns| patterns.into_iter().map(pattern).collect());
+        }
     }
 
     pub(super) fn route(
@@ -127,7 +141,9 @@ fn constant(place: &Place) -> Option<Term> {
 struct Distribution<'a> {
     batch: &'a EventBatch,
     writers: Vec<ChunkWriter>,
-    /// There is one partition, which takes everything.
+    /// There is one partition, which takes every event.
+    is_single: bool,
+    /// It takes every triple, too.
     takes_all: bool,
     wanted: Vec<Wanted>,
     refuses_blanks: bool,
@@ -157,6 +173,7 @@ impl<'a> Distribution<'a> {
         Self {
             batch,
             writers: (0..partitions).map(|_| ChunkWriter::default()).collect(),
+            is_single: routing.is_single,
             takes_all: routing.patterns.is_none(),
             wanted: routing.patterns.iter().flatten().filter_map(ids).collect(),
             refuses_blanks: routing.refuses_blanks,
@@ -170,10 +187,12 @@ impl<'a> Distribution<'a> {
     fn add(&mut self, event: &EncodedEvent, at: Timestamp) -> Result<(), EngineError> {
         self.times = Some(self.times.map_or((at, at), |(first, last)| (first.min(at), last.max(at))));
         let (batch, dictionary) = (self.batch, self.batch.dictionary());
-        if self.takes_all {
-            let writer = &mut self.writers[0];
-            batch.triples_of(event).iter().for_each(|triple| writer.push(triple, dictionary));
-            writer.end_event(at, event.index);
+        if self.is_single {
+            let Self { writers, wanted, takes_all, .. } = self;
+            let is_wanted = |triple: &&EncodedTriple| *takes_all || wanted.iter().any(|wanted| wanted.matches(triple));
+            let triples = batch.triples_of(event).iter().filter(is_wanted);
+            triples.for_each(|triple| writers[0].push(triple, dictionary));
+            writers[0].end_event(at, event.index);
             return Ok(());
         }
         for triple in batch.triples_of(event) {

@@ -1,7 +1,7 @@
 //! A plan as JSON, for programs: every name whole, nothing cut. The shape stands in `docs/reference/queries.md`.
 
 use super::json_text::{Object, push_list};
-use crate::plan::{BufferView, Mode, NodeView, PlanView, QueryView, SourceView, Warning, WindowView};
+use crate::plan::{BufferView, IndexView, Mode, NodeView, PlanView, QueryView, SourceView, Warning, WindowView};
 use std::fmt::Write;
 
 /// The plan as one JSON object.
@@ -40,6 +40,9 @@ fn push_window(text: &mut String, window: &WindowView) {
     object.string("text", &window.text);
     object.value("line", window.position.line);
     object.value("column", window.position.column);
+    if let Some(merged) = window.merged {
+        object.value("merged", merged);
+    }
     object.close();
 }
 
@@ -56,11 +59,18 @@ pub(super) fn push_node(text: &mut String, node: &NodeView, windows: &[WindowVie
         object.strings("keys", &node.keys);
     }
     object.value("keeps", node.keeps);
+    object.value("emitted", node.emitted);
     if let Some(retraction) = node.retraction {
         object.string("retraction", retraction);
         let roles: Vec<_> = node.buffers.iter().enumerate().collect();
         push_list(object.key("buffers"), &roles, |text, (role, buffer)| push_buffer(text, *role, buffer, windows));
         object.value("early_stops", node.early_stops);
+        if let Some((live, bytes)) = node.trees {
+            let mut trees = Object::open(object.key("trees"));
+            trees.value("live", live);
+            trees.value("bytes", bytes);
+            trees.close();
+        }
         push_list(object.key("orders"), &node.orders, |text, (order, taken)| push_order(text, order, *taken));
     }
     push_list(object.key("inputs"), &node.inputs, |text, input| push_node(text, input, windows));
@@ -85,10 +95,12 @@ fn push_buffer(text: &mut String, role: usize, buffer: &BufferView, windows: &[W
         SourceView::Input(input) => object.value("input", input),
     }
     object.value("live", buffer.live);
-    push_list(object.key("indexes"), &buffer.indexes, |text, (on, keys)| {
+    object.value("bytes", buffer.bytes);
+    push_list(object.key("indexes"), &buffer.indexes, |text, IndexView { on, keys, bytes }| {
         let mut index = Object::open(text);
         index.strings("on", on);
         index.value("keys", keys);
+        index.value("bytes", bytes);
         index.close();
     });
     if let Some(variable) = &buffer.ordered_on {

@@ -243,7 +243,7 @@ impl ResultQueue {
         results
     }
 
-    /// Every term of the results that wait: none may be let go.
+    /// Every term of the waiting results: none may be freed.
     pub(crate) fn terms(&self) -> impl Iterator<Item = TermId> + '_ {
         self.terms.iter().copied()
     }

@@ -35,10 +35,14 @@ impl ChangeLog {
         let graphs = changes.iter().map(|change| change.graph).chain(created.iter().copied().map(Some));
         self.by_graph.extend(graphs.map(|graph| (graph, version)));
         for name in dropped {
+            // One version for all dropped graphs: remembering each name would grow without bound, and a version that
+            // is too late costs a reader a scan, never a change.
             self.by_graph.remove(&Some(*name));
             self.dropped = version;
         }
         self.changes.extend(changes.iter().map(|change| (version, *change)));
+        // The changes of one version may be cut in two here; `forgotten` is then that version, so that no reader
+        // applies the second half alone.
         while self.changes.len() > CHANGES_MAX {
             self.forgotten = self.changes.pop_front().map_or(self.forgotten, |(version, _)| version);
         }

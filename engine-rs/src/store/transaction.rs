@@ -106,6 +106,7 @@ impl<'a> Transaction<'a> {
             match note {
                 Note::Inserted(graph, triple) => *triples.entry((graph, triple)).or_default() += 1,
                 Note::Removed(graph, triple) => {
+                    // Added up and not overwritten: a triple that was removed and inserted again has not changed.
                     *triples.entry((graph, triple)).or_default() -= 1;
                     self.graphs.removed += 1;
                 }
@@ -153,6 +154,7 @@ impl<'a> Transaction<'a> {
             Note::Created(name) => {
                 self.graphs.named.remove(&name);
             }
+            // Empty: the removals of its triples are in the journal, too, before this note, and are undone after it.
             Note::Dropped(name) => {
                 self.graphs.named.insert(name, TripleSet::default());
             }

@@ -52,6 +52,9 @@ impl TripleSet {
         p: Option<TermId>,
         o: Option<TermId>,
     ) -> impl Iterator<Item = EncodedTriple> + '_ {
+        // In which order the bound terms form a prefix: with three rotations every combination is one in some order.
+        //
+        //   s  sp  spo → spo      p  po → pos      o  os → osp
         let (set, range, order): (_, _, fn(&EncodedTriple) -> EncodedTriple) = match (s, p, o) {
             (Some(_), None, Some(_)) | (None, None, Some(_)) => {
                 (&self.osp, prefix([o, s, p]), |[o, s, p]| [*s, *p, *o])

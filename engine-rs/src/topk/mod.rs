@@ -36,6 +36,8 @@ impl Ord for Rank {
                 return order;
             }
         }
+        // Ties are compared by value and text, never by id first: ids depend on the order of arrival, and the cut of a
+        // LIMIT must not. The ids only keep rows apart whose terms are written alike.
         self.ties.cmp(&other.ties).then_with(|| self.row.cmp(&other.row))
     }
 }
@@ -113,6 +115,7 @@ impl Operator for TopK {
             self.shown.iter().for_each(|(row, weight)| out.push(row, -weight));
             view.iter().for_each(|(row, weight)| out.push(row, *weight));
             debug_assert_eq!(start, 0, "only finish emits");
+            // Most of the view usually stays; its rows cancel here, and only what enters and leaves goes on.
             out.consolidate(self.compared_max);
             self.shown = view;
         }

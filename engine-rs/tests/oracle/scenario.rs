@@ -243,12 +243,14 @@ impl Generator<'_> {
     fn offset(&mut self) -> i64 {
         // A multiple of all steps and periods from 1 to 12.
         const ROUND: i64 = 27_720;
-        // The years 9970 and −1000.
+        // The years 9970, −1000 and −9999.
         const LATE: i64 = 252_460_800_000_000 / ROUND * ROUND;
         const EARLY: i64 = -93_700_000_000_000 / ROUND * ROUND;
+        const EARLIEST: i64 = -377_690_000_000_000 / ROUND * ROUND;
         match self.random.below(10) {
             0 => LATE,
             1 => EARLY,
+            3 => EARLIEST,
             2 => ROUND * self.random.range(1, 1_000_000),
             _ => 0,
         }

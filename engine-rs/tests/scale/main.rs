@@ -11,7 +11,7 @@ mod queries;
 mod refusals;
 mod streams;
 
-use whorl_engine::{Bounds, ContentSemantics, ParseOptions, R2s, Report, Tick, Timestamp};
+use whorl_engine::{Bounds, ContentSemantics, ParseOptions, R2s, RdfFormat, Report, Tick, Timestamp};
 
 use crate::pair::{compare, scaled};
 use crate::queries::{PREFIX, QUERIES, merge_of, query_text, why};
@@ -103,6 +103,8 @@ fn what_cannot_be_spread_runs_on_one_partition_and_says_why() {
         ),
         ("CONSTRUCT { ?k :hot ?v }", "[RANGE 2s]", temp, "CONSTRUCT gives one graph"),
         ("ASK", "[RANGE 2s]", temp, "ASK gives one boolean"),
+        ("CONSTRUCT { ?k :cold 1 }", "[RANGE 2s]", "WINDOW :w { ?k :temp 1 }", "CONSTRUCT gives one graph"),
+        ("DESCRIBE ?k", "[RANGE 2s]", temp, "DESCRIBE reads every triple"),
         ("SELECT * ", "[RANGE 2s STEP 1s @ :temp]", temp, "reads its time from the data"),
     ];
     for (select, window, pattern, reason) in cases {
@@ -131,4 +133,50 @@ fn what_cannot_be_spread_runs_on_one_partition_and_says_why() {
             compare(&text, &options, 8, seed);
         });
     }
+}
+
+/// How many bytes the one partition is sent for an event, without and with triples that no pattern matches.
+fn sent(query: &str, options: &ParseOptions) -> [usize; 2] {
+    let query = scaled(&format!("{PREFIX}{query}"), options, 8, 0);
+    assert_eq!(query.partitions(), 1);
+    ["", ":k :unread :something-else . :other :near :k ."].map(|unread| {
+        let body = format!("@prefix : <http://ex/> . :k :temp 5 . {unread}");
+        let batch = query.read_body(body.as_bytes(), RdfFormat::Turtle.into(), Some(Timestamp::EPOCH)).expect("a body");
+        query.route("http://ex/s", &batch, 0).expect("one chunk")[0].len()
+    })
+}
+
+#[test]
+fn one_partition_is_sent_the_triples_that_its_patterns_match() {
+    let select = "SELECT * FROM NAMED WINDOW :w ON :s";
+    let pruned = [
+        format!("{select} [RANGE 2s] WHERE {{ WINDOW :w {{ ?k :temp ?v }} }}"),
+        format!("{select} [RANGE 2s @ :at] WHERE {{ WINDOW :w {{ ?k :temp ?v }} }}"),
+        "ASK FROM NAMED WINDOW :w ON :s [NOW] WHERE { WINDOW :w { :k :temp ?v } }".to_owned(),
+    ];
+    let nonempty = Some(Report { close: true, nonempty: true, ..Report::default() });
+    for text in &pruned {
+        let [without, with] = sent(text, &ParseOptions { report: nonempty, ..ParseOptions::default() });
+        assert_eq!(without, with, "{text}");
+    }
+    let whole = [
+        format!("{select} [TRIPLES 5] WHERE {{ WINDOW :w {{ ?k :temp ?v }} }}"),
+        format!("{select} [ELEMENTS 5] WHERE {{ WINDOW :w {{ ?k :temp ?v }} }}"),
+        format!("{select} [RANGE 2s] WHERE {{ WINDOW :w {{ ?k :temp+ ?v }} }}"),
+        format!("{select} [NOW] WHERE {{ WINDOW :w {{ ?k ?p ?v }} }}"),
+        "DESCRIBE ?k FROM NAMED WINDOW :w ON :s [RANGE 2s] WHERE { WINDOW :w { ?k :temp ?v } }".to_owned(),
+    ];
+    for text in &whole {
+        let [without, with] = sent(text, &ParseOptions::default());
+        assert!(without < with, "{text}");
+    }
+}
+
+#[test]
+fn an_event_without_a_matching_triple_still_moves_the_time_of_one_partition() {
+    let text = format!("{PREFIX}ASK FROM NAMED WINDOW :w ON :s [RANGE 2s] WHERE {{ WINDOW :w {{ ?k :never ?v }} }}");
+    // The pair compares every report, so a window that closes because of an event must close here, too.
+    (0..3).for_each(|seed| {
+        compare(&text, &ParseOptions::default(), 8, seed);
+    });
 }

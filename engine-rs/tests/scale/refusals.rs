@@ -82,7 +82,7 @@ fn a_damaged_chunk_takes_nothing_and_no_other_partition_takes_a_chunk() {
 }
 
 #[test]
-fn a_blank_node_is_dealt_out_as_the_value_of_the_variable_alone() {
+fn a_blank_node_is_routed_by_the_value_of_its_variable_alone() {
     let options = ParseOptions::default();
     let body = |text: &str| format!("@prefix : <http://ex/> . {text}").into_bytes();
     let routed = |query: &ScaledQuery, text: &str| {

@@ -10,6 +10,7 @@ import { Toasts } from "./parts/toast";
 import { go, links, route } from "./route";
 import { theme, toggleTheme } from "./theme";
 import { Gallery } from "./views/gallery";
+import { watchNumbers } from "./views/numbers";
 import { NewQueryView, QueryView } from "./views/query";
 import { Streams } from "./views/streams";
 import { System } from "./views/system";
@@ -17,6 +18,7 @@ import { System } from "./views/system";
 export function App() {
   const [isHelping, help] = useState(false);
   useEffect(() => void refresh(), []);
+  useEffect(watchNumbers, []);
   useEffect(() => {
     const press = (event: KeyboardEvent): void => shortcut(event, () => help(true));
     window.addEventListener("keydown", press);
@@ -68,6 +70,7 @@ function Named({ name }: { name: string }) {
 
 function Sidebar({ help }: { help(): void }) {
   const at = route.value;
+  const [isListing, list] = useState(false);
   return (
     <nav class="sidebar" aria-label="Main">
       <a class="brand" href={links.gallery}><Logo /><span>Whorl</span></a>
@@ -75,12 +78,10 @@ function Sidebar({ help }: { help(): void }) {
       <Place to={links.streams()} icon="streams" title="Streams" note={String(streams.value.length)} isHere={at.view === "streams"} />
       <Place to={links.system} icon="system" title="System" isHere={at.view === "system"} />
       <Place to={links.fresh()} icon="plus" title="New query" isHere={at.view === "new"} />
+      <button type="button" class="place for-phones" aria-haspopup="dialog" onClick={() => list(true)}><Icon name="format" /><span>Queries</span></button>
+      {isListing && <Dialog title="Queries" close={() => list(false)}><QueryList done={() => list(false)} /></Dialog>}
       <h2 class="nav-title">Queries</h2>
-      <ul class="query-list">
-        {queries.value.filter((one) => !one.id.startsWith("ws-")).map((one) => (
-          <li key={one.id}><QueryLink query={one} isHere={at.view === "query" && at.name === one.id} /></li>
-        ))}
-      </ul>
+      <QueryList />
       <footer class="side-foot">
         <span class={`live ${connection.value}`} title={connection.value === "online" ? "connected" : "not connected"}>
           <span class="pulse" />{connection.value === "online" ? rate(streams.value.reduce((sum, one) => sum + one.rate, 0)) : "no connection"}
@@ -91,6 +92,17 @@ function Sidebar({ help }: { help(): void }) {
         </button>
       </footer>
     </nav>
+  );
+}
+
+function QueryList({ done }: { done?: () => void }) {
+  const at = route.value;
+  return (
+    <ul class="query-list" onClick={done}>
+      {queries.value.filter((one) => !one.id.startsWith("ws-")).map((one) => (
+        <li key={one.id}><QueryLink query={one} isHere={at.view === "query" && at.name === one.id} /></li>
+      ))}
+    </ul>
   );
 }
 

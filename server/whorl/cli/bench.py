@@ -15,15 +15,13 @@ from whorl.cli.faults import CommandError, UsageError
 _BENCHMARKS = Path(__file__).resolve().parents[3] / "benchmarks"
 
 Names = Annotated[
-    list[str] | None, typer.Argument(metavar="[NAME]...", help="Workloads, or how their names begin; all by default.")
+    list[str] | None, typer.Argument(metavar="[NAME]...", help="Workloads, by name or prefix; default: all.")
 ]
 ListOnly = Annotated[bool, typer.Option("--list", help="Show the workloads.")]
 Quick = Annotated[bool, typer.Option("--quick/--full", help="Small sizes, ten minutes; or the sizes of the papers.")]
-Rounds = Annotated[int, typer.Option("--rounds", min=1, help="Rounds that count; one more warms up.")]
-LimitS = Annotated[
-    float | None, typer.Option("--limit", metavar="SECONDS", help="The processor time that one run may take.")
-]
-Out = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Where the results go, as JSON.")]
+Rounds = Annotated[int, typer.Option("--rounds", min=1, help="Measured rounds, after one to warm up.")]
+LimitS = Annotated[float | None, typer.Option("--limit", metavar="SECONDS", help="Processor time limit of one run.")]
+Out = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write the results to this file, as JSON.")]
 Report = Annotated[Path | None, typer.Option("--report", metavar="PAGE", help="Write a page with tables and plots.")]
 From = Annotated[
     list[Path] | None, typer.Option("--from", metavar="FILE", help="Report these results; measure nothing. Repeatable.")
@@ -34,7 +32,7 @@ Compare = Annotated[
 ]
 
 
-def command(
+def command(  # noqa: PLR0913 - each option is a parameter
     names: Names = None,
     list_only: ListOnly = False,
     quick: Quick = True,
@@ -45,11 +43,11 @@ def command(
     results: From = None,
     compare: Compare = None,
 ) -> None:
-    """Measure the engine beside baselines and peers.
+    """Benchmark the engine against baselines and other engines.
 
-    Workloads are files in benchmarks/workloads of the repository, one for each experiment of the papers, and others for
-    peers and for single techniques. Answers are compared before anything is measured. With --compare the exit code is 1
-    when a figure has become slower by more than its spread.
+    Workloads are files in benchmarks/workloads of the repository: one for each experiment of the papers, and others for
+    other engines and single techniques. Results are compared before anything is measured. With --compare, the exit code
+    is 1 if a measurement is missing or has become slower by more than its spread.
 
     Examples:
       whorl bench --list
@@ -69,7 +67,8 @@ def command(
         elif results:
             main.reported(results, report, typer.echo)
         else:
-            _measure(main, names or [], quick, rounds, limit_s, out, report)
+            plan = main.Plan("quick" if quick else "full", rounds, limit_s or (0.1 if quick else 10.0))
+            main.measured(names or [], plan, out, report, typer.echo)
     except main.InputError as error:
         raise UsageError(str(error)) from None
 
@@ -78,19 +77,6 @@ def _compare(main: Any, old: Path, new: Path) -> None:  # noqa: ANN401 - the pac
     table, is_slower = main.compared(old, new)
     typer.echo(table)
     raise typer.Exit(int(is_slower))
-
-
-def _measure(
-    main: Any,  # noqa: ANN401 - as above
-    names: list[str],
-    quick: bool,
-    rounds: int,
-    limit_s: float | None,
-    out: Path | None,
-    report: Path | None,
-) -> None:
-    plan = main.Plan("quick" if quick else "full", rounds, limit_s or (0.2 if quick else 10.0))
-    main.measured(names, plan, out, report, typer.echo)
 
 
 def _loaded() -> Any:  # noqa: ANN401 - as above

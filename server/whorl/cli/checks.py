@@ -21,7 +21,7 @@ from pydantic import SecretStr
 from whorl.cli.listing import bytes_text
 from whorl.server.config import config_path, read_config
 from whorl.server.security import check_exposure, is_loopback, token_path
-from whorl.server.settings import Settings
+from whorl.server.settings import Settings, unknown_names
 
 if TYPE_CHECKING:
     from whorl_client import Client
@@ -102,15 +102,17 @@ def versions() -> dict[str, str]:
 def _versions(patient: Patient) -> Iterator[Check]:
     del patient
     found = versions()
-    told = ", ".join(f"{name} {found[name]}" for name in ("whorl", "whorl-client", "python") if name in found)
+    shown = ", ".join(f"{name} {found[name]}" for name in ("whorl", "whorl-client", "python") if name in found)
     same = found.get("whorl") == found.get("whorl-client")
     hint = None if same else "install whorl and whorl-client of one version"
-    yield Check("versions", "ok" if same else "warning", f"{told}, {platform.system()} {platform.machine()}", hint)
+    yield Check("versions", "ok" if same else "warning", f"{shown}, {platform.system()} {platform.machine()}", hint)
 
 
 def _settings(patient: Patient) -> Iterator[Check]:
     chosen = ", ".join(f"{one.name} ({one.source})" for one in patient.settings_set)
     yield Check("settings", "ok", f"set: {chosen}" if chosen else "all are defaults")
+    for name in unknown_names(os.environ):
+        yield Check("settings", "warning", f"{name} is not a setting and has no effect", "docs/reference/settings.md")
     try:
         check_exposure(patient.settings)
     except ValueError as error:
@@ -175,10 +177,10 @@ def _disk(patient: Patient) -> Iterator[Check]:
     path = patient.settings.data_dir.absolute()
     there = path if path.exists() else next(one for one in path.parents if one.exists())
     usage = shutil.disk_usage(there)
-    told = f"{bytes_text(usage.free)} of {bytes_text(usage.total)} are free"
+    shown = f"{bytes_text(usage.free)} of {bytes_text(usage.total)} are free"
     is_low = usage.free < _FREE_BYTES_MIN or usage.free < _FREE_SHARE_MIN * usage.total
     hint = "a full disk refuses events: make room, or set data_dir" if is_low else None
-    yield Check("disk", "warning" if is_low else "ok", told, hint)
+    yield Check("disk", "warning" if is_low else "ok", shown, hint)
 
 
 def _server(patient: Patient) -> Iterator[Check]:

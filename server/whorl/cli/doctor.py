@@ -28,7 +28,7 @@ Config = Annotated[
     Path | None, typer.Option("--config", envvar="WHORL_CONFIG", metavar="FILE.toml", help="Settings in a file.")
 ]
 Bundle = Annotated[
-    Path | None, typer.Option("--bundle", metavar="FILE.tar.gz", help="Write all that is found out to a file.")
+    Path | None, typer.Option("--bundle", metavar="FILE.tar.gz", help="Write the findings to a file, for support.")
 ]
 _SIGNS = {"ok": "ok", "warning": "warning", "fault": "FAULT"}
 
@@ -42,10 +42,10 @@ def command(
 ) -> None:
     """Check settings, ports, permissions, disk and versions.
 
-    It reads the settings that `whorl serve` would read here, and asks the server at --url if one answers. The exit
-    code is 1 if something keeps a server from starting. A bundle has the checks, settings and versions, and of a
-    server that answers its metrics, streams, queries with their texts, plans and reasons. It has no token, no event
-    and no result.
+    The command reads the settings that `whorl serve` would use here and, if a server is running at --url, checks it,
+    too. The exit code is 1 if something would keep a server from starting. A bundle has the checks, settings and
+    versions and, from a running server, its metrics and streams, and the text, plan and state of each query. It has no
+    tokens, no events and no results.
 
     Examples:
       whorl doctor

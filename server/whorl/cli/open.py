@@ -24,8 +24,8 @@ _PATIENCE_S = 30.0
 def command(url: Url = DEFAULT_URL, token: Token = None, print_link: PrintLink = False) -> None:
     """Open the console in a browser, signed in.
 
-    The token is that of --token, WHORL_TOKEN, or the data directory of a server on this machine. The browser gets it in
-    the fragment of the address, which it sends to nobody; it stands on no command line.
+    The token comes from --token, WHORL_TOKEN, or the data directory of a server on this machine. It reaches the browser
+    in the fragment of the address, which browsers do not send to servers, and appears on no command line.
 
     Examples:
       whorl open

@@ -13,8 +13,19 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 
 import typer
 
-from whorl.cli.events import Batch, Cut, Piece, Reading, expanded, paced, pieces_in_order, read_pieces, with_pauses
-from whorl.cli.faults import CommandError, Place
+from whorl.cli.events import (
+    Batch,
+    Cut,
+    Piece,
+    Reading,
+    event_fault,
+    expanded,
+    paced,
+    pieces_in_order,
+    read_pieces,
+    with_pauses,
+)
+from whorl.cli.faults import CommandError
 from whorl.cli.options import (
     DEFAULT_URL,
     NO_TIME,
@@ -38,7 +49,7 @@ from whorl.cli.options import (
 from whorl.cli.remote import Sender, connected, ensure_stream
 from whorl.cli.texts import QueryText, read_text
 from whorl.cli.times import duration_ms, show_time, speed_factor, time_ms
-from whorl.cli.units import seen_units
+from whorl.cli.units import Units
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -84,7 +95,7 @@ class Total:
         return f"{self.accepted} accepted, {self.late} late, {self.duplicates} duplicates{ahead}"
 
 
-def command(
+def command(  # noqa: PLR0913 - each option is a parameter
     files: Files,
     stream: Stream,
     t: EventTime = None,
@@ -154,11 +165,14 @@ def _push_all(files: list[str], reading: Reading, factor: float, sender: Sender,
 
     with _progress(quiet=quiet) as progress:
         batches = paced(_pieces(files, reading), factor, time.monotonic, time.sleep)
-        for batch in seen_units(batches, lambda batch: batch.t):
+        units = Units()
+        for batch in units.seen(batches, lambda batch: batch.t):
             try:
-                total.add(sender.send(batch))
+                ack = sender.send(batch)
             except ProblemError as error:
                 raise _refusal(error, batch) from None
+            total.add(ack)
+            units.warn(ack.warning)
             progress.show(batch, total)
 
 
@@ -174,15 +188,11 @@ def _pieces(files: list[str], reading: Reading) -> Iterator[Piece | None]:
 
 
 def _refusal(error: object, batch: Batch) -> CommandError:
-    """The server's error for a batch, with the line itself: the line number is that of the batch, not of the file."""
-    message, hint = getattr(error, "message", str(error)), getattr(error, "hint", None)
-    line, column = getattr(error, "line", None), getattr(error, "column", None)
-    place = None
-    if line is not None and batch.format != "arrow":
-        place = Place("in the refused batch", batch.body.decode("utf-8", "replace"), line, column)
+    """The server's error for a batch, with the line of the file that it is about."""
+    fault = event_fault(error, batch)
     if getattr(error, "slug", "") == "timestamp-missing":
-        hint = NO_TIME
-    return CommandError(message, hint=hint, place=place)
+        fault.hint = NO_TIME
+    return fault
 
 
 class _Progress(Protocol):

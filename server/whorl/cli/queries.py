@@ -20,7 +20,7 @@ Restart = Annotated[bool, typer.Option("--restart", help="Restart the named quer
 ShowText = Annotated[bool, typer.Option("--text", help="Show the query texts.")]
 
 
-def command(
+def command(  # noqa: PLR0913 - each option is a parameter
     names: Names = None,
     delete: Delete = False,
     pause: Pause = False,

@@ -44,7 +44,7 @@ From = Annotated[
 ]
 
 
-def command(
+def command(  # noqa: PLR0913 - each option is a parameter
     query: QueryArgument,
     name: Name = None,
     follow: Follow = False,
@@ -82,8 +82,13 @@ def command(
     with ended_by_signals(), connected(url, token, text) as client:
         if declare and text is not None:
             _declare_streams(client, text)
+        if not follow and text is not None and name is not None:
+            _register(client, text, name, semantics, replace=replace)
+            typer.echo(name)
+            typer.echo(f"registered; follow it with: whorl query {name} --follow", err=True)
+            return
         if not follow:
-            _once(client, query, text, name, output, semantics, replace=replace)
+            _once(client, query, text, output)
             return
         wanted = _Wanted(output, limit, None if until is None else time_ms(until), from_)
         if text is None or name is not None:
@@ -93,22 +98,10 @@ def command(
             _follow_text(client, text, wanted, semantics)
 
 
-def _once(
-    client: Client,
-    query: str,
-    text: QueryText | None,
-    name: str | None,
-    output: Format,
-    semantics: Kind | None,
-    *,
-    replace: bool,
-) -> None:
+def _once(client: Client, query: str, text: QueryText | None, output: Format) -> None:
+    """Show the current result of a registered query, or evaluate a text once."""
     if text is None:
         _write_answer(client.query(query).answer(raw=True), Names(client.queries.get(query).text), output)
-    elif name is not None:
-        _register(client, text, name, semantics, replace=replace)
-        typer.echo(name)
-        typer.echo(f"registered; follow it with: whorl query {name} --follow", err=True)
     else:
         _write_answer(client.sparql(text.text, raw=True), Names(text.text), output)
 

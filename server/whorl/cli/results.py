@@ -161,7 +161,9 @@ def write_document(document: dict[str, Any] | str, names: Names, form: Format, o
 def headline(envelope: Envelope, n_rows: int) -> str:
     """The instant, the windows and the number of rows."""
     windows = ", ".join(_bounds(window) for window in envelope.get("windows", []))
-    return f"{show_time(envelope['t'])}  {windows + '  ' if windows else ''}{counted(n_rows, 'row')}"
+    skipped = envelope.get("skipped")
+    alike = f"  the last of {skipped['windows']:,} equal results since {show_time(skipped['from'])}" if skipped else ""
+    return f"{show_time(envelope['t'])}  {windows + '  ' if windows else ''}{counted(n_rows, 'row')}{alike}"
 
 
 def _bounds(window: dict[str, Any]) -> str:

@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from whorl.cli.counts import counted
-from whorl.cli.events import Batch, Piece, Reading, batches, expanded, pieces_in_order, read_pieces, with_pauses
+from whorl.cli.events import (
+    Batch,
+    Piece,
+    Reading,
+    batches,
+    event_fault,
+    expanded,
+    pieces_in_order,
+    read_pieces,
+    with_pauses,
+)
 from whorl.cli.events.files import FORMATS, opened
 from whorl.cli.faults import CommandError, UsageError, fault_of, show_warnings
 from whorl.cli.names import Names
@@ -41,7 +51,7 @@ from whorl.cli.results import Envelope, Format, Writer, rows, writer_of
 from whorl.cli.sample import Sample, reason_of
 from whorl.cli.texts import QueryText, needed_text, read_text
 from whorl.cli.times import duration_ms, time_ms
-from whorl.cli.units import seen_units
+from whorl.cli.units import Units
 from whorl.cli.waiting import Waiting, reason, tell_reason
 
 _RDF = ("turtle", "ntriples", "nquads", "trig", "jsonld")
@@ -76,7 +86,7 @@ class Input:
     file: str
 
 
-def command(
+def command(  # noqa: PLR0913 - each option is a parameter
     query: QueryArgument,
     inputs: Inputs,
     static: Static = None,
@@ -141,7 +151,7 @@ def command(
     if rows_as is not None:
         rows_as.set_on(engine, sources)
     names = Names(text.text)
-    run = _Run(engine, registered, sources, writer_of(output, names), stop, Sample(lambda one: _plain(one, rows_as)))
+    run = _Files(engine, registered, sources, writer_of(output, names), stop, Sample(lambda one: _plain(one, rows_as)))
     run.evaluate(reading, names)
 
 
@@ -250,7 +260,7 @@ class _Stop:
 
 
 @dataclass(slots=True)
-class _Run:
+class _Files:
     """Files on their way through the engine."""
 
     engine: Engine
@@ -278,7 +288,7 @@ class _Run:
 
     def _push_all(self, reading: Reading, waiting: Waiting) -> bool:
         """Whether there were enough answers before the end."""
-        for source, batch in seen_units(_together(self.sources, reading), lambda item: item[1].t):
+        for source, batch in Units().seen(_together(self.sources, reading), lambda item: item[1].t):
             self.sample.keep(source.stream, batch)
             accepted, late = _push(self.engine, source, batch)
             self.accepted, self.late = self.accepted + accepted, self.late + late
@@ -361,13 +371,13 @@ def _push(engine: Engine, source: Input, batch: Batch) -> tuple[int, int]:
     try:
         report = engine.push(source.stream, batch.at, batch.body, batch.format)  # type: ignore[arg-type]  # the reader chose the format
     except WhorlError as error:
-        raise _event_fault(error, source, batch) from None
+        raise _event_fault(error, batch) from None
     return report.accepted, report.late
 
 
-def _event_fault(error: Any, source: Input, batch: Batch) -> CommandError:  # noqa: ANN401 - any error of the engine
-    """Line numbers of a batch are not those of the file: show the line without a misleading number."""
-    fault = fault_of(error, f"in {source.file}", batch.body.decode("utf-8", "replace"))
+def _event_fault(error: Any, batch: Batch) -> CommandError:  # noqa: ANN401 - any error of the engine
+    """The engine's error for a batch, with the line of the file that it is about."""
+    fault = event_fault(error, batch)
     if fault.hint is None and getattr(error, "code", "") == "timestamp.missing":
         fault.hint = NO_TIME
     return fault

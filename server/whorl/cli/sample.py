@@ -1,7 +1,7 @@
 """The first events of each stream of `whorl run`, kept to name the predicates that do occur when a pattern meets none.
 
 The engine itself passes over triples that no pattern asks for. Bodies are kept as they were pushed, one for each
-stream, and read only if somebody must be told why there is no result.
+stream, and read only to explain why there is no result.
 """
 
 from __future__ import annotations

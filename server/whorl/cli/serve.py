@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
@@ -50,6 +51,9 @@ def _say_ready(address: str, settings: Settings, pace: Pace | None) -> None:
     """The one line that is printed, when everything answers; then the demo may begin."""
     token = _token(settings)
     if pace is not None:
+        # Who looks at the demo again should not have to look for its token. In a file or a log it has no place.
+        if token is not None and "#" not in address and sys.stdout.isatty():
+            address = f"{address}#token={token}"
         typer.echo(f"the demo plays; follow it with: whorl query {_FIRST_QUERY} --follow", err=True)
     if token is not None and "#" not in address:
         typer.echo("open the console, signed in, with: whorl open", err=True)

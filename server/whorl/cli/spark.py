@@ -135,7 +135,7 @@ def list_producers() -> None:
     show_table(("producer", "what", "streams"), rows)
 
 
-def produce(
+def produce(  # noqa: PLR0913 - each option is a parameter
     name: Name,
     data: Data = None,
     speed: Speed = None,
@@ -212,7 +212,7 @@ def produce(
         from whorl.spark.produce import Target
 
         target = Target(url, token, replace_mapping=replace_mapping)
-        _run(job, wanted, _Run(target, place, master, packages, jars, quiet))
+        _run(job, wanted, _Producing(target, place, master, packages, jars, quiet))
     if end:
         with connected(url, token) as client:
             for output in outputs:
@@ -220,7 +220,7 @@ def produce(
 
 
 @dataclass(frozen=True)
-class _Run:
+class _Producing:
     """The settings of a producer's run."""
 
     target: Target
@@ -231,7 +231,7 @@ class _Run:
     quiet: bool
 
 
-def _run(job: Job, wanted: Wanted, run: _Run) -> None:
+def _run(job: Job, wanted: Wanted, run: _Producing) -> None:
     from whorl.spark.produce import produce, watch
     from whorl.spark.session import opened_session
 
@@ -269,17 +269,16 @@ def _spark_there() -> Iterator[None]:
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
-        from whorl.spark.errors import WhorlSparkError, said_by_spark
+        from whorl.spark.errors import WhorlSparkError, spark_message
     except ImportError as error:
         hint = "pip install 'whorl[spark]', and install Java 17"
         raise CommandError(f"this needs Spark: {error}", hint=hint) from None
     try:
         yield
     except WhorlSparkError as error:
-        message, _, hint = str(error).partition("\nhint: ")
-        raise CommandError(message, hint=hint or None) from None
+        raise CommandError(error.message, hint=error.hint) from None
     except (PySparkException, Py4JError) as error:
-        message, advice = said_by_spark(error)
+        message, advice = spark_message(error)
         raise CommandError(message, hint=advice) from None
 
 

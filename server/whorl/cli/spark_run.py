@@ -84,11 +84,11 @@ Master = Annotated[str | None, typer.Option("--master", metavar="URL", help="Spa
 Packages = Annotated[list[str] | None, typer.Option("--packages", metavar="G:A:V", help="Maven packages for Spark.")]
 Jars = Annotated[list[str] | None, typer.Option("--jars", metavar="FILE", help="Jars for Spark, instead of packages.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no summary.")]
-StateJson = Annotated[bool, typer.Option("--json", help="For programs.")]
+StateJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Directory = Annotated[str, typer.Argument(metavar="DIR", help="The directory given to --checkpoint.")]
 
 
-def run(
+def run(  # noqa: PLR0913 - each option is a parameter
     query: QueryArgument,
     source: Sources,
     sink: Sink = "-",
@@ -310,7 +310,7 @@ def _faults(text: QueryText | None = None) -> Iterator[None]:
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
-        from whorl.spark.errors import WhorlSparkError, said_by_spark
+        from whorl.spark.errors import WhorlSparkError, spark_message
     except ImportError as error:
         raise CommandError(
             f"this needs Spark: {error}", hint="pip install 'whorl[spark]', and install Java 17"
@@ -320,8 +320,7 @@ def _faults(text: QueryText | None = None) -> Iterator[None]:
     except WhorlError as error:
         raise fault_of(error, *((None, None) if text is None else (text.source, text.text))) from None
     except WhorlSparkError as error:
-        message, _, hint = str(error).partition("\nhint: ")
-        raise CommandError(message, hint=hint or None) from None
+        raise CommandError(error.message, hint=error.hint) from None
     except (PySparkException, Py4JError) as error:
-        message, advice = said_by_spark(error)
+        message, advice = spark_message(error)
         raise CommandError(message, hint=advice) from None

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 Iris = Annotated[list[str] | None, typer.Argument(metavar="[IRI]...", help="Only these.", show_default=False)]
 Create = Annotated[bool, typer.Option("--create", help="Declare the named streams.")]
 Delete = Annotated[bool, typer.Option("--delete", help="Delete the named streams.")]
-Reopen = Annotated[bool, typer.Option("--reopen", help="Let events come again on the named streams, which have ended.")]
-Cascade = Annotated[bool, typer.Option("--cascade", help="With --delete: the queries that read them too.")]
+Reopen = Annotated[bool, typer.Option("--reopen", help="Reopen the named closed streams.")]
+Cascade = Annotated[bool, typer.Option("--cascade", help="With --delete: also delete the queries that read them.")]
 Lateness = Annotated[
     str | None, typer.Option("--lateness", metavar="DURATION", help="With --create: allowed lateness.")
 ]
@@ -38,7 +38,7 @@ AssumeZone = Annotated[
 Arrival = Annotated[bool, typer.Option("--arrival-time", help="With --create: use the arrival time of events.")]
 
 
-def command(
+def command(  # noqa: PLR0913 - each option is a parameter
     iris: Iris = None,
     create: Create = False,
     delete: Delete = False,

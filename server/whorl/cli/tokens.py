@@ -26,7 +26,7 @@ class Scope(enum.StrEnum):
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="What the token is for: letters, digits, spaces, . @ : -.")]
 Scopes = Annotated[
-    list[Scope], typer.Option("--scope", help="What it may do; may be given several times.", show_default=False)
+    list[Scope], typer.Option("--scope", help="What the token may do; may be given several times.", show_default=False)
 ]
 Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="The ids that `whorl tokens list` shows.")]
 
@@ -43,9 +43,9 @@ def group() -> None:
 
 
 def create(name: Name, scopes: Scopes, as_json: AsJson = False, url: Url = DEFAULT_URL, token: Token = None) -> None:
-    """Make a token and print it.
+    """Create a token and print it.
 
-    The server keeps only a hash of it: store the text where it is needed, because nobody can ask for it again.
+    The server keeps only a hash: store the token where it is needed, because it cannot be shown again.
 
     Examples:
       whorl tokens create gateway --scope ingest > gateway.token
@@ -79,7 +79,7 @@ def list_(as_json: AsJson = False, url: Url = DEFAULT_URL, token: Token = None) 
 
 
 def revoke(ids: Ids, url: Url = DEFAULT_URL, token: Token = None) -> None:
-    """Delete tokens: nobody can use them any more, and connections that did are closed.
+    """Delete tokens. Connections that use them are closed.
 
     Example:
       whorl tokens revoke 3f9c2a71

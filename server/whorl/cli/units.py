@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
-from whorl.cli.events import told_in_seconds
+from whorl.cli.events import seconds_warning
 from whorl.cli.faults import CommandError, describe
 
 if TYPE_CHECKING:
@@ -15,13 +15,25 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 
 
-def seen_units(items: Iterable[Item], time_of: Callable[[Item], int | None]) -> Iterator[Item]:
-    """The items unchanged; warns once about a time that looks like seconds."""
-    is_told = False
-    for item in items:
-        told = None if is_told else told_in_seconds(time_of(item))
-        if told is not None:
-            is_told = True
-            hint = "add --time-unit s for rows, or write milliseconds or dateTimes"
-            typer.echo(describe(CommandError(told, hint=hint), "warning"), err=True)
-        yield item
+_HINT = "add --time-unit s for rows, or write milliseconds or dateTimes"
+
+
+class Units:
+    """Warns once about a time that looks like seconds, whoever has seen it."""
+
+    def __init__(self) -> None:
+        self._has_warned = False
+
+    def seen(self, items: Iterable[Item], time_of: Callable[[Item], int | None]) -> Iterator[Item]:
+        """The items unchanged, after a look at their times."""
+        for item in items:
+            if not self._has_warned:
+                self.warn(seconds_warning(time_of(item)))
+            yield item
+
+    def warn(self, warning: str | None) -> None:
+        """Show a warning, here or from the server, unless one was shown; None is no warning."""
+        if warning is None or self._has_warned:
+            return
+        self._has_warned = True
+        typer.echo(describe(CommandError(warning, hint=_HINT), "warning"), err=True)

@@ -1,7 +1,7 @@
 """What is said while no result comes: the reason, in the words of `whorl why`, on standard error or in the live table.
 
 The reason is looked for in a thread of its own, because the command itself waits for the network or for its input.
-It is told after a few seconds, again whenever it has changed, ever more rarely, and never after the first row.
+It is shown after a few seconds and again whenever it changes, at growing intervals, and never after the first row.
 """
 
 from __future__ import annotations
@@ -46,19 +46,19 @@ class Waiting:
         self.end()
 
     def end(self) -> None:
-        """A row has come, or nobody waits any more."""
+        """A row has arrived, or waiting has ended."""
         self._is_over.set()
 
     def _watch(self) -> None:
-        pause_s, told = FIRST_S, ""
+        pause_s, shown = FIRST_S, ""
         # The server may go away, and the client be closed, while it is asked: then there is nothing to tell.
         with contextlib.suppress(Exception):
             while not self._is_over.wait(pause_s):
                 found = self._ask()
                 why = reason(found, self._names)
-                if found["state"] != "answers" and why != told and not self._is_over.is_set():
+                if found["state"] != "answers" and why != shown and not self._is_over.is_set():
                     self._tell(why, found.get("advice"))
-                    told = why
+                    shown = why
                 pause_s = min(2 * pause_s, _MOST_S)
 
 

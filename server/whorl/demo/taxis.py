@@ -27,7 +27,7 @@ PICKUPS_PER_S = 3
 BEFORE_MS = 30 * 60_000
 
 # Centres of squares of a kilometre, with the share of trips in percent that begin and that end there.
-_AREAS: tuple[tuple[float, float, float, float], ...] = (
+AREAS: tuple[tuple[float, float, float, float], ...] = (
     (40.743, -73.980, 5.5, 5.4),
     (40.761, -73.968, 5.4, 4.1),
     (40.752, -73.980, 5.2, 4.7),
@@ -55,8 +55,8 @@ _AREAS: tuple[tuple[float, float, float, float], ...] = (
     (40.770, -73.992, 1.2, 1.3),
     (40.779, -73.944, 1.2, 1.4),
 )
-_BEGIN = tuple(itertools.accumulate(area[2] for area in _AREAS))
-_END = tuple(itertools.accumulate(area[3] for area in _AREAS))
+_BEGIN = tuple(itertools.accumulate(area[2] for area in AREAS))
+_END = tuple(itertools.accumulate(area[3] for area in AREAS))
 # The extremes and the nine deciles between them.
 _MILES = (0.3, 0.68, 0.97, 1.24, 1.53, 1.88, 2.31, 2.9, 3.81, 5.34, 9.0)
 _MILES_PER_HOUR = (5.0, 7.47, 9.23, 10.56, 11.7, 12.9, 14.2, 15.72, 17.88, 21.97, 28.0)
@@ -78,7 +78,7 @@ class _Place:
 
 
 class Taxis:
-    """A city of taxis. Where all of them are on their way, nobody gets one."""
+    """A city of taxis. If all of them are taken, a request is dropped."""
 
     def __init__(self, seed: int = 1) -> None:
         self._random = random.Random(seed)  # noqa: S311 - the same trips every time are the point
@@ -90,7 +90,7 @@ class Taxis:
         self._owed = 0.0
 
     def step(self, from_ms: int, until_ms: int, rate: float = 1.0) -> list[Event]:
-        """What is sent from one instant to just before another, with so many times the usual number of rides."""
+        """What is sent from one instant to just before another, at a multiple of the usual number of rides."""
         span = until_ms - from_ms
         self._owed += PICKUPS_PER_S * rate * span / 1_000
         rides = min(int(self._owed), span, len(self._free))
@@ -101,9 +101,9 @@ class Taxis:
     def _ended(self, before_ms: int) -> list[Event]:
         events: list[Event] = []
         while self._riding and self._riding[0][0] < before_ms:
-            _, _, taxi, told = heapq.heappop(self._riding)
+            _, _, taxi, events_after = heapq.heappop(self._riding)
             self._free.insert(self._random.randrange(len(self._free) + 1), taxi)
-            events += told
+            events += events_after
         return events
 
     def _ride(self, at: int) -> Event:
@@ -121,8 +121,8 @@ class Taxis:
             f":pickLon {start.lon:.6f} ; :dropLat {end.lat:.6f} ; :dropLon {end.lon:.6f} ."
         )
         paid = f":fare{at} :fare {fare:.2f} ; :pickupTime {_time(at)} ."
-        told = [Event(done, DROPOFFS, done, _PREFIXES + trip), Event(done, FARES, done, _PREFIXES + paid)]
-        heapq.heappush(self._riding, (done, at, taxi, told))
+        events_after = [Event(done, DROPOFFS, done, _PREFIXES + trip), Event(done, FARES, done, _PREFIXES + paid)]
+        heapq.heappush(self._riding, (done, at, taxi, events_after))
         begun = f":ride{at} :taxi :t{taxi:04} ; :pickupTime {_time(at)} ."
         return Event(at, PICKUPS, at, _PREFIXES + begun)
 
@@ -132,7 +132,7 @@ class Taxis:
         return start, min(ends, key=lambda end: abs(1.3 * _miles(start, end) - wanted))
 
     def _place(self, shares: Sequence[float]) -> _Place:
-        lat, lon, _, _ = _AREAS[bisect.bisect(shares, self._random.random() * shares[-1])]
+        lat, lon, _, _ = AREAS[bisect.bisect(shares, self._random.random() * shares[-1])]
         # People cluster at corners: a third of the square has most of them.
         return _Place(lat + self._random.gauss(0, 0.0011), lon + self._random.gauss(0, 0.0015))
 

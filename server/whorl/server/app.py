@@ -30,12 +30,13 @@ from whorl.server.routes import (
     tokens,
     ws,
 )
-from whorl.server.routes.openapi import settle
+from whorl.server.routes.openapi import operation_id, settle
 from whorl.server.routes.responses import ProblemResponse, problem_response
 from whorl.server.runtime.clock import Clock
 from whorl.server.runtime.runtime import Runtime
 from whorl.server.security import Tokens, check_exposure
 from whorl.server.services.asking import Asking
+from whorl.server.services.graphs import Graphs
 from whorl.server.services.ingest import Ingest
 from whorl.server.services.registry import Registry
 from whorl.server.services.rings import Rings
@@ -57,8 +58,9 @@ Every operation but the service document, `/healthz` and `/readyz` needs `Author
 `application/problem+json` (RFC 9457) with a stable `type`. All paths exist under `/v1` as well.
 """
 
-# More particular paths come first: /queries/validate before /queries/{name}.
-_PARTS = (service, console, health, demo, backup, tokens, streams, queries, results, ws, graphs, sparql)
+# Where events are pushed comes first, because routes are tried in turn; then more particular paths before others:
+# /queries/validate before /queries/{name}.
+_PARTS = (streams, service, console, health, demo, backup, tokens, queries, results, ws, graphs, sparql)
 
 
 def create_app(settings: Settings, opened_tokens: Tokens | None = None, pace: Pace | None = None) -> FastAPI:
@@ -75,6 +77,7 @@ def create_app(settings: Settings, opened_tokens: Tokens | None = None, pace: Pa
         redirect_slashes=False,
         root_path_in_servers=False,
         lifespan=_life,
+        generate_unique_id_function=operation_id,
     )
     rings = Rings(settings)
     runtime = Runtime(settings, rings)
@@ -85,6 +88,7 @@ def create_app(settings: Settings, opened_tokens: Tokens | None = None, pace: Pa
     app.state.asking = Asking(runtime, settings)
     app.state.traffic = Traffic()
     app.state.demo = pace
+    app.state.graphs = Graphs(runtime)
     app.state.registry = Registry(runtime, rings, app.state.ingest, settings)
     if opened_tokens is not None:
         app.state.tokens = opened_tokens

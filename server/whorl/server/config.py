@@ -40,17 +40,17 @@ def load_settings(given: Mapping[str, Any], config: Path | None = None) -> Setti
 
 
 def config_path(config: Path | None = None) -> Path | None:
-    """The file that is to be read, if one is named."""
+    """The file to read, if one is named."""
     named = config or os.environ.get(CONFIG)
     return None if not named else Path(named)
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """The settings of a file; names that are none are refused."""
+    """The settings of a file; unknown names are refused."""
     said = _parsed(path)
     for name, value in said.items():
         if isinstance(value, dict):
-            raise ConfigError(f"{path}: settings stand without a table; write the lines of [{name}] above it")
+            raise ConfigError(f"{path}: tables are not supported; move the settings in [{name}] to the top level")
         if name not in Settings.model_fields:
             near = difflib.get_close_matches(name.replace("-", "_"), Settings.model_fields, 1)
             raise ConfigError(f"{path}: there is no setting {name}" + (f"; did you mean {near[0]}?" if near else ""))

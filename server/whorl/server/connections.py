@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 HEAD_BYTES_MAX = 16 * 1024
 HEAD_SECONDS_MAX = 10.0
 
-# Connections beyond the limit that are still accepted, to be told 503 or how the server is.
+# Connections beyond the limit that are still accepted, to respond with 503 or to a health check.
 SPARE_CONNECTIONS = 64
 # Cheap, and asked by whoever decides whether the server is restarted: always answered.
 _WATCHED = frozenset({b"/healthz", b"/readyz", b"/v1/healthz", b"/v1/readyz"})

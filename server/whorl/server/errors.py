@@ -98,11 +98,11 @@ class StreamInUseError(DomainError):
 
 
 class StreamIsOutputError(DomainError):
-    """A query writes the stream; nobody else may."""
+    """Only a query writes the stream."""
 
 
 class StreamClosedError(DomainError):
-    """The stream has ended."""
+    """The stream is closed."""
 
 
 class QueryExistsError(DomainError):

@@ -5,11 +5,11 @@ The tables below are the only place that knows a status or a slug. To add a prob
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
-from pydantic.alias_generators import to_camel
-
 from whorl import errors as engine
+from whorl.options import NAMES_BY_JSON
 from whorl.server import errors
 from whorl.server.errors import DomainError, EngineRefusal
 
@@ -104,7 +104,6 @@ _BY_CODE: dict[str, ProblemType] = {
     "stream.output": ProblemType("stream-is-output", 409),
     "timestamp.missing": ProblemType("timestamp-missing", 422),
     "timestamp.invalid": ProblemType("timestamp-invalid", 422),
-    "timestamp.too_far_ahead": ProblemType("timestamp-too-far-ahead", 422),
     "watermark.regression": ProblemType("watermark-regression", 409),
     "graph.unknown": ProblemType("unknown-graph", 404),
     "graph.exists": ProblemType("graph-exists", 409),
@@ -137,8 +136,9 @@ _BY_STATUS = {
     413: "body-too-large",
     415: "not-read",
 }
-# Options that the engine's messages spell in their own way.
-_ENGINE_OPTIONS = ("keep_answer", "keep_windows", "allow_cartesian")
+# Options whose names in the engine's messages differ from those in JSON. Such a name is no word of its own.
+_NAMES_IN_JSON = {name: in_json for in_json, name in NAMES_BY_JSON.items() if name != in_json}
+_ENGINE_OPTION = re.compile(rf"\b(?:{'|'.join(_NAMES_IN_JSON)})\b")
 
 
 def all_types() -> set[ProblemType]:
@@ -185,6 +185,4 @@ def _json(value: Any) -> Any:  # noqa: ANN401 - JSON of any kind
 
 def _as_json_names(text: str) -> str:
     """Options as requests spell them."""
-    for name in _ENGINE_OPTIONS:
-        text = text.replace(name, to_camel(name))
-    return text
+    return _ENGINE_OPTION.sub(lambda found: _NAMES_IN_JSON[found[0]], text)

@@ -124,6 +124,15 @@ class StreamSettings(_Shape):
     )
 
 
+class Refusal(_Shape):
+    """Why events were refused the last time."""
+
+    at: int = Field(description="when, by the server's clock")
+    reason: str
+    code: str | None = None
+    line: int | None = Field(None, description="in the body")
+
+
 class StreamDocument(_Shape):
     """A stream and its counters."""
 
@@ -133,6 +142,9 @@ class StreamDocument(_Shape):
     events: int = 0
     triples: int = 0
     late: int = 0
+    refused: int = Field(0, description="bodies and single events refused since the server started")
+    ahead: int = Field(0, description="events set aside since the server started: too far ahead of its clock")
+    last_refusal: Refusal | None = Field(None, description="why events were refused the last time")
     rate: float = Field(0.0, description="events per second, over the last few seconds")
     queries: list[str] = Field(default_factory=list, description="the queries that read it")
     written_by: str | None = Field(None, description="the query that writes it")
@@ -312,7 +324,19 @@ class WhyDocument(_Shape):
     """Why a query has no solutions now, or that it has some."""
 
     query: str
-    state: Literal["answers", "failed", "paused", "no-events", "late", "waiting", "unmatched", "filtered", "expired"]
+    state: Literal[
+        "answers",
+        "failed",
+        "paused",
+        "no-events",
+        "refused",
+        "ahead",
+        "late",
+        "waiting",
+        "unmatched",
+        "filtered",
+        "expired",
+    ]
     summary: str
     advice: str | None = None
     watermark: int | None = None
@@ -327,7 +351,7 @@ class WhyDocument(_Shape):
 
 
 class Demo(_Shape):
-    """How fast the demo plays: so many times the usual number of events, 0 for a pause."""
+    """The rate of the demo, as a multiple of the usual number of events; 0 pauses it."""
 
     rate: float = Field(ge=0, le=RATE_MAX, allow_inf_nan=False, examples=[2.0])
 

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import errno
 import logging
+import os
 import resource
 import signal
 import socket
@@ -19,6 +20,7 @@ import uvloop
 from whorl.server.app import create_app
 from whorl.server.connections import SPARE_CONNECTIONS, BoundedHttpProtocol
 from whorl.server.security import Tokens, check_exposure
+from whorl.server.settings import unknown_names
 from whorl.server.sockets import Server, SocketProtocol
 from whorl.server.store.store import StoreError
 
@@ -44,11 +46,13 @@ class StartError(Exception):
 
 
 def serve(settings: Settings, on_ready: Callable[[str], None] | None = None, pace: Pace | None = None) -> None:
-    """Serve until a signal comes. `on_ready` is told the address, with the token when it was made just now.
+    """Serve until a signal comes. `on_ready` receives the address, with the token if it was created just now.
 
     `pace` is that of the demo, where one plays.
     """
     _configure_logging(settings)
+    for name in unknown_names(os.environ):
+        _log.warning("%s is not a setting and has no effect", name)
     try:
         check_exposure(settings)
         tokens = Tokens.open(settings)
@@ -143,7 +147,7 @@ def _config(settings: Settings, app: ASGIApp) -> uvicorn.Config:
 
 
 def _raise_handle_limit(settings: Settings) -> None:
-    """Every connection takes a handle; the usual limit is 1,024. Without one nobody can ask how the server is."""
+    """Every connection takes a file handle; the usual limit is 1,024. Health checks need one, too."""
     needed = settings.connections_max + SPARE_CONNECTIONS + settings.subscribers_max + _OTHER_HANDLES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= needed:

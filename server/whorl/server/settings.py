@@ -48,11 +48,13 @@ class Settings(BaseSettings):
     )
     anonymous: bool = Field(default=False, description="require no tokens; only on a loopback address")
     allowed_hosts: Words = Field((), description="additional names accepted in Host, beside the loopback names")
-    allowed_origins: Words = Field((), description="additional allowed origins, beside the server's own")
+    allowed_origins: Words = Field((), description="additional origins whose web pages may call the server")
     tls_cert: Path | None = Field(None, description="certificate file (PEM)")
     tls_key: Path | None = Field(None, description="private key file (PEM)")
     behind_proxy: bool = Field(default=False, description="a proxy in front of the server terminates TLS")
-    log_format: Literal["human", "json"] = "human"
+    log_format: Literal["human", "json"] = Field(
+        "human", description="format of the log; json has a line for each request"
+    )
 
     ack: Literal["synced", "memory"] = Field(
         "synced", description="what a 2xx response to a push guarantees by default"
@@ -65,31 +67,35 @@ class Settings(BaseSettings):
         2.0, gt=0, description="processor time of a replay at which a snapshot replaces the log"
     )
     stage_expiry_s: int = Field(3600, gt=0, description="how long staged bodies are kept for their commit")
-    stage_bytes_max: int = Field(512 * MIB, gt=0, description="bytes of staged bodies")
+    stage_bytes_max: int = Field(512 * MIB, gt=0, description="total size of staged bodies")
     max_ahead_s: int = Field(300, ge=0, description="events further ahead of the clock are set aside")
     tick_ms: int = Field(200, ge=10, description="interval at which the clock advances streams in arrival time")
 
-    body_bytes_max: int = Field(8 * MIB, gt=0)
-    message_bytes_max: int = Field(1 * MIB, gt=0)
-    query_bytes_max: int = Field(64 * 1024, gt=0)
+    body_bytes_max: int = Field(
+        8 * MIB, gt=0, description="size of a decompressed request body; for streamed NDJSON, of one line"
+    )
+    message_bytes_max: int = Field(1 * MIB, gt=0, description="size of a WebSocket message")
+    query_bytes_max: int = Field(64 * 1024, gt=0, description="length of the text of a query")
     body_seconds_max: int = Field(30, gt=0, description="time limit for a request body, unless it streams")
-    queue_bytes_max: int = Field(64 * MIB, gt=0, description="size of the command queue")
-    queue_commands_max: int = Field(10_000, gt=0)
+    queue_bytes_max: int = Field(64 * MIB, gt=0, description="size of the command queue; further commands get 429")
+    queue_commands_max: int = Field(
+        10_000, gt=0, description="number of commands in the queue; further commands get 429"
+    )
     ring_bytes_max: int = Field(8 * MIB, gt=0, description="results kept for the subscribers of one query")
     rings_bytes_max: int = Field(
         1024 * MIB, gt=0, description="results kept for all subscribers; shared by all queries"
     )
     ring_behind_s: float = Field(10.0, gt=0, description="a subscriber this far behind is disconnected")
-    streams_max: int = Field(1_000, gt=0)
-    queries_max: int = Field(1_000, gt=0)
-    graphs_bytes_max: int = Field(64 * MIB, gt=0, description="size of one static graph document")
-    connections_max: int = Field(1_000, gt=0)
-    subscribers_max: int = Field(1_000, gt=0)
-    subscriptions_per_socket_max: int = Field(100, gt=0)
-    init_timeout_s: float = Field(10.0, gt=0)
-    heartbeat_s: float = Field(20.0, gt=0)
+    streams_max: int = Field(1_000, gt=0, description="number of streams")
+    queries_max: int = Field(1_000, gt=0, description="number of queries")
+    graphs_bytes_max: int = Field(64 * MIB, gt=0, description="size of a document for a static graph")
+    connections_max: int = Field(1_000, gt=0, description="open connections; further requests get 503")
+    subscribers_max: int = Field(1_000, gt=0, description="connected readers: sockets, event streams, polls")
+    subscriptions_per_socket_max: int = Field(100, gt=0, description="subscriptions on one socket")
+    init_timeout_s: float = Field(10.0, gt=0, description="time limit for connection_init on a WebSocket")
+    heartbeat_s: float = Field(20.0, gt=0, description="interval between pings on a silent connection")
     question_seconds_max: int = Field(30, gt=0, description="time limit of an ad-hoc query")
-    registrations_per_minute: int = Field(600, gt=0)
+    registrations_per_minute: int = Field(600, gt=0, description="registrations and validations per minute and token")
 
     work_max: int = Field(10_000_000, gt=0, description="work units of one evaluation of a query")
     result_rows_max: int = Field(100_000, gt=0, description="rows of one report")
@@ -104,9 +110,18 @@ class SettingNameError(ValueError):
 
 
 def check_names(environment: Mapping[str, str]) -> None:
-    """Refuse a mistyped setting, which would have no effect; other variables with our prefix belong to other tools."""
-    known = {f"WHORL_{name.upper()}" for name in Settings.model_fields} | {"WHORL_URL", "WHORL_CONFIG"}
-    for name in sorted(environment):
-        near = difflib.get_close_matches(name.upper(), known, 1, 0.85) if name.upper().startswith("WHORL_") else []
-        if near and name.upper() not in known:
+    """Refuse a mistyped setting, which would have no effect."""
+    for name in unknown_names(environment):
+        near = difflib.get_close_matches(name.upper(), _known_names(), 1, 0.85)
+        if near:
             raise SettingNameError(f"there is no setting {name}; did you mean {near[0]}?")
+
+
+def unknown_names(environment: Mapping[str, str]) -> list[str]:
+    """The variables with our prefix that are no settings; they may belong to other tools, so they are not refused."""
+    known = _known_names()
+    return [name for name in sorted(environment) if name.upper().startswith("WHORL_") and name.upper() not in known]
+
+
+def _known_names() -> set[str]:
+    return {f"WHORL_{name.upper()}" for name in Settings.model_fields} | {"WHORL_URL", "WHORL_CONFIG"}

@@ -124,17 +124,29 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         else:
             super().handle_cont(event)
 
+    def send_receive_event_to_app(self) -> None:
+        """Hand a whole message on. For each text that is not UTF-8, uvicorn would log a stack trace."""
+        if self.curr_msg_data_type == "text" and not self.close_sent:
+            data = b"".join(self.frames)
+            self.frames = [data]
+            try:
+                data.decode()
+            except UnicodeDecodeError:
+                self._refuse("a text is not UTF-8", 1007)
+                return
+        super().send_receive_event_to_app()
+
     def _may_ping(self) -> bool:
         may = not self._is_over and self._pings.take(time.monotonic())
         if not may:
             self._refuse(f"more than {PINGS_PER_S:.0f} pings a second")
         return may
 
-    def _refuse(self, reason: str) -> None:
+    def _refuse(self, reason: str, code: int = 4429) -> None:
         if self.transport.is_closing():
             return
         if self.handshake_complete and not self.close_sent:
-            self.conn.send_close(4429, reason)
+            self.conn.send_close(code, reason)
             self.transport.write(b"".join(self.conn.data_to_send()))
             self.close_sent = True
         self.transport.close()

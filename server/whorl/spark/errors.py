@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from pyspark.errors import PySparkException
 
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from whorl_client import ProblemError
 
 # From the name of the exception to the first line that is no part of the message but Spark's.
-_TOLD = re.compile(r"WhorlSparkError: (.+?)(?=\n\s*\n|\n\s+at |\n ?SQLSTATE|\n===|\nDriver stacktrace|\Z)", re.DOTALL)
+_OURS = re.compile(r"WhorlSparkError: (.+?)(?=\n\s*\n|\n\s+at |\n ?SQLSTATE|\n===|\nDriver stacktrace|\Z)", re.DOTALL)
+
+_HINT = "\nhint: "
 
 
 class WhorlSparkError(Exception):
@@ -30,9 +32,16 @@ class WhorlSparkError(Exception):
 
     def __init__(self, message: str, hint: str | None = None, *, is_final: bool = True) -> None:
         # An empty line would end the paragraph.
-        lines = [line for line in message.splitlines() if line.strip()]
-        super().__init__("\n".join(lines if hint is None else [*lines, f"hint: {hint}"]))
+        self.message = "\n".join(line for line in message.splitlines() if line.strip())
+        self.hint = hint
         self.is_final = is_final
+        super().__init__(self.message if hint is None else f"{self.message}{_HINT}{hint}")
+
+    @classmethod
+    def of_paragraph(cls, paragraph: str) -> Self:
+        """The error whose text this is: Spark carries nothing but text from a worker to the driver."""
+        message, _, hint = paragraph.partition(_HINT)
+        return cls(message, hint or None)
 
 
 def refused(doing: str, problem: ProblemError) -> WhorlSparkError:
@@ -41,10 +50,10 @@ def refused(doing: str, problem: ProblemError) -> WhorlSparkError:
     return WhorlSparkError(f"{doing}: {title}: {problem}", is_final=problem.status not in {429, 503})
 
 
-def told_in(error: BaseException) -> WhorlSparkError | None:
+def whorl_error_in(error: BaseException) -> WhorlSparkError | None:
     """The paragraph inside an exception of Spark, if one of ours is its cause."""
-    found = _TOLD.findall(str(error))
-    return WhorlSparkError(found[-1].strip()) if found else None
+    found = _OURS.findall(str(error))
+    return WhorlSparkError.of_paragraph(found[-1].strip()) if found else None
 
 
 # What Spark calls a fault that a user can do something about, and what that is.
@@ -55,7 +64,7 @@ _ADVICE = {
 }
 
 
-def said_by_spark(error: Exception) -> tuple[str, str | None]:
+def spark_message(error: Exception) -> tuple[str, str | None]:
     """One line of what Spark says, without ids, plans and traces, and what to do, where that is known."""
     lines = str(getattr(error, "java_exception", None) or error).strip().splitlines()
     said = next((line for line in lines if line.strip()), type(error).__name__)
@@ -69,10 +78,10 @@ def plain_errors() -> Iterator[None]:
     try:
         yield
     except PySparkException as error:
-        told = told_in(error)
-        if told is None:
+        found = whorl_error_in(error)
+        if found is None:
             raise
-        raise told from None
+        raise found from None
 
 
 def await_termination(query: StreamingQuery, timeout_s: float | None = None) -> bool:

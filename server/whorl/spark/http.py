@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @contextmanager
 def connected(connection: Connection, doing: str) -> Iterator[wc.Client]:
     """A client whose exceptions are those of a job; `doing` says what fails."""
-    with told(connection, doing), client_of(connection) as client:
+    with job_errors(connection, doing), client_of(connection) as client:
         yield client
 
 
@@ -32,7 +32,7 @@ def client_of(connection: Connection) -> wc.Client:
 
 
 @contextmanager
-def told(connection: Connection, doing: str) -> Iterator[None]:
+def job_errors(connection: Connection, doing: str) -> Iterator[None]:
     """Inside, exceptions of the client become those of a job."""
     try:
         yield

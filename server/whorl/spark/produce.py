@@ -1,7 +1,7 @@
 """Running a producer: one streaming query per stream, started and watched together.
 
 What a restart needs is in the checkpoint directory: Spark's own checkpoint of each stream, the rows of a data directory
-in order of time (`rows`), and what was asked for (`job.json`), so that nobody goes on with something else.
+in order of time (`rows`), and what was asked for (`job.json`), so that a restart cannot continue with something else.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The sink: rows of a job become events of a stream, each batch once, whatever is retried, replayed or killed.
 
 Spark may run a task twice, and a batch again after a crash. So a batch goes in two steps. Each task stages its rows as
-Arrow bodies under tokens that nobody else knows: stored, invisible. When all tasks are done, the driver commits the
+Arrow bodies under secret tokens: stored, but invisible. When all tasks are done, the driver commits the
 tokens of the attempts that won, under the id of the query and the number of the batch; at that moment the rows become
 events, in the order of their times. A batch that Spark runs again is staged again and answered `duplicates`. What is
 never committed expires.
@@ -67,8 +67,7 @@ class Stager:
     def stage(self, batches: Iterator[pa.RecordBatch]) -> Staged:
         """Stage all rows of a task.
 
-        A fault that would meet every attempt is a message to the driver: it has one place to be told, and Spark
-        does not try again.
+        An error that every attempt would meet is returned to the driver, which reports it once; Spark does not retry.
         """
         try:
             return self._stage(batches)
@@ -224,7 +223,7 @@ def _staged(messages: Sequence[WriterCommitMessage | None]) -> list[Staged]:
     staged = [message for message in messages if isinstance(message, Staged)]
     fault = next((message.fault for message in staged if message.fault is not None), None)
     if fault is not None:
-        raise WhorlSparkError(fault)
+        raise WhorlSparkError.of_paragraph(fault)
     return staged
 
 

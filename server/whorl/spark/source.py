@@ -17,7 +17,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from whorl_client import ExpiredError
 
 from whorl.spark.errors import WhorlSparkError
-from whorl.spark.http import client_of, connected, told
+from whorl.spark.http import client_of, connected, job_errors
 from whorl.spark.rows import STATEMENT, TRUTH, RowWriter, default_schema
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ class StreamSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._client.query(self._results.options.query)
 
     def _told(self) -> Any:  # noqa: ANN401 - a context manager
-        return told(self._results.options.connection, self._results.doing)
+        return job_errors(self._results.options.connection, self._results.doing)
 
 
 class BatchSource(DataSourceReader):

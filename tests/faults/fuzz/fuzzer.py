@@ -4,11 +4,14 @@ It is guided by outcomes instead of coverage: an input whose outcome (accepted, 
 was not seen before joins the pool that later inputs are made of. A crash ends the process, a panic is an
 `EnginePanicError`, and both are faults; so is any exception that is no refusal.
 
-    python tests/faults/fuzz/fuzzer.py TARGET SECONDS [SEED]
+    python tests/faults/fuzz/fuzzer.py TARGET SECONDS [SEED] [--keep]
+
+With --keep, small inputs with outcomes that no other input of the corpus has join the corpus, which `make test` runs.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
 import random
 import re
@@ -18,6 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
+import stores
 from whorl import _engine
 from whorl.engine import GUARDED_LIMITS
 from whorl.errors import EnginePanicError, WhorlError
@@ -27,6 +31,9 @@ CORPUS = Path(__file__).with_name("corpus")
 STREAM = "http://ex.org/s"
 _BYTES_MAX = 4096
 _POOL_MAX = 2000
+# Of what is kept for one target: inputs, and bytes of each.
+_KEPT_MAX = 8
+_KEPT_BYTES_MAX = 400
 _WORDS = [
     *b"SELECT WHERE FILTER OPTIONAL WINDOW UNION MINUS { } ( ) [ ] ?s ?o <urn:p> <<( )>> ^^ @en @prefix _:b".split(),
     *(b"GROUP BY ?o ", b"RANGE 10s", b"STEP 1s", b"BIND(1 AS ?x)", b"VALUES ?v { 1 }"),
@@ -86,6 +93,10 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "arrow": _rdf("arrow"),
     "snapshot": _snapshot,
     "message": _message,
+    "log": stores.log,
+    "mark": stores.mark,
+    "entry": stores.entry,
+    "catalogue": stores.catalogue,
 }
 
 
@@ -107,7 +118,13 @@ def _made_snapshot() -> bytes:
 
 def seeds(target: str) -> list[bytes]:
     """The kept corpus; binary formats are made anew, so that they are of this version."""
-    made = {"arrow": _arrow_rows, "snapshot": _made_snapshot}
+    made = {
+        "arrow": _arrow_rows,
+        "snapshot": _made_snapshot,
+        "log": stores.made_log,
+        "mark": stores.made_mark,
+        "catalogue": stores.made_catalogue,
+    }
     kept = [path.read_bytes() for path in sorted((CORPUS / target).glob("*"))]
     return [*kept, *([made[target]()] if target in made else [])]
 
@@ -149,7 +166,9 @@ def mutated(chance: random.Random, pool: list[bytes]) -> bytes:
     return bytes(data[:_BYTES_MAX])
 
 
-def fuzz(target: str, seed: int, rounds: int | None = None, seconds: float | None = None) -> tuple[int, int]:
+def fuzz(
+    target: str, seed: int, rounds: int | None = None, seconds: float | None = None, *, keeps: bool = False
+) -> tuple[int, int]:
     """So many inputs, or so many seconds of them; how many there were, and how many outcomes."""
     chance, pool = random.Random(seed), seeds(target)
     known = {outcome(target, data) for data in pool}
@@ -164,9 +183,20 @@ def fuzz(target: str, seed: int, rounds: int | None = None, seconds: float | Non
         if found not in known and len(pool) < _POOL_MAX:
             known.add(found)
             pool.append(data)
+            if keeps:
+                keep(target, data)
     return done, len(known)
 
 
+def keep(target: str, data: bytes) -> None:
+    """Add an input to the corpus, as long as there is room."""
+    directory = CORPUS / target
+    directory.mkdir(exist_ok=True)
+    if len(data) <= _KEPT_BYTES_MAX and len(list(directory.glob("found-*"))) < _KEPT_MAX:
+        (directory / f"found-{hashlib.sha256(data).hexdigest()[:12]}").write_bytes(data)
+
+
 if __name__ == "__main__":
-    name, limit = sys.argv[1], float(sys.argv[2])
-    print(name, *fuzz(name, int(sys.argv[3]) if len(sys.argv) > 3 else 1, seconds=limit))  # noqa: T201 - a program
+    name, limit, *rest = [word for word in sys.argv[1:] if word != "--keep"]
+    keeps_found = "--keep" in sys.argv
+    print(name, *fuzz(name, int(rest[0]) if rest else 1, seconds=float(limit), keeps=keeps_found))  # noqa: T201 - a program

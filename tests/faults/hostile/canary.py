@@ -12,6 +12,7 @@ STREAM = "http://ex.org/canary"
 _QUERY = f"""PREFIX : <http://ex.org/> SELECT (COUNT(?o) AS ?n) FROM NAMED WINDOW :w ON <{STREAM}> [RANGE 1s STEP 1s]
 WHERE {{ WINDOW :w {{ ?s :p ?o }} }}"""
 _STEP_MS = 100
+PUSHES_PER_WINDOW = 1000 // _STEP_MS
 _PAUSE_S = 0.05
 
 
@@ -20,6 +21,7 @@ class Canary:
 
     def __init__(self, server: ServerProcess) -> None:
         self.waits_s: list[float] = []
+        self.began_s: list[float] = []
         self._server = server
         self._error: BaseException | None = None
         self._done = threading.Event()
@@ -35,6 +37,7 @@ class Canary:
                 while not self._done.wait(_PAUSE_S):
                     number = len(self.waits_s)
                     began = time.perf_counter()
+                    self.began_s.append(began)
                     body = f"<urn:c> <http://ex.org/p> {number} ."
                     answer = client.post(
                         f"/streams/{STREAM}",
@@ -58,7 +61,7 @@ class Canary:
             end = len(self.waits_s) * _STEP_MS + 1000
             client.post(f"/streams/{STREAM}/watermark", json={"t": end}).raise_for_status()
             counts = self._counts(client)
-        full, rest = divmod(len(self.waits_s), 1000 // _STEP_MS)
+        full, rest = divmod(len(self.waits_s), PUSHES_PER_WINDOW)
         assert [count for count in counts if count] == [10] * full + ([rest] if rest else [])
         ordered = sorted(self.waits_s)
         return {

@@ -32,6 +32,7 @@ def queries() -> dict[str, str]:
     found = [
         *_deep(),
         *_wide(),
+        *_unfolding(),
         *_costly(),
         *_growing(),
         *_patterns(),
@@ -100,6 +101,23 @@ def _wide() -> Iterator[tuple[str, str]]:
     yield "a long comment", windowed("?s :p ?o") + "#" + "x" * 60_000
     yield "spaces", windowed("?s :p ?o" + " " * 60_000)
     yield "beyond the limit", windowed("?s :p ?o" + " " * 66_000)
+
+
+def _unfolding() -> Iterator[tuple[str, str]]:
+    """Names that are short in the text and long as IRIs, and texts that a parser may read again and again."""
+    prefix, base = f"PREFIX x: <urn:{'n' * 30_000}> ", f"BASE <http://ex.org/{'n' * 30_000}/> "
+    yield "a namespace of many names", prefix + windowed("x: x: x: . " * 2500)
+    yield "a namespace of a list", prefix + windowed(f"?s x: {','.join(['x:'] * 9000)}")
+    yield "a base of many names", base + windowed("<> <> <> . " * 2500)
+    yield (
+        "a base of many prefixes",
+        base + "".join(f"PREFIX p{n}: <{n}> " for n in range(1400)) + windowed("?s :p ?o"),
+    )
+    yield "names that touch", "PREFIX x: <urn:x> " + windowed(f"?s x: {','.join(['x:'] * 20_000)}")
+    yield "dates that touch", windowed(f"?s :p {'1-' * 20_000}:x")
+    yield "IRIs that look like comparisons", windowed("?s <urn:a?b=c&&d> ?o . " * 2500)
+    yield "comparisons that look like IRIs", filtered(" || ".join(["?o<?a&&?b>?o"] * 250))
+    yield "many columns of a star", windowed(" . ".join(f"?s :p ?v{n}" for n in range(4000)))
 
 
 def _costly() -> Iterator[tuple[str, str]]:
@@ -272,5 +290,17 @@ def _updates() -> Iterator[tuple[str, str]]:
         "a service in an update",
         f"{_HEAD}INSERT {{ ?s :x ?o }} WHERE {{ SERVICE <http://127.0.0.1:9/> {{ ?s ?p ?o }} }}",
     )
+    many_names = f"PREFIX x: <urn:{'n' * 30_000}> INSERT DATA {{ {'x: x: x: . ' * 2500} }}"
+    yield "a namespace of many names in an update", many_names
+    yield (
+        "a base of many operations",
+        f"BASE <http://ex.org/{'n' * 30_000}/> CLEAR SILENT GRAPH <a> {'; CLEAR SILENT GRAPH <a>' * 1200}",
+    )
+    prefixes = "".join(f"PREFIX p{n}:<urn:{n}>" for n in range(1600))
+    yield "many prefixes of many operations", f"{prefixes} CLEAR ALL {';CLEAR ALL' * 2500}"
+    yield "names that touch in an update", f"PREFIX x: <urn:x> INSERT DATA {{ x: x: {','.join(['x:'] * 20_000)} }}"
+    triples = " . ".join(f"?a :x{n} ?b" for n in range(1000))
+    yield "many triples of each solution", f"{_HEAD}INSERT {{ {triples} }} WHERE {{ ?a :p ?b }}"
+    yield "a graph copied again and again", " ; ".join(f"COPY DEFAULT TO <urn:g{n}>" for n in range(1500))
     yield "a broken update", f"{_HEAD}INSERT DATA {{ :a :b"
     yield "deep groups in an update", f"{_HEAD}DELETE WHERE {{ " + "{" * 600 + "?s :p ?o" + "}" * 600 + " }"

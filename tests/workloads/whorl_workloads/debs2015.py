@@ -15,13 +15,13 @@ VOCABULARY = "http://example.org/debs2015/"
 REAL = "trips-2013-01-01-0000-0056.csv.gz"
 
 
-def events(one_taxi_in: int = 1, file: str = REAL) -> list[Event]:
-    """The trips of every n-th taxi, so that the history of each taxi is whole."""
+def events(one_taxi_in: int = 1, file: str = REAL, first: int = 0) -> list[Event]:
+    """The trips of every n-th taxi, beginning with the `first`, so that the history of each taxi is whole."""
     rows = csv.reader(gzip_lines(data_path("debs2015", file)))
     return [
         Event(TRIPS, to_ms(row[3]), tuple(trip(number, row)))
         for number, row in enumerate(rows)
-        if int(row[0][:6], 16) % one_taxi_in == 0
+        if int(row[0][:6], 16) % one_taxi_in == first
     ]
 
 

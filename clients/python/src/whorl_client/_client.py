@@ -382,7 +382,7 @@ class Stream:
         return self._client._do(protocol.close_stream(self.iri))
 
     def reopen(self) -> None:
-        """Let events follow again on a stream that was closed; the queries that read it start anew."""
+        """Reopen a closed stream. The queries that read it restart, which you must be allowed to do for each."""
         self._client._do(protocol.reopen_stream(self.iri))
 
     def mapping(self, construct: str, *, time_column: str = "t") -> None:
@@ -469,7 +469,7 @@ class Queries:
     ) -> Query:
         """Start a continuous query; the server names it if you do not. Registering it again unchanged does nothing.
 
-        With `replace`, another text replaces the query of this name, whose subscriptions end. Raises
+        With `replace`, another text replaces the query of this name; its subscriptions continue after a gap. Raises
         `QueryError` with `line`, `column`, `message` and `hint`.
         """
         given = self._client._do(protocol.register_query(text, name, options, replace=replace))
@@ -636,5 +636,5 @@ class Tokens:
         return self._client._do(protocol.create_token(name, scopes))
 
     def revoke(self, token_id: str) -> None:
-        """Delete a token: from now on nobody can use it, and connections that did are closed."""
+        """Delete a token. Connections that use it are closed."""
         self._client._do(protocol.delete_token(token_id))

@@ -207,7 +207,6 @@ _BY_SLUG: dict[str, type[ProblemError]] = {
     "event-refused": IngestError,
     "timestamp-missing": TimestampError,
     "timestamp-invalid": TimestampError,
-    "timestamp-too-far-ahead": TimestampError,
     "producer-gap": ProducerError,
     "producer-fenced": ProducerError,
     "update-failed": UpdateError,
@@ -234,8 +233,8 @@ _BY_STATUS: dict[int, type[ProblemError]] = {
 def problem_of(document: JsonObject, status: int | None = None, retry_after_s: float | None = None) -> ProblemError:
     """The exception for a problem document."""
     slug = str(document.get("type", "")).removeprefix(TYPE_BASE)
-    told = member(document, "status", int)
-    number = status if status is not None else (told or 0)
+    found = member(document, "status", int)
+    number = status if status is not None else (found or 0)
     kind = _BY_SLUG.get(slug) or _BY_STATUS.get(number) or ProblemError
     message = str(document.get("detail") or document.get("title") or f"the server responded {number}")
     return kind(slug, number, message, document=document, retry_after_s=retry_after_s)

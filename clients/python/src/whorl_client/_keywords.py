@@ -1,4 +1,7 @@
-"""The keyword options of both clients, each defined once; the names in JSON are derived."""
+"""The keyword options of both clients, each defined once; the names in JSON are derived.
+
+`_query_keywords` is generated from the options of the library, so that both packages accept the same ones.
+"""
 
 from __future__ import annotations
 
@@ -6,29 +9,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 from ._models import time_ms
+from ._query_keywords import QueryKeywords as QueryKeywords
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ._models import Progress, Time
-
-
-class QueryKeywords(TypedDict, total=False):
-    """Options of `register` and `validate`; those left out are as the query text or the server says."""
-
-    dialect: Literal["rspql", "csparql", "cqels"] | None
-    report: str | list[str] | None
-    tick: Literal["time", "tuple"] | None
-    t0: Time | None
-    bounds: Literal["[)", "(]"] | None
-    partial: bool | None
-    semantics: Literal["set", "bag"] | None
-    r2s: Literal["RSTREAM", "ISTREAM", "DSTREAM", "CHANGES"] | None
-    base_iri: str | None
-    default_graph: str | None
-    allow_cartesian: bool | None
-    keep_answer: bool | None
-    keep_windows: bool | None
 
 
 class StreamKeywords(TypedDict, total=False):

@@ -356,6 +356,8 @@ class Ack:
     watermark: int | None = None
     refused: tuple[JsonObject, ...] = ()
     batch: int | None = None
+    # A likely mistake, such as times in seconds where milliseconds are meant.
+    warning: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -400,6 +402,35 @@ class StreamInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class QueryWarning:
+    """A likely mistake in a query: what it is, where it is, and what to do about it."""
+
+    message: str
+    code: str = ""
+    line: int | None = None
+    column: int | None = None
+    hint: str | None = None
+
+    def __str__(self) -> str:
+        """`line:column: message`; without a position, the message."""
+        return self.message if self.line is None else f"{self.line}:{self.column}: {self.message}"
+
+
+def query_warnings(document: JsonObject) -> tuple[QueryWarning, ...]:
+    """The warnings in the description of a query, or in a validation."""
+    return tuple(
+        QueryWarning(
+            required(found, "message", str),
+            member(found, "code", str) or "",
+            member(found, "line", int),
+            member(found, "column", int),
+            member(found, "hint", str),
+        )
+        for found in objects(document, "warnings")
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class QueryInfo:
     """A query as the server describes it; `document` is the full description."""
 
@@ -422,9 +453,9 @@ class QueryInfo:
         return tuple(name.lstrip("?") for name in strings(self.document, "variables"))
 
     @property
-    def warnings(self) -> tuple[str, ...]:
-        """Likely mistakes; `document` also has hints and positions."""
-        return tuple(str(warning.get("message")) for warning in objects(self.document, "warnings"))
+    def warnings(self) -> tuple[QueryWarning, ...]:
+        """Likely mistakes, with their positions in the text."""
+        return query_warnings(self.document)
 
     def _repr_html_(self) -> str:
         return _display.query_html(self)
@@ -436,7 +467,7 @@ class Validation:
 
     dialect: str
     variables: tuple[str, ...]
-    warnings: tuple[str, ...]
+    warnings: tuple[QueryWarning, ...]
     plan: Plan
     document: JsonObject = field(repr=False)
 
@@ -480,8 +511,8 @@ class MadeToken(TokenInfo):
 class Why:
     """Why a query has no solutions now, or that it has some; windows and patterns are in `document`.
 
-    `state` is `answers`, or the first reason that holds: `failed`, `paused`, `no-events`, `late`, `waiting`,
-    `unmatched`, `filtered` or `expired`.
+    `state` is `answers`, or the first reason that holds: `failed`, `paused`, `no-events`, `refused`, `ahead`,
+    `late`, `waiting`, `unmatched`, `filtered` or `expired`.
     """
 
     state: str

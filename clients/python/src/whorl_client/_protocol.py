@@ -40,6 +40,7 @@ from ._models import (
     TokenInfo,
     Validation,
     Why,
+    query_warnings,
     required,
     time_ms,
 )
@@ -578,15 +579,10 @@ def _validation(response: Response) -> Validation:
     return Validation(
         dialect=member(document, "dialect", str) or "",
         variables=tuple(name.lstrip("?") for name in strings(document, "variables")),
-        warnings=tuple(_warning(item) for item in member(document, "warnings", list) or ()),
+        warnings=query_warnings(document),
         plan=Plan(inner(document, "plan")),
         document=document,
     )
-
-
-def _warning(item: Json) -> str:
-    """Its text; the document has its position."""
-    return (member(item, "message", str) or str(item)) if isinstance(item, dict) else str(item)
 
 
 def _given_name(response: Response) -> str:
@@ -617,6 +613,7 @@ def _ack(response: Response) -> Ack:
         watermark=member(document, "watermark", int),
         refused=tuple(objects(document, "refused")),
         batch=member(document, "batch", int),
+        warning=member(document, "warning", str),
     )
 
 

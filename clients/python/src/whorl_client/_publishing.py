@@ -112,4 +112,5 @@ def _sum(first: Ack, second: Ack) -> Ack:
         late=first.late + second.late,
         duplicates=first.duplicates + second.duplicates,
         ahead=first.ahead + second.ahead,
+        warning=second.warning or first.warning,
     )

@@ -285,7 +285,7 @@ class Subscription:
             case "progress":
                 self._progress(payload)
             case "gap":
-                yield from self._told_gap(payload)
+                yield from self._take_gap(payload)
             case "complete":
                 self.reason = member(payload, "reason", str)
                 self._is_over = True
@@ -400,7 +400,10 @@ class Subscription:
 
     # --- gaps and errors --------------------------------------------------------------------------------------------
 
-    def _told_gap(self, payload: JsonObject) -> SubscriptionFlow:
+    def _take_gap(self, payload: JsonObject) -> SubscriptionFlow:
+        if "vars" in payload:
+            # The query was replaced by one with columns of its own.
+            self.variables = tuple(name.lstrip("?") for name in strings(payload, "vars"))
         from_seq, to_seq = member(payload, "fromSeq", int), member(payload, "toSeq", int)
         incarnation = member(payload, "incarnation", str) or (self._expected or self._start or ("", 0))[0]
         token = f"{incarnation}:{self._first_seq(incarnation) - 1 if to_seq is None else to_seq}"

@@ -11,7 +11,9 @@ use crate::expr::EvalContext;
 use crate::flow::Operator;
 use crate::limits::Budget;
 use crate::parse::{ContinuousQuery, ParseOptions, StreamName, parse_query};
-use crate::plan::{NodeKind, Part, PlanNode, PlannedQuery, Retraction, Share, rename_invented};
+use crate::plan::{
+    Evaluation, NodeKind, Part, PlanNode, PlanOptions, PlannedQuery, Retraction, Share, rename_invented,
+};
 use crate::time::Timestamp;
 use oxrdf::Variable;
 
@@ -44,7 +46,7 @@ impl QueryRecord {
         to.text(&self.text);
         to.bool(self.has_failed);
         self.registration.options.save(to);
-        save_retraction(self.registration.retraction, to);
+        save_way((self.registration.evaluation, self.registration.retraction), to);
         to.list(self.registration.named_streams.iter(), |to, streams| {
             to.list(streams.iter(), |to, stream| to.text(stream.as_str()));
         });
@@ -54,9 +56,9 @@ impl QueryRecord {
     pub(super) fn restored(from: &mut Reader<'_>) -> Decoded<Self> {
         let (id, place, text) = (QueryId(from.u64()?), (from.number()?, from.number()?), from.text()?);
         let has_failed = from.bool()?;
-        let (options, retraction) = (ParseOptions::restored(from)?, restored_retraction(from)?);
+        let (options, (evaluation, retraction)) = (ParseOptions::restored(from)?, restored_way(from)?);
         let named_streams = from.list(8, |from| from.list(8, Reader::iri))?;
-        let registration = Registration { options, retraction, named_streams, part: restored_part(from)? };
+        let registration = Registration { options, evaluation, retraction, named_streams, part: restored_part(from)? };
         Ok(Self { id, place, text, registration, has_failed })
     }
 
@@ -79,7 +81,7 @@ impl QueryRecord {
 }
 
 impl Engine {
-    /// Plans a query anew, on the timeline and in the place it had; nothing is evaluated.
+    /// Plans a query again, on the timeline and in the place it had; nothing is evaluated.
     pub(super) fn reregister(&mut self, record: QueryRecord) -> Result<(), EngineError> {
         let mut definition = record.definition()?;
         let families = families_of(&mut definition, &record.registration.named_streams);
@@ -95,7 +97,8 @@ impl Engine {
             return Err(EngineError::SnapshotVersion { reason: "its queries have other windows".to_owned() });
         }
         let registration = record.registration.clone();
-        let planned = PlannedQuery::new(&definition, &families, &registration.part, &self.options.limits);
+        let plan = PlanOptions { evaluation: registration.evaluation, ..self.options.plan() };
+        let planned = PlannedQuery::new(&definition, &families, &registration.part, &plan);
         let planned = planned.map_err(|error| record.refused(error))?;
         let query = self.build_on(timeline, definition, registration, &planned, &windows);
         let on = &mut self.timelines[timeline];
@@ -235,15 +238,22 @@ fn restored_variable(from: &mut Reader<'_>) -> Decoded<Variable> {
     Variable::new(from.text()?).map_err(|_| Damaged { what: "a variable has no name" })
 }
 
-/// A way of taking results back is written as its place in this list.
-const RETRACTIONS: [Retraction; 3] = [Retraction::Auto, Retraction::Tree, Retraction::Probe];
+/// How a query is evaluated and takes results back is written as its place in this list.
+const WAYS: [(Evaluation, Retraction); 6] = [
+    (Evaluation::Incremental, Retraction::Auto),
+    (Evaluation::Incremental, Retraction::Tree),
+    (Evaluation::Incremental, Retraction::Probe),
+    (Evaluation::Reevaluate, Retraction::Auto),
+    (Evaluation::Reevaluate, Retraction::Tree),
+    (Evaluation::Reevaluate, Retraction::Probe),
+];
 
-fn save_retraction(value: Retraction, to: &mut Writer) {
-    let place = RETRACTIONS.iter().position(|choice| *choice == value);
+fn save_way(value: (Evaluation, Retraction), to: &mut Writer) {
+    let place = WAYS.iter().position(|choice| *choice == value);
     to.u8(place.expect("the list has every choice") as u8);
 }
 
-fn restored_retraction(from: &mut Reader<'_>) -> Decoded<Retraction> {
+fn restored_way(from: &mut Reader<'_>) -> Decoded<(Evaluation, Retraction)> {
     let place = from.u8()? as usize;
-    RETRACTIONS.get(place).copied().ok_or(Damaged { what: "a query takes results back in no known way" })
+    WAYS.get(place).copied().ok_or(Damaged { what: "a query is evaluated in no known way" })
 }

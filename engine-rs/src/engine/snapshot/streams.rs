@@ -46,7 +46,7 @@ impl Stream {
     }
 }
 
-/// A mapping of rows is made anew of its text.
+/// A mapping of rows is parsed again from its text.
 fn restored_mapping(from: &mut Reader<'_>) -> Decoded<StreamMapping> {
     let mapping = RowMapping::parse(&from.text()?);
     let mapping = mapping.map_err(|_| Damaged { what: "a mapping of rows cannot be read" })?;

@@ -14,7 +14,7 @@ use crate::thresholds::Thresholds;
 use std::collections::HashMap;
 
 impl Timeline {
-    /// A timeline that nobody uses yet, with room for so many queries.
+    /// A timeline without queries, with room for the given number of them.
     pub(super) fn unused(places: usize, thresholds: Thresholds) -> Self {
         let key = TimelineKey {
             windows: Vec::new(),

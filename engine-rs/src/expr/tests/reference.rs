@@ -190,7 +190,7 @@ fn agree(expression: &str, a_terms: &[Option<Term>], b_terms: &[Option<Term>]) {
     assert_eq!(n_rows, a_terms.len() * b_terms.len());
 }
 
-/// Where the reference departs from the standard: it writes the value anew where `STR` and `DATATYPE` ask for
+/// Where the reference departs from the standard: it writes the value in canonical form where `STR` and `DATATYPE` ask for
 /// the term (W3C `dawg-str-1`), it does not compare dates as `date-2` has it, and it has other orders than
 /// SPARQL 1.1 §17.3: on IRIs, blank nodes and unknown literals, none on booleans, and errors for NaN.
 fn we_know_better(expression: &str, term: &Term) -> bool {

@@ -22,8 +22,8 @@ pub enum Costly {
     TriplePatterns { found: usize, most: usize },
     #[error("the query has {found} windows, more than {most}")]
     Windows { found: usize, most: usize },
-    #[error("finding the streams of {variable} is {reason}")]
-    Streams { variable: Variable, reason: String },
+    #[error("finding the streams of {variable} exceeded {limit}")]
+    Streams { variable: Variable, limit: String },
 }
 
 impl Costly {

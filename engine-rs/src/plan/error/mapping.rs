@@ -6,16 +6,16 @@ use oxrdf::Variable;
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unmappable {
-    #[error("a mapping that is not CONSTRUCT")]
+    #[error("a mapping must be a CONSTRUCT query")]
     Form,
-    #[error("FROM in a mapping, which reads the columns of a row and nothing else,")]
+    #[error("a mapping cannot use FROM: it reads only the columns of a row")]
     Dataset,
-    #[error("BIND of {variable}, which is a column,")]
+    #[error("a mapping cannot BIND {variable}: it is a column")]
     BoundColumn { variable: Variable },
     /// A part of WHERE that matches data: its name, and the keyword that introduces it.
-    #[error("{name} in a mapping")]
+    #[error("a mapping cannot use {name}")]
     Pattern { name: &'static str, keyword: &'static str },
-    #[error("a triple term in the template of a mapping")]
+    #[error("the template of a mapping cannot contain triple terms")]
     TripleTerm,
 }
 

@@ -28,7 +28,7 @@ pub enum PlanError {
     #[error("{0} over a bag window is not supported")]
     NeedsSet(Reevaluation),
     /// A mapping from rows to triples has no data to query.
-    #[error("{0} is not possible")]
+    #[error(transparent)]
     Mapping(#[from] Unmappable),
     /// Too expensive for any data, or beyond a limit.
     #[error(transparent)]
@@ -133,7 +133,7 @@ impl PlanError {
 fn expression_hint(error: &CompileError) -> &'static str {
     match error {
         CompileError::Exists => "use EXISTS in FILTER",
-        CompileError::UnknownFunction { .. } => "the reference of queries has the functions and casts there are",
+        CompileError::UnknownFunction { .. } => "see the query reference for the available functions and casts",
         CompileError::WrongArity { .. } => "check the arguments; a cast takes one",
     }
 }

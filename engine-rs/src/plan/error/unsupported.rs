@@ -33,7 +33,7 @@ pub enum Unsupported {
     #[error("aggregate {name}")]
     Aggregate { name: String },
     /// An aggregate that cannot be combined from those of partitions.
-    #[error("{aggregate} of parts")]
+    #[error("{aggregate} in a partitioned query")]
     AggregateOfParts { aggregate: String },
     #[error("a cut of this query ({why})")]
     Cut { why: String },
@@ -68,9 +68,9 @@ impl Unsupported {
             Self::WindowInGraph { .. } => "put the WINDOW block beside the GRAPH block and join them by a variable",
             Self::GraphInWindow { .. } => "put it beside the GRAPH block and join them by a variable",
             Self::JoinVariables { .. } => "split the pattern into sub-queries that hand on fewer variables",
-            Self::Aggregate { .. } => "see the reference of queries for the available aggregates",
+            Self::Aggregate { .. } => "see the query reference for the available aggregates",
             Self::Service | Self::AggregateOfParts { .. } | Self::Cut { .. } => {
-                "leave it out; the reference of queries says what is supported"
+                "remove it; the query reference lists what is supported"
             }
         }
     }
@@ -85,6 +85,8 @@ pub enum Reevaluation {
     ExistsOverPattern,
     ExistsInAggregate,
     OrderOfDropped,
+    /// The engine option `evaluation`.
+    Asked,
 }
 
 impl Reevaluation {
@@ -95,6 +97,7 @@ impl Reevaluation {
             Self::ExistsOverPattern => "EXISTS over this pattern",
             Self::ExistsInAggregate => "EXISTS in an aggregate",
             Self::OrderOfDropped => "ORDER BY on what DISTINCT has dropped",
+            Self::Asked => "the engine re-evaluates every query",
         }
     }
 
@@ -103,6 +106,7 @@ impl Reevaluation {
             Self::ClosurePath => Construct::ClosurePath,
             Self::ExistsInOptional | Self::ExistsOverPattern | Self::ExistsInAggregate => Construct::Keyword("EXISTS"),
             Self::OrderOfDropped => Construct::Keyword("ORDER"),
+            Self::Asked => Construct::Keyword("WHERE"),
         }
     }
 }

@@ -1,6 +1,7 @@
 /** What is on the server, read again every two seconds while somebody looks. */
 import { signal } from "@preact/signals";
 import { api, OfflineError } from "./http";
+import { note } from "../parts/spark";
 import { isRefused, token } from "./session";
 import type { QueryDocument, StreamDocument } from "./types";
 
@@ -19,6 +20,7 @@ export async function refresh(): Promise<void> {
   try {
     [queries.value, streams.value] = await Promise.all([api.queries(), api.streams()]);
     isLoaded.value = true;
+    for (const one of streams.value) note(one.streamIRI, one.rate);
   } catch (error) {
     if (error instanceof OfflineError) wait = OFFLINE_MS;
   }

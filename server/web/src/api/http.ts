@@ -96,6 +96,16 @@ export const api = {
   dropStream: async (iri: string, cascade: boolean) =>
     void (await send(`${streamPath(iri)}${cascade ? "?cascade=true" : ""}`, { method: "DELETE" })),
 
+  /** Many events at once, each with its time; none is accepted if one is refused. */
+  pushAll: (iri: string, events: readonly { t: number; data: string }[]) =>
+    json<Ingested>(streamPath(iri), body("POST", events.map((one) => `${JSON.stringify(one)}\n`).join(""), "application/x-ndjson")),
+  /** Put a static graph where there is none of this name. */
+  addGraph: async (iri: string, turtle: string): Promise<void> => {
+    const path = `/graphs?graph=${encodeURIComponent(iri)}`;
+    const isThere = await send(path, { method: "HEAD" }).then(() => true, (error: unknown) => !(error instanceof ApiProblem && error.problem.status === 404));
+    if (!isThere) await send(path, body("PUT", turtle, "text/turtle"));
+  },
+
   sparql: (text: string) =>
     json<Table>("/sparql", {
       ...body("POST", text, "application/sparql-query"),

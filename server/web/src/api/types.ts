@@ -37,6 +37,9 @@ export interface StreamDocument {
   events: number;
   triples: number;
   late: number;
+  refused: number;
+  ahead: number;
+  lastRefusal: { at: number; reason: string; code: string | null; line: number | null } | null;
   rate: number;
   queries: string[];
   writtenBy: string | null;
@@ -127,6 +130,7 @@ export interface Envelope {
 export interface PlanIndex {
   on: string[];
   keys: number;
+  bytes?: number;
 }
 
 export interface PlanBuffer {
@@ -136,8 +140,11 @@ export interface PlanBuffer {
   input?: number;
   window?: string;
   matched?: number;
+  merged?: number;
   live?: number;
+  bytes?: number;
   indexes?: PlanIndex[];
+  ordered_on?: string;
 }
 
 export interface PlanOperator {
@@ -148,7 +155,9 @@ export interface PlanOperator {
   variables?: string[];
   keys?: string[];
   keeps?: number;
+  emitted?: number;
   retraction?: string;
+  trees?: { live: number; bytes: number };
   early_stops?: number;
   buffers?: PlanBuffer[];
   orders?: { order: (number | string)[]; taken: number }[];

@@ -2,9 +2,9 @@
 import type { Action } from "@codemirror/lint";
 import { refresh, streams } from "../api/catalogue";
 import { api } from "../api/http";
-import type { Problem } from "../api/types";
+import type { Problem, Warning } from "../api/types";
 import { COMMON_PREFIXES, prefixesOf, shortIri } from "../rdf/terms";
-import { nearest } from "./text";
+import { bare, nearest } from "./text";
 
 interface Place {
   from: number;
@@ -24,6 +24,44 @@ export function fixesOf(problem: Problem, text: string, place: Place): Action[] 
   if (problem.code === "prefix.unknown") return prefixFixes(problem, text);
   if (problem.code === "select.not_grouped") return groupFixes(text.slice(place.from, place.to), text);
   return meantFixes(problem.hint ?? "");
+}
+
+/** What a warning advises, where that can be written without asking. */
+export function warningFixes(warning: Warning, text: string, place: Place): Action[] {
+  const body = bare(text);
+  switch (warning.code) {
+    case "aggregate.merges":
+      return insertion("Add SEMANTICS BAG", windowEnd(body, 0), " SEMANTICS BAG");
+    case "window.unit": {
+      const number = /^\d+/.exec(body.slice(place.from))?.[0];
+      return number === undefined ? [] : [replaceBy(`${number}s`)];
+    }
+    case "window.gaps":
+      return stepFixes(body, place.from);
+    case "order.unlimited":
+      return insertion("Add LIMIT 10", body.trimEnd().length, "\nLIMIT 10");
+    default:
+      return meantFixes(warning.hint ?? "");
+  }
+}
+
+function insertion(name: string, at: number | null, insert: string): Action[] {
+  return at === null ? [] : [{ name, apply: (view) => view.dispatch({ changes: { from: at, to: at, insert } }) }];
+}
+
+/** Where the next `[RANGE …]` closes. */
+function windowEnd(body: string, from: number): number | null {
+  const found = /\[\s*(?:RANGE|ELEMENTS|TRIPLES|ALL|FROM)\b[^\]]*(?=\])/i.exec(body.slice(from));
+  return found === null ? null : from + found.index + found[0].length;
+}
+
+/** A step as long as its window: nothing falls between two windows. */
+function stepFixes(body: string, from: number): Action[] {
+  const found = /(\[\s*RANGE\s+(\S+)\s+)(?:STEP|SLIDE)\s+([^\s\]]+)/i.exec(body.slice(from));
+  if (found === null) return [];
+  const start = from + found.index + (found[1]?.length ?? 0);
+  const change = { from: start, to: from + found.index + found[0].length, insert: `STEP ${found[2]}` };
+  return [{ name: `Write STEP ${found[2]}`, apply: (view) => view.dispatch({ changes: change }) }];
 }
 
 /** `did you mean WHERE?` and its kin. */

@@ -5,7 +5,7 @@ import { streams } from "../api/catalogue";
 import { api, ApiProblem, OfflineError } from "../api/http";
 import type { Problem, QueryDocument, Validation, Warning } from "../api/types";
 import { prefixesOf, shortIri } from "../rdf/terms";
-import { fixesOf, replaceBy } from "./fixes";
+import { fixesOf, replaceBy, warningFixes } from "./fixes";
 import { look, seen } from "./seen";
 import { bare, iriOf, nearest, placeOf, predicatesOf, variablesOf } from "./text";
 
@@ -94,7 +94,7 @@ function head(text: string): Place {
 
 function warned(warning: Warning, text: string): Diagnostic {
   const message = warning.hint ? `${warning.message}\n${warning.hint}` : warning.message;
-  return { ...placed(warning, text), severity: "warning", message };
+  return { ...placed(warning, text), severity: "warning", message, actions: warningFixes(warning, text, placed(warning, text)) };
 }
 
 /** A predicate that no triple on these streams has had so far. */
@@ -102,7 +102,7 @@ function unseen(text: string, facts: Validation): Diagnostic[] {
   const prefixes = prefixesOf(text);
   const known = new Set(facts.streams.flatMap((stream) => [...(seen.value.get(stream)?.keys() ?? [])]));
   const flowing = streams.value.some((one) => facts.streams.includes(one.streamIRI) && one.events > 0);
-  if (known.size === 0 || !flowing || /\b(GRAPH|STATIC)\b/i.test(bare(text))) return [];
+  if (known.size === 0 || !flowing) return [];
   return predicatesOf(text).flatMap(({ name, from, to }) => {
     const iri = iriOf(name, prefixes);
     if (iri === null || known.has(iri)) return [];

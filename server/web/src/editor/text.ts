@@ -34,18 +34,50 @@ export function placeOf(iri: string, text: string, prefixes: Prefixes): { from: 
   return null;
 }
 
-/** Predicates that triple patterns name outright: `?room :temperature ?t ; :smoke ?s`. */
+/** Predicates that triple patterns over streams name outright: `?room :temperature ?t ; :smoke ?s`. */
 export function predicatesOf(text: string): { name: string; from: number; to: number }[] {
   const body = bare(text);
-  const start = body.search(/\{/);
   const term = "(?:[?$][\\p{L}\\p{N}_]+|<[^<>\\s]*>|[\\p{L}\\p{N}_-]*:[\\p{L}\\p{N}_-]+|_:\\S+|\\[\\])";
   const name = "(<[^<>\\s]*>|[\\p{L}\\p{N}_-]*:[\\p{L}\\p{N}_-]+)";
   const pattern = new RegExp(`(?:${term}\\s+|;\\s*)${name}\\s+(?=[?$"'<:\\[\\d_+-]|[\\p{L}]+:|true|false)`, "gu");
-  pattern.lastIndex = Math.max(0, start);
+  const isOnStream = streamPlaces(body);
   return Array.from(body.matchAll(pattern), (found) => {
     const at = found.index + found[0].indexOf(found[1] ?? "", found[0].startsWith(";") ? 0 : 1);
     return { name: found[1] ?? "", from: at, to: at + (found[1] ?? "").length };
-  });
+  }).filter(({ from }) => isOnStream(from));
+}
+
+/**
+ * Whether patterns at a place read a stream: inside `WINDOW … { }` and `STREAM … { }`; in C-SPARQL everywhere but in
+ * GRAPH and in templates, unless the query also reads static data without a GRAPH.
+ */
+function streamPlaces(body: string): (at: number) => boolean {
+  const isMixed = /\bFROM\s+(?!STREAM\b|NAMED\b)/i.test(body);
+  const outside: Reads = /\bFROM\s+(?:NAMED\s+)?STREAM\b/i.test(body) && !isMixed ? "streams" : "static";
+  const blocks: { from: number; to: number; reads: Reads }[] = [];
+  const open: { from: number; to: number; reads: Reads }[] = [];
+  for (const { 0: brace, index } of body.matchAll(/[{}]/g)) {
+    if (brace === "{") {
+      const block = { from: index, to: body.length, reads: readBy(body.slice(0, index), open.at(-1)?.reads ?? outside) };
+      blocks.push(block);
+      open.push(block);
+    } else {
+      const block = open.pop();
+      if (block !== undefined) block.to = index;
+    }
+  }
+  // Inner blocks come after the blocks around them.
+  return (at) => (blocks.filter(({ from, to }) => from < at && at < to).at(-1)?.reads ?? "static") !== "static";
+}
+
+/** What a block reads: one window, all streams, or static data. */
+type Reads = "window" | "streams" | "static";
+
+function readBy(before: string, around: Reads): Reads {
+  if (/\b(?:WINDOW\s+\S+|STREAM\s+\S+\s*\[[^\]]*\])\s*$/i.test(before)) return "window";
+  if (/\bCONSTRUCT(?:\s+\w+)?\s*$/i.test(before)) return "static";
+  // A graph inside a window is one of its events; outside, it is static data.
+  return around === "streams" && /\bGRAPH\s+\S+\s*$/i.test(before) ? "static" : around;
 }
 
 /** How many letters have to change to make one word the other. */

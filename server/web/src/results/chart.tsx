@@ -76,10 +76,31 @@ function Lines({ series, version }: { series: Series[]; version: number }) {
   useEffect(() => plot.current?.setData(data(series)), [version]);
 
   if (series.length === 0) return <p class="empty">The first point comes with the next result.</p>;
-  return <div class="plot" ref={place} data-points={series.reduce((sum, one) => sum + one.points.size, 0)} />;
+  return (
+    <>
+      <div class="plot" ref={place} data-points={series.reduce((sum, one) => sum + one.points.size, 0)} />
+      <Legend series={series} />
+    </>
+  );
 }
 
-const size = (host: HTMLElement) => ({ width: Math.max(200, host.clientWidth), height: Math.max(180, Math.min(380, host.clientHeight - 60)) });
+/** What each line is, with its newest value. */
+function Legend({ series }: { series: Series[] }) {
+  return (
+    <ul class="legend" aria-label="Lines of the chart, with their newest values">
+      {series.map((one, at) => (
+        <li key={one.label}><span class="key" style={{ background: seriesColour(at) }} />{one.label} <strong>{newest(one)}</strong></li>
+      ))}
+    </ul>
+  );
+}
+
+function newest({ points, lastAt }: Series): string {
+  const value = points.get(lastAt);
+  return value === undefined ? "" : shownNumber(String(value));
+}
+
+const size = (host: HTMLElement) => ({ width: Math.max(200, host.clientWidth), height: Math.max(180, host.clientHeight) });
 
 function data(series: Series[]): uPlot.AlignedData {
   const instants = [...new Set(series.flatMap((one) => [...one.points.keys()]))].sort((a, b) => a - b);
@@ -90,11 +111,12 @@ function options(series: Series[], host: HTMLElement): uPlot.Options {
   const axis = { stroke: colour("--muted"), grid: { stroke: colour("--grid"), width: 1 }, ticks: { show: false }, font: "11px system-ui" };
   return {
     ...size(host),
-    padding: [12, 16, 0, 0],
+    // The last label of the axis is wider than what is right of its tick.
+    padding: [14, 34, 4, 4],
     cursor: { points: { size: 6 } },
-    legend: { live: true },
+    legend: { show: false },
     scales: { x: { time: true } },
-    axes: [{ ...axis, values: (_, ticks) => ticks.map((t) => clock(t * 1000)), space: 90 }, { ...axis, size: 56 }],
+    axes: [{ ...axis, size: 30, values: (_, ticks) => ticks.map((t) => clock(t * 1000)), space: 90 }, { ...axis, size: 56 }],
     series: [
       { label: "time", value: (_, t: number | null) => (t === null ? "–" : clock(t * 1000)) },
       ...series.map((one, at) => ({

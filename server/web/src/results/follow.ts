@@ -36,6 +36,9 @@ export function useResults(query: QueryDocument): Followed {
   const [isPaused, setPaused] = useState(false);
   const paused = useRef(false);
   paused.current = isPaused;
+  // The page is drawn again for other reasons as well; what is held must not change by that.
+  const held = useRef<Results | null>(null);
+  held.current = isPaused ? (held.current ?? results.held()) : null;
 
   useEffect(() => {
     let isWaiting = false;
@@ -71,7 +74,7 @@ export function useResults(query: QueryDocument): Followed {
     return () => (stop(), asking?.(), clearTimeout(late));
   }, [key]);
 
-  return { results, version, since, watermark, notice, isPaused, setPaused };
+  return { results: held.current ?? results, version, since, watermark, notice, isPaused, setPaused };
 }
 
 /** When the next frame is on the screen. */

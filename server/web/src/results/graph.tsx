@@ -45,7 +45,7 @@ export function Graph({ results, prefixes }: { results: Results; prefixes: Prefi
   if (nodes.length === 0) return <p class="empty">The graph is empty now.</p>;
   return (
     <div class="graph-frame">
-      <svg class="graph" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={`a graph of ${edges.length} triples`}>
+      <svg class="graph" viewBox={boxOf(nodes)} role="img" aria-label={`a graph of ${edges.length} triples`}>
         <defs>
           <marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0 8 4 0 8z" /></marker>
         </defs>
@@ -61,6 +61,15 @@ export function Graph({ results, prefixes }: { results: Results; prefixes: Prefi
       {results.rows.length > edges.length && <p class="quiet pad">{edges.length} of {results.rows.length} triples are drawn.</p>}
     </div>
   );
+}
+
+/** What is drawn, with room for labels: a small graph is not shown from afar. */
+function boxOf(nodes: readonly Node[]): string {
+  const [xs, ys] = [nodes.map((node) => node.x), nodes.map((node) => node.y)];
+  const [left, top] = [Math.min(...xs), Math.min(...ys)];
+  const [width, height] = [Math.max(420, Math.max(...xs) - left + 160), Math.max(300, Math.max(...ys) - top + 80)];
+  const [middle, centre] = [(left + Math.max(...xs)) / 2, (top + Math.max(...ys)) / 2];
+  return `${middle - width / 2} ${centre - height / 2} ${width} ${height}`;
 }
 
 function Arrow({ edge }: { edge: Edge }) {

@@ -4,7 +4,7 @@
  */
 import type { Envelope, Mapping, RdfTerm, Table } from "../api/types";
 import { parseNquads } from "../rdf/nquads";
-import { isNumeric, ntriples, numberOf, XSD } from "../rdf/terms";
+import { isNumeric, ntriples, numberOf, XSD, shownNumber } from "../rdf/terms";
 import { bare } from "../editor/text";
 
 const ROWS_MAX = 5_000;
@@ -61,6 +61,13 @@ export class Results {
     this.isGraph = form === "CONSTRUCT" || form === "DESCRIBE";
     this.variables = this.isGraph ? ["subject", "predicate", "object"] : form === "ASK" ? ["answer"] : variables;
     this.computed = computedVariables(text);
+  }
+
+  /** As they are now, whatever comes. */
+  held(): Results {
+    const copied = ([id, one]: [string, Series]): [string, Series] => [id, { ...one, points: new Map(one.points) }];
+    const series = new Map(Array.from(this.series, ([name, of]) => [name, new Map(Array.from(of, copied))]));
+    return Object.assign(Object.create(Results.prototype) as Results, this, { series });
   }
 
   /** Whether each result is the whole answer. */
@@ -162,7 +169,9 @@ export class Results {
   private row(id: string, mapping: Mapping, old: Row | undefined, now: number): Row {
     if (old === undefined) return { id, mapping, newAt: this.isNews ? now : 0, changedAt: 0, before: new Map() };
     if (identity(old.mapping) === identity(mapping)) return old;
-    const differing = this.variables.filter((name) => ntriples(old.mapping[name]) !== ntriples(mapping[name]));
+    // A change that nobody can see, in the last digits of a number, is none to point at.
+    const differing = this.variables.filter((name) => seenAs(old.mapping[name]) !== seenAs(mapping[name]));
+    if (differing.length === 0) return { ...old, mapping };
     const before = new Map(differing.map((name) => [name, numberOf(old.mapping[name])]));
     return { id, mapping, newAt: old.newAt, changedAt: this.isNews ? now : 0, before };
   }
@@ -234,6 +243,8 @@ function computedVariables(text: string): ReadonlySet<string> {
 }
 
 const isNumberOrNone = (term: RdfTerm | undefined): boolean => term === undefined || isNumeric(term);
+
+const seenAs = (term: RdfTerm | undefined): string => (isNumeric(term) ? shownNumber(String(term?.value)) : ntriples(term));
 
 const plainly = (term: RdfTerm | undefined): string => {
   if (term === undefined || typeof term.value !== "string") return "";

@@ -1,17 +1,26 @@
 /** Queries to begin with: those of the demo, and the scenarios of the literature in the dialect of their source. */
 import { queries, queryNamed, streams } from "../api/catalogue";
 import type { QueryDocument } from "../api/types";
-import { count, rate } from "../parts/format";
-import { links } from "../route";
+import { clock, count, rate } from "../parts/format";
+import { Icon, type IconName } from "../parts/icons";
+import { attempt } from "../parts/toast";
+import { go, links } from "../route";
+import { playing, runSample, stopPlaying } from "../scenarios/play";
 import { DemoRate } from "./demo";
 import order from "../../../whorl/demo/gallery.txt?raw";
 
-interface Entry {
+interface Version {
   name: string;
   text: string;
+  dialect: string;
+}
+
+interface Entry {
+  name: string;
   /** The first comment: what it shows. */
   title: string;
-  dialect: string;
+  /** The text in each dialect there is. */
+  versions: Version[];
 }
 
 const DEMO = import.meta.glob<string>("../../../whorl/demo/gallery/*", { query: "?raw", import: "default", eager: true });
@@ -36,13 +45,17 @@ const SCENARIOS: readonly { directory: string; title: string; note: string }[] =
   { directory: "citybench", title: "City", note: "CityBench: traffic, pollution and parking in Aarhus." },
 ];
 
+/** The queries of a directory; texts of one query in several dialects are one entry. */
 function entries(texts: Record<string, string>, directory: string, prefix: string): Entry[] {
-  const mine = Object.entries(texts).filter(([path]) => path.includes(`/${directory}/`));
-  const made = mine.map(([path, text]) => {
+  const found = new Map<string, Entry>();
+  for (const [path, text] of Object.entries(texts).filter(([path]) => path.includes(`/${directory}/`))) {
     const [file = "", ending = ""] = (path.split("/").at(-1) ?? "").split(".");
-    return { name: prefix + file, text, title: titleOf(text), dialect: DIALECTS[ending] ?? ending };
-  });
-  return made.sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
+    const entry = found.get(file) ?? { name: prefix + file, title: titleOf(text), versions: [] };
+    // A second dialect has a name of its own.
+    entry.versions.push({ name: prefix + file + (entry.versions.length === 0 ? "" : `-${ending}`), text, dialect: DIALECTS[ending] ?? ending });
+    found.set(file, entry);
+  }
+  return [...found.values()].sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
 }
 
 const titleOf = (text: string): string => /^(?:#[^\n]*\n)+/.exec(text)?.[0].replace(/^# ?/gm, "").replace(/\n/g, " ").trim() ?? "";
@@ -78,14 +91,14 @@ export function Gallery() {
       )}
       <section aria-labelledby="demo">
         <div class="page-head"><h2 id="demo">Running on the demo</h2><DemoRate /></div>
-        <div class="cards">{demo.map((entry) => <EntryCard key={entry.name} entry={entry} running={queryNamed(entry.name)} />)}</div>
+        <div class="cards">{demo.map((entry) => <DemoCard key={entry.name} entry={entry} running={queryNamed(entry.name)} />)}</div>
       </section>
       {SCENARIOS.map(({ directory, title, note }) => (
         <section key={directory} aria-labelledby={directory}>
-          <h2 id={directory}>{title}</h2>
+          <div class="page-head"><h2 id={directory}>{title}</h2>{playing.value?.scenario === directory && <Playing share={playing.value.share} />}</div>
           <p class="quiet">{note}</p>
-          <div class="cards small">
-            {entries(EXAMPLES, directory, `${directory}-`).map((entry) => <EntryCard key={entry.name + entry.dialect} entry={entry} running={queryNamed(entry.name)} />)}
+          <div class="cards">
+            {entries(EXAMPLES, directory, `${directory}-`).map((entry) => <ScenarioCard key={entry.name} scenario={directory} entry={entry} />)}
           </div>
         </section>
       ))}
@@ -93,19 +106,78 @@ export function Gallery() {
   );
 }
 
-function EntryCard({ entry, running }: { entry: Entry; running: QueryDocument | undefined }) {
-  const [lead, ...rest] = entry.title.split(/(?<=[:.])\s/);
-  const isHere = running !== undefined && running.body.trim() === entry.text.trim();
+function DemoCard({ entry, running }: { entry: Entry; running: QueryDocument | undefined }) {
+  const [{ text, dialect } = { text: "", dialect: "" }] = entry.versions;
+  const isHere = running !== undefined && running.body.trim() === text.trim();
   return (
-    <a class="card" href={isHere ? links.query(entry.name) : links.fresh(entry.text, entry.name)}>
+    <a class="card" href={isHere ? links.query(entry.name) : links.fresh(text, entry.name)}>
       <span class="card-top">
-        <span class="badge">{entry.dialect}</span>
+        <Kind text={text} />
+        <span class="badge">{dialect}</span>
         {isHere && <span class={`badge status ${running.status}`}>{running.status}</span>}
       </span>
-      <strong>{lead?.replace(/[:.]$/, "")}</strong>
-      <span>{capital(rest.join(" "))}</span>
+      <Words title={entry.title} />
+      {isHere && <span class="card-foot">{count(running.stats.results)} results{running.stats.lastResultAt !== null && <> · last at {clock(running.stats.lastResultAt)}</>}</span>}
     </a>
   );
+}
+
+function ScenarioCard({ scenario, entry }: { scenario: string; entry: Entry }) {
+  const [first] = entry.versions;
+  if (first === undefined) return null;
+  return (
+    <article class="card">
+      <span class="card-top"><Kind text={first.text} />{entry.versions.map(({ name }) => queryNamed(name) !== undefined && <a key={name} class="badge good" href={links.query(name)}>running</a>)}</span>
+      <Words title={entry.title} />
+      <span class="card-foot">
+        {entry.versions.map((version) => (
+          <button
+            type="button" class="chip" key={version.dialect} title="Declares its streams, loads its static data, starts it and plays a sample"
+            onClick={() => void start(scenario, version)}
+          >
+            ▶ {version.dialect}
+          </button>
+        ))}
+        <a href={links.fresh(first.text, first.name)}>Text</a>
+      </span>
+    </article>
+  );
+}
+
+async function start(scenario: string, { name, text }: Version): Promise<void> {
+  const done = await attempt(async () => (await runSample(scenario, name, text), true), `${name} runs on a made-up sample, which plays for a minute.`);
+  if (done !== null) go(links.query(name));
+}
+
+function Playing({ share }: { share: number }) {
+  return (
+    <span class="playing">
+      <span class="quiet">the sample plays</span>
+      <span class="bar-track"><span class="bar" style={{ width: `${100 * share}%` }} /></span>
+      <button type="button" class="chip" onClick={stopPlaying}>Stop</button>
+    </span>
+  );
+}
+
+function Words({ title }: { title: string }) {
+  const [lead, ...rest] = title.split(/(?<=[:.])\s/);
+  return <><strong>{lead?.replace(/[:.]$/, "")}</strong><span class="card-text">{capital(rest.join(" "))}</span></>;
+}
+
+/** What comes of a query, at a glance. */
+const KINDS: readonly (readonly [RegExp, IconName, string])[] = [
+  [/\bCONSTRUCT\b/i, "graph", "a graph"],
+  [/\b(?:lat|lon|latitude|longitude)\b.*\bWHERE\b|Lat\b/is, "map", "places"],
+  [/\bORDER\s+BY\b[\s\S]*\bLIMIT\b/i, "top", "the first few"],
+  [/\b(?:AVG|COUNT|SUM|MIN|MAX|MEDIAN)\s*\(/i, "chart", "numbers over time"],
+  [/\bNOT\s+EXISTS\b|\bISTREAM\b|\bHAVING\b/i, "alert", "alerts"],
+  [/(?:\bSTREAM\b|\bWINDOW\b)[\s\S]*(?:\bSTREAM\b|\bWINDOW\b)[\s\S]*\{/i, "join", "joined rows"],
+];
+
+function Kind({ text }: { text: string }) {
+  const found = KINDS.find(([pattern]) => pattern.test(text.replace(/^#.*$/gm, "")));
+  const [, icon, words] = found ?? [null, "filter" as const, "rows as they come"];
+  return <span class={`kind kind-${icon}`} title={words}><Icon name={icon} size={17} /></span>;
 }
 
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

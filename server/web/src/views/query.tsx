@@ -7,6 +7,7 @@ import { Editor, type EditorHandle } from "../editor/editor";
 import type { Fix, Verdict } from "../editor/lint";
 import { Confirm } from "../parts/dialog";
 import { Icon } from "../parts/icons";
+import { split, Splitter } from "../parts/splitter";
 import { attempt, tell } from "../parts/toast";
 import { go, links, route } from "../route";
 import { Outcome } from "./outcome";
@@ -30,7 +31,7 @@ const drafts = new Map<string, string>();
 
 export function QueryView({ query }: { query: QueryDocument }) {
   return (
-    <div class="workbench" key={query.id}>
+    <div class="workbench" key={query.id} style={columns()}>
       <Workbench name={query.id} query={query} text={drafts.get(query.id) ?? query.body} />
     </div>
   );
@@ -39,11 +40,15 @@ export function QueryView({ query }: { query: QueryDocument }) {
 export function NewQueryView({ text, name }: { text: string | null; name: string | null }) {
   const initial = text ?? drafts.get("") ?? STARTER;
   return (
-    <div class="workbench" key={`new ${text ?? ""} ${name ?? ""}`}>
+    <div class="workbench" key={`new ${text ?? ""} ${name ?? ""}`} style={columns()}>
       <Workbench name={freeName(name ?? "my-query")} query={null} text={initial} />
     </div>
   );
 }
+
+/** How much of the width the text takes until somebody moves the border: a plan is worth more room. */
+const usualSplit = (): number => (route.value.view === "query" && route.value.tab === "plan" ? 28 : 42);
+const columns = () => ({ "--split": `${split.value ?? usualSplit()}%` });
 
 function freeName(wanted: string): string {
   if (queryNamed(wanted) === undefined) return wanted;
@@ -85,6 +90,7 @@ function Workbench({ name: given, query, text: initial }: WorkbenchProperties) {
           <TextActions name={name} text={text} format={() => editor.current?.format()} />
         </footer>
       </section>
+      <Splitter usual={usualSplit()} />
       <section class="outcome" aria-label="Results">
         {query === null ? <Preview verdict={verdict} /> : <Outcome query={query} tab={route.value.view === "query" ? route.value.tab : null} />}
       </section>

@@ -1,21 +1,17 @@
 /** Streams: how fast, how late, how far; a look at what comes; an event by hand; declaring and deleting. */
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { isLoaded, refresh, streams } from "../api/catalogue";
 import { api } from "../api/http";
-import { followText } from "../api/socket";
-import type { Mapping, StreamDocument, Table } from "../api/types";
-import { notePredicates } from "../editor/seen";
-import { Confirm, Dialog } from "../parts/dialog";
-import { clock, count, duration, instant, rate } from "../parts/format";
+import type { StreamDocument } from "../api/types";
+import { Confirm } from "../parts/dialog";
+import { count, duration, instant, rate } from "../parts/format";
 import { Icon } from "../parts/icons";
 import { Spark } from "../parts/spark";
 import { attempt, tell } from "../parts/toast";
-import { prefixesOf, shortIri, shown, ntriples } from "../rdf/terms";
+import { shortIri } from "../rdf/terms";
 import { links } from "../route";
-
-const PEEK_MAX = 60;
-/** Prefixes of the demo, beside those that everybody knows. */
-const shortened = prefixesOf("PREFIX : <http://whorl.example/> PREFIX taxi: <http://whorl.example/taxi/>");
+import { Declare } from "./declare";
+import { Peek, shortened } from "./peek";
 
 export function Streams({ chosen }: { chosen: string | null }) {
   const [isDeclaring, declare] = useState(false);
@@ -31,7 +27,7 @@ export function Streams({ chosen }: { chosen: string | null }) {
         <div class="scroll framed">
           <table class="data roomy">
             <thead>
-              <tr><th scope="col">stream</th><th scope="col">rate</th><th scope="col"><span class="hidden">rate over time</span></th><th scope="col">events</th><th scope="col">late</th><th scope="col">watermark</th><th scope="col">behind</th><th scope="col">read by</th></tr>
+              <tr><th scope="col">stream</th><th scope="col">rate</th><th scope="col"><span class="hidden">rate over time</span></th><th scope="col">events</th><th scope="col">late</th><th scope="col">refused</th><th scope="col">watermark</th><th scope="col">behind</th><th scope="col">read by</th></tr>
             </thead>
             <tbody>{streams.value.map((one) => <Line key={one.streamIRI} stream={one} isChosen={one === stream} />)}</tbody>
           </table>
@@ -52,9 +48,10 @@ function Line({ stream, isChosen }: { stream: StreamDocument; isChosen: boolean 
         {stream.status !== "open" && <> <span class="badge">{stream.status}</span></>}
       </td>
       <td class="number">{rate(stream.rate)}</td>
-      <td><Spark id={stream.streamIRI} value={stream.rate} /></td>
+      <td><Spark id={stream.streamIRI} /></td>
       <td class="number">{count(stream.events)}</td>
       <td class={stream.late > 0 ? "number warn-text" : "number"}>{count(stream.late)}</td>
+      <td class={stream.refused > 0 ? "number warn-text" : "number"} title={stream.lastRefusal?.reason ?? ""}>{count(stream.refused)}</td>
       <td class="time">{instant(stream.watermark)}</td>
       <td class="number">{lag === null || lag < 0 || lag > 86_400_000 ? "–" : duration(lag)}</td>
       <td>{stream.queries.filter((name) => !name.startsWith("ws-")).map((name) => <a key={name} class="tag" href={links.query(name)}>{name}</a>)}</td>
@@ -75,9 +72,13 @@ function StreamDetails({ stream }: { stream: StreamDocument }) {
       <p class="quiet">
         {stream.writtenBy !== null ? <>written by <a href={links.query(stream.writtenBy)}>{stream.writtenBy}</a></> : settings === null ? null : (
           <>waits {duration(settings.lateness)} for events out of order · time of {settings.time === "event" ? "the event" : "arrival"}
-            {settings.idleTimeout !== null && <> · idle after {duration(settings.idleTimeout)}</>}</>
+            {settings.timestampPredicate !== null && <> in <code>{shortIri(settings.timestampPredicate, shortened)}</code></>}
+            {settings.idleTimeout !== null && <> · idle after {duration(settings.idleTimeout)}</>}
+            {settings.retention !== null && <> · log kept for {duration(settings.retention)}</>}
+            {settings.assumeZone !== null && <> · zone {settings.assumeZone} assumed</>}</>
         )}
       </p>
+      <Refusals stream={stream} />
       <div class="halves">
         <Peek stream={stream.streamIRI} />
         {stream.status === "open" && <Push stream={stream.streamIRI} />}
@@ -93,62 +94,24 @@ function StreamDetails({ stream }: { stream: StreamDocument }) {
   );
 }
 
+function Refusals({ stream }: { stream: StreamDocument }) {
+  const { lastRefusal: last, refused, ahead } = stream;
+  return (
+    <>
+      {last !== null && (
+        <p class="refusal" role="status">
+          <strong>{count(refused)} refused</strong>, the last one at {instant(last.at)}{last.line !== null && <>, line {last.line}</>}: {last.reason}
+        </p>
+      )}
+      {ahead > 0 && <p class="refusal"><strong>{count(ahead)} set aside</strong>: their times are too far ahead of the server's clock.</p>}
+    </>
+  );
+}
+
 async function drop(stream: StreamDocument): Promise<void> {
   await attempt(() => api.dropStream(stream.streamIRI, stream.queries.length > 0), "The stream is deleted.");
   location.hash = links.streams();
   await refresh();
-}
-
-interface Peeked {
-  number: number;
-  t: number | null;
-  mapping: Mapping;
-}
-
-/** The newest triples, by an unnamed query that ends when nobody looks any more. */
-function Peek({ stream }: { stream: string }) {
-  const [triples, setTriples] = useState<Peeked[]>([]);
-  const [isHeld, hold] = useState(false);
-  const held = useRef(false);
-  held.current = isHeld;
-  useEffect(() => {
-    let waiting: Peeked[] = [];
-    let number = 0;
-    const stop = followText(`SELECT ?s ?p ?o WHERE { STREAM <${stream}> [NOW] { ?s ?p ?o } }`, { dialect: "cqels", keepAnswer: false, keepWindows: false }, {
-      next: (envelope) => {
-        const rows = (envelope.results as Table).results?.bindings ?? [];
-        waiting = [...rows.map((mapping) => ({ number: ++number, t: envelope.t, mapping })).reverse(), ...waiting].slice(0, PEEK_MAX);
-      },
-      failed: (problem) => tell(problem.detail, true),
-    });
-    const timer = setInterval(() => {
-      if (waiting.length === 0 || held.current) return;
-      const fresh = waiting;
-      waiting = [];
-      notePredicates(stream, fresh.map((one) => String(one.mapping["p"]?.value)));
-      setTriples((old) => [...fresh, ...old].slice(0, PEEK_MAX));
-    }, 400);
-    return () => (stop(), clearInterval(timer));
-  }, [stream]);
-  return (
-    <div class="peek">
-      <div class="panel-head"><h3>What comes in</h3><button type="button" class="chip" aria-pressed={isHeld} onClick={() => hold(!isHeld)}>{isHeld ? "Go on" : "Hold"}</button></div>
-      {triples.length === 0 ? <p class="empty">Nothing has come since you are looking.</p> : (
-        <div class="scroll framed short" tabIndex={0} role="group" aria-label="The newest triples">
-          <table class="data">
-            <tbody>
-              {triples.map(({ number, t, mapping }) => (
-                <tr key={number} class="plus">
-                  <td class="time">{t === null ? "" : clock(t)}</td>
-                  {["s", "p", "o"].map((name) => <td key={name} class="iri" title={ntriples(mapping[name])}>{shown(mapping[name], shortened)}</td>)}
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
-    </div>
-  );
 }
 
 const EXAMPLE = `PREFIX : <http://whorl.example/>
@@ -177,33 +140,3 @@ function Push({ stream }: { stream: string }) {
   );
 }
 
-function Declare({ close }: { close(): void }) {
-  const [iri, setIri] = useState("http://example.org/my-stream");
-  const [lateness, setLateness] = useState("0s");
-  const [time, setTime] = useState("event");
-  const [predicate, setPredicate] = useState("");
-  const save = async (event: Event): Promise<void> => {
-    event.preventDefault();
-    const settings = { lateness, time, ...(predicate.trim() === "" ? {} : { timestampPredicate: predicate.trim() }) };
-    if ((await attempt(() => api.declare(iri.trim(), settings), "The stream is declared.")) === null) return;
-    await refresh();
-    location.hash = links.streams(iri.trim());
-    close();
-  };
-  return (
-    <Dialog title="Declare a stream" close={close}>
-      <form class="form" onSubmit={(event) => void save(event)}>
-        <label>IRI<input value={iri} required spellcheck={false} onInput={(event) => setIri(event.currentTarget.value)} /></label>
-        <label>Wait for events out of order<input value={lateness} placeholder="10s" onInput={(event) => setLateness(event.currentTarget.value)} /></label>
-        <label>Whose clock counts
-          <select value={time} onChange={(event) => setTime(event.currentTarget.value)}>
-            <option value="event">the event's</option>
-            <option value="arrival">the server's, at arrival</option>
-          </select>
-        </label>
-        <label>Predicate that has the time of an event<input value={predicate} placeholder="optional" spellcheck={false} onInput={(event) => setPredicate(event.currentTarget.value)} /></label>
-        <footer class="dialog-foot"><button type="button" class="button" onClick={close}>Cancel</button><button type="submit" class="button primary">Declare</button></footer>
-      </form>
-    </Dialog>
-  );
-}

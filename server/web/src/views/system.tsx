@@ -1,42 +1,41 @@
 /** The server in numbers, each of which is also in `/metrics`; and who may use it. */
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { queries, streams } from "../api/catalogue";
 import { api, ApiProblem, base } from "../api/http";
 import { signOut, token } from "../api/session";
 import type { TokenDocument } from "../api/types";
-import { Dialog } from "../parts/dialog";
+import { Confirm, Dialog } from "../parts/dialog";
 import { bytes, count, instant, rate, seconds } from "../parts/format";
 import { Spark } from "../parts/spark";
 import { attempt, tell } from "../parts/toast";
-import { histogram, parseMetrics, quantile, sum, type Histogram, type Sample } from "./metrics";
-
-const EVERY_MS = 2_000;
+import { histogram, quantile, sum, type Histogram } from "./metrics";
+import { EVENTS, rates, samples } from "./numbers";
 
 export function System() {
-  const [samples, rates] = useMetrics();
-  const version = samples.find((one) => one.name === "whorl_build_info")?.labels["version"] ?? "";
-  const commit = histogram(samples, "whorl_commit_duration_seconds");
-  const apply = histogram(samples, "whorl_apply_duration_seconds");
-  const requests = histogram(samples, "whorl_request_duration_seconds");
-  const queue = sum(samples, "whorl_queue_bytes");
-  const events = streams.value.reduce((total, one) => total + one.rate, 0);
-  // Before the first reading there is nothing to draw.
-  const drawn = (value: number | undefined): number | null => (rates.size === 0 ? null : (value ?? 0));
+  const found = samples.value;
+  const build = found.find((one) => one.name === "whorl_build_info")?.labels ?? {};
+  const commit = histogram(found, "whorl_commit_duration_seconds");
+  const apply = histogram(found, "whorl_apply_duration_seconds");
+  const requests = histogram(found, "whorl_request_duration_seconds");
+  const perSecond = (name: string): number => rates.value.get(name) ?? 0;
+  const started = sum(found, "process_start_time_seconds");
   return (
     <div class="page">
       <header class="page-head">
         <h1>System</h1>
-        <span class="quiet">Whorl {version} · <a href={`${base}/docs`}>API</a></span>
+        <span class="quiet">
+          Whorl {build["version"] ?? ""} · Python {build["python"] ?? ""} · API v1{started > 0 && <> · up since {instant(1000 * started)}</>} · <a href={`${base}/docs`}>API</a>
+        </span>
       </header>
       <div class="tiles">
-        <Tile name="events in" value={rate(events)} series={drawn(events)} />
-        <Tile name="results out" value={rate(rates.get("whorl_results_total") ?? 0)} series={drawn(rates.get("whorl_results_total"))} />
-        <Tile name="evaluations" value={rate(rates.get("whorl_evaluations_total") ?? 0)} series={drawn(rates.get("whorl_evaluations_total"))} />
-        <Tile name="memory" value={bytes(sum(samples, "process_resident_memory_bytes"))} series={drawn(sum(samples, "process_resident_memory_bytes"))} />
-        <Tile name="processor" value={`${Math.round(100 * (rates.get("process_cpu_seconds_total") ?? 0))} %`} series={drawn(rates.get("process_cpu_seconds_total"))} />
-        <Tile name="kept by queries" value={count(sum(samples, "whorl_engine_state_size"))} series={drawn(sum(samples, "whorl_engine_state_size"))} />
-        <Tile name="subscribers" value={count(sum(samples, "whorl_subscribers"))} series={drawn(sum(samples, "whorl_subscribers"))} />
-        <Tile name="waiting for the engine" value={bytes(queue)} series={drawn(queue)} />
+        <Tile id={EVENTS} name="events in" value={rate(streams.value.reduce((total, one) => total + one.rate, 0))} />
+        <Tile id="whorl_results_total" name="results out" value={rate(perSecond("whorl_results_total"))} />
+        <Tile id="whorl_evaluations_total" name="evaluations" value={rate(perSecond("whorl_evaluations_total"))} />
+        <Tile id="process_resident_memory_bytes" name="memory" value={bytes(sum(found, "process_resident_memory_bytes"))} />
+        <Tile id="process_cpu_seconds_total" name="processor" value={`${Math.round(100 * perSecond("process_cpu_seconds_total"))} %`} />
+        <Tile id="whorl_engine_state_size" name="kept by queries" value={count(sum(found, "whorl_engine_state_size"))} />
+        <Tile id="whorl_subscribers" name="subscribers" value={count(sum(found, "whorl_subscribers"))} />
+        <Tile id="whorl_queue_bytes" name="waiting for the engine" value={bytes(sum(found, "whorl_queue_bytes"))} />
       </div>
       <h2>How long things take</h2>
       <div class="histograms">
@@ -68,47 +67,8 @@ export function System() {
   );
 }
 
-function useMetrics(): [Sample[], ReadonlyMap<string, number>] {
-  const [samples, setSamples] = useState<Sample[]>([]);
-  const [rates, setRates] = useState<ReadonlyMap<string, number>>(new Map());
-  const before = useRef<{ at: number; totals: Map<string, number> } | null>(null);
-  useEffect(() => {
-    let timer = 0;
-    let isOver = false;
-    const again = async (): Promise<void> => {
-      try {
-        const found = parseMetrics(await api.metrics());
-        if (isOver) return;
-        setSamples(found);
-        setRates(ratesOf(found, before));
-      } catch {
-        // The page says that the server does not answer; the next turn asks again.
-      }
-      if (!isOver) timer = window.setTimeout(() => void again(), EVERY_MS);
-    };
-    void again();
-    return () => {
-      isOver = true;
-      clearTimeout(timer);
-    };
-  }, []);
-  return [samples, rates];
-}
-
-const COUNTERS = ["whorl_results_total", "whorl_evaluations_total", "process_cpu_seconds_total"];
-
-function ratesOf(samples: Sample[], before: { current: { at: number; totals: Map<string, number> } | null }): Map<string, number> {
-  const at = performance.now();
-  const totals = new Map(COUNTERS.map((name) => [name, sum(samples, name)]));
-  const old = before.current;
-  before.current = { at, totals };
-  if (old === null) return new Map();
-  const since = Math.max(0.1, (at - old.at) / 1000);
-  return new Map(COUNTERS.map((name) => [name, Math.max(0, ((totals.get(name) ?? 0) - (old.totals.get(name) ?? 0)) / since)]));
-}
-
-function Tile({ name, value, series }: { name: string; value: string; series: number | null }) {
-  return <div class="tile"><span class="quiet">{name}</span><strong>{value}</strong>{series !== null && <Spark id={`tile ${name}`} value={series} />}</div>;
+function Tile({ id, name, value }: { id: string; name: string; value: string }) {
+  return <div class="tile"><span class="quiet">{name}</span><strong>{value}</strong><Spark id={id} /></div>;
 }
 
 function Durations({ title, histogram: given }: { title: string; histogram: Histogram }) {
@@ -134,6 +94,7 @@ const SCOPES = ["ingest", "subscribe", "register", "admin"];
 function Tokens() {
   const [tokens, setTokens] = useState<TokenDocument[] | null>(null);
   const [isMaking, make] = useState(false);
+  const [revoked, revoke] = useState<TokenDocument | null>(null);
   const load = async (): Promise<void> => {
     try {
       setTokens(await api.tokens());
@@ -164,12 +125,19 @@ function Tokens() {
                   <td>{one.name}</td>
                   <td>{one.scopes.map((scope) => <span key={scope} class="badge">{scope}</span>)}</td>
                   <td class="time">{instant(one.createdAt)}</td>
-                  <td><button type="button" class="linklike" onClick={() => void attempt(() => api.dropToken(one.id), `${one.name} is revoked.`).then(load)}>Revoke</button></td>
+                  <td><button type="button" class="linklike" onClick={() => revoke(one)}>Revoke</button></td>
                 </tr>
               ))}
             </tbody>
           </table>
         </div>
+      )}
+      {revoked !== null && (
+        <Confirm
+          title={`Revoke ${revoked.name}?`} action="Revoke" close={() => revoke(null)}
+          text="Programs that use this token are refused from now on, and their connections end. This cannot be undone."
+          confirm={() => void attempt(() => api.dropToken(revoked.id), `${revoked.name} is revoked.`).then(load)}
+        />
       )}
       {isMaking && <MakeToken close={() => (make(false), void load())} />}
     </section>

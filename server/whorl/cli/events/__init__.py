@@ -5,11 +5,11 @@ them into batches as large as the speed of the replay allows.
 """
 
 from whorl.cli.events.archives import expanded
-from whorl.cli.events.batches import Batch, batches, paced
+from whorl.cli.events.batches import Batch, batches, event_fault, paced
 from whorl.cli.events.files import Reading, pieces_in_order, read_pieces
 from whorl.cli.events.pauses import with_pauses
 from whorl.cli.events.piece import Cut, Piece
-from whorl.cli.events.stamps import Stamps, told_in_seconds
+from whorl.cli.events.stamps import Stamps, seconds_warning
 
 __all__ = [
     "Batch",
@@ -18,10 +18,11 @@ __all__ = [
     "Reading",
     "Stamps",
     "batches",
+    "event_fault",
     "expanded",
     "paced",
     "pieces_in_order",
     "read_pieces",
-    "told_in_seconds",
+    "seconds_warning",
     "with_pauses",
 ]

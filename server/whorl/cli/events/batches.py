@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from whorl.cli.faults import CommandError
+from whorl.cli.faults import CommandError, Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -30,6 +30,37 @@ class Batch:
     n_events: int
     # The time of its last event, if it has one.
     t: int | None
+    # What it was made of.
+    pieces: tuple[Piece, ...] = ()
+
+    def place(self, line: int, column: int | None) -> Place | None:
+        """A line of the body as the user wrote it: with the file and its number there; None for a converted line."""
+        for piece in self.pieces:
+            if line <= len(piece.lines):
+                return self._place(piece, line, column)
+            line -= len(piece.lines) or piece.body.count(b"\n")
+            if line <= 0:
+                break
+        return None
+
+    def place_of_event(self, index: int) -> Place | None:
+        """The first line of an event; in N-Quads it has the time."""
+        for piece in self.pieces:
+            if index < piece.n_events:
+                return self._place(piece, 1, None) if piece.lines and index == 0 else None
+            index -= piece.n_events
+        return None
+
+    def source(self) -> str:
+        """The file of its first event."""
+        return self.pieces[0].source if self.pieces else ""
+
+    @staticmethod
+    def _place(piece: Piece, line: int, column: int | None) -> Place:
+        lines = piece.body.decode("utf-8", "replace").split("\n")
+        text = lines[line - 1].rstrip("\r") if line <= len(lines) else ""
+        number = piece.lines[line - 1]
+        return Place(piece.source, "\n" * (number - 1) + text, number, column)
 
 
 def batches(pieces: Iterable[Piece | None], *, in_order: bool = False) -> Iterator[Batch]:
@@ -105,4 +136,15 @@ def _batch(pieces: list[Piece]) -> Iterator[Batch]:
         return
     body = b"".join(piece.body for piece in pieces)
     last = next((piece.t for piece in reversed(pieces) if piece.t is not None), None)
-    yield Batch(body, pieces[0].format, pieces[0].at, sum(piece.n_events for piece in pieces), last)
+    yield Batch(body, pieces[0].format, pieces[0].at, sum(piece.n_events for piece in pieces), last, tuple(pieces))
+
+
+def event_fault(error: object, batch: Batch) -> CommandError:
+    """An error of the engine or the server about a batch: with the user's own line, or at least the file."""
+    line, column = getattr(error, "line", None), getattr(error, "column", None)
+    message, hint = getattr(error, "message", None) or str(error), getattr(error, "hint", None)
+    index = getattr(error, "index", None)
+    place = batch.place(line, column) if line is not None else None if index is None else batch.place_of_event(index)
+    if place is None and batch.source():
+        message = f"{batch.source()}: {message}"
+    return CommandError(message, hint=hint, place=place)

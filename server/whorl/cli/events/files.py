@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 
 from whorl.cli.events import ndjson, nquads, rdf, trig
 from whorl.cli.events.archives import in_archive, members_of
-from whorl.cli.events.piece import Cut, Piece
+from whorl.cli.events.piece import Cut, Piece, whole
 from whorl.cli.events.stamps import NO_STAMPS, Stamps
 from whorl.cli.faults import CommandError, UsageError
 
@@ -132,4 +132,4 @@ def _pieces(name: str, form: str, file: BinaryIO, reading: Reading) -> Iterator[
         from whorl.cli.events import rows
 
         return rows.read(name, form, file, reading)
-    return iter([Piece(file.read(), form, t=reading.at, at=reading.at)])
+    return iter([whole(file.read(), form, reading.at, name)])

@@ -19,7 +19,8 @@ def read(name: str, lines: Iterable[bytes]) -> Iterator[Piece]:
         if line.strip():
             event = _object(name, number, line)
             control = "watermark" in event or "end" in event
-            yield Piece(line.rstrip(b"\r\n") + b"\n", "ndjson", t=_time(event), n_events=0 if control else 1)
+            body, n_events = line.rstrip(b"\r\n") + b"\n", 0 if control else 1
+            yield Piece(body, "ndjson", t=_time(event), n_events=n_events, source=name, lines=(number,))
 
 
 def _object(name: str, number: int, line: bytes) -> dict[str, object]:

@@ -36,19 +36,23 @@ class _Event:
     body: list[bytes] = field(default_factory=list)
     stamp: bytes = b""
     n_quads: int = 0
+    stamp_line: int = 0
+    lines: list[int] = field(default_factory=list)
 
 
 class _Splitter:
     """The events that are not complete yet, in the order in which their graphs began."""
 
-    def __init__(self, name: str, at: int | None) -> None:
+    def __init__(self, name: str, at: int | None, *, is_own: bool) -> None:
         self.name = name
+        self.is_own = is_own
         self.at = at
         self.waiting: dict[str, _Event] = {}
         self.current: str | None = None
         self.sent: set[int] = set()
         # Triples of the default graph that are not times: one event, if a time was given for it.
         self.default: list[bytes] = []
+        self.default_lines: list[int] = []
 
     def take(self, number: int, line: bytes) -> Iterator[Piece]:
         """Add one line; yields the events that it completes."""
@@ -61,6 +65,7 @@ class _Splitter:
             self._stamp(number, line, subject, value)
         elif graph is None:
             self.default.append(line)
+            self.default_lines.append(number)
         else:
             yield from self._quad(number, line, graph)
 
@@ -76,7 +81,7 @@ class _Splitter:
         literal = _LITERAL.match(value)
         text = literal[1] if literal else ""
         event.t = int(text) if re.fullmatch(r"-?\d+", text) else date_time_ms(text)
-        event.stamp = line
+        event.stamp, event.stamp_line = line, number
 
     def _event(self, number: int, graph: str) -> _Event:
         if hash(graph) in self.sent:
@@ -88,6 +93,7 @@ class _Splitter:
     def _quad(self, number: int, line: bytes, graph: str) -> Iterator[Piece]:
         event = self._event(number, graph)
         event.body.append(line)
+        event.lines.append(number)
         event.n_quads += 1
         if graph != self.current:
             self.current = graph
@@ -105,8 +111,13 @@ class _Splitter:
         del self.waiting[event.graph]
         self.sent.add(hash(event.graph))
         # A time from the file is in the body; one from the command line is sent beside it.
-        at = self.at if not event.stamp else None
-        return Piece(event.stamp + b"".join(event.body), "nquads", t=event.t if event.stamp else self.at, at=at)
+        at, t = (None, event.t) if event.stamp else (self.at, self.at)
+        lines = [event.stamp_line, *event.lines] if event.stamp else event.lines
+        body = event.stamp + b"".join(event.body)
+        return Piece(body, "nquads", t=t, at=at, source=self.name, lines=self._lines(lines))
+
+    def _lines(self, lines: list[int]) -> list[int]:
+        return lines if self.is_own else []
 
     def rest(self) -> Iterator[Piece]:
         """The remaining events at the end of the file."""
@@ -114,12 +125,13 @@ class _Splitter:
             if event.n_quads:
                 yield self._piece(event)
         if self.default:
-            yield Piece(b"".join(self.default), "nquads", t=self.at, at=self.at)
+            body, lines = b"".join(self.default), self._lines(self.default_lines)
+            yield Piece(body, "nquads", t=self.at, at=self.at, source=self.name, lines=lines)
 
 
-def read(name: str, lines: Iterable[bytes], at: int | None) -> Iterator[Piece]:
-    """The events of N-Quads, in the order of the file."""
-    splitter = _Splitter(name, at)
+def read(name: str, lines: Iterable[bytes], at: int | None, *, is_own: bool = True) -> Iterator[Piece]:
+    """The events of N-Quads, in the order of the file; `is_own` says that the user has written these lines."""
+    splitter = _Splitter(name, at, is_own=is_own)
     for number, line in enumerate(lines, 1):
         yield from splitter.take(number, line if line.endswith(b"\n") else line + b"\n")
     yield from splitter.rest()

@@ -33,6 +33,8 @@ class _Event:
     triples: list[str] = field(default_factory=list)
     nodes: set[str] = field(default_factory=set)
     time: object = None
+    # Where it stands, if it is a line.
+    line: int | None = None
 
     def add(self, quad: Quad, predicate: str) -> None:
         """Add one triple, which may carry the time."""
@@ -57,13 +59,26 @@ def _value(quad: Quad) -> object:
 
 def read(name: str, form: str, file: BinaryIO, at: int | None, stamps: Stamps) -> Iterator[Piece]:
     """The events of a document, in document order."""
-    lines = file.read()
+    text = file.read()
     by_line = stamps.event_per == "line"
-    events = (
-        _lines(name, form, lines, stamps) if by_line else _cut(_quads(name, form, lines, stamps.base), form, stamps)
-    )
+    events = _lines(name, form, text, stamps) if by_line else _cut(_quads(name, form, text, stamps.base), form, stamps)
     for number, event in enumerate(events):
-        yield _piece(name, number, event, at, stamps)
+        try:
+            yield _piece(name, number, event, at, stamps)
+        except CommandError as fault:
+            fault.place = _place_of(event, name, text)
+            raise
+
+
+def _place_of(event: _Event, name: str, text: bytes) -> Place | None:
+    """The line of the document that has the event's time; pyoxigraph does not tell where a quad stands."""
+    lines = text.decode("utf-8", "replace").splitlines()
+    number = event.line
+    if number is None and event.time is not None:
+        having = [at for at, line in enumerate(lines, 1) if str(event.time) in line]
+        quoted = [at for at in having if f'"{event.time}"' in lines[at - 1]]
+        number = next(iter(quoted or having), None)
+    return None if number is None else Place(name, "\n".join(lines), number)
 
 
 def _quads(name: str, form: str, text: bytes, base: str | None, first_line: int = 1) -> Iterator[Quad]:
@@ -85,7 +100,7 @@ def _quads(name: str, form: str, text: bytes, base: str | None, first_line: int 
 def _lines(name: str, form: str, text: bytes, stamps: Stamps) -> Iterator[_Event]:
     predicate = stamps.predicate or GENERATED_AT
     for number, line in enumerate(text.splitlines(), 1):
-        event = _Event()
+        event = _Event(line=number)
         for quad in _quads(name, form, line, stamps.base, number):
             event.add(quad, predicate)
         if event.triples:
@@ -139,7 +154,7 @@ def _piece(name: str, number: int, event: _Event, at: int | None, stamps: Stamps
     graph = event.graph or f"_:event{zlib.crc32(name.encode()):08x}n{number}"
     stamp = f'{graph} <{GENERATED_AT}> "{t}" .\n'
     body = stamp + "".join(f"{triple} {graph} .\n" for triple in event.triples)
-    return Piece(body.encode(), "nquads", t=t)
+    return Piece(body.encode(), "nquads", t=t, source=name)
 
 
 def _time(name: str, number: int, event: _Event, at: int | None, stamps: Stamps) -> int:

@@ -80,7 +80,7 @@ def zone_of(text: str) -> tzinfo:
         raise UsageError(str(error), hint=zones.HINT) from None
 
 
-def told_in_seconds(t: int | None) -> str | None:
+def seconds_warning(t: int | None) -> str | None:
     """A warning about a time that is most likely in seconds; None for any other."""
     if t is None or t not in EPOCH_SECONDS:
         return None

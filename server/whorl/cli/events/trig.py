@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, BinaryIO
 
 from whorl.cli.events import nquads
-from whorl.cli.events.piece import Piece
+from whorl.cli.events.piece import Piece, whole
 from whorl.cli.faults import CommandError
 
 if TYPE_CHECKING:
@@ -21,10 +21,10 @@ def read(name: str, file: BinaryIO, at: int | None) -> Iterator[Piece]:
     try:
         import pyoxigraph
     except ImportError:
-        yield Piece(file.read(), "trig", t=at, at=at)
+        yield whole(file.read(), "trig", at, name)
         return
     try:
         quads = pyoxigraph.parse(file, format=pyoxigraph.RdfFormat.TRIG)
-        yield from nquads.read(f"{name} (as N-Quads)", (f"{quad} .\n".encode() for quad in quads), at)
+        yield from nquads.read(name, (f"{quad} .\n".encode() for quad in quads), at, is_own=False)
     except SyntaxError as error:
         raise CommandError(f"{name}: {error}") from None

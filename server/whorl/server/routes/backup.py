@@ -27,7 +27,7 @@ _PIECE_BYTES = 1024 * 1024
         **problems(),
     },
 )
-async def backup(_: Administrator, runtime: TheRuntime) -> Response:
+async def make_backup(_: Administrator, runtime: TheRuntime) -> Response:
     """The state at one moment, for `whorl restore`. Commits wait while it is copied. It has no admin token."""
     file = await runtime.backup()
     size = file.seek(0, 2)

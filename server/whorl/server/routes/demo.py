@@ -28,7 +28,7 @@ async def get_demo(request: Request, _: Anybody) -> Response:
     openapi_extra=json_body(schemas.Demo, {"rate": 2.0}),
 )
 async def put_demo(request: Request, _: Registrar, settings: TheSettings) -> Response:
-    """Play so many times the usual number of events; 0 pauses. Event time follows the clock at any rate."""
+    """Set the rate, as a multiple of the usual number of events; 0 pauses. Event time follows the clock at any rate."""
     wanted = await read_json(request, schemas.Demo, settings.query_bytes_max)
     _pace(request).set_rate(wanted.rate)
     return JsonResponse(wanted.document())

@@ -1,7 +1,11 @@
-"""Annotated dependencies of the routes, so that their signatures read as sentences."""
+"""Annotated dependencies of the routes, so that their signatures read as sentences.
+
+All of them are coroutines: FastAPI sends a plain function through a thread pool, which costs more than the function.
+"""
 
 import re
-from typing import Annotated
+from collections.abc import Awaitable, Callable
+from typing import Annotated, TypeVar
 from urllib.parse import unquote
 
 from fastapi import Depends, Path, Query
@@ -14,6 +18,7 @@ from whorl.server.runtime.commands import Producer
 from whorl.server.runtime.runtime import Runtime
 from whorl.server.security import ANONYMOUS, Principal, Scope, Tokens, require, unauthenticated
 from whorl.server.services.asking import Asking
+from whorl.server.services.graphs import Graphs
 from whorl.server.services.ingest import Ingest
 from whorl.server.services.names import checked_iri, checked_name
 from whorl.server.services.registry import Registry
@@ -69,71 +74,51 @@ ReaderOrRegistrar = Annotated[Principal, Depends(_Needs("subscribe", "register")
 Administrator = Annotated[Principal, Depends(_Needs("admin"))]
 
 
-def _runtime(request: Request) -> Runtime:
-    runtime: Runtime = request.app.state.runtime
-    return runtime
+T = TypeVar("T")
 
 
-def _settings(request: Request) -> Settings:
-    settings: Settings = request.app.state.settings
-    return settings
+def _part(name: str, kind: type[T]) -> Callable[[Request], Awaitable[T]]:
+    """A dependency on a part of the application, which `create_app` has put into its state; `kind` is its type."""
+    del kind
+
+    async def part(request: Request) -> T:
+        found: T = getattr(request.app.state, name)
+        return found
+
+    return part
 
 
-def _tokens(request: Request) -> Tokens:
-    tokens: Tokens = request.app.state.tokens
-    return tokens
+TheRuntime = Annotated[Runtime, Depends(_part("runtime", Runtime))]
+TheSettings = Annotated[Settings, Depends(_part("settings", Settings))]
+TheTokens = Annotated[Tokens, Depends(_part("tokens", Tokens))]
+TheIngest = Annotated[Ingest, Depends(_part("ingest", Ingest))]
+TheAsking = Annotated[Asking, Depends(_part("asking", Asking))]
+TheRegistry = Annotated[Registry, Depends(_part("registry", Registry))]
+TheGraphs = Annotated[Graphs, Depends(_part("graphs", Graphs))]
+TheRings = Annotated[Rings, Depends(_part("rings", Rings))]
+TheTraffic = Annotated[Traffic, Depends(_part("traffic", Traffic))]
 
 
-def _ingest(request: Request) -> Ingest:
-    ingest: Ingest = request.app.state.ingest
-    return ingest
+EncodedIri = Annotated[
+    str,
+    Path(
+        description="IRI of the stream, percent-encoded or plain",
+        examples=["http://ex.org/s"],
+        json_schema_extra={"format": "iri", "maxLength": 2048},
+    ),
+]
 
 
-def _asking(request: Request) -> Asking:
-    asking: Asking = request.app.state.asking
-    return asking
-
-
-def _registry(request: Request) -> Registry:
-    registry: Registry = request.app.state.registry
-    return registry
-
-
-def _rings(request: Request) -> Rings:
-    rings: Rings = request.app.state.rings
-    return rings
-
-
-def _traffic(request: Request) -> Traffic:
-    traffic: Traffic = request.app.state.traffic
-    return traffic
-
-
-TheRuntime = Annotated[Runtime, Depends(_runtime)]
-TheSettings = Annotated[Settings, Depends(_settings)]
-TheTokens = Annotated[Tokens, Depends(_tokens)]
-TheIngest = Annotated[Ingest, Depends(_ingest)]
-TheAsking = Annotated[Asking, Depends(_asking)]
-TheRegistry = Annotated[Registry, Depends(_registry)]
-TheRings = Annotated[Rings, Depends(_rings)]
-TheTraffic = Annotated[Traffic, Depends(_traffic)]
-
-
-def _stream_iri(
-    iri: Annotated[
-        str,
-        Path(
-            description="IRI of the stream, percent-encoded or plain",
-            examples=["http://ex.org/s"],
-            json_schema_extra={"format": "iri", "maxLength": 2048},
-        ),
-    ],
-) -> str:
-    # The path was rewritten so that the IRI is one encoded segment; the router does not decode.
+def decoded_iri(iri: EncodedIri) -> str:
+    """The IRI in a path, which was rewritten so that it is one encoded segment; the router does not decode."""
     return checked_iri(unquote(iri))
 
 
-def _query_name(
+async def _stream_iri(iri: EncodedIri) -> str:
+    return decoded_iri(iri)
+
+
+async def _query_name(
     name: Annotated[
         str,
         Path(
@@ -146,18 +131,20 @@ def _query_name(
     return checked_name(name)
 
 
-def _event_time(
-    request: Request,
-    t: Annotated[
-        str | None,
-        Query(description="time of events that have none: milliseconds since 1970, or a dateTime with a zone"),
-    ] = None,
-) -> int | None:
+EventTime = Annotated[
+    str | None,
+    Query(description="time of events that have none: milliseconds since 1970, or a dateTime with a zone"),
+]
+
+
+def event_time(request: Request, t: EventTime) -> int | None:
+    """The time of events that have none, from the query string or a header."""
     said = t if t is not None else request.headers.get("rsp-event-time")
     return None if said is None else parse_instant(said)
 
 
-def _producer(request: Request) -> Producer | None:
+def producer_of(request: Request) -> Producer | None:
+    """The place of a body in the sequence of its producer, from a header."""
     said = request.headers.get("rsp-producer")
     if said is None:
         return None
@@ -169,5 +156,3 @@ def _producer(request: Request) -> Producer | None:
 
 StreamIri = Annotated[str, Depends(_stream_iri)]
 QueryName = Annotated[str, Depends(_query_name)]
-EventTime = Annotated[int | None, Depends(_event_time)]
-ProducerPlace = Annotated[Producer | None, Depends(_producer)]

@@ -7,7 +7,7 @@ import secrets
 from email.message import Message
 from email.parser import BytesParser
 from email.policy import HTTP
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 from starlette.requests import Request
@@ -16,10 +16,9 @@ from starlette.responses import Response
 from whorl._engine import Copied
 from whorl.server import errors, media
 from whorl.server.routes.bodies import read_body
-from whorl.server.routes.deps import Reader, Registrar, TheAsking, TheRuntime, TheSettings
+from whorl.server.routes.deps import Reader, Registrar, TheAsking, TheGraphs, TheSettings
 from whorl.server.routes.openapi import bodies, problems, text_answer
 from whorl.server.routes.responses import JsonResponse
-from whorl.server.runtime import commands as c
 from whorl.server.runtime.core import Core
 from whorl.server.services.names import checked_iri
 
@@ -29,7 +28,7 @@ _EXAMPLES = {"text/turtle": "@prefix ex: <http://ex.org/> . ex:room1 ex:floor 3 
 _NEW = "new"
 
 
-def _graph_of(
+async def _graph_of(
     request: Request,
     graph: Annotated[
         str | None,
@@ -84,14 +83,14 @@ async def replace_graph(
     request: Request,
     _: Registrar,
     graph: Graph,
-    runtime: TheRuntime,
+    graphs: TheGraphs,
     settings: TheSettings,
 ) -> Response:
     """Replace the content of a graph by the triples of a document."""
     form = media.format_of(request.headers.get("content-type"), media.GRAPH_FORMATS)
     body = await read_body(request, settings.graphs_bytes_max)
-    reply = await runtime.execute(c.ReplaceGraph(graph, body, form))
-    return Response(status_code=201 if reply["created"] else 204)
+    changed = await graphs.replace(graph, body, form)
+    return Response(status_code=201 if changed.created else 204)
 
 
 @router.post(
@@ -108,7 +107,7 @@ async def add_to_graph(
     request: Request,
     _: Registrar,
     graph: Graph,
-    runtime: TheRuntime,
+    graphs: TheGraphs,
     settings: TheSettings,
 ) -> Response:
     """Add the triples of a document to a graph; without a graph, to a new one."""
@@ -117,18 +116,16 @@ async def add_to_graph(
     if graph == _NEW:
         graph = f"{str(request.base_url).rstrip('/')}/graphs/{secrets.token_hex(8)}"
         headers["Location"] = graph
-    reply: dict[str, Any] = {"created": False, "inserted": 0}
-    for body, form in parts:
-        one = await runtime.execute(c.LoadGraph(graph, body, form))
-        reply = {"created": reply["created"] or one["created"], "inserted": reply["inserted"] + one["inserted"]}
-    return JsonResponse(reply, 201 if reply["created"] else 200, headers=headers)
+    changed = await graphs.add(graph, parts)
+    reply = {"created": changed.created, "inserted": changed.inserted}
+    return JsonResponse(reply, 201 if changed.created else 200, headers=headers)
 
 
 @router.delete("/graphs", summary="Delete a static graph", status_code=204, responses=problems(400, 404, 409))
 @router.delete("/graphs/{name:path}", include_in_schema=False)
-async def drop_graph(_: Registrar, graph: Graph, runtime: TheRuntime) -> Response:
+async def drop_graph(_: Registrar, graph: Graph, graphs: TheGraphs) -> Response:
     """Delete a graph; the default graph is emptied."""
-    await runtime.execute(c.DropGraph(graph))
+    await graphs.drop(graph)
     return Response(status_code=204)
 
 

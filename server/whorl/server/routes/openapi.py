@@ -2,7 +2,9 @@
 
 from typing import Any
 
+from fastapi.routing import APIRoute
 from pydantic import BaseModel
+from pydantic.alias_generators import to_camel
 
 PROBLEM_REF = {"$ref": "#/components/schemas/Problem"}
 
@@ -22,6 +24,13 @@ _MEANINGS = {
     429: "a limit is reached; `Retry-After` says when to retry",
     503: "`not-ready`: the server is starting or stopping, or cannot write its log",
 }
+
+
+def operation_id(route: APIRoute) -> str:
+    """The name of an operation for generated clients: that of its function, as in `declareStream`."""
+    name = to_camel(route.name)
+    # HEAD and GET share a function.
+    return f"check{name[0].upper()}{name[1:]}" if route.methods == {"HEAD"} else name
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:

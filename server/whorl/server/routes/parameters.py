@@ -15,6 +15,8 @@ _EVERYWHERE = frozenset({"ticket"})
 _OWN_RULES = frozenset({"/sparql"})
 _QUERY_OPTIONS = frozenset(field.alias or name for name, field in schemas.QueryOptions.model_fields.items())
 _WITH_OPTIONS = frozenset({"/queries", "/queries/{name}", "/queries/validate"})
+# By the id of the route: routes do not change, and every request asks.
+_FOUND: dict[str, frozenset[str]] = {}
 
 
 def known_parameters(connection: HTTPConnection) -> None:
@@ -28,8 +30,23 @@ def known_parameters(connection: HTTPConnection) -> None:
             raise errors.UnknownOptionError(f"unknown parameter '{name[:80]}'", hint=_hint(name, known))
 
 
+def known_socket_parameters(connection: HTTPConnection, known: Iterable[str] = ()) -> None:
+    """The same for the address of a WebSocket, whose close frame has one line for both."""
+    allowed = _EVERYWHERE | frozenset(known)
+    for name in connection.query_params:
+        if name not in allowed:
+            raise errors.UnknownOptionError(f"unknown parameter '{name[:30]}'; {_hint(name, allowed)}")
+
+
 def parameters_of(route: APIRoute) -> frozenset[str]:
     """The query-string parameters of a route."""
+    found = _FOUND.get(route.unique_id)
+    if found is None:
+        found = _FOUND[route.unique_id] = _parameters_of(route)
+    return found
+
+
+def _parameters_of(route: APIRoute) -> frozenset[str]:
     declared = frozenset(_declared(route.dependant))
     is_query = route.path in _WITH_OPTIONS and bool((route.methods or set()) & {"PUT", "POST"})
     return _EVERYWHERE | declared | (_QUERY_OPTIONS if is_query else frozenset())

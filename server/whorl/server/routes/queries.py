@@ -8,9 +8,9 @@ from fastapi import APIRouter, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from whorl.server import errors, media, schemas
+from whorl.server import errors, media, plans, schemas
 from whorl.server.routes.bodies import parse_json, read_body, utf8
-from whorl.server.routes.deps import QueryName, ReaderOrRegistrar, Registrar, TheRegistry, TheRuntime
+from whorl.server.routes.deps import QueryName, ReaderOrRegistrar, Registrar, TheIngest, TheRegistry, TheRuntime
 from whorl.server.routes.openapi import form, json_body, problems
 from whorl.server.routes.responses import JsonResponse
 from whorl.server.services.registry import Registered
@@ -43,7 +43,7 @@ _REGISTERED: dict[int | str, dict[str, Any]] = {
 
 
 @router.put("/queries/{name}", summary="Register a query", status_code=201, responses=_REGISTERED, openapi_extra=_BODY)
-async def put_query(
+async def register_query(
     request: Request, caller: Registrar, name: QueryName, registry: TheRegistry, *, replace: Replace = False
 ) -> Response:
     """Register a query under a name. Repeating the request is harmless; another text under the name is refused.
@@ -58,7 +58,7 @@ async def put_query(
 
 
 @router.post("/queries", summary="Register a query", status_code=201, responses=_REGISTERED, openapi_extra=_BODY)
-async def post_query(request: Request, caller: Registrar, registry: TheRegistry) -> Response:
+async def add_query(request: Request, caller: Registrar, registry: TheRegistry) -> Response:
     """Register a query under the name in the body, or under a generated one."""
     wanted = await _query_of(request)
     return _answer(request, await registry.register(wanted.name, wanted, caller))
@@ -67,10 +67,11 @@ async def post_query(request: Request, caller: Registrar, registry: TheRegistry)
 @router.post(
     "/queries/validate",
     summary="Validate a query without registering it",
-    responses={200: {"description": "dialect, windows, plan and warnings"}, **problems(400, 408, 413, 415, 422)},
+    response_model=plans.ValidationDocument,
+    responses=problems(400, 408, 413, 415, 422),
     openapi_extra=_BODY,
 )
-async def validate(request: Request, caller: Registrar, registry: TheRegistry) -> Response:
+async def validate_query(request: Request, caller: Registrar, registry: TheRegistry) -> Response:
     """The dialect, windows, streams and plan that the query would have, and warnings."""
     return JsonResponse(await registry.validate(await _query_of(request), caller))
 
@@ -90,7 +91,8 @@ async def get_query(_: ReaderOrRegistrar, name: QueryName, registry: TheRegistry
 @router.get(
     "/queries/{name}/plan",
     summary="Explain how a query is evaluated",
-    responses={200: {"description": "the operators with their current counters"}, **problems(400, 404, 409)},
+    response_model=plans.PlanDocument,
+    responses=problems(400, 404, 409),
 )
 async def get_plan(_: ReaderOrRegistrar, name: QueryName, runtime: TheRuntime) -> Response:
     """The tree of operators: cardinalities, sizes of indexes, probing orders and how often each was chosen."""
@@ -104,9 +106,9 @@ async def get_plan(_: ReaderOrRegistrar, name: QueryName, runtime: TheRuntime) -
     response_model=schemas.WhyDocument,
     responses=problems(400, 404),
 )
-async def get_why(_: ReaderOrRegistrar, name: QueryName, runtime: TheRuntime) -> Response:
-    """The first reason that holds: no events, all late, no window closed, no match, filtered out, paused, failed."""
-    return JsonResponse((await runtime.read(lambda core: why(core, name))).document())
+async def get_why(_: ReaderOrRegistrar, name: QueryName, runtime: TheRuntime, ingest: TheIngest) -> Response:
+    """The first reason that holds: failed, paused, no events, refused, late, no window closed, no match, filtered."""
+    return JsonResponse((await runtime.read(lambda core: why(core, name, ingest))).document())
 
 
 @router.post(
@@ -116,7 +118,9 @@ async def get_why(_: ReaderOrRegistrar, name: QueryName, runtime: TheRuntime) ->
     responses=problems(400, 404, 408, 409, 413, 415, 422),
     openapi_extra=_ACTION,
 )
-async def act(request: Request, caller: Registrar, name: QueryName, registry: TheRegistry) -> Response:
+async def pause_or_restart_query(
+    request: Request, caller: Registrar, name: QueryName, registry: TheRegistry
+) -> Response:
     """Pause: stop it and keep its text. Restart: start it again with empty windows and a new incarnation."""
     action = await _action_of(request)
     change = registry.pause if action == "pause" else registry.restart
@@ -124,7 +128,7 @@ async def act(request: Request, caller: Registrar, name: QueryName, registry: Th
 
 
 @router.delete("/queries/{name}", summary="Delete a query", status_code=204, responses=problems(400, 404, 409))
-async def delete(caller: Registrar, name: QueryName, registry: TheRegistry) -> Response:
+async def delete_query(caller: Registrar, name: QueryName, registry: TheRegistry) -> Response:
     """Delete a query and tell its subscribers."""
     await registry.unregister(name, caller)
     return Response(status_code=204)

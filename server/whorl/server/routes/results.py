@@ -47,7 +47,7 @@ class _Asked:
         return not (self.after is None and self.start is None and self.wait is None)
 
 
-def _asked(after: After = None, start: From = None, wait: Wait = None, limit: Limit = None) -> _Asked:
+async def _asked(after: After = None, start: From = None, wait: Wait = None, limit: Limit = None) -> _Asked:
     return _Asked(after, start, wait, limit)
 
 
@@ -86,7 +86,7 @@ async def get_results(
     summary="Follow by server-sent events",
     responses={200: text_answer("events: `id` is the token, `data` the envelope", EVENT_STREAM), **problems(400, 404)},
 )
-async def get_events(
+async def follow_events(
     request: Request, name: QueryName, caller: Reader, tokens: TheTokens, after: After = None, start: From = None
 ) -> Response:
     """An EventSource resumes by itself: it sends the last id as `Last-Event-ID`. An event `gap` reports losses."""

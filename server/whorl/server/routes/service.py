@@ -32,7 +32,7 @@ _LINKS = {
     summary="The service document",
     responses={200: text_answer("links to everything", media.JSON, media.TURTLE, media.HTML), 406: problem(406)},
 )
-async def service_document(request: Request) -> Response:
+async def get_service(request: Request) -> Response:
     """Links to all resources: as JSON, Turtle (a SPARQL service description), or HTML."""
     wanted = media.negotiate(request.headers.get("accept"), (media.JSON, media.TURTLE, media.HTML))
     base = str(request.base_url).rstrip("/")

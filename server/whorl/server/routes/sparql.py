@@ -12,14 +12,13 @@ from whorl._engine import Copied
 from whorl.server import errors, media
 from whorl.server.errors import engine_refusals
 from whorl.server.routes.bodies import read_text
-from whorl.server.routes.deps import Anybody, Reader, TheAsking, TheRuntime, TheSettings
+from whorl.server.routes.deps import Anybody, Reader, TheAsking, TheGraphs, TheSettings
 from whorl.server.routes.openapi import bodies, form, problems, text_answer
 from whorl.server.routes.responses import JsonResponse
-from whorl.server.runtime import commands as c
 from whorl.server.runtime.core import Core
-from whorl.server.runtime.runtime import Runtime
 from whorl.server.security import require
 from whorl.server.services.asking import COPY_MS, TURN_MS, Asking
+from whorl.server.services.graphs import Graphs
 from whorl.server.services.names import checked_iri
 
 router = APIRouter(tags=["sparql"])
@@ -73,7 +72,7 @@ class _Operation:
         ]
     },
 )
-async def get_query(request: Request, _: Reader, asking: TheAsking, settings: TheSettings) -> Response:
+async def ask_sparql(request: Request, _: Reader, asking: TheAsking, settings: TheSettings) -> Response:
     """A query in the query string. `GRAPH <window>` reads the current content of a window."""
     operation = _operation(request, "query", None, request.query_params.multi_items())
     _check_length(operation.text, settings.query_bytes_max)
@@ -86,8 +85,8 @@ async def get_query(request: Request, _: Reader, asking: TheAsking, settings: Th
     responses={204: {"description": "the update is done"}, **_ANSWERS, **problems(400, 406, 408, 413, 415, 422)},
     openapi_extra=_OPERATIONS,
 )
-async def post_operation(
-    request: Request, caller: Anybody, asking: TheAsking, runtime: TheRuntime, settings: TheSettings
+async def post_sparql(
+    request: Request, caller: Anybody, asking: TheAsking, graphs: TheGraphs, settings: TheSettings
 ) -> Response:
     """A query (scope `subscribe`) or an update (scope `register`), as a form or as the body itself."""
     media_type = media.text_type_of(request.headers.get("content-type"))
@@ -99,7 +98,7 @@ async def post_operation(
     if media_type == media.SPARQL_UPDATE:
         require(caller, "register")
         text = await read_text(request, settings.body_bytes_max)
-        return await _update(request, _operation(request, "update", text, addressed), runtime)
+        return await _update(request, _operation(request, "update", text, addressed), graphs)
     if media_type != media.FORM:
         said = (
             f"the media type '{media_type[:80]}' is not supported for an operation"
@@ -111,7 +110,7 @@ async def post_operation(
     fields = addressed + _fields(await read_text(request, settings.body_bytes_max))
     if any(name == "update" for name, _ in fields):
         require(caller, "register")
-        return await _update(request, _operation(request, "update", None, fields), runtime)
+        return await _update(request, _operation(request, "update", None, fields), graphs)
     require(caller, "subscribe")
     operation = _operation(request, "query", None, fields)
     _check_length(operation.text, settings.query_bytes_max)
@@ -171,9 +170,7 @@ def _copied(core: Core, operation: _Operation, media_type: str) -> Copied:
         )
 
 
-async def _update(request: Request, operation: _Operation, runtime: Runtime) -> Response:
-    reply = await runtime.execute(
-        c.Update(operation.text, operation.base_iri, operation.default_graphs, operation.named_graphs)
-    )
+async def _update(request: Request, operation: _Operation, graphs: Graphs) -> Response:
+    changed = await graphs.update(operation.text, operation.base_iri, operation.default_graphs, operation.named_graphs)
     wants_json = media.JSON in request.headers.get("accept", "")
-    return JsonResponse(reply) if wants_json else Response(status_code=204)
+    return JsonResponse(changed._asdict()) if wants_json else Response(status_code=204)

@@ -1,6 +1,5 @@
 """Streams: declare them, push events, advance watermarks."""
 
-import secrets
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -17,19 +16,20 @@ from whorl.server.problems import document
 from whorl.server.routes.bodies import read_body, read_json, read_text, stream_body
 from whorl.server.routes.deps import (
     Anybody,
+    EncodedIri,
     EventTime,
     Ingester,
-    ProducerPlace,
     Registrar,
     StreamIri,
     TheIngest,
     TheRegistry,
-    TheRuntime,
     TheSettings,
+    decoded_iri,
+    event_time,
+    producer_of,
 )
 from whorl.server.routes.openapi import bodies, json_body, problems, text_answer
 from whorl.server.routes.responses import DuplexResponse, JsonResponse
-from whorl.server.runtime import commands as c
 from whorl.server.security import Principal
 from whorl.server.services import descriptors
 from whorl.server.services.ingest import PushOptions, Tally
@@ -58,8 +58,9 @@ class _HowPushed:
     per_batch: bool
 
 
-def _how_pushed(at: EventTime, producer: ProducerPlace, *, atomic: Atomic = True, ack: Ack = None) -> _HowPushed:
-    return _HowPushed(PushOptions(at, atomic, producer, None if ack == "batch" else ack), ack == "batch")
+async def _how_pushed(request: Request, t: EventTime = None, *, atomic: Atomic = True, ack: Ack = None) -> _HowPushed:
+    options = PushOptions(event_time(request, t), atomic, producer_of(request), None if ack == "batch" else ack)
+    return _HowPushed(options, ack == "batch")
 
 
 HowPushed = Annotated[_HowPushed, Depends(_how_pushed)]
@@ -92,7 +93,7 @@ _EXAMPLES = {
     },
     openapi_extra=json_body(schemas.StreamSettings, {"lateness": "10s", "time": "event"}, required=False),
 )
-async def declare(
+async def declare_stream(
     request: Request, _: Registrar, iri: StreamIri, registry: TheRegistry, settings: TheSettings
 ) -> Response:
     """Declare a stream. Repeating the request is harmless; other settings for an existing stream are refused."""
@@ -134,7 +135,7 @@ async def get_stream(request: Request, _: Anybody, iri: StreamIri, registry: The
 
 
 @router.delete("/streams/{iri}", summary="Delete a stream", status_code=204, responses=problems(400, 404, 409))
-async def delete(
+async def delete_stream(
     caller: Registrar,
     iri: StreamIri,
     registry: TheRegistry,
@@ -160,15 +161,17 @@ async def delete(
     },
     openapi_extra=bodies(_EXAMPLES),
 )
-async def push(
-    request: Request, caller: Ingester, iri: StreamIri, how: HowPushed, ingest: TheIngest, settings: TheSettings
-) -> Response:
+async def push_events(request: Request, caller: Ingester, iri: EncodedIri, how: HowPushed) -> Response:
     """One event (Turtle, N-Triples, JSON-LD) with its time in `?t=` or the header `RSP-Event-Time`; or many.
 
     In N-Quads and TriG each named graph is one event; `prov:generatedAtTime` in the default graph gives its time. In
     NDJSON each line is one event; the body may be endless, and is ingested in batches as it arrives. The header
     `RSP-Producer: id;epoch;seq` makes retries safe.
     """
+    # Most requests come here, one event each. A dependency costs the framework more than looking it up.
+    iri = decoded_iri(iri)
+    ingest: Ingest = request.app.state.ingest
+    settings: Settings = request.app.state.settings
     form = media.format_of(request.headers.get("content-type"), media.INGEST_FORMATS)
     if form == "ndjson" and how.options.producer is None:
         upload = _Upload(request, caller, iri, how.options)
@@ -188,28 +191,25 @@ async def push(
     responses=problems(400, 404, 409, 413, 415, 422),
     openapi_extra=json_body(schemas.WatermarkRequest, {"t": 10_000}),
 )
-async def advance(
-    request: Request,
-    _: Ingester,
-    iri: StreamIri,
-    runtime: TheRuntime,
-    settings: TheSettings,
+async def advance_watermark(
+    request: Request, _: Ingester, iri: StreamIri, registry: TheRegistry, settings: TheSettings
 ) -> Response:
     """No event before `t` will follow: windows that close by then report."""
     wanted = await read_json(request, schemas.WatermarkRequest, settings.query_bytes_max)
-    return JsonResponse(await runtime.execute(c.Advance(iri, wanted.t)))
+    return JsonResponse({"watermark": await registry.advance(iri, wanted.t)})
 
 
 @router.post("/streams/{iri}/close", summary="Close a stream", responses=problems(400, 404, 409))
-async def close(_: Ingester, iri: StreamIri, runtime: TheRuntime) -> Response:
-    """No more events will follow: open windows report, and the stream no longer holds others back."""
-    return JsonResponse(await runtime.execute(c.CloseStream(iri)))
+async def close_stream(_: Ingester, iri: StreamIri, registry: TheRegistry) -> Response:
+    """No more events will follow: open windows report, and the stream no longer holds queries back."""
+    await registry.close_stream(iri)
+    return JsonResponse({"closed": True})
 
 
-@router.post("/streams/{iri}/reopen", summary="Reopen a stream that has ended", responses=problems(400, 404, 409))
-async def reopen(_: Ingester, iri: StreamIri, runtime: TheRuntime) -> Response:
-    """Events come again, at any time; the queries that read the stream start anew, as a restart would."""
-    return JsonResponse(await runtime.execute(c.ReopenStream(iri, secrets.token_hex(6))))
+@router.post("/streams/{iri}/reopen", summary="Reopen a closed stream", responses=problems(400, 404, 409))
+async def reopen_stream(caller: Ingester, iri: StreamIri, registry: TheRegistry) -> Response:
+    """Accept events again, at any time. The queries that read the stream restart; the caller must own them."""
+    return JsonResponse({"closed": False, "queries": await registry.reopen_stream(iri, caller)})
 
 
 # ---- rows ----
@@ -232,7 +232,7 @@ async def set_mapping(
     request: Request,
     _: Registrar,
     iri: StreamIri,
-    runtime: TheRuntime,
+    registry: TheRegistry,
     settings: TheSettings,
     time_column: Annotated[str, Query(alias="timeColumn", min_length=1, max_length=256)] = "t",
 ) -> Response:
@@ -242,8 +242,8 @@ async def set_mapping(
         said = f"the media type '{media_type[:80]}' is not supported for a mapping"
         raise errors.MediaTypeError(said, hint=f"send it as {media.SPARQL_QUERY}")
     text = await read_text(request, settings.query_bytes_max)
-    reply = await runtime.execute(c.SetMapping(iri, text, time_column))
-    return JsonResponse({"mapping": text, "timeColumn": time_column}, 201 if reply["created"] else 200)
+    created = await registry.set_mapping(iri, text, time_column)
+    return JsonResponse({"mapping": text, "timeColumn": time_column}, 201 if created else 200)
 
 
 @router.get(
@@ -252,12 +252,10 @@ async def set_mapping(
     response_model=schemas.MappingDocument,
     responses=problems(400, 404),
 )
-async def get_mapping(_: Anybody, iri: StreamIri, runtime: TheRuntime) -> Response:
+async def get_mapping(_: Anybody, iri: StreamIri, registry: TheRegistry) -> Response:
     """How rows of this stream become triples."""
-    entry = await runtime.read(lambda core: core.stream(iri))
-    if entry.mapping is None:
-        raise errors.UnknownMappingError(f"stream <{iri}> has no mapping")
-    return JsonResponse({"mapping": entry.mapping, "timeColumn": entry.time_column})
+    found = await registry.mapping(iri)
+    return JsonResponse({"mapping": found.construct, "timeColumn": found.time_column})
 
 
 @router.delete(
@@ -266,9 +264,9 @@ async def get_mapping(_: Anybody, iri: StreamIri, runtime: TheRuntime) -> Respon
     status_code=204,
     responses=problems(400, 404, 409),
 )
-async def delete_mapping(_: Registrar, iri: StreamIri, runtime: TheRuntime) -> Response:
+async def delete_mapping(_: Registrar, iri: StreamIri, registry: TheRegistry) -> Response:
     """Rows are no longer mapped; bodies with the columns s, p, o are still accepted."""
-    await runtime.execute(c.SetMapping(iri, None, "t"))
+    await registry.remove_mapping(iri)
     return Response(status_code=204)
 
 
@@ -279,11 +277,13 @@ async def delete_mapping(_: Registrar, iri: StreamIri, runtime: TheRuntime) -> R
     responses={201: {"description": "kept", "model": schemas.Staged}, **problems(400, 404, 408, 413, 415)},
     openapi_extra=bodies({name: _EXAMPLES[name] for name in (media.ARROW, "application/n-quads")}),
 )
-async def stage(request: Request, _: Ingester, iri: StreamIri, runtime: TheRuntime, settings: TheSettings) -> Response:
+async def stage_body(
+    request: Request, _: Ingester, iri: StreamIri, ingest: TheIngest, settings: TheSettings
+) -> Response:
     """Store a body invisibly until a commit names its token or it expires."""
     form = media.format_of(request.headers.get("content-type"), media.STAGE_FORMATS)
     body = await read_body(request, settings.body_bytes_max)
-    return JsonResponse({"token": await runtime.stage(iri, body, form)}, 201)
+    return JsonResponse({"token": await ingest.stage(iri, body, form)}, 201)
 
 
 @router.post(
@@ -293,7 +293,9 @@ async def stage(request: Request, _: Ingester, iri: StreamIri, runtime: TheRunti
     responses=problems(400, 404, 408, 409, 413, 415, 422),
     openapi_extra=json_body(schemas.CommitRequest, {"producer": "job-1", "batch": 7, "tokens": ["…"]}),
 )
-async def commit(request: Request, _: Ingester, iri: StreamIri, ingest: TheIngest, settings: TheSettings) -> Response:
+async def commit_bodies(
+    request: Request, _: Ingester, iri: StreamIri, ingest: TheIngest, settings: TheSettings
+) -> Response:
     """Turn staged bodies into events at once, in time order; a repeated batch changes nothing."""
     wanted = await read_json(request, schemas.CommitRequest, settings.message_bytes_max)
     reply = await ingest.commit(iri, wanted.producer, wanted.batch, tuple(wanted.tokens), wanted.watermark)

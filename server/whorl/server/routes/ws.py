@@ -21,6 +21,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from whorl.server import errors, schemas
 from whorl.server.errors import DomainError
 from whorl.server.routes.deps import authorize
+from whorl.server.routes.parameters import known_socket_parameters
 from whorl.server.security import Principal, Scope, authorize_token, require
 from whorl.server.services.answers import Snapshot
 from whorl.server.services.ingest import PushOptions
@@ -85,6 +86,8 @@ async def follow_one(websocket: WebSocket, name: str) -> None:
 async def _converse(websocket: WebSocket, query: str | None) -> None:
     state = websocket.app.state
     try:
+        # Here options are in messages.
+        known_socket_parameters(websocket)
         known = _known_caller(websocket)
     except DomainError as problem:
         await _accept_and_close(websocket, close_of(problem), SUBPROTOCOL)
@@ -333,7 +336,7 @@ class _Socket:
             async with asyncio.timeout(_CLOSE_SECONDS):
                 await self._websocket.close(close.code, close.reason)
         except (TimeoutError, OSError, RuntimeError, WebSocketDisconnect):
-            # The client does not read, so it cannot be told.
+            # The client does not read, so it cannot be notified.
             if self._protocol is not None:
                 self._protocol.abort()
 
@@ -360,6 +363,7 @@ def _known_caller(websocket: WebSocket) -> Principal | None:
 
 def _options_of(websocket: WebSocket) -> SubscriptionOptions:
     said = websocket.query_params
+    known_socket_parameters(websocket, (field.alias or name for name, field in PlainOptions.model_fields.items()))
     wanted = schemas.checked(PlainOptions, {name: said[name] for name in said if name != "ticket"})
     return SubscriptionOptions(None, wanted.overflow, wanted.after, wanted.start, wanted.snapshot)
 

@@ -158,7 +158,7 @@ class Advance(Command):
 
 @dataclass(frozen=True, slots=True)
 class CloseStream(Command):
-    """The stream has ended."""
+    """Close a stream: no more events will follow."""
 
     kind: ClassVar[str] = "close-stream"
     iri: str
@@ -166,7 +166,7 @@ class CloseStream(Command):
 
 @dataclass(frozen=True, slots=True)
 class ReopenStream(Command):
-    """Events come again on a stream that has ended; the queries that read it start anew."""
+    """Accept events again on a closed stream; the queries that read it restart with empty windows."""
 
     kind: ClassVar[str] = "reopen-stream"
     iri: str
@@ -191,6 +191,13 @@ class Register(Command):
     options: dict[str, Any]
     incarnation: str
     owner: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Replace(Register):
+    """Start a query under a name; a query of this name with another text or other options ends and keeps its owner."""
+
+    kind: ClassVar[str] = "replace"
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,6 +278,7 @@ _KINDS: dict[str, type[Command]] = {
         ReopenStream,
         MarkIdle,
         Register,
+        Replace,
         Unregister,
         Pause,
         Restart,

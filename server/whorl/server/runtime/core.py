@@ -202,17 +202,18 @@ class Core:
             return {"closed": False, "queries": []}
         readers = [self.queries[name] for name in self.readers_of(command.iri)]
         running = [reader for reader in readers if reader.number is not None]
-        self._check_may_restart(running)
+        for reader in running:
+            self._check_output_unread(reader)
         for reader in running:
             self._stop(reader, "paused")
-        # The time of a stream that has ended cannot go back: another one takes its place.
+        # The time of a closed stream cannot go back: a new stream takes its place.
         self.engine.drop_stream(command.iri)
         self._declare(command.iri, entry.options)
         if entry.mapping is not None:
             self.engine.set_mapping(command.iri, entry.mapping, time_column=entry.time_column)
         entry.closed = False
         for at, reader in enumerate(running):
-            self._begin_anew(reader, f"{command.incarnation}{at:04x}")
+            self._restart(reader, f"{command.incarnation}{at:04x}")
         return {"closed": False, "queries": [reader.name for reader in running]}
 
     @_apply.register
@@ -234,12 +235,24 @@ class Core:
         return {"created": True}
 
     @_apply.register
+    def _(self, command: c.Replace) -> Reply:
+        known = self.queries.get(command.name)
+        if known is not None and (known.text, known.options) == (command.text, command.options):
+            return {"created": False, "replaced": False}
+        owner = command.owner if known is None else known.owner
+        entry = QueryEntry(command.name, command.text, command.options, command.incarnation, owner, None)
+        if known is not None:
+            self._check_output_unread(known)
+        # Nothing changes before the engine has accepted the new query.
+        self._start(entry, replaced=known)
+        self.queries[command.name] = entry
+        return {"created": known is None, "replaced": known is not None}
+
+    @_apply.register
     def _(self, command: c.Unregister) -> None:
         entry = self.query(command.name)
-        readers = self._readers_of_output(entry)
-        if readers and not command.force:
-            detail = f"the output of '{command.name}' is read by {', '.join(readers)}"
-            raise errors.OutputInUseError(detail, hint="delete these queries first")
+        if not command.force:
+            self._check_output_unread(entry)
         self._remove_query(command.name)
 
     @_apply.register
@@ -247,18 +260,16 @@ class Core:
         entry = self.query(command.name)
         if entry.status != "running":
             raise errors.QueryNotRunningError(f"query '{command.name}' is {entry.status}")
-        readers = self._readers_of_output(entry)
-        if readers:
-            raise errors.OutputInUseError(f"the output of '{command.name}' is read by {', '.join(readers)}")
+        self._check_output_unread(entry)
         self._stop(entry, "paused")
 
     @_apply.register
     def _(self, command: c.Restart) -> None:
         entry = self.query(command.name)
         if entry.number is not None:
-            self._check_may_restart([entry])
+            self._check_output_unread(entry)
             self._stop(entry, "paused")
-        self._begin_anew(entry, command.incarnation)
+        self._restart(entry, command.incarnation)
 
     @_apply.register
     def _(self, command: c.LoadGraph) -> Reply:
@@ -386,49 +397,63 @@ class Core:
     @classmethod
     def restored(cls, data: bytes, engine_options: Mapping[str, Any]) -> Core:
         """The state that `snapshot` wrote."""
-        magic, length = _HEADER.unpack_from(data)
-        if magic != _MAGIC:
-            raise StoreError("the snapshot was written by another version; use the server that wrote it")
-        at = _HEADER.size
-        catalogue = orjson.loads(data[at : at + length])
         core = cls(engine_options)
+        try:
+            magic, length = _HEADER.unpack_from(data)
+            if magic != _MAGIC:
+                raise StoreError("the snapshot was written by another version; use the server that wrote it")
+            at = _HEADER.size
+            core._take_catalogue(orjson.loads(data[at : at + length]))
+        except (struct.error, ValueError, TypeError, KeyError, AttributeError) as error:
+            raise StoreError(f"the catalogue in the snapshot is damaged ({type(error).__name__}: {error})") from error
         core.engine = _engine.Engine.restore(data[at + length :], **core._engine_options)
-        core.offset = catalogue["offset"]
+        for entry in core.streams.values():
+            core._assume_zone(entry.iri, entry.options)
+        return core
+
+    def _take_catalogue(self, catalogue: dict[str, Any]) -> None:
+        self.offset = catalogue["offset"]
         for stream in catalogue["streams"]:
             options = c.StreamOptions(**stream.pop("options"))
-            core.streams[stream["iri"]] = StreamEntry(options=options, **stream)
-            core._assume_zone(stream["iri"], options)
+            self.streams[stream["iri"]] = StreamEntry(options=options, **stream)
         for query in catalogue["queries"]:
             entry = _query_entry(query)
-            core.queries[entry.name] = entry
+            self.queries[entry.name] = entry
             if entry.number is not None:
-                core._names[entry.number] = entry.name
+                self._names[entry.number] = entry.name
         for stream, producer, sequence in catalogue["producers"]:
-            core.producers[stream, producer] = Sequence(**sequence)
-        return core
+            self.producers[stream, producer] = Sequence(**sequence)
 
     # ---- parts of commands ----
 
-    def _start(self, entry: QueryEntry) -> None:
+    def _start(self, entry: QueryEntry, replaced: QueryEntry | None = None) -> None:
+        """Start a query; if it is accepted, the one that it replaces ends."""
         keywords = self.engine_keywords(entry.options)
+        old, known = None, self._readable()
+        if replaced is not None and replaced.number is not None:
+            # A query cannot read the output of the one whose place it takes.
+            old, known = replaced.number, known - {replaced.facts.get("output")}
         try:
-            number = self.engine.register(entry.text, known_streams=list(self._readable()), **keywords)
+            number = self.engine.register(entry.text, known_streams=list(known), replaces=old, **keywords)
         except UnknownStreamError as error:
             raise self._undeclared(str(error.stream)) from None
+        if old is not None:
+            del self._names[old]
         entry.number = number
         entry.facts = orjson.loads(self.engine.describe(number))
         self._names[number] = entry.name
 
-    def _begin_anew(self, entry: QueryEntry, incarnation: str) -> None:
+    def _restart(self, entry: QueryEntry, incarnation: str) -> None:
         entry.incarnation = incarnation
         entry.last_seq, entry.results, entry.last_result_at, entry.failure = 0, 0, None, None
         self._start(entry)
         entry.status = "running"
 
-    def _check_may_restart(self, entries: list[QueryEntry]) -> None:
-        for entry in entries:
-            if self._readers_of_output(entry):
-                raise errors.OutputInUseError(f"other queries read the output of '{entry.name}'")
+    def _check_output_unread(self, entry: QueryEntry) -> None:
+        readers = self._readers_of_output(entry)
+        if readers:
+            detail = f"the output of '{entry.name}' is read by {', '.join(readers)}"
+            raise errors.OutputInUseError(detail, hint="delete these queries first")
 
     def _declare(self, iri: str, options: c.StreamOptions) -> None:
         self.engine.declare_stream(
@@ -473,7 +498,7 @@ class Core:
     def _check_open(self, entry: StreamEntry) -> None:
         if entry.closed:
             raise errors.StreamClosedError(
-                f"stream <{entry.iri}> has ended", hint="POST /streams/{iri}/reopen lets events come again"
+                f"stream <{entry.iri}> is closed", hint="POST /streams/{iri}/reopen reopens it"
             )
 
     def _advance(self, iri: str, t: int, *, is_tick: bool) -> None:
@@ -501,13 +526,13 @@ class Core:
         counts = {name: report[name] for name in ("accepted", "late", "ahead")}
         refused = {"refused": report["refused"]} if report.get("refused") else {}
         watermark = shown_instant(self.engine.watermark(iri))
-        told = {**counts, "duplicates": duplicates, "offset": self.offset + 1, "watermark": watermark, **refused}
+        reply = {**counts, "duplicates": duplicates, "offset": self.offset + 1, "watermark": watermark, **refused}
         # The time of a late event is not in the watermark.
         for what, t in (("watermark", watermark), ("time", at)):
             # `None in range(…)` would go through the whole range.
             if t is not None and t in EPOCH_SECONDS:
-                return {**told, "warning": _seconds_warning(what, t)}
-        return told
+                return {**reply, "warning": _seconds_warning(what, t)}
+        return reply
 
     def _has_graph(self, graph: str | None) -> bool:
         return graph is None or any(name == graph for name, _ in self.engine.graphs())

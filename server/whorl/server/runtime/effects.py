@@ -19,12 +19,13 @@ Envelope: TypeAlias = tuple[int, int, bytes]
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A query starts or restarts."""
+    """A query starts or restarts, perhaps with another text."""
 
     query: str
     incarnation: str
     next_seq: int
     facts: dict[str, Any]
+    has_new_text: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,9 @@ Effect: TypeAlias = Opened | Published | Failed | Closed
 def of_command(command: c.Command, reply: Any, core: Core) -> list[Effect]:  # noqa: ANN401 - each command has its reply
     """The effects of an applied command on readers, beside its results."""
     match command:
+        # A `Replace` is a `Register`, too.
+        case c.Replace() if reply["replaced"]:
+            return [_opened(core.queries[command.name], has_new_text=True)]
         case c.Register() if reply["created"]:
             return [_opened(core.queries[command.name])]
         case c.Restart():
@@ -82,5 +86,5 @@ def of_entry(entry: QueryEntry) -> list[Effect]:
     return [_opened(entry)] if refusal is None else [_opened(entry), Failed(entry.name, refusal)]
 
 
-def _opened(entry: QueryEntry) -> Opened:
-    return Opened(entry.name, entry.incarnation, entry.last_seq + 1, entry.facts)
+def _opened(entry: QueryEntry, *, has_new_text: bool = False) -> Opened:
+    return Opened(entry.name, entry.incarnation, entry.last_seq + 1, entry.facts, has_new_text)

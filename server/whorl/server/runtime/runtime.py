@@ -1,6 +1,6 @@
 """The runtime: a thread that owns the state, a thread that owns the log, and the event loop in front of them.
 
-    run(command) ─► queue ─► worker: apply, drain ─► committer: one commit, synced ─► event loop: results, then replies
+    execute(command) ─► queue ─► worker: apply, drain ─► committer: one commit, synced ─► event loop: results, replies
 
 Results and replies leave only after they are on the disk. Refused commands are not logged. While the committer syncs
 one batch, the worker applies the next; at most two batches are in flight.
@@ -53,8 +53,10 @@ _QUESTION_BYTES = 512
 class Rings(Protocol):
     """Where results go; called on the event loop only."""
 
-    def open(self, query: str, incarnation: str, next_seq: int, facts: dict[str, Any]) -> None:
-        """A query starts or restarts."""
+    def open(
+        self, query: str, incarnation: str, next_seq: int, facts: dict[str, Any], *, has_new_text: bool = False
+    ) -> None:
+        """A query starts or restarts, perhaps with another text."""
 
     def publish(self, query: str, envelopes: Sequence[Envelope]) -> None:
         """New results, in order."""
@@ -360,7 +362,7 @@ class Runtime:
         except Exception as error:
             job.problem = error
             if isinstance(error.__cause__, EnginePanicError):
-                # Nobody knows how far it got.
+                # How far it got is unknown.
                 self._loop.call_soon_threadsafe(_answer, job)
                 raise
 
@@ -412,7 +414,8 @@ class Runtime:
             try:
                 self._store.write_snapshot(*batch.snapshot)
             except StoreError as error:
-                # The log still has everything; the next snapshot is due when it has grown again.
+                # The log still has everything, and counts again until a snapshot is written.
+                self._growth.snapshot_failed()
                 _log.error("snapshot failed: %s", error)
         self.metrics.commit_seconds += time.perf_counter() - began
 
@@ -432,8 +435,8 @@ class Runtime:
     def _show(self, effects: list[Effect]) -> None:
         for effect in effects:
             match effect:
-                case fx.Opened(query, incarnation, next_seq, facts):
-                    self.rings.open(query, incarnation, next_seq, facts)
+                case fx.Opened(query, incarnation, next_seq, facts, has_new_text):
+                    self.rings.open(query, incarnation, next_seq, facts, has_new_text=has_new_text)
                 case fx.Published(query, _, envelopes):
                     self.metrics.envelopes += len(envelopes)
                     self.rings.publish(query, envelopes)
@@ -443,7 +446,7 @@ class Runtime:
                     self.rings.close(query, reason)
 
     def _fail(self, batch: _Batch, reason: str) -> None:
-        """A batch could not be logged and nobody has seen it: rebuild the state from the log."""
+        """A batch could not be logged and has not been shown: rebuild the state from the log."""
         _log.error("rebuilding the state from the log: %s", reason)
         self._refuse(batch.jobs)
         if self.state == "failed":

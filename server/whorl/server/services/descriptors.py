@@ -85,7 +85,7 @@ def _stream(
     core: Core, entry: StreamEntry, numbers: dict[str, dict[str, Any]], ingest: Ingest
 ) -> schemas.StreamDocument:
     counted = numbers.get(entry.iri, {})
-    options = entry.options
+    options, refusals = entry.options, ingest.refusals(entry.iri)
     return schemas.StreamDocument(
         stream_iri=entry.iri,
         status="closed" if entry.closed else "open",
@@ -93,6 +93,9 @@ def _stream(
         events=counted.get("events", 0),
         triples=counted.get("triples", 0),
         late=counted.get("late", 0),
+        refused=refusals.refused,
+        ahead=refusals.ahead,
+        last_refusal=None if refusals.last is None else schemas.Refusal(**refusals.last),
         rate=ingest.rate(entry.iri),
         queries=core.readers_of(entry.iri),
         written_by=core.outputs().get(entry.iri),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from whorl.server import errors
 from whorl.server.runtime import commands as c
 from whorl.server.runtime.runtime import now_ms
+from whorl.server.services.refusals import Refusals
 
 if TYPE_CHECKING:
     from whorl.server.errors import DomainError
@@ -63,6 +64,7 @@ class Ingest:
         self._runtime = runtime
         self._settings = settings
         self._rates: dict[str, _Rate] = {}
+        self._refusals: dict[str, Refusals] = {}
 
     async def push(self, iri: str, body: bytes, form: str, options: PushOptions = _DEFAULTS) -> dict[str, Any]:
         """Ingest one body; events without a time get that of the call, or their arrival time if the stream uses it."""
@@ -71,9 +73,7 @@ class Ingest:
         if command.size_bytes > self._settings.queue_bytes_max:
             limit = self._settings.queue_bytes_max
             raise errors.BodyTooLargeError(f"the body is larger than the command queue of {limit} bytes", limit=limit)
-        reply: dict[str, Any] = await self._runtime.execute(command, options.ack or self._settings.ack)
-        self._rates.setdefault(iri, _Rate()).add(reply["accepted"], time.monotonic())
-        return reply
+        return await self._counted(iri, command, options.ack or self._settings.ack)
 
     async def push_patiently(self, iri: str, body: bytes, form: str, options: PushOptions) -> dict[str, Any]:
         """The same for a streaming body: a full queue slows its sender down instead of refusing it."""
@@ -83,21 +83,41 @@ class Ingest:
             except errors.OverloadedError:
                 await asyncio.sleep(_RETRY_S)
 
+    async def stage(self, iri: str, body: bytes, form: str) -> str:
+        """Keep a body, invisibly, until a commit names the token that this returns."""
+        return await self._runtime.stage(iri, body, form)
+
     async def commit(self, iri: str, producer: str, batch: int, tokens: tuple[str, ...], watermark: int | None) -> Any:  # noqa: ANN401 - the reply of a command
         """Turn staged bodies into events."""
         command = c.Commit(iri, producer, batch, tokens, watermark, latest=self._latest())
-        reply = await self._runtime.execute(command)
-        self._rates.setdefault(iri, _Rate()).add(reply["accepted"], time.monotonic())
-        return reply
+        return await self._counted(iri, command)
 
     def rate(self, iri: str) -> float:
         """Events per second of a stream, over the last few seconds."""
         found = self._rates.get(iri)
         return 0.0 if found is None else round(found.per_second(time.monotonic()), 2)
 
+    def refusals(self, iri: str) -> Refusals:
+        """What was refused on a stream since the server started."""
+        return self._refusals.get(iri) or Refusals()
+
     def forget(self, iri: str) -> None:
         """Forget a deleted stream."""
         self._rates.pop(iri, None)
+        self._refusals.pop(iri, None)
+
+    async def _counted(self, iri: str, command: c.Push | c.Commit, ack: str = "synced") -> dict[str, Any]:
+        try:
+            reply: dict[str, Any] = await self._runtime.execute(command, ack)
+        except errors.EngineRefusal as problem:
+            # Of a stream that exists: names of others are not to fill the memory.
+            if self._runtime.stream_options(iri) is not None:
+                self._refusals.setdefault(iri, Refusals()).note_body(problem)
+            raise
+        self._rates.setdefault(iri, _Rate()).add(reply["accepted"], time.monotonic())
+        if reply["ahead"] or reply.get("refused"):
+            self._refusals.setdefault(iri, Refusals()).note_reply(reply)
+        return reply
 
     def _time_of_arrival(self, iri: str) -> int | None:
         options = self._runtime.stream_options(iri)

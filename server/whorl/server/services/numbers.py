@@ -6,6 +6,7 @@ The time of a query is that of its evaluations; reading events and writing resul
 
 from __future__ import annotations
 
+import platform
 import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from whorl.server.durations import Durations
     from whorl.server.runtime.core import Core
     from whorl.server.runtime.runtime import Runtime
+    from whorl.server.services.ingest import Ingest
     from whorl.server.services.rings import Rings
     from whorl.server.services.traffic import Traffic
 
@@ -53,9 +55,10 @@ class Reading:
 class Numbers(Collector):
     """A collector for one reading of all metrics."""
 
-    def __init__(self, runtime: Runtime, rings: Rings, traffic: Traffic, reading: Reading) -> None:
+    def __init__(self, runtime: Runtime, rings: Rings, ingest: Ingest, traffic: Traffic, reading: Reading) -> None:
         self._runtime = runtime
         self._rings = rings
+        self._ingest = ingest
         self._traffic = traffic
         self._stats = reading.stats
         self._seconds = reading.seconds
@@ -72,8 +75,8 @@ class Numbers(Collector):
 
     def _of_runtime(self) -> Iterator[Metric]:
         runtime, counted = self._runtime, self._runtime.metrics
-        version = GaugeMetricFamily("whorl_build_info", "1; the version is a label", labels=["version"])
-        yield _family(version, [((__version__,), 1)])
+        version = GaugeMetricFamily("whorl_build_info", "1; versions are labels", labels=["version", "python"])
+        yield _family(version, [((__version__, platform.python_version()), 1)])
         yield _gauge("whorl_ready", "1 when the server accepts commands", float(runtime.state == "ready"))
         yield _counter("whorl_commands", "commands applied or refused", counted.commands)
         yield _counter("whorl_commands_refused", "commands refused", counted.refused)
@@ -127,6 +130,15 @@ class Numbers(Collector):
                 CounterMetricFamily(f"whorl_stream_{name}", meaning, labels=["stream"]),
                 (((row["stream"],), row[name]) for row in streams),
             )
+        refusals = {row["stream"]: self._ingest.refusals(row["stream"]) for row in streams}
+        yield _family(
+            CounterMetricFamily("whorl_stream_refused", "bodies and single events refused", labels=["stream"]),
+            (((iri,), one.refused) for iri, one in refusals.items()),
+        )
+        yield _family(
+            CounterMetricFamily("whorl_stream_ahead", "events set aside as too far ahead", labels=["stream"]),
+            (((iri,), one.ahead) for iri, one in refusals.items()),
+        )
         marks = {row["stream"]: at for row in streams if (at := shown_instant(row["watermark"])) is not None}
         yield from _marks("stream", marks)
 

@@ -45,6 +45,13 @@ class Declared(NamedTuple):
     created: bool
 
 
+class Mapping(NamedTuple):
+    """How the rows of a stream become triples, and the column that has their time."""
+
+    construct: str
+    time_column: str
+
+
 class Registered(NamedTuple):
     """A registered query, and whether it is new."""
 
@@ -101,42 +108,67 @@ class Registry:
         """All streams, by IRI."""
         return await self._runtime.read(lambda core: descriptors.streams(core, self._ingest))
 
+    async def advance(self, iri: str, t: int) -> int | None:
+        """Advance the watermark of a stream: no event before `t` will follow. Returns the watermark."""
+        reply = await self._runtime.execute(c.Advance(iri, t))
+        watermark: int | None = reply["watermark"]
+        return watermark
+
+    async def close_stream(self, iri: str) -> None:
+        """End a stream: its open windows report, and it no longer holds queries back."""
+        await self._runtime.execute(c.CloseStream(iri))
+
+    async def reopen_stream(self, iri: str, caller: Principal) -> list[str]:
+        """Let a closed stream accept events again; returns the queries that read it, which restart.
+
+        The caller must be allowed to restart each of them.
+        """
+        reply = await self._runtime.execute(
+            c.ReopenStream(iri, secrets.token_hex(6)), check=lambda core: _check_owns_running(core, iri, caller)
+        )
+        restarted: list[str] = reply["queries"]
+        return restarted
+
+    async def set_mapping(self, iri: str, construct: str, time_column: str) -> bool:
+        """Set the mapping from rows to triples of a stream; returns whether it had none before."""
+        reply = await self._runtime.execute(c.SetMapping(iri, construct, time_column))
+        created: bool = reply["created"]
+        return created
+
+    async def remove_mapping(self, iri: str) -> None:
+        """Remove the mapping of a stream."""
+        await self._runtime.execute(c.SetMapping(iri, None))
+
+    async def mapping(self, iri: str) -> Mapping:
+        """The mapping of a stream."""
+        entry = await self._runtime.read(lambda core: core.stream(iri))
+        if entry.mapping is None:
+            raise errors.UnknownMappingError(f"stream <{iri}> has no mapping")
+        return Mapping(entry.mapping, entry.time_column)
+
     # ---- queries ----
 
     async def register(self, name: str | None, wanted: schemas.QueryRequest, caller: Principal) -> Registered:
         """Start a query under a name, or under a generated one. Repeating the call is harmless."""
         chosen = f"q-{secrets.token_hex(6)}" if name is None else free_name(name)
-        return await self._register(chosen, wanted, caller, owner=caller.id)
+        return await self._start(_command(c.Register, chosen, wanted, caller.id), caller)
 
     async def replace(self, name: str, wanted: schemas.QueryRequest, caller: Principal) -> Registered:
-        """Replace the query of the same name; subscribers of the old one are told that it has ended.
+        """Start a query under a name; a query of this name with another text or other options ends.
 
-        The new text is checked first, so that a mistake leaves the old query running.
+        A refusal leaves the old query running. Subscribers continue with the results of the new one, after a gap.
         """
-        try:
-            return await self.register(name, wanted, caller)
-        except errors.QueryExistsError:
-            await self._check_replacement(wanted, caller)
-        await self.unregister(name, caller)
-        return await self.register(name, wanted, caller)
-
-    async def _check_replacement(self, wanted: schemas.QueryRequest, caller: Principal) -> None:
-        try:
-            await self.validate(wanted, caller)
-        except errors.EngineRefusal as refusal:
-            # The output stream may belong to the very query that is being replaced.
-            if refusal.error.code != "query.output_taken":
-                raise
+        return await self._start(_command(c.Replace, free_name(name), wanted, caller.id), caller)
 
     async def register_unnamed(self, wanted: schemas.QueryRequest, caller: Principal) -> str:
         """Start a query that belongs to a connection; returns its name."""
-        owner = _SESSION + caller.id
-        found = await self._register(f"ws-{secrets.token_hex(8)}", wanted, caller, owner=owner)
+        command = _command(c.Register, f"ws-{secrets.token_hex(8)}", wanted, _SESSION + caller.id)
+        found = await self._start(command, caller)
         return found.document.id
 
     async def validate(self, wanted: schemas.QueryRequest, caller: Principal) -> dict[str, Any]:
         """What a query would be, without registering it."""
-        self._admit(wanted, caller)
+        self._admit(wanted.query, caller)
         return await self._runtime.read(lambda core: _validated(core, wanted))
 
     async def pause(self, name: str, caller: Principal) -> schemas.QueryDocument:
@@ -172,13 +204,17 @@ class Registry:
 
     # ---- parts ----
 
-    async def _register(self, name: str, wanted: schemas.QueryRequest, caller: Principal, *, owner: str) -> Registered:
-        self._admit(wanted, caller)
-        document = self._document_of(name)
+    async def _start(self, command: c.Register, caller: Principal) -> Registered:
+        self._admit(command.text, caller)
+        name, document = command.name, self._document_of(command.name)
+
+        def check(core: Core) -> None:
+            self._check_room_for_query(core, name)
+            if isinstance(command, c.Replace) and name in core.queries:
+                _check_owns(core, name, caller)
+
         found: Registered = await self._runtime.execute(
-            c.Register(name, wanted.query, wanted.options(), secrets.token_hex(8), owner),
-            check=lambda core: self._check_room_for_query(core, name),
-            then=lambda core, reply: Registered(document(core), reply["created"]),
+            command, check=check, then=lambda core, reply: Registered(document(core), reply["created"])
         )
         return found
 
@@ -194,13 +230,13 @@ class Registry:
         subscribers = self._rings.subscribers()
         return lambda core: descriptors.query(core, name, subscribers)
 
-    def _admit(self, wanted: schemas.QueryRequest, caller: Principal) -> None:
+    def _admit(self, text: str, caller: Principal) -> None:
         """Check the rate limit of the caller and the size of the text."""
         self._registrations.take(caller.id)
         limit = self._settings.query_bytes_max
-        if len(wanted.query.encode("utf-8", "surrogatepass")) > limit:
+        if len(text.encode("utf-8", "surrogatepass")) > limit:
             raise errors.BodyTooLargeError(f"the query is longer than {limit} bytes", limit=limit)
-        if not wanted.query.strip():
+        if not text.strip():
             raise errors.EmptyQueryError("the query is empty")
 
     def _check_room_for_stream(self, core: Core, iri: str) -> None:
@@ -212,6 +248,10 @@ class Registry:
         if len(core.queries) >= self._settings.queries_max and name not in core.queries:
             detail = f"the limit of {self._settings.queries_max} queries is reached"
             raise errors.TooManyQueriesError(detail, hint="delete unused queries")
+
+
+def _command(kind: type[c.Register], name: str, wanted: schemas.QueryRequest, owner: str) -> c.Register:
+    return kind(name, wanted.query, wanted.options(), secrets.token_hex(8), owner)
 
 
 def _owns(caller: Principal, entry: QueryEntry) -> bool:
@@ -231,6 +271,17 @@ def _check_owns_readers(core: Core, iri: str, caller: Principal) -> None:
     foreign = [name for name in core.readers_below(iri) if not _owns(caller, core.queries[name])]
     if foreign:
         detail = f"queries that depend on stream <{iri}> were registered with other tokens: {', '.join(foreign)}"
+        raise errors.ForbiddenError(detail, hint="ask their owners or an admin", queries=foreign)
+
+
+def _check_owns_running(core: Core, iri: str, caller: Principal) -> None:
+    """Reopening a closed stream restarts the queries that read it: the caller must be allowed to restart each."""
+    if not core.stream(iri).closed:
+        return
+    running = [name for name in core.readers_of(iri) if core.queries[name].number is not None]
+    foreign = [name for name in running if not _owns(caller, core.queries[name])]
+    if foreign:
+        detail = f"reopening stream <{iri}> would restart queries of other tokens: {', '.join(foreign)}"
         raise errors.ForbiddenError(detail, hint="ask their owners or an admin", queries=foreign)
 
 

@@ -1,18 +1,18 @@
 """Rings: the newest results of each query, written once and read by each reader at its own cursor.
 
 The runtime opens a ring when a query begins, publishes envelopes into it and closes it. Readers hold cursors; a cursor
-costs the ring nothing, so a slow reader delays nobody and keeps nothing alive but what the ring keeps anyway.
+costs the ring nothing, so a slow reader delays no other reader and keeps no result alive that the ring would drop.
 
     first_seq                        next_seq
        ▼                                ▼
-    ───●────●────●────●────●────●────●──┄┄   bytes ≤ bytes_max; the oldest goes when a new one needs its place
+    ───●────●────●────●────●────●────●──┄┄   bytes ≤ bytes_max; beyond it, the oldest are dropped
             ▲              ▲
           cursor         cursor
 
-A cursor that points before `first_seq` has fallen off, and reads a `Gap` that says what was lost. A query that
-restarts opens a new ring (an incarnation) as the successor of the old one: readers finish the old ring, are told, and
-continue in the new one. Everything here belongs to the event loop; there are no locks, and nobody polls: a ring wakes
-its readers once per batch.
+A cursor that points before `first_seq` has fallen off the ring; it reads a `Gap` that names the lost results. A query
+that restarts or is replaced opens a new ring (an incarnation) as the successor of the old one: readers finish the old
+ring, read a `Gap`, and continue in the new one. Everything here belongs to the event loop; there are no locks and no
+polling: a ring wakes its readers once per batch.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from whorl.server.settings import Settings
 
 Start = Literal["earliest", "latest"]
-GapReason = Literal["overflow", "expired", "restart", "conflated"]
+GapReason = Literal["overflow", "expired", "restart", "replaced", "conflated"]
 State = Literal["live", "complete", "failed"]
 
 # The cost of an envelope beyond its text: objects and its entry in the ring.
@@ -50,21 +50,26 @@ class Envelope(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """Results that a reader does not get; `to_seq` is None if their number is unknown."""
+    """Results that a reader does not get; `to_seq` is None if their number is unknown.
+
+    If the query was replaced, `variables` are those of the results that follow.
+    """
 
     from_seq: int
     to_seq: int | None
     reason: GapReason
     incarnation: str
+    variables: list[str] | None = None
 
     def members(self) -> dict[str, Any]:
         """The gap as readers see it."""
-        return {
+        members = {
             "fromSeq": self.from_seq,
             "toSeq": self.to_seq,
             "reason": self.reason,
             "incarnation": self.incarnation,
         }
+        return members if self.variables is None else {**members, "vars": self.variables}
 
 
 class Reader(Protocol):
@@ -96,6 +101,8 @@ class Ring:
         self.state: State = "live"
         self.reason: str | None = None
         self.problem: DomainError | None = None
+        # Whether the query has another text than the incarnation before.
+        self.has_new_text = False
         self.successor: Ring | None = None
         self.readers: set[Reader] = set()
         self._kept = kept
@@ -142,7 +149,7 @@ class Ring:
             self._skip_to(next_seq)
 
     def end(self, state: State, *, reason: str | None = None, problem: DomainError | None = None) -> None:
-        """No more results will follow: readers finish the ring and are told."""
+        """No more results will follow: readers finish the ring and learn why."""
         self.state, self.reason, self.problem = state, reason, problem
         self.wake_readers()
 
@@ -162,7 +169,7 @@ class Ring:
 
     def trim(self) -> None:
         """Drop the oldest results beyond the limit."""
-        # The newest stays, however large: a result that nobody could ever read would be worse.
+        # The newest stays, however large; otherwise no reader could ever get it.
         while self.bytes > self._kept.bytes_max and self.first_seq < self.next_seq - 1:
             self.bytes -= self._envelopes.pop(self.first_seq).bytes
             self.first_seq += 1
@@ -258,6 +265,8 @@ class Cursor:
 
     def _follow(self, successor: Ring) -> Gap:
         gap = Gap(self.next_seq, None, "restart", successor.incarnation)
+        if successor.has_new_text:
+            gap = gap._replace(reason="replaced", variables=successor.facts.get("variables", []))
         self.ring, self.next_seq = successor, successor.first_seq
         return gap
 
@@ -277,14 +286,17 @@ class Rings:
 
     # ---- for the runtime ----
 
-    def open(self, query: str, incarnation: str, next_seq: int, facts: dict[str, Any]) -> None:
-        """A query starts or restarts."""
+    def open(
+        self, query: str, incarnation: str, next_seq: int, facts: dict[str, Any], *, has_new_text: bool = False
+    ) -> None:
+        """A query starts or restarts, perhaps with another text."""
         self._paused.discard(query)
         old = self._rings.get(query)
         if old is not None and old.incarnation == incarnation:
             old.reopen(next_seq, facts)
             return
         ring = self._rings[query] = Ring(query, incarnation, next_seq, facts, self._kept)
+        ring.has_new_text = has_new_text
         self._share()
         if old is not None:
             _hand_over(old, ring)
@@ -390,5 +402,5 @@ def _hand_over(old: Ring, successor: Ring) -> None:
     old.successor = successor
     successor.readers |= old.readers
     if old.state == "live":
-        old.end("complete", reason="restarted")
+        old.end("complete", reason="replaced" if successor.has_new_text else "restarted")
     old.wake_readers()

@@ -139,7 +139,7 @@ class Subscription:
         self._encoder = encoder
         self._on_news = on_news
         self._snapshot: tuple[int, str] | None = None
-        self._told_watermark = ring.watermark
+        self._sent_watermark = ring.watermark
         self._notes = deque(note for note in (encoder.subscribed(ring, self.cursor.next_seq),) if note is not None)
         if gap is not None:
             self._notes.append(encoder.gap(self.query, gap))
@@ -219,7 +219,7 @@ class Subscription:
         return None if found is None else self._encoder.gap(self.query, found)
 
     def too_slow(self) -> Close:
-        """Closes the connection of a reader that fell off the ring; it can resume after the number in the reason."""
+        """Closes the connection of a reader that fell behind the ring; it can resume after the number in the reason."""
         return Close(SLOW_READER, f"slow reader, last seq {self.last_seq()}")
 
     def _skipped(self, now: float, behind_s: float) -> Gap | None:
@@ -242,8 +242,8 @@ class Subscription:
 
     def _take_rest(self) -> str | None:
         ring = self.cursor.ring
-        if self.options.progress and ring.watermark is not None and ring.watermark != self._told_watermark:
-            self._told_watermark = ring.watermark
+        if self.options.progress and ring.watermark is not None and ring.watermark != self._sent_watermark:
+            self._sent_watermark = ring.watermark
             return self._encoder.progress(ring.watermark, ring.next_seq - 1)
         if ring.state == "failed" and ring.problem is not None:
             self.problem = ring.problem
@@ -259,5 +259,5 @@ class Subscription:
 
     @property
     def is_spent(self) -> bool:
-        """Whether it has ended and has told the client."""
+        """Whether it has ended and the client has been notified."""
         return self.is_over and not self._notes

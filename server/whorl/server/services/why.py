@@ -9,14 +9,15 @@ from whorl.server import schemas
 
 if TYPE_CHECKING:
     from whorl.server.runtime.core import Core, QueryEntry
+    from whorl.server.services.ingest import Ingest
 
 
-def why(core: Core, name: str) -> schemas.WhyDocument:
+def why(core: Core, name: str, ingest: Ingest) -> schemas.WhyDocument:
     """Why a query has no answer now, with the windows and patterns that say so."""
-    return schemas.WhyDocument(query=name, **reasons.why(_subject(core, core.query(name))))
+    return schemas.WhyDocument(query=name, **reasons.why(_subject(core, core.query(name), ingest)))
 
 
-def _subject(core: Core, entry: QueryEntry) -> reasons.Subject:
+def _subject(core: Core, entry: QueryEntry, ingest: Ingest) -> reasons.Subject:
     return reasons.Subject(
         engine=core.engine,
         number=entry.number,
@@ -24,5 +25,11 @@ def _subject(core: Core, entry: QueryEntry) -> reasons.Subject:
         facts=entry.facts,
         t0=int(entry.options.get("t0") or 0),
         results=entry.results,
+        turned_away={iri: _turned_away(ingest, iri) for iri in entry.facts.get("streams", ())},
         failure=entry.failure if entry.status == "failed" else None,
     )
+
+
+def _turned_away(ingest: Ingest, iri: str) -> reasons.TurnedAway:
+    found = ingest.refusals(iri)
+    return reasons.TurnedAway(found.refused, found.ahead, "" if found.last is None else found.last["reason"])

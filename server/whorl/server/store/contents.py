@@ -237,7 +237,16 @@ def _take(frame: Frame, contents: Contents) -> None:
             raise DamageError("a record is missing")
         contents.offset = frame.record.offset
         contents.log_bytes += len(frame.record.members) + len(frame.record.body)
-    elif frame.type is Type.STAGE:
+    else:
+        try:
+            _take_note(frame, contents)
+        except (ValueError, TypeError) as error:
+            raise DamageError("the note of an entry makes no sense") from error
+    contents.length, contents.number, contents.checksum = frame.end, frame.number, frame.checksum
+
+
+def _take_note(frame: Frame, contents: Contents) -> None:
+    if frame.type is Type.STAGE:
         stage = Stage(*frame.note())
         contents.stages[stage.token] = stage
     elif frame.type is Type.UNSTAGE:
@@ -245,7 +254,6 @@ def _take(frame: Frame, contents: Contents) -> None:
             contents.stages.pop(token, None)
     else:
         contents.retained = [Retained(*one) for one in frame.note()]
-    contents.length, contents.number, contents.checksum = frame.end, frame.number, frame.checksum
 
 
 def _examine_stages(directory: Path, contents: Contents) -> None:

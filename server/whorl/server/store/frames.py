@@ -186,7 +186,11 @@ def _read_frame(reader: _Reader, position: int, number: int, previous: int) -> F
     if len(content) < sum(lengths) or zlib.crc32(content, zlib.crc32(packed)) != checksum:
         raise DamageError("the checksum of an entry does not match")
     head_bytes, members_bytes, _ = lengths
-    name, stream = orjson.loads(content[:head_bytes])
+    try:
+        name, stream = orjson.loads(content[:head_bytes])
+        type_ = Type(kind & ~_LAST)
+    except (ValueError, TypeError) as error:
+        raise DamageError("an entry is of no known kind") from error
     members, body = content[head_bytes : head_bytes + members_bytes], content[head_bytes + members_bytes :]
     record = Record(offset, name, members, body, stream, logged_at)
-    return Frame(Type(kind & ~_LAST), number, record, end, checksum, bool(kind & _LAST))
+    return Frame(type_, number, record, end, checksum, bool(kind & _LAST))

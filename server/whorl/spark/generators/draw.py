@@ -50,6 +50,14 @@ class Draw:
         """Whole numbers from 0 up to, not including, `below`; with skew, the small ones more often."""
         return (self.unit(name) ** (1.0 + self._skew) * below).astype(np.int64)
 
+    def weighted(self, name: str, weights: NDArray[np.float64]) -> Rows:
+        """An index for each row, drawn by the row's own weights (one line each); with skew, the first more often."""
+        heaped = np.cumsum(weights, axis=1)
+        place = self.unit(name) ** (1.0 + self._skew) * heaped[:, -1]
+        # The last sum is greater than any place, but for rounding.
+        drawn: Rows = np.minimum((heaped <= place[:, None]).sum(axis=1), weights.shape[1] - 1).astype(np.int64)
+        return drawn
+
     def choice(self, name: str, values: Sequence[str]) -> list[str]:
         """One of the values for each row."""
         return [values[index] for index in self.whole(name, len(values)).tolist()]

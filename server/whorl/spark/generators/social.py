@@ -25,7 +25,7 @@ LIKE_STEP_MS = 700
 PHOTO_STEP_MS = 1_500
 PHOTOS_PER_ALBUM = 20
 FIX_STEP_MS = 250
-# A like follows what it likes by up to so many things of its kind.
+# The most things of its kind by which a like may follow what it likes.
 LIKED_AMONG = 50
 TAGS = (
     "Adam",

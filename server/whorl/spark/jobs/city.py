@@ -1,7 +1,7 @@
 """Sensors of a city in the shape of CityBench: traffic, car parks, air quality, weather, and where a user is.
 
 Each row becomes one observation per property of the sensor: what was observed, by which sensor, and the value. The
-class of the property is told with it, so that no list of sensors is needed to ask for congestion. A stream carries all
+class of the property comes with it, so that a query for congestion needs no list of sensors. A stream carries all
 sensors of a kind; `ssn:observedBy` tells them apart.
 """
 
@@ -95,9 +95,9 @@ def traffic(spark: SparkSession, data: str) -> DataFrame:
         "REPORT_ID", f.col("DISTANCE_IN_METERS").cast("double").alias("metres")
     )
     read = spark.read.csv(f"{data}/*TrafficData*.stream", header=True).withColumn("sensor", _sensor())
-    told = read.join(f.broadcast(roads), "REPORT_ID", "left")
+    located = read.join(f.broadcast(roads), "REPORT_ID", "left")
     speed, vehicles = f.col("avgSpeed").cast("double"), f.col("vehicleCount").cast("double")
-    return told.select(
+    return located.select(
         millis_of(f.col("TIMESTAMP")).alias("t"),
         "sensor",
         speed.alias("avg_speed"),

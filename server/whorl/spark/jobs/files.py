@@ -48,7 +48,7 @@ def outputs(wanted: Wanted) -> tuple[Output, ...]:
 
 
 def format_of(data: str, given: str | None) -> str:
-    """What the files are, by their name if nobody says so."""
+    """The format of the files, by their name unless it is given."""
     name = PurePosixPath(data.removesuffix(".gz").rstrip("*"))
     form = given or _ENDINGS.get(name.suffix)
     if form not in FORMATS:

@@ -66,14 +66,14 @@ def source_options(wanted: Wanted) -> dict[str, str]:
 def values(messages: DataFrame, schema: str) -> DataFrame:
     """The fields of JSON values as columns, and those of the message, unless a field has the same name.
 
-    A value that is not a JSON object of this form fails the job, because nobody would notice if it were skipped.
+    A value that is not a JSON object of this form fails the job; skipping it would go unnoticed.
     """
     from pyspark.sql import functions as f
 
     read = f.from_json(f.col("value").cast("string"), schema, {"mode": "FAILFAST"})
-    told = messages.withColumn("key", f.col("key").cast("string")).withColumn("value", read)
-    fields = told.select("value.*").columns
-    return told.select("value.*", *(name for name in MESSAGE_COLUMNS if name not in fields))
+    values = messages.withColumn("key", f.col("key").cast("string")).withColumn("value", read)
+    fields = values.select("value.*").columns
+    return values.select("value.*", *(name for name in MESSAGE_COLUMNS if name not in fields))
 
 
 def triples(messages: DataFrame, form: str) -> DataFrame:

@@ -49,17 +49,17 @@ def likes(name: str, liked: str) -> Callable[[SparkSession, str], DataFrame]:
 
         lines = _lines(spark, data, name).select(f.monotonically_increasing_id().alias("line"), "value")
         once = lines.groupBy("value").agg(f.min("line").alias("line"))
-        told = once.select("line", *(f.regexp_extract("value", _LIKE, part).alias(str(part)) for part in (1, 2, 3)))
+        likes = once.select("line", *(f.regexp_extract("value", _LIKE, part).alias(str(part)) for part in (1, 2, 3)))
         made = _texts(spark, data, liked).select(f.col("source").alias("2"), f.col("t").alias("made"))
         rank = f.row_number().over(Window.partitionBy("2").orderBy("line"))
-        known = told.join(made, "2").withColumn("t", f.col("made") + rank * LIKE_PACE_MS)
+        known = likes.join(made, "2").withColumn("t", f.col("made") + rank * LIKE_PACE_MS)
         return known.select("t", f.col("1").alias("user"), f.col("3").alias("liked"))
 
     return load
 
 
 def _lines(spark: SparkSession, data: str, name: str) -> DataFrame:
-    # One partition, because a thing is told in several lines.
+    # One partition, because one thing is spread over several lines.
     return spark.read.text(f"{data}/{name}*.ttl*").coalesce(1)
 
 

@@ -93,7 +93,7 @@ class Checkpoint:
             raise CheckpointError(
                 f"{self.files.path('')} has manifests and no {QUERY_FILE}, which says whose they are",
                 code="checkpoint.no_query",
-                hint=f"restore {QUERY_FILE} from a backup of the checkpoint, or start anew with an empty directory",
+                hint=f"restore {QUERY_FILE} from a backup of the checkpoint, or start over with an empty directory",
             )
 
     def _register(self, spec: QuerySpec, fingerprint: str, static: list[StaticDocument], name: str) -> Identity:
@@ -158,7 +158,7 @@ class Checkpoint:
         )
 
     def publish(self, manifest: Manifest) -> None:
-        """From now on the batch is done; then what nobody needs any more goes."""
+        """Mark the batch as done, then delete what is no longer needed."""
         try:
             self.files.publish(manifest.name, manifest.to_bytes())
         except FileExistsError:

@@ -75,14 +75,14 @@ class Driver:
         began = time.perf_counter()
         known = self.checkpoint.manifest(batch)
         manifest = known or self._computed(chunks, batch, closing=False)
-        self.hand_out(manifest, began, replayed=known is not None)
+        self.deliver(manifest, began, replayed=known is not None)
 
     def close(self, batch: int) -> None:
         """The end of all streams, as a batch without data."""
         began = time.perf_counter()
-        self.hand_out(self._computed(None, batch, closing=True), began)
+        self.deliver(self._computed(None, batch, closing=True), began)
 
-    def hand_out(self, manifest: Manifest, began: float, *, replayed: bool = False) -> None:
+    def deliver(self, manifest: Manifest, began: float, *, replayed: bool = False) -> None:
         """The answers of a batch to the output."""
         data = b"" if manifest.answers is None else read_state(self.checkpoint.files, manifest.answers.name)
         answers = Answers(self.spec.query_id, manifest.batch, data, manifest.closed)

@@ -1,4 +1,4 @@
-"""What can go wrong with a query on Spark, and how a fault inside Spark is told without Spark's stack traces.
+"""What can go wrong with a query on Spark, and how a fault inside Spark is reported without Spark's stack traces.
 
     WhorlError
     └── ScaleError
@@ -34,16 +34,15 @@ def cause_of(error: BaseException) -> WhorlError:
     """The fault behind an error of Spark: the exception that a task or the driver raised, in its own words."""
     if isinstance(error, WhorlError):
         return error
-    told = str(error)
     if isinstance(error, WhorlSparkError):
-        message, _, said = told.partition("\nhint: ")
-        return ScaleError(message, code="spark.failed", hint=said or None)
-    raised = [found for found in _RAISED.finditer(told) if found[1] not in _WRAPPERS]
+        return ScaleError(error.message, code="spark.failed", hint=error.hint)
+    text = str(error)
+    raised = [found for found in _RAISED.finditer(text) if found[1] not in _WRAPPERS]
     if not raised:
-        said = told.strip().partition("\n")[0] or type(error).__name__
+        said = text.strip().partition("\n")[0] or type(error).__name__
         return ScaleError(f"Spark stopped the query: {said}", code="spark.failed")
     # The first one is the innermost: Spark wraps from the outside.
-    hint = _HINT.search(told, raised[0].end())
+    hint = _HINT.search(text, raised[0].end())
     said_hint = _OTHER_PYTHON if raised[0][1] == "ModuleNotFoundError" else None if hint is None else hint[1].strip()
     return ScaleError(raised[0][2].strip(), code="spark.failed", hint=said_hint)
 

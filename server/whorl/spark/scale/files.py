@@ -28,7 +28,7 @@ class Files(Protocol):
         """All of a file; FileNotFoundError if it is not there."""
 
     def write(self, name: str, data: bytes) -> None:
-        """A new file under a name that nobody else has."""
+        """A new file under a unique name."""
 
     def publish(self, name: str, data: bytes) -> None:
         """A new file; FileExistsError if somebody else was first."""
@@ -51,7 +51,7 @@ def read_state(files: Files, name: str) -> bytes:
         raise CheckpointError(
             f"the checkpoint has lost {files.path(name)}, which its newest manifest names",
             code="checkpoint.lost_file",
-            hint="restore the file from a backup of the checkpoint, or start anew with an empty directory",
+            hint="restore the file from a backup of the checkpoint, or start over with an empty directory",
         ) from None
 
 

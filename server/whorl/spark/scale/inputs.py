@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from whorl.spark.scale.faults import ScaleError
 from whorl.spark.scale.parquet import ParquetFiles
 from whorl.spark.scale.route import ROUTED, RouteStage
+from whorl.times import Duration, duration_ms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from whorl.spark.scale.spec import QuerySpec
-
-_MILLISECOND = timedelta(milliseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +26,15 @@ class StreamInput:
     `event`. With a SPARQL CONSTRUCT over the names of its columns, each row is an event. Times are in `time_column`:
     timestamps, or integers in milliseconds since the Unix epoch. A stream that a micro-batch leaves further behind the
     others than `idle_timeout`, in event time, no longer holds their windows back until it speaks again. Durations are
-    milliseconds, or timedeltas.
+    milliseconds, timedeltas, or text such as `"10s"`.
     """
 
     frame: DataFrame | ParquetFiles
     mapping: str | None = None
     time_column: str = "t"
-    lateness: int | timedelta = 0
+    lateness: Duration = 0
     timestamp_predicate: str | None = None
-    idle_timeout: int | timedelta | None = None
+    idle_timeout: Duration | None = None
 
     @property
     def listing(self) -> DataFrame:
@@ -56,9 +54,9 @@ class StreamInput:
     def settings(self) -> dict[str, Any]:
         """What the engine must know of the stream."""
         given = {
-            "lateness_ms": _duration_ms(self.lateness),
+            "lateness_ms": duration_ms(self.lateness),
             "timestamp_predicate": self.timestamp_predicate,
-            "idle_timeout_ms": None if self.idle_timeout is None else _duration_ms(self.idle_timeout),
+            "idle_timeout_ms": None if self.idle_timeout is None else duration_ms(self.idle_timeout),
         }
         return {name: value for name, value in given.items() if value is not None}
 
@@ -107,7 +105,3 @@ def _check_frame(iri: str, one: StreamInput) -> None:
             code="spark.columns",
             hint=f"its columns are {', '.join(one.columns)}; rows of other columns need a mapping",
         )
-
-
-def _duration_ms(duration: int | timedelta) -> int:
-    return duration // _MILLISECOND if isinstance(duration, timedelta) else int(duration)

@@ -37,7 +37,7 @@ AVAILABLE_NOW = "available-now"
 _RUNS: WeakValueDictionary[str, ScaledRun] = WeakValueDictionary()
 
 
-def run(
+def run(  # noqa: PLR0913 - the options of a run, each by its name
     spark: SparkSession,
     query: str,
     streams: Mapping[str, DataFrame | ParquetFiles | StreamInput],
@@ -62,7 +62,7 @@ def run(
     worked on by `tasks` Spark tasks at a time, as many as there are cores if none are said. `trigger` is
     `"available-now"`, or an interval such as `"5 seconds"`; without one a micro-batch starts when the last one is done.
     With `close=True` (and `"available-now"`) the streams end with the data, and the windows that are still open report.
-    `static` has static data: graph, RDF, format. `name` is the id of the query for its outputs. `progress` is told of
+    `static` has static data: graph, RDF, format. `name` is the query's id for its outputs. `progress` is called with
     each batch. `options` are those of `Engine.register`.
     """
     if close and trigger != AVAILABLE_NOW:
@@ -169,7 +169,7 @@ class ScaledRun:
                 code="checkpoint.closed",
                 hint="start over with an empty checkpoint directory",
             )
-        self._driver.hand_out(latest, time.perf_counter(), replayed=True)
+        self._driver.deliver(latest, time.perf_counter(), replayed=True)
         self._close = False
 
     def _ended(self, streaming: StreamingQuery, timeout: float | None) -> bool:

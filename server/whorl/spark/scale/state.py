@@ -57,7 +57,7 @@ class PartState:
         return sum(file.bytes for file in self.log)
 
     def next_kind(self, log_bytes: int) -> Kind:
-        """Whether a micro-batch of so many bytes is logged, or makes a snapshot due."""
+        """Whether a micro-batch of this size is logged, or makes a snapshot due."""
         bound = max(_LOG_BYTES_MIN, 0 if self.base is None else self.base.bytes)
         fits = self.log_bytes + log_bytes <= bound and len(self.log) < _LOG_FILES_MAX
         return "log" if fits else "full"

@@ -14,16 +14,23 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.IntFunction;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
 /**
- * The joins and averages of the papers in Esper, over the events of engine-rs/benches/papers.rs.
+ * The joins and aggregates of the papers in Esper, over the events of engine-rs/benches/papers.
  *
  * Events are object arrays, Esper's leanest form; time is external; the internal timer and metrics are off. The first
- * part of the events fills the windows and warms up the compiler; `repeat` streams that part again before measuring.
+ * part of the events fills the windows and warms up the compiler.
+ *
+ * Esper reports a group whenever one of its events comes or goes. Only rows whose value differs from the last one of their
+ * group are counted, which is what the other programs report.
  */
 public final class EsperPeer {
+  /** Values of averages and minima. */
+  private static final int VALUES = 1_000;
+
   /** xorshift, as all programs draw. */
   private static final class Draws {
     private long state = 42;
@@ -39,17 +46,26 @@ public final class EsperPeer {
   private static final class Tally {
     long results;
     long sum;
+
+    void add(long... row) {
+      results++;
+      for (int n = 0; n < row.length; n++) {
+        sum += (3L + 2 * n) * row[n];
+      }
+    }
   }
 
   private final Map<String, String> arguments;
+  private final String mode;
   private final int streams;
   private final Tally tally = new Tally();
-  private final boolean isJoin;
+  /** The last value of each group that was reported. */
+  private final Map<Integer, Long> last = new HashMap<>();
 
   private EsperPeer(Map<String, String> arguments) {
     this.arguments = arguments;
-    this.isJoin = arguments.get("mode").equals("join");
-    this.streams = isJoin ? number("ways", 3) : 1;
+    this.mode = arguments.get("mode");
+    this.streams = mode.equals("join") ? number("ways", 3) : mode.equals("avg") ? 1 : 2;
   }
 
   private int number(String key, int otherwise) {
@@ -57,16 +73,26 @@ public final class EsperPeer {
   }
 
   private String query(int width) {
-    if (!isJoin) {
-      return "select s, avg(o) as mean from S0#length(" + width + ") group by s";
+    switch (mode) {
+      case "avg":
+        return "select s as g, avg(o) as v from S0#length(" + width + ") group by s";
+      case "min":
+        return "select t0.s as g, min(t1.o) as v from " + joined(width) + " group by t0.s";
+      case "distinct":
+        return "select t0.s as g, count(*) as v from " + joined(width) + " group by t0.s";
+      case "join":
+        return "select t0.s as v0, " + list(n -> "t" + n + ".o as v" + (n + 1), 0, ", ") + " from " + joined(width);
+      default:
+        throw new IllegalArgumentException("there is no mode " + mode);
     }
-    String head = "t0.s as v0, " + list(n -> "t" + n + ".o as v" + (n + 1), 0, ", ");
-    String from = list(n -> "S" + n + "#length(" + width + ") as t" + n, 0, ", ");
-    String where = list(n -> "t" + (n - 1) + ".o = t" + n + ".s", 1, " and ");
-    return "select " + head + " from " + from + " where " + where;
   }
 
-  private String list(java.util.function.IntFunction<String> part, int first, String between) {
+  private String joined(int width) {
+    String from = list(n -> "S" + n + "#length(" + width + ") as t" + n, 0, ", ");
+    return from + " where " + list(n -> "t" + (n - 1) + ".o = t" + n + ".s", 1, " and ");
+  }
+
+  private String list(IntFunction<String> part, int first, String between) {
     return IntStream.range(first, streams).mapToObj(part).collect(Collectors.joining(between));
   }
 
@@ -89,10 +115,41 @@ public final class EsperPeer {
       return;
     }
     for (EventBean row : arrived) {
-      tally.results++;
-      for (int n = 0; isJoin && n <= streams; n++) {
-        tally.sum += (3L + 2 * n) * (Integer) row.get("v" + n);
+      if (mode.equals("join")) {
+        long[] values = new long[streams + 1];
+        for (int n = 0; n <= streams; n++) {
+          values[n] = (Integer) row.get("v" + n);
+        }
+        tally.add(values);
+      } else {
+        group((Integer) row.get("g"), (Number) row.get("v"));
       }
+    }
+  }
+
+  /** A group without a value, or with a count of nothing, is gone. */
+  private void group(int group, Number value) {
+    if (value == null || mode.equals("distinct") && value.longValue() == 0) {
+      last.remove(group);
+      return;
+    }
+    switch (mode) {
+      case "avg":
+        long bits = Double.doubleToLongBits(value.doubleValue());
+        if (!Long.valueOf(bits).equals(last.put(group, bits))) {
+          // Thousandths, rounded down.
+          tally.add(group, (long) Math.floor(value.doubleValue() * 1_000 + 1e-6));
+        }
+        break;
+      case "min":
+        if (!Long.valueOf(value.longValue()).equals(last.put(group, value.longValue()))) {
+          tally.add(group, value.longValue());
+        }
+        break;
+      default:
+        if (last.put(group, 1L) == null) {
+          tally.add(group);
+        }
     }
   }
 
@@ -116,18 +173,20 @@ public final class EsperPeer {
     send(service, names, draws, keys, events);
     cpu = ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime() - cpu;
     wall = System.nanoTime() - wall;
-    String checksum = isJoin ? tally.results + ":" + Long.toUnsignedString(tally.sum) : "";
     System.out.printf(
-        "{\"events\": %d, \"cpu_ns\": %d, \"wall_ns\": %d, \"results\": %d, \"rss_bytes\": %d, \"checksum\": \"%s\"}%n",
-        events, cpu, wall, tally.results, bytes, checksum);
+        "{\"events\": %d, \"cpu_ns\": %d, \"wall_ns\": %d, \"results\": %d, \"rss_bytes\": %d, \"checksum\": \"%d:%s\"}%n",
+        events, cpu, wall, tally.results, bytes, tally.results, Long.toUnsignedString(tally.sum));
     System.exit(0);
   }
 
+  /** Keys join; the other ends of a chain of two, and what is averaged, are values. */
   private void send(EPEventService service, List<String> names, Draws draws, int keys, int count) {
+    boolean isOverJoin = mode.equals("min") || mode.equals("distinct");
     for (int at = 0; at < count; at++) {
-      int subject = draws.below(keys);
-      int object = draws.below(isJoin ? keys : 1_000);
-      service.sendEventObjectArray(new Object[] {subject, object}, names.get(at % streams));
+      int stream = at % streams;
+      int subject = draws.below(isOverJoin && stream == 0 ? VALUES : keys);
+      int object = draws.below(mode.equals("avg") || isOverJoin && stream == 1 ? VALUES : keys);
+      service.sendEventObjectArray(new Object[] {subject, object}, names.get(stream));
     }
   }
 

@@ -1,0 +1,92 @@
+//! The current result of a query: the rows that it keeps, or the rows that its join finds when somebody asks.
+//!
+//! A query whose joins retract keeps the result row by row if it is asked to (`keep_answer`). Where nothing retracts, which
+//! is so for plain ISTREAM, keeping would cost more than the query itself. There the leaves hold the current mappings and
+//! nothing above the join has state, so the result is their join, found anew at each question.
+
+use super::query::{RunningQuery, Surroundings, text_seed};
+use crate::expr::{EvalContext, Scratch, compare_rows};
+use crate::flow::Flow;
+use crate::limits::{Breach, within};
+use crate::model::{Batch, Row, RowMap, Weight, count_row};
+use crate::plan::NodeKind;
+use crate::r2s::RelationToStream;
+use crate::sink::Rows;
+use crate::time::Timestamp;
+use crate::topk::{self, Comparator};
+
+/// How the rows of a whole result are shown.
+#[derive(Debug)]
+pub(super) struct ShownRows {
+    pub order: Vec<Comparator>,
+    /// Only the first of rows whose visible columns are equal.
+    pub once: bool,
+}
+
+impl ShownRows {
+    /// In the order of ORDER BY if there is one, otherwise sorted by terms, so that neither ids nor hash tables affect
+    /// the output.
+    pub fn in_order(&self, rows: &RowMap<Weight>, r2s: &RelationToStream, eval: &mut EvalContext<'_>) -> Rows {
+        let mut shown: Vec<(Row, Weight)> = if self.order.is_empty() {
+            let mut shown: Vec<_> = rows.iter().map(|(row, weight)| (r2s.shown(row), *weight)).collect();
+            shown.sort_unstable_by(|a, b| compare_rows(&a.0, &b.0, eval.dictionary));
+            shown
+        } else {
+            let ranked = rows.iter().map(|(row, weight)| (topk::rank(row, &self.order, eval), row, weight));
+            let mut ranked: Vec<_> = ranked.collect();
+            ranked.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+            ranked.into_iter().map(|(_, row, weight)| (r2s.shown(row), *weight)).collect()
+        };
+        if self.once {
+            let mut seen = std::collections::BTreeSet::new();
+            shown.retain_mut(|(row, weight)| {
+                *weight = 1;
+                seen.insert(row.clone())
+            });
+        }
+        let mut answer = Rows::new(r2s.width());
+        for (row, weight) in shown.drain(..) {
+            (0..weight).for_each(|_| answer.push(row.iter().copied()));
+        }
+        answer
+    }
+}
+
+impl RunningQuery {
+    /// The whole result, joined anew from the leaves. The work has a budget of its own, with the limits of the query:
+    /// a question that is too costly must not fail the query.
+    pub(super) fn enumerated_answer(&mut self, around: &mut Surroundings<'_>) -> Result<Rows, Breach> {
+        let seed = text_seed(&self.definition.text);
+        let mut scratch = Scratch::new(seed).within(self.scratch.budget.limits());
+        within(|| {
+            let eval = EvalContext { dictionary: around.dictionary, now: around.now, scratch: &mut scratch };
+            let mut flow = Flow { eval, leaves: around.leaves, windows: around.windows, graphs: around.graphs };
+            let rows = self.enumerated_rows(&mut flow);
+            flow.eval.now = Timestamp::EPOCH;
+            self.shown_rows.in_order(&rows, &self.r2s, &mut flow.eval)
+        })
+    }
+
+    /// Above the only join there are filters and computed columns, which keep nothing.
+    fn enumerated_rows(&mut self, flow: &mut Flow<'_>) -> RowMap<Weight> {
+        let mut found: Option<Batch> = None;
+        for node in &mut self.nodes {
+            let mut out = Batch::new(node.schema.width());
+            match (&mut node.kind, &found) {
+                (NodeKind::Join(join), _) => join.enumerate(&mut out, flow.leaves, &mut flow.eval),
+                (NodeKind::Operator(operator), Some(rows)) => {
+                    flow.eval.scratch.budget.spend_rows(rows.len(), node.schema.width());
+                    operator.absorb(0, rows, &mut out, flow);
+                }
+                // Static relations precede the join, which has their rows.
+                (NodeKind::Operator(_), None) => continue,
+            }
+            found = Some(out);
+        }
+        let mut counted = RowMap::default();
+        for (row, weight) in found.iter().flat_map(Batch::iter) {
+            count_row(&mut counted, row, weight);
+        }
+        counted
+    }
+}
