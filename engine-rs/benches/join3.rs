@@ -5,27 +5,33 @@
 //! schema, the windows and the order of probing; what the engine costs beyond it is the price of
 //! generality. Both count results and add them up, so a fast wrong answer shows. A third runner is the engine with a clock,
 //! which measures how long its query is evaluated: that must cost next to nothing.
+//!
+//! Times are processor time of this thread, and include taking the results and adding them up. `WHORL_WIDTH`, `WHORL_EVENTS` and
+//! `WHORL_ROUNDS` choose the window, the events measured and the rounds. `WHORL_RUNNER=kernel` or `engine` runs one alone, for
+//! a profiler: `valgrind --tool=callgrind --toggle-collect='*Running::measured*'` counts what is measured of the engine and
+//! nothing else, `'*measured_kernel*'` the same of the kernel.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 mod kernel;
 
 use kernel::{Chain, Event, Tally};
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 use std::time::{Duration, Instant};
 use whorl_engine::rdf::{Literal, NamedNode};
 use whorl_engine::{Answered, Engine, EngineOptions, ParseOptions, QueryId, StreamId, TermId, Timestamp};
 
-/// Events measured and rounds of kernel and engine in turn; fewer for a look under a profiler.
 fn setting(name: &str, default: usize) -> usize {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
 }
 
-/// Reading an answer back is the benchmark's work: it must not weigh on the engine.
-type NumberOf = std::collections::HashMap<TermId, u32, foldhash::fast::FixedState>;
-
 /// Results are taken often enough to stay in the cache, as a subscriber would.
 const TAKEN_EVERY: usize = 64;
+
+/// Events before anything is measured: each window is filled three times over, by when each store is one ring.
+fn filled(width: usize) -> usize {
+    9 * width
+}
 
 fn events(width: usize, measured: usize) -> Vec<Event> {
     let mut state = 42_u64;
@@ -35,7 +41,7 @@ fn events(width: usize, measured: usize) -> Vec<Event> {
         state ^= state << 17;
         ((state >> 20) % width as u64) as u32
     };
-    (0..3 * width + measured).map(|i| Event { stream: i % 3, subject: key(), object: key() }).collect()
+    (0..filled(width) + measured).map(|i| Event { stream: i % 3, subject: key(), object: key() }).collect()
 }
 
 struct Running {
@@ -80,51 +86,90 @@ impl Running {
         self.engine.push_encoded(self.streams[event.stream], Timestamp::from_millis(self.now), &[triple]);
     }
 
-    fn take(&mut self, tally: &mut Tally, number_of: &NumberOf) {
+    /// Takes what has been found. The numbers are in their ids, one after the other, so reading them back costs nothing.
+    fn take(&mut self, tally: &mut Tally) {
+        let zero = self.numbers[0].to_bits();
         for result in self.engine.drain(self.query).expect("the query runs") {
             let Answered::Bindings { inserted, .. } = result.answer else { continue };
             for row in inserted.iter() {
-                tally.add(&[row[0], row[1], row[2], row[3]].map(|id| number_of[&id]));
+                tally.add(&[row[0], row[1], row[2], row[3]].map(|id| (id.to_bits() - zero) as u32));
             }
         }
     }
+
+    fn run(&mut self, events: &[Event], tally: &mut Tally) {
+        for chunk in events.chunks(TAKEN_EVERY) {
+            chunk.iter().for_each(|event| self.push(*event));
+            self.take(tally);
+        }
+    }
+
+    #[inline(never)]
+    fn measured(&mut self, events: &[Event]) -> (Duration, Tally) {
+        let (start, mut tally) = (processor_time(), Tally::default());
+        self.run(events, &mut tally);
+        (processor_time() - start, tally)
+    }
+}
+
+/// How long this thread has been on a processor, where the system tells: a busy machine must not show.
+fn processor_time() -> Duration {
+    static BEGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let ns = told.and_then(|text| text.split(' ').next()?.parse().ok());
+    ns.map_or_else(|| BEGIN.elapsed(), Duration::from_nanos)
 }
 
 fn measure_kernel(width: usize, events: &[Event]) -> (Duration, Tally) {
     let mut kernel = Chain::new(3, width);
-    events[..3 * width].iter().for_each(|event| kernel.push(*event, &mut Tally::default()));
-    let mut tally = Tally::default();
-    let start = Instant::now();
-    events[3 * width..].iter().for_each(|event| kernel.push(*event, &mut tally));
-    (start.elapsed(), tally)
+    events[..filled(width)].iter().for_each(|event| kernel.push(*event, &mut Tally::default()));
+    measured_kernel(&mut kernel, &events[filled(width)..])
 }
 
-/// The engine's time includes taking its results; turning ids back into numbers is not counted.
+/// Not inlined, so that a profiler can tell what is measured from filling the windows.
+#[inline(never)]
+fn measured_kernel(kernel: &mut Chain, events: &[Event]) -> (Duration, Tally) {
+    let (start, mut tally) = (processor_time(), Tally::default());
+    events.iter().for_each(|event| kernel.push(*event, &mut tally));
+    (processor_time() - start, tally)
+}
+
+/// Processor time, results, and the time of evaluation by the clock, if there is one.
 fn measure_engine(width: usize, events: &[Event], clock: Option<fn() -> u64>) -> (Duration, Tally, Duration) {
     let mut running = Running::new(width, clock);
-    let number_of: NumberOf = running.numbers.iter().enumerate().map(|(n, id)| (*id, n as u32)).collect();
-    for chunk in events[..3 * width].chunks(TAKEN_EVERY) {
-        chunk.iter().for_each(|event| running.push(*event));
-        running.take(&mut Tally::default(), &number_of);
-    }
+    let (first, last) = (running.numbers[0].to_bits(), running.numbers[width - 1].to_bits());
+    assert_eq!(last - first, width as u64 - 1, "numbers are in their ids");
+    running.run(&events[..filled(width)], &mut Tally::default());
     let evaluated = |running: &Running| running.engine.evaluation_times().map(|(_, time)| time).sum::<Duration>();
     let before = evaluated(&running);
-    let (mut spent, mut tally) = (Duration::ZERO, Tally::default());
-    for chunk in events[3 * width..].chunks(TAKEN_EVERY) {
-        let start = Instant::now();
-        chunk.iter().for_each(|event| running.push(*event));
-        spent += start.elapsed();
-        running.take(&mut tally, &number_of);
-    }
+    let (spent, tally) = running.measured(&events[filled(width)..]);
     (spent, tally, evaluated(&running) - before)
+}
+
+/// One runner without the others.
+fn run_alone(runner: &str, width: usize, events: &[Event], ns: impl Fn(Duration) -> f64) {
+    let (spent, tally) = match runner {
+        "kernel" => measure_kernel(width, events),
+        "engine" => {
+            let (spent, tally, _) = measure_engine(width, events, None);
+            (spent, tally)
+        }
+        _ => panic!("WHORL_RUNNER is kernel or engine"),
+    };
+    println!("join3 W={width}: {runner} {:.0} ns/event, {} results", ns(spent), tally.results);
 }
 
 fn main() {
     let (measured, rounds, only) =
         (setting("WHORL_EVENTS", 600_000), setting("WHORL_ROUNDS", 7), setting("WHORL_WIDTH", 0));
+    let runner = std::env::var("WHORL_RUNNER").ok();
     let ns = |time: Duration| time.as_secs_f64() * 1e9 / measured as f64;
-    for width in [1_000, 10_000, 100_000].into_iter().filter(|width| only == 0 || only == *width) {
+    for width in [1_000, 10_000, 100_000, 1_000_000].into_iter().filter(|width| only == 0 || only == *width) {
         let events = events(width, measured);
+        if let Some(runner) = &runner {
+            run_alone(runner, width, &events, ns);
+            continue;
+        }
         let (mut pairs, mut clocked) = (Vec::new(), Vec::new());
         for round in 0..rounds {
             let (kernel, expected) = measure_kernel(width, &events);

@@ -27,10 +27,11 @@ pub enum Rare {
     StretchShortened,
     Breached,
     Restored,
+    AdmittedDirectly,
 }
 
 impl Rare {
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::RingGrew,
         Self::RingGrewInMove,
         Self::RingShrank,
@@ -51,6 +52,7 @@ impl Rare {
         Self::StretchShortened,
         Self::Breached,
         Self::Restored,
+        Self::AdmittedDirectly,
     ];
 
     /// How often this thread has taken the path.

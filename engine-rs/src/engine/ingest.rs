@@ -159,19 +159,23 @@ impl Engine {
     }
 
     pub(super) fn take_in(&mut self, stream: usize, element: Element) -> bool {
-        if self.streams[stream].watermark() == Timestamp::MAX {
+        let own = &mut self.streams[stream];
+        let watermark = own.watermark();
+        if watermark == Timestamp::MAX {
             return false;
         }
-        let behind = element.at < self.streams[stream].watermark();
-        if self.streams[stream].keeps_waiting() {
+        let behind = element.at < watermark;
+        if own.keeps_waiting() {
             return self.take_in_order(stream, element, behind);
         }
-        self.streams[stream].pass(element.at);
-        let taken = is_taken(self.offer(stream, &element), behind);
+        own.pass(element.at);
         // Without lateness, the event itself has already advanced the clock of a timeless timeline as far as possible.
-        let clock_only = self.streams[stream].options.lateness.is_none();
-        self.advance_timelines(stream, clock_only);
-        taken
+        let clock_only = own.options.lateness.is_none();
+        let (accepted, follows_watermark) = self.offer(stream, &element);
+        if follows_watermark || !clock_only {
+            self.advance_timelines(stream, clock_only);
+        }
+        is_taken(accepted, behind)
     }
 
     /// Takes an event that waits until the watermark has reached it.
@@ -179,7 +183,7 @@ impl Engine {
         let seq = element.seq;
         let mut taken = !behind;
         for element in self.streams[stream].take(element) {
-            let accepted = self.offer(stream, &element);
+            let (accepted, _) = self.offer(stream, &element);
             if element.seq == seq {
                 taken = is_taken(accepted, behind);
             } else {
@@ -191,16 +195,18 @@ impl Engine {
         taken
     }
 
-    /// Offers an event to every timeline that reads its stream.
-    fn offer(&mut self, stream: usize, element: &Element) -> Accepted {
-        let mut accepted = Accepted::Uncovered;
+    /// Offers an event to every timeline that reads its stream; also returns whether watermarks can move one of them.
+    fn offer(&mut self, stream: usize, element: &Element) -> (Accepted, bool) {
+        let (mut accepted, mut follows_watermark) = (Accepted::Uncovered, false);
         let Self { streams, timelines, dictionary, graphs, stopwatch, interests_stale, waiting, .. } = self;
         let stopwatch = stopwatch.as_ref();
         let context = &mut TimelineContext { dictionary, graphs, stopwatch, interests_stale, waiting };
         for timeline in &streams[stream].readers {
-            accepted = accepted.min(timelines[*timeline].accept(stream, element, context));
+            let timeline = &mut timelines[*timeline];
+            accepted = accepted.min(timeline.accept(stream, element, context));
+            follows_watermark |= timeline.follows_watermark();
         }
-        accepted
+        (accepted, follows_watermark)
     }
 
     fn advance_timelines(&mut self, stream: usize, skip_timeless: bool) {
@@ -263,7 +269,7 @@ impl Engine {
             self.timelines[timeline].begin_by(at);
         }
         for element in self.streams[stream].advance_to(at) {
-            let accepted = self.offer(stream, &element);
+            let (accepted, _) = self.offer(stream, &element);
             self.streams[stream].counts.late += u64::from(accepted == Accepted::Late);
         }
         self.advance_timelines(stream, false);

@@ -44,6 +44,11 @@ impl Timeline {
             }
         }
         let soonest = self.soonest(element.at);
+        if let Some(window) = by_tuple.then(|| self.direct_window(stream, element, soonest)).flatten() {
+            self.clock = soonest;
+            self.read_event(window, element, soonest, context);
+            return Accepted::Yes;
+        }
         let mut taken = false;
         for (window, (of, _)) in self.windows.iter_mut().zip(&self.key.windows) {
             if *of == stream {
@@ -57,6 +62,25 @@ impl Timeline {
         }
         // An event that is not behind the clock is never late.
         if taken { Accepted::Yes } else { Accepted::Uncovered }
+    }
+
+    /// The window that takes an event without queueing it, if the event is read as it comes: the only one of its stream,
+    /// while all others stand still.
+    #[inline]
+    fn direct_window(&self, stream: usize, element: &Element, soonest: Timestamp) -> Option<usize> {
+        let mut own = None;
+        for (number, ((of, _), window)) in self.key.windows.iter().zip(&self.windows).enumerate() {
+            if *of != stream {
+                if !window.is_still(soonest) {
+                    return None;
+                }
+            } else if own.replace(number).is_some() {
+                return None;
+            }
+        }
+        let takes =
+            |window: &Window| window.admits_directly(element) && window.verdict(element.at, soonest) == Accepted::Yes;
+        own.filter(|number| takes(&self.windows[*number]))
     }
 
     /// Whether some window of the stream that covers the time has not closed.

@@ -9,6 +9,7 @@ use crate::error::EngineError;
 use crate::model::{TermId, Weight};
 use crate::parse::{ContinuousQuery, ParseOptions, parse_query};
 use crate::plan::{BuiltQuery, Explained, Part, PlannedQuery, rename_invented};
+use crate::sink::Draft;
 use crate::time::Timestamp;
 use crate::window::WindowBounds;
 use oxrdf::Variable;
@@ -81,7 +82,8 @@ impl Timeline {
         }
         self.evaluate(place, at, None, context);
         if let Some(query) = &mut self.queries[place] {
-            query.guarded(|query| query.report(at, |_| windows.iter().copied().collect(), None, context.dictionary));
+            let cover = |_: &[usize], draft: &mut Draft<'_>| windows.iter().for_each(|bounds| draft.cover(*bounds));
+            query.guarded(|query| query.report(at, cover, None, context.dictionary));
         }
         self.close_evaluation(place, context);
     }

@@ -52,10 +52,11 @@ impl WindowPlace {
         }
     }
 
-    /// The leaves with mappings below the bound, in order.
-    pub(super) fn take_expiring(&mut self, bound: i64, leaves: &mut [Leaf]) -> Vec<LeafId> {
+    /// The leaves with mappings below the bound, in order; the first of them are known.
+    pub(super) fn take_expiring(&mut self, first: [LeafId; 2], bound: i64, leaves: &mut [Leaf]) -> Vec<LeafId> {
         let mut expiring = std::mem::take(&mut self.expiring);
         expiring.clear();
+        expiring.extend(first);
         while let Some(leaf) = self.dues.next_below(bound, leaves) {
             expiring.push(leaf);
         }

@@ -16,17 +16,14 @@ use crate::parse::{ContinuousQuery, ParseOptions, R2s};
 use crate::plan::{Answer, BuiltQuery, Evaluation, Meanings, NodeKind, Part, PlanNode, PlanOptions, Retraction};
 use crate::r2s::RelationToStream;
 use crate::rare::Rare;
-use crate::sink::{Answered, QueryResult, ResultQueue, Rows, Skipped};
+use crate::sink::{AnswerKind, Draft, ResultQueue, Rows, Skipped};
 use crate::store::{StaticGraphs, TripleSet};
 use crate::time::Timestamp;
-use crate::window::{Window, WindowBounds};
+use crate::window::Window;
 use oxrdf::{NamedNode, Variable};
 use smallvec::SmallVec;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-
-/// The bounds of a query's windows at a report.
-type Bounds = SmallVec<[WindowBounds; 4]>;
 
 /// How a query was registered, beyond its text.
 #[derive(Clone, Debug)]
@@ -382,11 +379,12 @@ impl RunningQuery {
         self.outs.iter_mut().for_each(Batch::clear);
     }
 
-    /// Reports the evaluation under this instant; `windows` are asked for when there is something to say.
+    /// Reports the evaluation under this instant. `cover` writes what these windows of the timeline cover, when there is
+    /// something to say.
     pub(crate) fn report(
         &mut self,
         at: Timestamp,
-        windows: impl FnOnce(&[usize]) -> Bounds,
+        cover: impl FnOnce(&[usize], &mut Draft<'_>),
         skipped: Option<Skipped>,
         dictionary: &mut Dictionary,
     ) {
@@ -400,36 +398,39 @@ impl RunningQuery {
         self.scratch.budget.spend_rows(self.r2s.state_size(), keys);
         let due = self.r2s.consolidate();
         self.scratch.budget.admit_result(due);
-        let (inserted, deleted) = match operator {
-            R2s::Rstream => (self.whole_answer(dictionary), Rows::new(self.r2s.width())),
-            _ => self.changes(dictionary),
-        };
-        let answer = match &self.answer {
+        let whole = (operator == R2s::Rstream).then(|| self.whole_answer(dictionary));
+        let mut draft = self.results.draft(self.r2s.width());
+        match &whole {
+            Some(rows) => rows.iter().for_each(|row| draft.insert(row)),
+            None => write_changes(&mut draft, &self.r2s, dictionary),
+        }
+        self.r2s.forget_pending();
+        let kind = match &self.answer {
             Answer::Boolean => {
-                let value = !inserted.is_empty();
+                let value = draft.n_inserted() > 0;
+                draft.discard();
                 if self.last_boolean.replace(value) == Some(value) {
                     return;
                 }
-                Answered::Boolean(value)
+                AnswerKind::Boolean(value)
             }
-            _ if !may_be_empty && inserted.is_empty() && deleted.is_empty() => return,
-            Answer::Bindings(_) => Answered::Bindings { inserted, deleted },
-            Answer::Graph(_) => Answered::Graph { inserted, deleted },
+            _ if !may_be_empty && draft.is_empty() => return,
+            Answer::Bindings(_) => AnswerKind::Bindings,
+            Answer::Graph(_) => AnswerKind::Graph,
         };
-        if let (Some(output), Answered::Graph { inserted, deleted }) = (&mut self.output, &answer) {
+        if let (Some(output), AnswerKind::Graph) = (&mut self.output, kind) {
             // DSTREAM writes removals; otherwise a stream consists of additions.
-            let triples = if operator == R2s::Dstream { deleted } else { inserted };
-            let triples: Vec<EncodedTriple> = triples.iter().map(|row| [row[0], row[1], row[2]]).collect();
+            let rows = draft.rows(operator != R2s::Dstream);
+            let triples: Vec<EncodedTriple> = rows.map(|row| [row[0], row[1], row[2]]).collect();
             if !triples.is_empty() {
                 output.push(OutputEvent { at, triples });
             }
         }
-        let seq = self.results.next_seq();
         // A query that reports only news has nothing to say about readings without news, unless it depends on the
         // clock.
-        let skipped = skipped.filter(|_| operator == R2s::Rstream || self.follows_clock());
-        let (windows, r2s) = (windows(&self.windows), self.definition.r2s);
-        self.results.push(QueryResult { seq, at, windows, skipped, r2s, answer });
+        let skipped = skipped.filter(|_| operator == R2s::Rstream || follows_clock(&self.nodes));
+        cover(&self.windows, &mut draft);
+        draft.add(kind, at, skipped);
     }
 
     /// Whether it emits something at every report, even if nothing has changed.
@@ -450,7 +451,7 @@ impl RunningQuery {
     }
 
     fn follows_clock(&self) -> bool {
-        self.operators().any(Operator::follows_clock)
+        follows_clock(&self.nodes)
     }
 
     pub(super) fn writes_stream(&self) -> bool {
@@ -477,38 +478,6 @@ impl RunningQuery {
 
     pub(super) fn take_output(&mut self) -> Vec<OutputEvent> {
         self.output.as_mut().map(std::mem::take).unwrap_or_default()
-    }
-
-    /// What came and what went since the last report, which is consolidated, as far as the operator reports it.
-    fn changes(&mut self, dictionary: &Dictionary) -> (Rows, Rows) {
-        let operator = self.r2s.operator();
-        let width = self.r2s.width();
-        let pending = self.r2s.pending();
-        let side = |sign: Weight| {
-            if pending.len() == 1 && pending.weight(0) == sign {
-                let mut rows = Rows::new(width);
-                rows.push(pending.row(0).iter().copied());
-                return rows;
-            }
-            let mut numbers: SmallVec<[u32; 8]> =
-                (0..pending.len() as u32).filter(|i| pending.weight(*i as usize) * sign > 0).collect();
-            if numbers.len() > 1 {
-                numbers.sort_unstable_by(|a, b| {
-                    compare_rows(pending.row(*a as usize), pending.row(*b as usize), dictionary)
-                });
-            }
-            let mut rows = Rows::new(width);
-            for number in numbers {
-                let row = pending.row(number as usize);
-                (0..pending.weight(number as usize).abs()).for_each(|_| rows.push(row.iter().copied()));
-            }
-            rows
-        };
-        let nothing = || Rows::new(width);
-        let inserted = if operator == R2s::Dstream { nothing() } else { side(1) };
-        let deleted = if operator == R2s::Istream { nothing() } else { side(-1) };
-        self.r2s.forget_pending();
-        (inserted, deleted)
     }
 
     /// The whole result that is kept, as it is shown.
@@ -555,6 +524,49 @@ impl RunningQuery {
     pub(crate) fn leaves_of(&self) -> impl Iterator<Item = (usize, usize, usize)> + '_ {
         let nodes = self.nodes.iter().enumerate();
         nodes.flat_map(|(node, plan)| plan.leaves.iter().map(move |(role, leaf)| (node, *role, *leaf)))
+    }
+}
+
+fn operators(nodes: &[PlanNode]) -> impl Iterator<Item = &dyn Operator> {
+    nodes.iter().map(|node| match &node.kind {
+        NodeKind::Join(join) => join.as_ref() as &dyn Operator,
+        NodeKind::Operator(operator) => operator.as_ref(),
+    })
+}
+
+fn follows_clock(nodes: &[PlanNode]) -> bool {
+    operators(nodes).any(Operator::follows_clock)
+}
+
+/// Writes what came and what went since the last report, which is consolidated, as far as the operator reports it.
+#[inline]
+fn write_changes(draft: &mut Draft<'_>, r2s: &RelationToStream, dictionary: &Dictionary) {
+    let (operator, pending) = (r2s.operator(), r2s.pending());
+    if pending.len() == 1 {
+        let (row, weight) = (pending.row(0), pending.weight(0));
+        if operator != R2s::Dstream {
+            (0..weight).for_each(|_| draft.insert(row));
+        }
+        if operator != R2s::Istream {
+            (weight..0).for_each(|_| draft.delete(row));
+        }
+        return;
+    }
+    let in_order = |sign: Weight| {
+        let numbers = 0..pending.len() as u32;
+        let mut numbers: SmallVec<[u32; 8]> = numbers.filter(|i| pending.weight(*i as usize) * sign > 0).collect();
+        if numbers.len() > 1 {
+            numbers
+                .sort_unstable_by(|a, b| compare_rows(pending.row(*a as usize), pending.row(*b as usize), dictionary));
+        }
+        let row = |number: u32| (pending.row(number as usize), pending.weight(number as usize).unsigned_abs());
+        numbers.into_iter().map(row)
+    };
+    if operator != R2s::Dstream {
+        in_order(1).for_each(|(row, times)| (0..times).for_each(|_| draft.insert(row)));
+    }
+    if operator != R2s::Istream {
+        in_order(-1).for_each(|(row, times)| (0..times).for_each(|_| draft.delete(row)));
     }
 }
 

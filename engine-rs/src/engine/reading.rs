@@ -21,10 +21,12 @@ use crate::expr::EvalContext;
 use crate::index::{Moved, SlotId};
 use crate::leaf::{Leaf, LeafId, QueryPlace, Reader};
 use crate::limits::Breach;
+use crate::model::EncodedTriple;
 use crate::parse::{Bounds, ContentSemantics};
 use crate::rare::Rare;
+use crate::sink::Draft;
 use crate::time::{Span, Timestamp};
-use crate::window::{Phase, Taken, Window};
+use crate::window::{Element, Phase, Taken, Window};
 use smallvec::SmallVec;
 
 impl Timeline {
@@ -36,17 +38,48 @@ impl Timeline {
         rest: Option<Rest>,
         context: &mut TimelineContext<'_>,
     ) -> bool {
-        let mut timing = self.meter.begin(phase, context.stopwatch);
-        // 1. Windows: what arrives, what expires, and whether that is to be reported.
+        let timing = self.meter.begin(phase, context.stopwatch);
+        // 1. Windows: what arrives and what expires.
         self.taken.clear();
         for (number, window) in self.windows.iter_mut().enumerate() {
             if let Some(taken) = window.read(at, phase) {
                 self.taken.push((number, taken));
             }
         }
+        self.read_taken(Instant { at, phase, rest }, None, timing, context)
+    }
+
+    /// Reads an event as it comes, when no window but this one moves and this one [admits it
+    /// directly](Window::admits_directly).
+    pub(super) fn read_event(
+        &mut self,
+        window: usize,
+        element: &Element,
+        at: Timestamp,
+        context: &mut TimelineContext<'_>,
+    ) {
+        Rare::AdmittedDirectly.note();
+        let timing = self.meter.begin(Phase::Tick, context.stopwatch);
+        let (expiry_key, taken) = self.windows[window].admit(element, at);
+        self.taken.clear();
+        self.taken.push((window, taken));
+        let instant = Instant { at, phase: Phase::Tick, rest: None };
+        self.read_taken(instant, Some((element, expiry_key)), timing, context);
+    }
+
+    /// Steps 2 and 3 of an instant. `event` is what arrives with its expiry key, if it is not among the arrivals of the
+    /// windows.
+    fn read_taken(
+        &mut self,
+        instant: Instant,
+        event: Option<(&Element, i64)>,
+        mut timing: Timing<'_>,
+        context: &mut TimelineContext<'_>,
+    ) -> bool {
+        let Instant { at, phase, rest } = instant;
         let reporting = self.reports(at, phase);
         // 2. Leaves: match and renew, expire, arrive.
-        self.match_arrivals(at, context);
+        self.match_arrivals(event, at, context);
         for i in 0..self.taken.len() {
             let (window, taken) = self.taken[i];
             if taken.expired {
@@ -202,60 +235,59 @@ impl Timeline {
         }
     }
 
-    fn match_arrivals(&mut self, now: Timestamp, context: &mut TimelineContext<'_>) {
-        self.leaves_incoming = 0;
-        let eval = &mut EvalContext { dictionary: context.dictionary, now, scratch: &mut self.scratch };
-        let arrived = self.taken.iter().filter(|(_, taken)| taken.arrived);
-        for (window, taken) in arrived {
-            let WindowPlace { routes, offered, .. } = &mut self.places[*window];
-            for arrival in self.windows[*window].arrivals() {
-                for triple in arrival.triples() {
-                    routes.each_leaf(triple, |id| {
-                        let leaf = &mut self.leaves[id.at()];
-                        if leaf.is_first_offer() {
-                            offered.push(id);
-                        }
-                        let before = leaf.n_incoming();
-                        let offer = leaf.offer(triple, &arrival.element, arrival.expiry_key, taken.bound, eval);
-                        if let Err(breach) = offer {
-                            fail_readers(leaf, breach, &mut self.queries, &mut self.rounds.touched);
-                        }
-                        self.leaves_incoming += usize::from(before == 0 && leaf.n_incoming() > 0);
-                    });
-                }
+    fn match_arrivals(&mut self, event: Option<(&Element, i64)>, now: Timestamp, context: &mut TimelineContext<'_>) {
+        let Self { leaves, places, queries, rounds, scratch, taken, windows, .. } = self;
+        let eval = EvalContext { dictionary: context.dictionary, now, scratch };
+        let mut matching = Matching { leaves, queries, touched: &mut rounds.touched, n_incoming: 0, eval };
+        for (window, taken) in taken.iter().filter(|(_, taken)| taken.arrived) {
+            let place = &mut places[*window];
+            if let Some((element, expiry_key)) = event {
+                let triples = element.triples.as_slice().iter();
+                triples.for_each(|triple| matching.offer(triple, element, expiry_key, taken.bound, place));
+                continue;
+            }
+            for arrival in windows[*window].arrivals() {
+                let triples = arrival.triples().iter();
+                triples.for_each(|t| matching.offer(t, &arrival.element, arrival.expiry_key, taken.bound, place));
             }
         }
+        self.leaves_incoming = matching.n_incoming;
     }
 
     fn expire(&mut self, window: usize, bound: i64, at: Timestamp, reporting: bool, context: &mut TimelineContext<'_>) {
-        let expiring = self.places[window].take_expiring(bound, &mut self.leaves);
-        self.rounds.n_visits += expiring.len() as u64;
+        let Some(first) = self.places[window].dues.next_below(bound, &mut self.leaves) else { return };
+        let Some(second) = self.places[window].dues.next_below(bound, &mut self.leaves) else {
+            return self.expire_leaf(first, bound, at, reporting, context);
+        };
+        let expiring = self.places[window].take_expiring([first, second], bound, &mut self.leaves);
         for id in &expiring {
-            self.expire_leaf(id.at(), bound, at, reporting, context);
-            self.places[window].dues.note_first(*id, &mut self.leaves[id.at()]);
+            self.expire_leaf(*id, bound, at, reporting, context);
         }
         self.places[window].reuse_expiring(expiring);
     }
 
     fn expire_leaf(
         &mut self,
-        leaf: usize,
+        id: LeafId,
         bound: i64,
         at: Timestamp,
         reporting: bool,
         context: &mut TimelineContext<'_>,
     ) {
-        if self.leaves[leaf].store.expires_whole(bound) && self.expire_all(leaf) {
-            return;
-        }
-        while let Some(slot) = self.leaves[leaf].store.next_expired(bound) {
-            if let Some(moved) = self.leaves[leaf].store.move_if_renewed(slot, bound) {
-                self.relocate(leaf, moved);
-            } else {
-                self.retract(leaf, slot, at, reporting, context);
-                self.leaves[leaf].store.kill(slot);
+        self.rounds.n_visits += 1;
+        let leaf = id.at();
+        if !self.leaves[leaf].store.expires_whole(bound) || !self.expire_all(leaf) {
+            while let Some(slot) = self.leaves[leaf].store.next_expired(bound) {
+                if let Some(moved) = self.leaves[leaf].store.move_if_renewed(slot, bound) {
+                    self.relocate(leaf, moved);
+                } else {
+                    self.retract(leaf, slot, at, reporting, context);
+                    self.leaves[leaf].store.kill(slot);
+                }
             }
         }
+        let leaf = &mut self.leaves[leaf];
+        self.places[leaf.window].dues.note_first(id, leaf);
     }
 
     /// Expires all mappings of a leaf at once, when a tumbling window has moved on. Every result of a join contains one
@@ -416,6 +448,42 @@ impl Timeline {
     }
 }
 
+/// An instant that is read.
+#[derive(Clone, Copy)]
+struct Instant {
+    at: Timestamp,
+    phase: Phase,
+    rest: Option<Rest>,
+}
+
+/// What triples that arrive are offered to.
+struct Matching<'a, 'b> {
+    leaves: &'a mut [Leaf],
+    queries: &'a mut [Option<RunningQuery>],
+    touched: &'a mut Touched,
+    /// Leaves with mappings that arrive.
+    n_incoming: usize,
+    eval: EvalContext<'b>,
+}
+
+impl Matching<'_, '_> {
+    #[inline]
+    fn offer(&mut self, triple: &EncodedTriple, event: &Element, expiry_key: i64, bound: i64, place: &mut WindowPlace) {
+        let WindowPlace { routes, offered, .. } = place;
+        routes.each_leaf(triple, |id| {
+            let leaf = &mut self.leaves[id.at()];
+            if leaf.is_first_offer() {
+                offered.push(id);
+            }
+            let before = leaf.n_incoming();
+            if let Err(breach) = leaf.offer(triple, event, expiry_key, bound, &mut self.eval) {
+                fail_readers(leaf, breach, self.queries, self.touched);
+            }
+            self.n_incoming += usize::from(before == 0 && leaf.n_incoming() > 0);
+        });
+    }
+}
+
 /// How an instant is reported.
 #[derive(Clone, Copy)]
 pub(super) struct Reporting {
@@ -433,8 +501,10 @@ fn report(query: &mut RunningQuery, reporting: Reporting, windows: &[Window], di
         return;
     }
     let skipped = rest.and_then(|rest| rest.skipped_at(is_restless, at));
-    let bounds = |read: &[usize]| read.iter().map(|window| windows[*window].reported(at)).collect();
-    query.report(label, bounds, skipped, dictionary);
+    let cover = |read: &[usize], draft: &mut Draft<'_>| {
+        read.iter().for_each(|window| draft.cover(windows[*window].reported(at)));
+    };
+    query.report(label, cover, skipped, dictionary);
 }
 
 /// Whether the content differs: in a set, a copy of a triple changes nothing.

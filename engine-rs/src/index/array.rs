@@ -43,6 +43,14 @@ struct Segment {
     renewals: Vec<u64>,
 }
 
+/// A mapping of a chain.
+pub(super) struct Linked<'a> {
+    pub row: &'a [u64],
+    pub is_live: bool,
+    /// The distance to the next older mapping of the chain.
+    pub distance: u32,
+}
+
 impl Segment {
     fn new(begins: u32, stride: usize, capacity: usize) -> Self {
         Self { begins, mask: capacity - 1, words: vec![0; capacity * stride], renewals: Vec::new() }
@@ -109,8 +117,10 @@ impl Array {
     /// Writes a mapping into a slot, without links.
     #[inline]
     pub(super) fn write(&mut self, slot: SlotId, row: impl Iterator<Item = TermId>, expiry_key: i64) {
-        let width = self.width;
-        let words = self.words_mut(slot);
+        let (width, stride) = (self.width, self.stride);
+        let segment = self.segment_mut(slot);
+        let at = slot.0 as usize & segment.mask;
+        let words = &mut segment.words[at * stride..(at + 1) * stride];
         let mut written = 0;
         for (place, term) in words[..width].iter_mut().zip(row) {
             *place = term.to_bits();
@@ -118,7 +128,10 @@ impl Array {
         }
         debug_assert_eq!(written, width);
         words[width] = expiry_key as u64;
-        self.set_renewal(slot, NOT_RENEWED);
+        // No renewal is zero.
+        if let Some(renewal) = segment.renewals.get_mut(at) {
+            *renewal = 0;
+        }
     }
 
     #[inline]
@@ -159,6 +172,14 @@ impl Array {
     #[inline]
     pub(super) fn link(&self, slot: SlotId, index: usize) -> u32 {
         (self.words(slot)[self.width + 1 + index / 2] >> (32 * (index % 2))) as u32
+    }
+
+    /// All that a walk along an index needs of a mapping, with one access.
+    #[inline]
+    pub(super) fn linked(&self, slot: SlotId, index: usize) -> Linked<'_> {
+        let (row, rest) = self.words(slot).split_at(self.width);
+        let distance = (rest[1 + index / 2] >> (32 * (index % 2))) as u32;
+        Linked { row, is_live: rest[0] as i64 != DEAD, distance }
     }
 
     #[inline]

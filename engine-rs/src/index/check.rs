@@ -47,7 +47,7 @@ impl RingStore {
             let probe = self.probe(id, |i| key[i]);
             assert_eq!(probe.count as usize, expected.len(), "keyed index: the counter of a key");
             let mut found = Vec::new();
-            self.walk(id, probe, |slot| found.push(slot));
+            self.walk(id, probe, |slot, _| found.push(slot));
             assert_eq!(&found, expected, "keyed index: the chain of a key");
             assert_eq!(self.newest(id, probe).as_ref(), expected.first(), "keyed index: the newest of a key");
         }

@@ -70,6 +70,15 @@ impl KeyedIndex {
         }
     }
 
+    /// The word of a mapping's key.
+    #[inline]
+    fn word_of(&self, row: &[u64]) -> u64 {
+        match &*self.columns {
+            [column] => row[*column as usize],
+            columns => columns.iter().fold(0, |word, column| mix(word ^ row[*column as usize])),
+        }
+    }
+
     /// Whether a mapping with the word of the key has the key.
     #[inline]
     fn has_key(&self, rows: &impl Rows, slot: SlotId, key: impl Fn(usize) -> TermId) -> bool {
@@ -94,13 +103,13 @@ impl KeyedIndex {
         Probe { count: entry.count, newest: entry.newest }
     }
 
-    /// Makes a slot the newest of its key's chain; returns the previous one.
+    /// Makes the slot of a mapping the newest of its key's chain; returns the previous one.
     #[inline]
-    pub(super) fn link(&mut self, rows: &impl Rows, slot: SlotId) -> Option<SlotId> {
+    pub(super) fn link(&mut self, rows: &impl Rows, row: &[u64], slot: SlotId) -> Option<SlotId> {
         if self.n_keys * 4 >= self.table.len() * 3 {
             self.resize(self.table.len() * 2);
         }
-        let (word, place) = self.place_of(rows, slot);
+        let (word, place) = self.place_of(rows, row);
         let entry = self.table.get(place);
         self.table.set(place, Entry { word, newest: slot, count: entry.count + 1 });
         self.n_keys += usize::from(entry.count == 0);
@@ -110,8 +119,8 @@ impl KeyedIndex {
     /// Decrements the counter of a mapping's key. Returns true if the mapping was the newest of several: the caller
     /// must then find the new newest and pass it to `set_newest`.
     #[inline]
-    pub(super) fn unlink(&mut self, rows: &impl Rows, slot: SlotId) -> bool {
-        let (_, place) = self.place_of(rows, slot);
+    pub(super) fn unlink(&mut self, rows: &impl Rows, row: &[u64], slot: SlotId) -> bool {
+        let (_, place) = self.place_of(rows, row);
         let entry = self.table.get(place);
         if entry.count > 1 {
             self.table.set(place, Entry { count: entry.count - 1, ..entry });
@@ -126,33 +135,36 @@ impl KeyedIndex {
     }
 
     /// Sets the newest mapping of a key.
-    pub(super) fn set_newest(&mut self, rows: &impl Rows, slot: SlotId) {
-        let (_, place) = self.place_of(rows, slot);
+    pub(super) fn set_newest(&mut self, rows: &impl Rows, row: &[u64], slot: SlotId) {
+        let (_, place) = self.place_of(rows, row);
         let entry = self.table.get(place);
         self.table.set(place, Entry { newest: slot, ..entry });
     }
 
     /// The word and the place of a mapping's key, which is in the new table afterwards.
     #[inline]
-    fn place_of(&mut self, rows: &impl Rows, slot: SlotId) -> (u64, usize) {
-        let key = |i: usize| rows.column(slot, self.columns[i] as usize);
-        let word = self.word(key);
+    fn place_of(&mut self, rows: &impl Rows, row: &[u64]) -> (u64, usize) {
+        let word = self.word_of(row);
         if !self.old.is_empty() {
-            self.move_keys(self.moves);
-            self.fetch(rows, slot, word);
+            self.fetch(rows, row, word);
         }
-        let key = |i: usize| rows.column(slot, self.columns[i] as usize);
-        (word, self.table.place(word, |newest| self.has_key(rows, newest, key)))
+        (word, self.place_in(&self.table, rows, row, word))
     }
 
-    /// Moves the key of a mapping, if it is still in the old table.
+    #[inline]
+    fn place_in(&self, table: &Table, rows: &impl Rows, row: &[u64], word: u64) -> usize {
+        let key = |i: usize| TermId::from_bits(row[self.columns[i] as usize]);
+        table.place(word, |newest| self.has_key(rows, newest, key))
+    }
+
+    /// Moves a few keys from the old table, and the key of this mapping if it is still there.
     #[cold]
-    fn fetch(&mut self, rows: &impl Rows, slot: SlotId, word: u64) {
+    fn fetch(&mut self, rows: &impl Rows, row: &[u64], word: u64) {
+        self.move_keys(self.moves);
         if self.old.is_empty() {
             return;
         }
-        let key = |i: usize| rows.column(slot, self.columns[i] as usize);
-        let place = self.old.place(word, |newest| self.has_key(rows, newest, key));
+        let place = self.place_in(&self.old, rows, row, word);
         if let Some(entry) = self.old.give_up(place) {
             self.table.insert(entry);
         }

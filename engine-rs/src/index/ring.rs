@@ -13,7 +13,7 @@
 //! goes out of order (a straggler) is marked dead and skipped. Cost: append one hash per index, expire one counter per
 //! index, probe one hash.
 
-use super::array::{Array, DEAD, NOT_RENEWED};
+use super::array::{Array, DEAD, Linked, NOT_RENEWED};
 use super::keyed::{IndexId, KeyedIndex, Probe};
 use super::ordered::{OrderedIndex, RangeBound};
 use crate::codec::{Decoded, Reader, Writer, ensure};
@@ -211,7 +211,7 @@ impl RingStore {
     #[inline]
     fn link(&mut self, index: usize, slot: SlotId) {
         let Some(keyed) = &mut self.indexes[index] else { return };
-        let older = keyed.link(&self.array, slot);
+        let older = keyed.link(&self.array, self.array.row(slot), slot);
         self.array.set_link(slot, index, older.map_or(0, |older| slot.0.wrapping_sub(older.0)));
     }
 
@@ -267,7 +267,7 @@ impl RingStore {
         self.array.set_expiry_key(slot, DEAD);
         for index in 0..self.indexes.len() {
             let Some(keyed) = &mut self.indexes[index] else { continue };
-            if keyed.unlink(&self.array, slot) {
+            if keyed.unlink(&self.array, self.array.row(slot), slot) {
                 self.skip_dead_newest(index, slot);
             }
         }
@@ -290,7 +290,7 @@ impl RingStore {
             newest = self.older(IndexId(index as u32), newest);
         }
         if let Some(keyed) = &mut self.indexes[index] {
-            keyed.set_newest(&self.array, newest);
+            keyed.set_newest(&self.array, self.array.row(newest), newest);
         }
     }
 
@@ -387,15 +387,17 @@ impl RingStore {
         }
     }
 
-    /// Visits the live mappings that a probe found, newest first; returns the number of dead ones skipped.
+    /// Visits the live mappings that a probe found and their raw terms, newest first; returns the number of dead ones
+    /// skipped.
     #[inline]
-    pub(crate) fn walk(&self, index: IndexId, probe: Probe, mut visit: impl FnMut(SlotId)) -> u64 {
+    pub(crate) fn walk(&self, index: IndexId, probe: Probe, mut visit: impl FnMut(SlotId, &[u64])) -> u64 {
         let mut slot = probe.newest;
         let mut left = probe.count;
         let mut dead = 0;
         while left > 0 {
-            if self.is_live(slot) {
-                visit(slot);
+            let Linked { row, is_live, distance } = self.array.linked(slot, index.0 as usize);
+            if is_live {
+                visit(slot, row);
                 left -= 1;
                 if left == 0 {
                     break;
@@ -403,7 +405,7 @@ impl RingStore {
             } else {
                 dead += 1;
             }
-            slot = self.older(index, slot);
+            slot = SlotId(slot.0.wrapping_sub(distance));
         }
         dead
     }

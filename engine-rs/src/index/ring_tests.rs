@@ -28,7 +28,7 @@ fn assert_same(store: &RingStore, model: &Model, index: IndexId, keys: u64) {
         let probe = store.probe(index, |_| id(key));
         assert_eq!(probe.count as usize, expected.len(), "the counter is exact");
         let mut found = Vec::new();
-        store.walk(index, probe, |slot| found.push(slot));
+        store.walk(index, probe, |slot, _| found.push(slot));
         assert_eq!(found, expected, "newest first, live ones only");
     }
 }
@@ -217,11 +217,11 @@ fn equal_mappings_that_go_newest_first_leave_no_longer_way_to_the_next() {
         let newest = store.newest(both, probe).expect("some are left");
         assert_eq!((newest, probe.newest), (slots[2 * left], slots[2 * left]), "what is dead is passed over once");
         store.kill(newest);
-        assert_eq!(store.walk(one, store.probe(one, |_| id(0)), |_| {}), 0);
+        assert_eq!(store.walk(one, store.probe(one, |_| id(0)), |_, _| {}), 0);
     }
     // What goes from the middle is passed over, and said so.
     store.kill(slots[21]);
-    assert_eq!(store.walk(one, store.probe(one, |_| id(1)), |_| {}), 1);
+    assert_eq!(store.walk(one, store.probe(one, |_| id(1)), |_, _| {}), 1);
 }
 
 #[test]
@@ -441,7 +441,7 @@ fn a_chain_that_ends_too_early_is_named() {
     }
     let newest = store.newest(index, store.probe(index, |_| TermId::UNBOUND)).expect("two");
     store.array.set_link(newest, 0, 0);
-    store.walk(index, store.probe(index, |_| TermId::UNBOUND), |_| {});
+    store.walk(index, store.probe(index, |_| TermId::UNBOUND), |_, _| {});
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The n-ary join over leaves, static relations and results of sub-queries.
 //!
 //! `shape.rs` decides which buffer binds which variables and which indexes probing needs; `probe.rs` extends one new
-//! mapping through the other buffers; `trees.rs` stores results under the mappings they consist of; `multiway.rs` is
+//! mapping through the other buffers, in orders that `program.rs` has laid out; `trees.rs` stores results under the mappings they consist of; `multiway.rs` is
 //! the operator.
 
 mod check;
@@ -9,6 +9,7 @@ mod heads;
 mod multiway;
 mod orders;
 mod probe;
+mod program;
 mod shape;
 mod trees;
 

@@ -6,6 +6,7 @@
 
 use super::orders::{OrderCounts, Probing};
 use super::probe::{Found, Scratch, Search};
+use super::program::Start;
 use super::shape::{Buffer, BufferSource, BufferSpec, JoinShape, VarSet, bit};
 use super::trees::Trees;
 use crate::codec::{Decoded, Reader, Writer, ensure};
@@ -192,8 +193,9 @@ impl JoinNode {
         let starts: Vec<SlotId> = self.store(role, leaves).slots().collect();
         let Self { shape, inputs, probing, filters, scratch, .. } = self;
         let mut orders = OrderCounts::default();
-        for start in starts {
-            let search = Search { shape, leaves, inputs, probing: *probing, start, role, leaving: false, blind: 0 };
+        let start = Start { role, leaving: false };
+        for slot in starts {
+            let search = Search { shape, leaves, inputs, probing: *probing, slot, start, blind: 0 };
             let mut emit = Emit { filters, trees: None, weight: 1, out, eval };
             emit.visit();
             search.find_all(scratch, &mut orders, &mut emit);
@@ -243,7 +245,7 @@ impl JoinNode {
     }
 
     fn join(&mut self, change: Change, out: &mut Batch, leaves: &[Leaf], eval: &mut EvalContext<'_>) {
-        let Change { role, slot: start, weight } = change;
+        let Change { role, slot, weight } = change;
         let Self { shape, inputs, probing, trees, filters, scratch, orders, .. } = self;
         let is_empty = |buffer: &Buffer| match buffer.source {
             BufferSource::Leaf(leaf) => leaves[leaf].store.live() == 0,
@@ -256,7 +258,8 @@ impl JoinNode {
         // Roles of the same leaf that come after an arrival, or before a departure, must not see the mapping.
         let Buffer { earlier, later, .. } = shape.buffers[role];
         let blind = if weight > 0 { later } else { earlier };
-        let search = Search { shape, leaves, inputs, probing: *probing, start, role, leaving: weight < 0, blind };
+        let start = Start { role, leaving: weight < 0 };
+        let search = Search { shape, leaves, inputs, probing: *probing, slot, start, blind };
         let mut emit = Emit { filters, trees: trees.as_mut().filter(|_| weight > 0), weight, out, eval };
         search.find_all(scratch, orders, &mut emit);
     }

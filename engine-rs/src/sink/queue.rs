@@ -1,11 +1,12 @@
 //! The results of one query until they are taken; the oldest go when the queue is full.
 
 use crate::codec::{Damaged, Decoded, Reader, Writer, ensure};
-use crate::model::TermId;
+use crate::model::{Row, TermId};
 use crate::parse::R2s;
 use crate::time::Timestamp;
 use crate::window::WindowBounds;
 use smallvec::SmallVec;
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 /// One report of a query.
@@ -144,70 +145,325 @@ impl QueryResult {
     }
 }
 
+/// Results wait in one flat queue of rows and one of bounds: a result is a header, and becomes a [`QueryResult`] when it is
+/// taken.
 #[derive(Debug)]
 pub(crate) struct ResultQueue {
-    results: VecDeque<QueryResult>,
+    headers: VecDeque<Header>,
+    /// For each result, the rows that came and the rows that went.
+    terms: VecDeque<TermId>,
+    bounds: VecDeque<WindowBounds>,
     rows: usize,
     rows_max: usize,
     next_seq: u64,
     dropped: u64,
 }
 
+#[derive(Debug)]
+struct Header {
+    seq: u64,
+    at: Timestamp,
+    skipped: Option<Skipped>,
+    kind: AnswerKind,
+    width: u32,
+    n_bounds: u32,
+    n_inserted: u32,
+    n_deleted: u32,
+}
+
+/// What a report answers with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum AnswerKind {
+    Bindings,
+    Graph,
+    Boolean(bool),
+}
+
 impl ResultQueue {
     pub(crate) fn new(rows_max: usize) -> Self {
-        Self { results: VecDeque::new(), rows: 0, rows_max, next_seq: 1, dropped: 0 }
+        Self {
+            headers: VecDeque::new(),
+            terms: VecDeque::new(),
+            bounds: VecDeque::new(),
+            rows: 0,
+            rows_max,
+            next_seq: 1,
+            dropped: 0,
+        }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.results.is_empty()
+        self.headers.is_empty()
     }
 
-    pub(crate) fn next_seq(&self) -> u64 {
-        self.next_seq
+    /// Begins a report with rows of this width. What is written is no result before it is added.
+    #[inline]
+    pub(crate) fn draft(&mut self, width: usize) -> Draft<'_> {
+        Draft { width, begins: self.terms.len(), n_bounds: 0, n_inserted: 0, n_deleted: 0, queue: self }
     }
 
     /// Adds a report; overflow drops the oldest, which the gap in `seq` shows.
-    pub(crate) fn push(&mut self, result: QueryResult) {
-        self.next_seq = result.seq + 1;
-        self.rows += result.n_rows();
-        self.results.push_back(result);
-        while self.rows > self.rows_max && self.results.len() > 1 {
-            if let Some(oldest) = self.results.pop_front() {
+    fn push(&mut self, header: Header) {
+        self.next_seq = header.seq + 1;
+        self.rows += header.n_rows();
+        self.headers.push_back(header);
+        while self.rows > self.rows_max && self.headers.len() > 1 {
+            if let Some(oldest) = self.headers.pop_front() {
                 self.rows -= oldest.n_rows();
+                self.terms.drain(..oldest.n_terms());
+                self.bounds.drain(..oldest.n_bounds as usize);
                 self.dropped += 1;
             }
         }
     }
 
-    pub(crate) fn drain(&mut self) -> Vec<QueryResult> {
+    pub(crate) fn drain(&mut self, r2s: R2s) -> Vec<QueryResult> {
+        /// Memory for this many terms is kept for the next results.
+        const TERMS_KEPT: usize = 1 << 16;
+        let results = self.results(r2s);
         self.rows = 0;
-        self.results.drain(..).collect()
+        self.headers.clear();
+        self.terms.clear();
+        self.bounds.clear();
+        self.terms.shrink_to(TERMS_KEPT);
+        results
+    }
+
+    /// The results that wait, oldest first.
+    fn results(&self, r2s: R2s) -> Vec<QueryResult> {
+        let (terms, bounds) = (contiguous(&self.terms), contiguous(&self.bounds));
+        let (mut terms, mut bounds) = (&*terms, &*bounds);
+        let mut results = Vec::with_capacity(self.headers.len());
+        for header in &self.headers {
+            let (own_terms, own_bounds);
+            (own_terms, terms) = terms.split_at(header.n_terms());
+            (own_bounds, bounds) = bounds.split_at(header.n_bounds as usize);
+            results.push(header.result(r2s, own_terms, own_bounds));
+        }
+        results
     }
 
     /// Every term of the waiting results: none may be freed.
     pub(crate) fn terms(&self) -> impl Iterator<Item = TermId> + '_ {
-        let rows = self.results.iter().flat_map(|result| match &result.answer {
-            Answered::Bindings { inserted, deleted } | Answered::Graph { inserted, deleted } => vec![inserted, deleted],
-            Answered::Boolean(_) => vec![],
-        });
-        rows.flat_map(|rows| rows.terms.iter().copied())
+        self.terms.iter().copied()
     }
 
-    pub(crate) fn save(&self, to: &mut Writer) {
+    pub(crate) fn save(&self, r2s: R2s, to: &mut Writer) {
         to.u64(self.next_seq);
         to.u64(self.dropped);
-        to.list(self.results.iter(), |to, result| result.save(to));
+        to.list(self.results(r2s).iter(), |to, result| result.save(to));
     }
 
     pub(crate) fn restore(&mut self, r2s: R2s, from: &mut Reader<'_>) -> Decoded<()> {
-        self.next_seq = from.u64()?;
-        self.dropped = from.u64()?;
-        self.results = from.list(25, |from| QueryResult::restored(r2s, from))?;
-        self.rows = self.results.iter().map(QueryResult::n_rows).sum();
+        let (next_seq, dropped) = (from.u64()?, from.u64()?);
+        let results: Vec<QueryResult> = from.list(25, |from| QueryResult::restored(r2s, from))?;
+        results.into_iter().for_each(|result| self.push_result(&result));
+        (self.next_seq, self.dropped) = (next_seq, dropped);
         Ok(())
+    }
+
+    fn push_result(&mut self, result: &QueryResult) {
+        let (kind, rows) = match &result.answer {
+            Answered::Bindings { inserted, deleted } => (AnswerKind::Bindings, Some([inserted, deleted])),
+            Answered::Graph { inserted, deleted } => (AnswerKind::Graph, Some([inserted, deleted])),
+            Answered::Boolean(value) => (AnswerKind::Boolean(*value), None),
+        };
+        self.bounds.extend(&result.windows);
+        let [inserted, deleted] = rows.map_or([0; 2], |rows| rows.map(|rows| rows.len as u32));
+        rows.into_iter().flatten().for_each(|rows| self.terms.extend(&rows.terms));
+        self.push(Header {
+            seq: result.seq,
+            at: result.at,
+            skipped: result.skipped,
+            kind,
+            width: rows.map_or(0, |rows| rows[0].width as u32),
+            n_bounds: result.windows.len() as u32,
+            n_inserted: inserted,
+            n_deleted: deleted,
+        });
     }
 
     pub(crate) fn dropped(&self) -> u64 {
         self.dropped
+    }
+}
+
+fn contiguous<T: Copy>(queue: &VecDeque<T>) -> Cow<'_, [T]> {
+    match queue.as_slices() {
+        (all, []) => Cow::Borrowed(all),
+        (first, second) => Cow::Owned([first, second].concat()),
+    }
+}
+
+impl Header {
+    #[inline]
+    fn n_rows(&self) -> usize {
+        match self.kind {
+            AnswerKind::Bindings | AnswerKind::Graph => (self.n_inserted + self.n_deleted) as usize,
+            AnswerKind::Boolean(_) => 1,
+        }
+    }
+
+    #[inline]
+    fn n_terms(&self) -> usize {
+        (self.n_inserted + self.n_deleted) as usize * self.width as usize
+    }
+
+    #[inline]
+    fn result(&self, r2s: R2s, terms: &[TermId], bounds: &[WindowBounds]) -> QueryResult {
+        let width = self.width as usize;
+        let (inserted, deleted) = terms.split_at(self.n_inserted as usize * width);
+        let rows = |terms, len: u32| Rows { width, terms: SmallVec::from_slice(terms), len: len as usize };
+        let (inserted, deleted) = (rows(inserted, self.n_inserted), rows(deleted, self.n_deleted));
+        QueryResult {
+            seq: self.seq,
+            at: self.at,
+            windows: SmallVec::from_slice(bounds),
+            skipped: self.skipped,
+            r2s,
+            answer: match self.kind {
+                AnswerKind::Bindings => Answered::Bindings { inserted, deleted },
+                AnswerKind::Graph => Answered::Graph { inserted, deleted },
+                AnswerKind::Boolean(value) => Answered::Boolean(value),
+            },
+        }
+    }
+}
+
+/// A report that is being written: first the rows that came, then the rows that went.
+pub(crate) struct Draft<'a> {
+    queue: &'a mut ResultQueue,
+    width: usize,
+    begins: usize,
+    n_bounds: u32,
+    n_inserted: usize,
+    n_deleted: usize,
+}
+
+impl Draft<'_> {
+    #[inline]
+    pub(crate) fn insert(&mut self, row: &[TermId]) {
+        debug_assert!(row.len() == self.width && self.n_deleted == 0);
+        self.queue.terms.extend(row);
+        self.n_inserted += 1;
+    }
+
+    #[inline]
+    pub(crate) fn delete(&mut self, row: &[TermId]) {
+        debug_assert_eq!(row.len(), self.width);
+        self.queue.terms.extend(row);
+        self.n_deleted += 1;
+    }
+
+    pub(crate) fn n_inserted(&self) -> usize {
+        self.n_inserted
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.n_inserted + self.n_deleted == 0
+    }
+
+    /// The rows that came, or those that went.
+    pub(crate) fn rows(&self, inserted: bool) -> impl Iterator<Item = Row> + '_ {
+        let numbers = if inserted { 0..self.n_inserted } else { self.n_inserted..self.n_inserted + self.n_deleted };
+        let row = |number: usize| {
+            let begins = self.begins + number * self.width;
+            self.queue.terms.range(begins..begins + self.width).copied().collect()
+        };
+        numbers.map(row)
+    }
+
+    /// The next window of the query covers this.
+    #[inline]
+    pub(crate) fn cover(&mut self, bounds: WindowBounds) {
+        self.queue.bounds.push_back(bounds);
+        self.n_bounds += 1;
+    }
+
+    /// Forgets the rows that were written.
+    pub(crate) fn discard(&mut self) {
+        self.queue.terms.truncate(self.begins);
+        (self.n_inserted, self.n_deleted) = (0, 0);
+    }
+
+    /// Adds the report to the results.
+    #[inline]
+    pub(crate) fn add(self, kind: AnswerKind, at: Timestamp, skipped: Option<Skipped>) {
+        let Self { queue, width, n_bounds, n_inserted, n_deleted, .. } = self;
+        queue.push(Header {
+            seq: queue.next_seq,
+            at,
+            skipped,
+            kind,
+            width: width as u32,
+            n_bounds,
+            n_inserted: n_inserted as u32,
+            n_deleted: n_deleted as u32,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(n: u64) -> TermId {
+        TermId::integer(n as i64).expect("a small number")
+    }
+
+    fn bounds(ms: i64) -> [WindowBounds; 2] {
+        [1, 2].map(|n| WindowBounds { open: Timestamp::from_millis(ms), close: Timestamp::from_millis(ms + n) })
+    }
+
+    fn add(queue: &mut ResultQueue, at: i64, inserted: &[u64], deleted: &[u64]) {
+        let mut draft = queue.draft(2);
+        inserted.iter().for_each(|n| draft.insert(&[id(*n), id(n + 1)]));
+        deleted.iter().for_each(|n| draft.delete(&[id(*n), id(n + 1)]));
+        bounds(at).into_iter().for_each(|bounds| draft.cover(bounds));
+        draft.add(AnswerKind::Bindings, Timestamp::from_millis(at), None);
+    }
+
+    fn rows(numbers: &[u64]) -> Rows {
+        let mut rows = Rows::new(2);
+        numbers.iter().for_each(|n| rows.push([id(*n), id(n + 1)].into_iter()));
+        rows
+    }
+
+    #[test]
+    fn results_are_taken_as_they_were_written_also_around_the_end_of_the_ring() {
+        let mut queue = ResultQueue::new(5);
+        let mut lost = 0;
+        for n in 0..200 {
+            let inserted: Vec<u64> = (0..n % 4).map(|row| 10 * n + row).collect();
+            add(&mut queue, n as i64, &inserted, &[n]);
+            lost = queue.dropped();
+        }
+        assert!(lost > 100, "the oldest go");
+        let results = queue.results(R2s::Changes);
+        assert_eq!(results.last().map(|result| result.seq), Some(200));
+        for result in &results {
+            let n = result.seq - 1;
+            let inserted: Vec<u64> = (0..n % 4).map(|row| 10 * n + row).collect();
+            let answer = Answered::Bindings { inserted: rows(&inserted), deleted: rows(&[n]) };
+            assert_eq!((&result.answer, &result.windows[..]), (&answer, &bounds(n as i64)[..]));
+        }
+        let mut to = Writer::default();
+        queue.save(R2s::Changes, &mut to);
+        let bytes = to.into_bytes();
+        let mut restored = ResultQueue::new(5);
+        restored.restore(R2s::Changes, &mut Reader::new(&bytes)).expect("what was saved");
+        assert_eq!((restored.drain(R2s::Changes), restored.next_seq, restored.dropped), (results, 201, lost));
+        assert!(restored.is_empty() && restored.terms().next().is_none());
+    }
+
+    #[test]
+    fn an_answer_of_yes_or_no_has_no_rows() {
+        let mut queue = ResultQueue::new(5);
+        let mut draft = queue.draft(1);
+        draft.insert(&[id(7)]);
+        draft.discard();
+        draft.add(AnswerKind::Boolean(true), Timestamp::EPOCH, None);
+        assert_eq!(queue.terms().count(), 0);
+        assert_eq!(queue.drain(R2s::Rstream)[0].answer, Answered::Boolean(true));
     }
 }

@@ -299,7 +299,7 @@ impl Window {
     pub(crate) fn read(&mut self, at: Timestamp, phase: Phase) -> Option<Taken> {
         self.arrivals.clear();
         self.content_changes.clear();
-        if self.pending.is_empty() && !self.waits_for_close() && self.next_expiry().is_none_or(|expiry| expiry > at) {
+        if self.is_still(at) {
             return None;
         }
         let bound = match self.rule {
@@ -391,27 +391,67 @@ impl Window {
     }
 
     fn take(&mut self, bound: i64) -> Taken {
-        let before = self.in_view.len();
-        while self.in_view.front().is_some_and(|v| v.expiry_key < bound) {
-            self.in_view.pop_front();
-        }
-        let expired = self.in_view.len() < before;
+        let expired = self.expire_below(bound);
         if let Some(content) = &mut self.content {
             content.expire_below(bound, &mut self.content_changes);
         }
         for arrival in &self.arrivals {
-            let entry = InView { expiry_key: arrival.expiry_key, seq: arrival.element.seq };
-            if self.in_view.back().is_some_and(|last| last.expiry_key > entry.expiry_key) {
-                let place = self.in_view.partition_point(|v| v.expiry_key <= entry.expiry_key);
-                self.in_view.insert(place, entry);
-            } else {
-                self.in_view.push_back(entry);
-            }
+            show(&mut self.in_view, InView { expiry_key: arrival.expiry_key, seq: arrival.element.seq });
             if let Some(content) = &mut self.content {
                 content.arrive(arrival, &mut self.content_changes);
             }
         }
         Taken { bound, arrived: !self.arrivals.is_empty(), expired }
+    }
+
+    /// Takes out of view what has expired; returns whether there was anything.
+    #[inline]
+    fn expire_below(&mut self, bound: i64) -> bool {
+        let before = self.in_view.len();
+        while self.in_view.front().is_some_and(|v| v.expiry_key < bound) {
+            self.in_view.pop_front();
+        }
+        self.in_view.len() < before
+    }
+
+    /// Whether reading this instant would neither show nor hide anything.
+    #[inline]
+    pub(crate) fn is_still(&self, at: Timestamp) -> bool {
+        self.pending.is_empty() && !self.waits_for_close() && self.next_expiry().is_none_or(|expiry| expiry > at)
+    }
+
+    /// Whether an event that is read as soon as it comes would pass through the queues alone: it enters, and no other does.
+    #[inline]
+    pub(crate) fn admits_directly(&self, element: &Element) -> bool {
+        let counts_one = match self.rule {
+            Rule::Triples { .. } => element.triples.len() == 1,
+            Rule::Elements { step, .. } => step == 1,
+            _ => true,
+        };
+        counts_one && self.pending.is_empty() && self.content.is_none() && !self.waits_for_close()
+    }
+
+    /// Accepts an event and reads it at `at`, as [`Window::accept`] and [`Window::read`] would, for windows that
+    /// [admit it directly](Window::admits_directly). Returns its expiry key too, because there are no [`Arrival`]s.
+    #[inline]
+    pub(crate) fn admit(&mut self, element: &Element, at: Timestamp) -> (i64, Taken) {
+        let by_time = |open: Timestamp| (element.at.as_millis(), open.as_millis());
+        let (expiry_key, bound) = match self.rule {
+            Rule::Step(step) => {
+                self.next_k = step.first_ending_after(at);
+                by_time(step.open(self.next_k))
+            }
+            Rule::Sliding { width } => by_time((at - width).next()),
+            Rule::All => by_time(Timestamp::MIN),
+            Rule::Elements { size, .. } | Rule::Triples { size } => {
+                self.counted += 1;
+                (self.counted, self.counted - size as i64 + 1)
+            }
+        };
+        debug_assert!(expiry_key >= bound, "an event that is accepted is in view when it is read");
+        let expired = self.expire_below(bound);
+        show(&mut self.in_view, InView { expiry_key, seq: element.seq });
+        (expiry_key, Taken { bound, arrived: true, expired })
     }
 
     /// Saves what is pending, what is in view, and how far the window has advanced; rule and reading come from the
@@ -441,98 +481,17 @@ impl Window {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::model::TermId;
-    use crate::parse::{Bounds, WindowKind};
-    use crate::window::EventTriples;
-
-    fn at(ms: i64) -> Timestamp {
-        Timestamp::from_millis(ms)
-    }
-
-    fn element(ms: i64, seq: u64) -> Element {
-        Element { at: at(ms), seq, graph: TermId::UNBOUND, triples: EventTriples::One([TermId::UNBOUND; 3]) }
-    }
-
-    fn filled(rule: Rule, reading: Reading, times: &[i64]) -> Window {
-        let mut window = Window::new(rule, reading);
-        window.start(at(0));
-        for (seq, ms) in times.iter().enumerate() {
-            window.accept(&element(*ms, seq as u64), at(0));
-        }
-        window
-    }
-
-    fn step(width: i64, slide: i64) -> Rule {
-        let kind = WindowKind::Step { width: Span::from_millis(width), slide: Span::from_millis(slide) };
-        Rule::Step(StepRule::new(&kind, at(0), Bounds::ClosedOpen, false).expect("it steps"))
-    }
-
-    fn arrived(window: &Window) -> Vec<u64> {
-        window.arrivals().iter().map(|arrival| arrival.element.seq).collect()
-    }
-
-    #[test]
-    fn events_of_one_instant_stay_in_the_order_they_came_in() {
-        let mut window = filled(Rule::All, Reading::Current, &[5, 9, 5, 7]);
-        window.read(at(9), Phase::Tick).expect("something arrives");
-        assert_eq!(arrived(&window), [0, 2, 3, 1]);
-    }
-
-    #[test]
-    fn of_more_elements_than_a_window_counts_the_last_are_shown() {
-        let mut window = filled(Rule::Elements { size: 2, step: 1 }, Reading::Current, &[1, 2, 3, 4, 5]);
-        let taken = window.read(at(4), Phase::Tick).expect("something arrives");
-        assert_eq!((arrived(&window), taken.bound), (vec![2, 3], 3));
-        assert_eq!((window.len(), window.waiting()), (2, 1));
-    }
-
-    #[test]
-    fn elements_wait_for_the_step() {
-        let mut window = filled(Rule::Elements { size: 3, step: 2 }, Reading::Current, &[1, 2, 3, 4, 5]);
-        window.read(at(4), Phase::Tick).expect("something arrives");
-        assert_eq!((arrived(&window), window.waiting()), (vec![1, 2, 3], 1));
-        window.read(at(5), Phase::Tick).expect("something is counted");
-        assert_eq!((arrived(&window), window.waiting(), window.len()), (vec![], 1, 3));
-    }
-
-    #[test]
-    fn what_waits_at_the_clock_is_no_arrival_to_come() {
-        let window = filled(Rule::All, Reading::Current, &[5, 8]);
-        assert_eq!([4, 5, 8].map(|clock| window.next_arrival(at(clock))), [Some(at(5)), Some(at(8)), None]);
-    }
-
-    #[test]
-    fn an_element_of_a_sliding_window_expires_a_width_after_its_time() {
-        let mut window = filled(Rule::Sliding { width: Span::from_millis(10) }, Reading::Current, &[5]);
-        assert_eq!(window.next_expiry(), None, "it is not in view yet");
-        window.read(at(5), Phase::Tick).expect("something arrives");
-        assert_eq!(window.next_expiry(), Some(at(15)));
-        assert!(!window.read(at(14), Phase::Tick).is_some_and(|taken| taken.expired));
-        assert!(window.read(at(15), Phase::Tick).is_some_and(|taken| taken.expired));
-    }
-
-    #[test]
-    fn closes_that_are_passed_over_do_not_come_again() {
-        let mut window = filled(step(10, 5), Reading::Closed, &[]);
-        assert_eq!(window.next_close(), Some(at(9)));
-        window.skip_closes_before(at(100));
-        assert_eq!(window.next_close(), Some(at(104)));
-    }
-
-    #[test]
-    fn a_window_reports_the_bounds_of_what_it_shows() {
-        let bounds = |open, close| WindowBounds { open, close };
-        let mut closed = filled(step(10, 5), Reading::Closed, &[3]);
-        assert_eq!(closed.reported(at(4)), WindowBounds::NONE);
-        closed.read(at(9), Phase::Close).expect("it closes");
-        assert_eq!(closed.reported(at(9)), bounds(at(0), at(10)));
-        let current = filled(step(10, 5), Reading::Current, &[3]);
-        assert_eq!(current.reported(at(12)), bounds(at(5), at(15)));
-        let sliding = filled(Rule::Sliding { width: Span::from_millis(10) }, Reading::Current, &[]);
-        assert_eq!(sliding.reported(at(12)), bounds(at(2), at(12)));
-        assert_eq!(filled(Rule::All, Reading::Current, &[]).reported(at(12)), bounds(Timestamp::MIN, at(12)));
+/// Keeps what is in view in the order of expiry keys.
+#[inline]
+fn show(in_view: &mut VecDeque<InView>, entry: InView) {
+    if in_view.back().is_some_and(|last| last.expiry_key > entry.expiry_key) {
+        let place = in_view.partition_point(|v| v.expiry_key <= entry.expiry_key);
+        in_view.insert(place, entry);
+    } else {
+        in_view.push_back(entry);
     }
 }
+
+#[cfg(test)]
+#[path = "view_tests.rs"]
+mod tests;

@@ -119,7 +119,7 @@ impl RunningQuery {
             to.text(&failure.reason);
         });
         to.u64(self.evaluations_by(n_reports));
-        self.results.save(to);
+        self.results.save(self.definition.r2s, to);
         if self.failed.is_some() {
             return;
         }
