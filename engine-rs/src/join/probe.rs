@@ -62,7 +62,7 @@ impl Search<'_> {
         scratch.begin(self.shape);
         let choice = scratch.program.start(self.shape, self.start);
         let store = self.store(scratch.program.candidate(choice).source);
-        self.take(choice, self.slot, store.bits(self.slot), scratch, orders, found);
+        self.take(choice, (self.slot, store.bits(self.slot)), scratch, orders, found);
     }
 
     fn extend(&self, node: u32, scratch: &mut Scratch, orders: &mut OrderCounts, found: &mut impl Found) {
@@ -76,7 +76,7 @@ impl Search<'_> {
             let dead = store.walk(index, probe, |slot, bits| {
                 if Some(slot) != hidden {
                     found.visit();
-                    self.take(choice, slot, bits, scratch, orders, found);
+                    self.take(choice, (slot, bits), scratch, orders, found);
                 }
             });
             return found.pass(dead);
@@ -85,7 +85,7 @@ impl Search<'_> {
         let visit = |slot| {
             if Some(slot) != hidden {
                 found.visit();
-                self.take(choice, slot, store.bits(slot), scratch, orders, found);
+                self.take(choice, (slot, store.bits(slot)), scratch, orders, found);
             }
         };
         match range {
@@ -94,13 +94,12 @@ impl Search<'_> {
         }
     }
 
-    /// Adds a mapping to the combination, if it is compatible, and continues from there.
+    /// Adds a mapping, its slot and its terms, to the combination, if it is compatible, and continues from there.
     #[inline]
     fn take(
         &self,
         choice: Choice,
-        slot: SlotId,
-        bits: &[u64],
+        (slot, bits): (SlotId, &[u64]),
         scratch: &mut Scratch,
         orders: &mut OrderCounts,
         found: &mut impl Found,
