@@ -405,18 +405,15 @@ impl RingStore {
             } else {
                 dead += 1;
             }
-            slot = SlotId(slot.0.wrapping_sub(distance));
+            slot = older_by(slot, distance);
         }
         dead
     }
 
-    /// The next older mapping with the same key. The counter says that there is one: a chain that ended before would be
-    /// walked for ever.
+    /// The next older mapping with the same key.
     #[inline]
     fn older(&self, index: IndexId, slot: SlotId) -> SlotId {
-        let distance = self.array.link(slot, index.0 as usize);
-        assert!(distance != 0, "keyed index: the chain of a key is shorter than its counter");
-        SlotId(slot.0.wrapping_sub(distance))
+        older_by(slot, self.array.link(slot, index.0 as usize))
     }
 
     /// The newest live mapping a probe found.
@@ -556,6 +553,14 @@ impl RingStore {
         let oldest = self.oldest();
         Some(self.move_to_end(oldest, self.array.expiry_key(oldest)))
     }
+}
+
+/// The mapping this far before another in a chain. The counter of the key says that there is one: a chain that ended
+/// before would be walked for ever.
+#[inline]
+fn older_by(slot: SlotId, distance: u32) -> SlotId {
+    assert!(distance != 0, "keyed index: the chain of a key is shorter than its counter");
+    SlotId(slot.0.wrapping_sub(distance))
 }
 
 #[cfg(test)]

@@ -357,6 +357,6 @@ mod tests {
         assert_eq!(refusal("t0", &OptionValue::Flag(true)), "t0 is a number of milliseconds since 1970, not true");
         let expected = "report is made of close, change, nonempty and periodic(10s), not 'periodic(0)'";
         assert_eq!(refusal("report", &text("periodic(0)")), expected);
-        assert!(refusal("ticks", &text("time")).starts_with("unknown option 'ticks' (hint: the options are dialect, "));
+        assert!(refusal("ticks", &text("time")).starts_with("unknown option 'ticks'; one of dialect, "));
     }
 }

@@ -172,6 +172,7 @@ fn agree(expression: &str, a_terms: &[Option<Term>], b_terms: &[Option<Term>]) {
         let given = [&a_terms[i], &b_terms[j]];
         if given.into_iter().flatten().any(|term| we_know_better(expression, term))
             || expression.contains('+') && adds_to_a_moment(&given)
+            || expression.contains("?a / ?b") && divides_zero(&given)
         {
             continue;
         }
@@ -236,6 +237,15 @@ fn is_better_form(expression: &str, got: Option<&Term>, expected: Option<&Term>,
 fn adds_to_a_moment(terms: &[&Option<Term>; 2]) -> bool {
     let is_duration = |term: &&&Option<Term>| matches!(term, Some(Term::Literal(literal)) if literal.datatype().as_str().ends_with("uration"));
     terms.iter().filter(is_duration).count() == 1
+}
+
+/// Whether zero is divided by a decimal: that is zero, and the reference finds no value if the decimal has a fraction.
+fn divides_zero([dividend, divisor]: &[&Option<Term>; 2]) -> bool {
+    let is_zero = dividend.as_ref().is_some_and(|term| match Value::of_term(term.as_ref()) {
+        Value::Number(number) => f64::from(number.to_double()) == 0.0,
+        _ => false,
+    });
+    is_zero && matches!(divisor, Some(Term::Literal(literal)) if literal.datatype().as_str().ends_with("#decimal"))
 }
 
 fn expression_of(query: &Query) -> &Expression {
