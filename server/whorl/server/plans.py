@@ -94,6 +94,8 @@ class PlanWindow(_Written):
     text: str
     line: int
     column: int
+    # Copies of triples that a set window has merged, over all patterns.
+    merged: int
 
 
 class PlanWarning(_Written):

@@ -72,8 +72,10 @@ class Growth:
 
     def _take_back(self) -> None:
         self._has_failed = False
-        self.log_bytes += self._replaced[0]
-        self.replay_s += self._replaced[1]
+        log_bytes, replay_s = self._replaced
         self._replaced = (0, 0.0)
-        self._retry_bytes = self.log_bytes + _RETRY_SHARE * self._bytes_max
-        self._retry_s = self.replay_s + _RETRY_SHARE * self._seconds_max
+        # What has come since the attempt counts towards the next one.
+        self._retry_bytes = log_bytes + _RETRY_SHARE * self._bytes_max
+        self._retry_s = replay_s + _RETRY_SHARE * self._seconds_max
+        self.log_bytes += log_bytes
+        self.replay_s += replay_s
