@@ -89,8 +89,9 @@ def test_every_example_query_has_a_dialect_and_says_what_it_asks() -> None:
     files = [path for path in EXAMPLES.glob("*/*") if path.is_file()]
     paths = [path for path in files if path.suffix in BY_SUFFIX]
     assert len(paths) == 12 + 5 + 10 + 11 + 24 + 2 + 10 + 6 + 2 + 7 + 3 + 3
-    # The others are what the queries read: events, and mappings of rows.
-    assert {path.suffix for path in files} - set(BY_SUFFIX) <= {".nq", ".rq"}
+    # The others are what the queries read: events, rows and their mappings, static data; and a program.
+    others = {".nq", ".ttl", ".ndjson", ".csv", ".rq", ".py"}
+    assert {path.suffix for path in files} - set(BY_SUFFIX) <= others
     for path in paths:
         text = path.read_text(encoding="utf-8")
         assert text.startswith("# "), path
