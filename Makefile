@@ -110,10 +110,10 @@ chromium:
 		{ apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium; } >$(VENV)/chromium.log 2>&1 </dev/null; } || \
 		echo "Chromium is not installed, so the tests of the console are skipped (on Debian: apt-get install chromium)"
 
-# A worker that has run out of tests takes some from another. The tests of the console are one visit to it, step by step.
+# A worker that has run out of tests takes some from another. Each file of the console is one visit to it, step by step.
 test-python: setup chromium
 	$(BIN)/python -m pytest -q --numprocesses=auto --maxprocesses=4 --dist=worksteal --ignore=tests/console
-	$(BIN)/python -m pytest -q tests/console
+	for visit in tests/console/test_*.py; do $(BIN)/python -m pytest -q $$visit || exit 1; done
 
 lint: lint-rust lint-python
 

@@ -15,7 +15,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { QueryDocument } from "../api/types";
 import { complete } from "./completion";
 import { highlighting, rspql } from "./language";
-import { judge, type Verdict } from "./lint";
+import { judge, judgeAgain, type Verdict } from "./lint";
 import { formatted } from "./text";
 
 export interface EditorHandle {
@@ -106,7 +106,10 @@ function stateOf(current: { current: Properties }): EditorState {
       lineNumbers(), highlightActiveLine(), highlightActiveLineGutter(), drawSelection(), history(), indentOnInput(),
       bracketMatching(), closeBrackets(), highlightSelectionMatches(), indentUnit.of("  "), rspql, highlighting, look,
       autocompletion({ override: [complete], icons: false, activateOnTyping: true }),
-      linter((view) => judge(view, (verdict) => current.current.onVerdict(verdict), current.current.query), { delay: LINT_MS }),
+      linter((view) => judge(view, (verdict) => current.current.onVerdict(verdict), current.current.query), {
+        delay: LINT_MS,
+        needsRefresh: (update) => update.transactions.some((one) => one.effects.some((effect) => effect.is(judgeAgain))),
+      }),
       lintGutter(), EditorView.lineWrapping,
       placeholder("SELECT … FROM NAMED WINDOW :w ON :stream [RANGE 10s STEP 5s] WHERE { WINDOW :w { … } }"),
       EditorView.contentAttributes.of({ "aria-label": "Query text", spellcheck: "false" }),

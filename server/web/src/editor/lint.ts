@@ -1,12 +1,13 @@
 /** Faults where they are, while one types: the server's own, and two that only an onlooker can see. */
 import type { Action, Diagnostic } from "@codemirror/lint";
+import { StateEffect } from "@codemirror/state";
 import type { EditorView } from "@codemirror/view";
 import { streams } from "../api/catalogue";
 import { api, ApiProblem, OfflineError } from "../api/http";
 import type { Problem, QueryDocument, Validation, Warning } from "../api/types";
 import { prefixesOf, shortIri } from "../rdf/terms";
 import { fixesOf, replaceBy, warningFixes } from "./fixes";
-import { look, seen } from "./seen";
+import { AGAIN_MS, look, seen } from "./seen";
 import { bare, iriOf, nearest, placeOf, predicatesOf, variablesOf } from "./text";
 
 export type Verdict =
@@ -21,6 +22,9 @@ export interface Fix {
 }
 
 const LOOK_MS = 2_000;
+
+/** The text is to be judged again, though it has not changed. */
+export const judgeAgain = StateEffect.define<null>();
 
 interface Place {
   from: number;
@@ -37,6 +41,7 @@ export async function judge(view: EditorView, tell: (verdict: Verdict) => void, 
     const facts = await api.validate(text);
     // Which predicates occur is worth a moment, not more; who has seen only some of them must not call others unknown.
     const isKnown = await Promise.race([look(facts.streams).then(() => true), new Promise<boolean>((done) => setTimeout(() => done(false), LOOK_MS))]);
+    if (flows(facts) && (!isKnown || predicatesSeen(facts).size === 0)) judgeLater(view, text);
     const found = [...facts.warnings.map((one) => warned(one, text)), ...(isKnown ? unseen(text, facts) : []), ...lonely(text)];
     tell({ state: "right", facts, warnings: found.length, fixes: found.flatMap((one) => fixesIn(one, view)) });
     return found;
@@ -48,6 +53,21 @@ export async function judge(view: EditorView, tell: (verdict: Verdict) => void, 
     tell({ state: "wrong", problem: error.problem, fixes: fixesIn(found, view) });
     return [found];
   }
+}
+
+/** A stream that has just begun shows its predicates a little later; the text may be another one by then. */
+function judgeLater(view: EditorView, text: string): void {
+  setTimeout(() => {
+    if (view.dom.isConnected && view.state.doc.toString() === text) view.dispatch({ effects: judgeAgain.of(null) });
+  }, AGAIN_MS);
+}
+
+function flows(facts: Validation): boolean {
+  return streams.value.some((one) => facts.streams.includes(one.streamIRI) && one.events > 0);
+}
+
+function predicatesSeen(facts: Validation): Set<string> {
+  return new Set(facts.streams.flatMap((stream) => [...(seen.value.get(stream)?.keys() ?? [])]));
 }
 
 function fixesIn({ actions = [], from, to }: Diagnostic, view: EditorView): Fix[] {
@@ -100,9 +120,8 @@ function warned(warning: Warning, text: string): Diagnostic {
 /** A predicate that no triple on these streams has had so far. */
 function unseen(text: string, facts: Validation): Diagnostic[] {
   const prefixes = prefixesOf(text);
-  const known = new Set(facts.streams.flatMap((stream) => [...(seen.value.get(stream)?.keys() ?? [])]));
-  const flowing = streams.value.some((one) => facts.streams.includes(one.streamIRI) && one.events > 0);
-  if (known.size === 0 || !flowing) return [];
+  const known = predicatesSeen(facts);
+  if (known.size === 0 || !flows(facts)) return [];
   return predicatesOf(text).flatMap(({ name, from, to }) => {
     const iri = iriOf(name, prefixes);
     if (iri === null || known.has(iri)) return [];
