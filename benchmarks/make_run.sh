@@ -1,16 +1,39 @@
 #!/bin/sh
-# How long `make run` takes in a fresh clone until the server is ready: first with nothing built, then once more.
+# The way from a clone to the first result of one's own, by the README alone, with the seconds of each step: first with
+# nothing built, then `make run` once more.
 #
 #     sh benchmarks/make_run.sh [PORT]
 #
-# Prints the seconds of both, and the load of the machine before each. Packages come from the caches of pip, cargo and npm
-# where they have them. Removes the clone.
+# Prints the load of the machine before each start. Packages come from the caches of pip, cargo and npm where they have
+# them. Removes the clone.
 set -eu
 cd "$(dirname "$0")/.."
 port=${1:-8999}
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
-git clone --quiet . "$place/whorl"
+
+# step NAME COMMAND…: how long a command takes.
+step() {
+  name=$1
+  shift
+  begun=$(date +%s.%N)
+  "$@" >"$place/step.log" 2>&1 || { cat "$place/step.log" >&2; exit 1; }
+  echo "$name: $(awk "BEGIN { printf \"%.1f\", $(date +%s.%N) - $begun }") s"
+}
+
+# The commands of README.md, which end after the first result.
+walk() {
+  export PATH="$PWD/.venv/bin:$PATH" WHORL_URL="http://127.0.0.1:$port"
+  step "whorl queries" whorl queries
+  step "a query of the demo" whorl query average-temperature --follow --limit 1
+  step "a query of one's own" whorl query 'PREFIX : <http://whorl.example/>
+    SELECT ?person ?room FROM NAMED WINDOW :w ON :people [RANGE 5s STEP 1s]
+    WHERE { WINDOW :w { ?person :isIn ?room } }' --follow --limit 1
+  step "data of one's own" whorl push examples/first/readings.nq --stream http://example.org/sensors --speed x60
+  step "without a server" whorl run examples/first/hot.rspql --input examples/first/readings.nq
+}
+
+step "git clone" git clone --quiet . "$place/whorl"
 cd "$place/whorl"
 for start in cold warm; do
   load=$(cut -d ' ' -f 1 /proc/loadavg)
@@ -21,7 +44,8 @@ for start in cold warm; do
     kill -0 "$run" 2>/dev/null || { cat "$place/$start.log" >&2; exit 1; }
     sleep 0.2
   done
-  echo "$start: $(($(date +%s) - begun)) s, load $load on $(nproc) cores, $(grep -vc '^$' "$place/$start.log") lines printed"
+  echo "make run, $start: $(($(date +%s) - begun)) s, load $load on $(nproc) cores, $(grep -vc '^$' "$place/$start.log") lines printed"
+  [ "$start" = warm ] || walk
   kill -- "-$run"
   wait "$run" 2>/dev/null || true
 done

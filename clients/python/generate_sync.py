@@ -18,7 +18,11 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent / "src" / "whorl_client"
 # Source and target.
-FILES = {"_async_client.py": "_client.py", "_async_subscription.py": "_sync_subscription.py"}
+FILES = {
+    "_async_client.py": "_client.py",
+    "_async_resources.py": "_sync_resources.py",
+    "_async_subscription.py": "_sync_subscription.py",
+}
 
 # The options of queries: where they are defined, and the file that repeats them.
 OPTIONS = Path(__file__).resolve().parents[2] / "server" / "whorl" / "options.py"
@@ -48,6 +52,7 @@ class QueryKeywords(TypedDict, total=False):
 '''
 TITLES = {
     "_client.py": "The blocking client.",
+    "_sync_resources.py": "The static graphs and the tokens of a server, for blocking programs.",
     "_sync_subscription.py": "The I/O of a subscription, for blocking programs.",
 }
 
@@ -59,7 +64,8 @@ WORDS = (
     (r"\b__a(enter|exit|iter|next)__", r"__\1__"),
     (r"\baclose\b", "close"),
     (r"\bStopAsyncIteration\b", "StopIteration"),
-    (r"\b_async_(?=io|subscription)", "_sync_"),
+    (r"\b_async_(?=io|resources|subscription)", "_sync_"),
+    (r"\b_async_client\b", "_client"),
     (r"\bAsync(?=[A-Z])(?!Client\.subscribe` starts)", ""),
 )
 

@@ -49,7 +49,8 @@ def stage(target: Path) -> None:
     shutil.copytree(DOCS / "pictures", target / "pictures")
     shutil.copytree(DOCS / "performance", target / "performance")
     shutil.copy(ROOT / "server/web/src/icon.svg", target / "pictures")
-    shutil.copy(HERE / "conf.py", target)
+    for own in ("conf.py", "scorer.js"):
+        shutil.copy(HERE / own, target)
     (target / "static").mkdir()
     shutil.copy(HERE / "whorl.css", target / "static")
 

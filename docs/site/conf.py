@@ -1,5 +1,7 @@
 """How Sphinx shows the pages that `build_site.py` has collected."""
 
+from pathlib import Path
+
 project = "Whorl"
 extensions = ["myst_parser"]
 html_theme = "furo"
@@ -9,6 +11,7 @@ html_logo = "pictures/icon.svg"
 html_static_path = ["static"]
 html_css_files = ["whorl.css"]
 html_copy_source = False
+html_search_scorer = str(Path(__file__).with_name("scorer.js"))
 html_show_copyright = False
 html_show_sphinx = False
 # Headings are linked to by the names that GitHub gives them.

@@ -145,7 +145,7 @@ fn optional() {
     });
 }
 
-/// The longest push of a window of so many events that closes all of them at once, or a tenth.
+/// The longest push of a window of so many events that closes all of them at once, or a tenth; after the first window, and so without growth.
 fn closing(name: &str, step: usize) {
     line(name, &[10_000, 100_000, 1_000_000], |window| {
         let text = format!(
@@ -154,14 +154,163 @@ fn closing(name: &str, step: usize) {
             window / step
         );
         let (mut engine, id, mut source) = running(&text, GROUPS);
-        let mut longest = Duration::ZERO;
-        for _ in 0..2 * window + 2 {
-            let start = processor_time();
-            source.push(&mut engine, 0);
-            longest = longest.max(processor_time() - start);
+        // Others on the machine lengthen some pushes: each place of the window counts at its best.
+        let mut best = vec![Duration::MAX; window];
+        for round in 0..4 {
+            for place in &mut best {
+                let start = Instant::now();
+                source.push(&mut engine, 0);
+                if round > 0 {
+                    *place = start.elapsed().min(*place);
+                }
+            }
         }
+        let longest = best.into_iter().max().unwrap_or_default();
         assert!(!engine.drain(id).expect("it runs").is_empty(), "the window closed");
         longest
+    });
+}
+
+/// Two stars over one stream whose only link is a comparison of two numbers.
+fn compared_stars() {
+    line("two stars joined by <", &[1_000, 10_000, 100_000], |window| {
+        let text = format!(
+            "SELECT ?a ?b WHERE {{
+               STREAM :s [RANGE {window}ms] {{ ?a :low ?x ; :p ?v }} STREAM :t [RANGE {window}ms] {{ ?b :high ?y ; :q ?w }}
+               FILTER(?x > ?y) }}"
+        );
+        let mut engine = Engine::new(EngineOptions::default());
+        let text = format!("PREFIX : <http://ex/> {text}");
+        let id = engine.register(&text, &ParseOptions::default()).expect("a query");
+        let node = |name: String| Term::from(NamedNode::new_unchecked(format!("http://ex/{name}")));
+        let streams = ["s", "t"].map(|name| engine.stream_id(&format!("http://ex/{name}")).expect("it is declared"));
+        let predicates = ["low", "p", "high", "q"].map(|name| engine.pin(&node(name.to_owned())));
+        let subjects: Vec<TermId> = (0..2 * window).map(|n| engine.pin(&node(format!("s{n}")))).collect();
+        let numbers: Vec<TermId> = (0..2_000_000).map(|n| engine.pin(&Literal::from(n as i64).into())).collect();
+        let mut at = 0;
+        let mut push = |engine: &mut Engine, events: usize| {
+            for _ in 0..events {
+                at += 1;
+                let (side, subject) = (at % 2, subjects[at % subjects.len()]);
+                // The numbers of the two sides overlap only at their ends, so that a star meets about one other.
+                let overlap = (2_000_000.0 / (window as f64).sqrt()) as usize;
+                let number = numbers[at * 7_919 % 1_000_000 + side * (1_000_000 - overlap)];
+                let [first, second] = [predicates[2 * side], predicates[2 * side + 1]];
+                let star = [[subject, first, number], [subject, second, subject]];
+                engine.push_encoded(streams[side], Timestamp::from_millis(at as i64), &star);
+                if at % 64 == 0 {
+                    engine.drain(id).expect("it runs");
+                }
+            }
+        };
+        push(&mut engine, window + window / 8);
+        let events = setting("EVENTS", 50_000).min(200_000_000 / window);
+        let rounds = (0..setting("ROUNDS", 5)).map(|_| {
+            let start = processor_time();
+            push(&mut engine, events);
+            (processor_time() - start) / events as u32
+        });
+        median(rounds.collect())
+    });
+}
+
+/// Trips of taxis as in the challenge of DEBS 2015, three each second, whose places follow hot cells.
+struct Trips {
+    stream: StreamId,
+    trips: Vec<TermId>,
+    taxis: Vec<TermId>,
+    predicates: Vec<TermId>,
+    at: usize,
+    state: u64,
+}
+
+impl Trips {
+    const PREDICATES: [&str; 9] =
+        ["taxi", "pickupTime", "dropoffTime", "pickLon", "pickLat", "dropLon", "dropLat", "fare", "tip"];
+
+    fn new(engine: &mut Engine) -> Self {
+        let node = |name: String| Term::from(NamedNode::new_unchecked(format!("http://example.org/debs2015/{name}")));
+        Self {
+            stream: engine.stream_id("http://example.org/debs2015/trips").expect("declared by the query"),
+            trips: (0..20_000).map(|n| engine.pin(&node(format!("trip/{n}")))).collect(),
+            taxis: (0..8_000).map(|n| engine.pin(&Literal::from(format!("{n:032X}")).into())).collect(),
+            predicates: Self::PREDICATES.map(|name| engine.pin(&node(name.to_owned()))).into(),
+            at: 0,
+            state: 7,
+        }
+    }
+
+    fn draw(&mut self, below: u64) -> u64 {
+        self.state ^= self.state << 13;
+        self.state ^= self.state >> 7;
+        self.state ^= self.state << 17;
+        (self.state >> 20) % below
+    }
+
+    fn push(&mut self, engine: &mut Engine) {
+        self.at += 1;
+        let ms = self.at as i64 * 333;
+        // The product of two draws is small more often than large.
+        let mut place = |low: u64| low + self.draw(1_000) * self.draw(180);
+        let [lon, lat, to_lon, to_lat] = [73_850_000, 40_600_000, 73_850_000, 40_600_000].map(&mut place);
+        let typed = |text: String, datatype: &str| {
+            let datatype = NamedNode::new_unchecked(format!("http://www.w3.org/2001/XMLSchema#{datatype}"));
+            Term::from(Literal::new_typed_literal(text, datatype))
+        };
+        let degrees =
+            |sign: &str, n: u64| typed(format!("{sign}{}.{:06}", n / 1_000_000, (n % 1_000_000) | 1), "decimal");
+        let time = |ms: i64| {
+            let (minutes, seconds) = (ms / 60_000, ms / 1_000 % 60);
+            typed(
+                format!(
+                    "2013-01-{:02}T{:02}:{:02}:{seconds:02}Z",
+                    1 + minutes / 1_440,
+                    minutes / 60 % 24,
+                    minutes % 60
+                ),
+                "dateTime",
+            )
+        };
+        let length = self.draw(1_200_000) as i64;
+        let (fare, tip) = (self.draw(60) + 3, self.draw(10));
+        let terms = [
+            time((ms - length).max(0)),
+            time(ms),
+            degrees("-", lon),
+            degrees("", lat),
+            degrees("-", to_lon),
+            degrees("", to_lat),
+            typed(format!("{fare}.5"), "decimal"),
+            typed(format!("{tip}.25"), "decimal"),
+        ];
+        let taxi = self.draw(self.taxis.len() as u64) as usize;
+        let values = [self.taxis[taxi]].into_iter().chain(terms.map(|term| engine.pin(&term)));
+        let trip = self.trips[self.at % self.trips.len()];
+        let triples: Vec<_> = self.predicates.iter().zip(values).map(|(name, value)| [trip, *name, value]).collect();
+        engine.push_encoded(self.stream, Timestamp::from_millis(ms), &triples);
+    }
+}
+
+/// The challenge's queries with full windows of 30 minutes, per trip; the size is that of a window.
+fn debs(name: &str, text: &str) {
+    line(name, &[5_400], |window| {
+        let mut engine = Engine::new(EngineOptions::default());
+        let id = engine.register(text, &ParseOptions::default()).expect("a query");
+        let mut trips = Trips::new(&mut engine);
+        let mut push = |engine: &mut Engine, events: usize| {
+            for _ in 0..events {
+                trips.push(engine);
+                engine.drain(id).expect("it runs");
+            }
+        };
+        push(&mut engine, window + window / 8);
+        let events = setting("EVENTS", 50_000).min(10_000);
+        let rounds = (0..setting("ROUNDS", 5)).map(|_| {
+            let start = processor_time();
+            push(&mut engine, events);
+            (processor_time() - start) / events as u32
+        });
+        median(rounds.collect())
     });
 }
 
@@ -184,6 +333,9 @@ fn main() {
     negation("NOT EXISTS", "FILTER NOT EXISTS { ?k :q ?w }");
     negation("MINUS", "MINUS { ?k :q ?w }");
     optional();
+    compared_stars();
     closing("closing a tumbling window, longest push", 1);
     closing("a step of a tenth, longest push", 10);
+    debs("DEBS Q1", include_str!("../../examples/debs2015/q1.cqels"));
+    debs("DEBS Q2", include_str!("../../examples/debs2015/q2.cqels"));
 }

@@ -168,11 +168,18 @@ pub(crate) struct Reader<'a> {
     bytes: &'a [u8],
     /// Which slots of the dictionary are filled.
     filled: Vec<bool>,
+    /// Whether this engine has written the bytes, so that every id in them has a term.
+    is_trusted: bool,
 }
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, filled: Vec::new() }
+        Self { bytes, filled: Vec::new(), is_trusted: false }
+    }
+
+    /// Reads what was written a moment ago, with the same dictionary.
+    pub(crate) fn trusting(bytes: &'a [u8]) -> Self {
+        Self { is_trusted: true, ..Self::new(bytes) }
     }
 
     /// From now on these are the terms there are.
@@ -296,7 +303,8 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn id(&mut self) -> Decoded<TermId> {
         let id = TermId::from_bits(self.u64()?);
-        let is_known = id.slot().is_none_or(|slot| self.filled.get(slot as usize).copied().unwrap_or(false));
+        let is_known =
+            self.is_trusted || id.slot().is_none_or(|slot| self.filled.get(slot as usize).copied().unwrap_or(false));
         ensure(is_known, "an id has no term")?;
         Ok(id)
     }

@@ -6,7 +6,7 @@
 //! there is updated and shown without an allocation.
 
 use crate::aggregate::Accumulator;
-use crate::codec::{Decoded, Reader, Writer, ensure};
+use crate::codec::{Damaged, Decoded, Reader, Writer, ensure};
 use crate::encode::Dictionary;
 use crate::expr::{EvalContext, Expr};
 use crate::flow::{Emptying, Flow, HeldTerms, Operator, terms_of};
@@ -234,7 +234,7 @@ impl Operator for Group {
         for slot in self.groups.sorted_slots() {
             let members = self.groups.value_mut(slot);
             members.count = 0;
-            members.states = self.aggregates.iter().map(State::new).collect();
+            members.states.iter_mut().zip(&self.aggregates).for_each(|(state, of)| *state = State::new(of));
             if !std::mem::replace(&mut members.is_dirty, true) {
                 self.dirty.push(slot);
             }
@@ -257,6 +257,8 @@ impl Operator for Group {
             to.row(self.groups.row(slot));
             self.groups.value(slot).save(to);
         });
+        // Between two instants only where deltas came ahead of the close that shows them.
+        to.list(self.dirty.iter(), |to, slot| to.row(self.groups.row(*slot)));
     }
 
     fn restore(&mut self, from: &mut Reader<'_>, eval: &mut EvalContext<'_>) -> Decoded<()> {
@@ -267,6 +269,12 @@ impl Operator for Group {
             let members = Members::restored(&self.aggregates, from, eval.dictionary)?;
             let (_, is_new) = self.groups.slot_of(&key, || members);
             ensure(is_new, "a group is there twice")?;
+        }
+        for _ in 0..from.count(8)? {
+            let key = from.row_of(self.key_columns.len())?;
+            let slot = self.groups.find(&key).ok_or(Damaged { what: "a group has changed that is not there" })?;
+            ensure(!std::mem::replace(&mut self.groups.value_mut(slot).is_dirty, true), "a group has changed twice")?;
+            self.dirty.push(slot);
         }
         Ok(())
     }

@@ -37,8 +37,8 @@ mod window;
 
 pub use encode::Dictionary;
 pub use engine::{
-    AskOptions, Copied, Engine, EngineOptions, EngineStats, Envelope, IngestReport, QueryForm, QueryId, QueryStats,
-    StreamCounts, StreamId, StreamOptions, StreamStats, UpdateReport, query_form,
+    AskOptions, Copied, Engine, EngineOptions, EngineStats, Envelope, IngestReport, ListedQuery, QueryForm, QueryId,
+    QueryStats, StreamCounts, StreamId, StreamOptions, StreamStats, UpdateReport, query_form,
 };
 pub use error::EngineError;
 pub use intake::{AssumedZone, BodyFormat, EventBatch, PushOptions, Refused, RowMapper, RowMapping, read_time};

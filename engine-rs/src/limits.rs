@@ -16,8 +16,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 const LITERAL_BYTES: usize = 1 << 20;
 /// Longest GROUP_CONCAT when no limit says otherwise; beyond it the aggregate has no value.
 const CONCAT_BYTES: usize = 8 << 20;
-/// So many bytes of text can be read for one unit of work.
-const BYTES_READ: u64 = 64;
+/// So many bytes of text can be read for one unit of work: what the slowest functions, SUBSTR and digests, read in the
+/// time of a unit.
+const BYTES_READ: u64 = 8;
 /// So many bytes of text can be made, and kept, for one unit of work: as many as a term in a row takes.
 const BYTES_MADE: u64 = 8;
 
@@ -29,7 +30,8 @@ const TIME: &str = "milliseconds";
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Limits {
     /// Units of work in one evaluation: mappings visited, terms of rows handed on, expressions evaluated, quads read
-    /// and terms copied by re-evaluation, 64 bytes of text read, 8 bytes of text made.
+    /// and terms copied by re-evaluation, 8 bytes of text read or made. A search of re-evaluation and an operation on
+    /// decimals count as several; `cargo bench --bench budget` shows what a unit takes.
     pub work: Option<u64>,
     /// Rows in one report.
     pub result_rows: Option<usize>,

@@ -28,10 +28,16 @@ pub enum Rare {
     Breached,
     Restored,
     AdmittedDirectly,
+    WentStraight,
+    FellAsleep,
+    WokenUp,
+    Joined,
+    FoldedAhead,
+    ExpiredAhead,
 }
 
 impl Rare {
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 27] = [
         Self::RingGrew,
         Self::RingGrewInMove,
         Self::RingShrank,
@@ -53,6 +59,12 @@ impl Rare {
         Self::Breached,
         Self::Restored,
         Self::AdmittedDirectly,
+        Self::WentStraight,
+        Self::FellAsleep,
+        Self::WokenUp,
+        Self::Joined,
+        Self::FoldedAhead,
+        Self::ExpiredAhead,
     ];
 
     /// How often this thread has taken the path.

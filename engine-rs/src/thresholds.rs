@@ -57,6 +57,12 @@ pub struct Thresholds {
     /// There, a buffer that shares more variables than this has an index for each of them and for all, not for each
     /// subset.
     pub subsets_indexed_max: u32,
+    /// Timelines of a stream with more readers than this may sleep.
+    pub timelines_awake_max: usize,
+    /// A timeline that began later is compared with an older one after this many events at the earliest.
+    pub join_events_min: u64,
+    /// Events that must wait for the close of a window before they are folded ahead of it.
+    pub folded_min: usize,
     /// Recounts every structure after each instant, and panics where one disagrees with what it stands for.
     pub checks: bool,
 }
@@ -88,6 +94,9 @@ impl Default for Thresholds {
             row_slots_kept: 1024,
             buffers_ordered_max: 10,
             subsets_indexed_max: 6,
+            timelines_awake_max: 4,
+            join_events_min: 64,
+            folded_min: 64,
             checks: false,
         }
     }
@@ -123,6 +132,9 @@ impl Thresholds {
             row_slots_kept: 0,
             buffers_ordered_max: 2,
             subsets_indexed_max: 1,
+            timelines_awake_max: 0,
+            join_events_min: 1,
+            folded_min: 1,
             checks: true,
         }
     }

@@ -147,3 +147,28 @@ fn errors_name_windows_and_terms_as_the_user_does() {
     let error = refused("WINDOW :w { ?r :p ?t BIND(f:timestamp(?r, :p, (?t + 1) * 2) AS ?at) }");
     assert!(error.contains("(?t + 1) * 2 as an argument"), "{error}");
 }
+
+/// Whether the plan says so after the events, each of them the same triple.
+fn merged(query: &str, seconds: &[i64]) -> String {
+    let mut engine = Engine::new(EngineOptions::default());
+    let query = engine.register(&format!("{PREFIX}{query}"), &ParseOptions::default()).expect("a query");
+    for second in seconds {
+        let at = Timestamp::from_millis(second * 1000);
+        engine.push("http://ex/s", Some(at), b"<http://ex/a> <http://ex/p> 1 .", RdfFormat::Turtle).expect("an event");
+    }
+    engine.advance_to(Timestamp::from_millis(100_000)).expect("time moves on");
+    let plan = engine.explain(query).expect("a plan");
+    let leaf = plan.lines().find(|line| line.contains("matched")).expect("a leaf");
+    leaf.split(" · ").find(|part| part.ends_with("merged")).unwrap_or("none").to_owned()
+}
+
+#[test]
+fn copies_that_a_set_window_merges_are_counted() {
+    let set = "SELECT ?b FROM NAMED WINDOW :w ON :s [RANGE 10s] WHERE { WINDOW :w { :a :p ?b . ?b ?q ?c } }";
+    // Two further copies in the first window; the one at 12 is in a window of its own.
+    assert_eq!(merged(set, &[1, 2, 3, 12]), "2 merged");
+    assert_eq!(merged(set, &[1, 12, 23]), "none");
+    // What leaves and returns at one instant shares no window with the copy before.
+    let sliding = set.replace("[RANGE 10s]", "[RANGE 10s STEP 5s]");
+    assert_eq!(merged(&sliding, &[1, 6, 16]), "1 merged");
+}

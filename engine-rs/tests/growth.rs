@@ -72,6 +72,68 @@ fn queries_whose_windows_close_with_no_news_are_not_visited() {
 }
 
 #[test]
+fn an_event_leads_to_the_query_that_asks_for_its_constant_whatever_the_lengths_of_windows() {
+    let template = |n: usize| format!("SELECT ?v WHERE {{ STREAM :s [RANGE {}ms] {{ :s{n} :p ?v }} }}", 50 + n);
+    let (one, reports) = visits(1, template);
+    assert_eq!(reports, EVENTS as usize);
+    let (many, reports) = visits(1_000, template);
+    assert_eq!(reports, EVENTS as usize);
+    // A timeline that is woken counts as visited.
+    assert!(many <= 3 * one, "{many} for a thousand queries, {one} for one");
+}
+
+/// Queries come one at a time, as they do in a server: what came before them is not in their windows.
+#[test]
+fn an_event_leads_to_the_query_that_asks_for_its_constant_whenever_that_has_come() {
+    const QUERIES: usize = 300;
+    let (mut engine, mut ids) =
+        registered(1, |_| "SELECT ?v WHERE { STREAM :s [RANGE 50ms] { :s0 :p ?v } }".to_owned());
+    for n in 1..QUERIES {
+        let text = format!("PREFIX : <http://ex/> SELECT ?v WHERE {{ STREAM :s [RANGE 50ms] {{ :s{n} :p ?v }} }}");
+        ids.push(engine.register(&text, &ParseOptions::default()).expect("a query"));
+        push(&mut engine, n as i64, n);
+    }
+    let before = engine.n_visits();
+    let mut reports = 0;
+    for at in 1..=EVENTS {
+        let subject = push(&mut engine, QUERIES as i64 + at, QUERIES);
+        reports += engine.drain(ids[subject]).expect("it runs").len();
+    }
+    assert!(reports >= EVENTS as usize, "each event is a result of one query");
+    let visits = engine.n_visits() - before;
+    assert!(visits <= 8 * EVENTS as u64, "{visits} visits in {EVENTS} events");
+}
+
+/// What equal queries keep, of which one came before each of the first events, after their windows have turned over.
+fn state_of(queries: i64, text: &str) -> usize {
+    let mut engine = Engine::new(EngineOptions::default());
+    let mut ids = Vec::new();
+    for at in 0..2_000 {
+        if at < queries {
+            let text = format!("PREFIX : <http://ex/> {text}");
+            ids.push(engine.register(&text, &ParseOptions::default()).expect("a query"));
+        }
+        push(&mut engine, at, 7);
+    }
+    let results: Vec<usize> = ids.iter().map(|id| engine.drain(*id).expect("it runs").len()).collect();
+    assert!(results.iter().all(|results| *results > 100), "{results:?}");
+    engine.release_terms();
+    engine.state_size()
+}
+
+#[test]
+fn equal_queries_that_come_between_events_keep_one_copy_of_the_state() {
+    for text in [
+        "SELECT ?x ?v WHERE { STREAM :s [RANGE 500ms] { ?x :p ?v } }",
+        "REGISTER ISTREAM :o AS SELECT ?x ?v FROM NAMED WINDOW :w ON :s [RANGE 500ms STEP 10ms] WHERE { WINDOW :w { ?x :p ?v } }",
+        "SELECT ?x ?v ?w WHERE { STREAM :s [RANGE 500ms] { ?x :p ?v . ?x :p ?w FILTER(?v = ?w + 7) } }",
+    ] {
+        let (one, ten) = (state_of(1, text), state_of(10, text));
+        assert_eq!(one, ten, "{text}");
+    }
+}
+
+#[test]
 fn queries_that_no_event_concerns_are_not_visited() {
     let (alone, _) = visits(1, |_| "SELECT ?v WHERE { STREAM :s [RANGE 50ms] { :s0 :p ?v } }".to_owned());
     let (mut engine, ids) = registered(1_001, |n| {

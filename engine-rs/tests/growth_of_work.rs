@@ -1,5 +1,5 @@
-//! How the work of one evaluation grows: flat in the width of the windows, flat in the static data, linear in the size of an
-//! event, and never more at one event than at another.
+//! How the work of one evaluation grows: flat in the width of the windows, flat in the rows that a window has when it
+//! closes, flat in the static data, linear in the size of an event, and never more at one event than at another.
 //!
 //! Work is counted by the budget of the query, so that these laws hold on any machine: an engine with a limit stops a query at
 //! the first evaluation that does more. Each law comes with a query, or a way to evaluate it, that breaks it. Not seen: what
@@ -105,4 +105,64 @@ fn work_is_linear_in_the_size_of_an_event() {
         assert_eq!(stars(stars_per_event, "?s :p ?a ; :q ?b ; :r ?c", work), 10, "{stars_per_event} stars");
     }
     assert!(stars(640, "?s :p ?a . ?t :q ?b", WORK_PER_STAR * 640) < 10, "a product is quadratic");
+}
+
+/// Events of ten groups, one each millisecond, up to the second close after the window is full: how many are affordable.
+fn until_closes(select: &str, (width, step): (i64, i64), work: u64) -> bool {
+    let mut engine = engine(work, Evaluation::Incremental);
+    let query = register(
+        &mut engine,
+        &format!(
+            "{select} FROM NAMED WINDOW :w ON :s [RANGE {width}ms STEP {step}ms] WHERE {{ WINDOW :w {{ ?g :p ?v }} }} GROUP BY ?g"
+        ),
+    );
+    let mut results = 0;
+    for at in 0..width + 2 * step + 1 {
+        match push(&mut engine, query, "s", at, &[triple(at % 10, "p", at)]) {
+            Some(found) => results += found,
+            None => return false,
+        }
+    }
+    results > 1
+}
+
+#[test]
+fn the_work_of_a_close_is_flat_in_the_rows_of_its_window() {
+    const WORK: u64 = 4_000;
+    for (width, step) in [(1_000, 1_000), (20_000, 20_000), (20_000, 2_000), (20_000, 21_000)] {
+        assert!(until_closes("SELECT ?g (COUNT(?v) AS ?n)", (width, step), WORK), "RANGE {width} STEP {step}");
+    }
+    // The rows of a window are walked where the value of a group is made of all of them.
+    assert!(!until_closes("SELECT ?g (GROUP_CONCAT(STR(?v)) AS ?n)", (20_000, 20_000), WORK));
+}
+
+/// Stars of two triples in each of two windows, compared by numbers that hardly ever overlap: how many events are affordable.
+fn compared_stars(width: i64, filter: &str, work: u64) -> (i64, usize) {
+    let mut engine = engine(work, Evaluation::Incremental);
+    let star = |n: usize, x: &str| format!("STREAM :s{n} [ELEMENTS {width}] {{ ?s{n} :p{n} {x} ; :q{n} ?v{n} }}");
+    let query = register(&mut engine, &format!("SELECT * WHERE {{ {} {} {filter} }}", star(0, "?x"), star(1, "?y")));
+    let (mut affordable, mut fruitful) = (0, 0);
+    for at in 0..3 * width {
+        let (side, turn) = (at % 2, at / 2);
+        let number = whorl_engine::rdf::Literal::from(turn * 7 % width + side * (width - 3));
+        let first = Triple::new(node(turn), node(format!("p{side}")), number);
+        let found =
+            push(&mut engine, query, &format!("s{side}"), at, &[first, triple(turn, &format!("q{side}"), turn)]);
+        let Some(results) = found else { break };
+        affordable += 1;
+        fruitful += results;
+    }
+    (affordable, fruitful)
+}
+
+#[test]
+fn work_is_flat_in_the_width_of_windows_of_stars_that_a_filter_compares() {
+    const WORK: u64 = 200;
+    for width in [257, 2_053] {
+        let (affordable, fruitful) = compared_stars(width, "FILTER(?x > ?y)", WORK);
+        assert_eq!(affordable, 3 * width, "width {width}");
+        assert!(fruitful > 3, "{fruitful} events of width {width} have a result");
+    }
+    let (affordable, _) = compared_stars(257, "FILTER(?x * 1 > ?y * 1)", WORK);
+    assert!(affordable < 3 * 257, "without an order, {affordable} events are affordable");
 }

@@ -5,7 +5,9 @@
 
 #![expect(clippy::tests_outside_test_module, reason = "an integration test is a test module")]
 
-use whorl_engine::{Answered, Engine, EngineOptions, ParseOptions, Probing, QueryId, RdfFormat, Retraction, Timestamp};
+use whorl_engine::{
+    Answered, Engine, EngineOptions, Limits, ParseOptions, Probing, QueryId, Rare, RdfFormat, Retraction, Timestamp,
+};
 
 const PREFIX: &str = "PREFIX : <http://ex/> ";
 
@@ -102,4 +104,74 @@ fn a_neighbour_takes_its_indexes_along() {
     assert_ne!(engine.explain(query).expect("a plan"), alone, "the neighbour adds an index to the leaf");
     engine.unregister(neighbour).expect("it is there");
     assert_eq!(engine.explain(query).expect("a plan"), alone);
+}
+
+/// Everything that a query says while events come one by one, each a triple. Neighbours ask the same, so that the leaves
+/// have several readers.
+fn said(text: &str, limits: Limits, neighbours: usize) -> Vec<String> {
+    let mut engine = Engine::new(EngineOptions { limits, ..EngineOptions::default() });
+    let query = register(&mut engine, text);
+    for _ in 0..neighbours {
+        register(&mut engine, text);
+    }
+    let (mut said, mut state, mut at) = (Vec::new(), 7_u64, 0_i64);
+    let mut draw = |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    for _ in 0..300 {
+        at += draw(3) as i64;
+        let (stream, predicate) = [("s", "p"), ("t", "q")][draw(2) as usize];
+        let stream = if text.contains("STREAM :t") { stream } else { "s" };
+        let turtle = format!("{PREFIX} :v{} :{predicate} {} .", draw(3), draw(4));
+        let (stream, at) = (format!("http://ex/{stream}"), Some(Timestamp::from_millis(at)));
+        engine.push(&stream, at, turtle.as_bytes(), RdfFormat::Turtle).expect("an event");
+        let results = engine.drain(query).map_err(|error| error.code());
+        said.push(format!("{results:?}"));
+    }
+    said
+}
+
+/// An event that comes alone goes straight through its instant; where a leaf has two readers, it goes by lists.
+#[test]
+fn an_instant_says_the_same_straight_and_by_lists() {
+    let texts = [
+        "SELECT ?a ?b WHERE { STREAM :s [TRIPLES 3] { ?a :p ?b } }",
+        "SELECT ?a ?b ?c WHERE { STREAM :s [TRIPLES 9] { ?a :p ?b } STREAM :t [TRIPLES 7] { ?a :q ?c } }",
+        "SELECT ?a ?b ?c WHERE { STREAM :s [RANGE 20ms] { ?a :p ?b } STREAM :t [RANGE 12ms] { ?a :q ?c } }",
+        "SELECT ?a ?b ?c WHERE { STREAM :s [RANGE 20ms] { ?a :p ?b } STREAM :t [TRIPLES 7] { ?a :q ?c } FILTER(?b > 1) }",
+        "SELECT ?a ?b WHERE { STREAM :s [TRIPLES 5] { ?a :p ?b . ?c :p ?b } }",
+        "SELECT ?a WHERE { STREAM :s [TRIPLES 5] { ?a :p ?b . ?a :q ?c } }",
+        "SELECT ?a ?b ?c WHERE { STREAM :s [RANGE 9ms] { ?a :p ?b . ?a :q ?c } }",
+        "SELECT (COUNT(*) AS ?n) WHERE { STREAM :s [TRIPLES 5] { ?a :p ?b } STREAM :t [ALL] { ?a :q ?c } }",
+    ];
+    let stopping = Limits { work: Some(25), ..Limits::default() };
+    let narrow = Limits { result_rows: Some(2), ..Limits::default() };
+    for limits in [Limits::default(), stopping, narrow] {
+        for text in texts {
+            let before = Rare::WentStraight.count();
+            let straight = said(text, limits, 0);
+            let went = Rare::WentStraight.count() - before;
+            assert!(!cfg!(debug_assertions) || went > 0 || text.contains("?c :p"), "none goes straight: {text}");
+            let by_lists = said(text, limits, 1);
+            assert_eq!(Rare::WentStraight.count() - before, went, "a leaf with two readers: {text}");
+            for (number, (one, other)) in straight.iter().zip(&by_lists).enumerate() {
+                assert_eq!(one, other, "event {number} of {text} with {limits:?}");
+            }
+        }
+    }
+}
+
+/// The result that goes with a mapping of one leaf comes back with a mapping of another.
+#[test]
+fn what_goes_from_one_leaf_and_comes_back_from_another_is_not_new() {
+    let mut engine = Engine::new(EngineOptions::default());
+    let query = register(&mut engine, "SELECT ?a WHERE { STREAM :s [TRIPLES 3] { ?a :p ?b . ?a :q ?c } }");
+    push(&mut engine, 1, ":v :q 1 .");
+    push(&mut engine, 2, ":v :q 2 .");
+    push(&mut engine, 3, ":v :p 1 .");
+    assert_eq!(rows(&mut engine, query).len(), 2);
+    // The first of the four goes, and a row with it; one row comes.
+    push(&mut engine, 4, ":v :p 2 .");
+    assert_eq!(rows(&mut engine, query), [""; 0]);
 }

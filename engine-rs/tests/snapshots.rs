@@ -157,3 +157,35 @@ fn an_ended_stream_takes_nothing_more_and_holds_nothing_back() {
     }
     assert!(matches!(engine.close_stream("http://ex/none"), Err(EngineError::UnknownStream { .. })));
 }
+
+/// Between two closes, groups have counted what they do not show yet. Stragglers and copies come as well.
+#[test]
+fn a_window_that_is_folded_ahead_is_restored_in_its_middle() {
+    let text = |step: i64| {
+        format!(
+            "SELECT ?a (SUM(?b) AS ?n) (MIN(?b) AS ?least) (MEDIAN(?b) AS ?middle) FROM NAMED WINDOW :w ON :s [RANGE 400ms STEP {step}ms]
+             WHERE {{ WINDOW :w {{ ?a :p ?b }} }} GROUP BY ?a"
+        )
+    };
+    let mut kept = Engine::new(EngineOptions::default());
+    let queries = [400, 100, 500].map(|step| register(&mut kept, &text(step)));
+    let mut restored = Engine::restore(&kept.snapshot(), EngineOptions::default()).expect("a snapshot");
+    let mut results = 0;
+    for n in 0..2_000 {
+        let ms = if n % 11 == 10 { n - 5 } else { n };
+        for engine in [&mut kept, &mut restored] {
+            push(engine, S, ms, &format!(":a{} :p {} .", n % 7, n * 13 % 50));
+        }
+        if n % 149 == 70 {
+            let snapshot = kept.snapshot();
+            assert_eq!(restored.snapshot(), snapshot, "the same state after event {n}");
+            restored = Engine::restore(&snapshot, EngineOptions::default()).expect("a snapshot");
+        }
+        for query in queries {
+            let expected = said(&mut kept, query);
+            assert_eq!(said(&mut restored, query), expected, "after event {n}");
+            results += expected.len();
+        }
+    }
+    assert!(results > 20, "{results} closes");
+}

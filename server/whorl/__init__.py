@@ -36,7 +36,7 @@ from whorl.errors import (
 )
 from whorl.options import QueryOptions
 from whorl.results import Envelope, IngestReport, Refusal, Result, ResultOf, Skipped, UpdateReport, WindowBounds
-from whorl.terms import BlankNode, Iri, Literal, Term, Triple
+from whorl.terms import BlankNode, Iri, Literal, Term, Triple, TripleTerm
 
 __all__ = [
     "GUARDED_LIMITS",
@@ -65,6 +65,7 @@ __all__ = [
     "Term",
     "TimestampError",
     "Triple",
+    "TripleTerm",
     "UnknownQueryError",
     "UnknownStreamError",
     "UnsupportedQueryError",

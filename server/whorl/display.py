@@ -35,7 +35,7 @@ def result_html(result: ResultOf[Any]) -> str:
     caption = f"<p>result {result.seq} · {result.time:%Y-%m-%d %H:%M:%S}</p>"
     if result.kind == "boolean":
         return f"{caption}<p><b>{str(result.boolean).lower()}</b></p>"
-    columns = ("subject", "predicate", "object") if result.kind == "graph" else result.variables
+    columns = _statement_columns(result) if result.kind == "graph" else result.variables
     signed = [("+", row) for row in _cells(result.inserted, columns)]
     signed += [("−", row) for row in _cells(result.deleted, columns)]
     head = "".join(f"<th>{escape(name)}</th>" for name in ("", *columns))
@@ -48,7 +48,14 @@ def result_html(result: ResultOf[Any]) -> str:
     return f"{caption}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{foot}"
 
 
+def _statement_columns(result: ResultOf[Any]) -> tuple[str, ...]:
+    """Those of triples; the names of graphs are shown if there is one."""
+    named = any(len(row) > 3 for row in (*result.inserted, *result.deleted))
+    return ("subject", "predicate", "object", "graph") if named else ("subject", "predicate", "object")
+
+
 def _cells(rows: Iterable[Any], columns: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """The cells of each row as text: of a solution by its variables, of a triple in its order."""
+    """The cells of each row as text: of a solution by its variables, a triple has no graph."""
     members = ((row[name] for name in columns) if isinstance(row, dict) else row for row in rows)
-    return [tuple("" if term is None else str(term) for term in row) for row in members]
+    texts = (tuple("" if term is None else str(term) for term in row) for row in members)
+    return [text + ("",) * (len(columns) - len(text)) for text in texts]

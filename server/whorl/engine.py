@@ -279,8 +279,8 @@ class Engine:
         return engine
 
     def queries(self) -> list[Query]:
-        """The registered queries, in the order of registration, without names."""
-        return [Query(self, number, None, text) for number, text in self._engine.queries()]
+        """The registered queries, in the order of registration."""
+        return [Query(self, number, name, text) for number, name, text in self._engine.queries()]
 
     def __enter__(self) -> Self:
         """For `with`: the streams are closed at the end."""
@@ -319,6 +319,8 @@ class Engine:
         unbounded closures that the engine's limits would refuse.
         """
         number = self._engine.register(text, **_written(options))
+        if name is not None:
+            self._engine.name_query(number, name)
         return Query(self, number, name, text)
 
     def validate(self, text: str, **options: Unpack[QueryOptions]) -> Validation:

@@ -13,6 +13,8 @@ T = TypeVar("T")
 # A variable without a value is None.
 Row: TypeAlias = dict[str, Term | None]
 Statement: TypeAlias = tuple[Term, Term, Term]
+# The last term is the name of the graph.
+Quad: TypeAlias = tuple[Term, Term, Term, Term]
 # As the compiled engine returns it: seq, at, windows, kind, variables, inserted, deleted, boolean, skipped.
 RawResult: TypeAlias = tuple[
     int,
@@ -20,8 +22,8 @@ RawResult: TypeAlias = tuple[
     list[tuple[str, int | None, int | None]],
     Literal["bindings", "graph", "boolean"],
     list[str],
-    list[Row] | list[Statement],
-    list[Row] | list[Statement],
+    list[Row] | list[Statement | Quad],
+    list[Row] | list[Statement | Quad],
     bool | None,
     tuple[int, int, int] | None,
 ]
@@ -129,8 +131,8 @@ class ResultOf(Generic[T]):
     windows: tuple[WindowBounds, ...]
     kind: Literal["bindings", "graph", "boolean"]
     variables: tuple[str, ...]
-    inserted: tuple[dict[str, T | None], ...] | tuple[tuple[T, T, T], ...]
-    deleted: tuple[dict[str, T | None], ...] | tuple[tuple[T, T, T], ...]
+    inserted: tuple[dict[str, T | None], ...] | tuple[tuple[T, T, T] | tuple[T, T, T, T], ...]
+    deleted: tuple[dict[str, T | None], ...] | tuple[tuple[T, T, T] | tuple[T, T, T, T], ...]
     boolean: bool | None = None
     skipped: Skipped | None = None
 
@@ -151,13 +153,26 @@ class ResultOf(Generic[T]):
 
     @property
     def triples(self) -> tuple[tuple[T, T, T], ...]:
-        """`inserted` of a CONSTRUCT or DESCRIBE query, typed as triples; empty for the other forms."""
-        return cast("tuple[tuple[T, T, T], ...]", self.inserted if self.kind == "graph" else ())
+        """`inserted` of a CONSTRUCT or DESCRIBE query without the names of graphs; empty for the other forms."""
+        return tuple(statement[:3] for statement in self._statements(self.inserted))
 
     @property
     def deleted_triples(self) -> tuple[tuple[T, T, T], ...]:
-        """`deleted` of a CONSTRUCT or DESCRIBE query, typed as triples; empty for the other forms."""
-        return cast("tuple[tuple[T, T, T], ...]", self.deleted if self.kind == "graph" else ())
+        """`deleted` of a CONSTRUCT or DESCRIBE query without the names of graphs; empty for the other forms."""
+        return tuple(statement[:3] for statement in self._statements(self.deleted))
+
+    @property
+    def quads(self) -> tuple[tuple[T, T, T, T | None], ...]:
+        """`inserted` of a CONSTRUCT query with the name of each graph; None is the default graph."""
+        return tuple(_quad(statement) for statement in self._statements(self.inserted))
+
+    @property
+    def deleted_quads(self) -> tuple[tuple[T, T, T, T | None], ...]:
+        """`deleted` of a CONSTRUCT query with the name of each graph; None is the default graph."""
+        return tuple(_quad(statement) for statement in self._statements(self.deleted))
+
+    def _statements(self, rows: object) -> tuple[tuple[T, T, T] | tuple[T, T, T, T], ...]:
+        return cast("tuple[tuple[T, T, T] | tuple[T, T, T, T], ...]", rows if self.kind == "graph" else ())
 
     def _repr_html_(self) -> str:
         return result_html(self)
@@ -189,3 +204,7 @@ def result_of(raw: RawResult) -> Result:
     skipped = None if passed is None else Skipped(*passed)
     came, went = cast("tuple[Row, ...]", tuple(inserted)), cast("tuple[Row, ...]", tuple(deleted))
     return Result(seq, at, bounds, kind, tuple(variables), came, went, boolean, skipped)
+
+
+def _quad(statement: tuple[T, T, T] | tuple[T, T, T, T]) -> tuple[T, T, T, T | None]:
+    return statement if len(statement) == 4 else (*statement, None)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from whorl_client import _protocol as protocol
+from whorl_client import _flow as flows
 from whorl_client._models import Gap, Result
 from whorl_client._subscription import (
     Close,
@@ -53,7 +53,7 @@ def message(kind: str, payload: dict[str, Any] | None = None, number: str | None
 
 
 def subscription(clock: Callable[[], float] = lambda: 0.0, patience_s: float = 1e9, **options: Any) -> Subscription:
-    server = protocol.Server("http://server", "secret", patience_s, chance=random.Random(1))
+    server = flows.Server("http://server", "secret", patience_s, chance=random.Random(1))
     return Subscription(server, SubscribeOptions("q", **options), clock)
 
 
@@ -109,7 +109,7 @@ class RingServer:
                     reply = Lost("reset", 1006) if self._is_broken or next(luck) else self.frame()
                     if isinstance(reply, Lost):
                         self.hang_up()
-                case protocol.Sleep(seconds):
+                case flows.Sleep(seconds):
                     self.slept_s.append(seconds)
                 case Ready() | Close():
                     pass

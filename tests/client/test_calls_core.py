@@ -27,9 +27,10 @@ from whorl_client import (
     UnknownStreamError,
     _exceptions,
 )
+from whorl_client import _flow as flows
 from whorl_client import _protocol as protocol
+from whorl_client._flow import Call, Failed, Flow, Request, Response, Server, Sleep
 from whorl_client._payload import body_of
-from whorl_client._protocol import Call, Failed, Flow, Request, Response, Server, Sleep
 from whorl_client._publishing import Outbox
 from whorl_client._subscription import SubscribeOptions
 
@@ -70,7 +71,7 @@ def run(flow: Flow[T], reply: Callable[[Request], Reply]) -> tuple[T, list[Reque
 
 def perform(call: Call[T], *replies: Reply, patience_s: float = 60) -> tuple[T, list[Request], list[float]]:
     left = list(replies)
-    return run(protocol.perform(server(patience_s=patience_s, was_met=True), call), lambda _: left.pop(0))
+    return run(flows.perform(server(patience_s=patience_s, was_met=True), call), lambda _: left.pop(0))
 
 
 # --- requests ---------------------------------------------------------------------------------------------------------
@@ -260,7 +261,7 @@ def test_a_server_that_never_answered_is_not_waited_for_long() -> None:
         return Failed("connect", sent=False, timed_out=True)
 
     with pytest.raises(AnswerTimeoutError, match="http://server:1 did not accept a connection"):
-        run(protocol.perform(server(), READ), refuse)
+        run(flows.perform(server(), READ), refuse)
     # 0.1 s, 0.2 s, 0.4 s, 0.8 s at most: four delays, or a few more with luck.
     assert 5 <= len(asked) <= 7
 

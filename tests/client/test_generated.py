@@ -61,6 +61,7 @@ def test_no_word_of_asyncio_is_left(script: ModuleType) -> None:
     for told in (
         "`AsyncClient.subscribe` starts with the first iteration.",
         "`_async_client`",
+        "`_async_resources`",
         "`_async_subscription`",
     ):
         assert text.count(told) == 1

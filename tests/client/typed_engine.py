@@ -25,6 +25,7 @@ from whorl import (
     Result,
     ResultOf,
     Term,
+    TripleTerm,
     UpdateReport,
     WhorlError,
     WindowBounds,
@@ -101,7 +102,8 @@ def use_query(query: Query) -> None:
         assert_type(result.windows, tuple[WindowBounds, ...])
         assert_type(result.rows, tuple[dict[str, Term | None], ...])
         assert_type(result.triples, tuple[Statement, ...])
-        show(result.deleted_rows, result.deleted_triples)
+        assert_type(result.quads, tuple[tuple[Term, Term, Term, Term | None], ...])
+        show(result.deleted_rows, result.deleted_triples, result.deleted_quads)
         if result.skipped is not None:
             show(result.skipped.start, result.skipped.end, result.skipped.windows)
         show(result.seq, result.at, result.kind, result.variables, result.boolean, result.inserted, result.deleted)
@@ -118,7 +120,12 @@ def use_term(term: Term) -> str:
 
 
 def use_literal(literal: Literal) -> None:
-    show(literal.value, literal.datatype, literal.language)
+    show(literal.value, literal.datatype, literal.language, literal.direction)
+
+
+def use_triple_term(triple: TripleTerm) -> None:
+    assert_type(triple.object, Term)
+    show(triple.subject, triple.predicate)
 
 
 def use_reports(report: IngestReport, envelope: Envelope, bounds: WindowBounds) -> None:

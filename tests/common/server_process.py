@@ -18,7 +18,8 @@ from reaper import watch
 
 _SERVER = Path(__file__).resolve().parents[2] / "server"
 _READY = re.compile(r"whorl is ready: (\S+?)(?:#token=(\S+))?$")
-_START_SECONDS = 60
+# Beside other work on two cores, a start takes a minute at times.
+_START_SECONDS = 180
 # Where servers are told to go with whatever they would ask of others; they should ask nothing.
 proxy_url: str | None = None
 

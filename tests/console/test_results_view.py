@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from steps import MEAN, number, show, write
+from steps import MEAN, PREFIXES, READING, WINDOW, number, show, write
 
 pytest.importorskip("playwright", reason="Playwright is not installed: make setup does it")
 
@@ -72,6 +72,47 @@ def test_routes_are_drawn_on_a_map(page: Page) -> None:
     show(page, "#/query/taxi-routes/map")
     expect(page.locator(".map .trip").first).to_be_attached()
     assert page.locator(".map .trip").count() == 10
+
+
+def test_a_map_fills_its_place(page: Page) -> None:
+    size = page.locator(".graph-frame").evaluate("place => `0 0 ${place.clientWidth} ${place.clientHeight}`")
+    expect(page.locator("svg.map")).to_have_attribute("viewBox", size)
+
+
+def test_bars_say_what_they_show(page: Page) -> None:
+    show(page, "#/query/taxi-routes/chart")
+    expect(page.locator(".bars-head")).to_contain_text("fromRow · fromColumn · toRow · toColumn")
+    expect(page.locator(".bars-head")).to_contain_text("trips")
+
+
+def test_graphs_that_are_constructed_have_a_column(page: Page) -> None:
+    text = (
+        f"{PREFIXES}\nCONSTRUCT {{ GRAPH ?room {{ ?room :has ?t }} }} {WINDOW}\nWHERE {{ WINDOW :w {{ {READING} }} }}"
+    )
+    write(page, text, "by-room")
+    page.get_by_role("button", name="Run").click()
+    expect(page.locator(ROWS).first).to_be_visible()
+    expect(page.get_by_role("columnheader", name="graph")).to_be_visible()
+    assert set(column(page, 1)) <= {":hall", ":kitchen", ":laboratory", ":library", ":office", ":workshop"}
+    page.get_by_role("button", name="Delete").click()
+    page.locator("dialog").get_by_role("button", name="Delete").click()
+    expect(page.locator("h1", has_text="Queries that never stop")).to_be_visible()
+
+
+def test_all_that_acts_on_results_is_in_sight_on_a_phone(page: Page) -> None:
+    size = page.viewport_size
+    page.set_viewport_size({"width": 390, "height": 800})
+    show(page, "#/query/taxi-routes/chart")
+    for name in ("Hold", "Export", "Pause", "Restart"):
+        button = page.get_by_role("button", name=name, exact=True).first
+        expect(button).to_be_visible()
+        box = button.bounding_box()
+        assert box is not None, name
+        assert box["x"] + box["width"] <= 390, name
+    show(page, "#/streams")
+    expect(page.locator('.streams td[data-name="watermark"]').first).to_be_visible()
+    assert size is not None
+    page.set_viewport_size(size)
 
 
 def test_a_query_that_is_restarted_begins_anew(page: Page) -> None:

@@ -42,7 +42,7 @@ def test_a_stream_is_declared_with_all_settings_and_says_what_it_refused(page: P
 def test_a_peek_shows_events_with_their_times(page: Page) -> None:
     show(page, "#/streams/http%3A%2F%2Fwhorl.example%2Fsensors")
     expect(page.locator(".peek .event-head").first).to_contain_text("triple")
-    expect(page.locator(".spread")).to_contain_text("middle")
+    expect(page.locator(".spread")).to_contain_text("median")
 
 
 def test_numbers_have_a_past_when_somebody_looks(page: Page) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ pytest.importorskip("sphinx", reason="Sphinx is not installed: make setup does i
 
 from build_site import HERE, pages
 
+NODE = shutil.which("node")
 # What a browser loads by itself; links to other sites are for people to follow.
 _LOADED = re.compile(r'<(?:script|img|link|iframe)\b[^>]*?(?:src|href)="(?:https?:)?//')
 
@@ -38,6 +40,24 @@ def test_the_search_knows_words_of_the_pages(site: Path) -> None:
     index = (site / "searchindex.js").read_text("utf-8")
     assert index.startswith("Search.setIndex(")
     assert all(f'"{word}"' in index or f"{word}:" in index for word in ("watermark", "cqel", "tumbl"))
+
+
+@pytest.mark.skipif(NODE is None, reason="Node is not installed")
+def test_a_search_finds_guides_before_records_of_decisions(site: Path) -> None:
+    script = (site / "_static/language_data.js").read_text("utf-8")
+    names = ("tutorial", "how-to/late-events", "semantics", "explanation/papers", "decisions/0002-first-window")
+    assert NODE is not None
+    asked = f"console.log({list(names)}.map(name => Scorer.score([name, '', '', null, 15])).join(' '))"
+    told = subprocess.run(
+        [NODE, "-e", "var window = {}, EnglishStemmer;" + script + asked],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    scores = [int(score) for score in told.stdout.split()]
+    assert max(scores) == scores[0]
+    assert min(scores) == scores[-1] < 15 <= min(scores[:-1])
 
 
 def test_pictures_are_part_of_it(site: Path) -> None:

@@ -23,10 +23,9 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
-# At any moment of an attack, and at the end beyond the beginning. The goal is 64 for both: JSON-LD of which
-# each name has a long base takes 138 before it is refused.
+# At any moment of an attack, and at the end beyond the beginning.
 _QUERY_MIB_MAX = 64
-_DOCUMENT_MIB_MAX = 200
+_DOCUMENT_MIB_MAX = 64
 # Of the engine's thread, for one attack: four times what a release may need, because this may be a development build.
 _ENGINE_S_MAX = 4.0
 _EVENTS = 300

@@ -3,6 +3,8 @@
 It runs in a network namespace of its own, where the loopback device is spoiled: this file starts itself there. Without
 the right to make namespaces it is skipped; where the kernel has no netem, connections are reset and cut all the same.
 What is checked is what test_kill.py checks.
+
+Apart from that, a proxy cuts connections inside of their frames, and holds everything back for half a minute.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from pathlib import Path
 
 import pytest
 from campaign_size import sized
+from cutting_proxy import CuttingProxy, Frames
 from killers import Killer
 from server_process import ServerProcess
 from survival import campaign, own_port
@@ -92,3 +95,50 @@ def test_a_network_of_its_own_is_spoiled(share: str) -> None:
 )
 def test_a_bad_network_loses_nothing(start_server: StartServer, way: str, cycles: int) -> None:
     campaign(BadNetwork(start_server(port=own_port()), cycles, seed=cycles), way)
+
+
+class CutConnections(Killer):
+    """Cuts connections inside of a frame; now and then nothing passes for a while."""
+
+    def __init__(self, server: ServerProcess, cycles: int, seed: int, silence_s: float) -> None:
+        super().__init__(server, cycles, seed)
+        self.proxy = CuttingProxy(int(server.url.rpartition(":")[2]), seed)
+        server.url = self.proxy.url
+        self._silence_s = silence_s
+
+    def _cycle(self, cycle: int) -> None:
+        self.is_done.wait(self.chance.uniform(0.05, 0.3))
+        if cycle % 25 == 2:
+            self.proxy.let_nothing_pass(self._silence_s)
+        else:
+            self.proxy.cut_one(within_s=20)
+        self.kills += 1
+
+
+@pytest.mark.parametrize(
+    ("cycles", "silence_s"),
+    [(6, 1.0), pytest.param(sized(100), 30.0, marks=[pytest.mark.long, pytest.mark.timeout(3600)])],
+)
+@pytest.mark.parametrize("way", ["sequences", "sockets"])
+def test_connections_that_are_cut_inside_of_frames_lose_nothing(
+    start_server: StartServer, way: str, cycles: int, silence_s: float
+) -> None:
+    cutter = CutConnections(start_server(), cycles, cycles, silence_s)
+    try:
+        campaign(cutter, way)
+    finally:
+        cutter.proxy.close()
+    print(f"{cutter.proxy.in_frames} inside of frames, {cutter.proxy.elsewhere} elsewhere")  # noqa: T201 - figures
+    assert cutter.proxy.in_frames > 0
+
+
+def test_the_proxy_knows_where_frames_begin() -> None:
+    head = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n"
+    large = b"\x81\x7e\x01\x00" + b"x" * 256
+    frames = Frames()
+    assert frames.inside(head) is None
+    assert frames.inside(b"\x81\x05hello") == 3
+    # The rest of a frame can be cut, too, as long as a byte of it comes after.
+    assert frames.inside(large[:1]) is None
+    assert frames.inside(large[1:]) == 130
+    assert frames.inside(b"\x81\x02hi" + large) == 2

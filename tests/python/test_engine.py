@@ -13,7 +13,17 @@ import pyoxigraph as ox
 import pytest
 import rdflib
 import whorl
-from whorl import BlankNode, Engine, GraphError, Iri, Literal, QuerySyntaxError, TimestampError, UpdateReport
+from whorl import (
+    BlankNode,
+    Engine,
+    GraphError,
+    Iri,
+    Literal,
+    QuerySyntaxError,
+    TimestampError,
+    TripleTerm,
+    UpdateReport,
+)
 
 EX = "http://ex/"
 S = EX + "s"
@@ -411,3 +421,31 @@ def test_rows_and_triples_are_the_two_forms_of_a_result(engine: Engine) -> None:
     came, went = construct.answers()
     assert (came.triples, came.deleted_triples, went.triples, went.deleted_triples) == ((triple,), (), (), (triple,))
     assert (came.rows, went.deleted_rows) == ((), ())
+
+
+RARE_TERMS = '<urn:a> <urn:p> "x"@en--ltr, "y"@ar--rtl, <<( <urn:a> <urn:p> "z"@he--rtl )>> .'
+
+
+def test_directions_and_triple_terms_as_python_terms(engine: Engine) -> None:
+    found = objects(engine, RARE_TERMS)
+    rdf = "http://www.w3.org/1999/02/22-rdf-syntax-ns#dirLangString"
+    inner = TripleTerm(Iri("urn:a"), Iri("urn:p"), Literal("z", rdf, "he", "rtl"))
+    assert found == [Literal("x", rdf, "en", "ltr"), Literal("y", rdf, "ar", "rtl"), inner]
+
+
+def test_directions_and_triple_terms_as_pyoxigraph_terms(engine: Engine) -> None:
+    a, p = ox.NamedNode("urn:a"), ox.NamedNode("urn:p")
+    right, left = ox.BaseDirection.RTL, ox.BaseDirection.LTR
+    inner = ox.Triple(a, p, ox.Literal("z", language="he", direction=right))
+    assert objects(engine, RARE_TERMS, terms="pyoxigraph") == [
+        ox.Literal("x", language="en", direction=left),
+        ox.Literal("y", language="ar", direction=right),
+        inner,
+    ]
+
+
+def test_directions_and_triple_terms_go_in_as_they_come_out() -> None:
+    for terms in ("python", "pyoxigraph"):
+        found = objects(Engine(), RARE_TERMS, terms=terms)
+        triples = [("urn:a", "urn:p", term) for term in found]
+        assert objects(Engine(), triples, terms=terms) == found

@@ -48,6 +48,14 @@ def test_queries_keep_their_numbers_and_texts() -> None:
     assert (query.number, query.text) == (second.number, QUERY) == (2, QUERY)
 
 
+def test_queries_keep_their_names() -> None:
+    engine = running()
+    engine.register(QUERY)
+    restored = Engine.restore(Engine.restore(engine.snapshot()).snapshot())
+    assert [query.name for query in restored.queries()] == ["means", None]
+    assert all(b'"query":"means"' in result for result in restored.queries()[0].results())
+
+
 def test_options_of_a_new_engine_are_options_of_a_restored_one() -> None:
     restored = Engine.restore(running().snapshot(), result_rows_max=1, sharing=False, retraction="tree", hash_seed=5)
     assert next(b'"seq":2' in answer for answer in finished(restored)) is False

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Callable
 
 import httpx
 import pyarrow as pa
 import pytest
+from measure import Meter
 from server_process import ServerProcess
 from websockets.sync.client import connect
 from websockets.typing import Subprotocol
+from whorl.server.runtime import commands as c
+from whorl.server.runtime import core as core_module
 
 TURTLE = {"Content-Type": "text/turtle"}
 LONG = "http://ex.org/" + "n" * 30_000 + "/"
@@ -57,6 +61,48 @@ def test_sockets_are_not_compressed(server: ServerProcess) -> None:
         assert "permessage-deflate" in socket.request.headers["Sec-WebSocket-Extensions"]
         assert socket.response is not None
         assert "Sec-WebSocket-Extensions" not in socket.response.headers
+
+
+@pytest.mark.parametrize("way", ["push", "graph"])
+def test_names_of_json_ld_are_not_written_out_before_they_are_refused(
+    start_server: Callable[..., ServerProcess], way: str
+) -> None:
+    server = start_server()
+    nodes = [{"@id": f"{n}", "urn:p": 1} for n in range(9000)]
+    document = {"@context": {"@base": f"urn:{'y' * 9000}/"}, "@graph": nodes}
+    with server.client(headers={"Content-Type": "application/ld+json"}) as client:
+        client.put("/streams/http://ex.org/s").raise_for_status()
+        meter = Meter(server)
+        meter.begin()
+        answer = {
+            "push": lambda: client.post("/streams/http://ex.org/s", params={"t": 1}, content=json.dumps(document)),
+            "graph": lambda: client.put("/graphs", params={"graph": "urn:g"}, content=json.dumps(document)),
+        }[way]()
+        meter.end(way)
+    assert (answer.status_code, answer.json()["code"]) == (400, "limit.unfolding")
+    # 81 MB of names, which took 138 MiB.
+    assert meter.costs[0].peak_mib < 32
+
+
+def test_producers_that_are_ever_new_do_not_fill_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(core_module, "_PRODUCERS_MAX", 10)
+    core = core_module.Core({})
+    core.apply(c.DeclareStream(LONG[:20], c.StreamOptions()))
+
+    def push(producer: str, seq: int, at: int) -> int:
+        place = c.Producer(producer, 0, seq)
+        reply = core.apply(c.Push(LONG[:20], b"<urn:a> <urn:p> 1 .", "turtle", at, producer=place))
+        assert reply is not None
+        return int(reply["duplicates"])
+
+    for n in range(100):
+        push(f"p{n}", 0, n)
+        # One that is active is not forgotten.
+        push("steady", n, n)
+    assert len(core.producers) == 10
+    assert push("steady", 99, 100) == 1
+    restored = core_module.Core.restored(core.snapshot(), {})
+    assert list(restored.producers) == list(core.producers)
 
 
 @pytest.mark.parametrize("way", ["push", "graph", "query", "question", "update"])

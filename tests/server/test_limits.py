@@ -177,3 +177,38 @@ def test_a_connection_is_used_again(small: ServerProcess) -> None:
     with small.client() as client:
         answers = [client.get("/healthz", headers={"X-Fill": "x" * 8000}) for _ in range(5)]
     assert [answer.status_code for answer in answers] == [200] * 5
+
+
+def test_requests_in_a_row_are_all_answered(small: ServerProcess) -> None:
+    """Together they are longer than a head may be; the last of them comes in two parts."""
+    port = int(small.url.rpartition(":")[2])
+    request = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+        requests = request * 1000
+        connection.sendall(requests[:-10])
+        time.sleep(0.2)
+        connection.sendall(requests[-10:])
+        answers = b""
+        while answers.count(b'{"status":"alive"}') < 1000:
+            piece = connection.recv(65536)
+            assert piece, answers[-300:]
+            answers += piece
+    assert answers.count(b"HTTP/1.1 200") == 1000
+
+
+def test_a_head_without_end_behind_other_requests_is_no_fault(start_server: Callable[..., ServerProcess]) -> None:
+    """The answer to the one before could not be sent any more, which filled the log with stack traces."""
+    server = start_server()
+    port = int(server.url.rpartition(":")[2])
+    for _ in range(5):
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as connection, contextlib.suppress(OSError):
+            connection.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 50)
+            connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Fill: ")
+            for _ in range(40):
+                connection.sendall(b"x" * 1000)
+            while connection.recv(65536):
+                pass
+    with server.anonymous() as client:
+        assert client.get("/healthz").status_code == 200
+    assert "Traceback" not in server.log
+    assert "ERROR" not in server.log

@@ -199,7 +199,7 @@ def test_a_replacement_is_applied_alike_from_its_record(status: str) -> None:
     assert replayed.snapshot() == core.snapshot()
     entry = core.query("q")
     assert (entry.status, entry.owner, entry.incarnation) == ("running", "me", "a2")
-    assert [number for number, _ in core.engine.queries()] == [entry.number]
+    assert [number for number, _, _ in core.engine.queries()] == [entry.number]
 
 
 # ---- reopening ----

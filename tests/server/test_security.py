@@ -17,6 +17,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Origin
 from whorl.server.app import create_app
+from whorl.server.security import TICKETS_PER_TOKEN_MAX
 from whorl.server.settings import Settings
 
 # Operations that answer without a token; everything else must not.
@@ -207,6 +208,17 @@ def test_a_ticket_is_good_for_one_use(server: ServerProcess, client: httpx.Clien
         assert nobody.get("/streams", params={"ticket": ticket["ticket"]}).status_code == 200
         assert nobody.get("/streams", params={"ticket": ticket["ticket"]}).status_code == 401
         assert nobody.get("/streams", params={"ticket": "made-up"}).status_code == 401
+
+
+def test_one_token_cannot_take_the_tickets_of_all_others(start_server: Callable[..., ServerProcess]) -> None:
+    server = start_server()
+    with server.client() as admin:
+        token = admin.post("/tokens", json={"name": "greedy", "scopes": ["ingest"]}).json()["token"]
+        with server.client(token) as greedy:
+            given = [greedy.post("/tickets") for _ in range(TICKETS_PER_TOKEN_MAX + 1)]
+        assert [one.status_code for one in given] == [201] * TICKETS_PER_TOKEN_MAX + [429]
+        assert int(given[-1].headers["retry-after"]) > 0
+        assert admin.post("/tickets").status_code == 201
 
 
 def test_a_token_in_the_query_string_is_ignored(server: ServerProcess) -> None:

@@ -16,7 +16,7 @@ from start_campaign import PRODUCERS, campaign
 
 pytest.importorskip("pyspark")
 
-from pyspark.errors import StreamingQueryException
+from pyspark.errors import PySparkException, StreamingQueryException
 from whorl.spark import produce
 from whorl.spark.jobs.kafka import CONNECTOR
 from whorl.spark.produce import Production, watch
@@ -61,6 +61,49 @@ def test_a_worker_that_is_slow_later_starts_the_stream_again() -> None:
     both = [production(None), production(SLOW, None)]
     watch(both, pause_s=0)
     assert [one.starts for one in both] == [1, 2]
+
+
+class Session:
+    """A session of Spark, as far as a producer looks at it: it has one active query of a name at most."""
+
+    def __init__(self) -> None:
+        self.active: list[Named] = []
+        self.starts = 0
+
+    @property
+    def streams(self) -> Session:
+        return self
+
+    def start(self) -> Named:
+        """The first start fails when its query is there already, as under load."""
+        if self.active:
+            raise PySparkException("Cannot start query with name posts as a query with that name is already active")
+        self.starts += 1
+        self.active.append(Named(self))
+        if self.starts == 1:
+            raise PySparkException(SLOW)
+        return self.active[0]
+
+
+class Named:
+    name = "posts"
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def stop(self) -> None:
+        self._session.active.remove(self)
+
+
+def test_what_a_start_that_failed_has_left_is_not_in_the_way_of_the_next() -> None:
+    session = Session()
+
+    def again() -> Named:
+        produce._end_query(session, "posts")  # type: ignore[arg-type]  # no session is needed
+        return session.start()
+
+    assert produce._patiently(session.start, again) is session.active[0]
+    assert session.starts == 2
 
 
 def test_other_faults_are_told_at_once() -> None:

@@ -76,12 +76,14 @@ impl Engine {
         Ok(Self { inner })
     }
 
-    /// Numbers and texts of the registered queries, in the order of their registration.
-    fn queries(&self, py: Python<'_>) -> PyResult<Vec<(u64, String)>> {
-        enter(py, &self.inner, |engine| {
-            let ids: Vec<QueryId> = engine.query_ids().collect();
-            ids.into_iter().map(|id| Ok::<_, EngineError>((id.0, engine.definition(id)?.text.clone()))).collect()
-        })
+    /// Numbers, names and texts of the registered queries, in the order of their registration.
+    fn queries(&self, py: Python<'_>) -> PyResult<Vec<(u64, Option<String>, String)>> {
+        let listed = enter(py, &self.inner, |engine| Ok::<_, EngineError>(engine.listed_queries()))?;
+        Ok(listed.into_iter().map(|query| (query.id.0, query.name, query.text)).collect())
+    }
+
+    fn name_query(&self, py: Python<'_>, query: u64, name: String) -> PyResult<()> {
+        enter(py, &self.inner, |engine| engine.name_query(QueryId(query), name))
     }
 
     #[pyo3(signature = (iri, *, lateness_ms=0, idle_timeout_ms=None, timestamp_predicate=None))]

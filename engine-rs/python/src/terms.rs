@@ -1,10 +1,11 @@
 //! RDF terms as Python objects, both ways.
 //!
 //! In: a `str` is an IRI (`_:x` a blank node), Python numbers, booleans and times are literals, terms of whorl, rdflib
-//! and pyoxigraph are recognised by their class. Out: objects of the library the caller chose.
+//! and pyoxigraph are recognised by their class. Out: objects of the library the caller chose. rdflib knows neither
+//! directions nor triple terms: a direction is left out there, and a triple term is its text.
 
 use oxrdf::vocab::{rdf, xsd};
-use oxrdf::{BlankNode, Literal, NamedNode, NamedOrBlankNode, Term, Triple};
+use oxrdf::{BaseDirection, BlankNode, Literal, NamedNode, NamedOrBlankNode, Term, Triple};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -58,6 +59,7 @@ pub fn read_term(value: &Bound<'_, PyAny>) -> PyResult<Term> {
         "BlankNode" if value.is_instance_of::<PyString>() => blank_node(value.extract()?),
         "BlankNode" => blank_node(value.getattr("value")?.extract()?),
         "Literal" => Ok(read_literal(value)?.into()),
+        "TripleTerm" | "Triple" => Ok(read_triple(value)?.into()),
         "datetime" => Ok(typed(value, "isoformat", xsd::DATE_TIME.into_owned())?.into()),
         "date" => Ok(typed(value, "isoformat", xsd::DATE.into_owned())?.into()),
         "Decimal" => Ok(read_decimal(value)?.into()),
@@ -109,7 +111,10 @@ fn read_literal(value: &Bound<'_, PyAny>) -> PyResult<Literal> {
     };
     let language: Option<String> = value.getattr(intern!(py, "language"))?.extract()?;
     if let Some(language) = language {
-        let literal = Literal::new_language_tagged_literal(lexical, &language);
+        let literal = match read_direction(value)? {
+            Some(direction) => Literal::new_directional_language_tagged_literal(lexical, &language, direction),
+            None => Literal::new_language_tagged_literal(lexical, &language),
+        };
         return literal.map_err(|_| PyValueError::new_err(format!("'{language}' is not a language tag")));
     }
     let datatype = value.getattr(intern!(py, "datatype"))?;
@@ -121,6 +126,18 @@ fn read_literal(value: &Bound<'_, PyAny>) -> PyResult<Literal> {
         false => datatype.getattr(intern!(py, "value"))?.extract()?,
     };
     Ok(Literal::new_typed_literal(lexical, named_node(&datatype)?))
+}
+
+/// The base direction of a string; rdflib's literals have none.
+fn read_direction(value: &Bound<'_, PyAny>) -> PyResult<Option<BaseDirection>> {
+    let Some(direction) = value.getattr_opt(intern!(value.py(), "direction"))?.filter(|it| !it.is_none()) else {
+        return Ok(None);
+    };
+    match direction.str()?.to_str()? {
+        "ltr" => Ok(Some(BaseDirection::Ltr)),
+        "rtl" => Ok(Some(BaseDirection::Rtl)),
+        other => Err(PyValueError::new_err(format!("a direction is 'ltr' or 'rtl', not '{other}'"))),
+    }
 }
 
 fn typed(value: &Bound<'_, PyAny>, method: &str, datatype: NamedNode) -> PyResult<Literal> {
@@ -160,8 +177,19 @@ impl<'py> Factory<'py> {
             Term::NamedNode(node) => self.make(("Iri", "URIRef", "NamedNode"), node.as_str()),
             Term::BlankNode(node) => self.make(("BlankNode", "BNode", "BlankNode"), node.as_str()),
             Term::Literal(literal) => self.literal(literal),
-            Term::Triple(_) => self.make(("Iri", "Literal", "Literal"), &term.to_string()),
+            Term::Triple(triple) => self.triple_term(triple),
         }
+    }
+
+    fn triple_term(&self, triple: &Triple) -> PyResult<Bound<'py, PyAny>> {
+        let (terms, class) = match self {
+            Self::Python { terms, .. } => (terms, "TripleTerm"),
+            Self::Pyoxigraph { terms } => (terms, "Triple"),
+            // It has no triple terms.
+            Self::Rdflib { .. } => return self.make(("", "Literal", ""), &Term::from(triple.clone()).to_string()),
+        };
+        let (subject, predicate) = (triple.subject.clone().into(), triple.predicate.clone().into());
+        terms.getattr(class)?.call1((self.term(&subject)?, self.term(&predicate)?, self.term(&triple.object)?))
     }
 
     fn make(&self, (python, rdflib, pyoxigraph): (&str, &str, &str), text: &str) -> PyResult<Bound<'py, PyAny>> {
@@ -177,7 +205,8 @@ impl<'py> Factory<'py> {
             Self::Python { terms, .. } => match self.value(literal)? {
                 Some(value) => Ok(value),
                 None => {
-                    terms.getattr("Literal")?.call1((literal.value(), literal.datatype().as_str(), literal.language()))
+                    let (datatype, direction) = (literal.datatype(), literal.direction().map(direction_name));
+                    terms.getattr("Literal")?.call1((literal.value(), datatype.as_str(), literal.language(), direction))
                 }
             },
             Self::Rdflib { terms } => self.foreign_literal(terms, literal, "lang", "URIRef"),
@@ -195,6 +224,10 @@ impl<'py> Factory<'py> {
         let options = PyDict::new(terms.py());
         if let Some(tag) = literal.language() {
             options.set_item(language, tag)?;
+            if let (Self::Pyoxigraph { terms }, Some(direction)) = (self, literal.direction()) {
+                let name = direction_name(direction).to_uppercase();
+                options.set_item("direction", terms.getattr("BaseDirection")?.getattr(name.as_str())?)?;
+            }
         } else if literal.datatype() != xsd::STRING {
             options.set_item("datatype", terms.getattr(iri)?.call1((literal.datatype().as_str(),))?)?;
             // The lexical form is part of the term.
@@ -236,5 +269,12 @@ impl<'py> Factory<'py> {
         };
         debug_assert!(datatype != rdf::LANG_STRING || found.is_none());
         Ok(found)
+    }
+}
+
+fn direction_name(direction: BaseDirection) -> &'static str {
+    match direction {
+        BaseDirection::Ltr => "ltr",
+        BaseDirection::Rtl => "rtl",
     }
 }

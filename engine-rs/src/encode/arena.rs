@@ -1,12 +1,12 @@
-//! Where the dictionary keeps texts: one after the other in chunks, each behind its kind and its length.
+//! The arena in which the dictionary stores texts: chunks of texts, each preceded by its kind and length.
 //!
-//! A text stays where it is until a sweep moves it: chunks of which less than half is in use are emptied into others, so
-//! that room which is lost is at most as much as room in use. Everything in a chunk is UTF-8, headers too, so that texts
-//! need no check when they are read.
+//! A text stays in place until a sweep moves it. A sweep empties every chunk of which less than half is in use, so wasted
+//! space never exceeds the space in use. Headers are UTF-8 too, so a text can be sliced out of its chunk without being
+//! validated again.
 
 use super::raw::{RawTerm, TermKind};
 
-/// The greatest size of a chunk.
+/// The maximum size of a chunk in bytes.
 const CHUNK: usize = 1 << OFFSET_BITS;
 const OFFSET_BITS: u32 = 16;
 
@@ -51,7 +51,7 @@ pub(super) struct Arena {
     /// The size of a chunk; a longer text has one of its own.
     chunk_max: usize,
     chunks: Vec<Chunk>,
-    /// The chunk that texts go into.
+    /// The chunk to which new texts are appended.
     current: usize,
     /// Chunks that are empty.
     free: Vec<usize>,
@@ -62,7 +62,7 @@ impl Arena {
         Self { chunk_max: chunk_max.clamp(1, CHUNK), chunks: Vec::new(), current: 0, free: Vec::new() }
     }
 
-    /// An empty one with chunks of the same size.
+    /// An empty arena with the same chunk size.
     pub(super) fn emptied(&self) -> Self {
         Self::new(self.chunk_max)
     }
@@ -101,7 +101,7 @@ impl Arena {
         self.chunks[place.chunk()].used -= len + header_len(len);
     }
 
-    /// Which chunks are worth emptying; none where little would be won.
+    /// The chunks worth emptying; none if that would free little.
     pub(super) fn sparse(&mut self) -> Option<Vec<bool>> {
         let is_sparse = |(at, chunk): (usize, &Chunk)| {
             at != self.current && !chunk.text.is_empty() && chunk.used * 2 < chunk.text.len()
@@ -122,7 +122,7 @@ impl Arena {
         Some(moved)
     }
 
-    /// Gives back the chunks whose texts were moved.
+    /// Frees the chunks whose texts were moved.
     pub(super) fn drop_sparse(&mut self, sparse: &[bool]) {
         for (at, _) in sparse.iter().enumerate().filter(|(_, sparse)| **sparse) {
             self.chunks[at] = Chunk::default();
@@ -130,7 +130,7 @@ impl Arena {
         }
     }
 
-    /// Panics if the bytes in use of some chunk are not those of the texts at these places.
+    /// Panics if the count of used bytes of a chunk differs from the texts at these places.
     pub(super) fn check(&self, places: impl Iterator<Item = Place>) {
         let mut used = vec![0; self.chunks.len()];
         for place in places {
@@ -142,7 +142,7 @@ impl Arena {
         assert!(self.free.iter().all(|chunk| self.chunks[*chunk].text.is_empty()), "arena: a free chunk has texts");
     }
 
-    /// Bytes that the arena has room for, or has.
+    /// Bytes allocated by the arena.
     #[cfg(test)]
     pub(super) fn capacity(&self) -> usize {
         self.chunks.iter().map(|chunk| chunk.text.capacity() + size_of::<Chunk>()).sum()
@@ -162,7 +162,7 @@ impl Arena {
         if chunk > 0 {
             self.chunks[chunk].text.reserve_exact(room.max(if room > chunk_max / 4 { 0 } else { chunk_max }));
         }
-        // A long text alone does not end the chunk that others go into.
+        // A long text gets a chunk of its own; shorter texts continue to fill the current one.
         if room <= chunk_max / 4 {
             self.current = chunk;
         }
@@ -170,7 +170,7 @@ impl Arena {
     }
 }
 
-/// A length is digits of six bits, the lowest first; a set seventh bit says that another follows.
+/// A length is written in digits of six bits, lowest first; the seventh bit is set if another digit follows.
 const MORE: usize = 0x40;
 
 fn header_len(len: usize) -> usize {

@@ -1,4 +1,4 @@
-//! `xsd:dateTime` in canonical form ⇄ milliseconds and zone, without going through the calendar library.
+//! `xsd:dateTime` in canonical form ⇄ milliseconds and zone, without the calendar library.
 
 /// The zone as written: none, `Z`, or an offset in minutes (`+00:00` is not `Z`: terms keep their form).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,12 +16,12 @@ pub(crate) struct WallTime {
 }
 
 impl WallTime {
-    /// An instant as it is written in UTC.
+    /// An instant in UTC.
     pub(crate) fn utc(epoch_ms: i64) -> Self {
         Self { local_ms: epoch_ms, zone: Zone::Utc }
     }
 
-    /// Milliseconds since the epoch, when the zone says where that is.
+    /// Milliseconds since the epoch; `None` without a zone.
     pub(crate) fn epoch_ms(self) -> Option<i64> {
         match self.zone {
             Zone::None => None,
@@ -90,7 +90,7 @@ fn fraction(bytes: &[u8]) -> Option<(i64, &[u8])> {
         return Some((0, bytes));
     }
     let digits = bytes[1..].iter().take_while(|b| b.is_ascii_digit()).count();
-    // A zero at the end is not written.
+    // Trailing zeros are not written.
     if digits == 0 || digits > 3 || bytes[digits] == b'0' {
         return None;
     }

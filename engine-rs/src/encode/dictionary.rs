@@ -1,14 +1,14 @@
 //! The dictionary: terms that do not fit into an id, each with the time of its last use.
 //!
-//! Terms are texts in an arena (`arena.rs`), found by one hash of their bytes; a term that is known costs no allocation.
+//! Terms are texts in an arena (`arena.rs`), found by one hash of their bytes; looking up a known term allocates nothing.
 //! Query constants are pinned. A stream term carries the sequence number of the last event that used
 //! it; [`Dictionary::sweep`] frees the slots no window can reach, so a stream of ever-new IRIs runs
 //! in flat memory. A freed slot is reused, which is safe because its id is no longer held anywhere: every
 //! id in a window, an operator or a result was used at or after the oldest reachable event, or is
 //! among those that are held.
 //!
-//! A term of static data stays until [`Dictionary::release_static`] finds that no graph has it any
-//! more; then it is a stream term that the last event has used.
+//! A term of static data stays until [`Dictionary::release_static`] finds that no graph contains it any
+//! more; then it becomes a stream term last used by the newest event.
 
 use super::arena::Arena;
 use super::entry::{Entry, PINNED, STATIC, as_saved, from_saved};
@@ -30,7 +30,7 @@ pub struct Dictionary {
     free: Vec<u32>,
     by_term: HashTable<u32>,
     arena: Arena,
-    /// The triple terms among the slots, for those who look inside.
+    /// The triple terms among the slots, for operators that read their components.
     triples: HashMap<u32, Box<Term>, FixedState>,
     hasher: FixedState,
     epoch: u64,
@@ -40,7 +40,7 @@ pub struct Dictionary {
 }
 
 impl Dictionary {
-    /// The seed protects against crafted collisions; it never shows in the output.
+    /// The seed protects against crafted collisions; it never affects the output.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self {
@@ -56,11 +56,16 @@ impl Dictionary {
         }
     }
 
-    /// An empty one that keeps its texts in chunks of so many bytes.
+    /// An empty dictionary whose arena has chunks of this many bytes.
     #[must_use]
     pub(crate) fn in_chunks_of(self, bytes: usize) -> Self {
         debug_assert!(self.slots.is_empty(), "texts stay in the chunks they are in");
         Self { arena: Arena::new(bytes), ..self }
+    }
+
+    /// Hashes what senders choose: under the seed of this dictionary.
+    pub(crate) fn hasher(&self) -> FixedState {
+        self.hasher.clone()
     }
 
     /// From now on, terms are used by the event with this sequence number.
@@ -72,7 +77,7 @@ impl Dictionary {
         self.intern_at(term, self.epoch)
     }
 
-    /// Interns a term that stays for ever: a constant of a query.
+    /// Interns a term that is never freed: a constant of a query.
     pub fn intern_pinned(&mut self, term: TermRef<'_>) -> TermId {
         self.intern_at(term, PINNED)
     }
@@ -82,8 +87,8 @@ impl Dictionary {
         self.intern_at(term, STATIC)
     }
 
-    /// Static terms that are not `in_use` become stream terms, as if the last event had used them:
-    /// that event, or an earlier one, may have, and windows may show it.
+    /// Turns static terms that are not `in_use` into stream terms last used by the newest event: an event that is still
+    /// in a window may contain them.
     pub(crate) fn release_static(&mut self, in_use: impl Iterator<Item = TermId>) {
         let is_used = self.marked(in_use);
         for (entry, is_used) in self.slots.iter_mut().zip(is_used) {
@@ -103,21 +108,27 @@ impl Dictionary {
         self.lookup_raw(RawTerm::of(term, &mut String::new()))
     }
 
-    /// The same for a term as text, its language in the one form.
+    /// The same for a term as text; its language tag must be normalised.
     #[inline]
     pub(crate) fn lookup_raw(&self, term: RawTerm<'_>) -> Option<TermId> {
         inline::of_raw(term).or_else(|| self.find(term, self.hash(term)).map(TermId::from_slot))
     }
 
-    /// Interns a term of static data as text that is no triple, its language in the one form.
+    /// Interns a term of static data as text; it must not be a triple, and its language tag must be normalised.
     pub(crate) fn intern_static_raw(&mut self, term: RawTerm<'_>) -> TermId {
         inline::of_raw(term).unwrap_or_else(|| self.intern_text(term, STATIC))
     }
 
-    /// Interns a term as text that is no triple, its language in the one form.
+    /// Interns a term as text; it must not be a triple, and its language tag must be normalised.
     #[inline]
     pub(crate) fn intern_raw(&mut self, term: RawTerm<'_>) -> TermId {
         inline::of_raw(term).unwrap_or_else(|| self.intern_text(term, self.epoch))
+    }
+
+    /// The same for a number that is known not to fit into an id.
+    pub(crate) fn intern_long_number(&mut self, term: RawTerm<'_>) -> TermId {
+        debug_assert!(inline::of_raw(term).is_none(), "dictionary: a number that fits into an id is stored");
+        self.intern_text(term, self.epoch)
     }
 
     /// The term behind an id.
@@ -126,7 +137,7 @@ impl Dictionary {
     /// When the id is unbound or was swept: an operator kept an id beyond its windows.
     #[must_use]
     pub fn term(&self, id: TermId) -> Term {
-        inline::to_term(id).unwrap_or_else(|| self.stored(id).into_owned())
+        inline::inlined_term(id).unwrap_or_else(|| self.stored(id).into_owned())
     }
 
     /// The term of an id that is not inlined, without copying it.
@@ -158,7 +169,7 @@ impl Dictionary {
 
     /// The partition the term of an id belongs to.
     pub(crate) fn partition_of(&self, id: TermId, partitions: u32) -> u32 {
-        match inline::to_term(id) {
+        match inline::inlined_term(id) {
             Some(term) => partition_of(term.as_ref(), partitions),
             None => partition_of(self.stored(id), partitions),
         }
@@ -177,13 +188,13 @@ impl Dictionary {
         }
     }
 
-    /// Whether these can be the terms of a triple.
+    /// Whether these terms can form a triple.
     pub(crate) fn is_triple(&self, [s, p, o]: [TermId; 3]) -> bool {
         let bound = s.is_bound() && p.is_bound() && o.is_bound();
         bound && self.is_iri(p) && (self.is_iri(s) || self.is_blank(s))
     }
 
-    /// The triple term of these terms, if they can make one.
+    /// The triple term with these components, if they can form one.
     pub(crate) fn intern_triple(&mut self, parts: [TermId; 3]) -> Option<TermId> {
         if !self.is_triple(parts) {
             return None;
@@ -193,27 +204,19 @@ impl Dictionary {
         Some(self.intern(Term::from(triple).as_ref()))
     }
 
-    /// The text of a literal that other literals may equal in value; inlined ones are canonical.
-    pub(crate) fn text_beyond_value(&self, id: TermId) -> Option<Box<str>> {
-        match id.slot().map(|_| self.stored(id)) {
-            Some(TermRef::Literal(literal)) => Some(literal.to_string().into()),
-            _ => None,
-        }
-    }
-
-    /// The event whose number is the epoch uses the term.
+    /// Marks the term as used by the current event, whose number is the epoch.
     pub(crate) fn use_again(&mut self, id: TermId) {
         if let Some(slot) = id.slot() {
             self.touch(slot, self.epoch);
         }
     }
 
-    /// The number of the last blank node that was named here.
+    /// The number of the last blank node that the dictionary created.
     pub(crate) fn blanks_so_far(&self) -> u64 {
         self.next_blank
     }
 
-    /// A blank node no one has seen before.
+    /// A fresh blank node.
     pub fn fresh_blank(&mut self) -> TermId {
         self.next_blank += 1;
         TermId::blank(self.next_blank)
@@ -236,7 +239,7 @@ impl Dictionary {
         self.move_texts_together();
     }
 
-    /// Empties the chunks of the arena that have little in them.
+    /// Empties the sparse chunks of the arena.
     fn move_texts_together(&mut self) {
         let Some(sparse) = self.arena.sparse() else { return };
         for entry in self.slots.iter_mut().filter(|entry| entry.is_filled()) {
@@ -248,7 +251,7 @@ impl Dictionary {
         self.arena.drop_sparse(&sparse);
     }
 
-    /// Gives back room of the table, where it has much more than its terms, or than this many, need.
+    /// Shrinks the table if it is much larger than its terms, or this many, need.
     pub(crate) fn shrink(&mut self, terms_min: usize) {
         let Self { slots, by_term, arena, hasher, .. } = self;
         if by_term.capacity() > 4 * by_term.len().max(terms_min) {
@@ -275,7 +278,7 @@ impl Dictionary {
         self.lasting
     }
 
-    /// Every slot as it is: ids mean the same after a restore, and so does the order they give.
+    /// Saves every slot at its position: ids, and the order they define, are the same after a restore.
     pub(crate) fn save(&self, to: &mut Writer) {
         // The epoch comes first: a restore reads it by itself.
         to.u64(self.epoch);
@@ -293,7 +296,7 @@ impl Dictionary {
     pub(crate) fn restored(mut dictionary: Self, from: &mut Reader<'_>) -> Decoded<Self> {
         dictionary.epoch = from.u64()?;
         dictionary.next_blank = from.u64()?;
-        // A term is hashed while it is at hand.
+        // Hash each term while its text is at hand; the table is built once all slots are known.
         let mut hashes = Vec::new();
         let Self { slots, arena, triples, hasher, .. } = &mut dictionary;
         *slots = from.long_list(1, |from| {
@@ -314,13 +317,18 @@ impl Dictionary {
         ensure(u32::try_from(dictionary.slots.len()).is_ok(), "there are too many terms")?;
         dictionary.free = from.list(4, Reader::u32)?;
         let filled: Vec<bool> = dictionary.slots.iter().map(|entry| entry.is_filled()).collect();
-        ensure(dictionary.free.iter().all(|slot| filled.get(*slot as usize) == Some(&false)), "a slot is not free")?;
+        let mut known = filled.clone();
+        for slot in &dictionary.free {
+            let is_known = known.get_mut(*slot as usize).map(|known| std::mem::replace(known, true));
+            ensure(is_known == Some(false), "a slot is not free, or is so twice")?;
+        }
+        ensure(known.into_iter().all(|known| known), "a slot is lost")?;
         from.know_slots(filled);
         dictionary.index(&hashes);
         Ok(dictionary)
     }
 
-    /// Makes the table of the terms there are.
+    /// Rebuilds the table from the slots.
     fn index(&mut self, hashes: &[u64]) {
         let Self { slots, by_term, .. } = self;
         let rehash = |slot: &u32| hashes[*slot as usize];
@@ -331,7 +339,7 @@ impl Dictionary {
         self.lasting = slots.iter().filter(|entry| entry.last_use() >= STATIC).count();
     }
 
-    /// Panics where the table, the free slots and the terms do not add up, or one of these ids has no term.
+    /// Panics if the table, the free slots and the terms are inconsistent, or one of these ids has no term.
     pub(crate) fn check(&self, in_use: impl Iterator<Item = TermId>) {
         let filled = self.slots.iter().filter(|entry| entry.is_filled()).count();
         assert_eq!(self.by_term.len(), filled, "dictionary: a term is not in the table");

@@ -1,13 +1,13 @@
-//! Slots of the dictionary: where a text is, and when it was used last.
+//! Slots of the dictionary: the place of a text and its last use.
 
 use super::arena::Place;
 
-/// The last use of a term that stays for ever; more than the number of any event.
+/// The last use of a pinned term; greater than any event's number.
 pub(super) const PINNED: u64 = (1 << 56) - 1;
-/// Stays until no static graph has it; more than any event's number, less than pinned.
+/// The last use of a static term: greater than any event's number, less than that of a pinned term.
 pub(super) const STATIC: u64 = PINNED - 1;
 
-/// A slot: where the text of its term is, and when it was used last. Twelve bytes for every term there is.
+/// A slot: the place of the term's text and its last use. Twelve bytes per term.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     place: [u8; 5],
@@ -34,7 +34,7 @@ impl Entry {
         Place::from_bits(u64::from_le_bytes([a, b, c, d, e, 0, 0, 0]))
     }
 
-    /// Less than that of any event where the slot is free.
+    /// The last use; less than any event's number if the slot is free.
     pub(super) fn last_use(self) -> u64 {
         let [a, b, c, d, e, f, g] = self.last_use;
         u64::from_le_bytes([a, b, c, d, e, f, g, 0])
@@ -46,7 +46,7 @@ impl Entry {
     }
 }
 
-/// In a snapshot, uses have 64 bits, and those that are none are the greatest.
+/// In a snapshot, uses have 64 bits; pinned and static terms have the greatest values.
 pub(super) fn as_saved(last_use: u64) -> u64 {
     if last_use >= STATIC { last_use + (u64::MAX - PINNED) } else { last_use }
 }

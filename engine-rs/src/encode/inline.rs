@@ -20,7 +20,7 @@ const DATE_TIME: u8 = 5;
 const STRING: u8 = 6;
 const STRING_OF_SEVEN: u8 = 7;
 const INTEGERS: u8 = 8;
-/// Beside the doubles and floats written without an exponent, those written as XSD does.
+/// Doubles and floats in canonical XSD form; those written without an exponent have a kind of their own.
 const CANONICAL_DOUBLE: u8 = INTEGERS + 11;
 const CANONICAL_FLOAT: u8 = CANONICAL_DOUBLE + 1;
 const KINDS: u8 = CANONICAL_FLOAT + 1;
@@ -29,7 +29,7 @@ const VALUE_BITS: u32 = 58;
 const DECIMAL_SCALE_BITS: u32 = 5;
 const ZONE_BITS: u32 = 11;
 
-/// An inlined value, as expressions see it.
+/// An inlined value, as expressions use it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Inline {
     Blank(u64),
@@ -138,8 +138,8 @@ impl TermId {
 
     pub(crate) fn decimal(value: Decimal) -> Option<Self> {
         let (mut mantissa, mut scale) = (i128::from_be_bytes(value.to_be_bytes()), 18);
-        // As many zeros as the number has factors of two can go at most, and each is worth less than four bits: most
-        // quotients are seen to be too long without a division.
+        // At most as many trailing zeros can be removed as the number has factors of two, and each saves less than four bits.
+        // So most quotients are found to be too long without a division.
         let bits = i128::BITS - mantissa.unsigned_abs().leading_zeros();
         if bits > VALUE_BITS + 4 * mantissa.trailing_zeros().min(scale) {
             return None;
@@ -174,14 +174,23 @@ impl TermId {
         Some(Self::inline(DATE_TIME, (ms << ZONE_BITS) | zone))
     }
 
-    /// Whether the id is that of a literal which fits into one.
+    /// Whether the id is that of an inlined literal.
     pub(crate) fn is_value(self) -> bool {
         self.inlined().is_some_and(|(kind, _)| kind != BLANK && kind < KINDS)
     }
 
-    /// The number of a blank node that was named here.
+    /// The number of a blank node that the dictionary created.
     pub(crate) fn blank_number(self) -> Option<u64> {
         self.inlined().filter(|(kind, _)| *kind == BLANK).map(|(_, number)| number)
+    }
+
+    /// The value of an inlined `xsd:integer`.
+    #[inline]
+    pub(crate) fn integer_value(self) -> Option<i64> {
+        match self.inlined() {
+            Some((INTEGERS, value)) => Some(sign_extend(value, VALUE_BITS)),
+            _ => None,
+        }
     }
 
     /// The inlined value, or `None` when the term is in the dictionary.
@@ -211,7 +220,7 @@ pub(crate) fn integer_of_type(kind: IntegerType, value: i64) -> Option<TermId> {
     Some(TermId::inline(INTEGERS + kind as u8, bits))
 }
 
-/// The id of a term whose text is the one we would write for its value.
+/// The id of a term whose text is exactly what rendering its value gives.
 #[inline]
 pub(super) fn of_raw(term: RawTerm<'_>) -> Option<TermId> {
     match term.kind {
@@ -269,7 +278,7 @@ fn canonical_integer(text: &str) -> Option<i64> {
     if canonical { text.parse().ok() } else { None }
 }
 
-/// Mantissa and digits behind the point of a decimal as XSD 1.1 writes it: neither zeros nor signs that say nothing.
+/// Mantissa and number of fraction digits of a decimal in the canonical form of XSD 1.1, without redundant zeros or signs.
 fn canonical_decimal(text: &str) -> Option<(i64, u32)> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
@@ -287,8 +296,8 @@ fn canonical_decimal(text: &str) -> Option<(i64, u32)> {
     Some((mantissa, fraction.len() as u32))
 }
 
-/// The term of an id that has its value inside.
-pub(super) fn to_term(id: TermId) -> Option<Term> {
+/// The term of an inlined id.
+pub(crate) fn inlined_term(id: TermId) -> Option<Term> {
     let typed = |text: String, datatype: NamedNodeRef<'_>| Literal::new_typed_literal(text, datatype).into();
     Some(match id.inline_value()? {
         Inline::Blank(number) => BlankNode::new_unchecked(format!("b{number}")).into(),
@@ -308,7 +317,7 @@ fn double_of_kind(kind: u8, value: f64) -> Option<TermId> {
     (bits & LOW == 0).then(|| TermId::inline(kind, bits >> (64 - VALUE_BITS)))
 }
 
-/// The number of a blank node we named ourselves.
+/// The number in the label of a blank node that the dictionary created.
 fn blank_number(label: &str) -> Option<u64> {
     let number = canonical_integer(label.strip_prefix('b')?)?;
     u64::try_from(number).ok().filter(|n| n >> VALUE_BITS == 0)

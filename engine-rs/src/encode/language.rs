@@ -1,16 +1,16 @@
-//! One form for each language tag.
+//! Normalises language tags.
 //!
 //! Tags that differ in case alone are one tag (RDF 1.2, BCP 47), and parsers hand them over in lower case. They are
 //! written as RFC 5646 §2.1.1 recommends, whatever form came first: `en-GB`, `zh-Hant-TW`, `de`, `x-own`.
 
 use oxrdf::{Literal, LiteralRef, Term, TermRef, Triple};
 
-/// The term with its tags in their one form, if it is not so already.
+/// The term with normalised tags; `None` if they already are.
 pub(crate) fn with_tags_in_form(term: TermRef<'_>) -> Option<Term> {
     with_tags(term, &recased)
 }
 
-/// The term with its tags in lower case, if they are not so already: what placement is computed of.
+/// The term with tags in lower case, from which placement is computed; `None` if they already are.
 pub(super) fn with_tags_in_lower_case(term: TermRef<'_>) -> Option<Term> {
     let lower = |tag: &str| tag.bytes().any(|byte| byte.is_ascii_uppercase()).then(|| tag.to_ascii_lowercase());
     with_tags(term, &lower)
@@ -35,7 +35,8 @@ fn literal_with(literal: LiteralRef<'_>, change: impl Fn(&str) -> Option<String>
     })
 }
 
-/// The form of a tag, if it is not written so already: regions in capitals, scripts with one, all else in lower case; behind a single letter nothing has a capital.
+/// The normalised tag, `None` if it already is: regions in upper case, scripts in title case, the rest in lower case.
+/// After a singleton (`x`, `u`) everything is in lower case.
 pub(crate) fn recased(tag: &str) -> Option<String> {
     let mut form = String::with_capacity(tag.len());
     let mut may_have_capitals = false;

@@ -1,14 +1,14 @@
-//! Which partition a term belongs to: the same in every process and in every release.
+//! The partition to which a term belongs: the same in every process and in every release.
 //!
 //! FNV-1a (64 bits) over the bytes of the term in N-Triples syntax, then the finalizer of MurmurHash3, because the low
-//! bits of FNV alone are uneven; then the remainder by the number of partitions. Neither a seed nor a table takes part.
-//! Changing any of it makes snapshots of partitions useless: their header says which scheme they were made by.
+//! bits of FNV alone are uneven; then the remainder by the number of partitions. No seed and no table are involved.
+//! Changing any of it invalidates snapshots of partitions: their header names the scheme.
 
 use super::language::with_tags_in_lower_case;
 use oxrdf::TermRef;
 use std::fmt::Write;
 
-/// Goes into the fingerprint of a query that is spread.
+/// Part of the fingerprint of a partitioned query.
 pub(crate) const SCHEME: &str = "fnv1a64-murmur3";
 
 const BASIS: u64 = 0xCBF2_9CE4_8422_2325;
@@ -21,7 +21,7 @@ pub(crate) fn partition_of(term: TermRef<'_>, partitions: u32) -> u32 {
     }
     let mut hash = Fnv(BASIS);
     match term {
-        // As the writer does it, without the detour: most terms are IRIs.
+        // Most terms are IRIs; this hashes the same bytes without going through the writer.
         TermRef::NamedNode(node) => {
             hash.add(b"<");
             hash.add(node.as_str().as_bytes());

@@ -1,7 +1,7 @@
-//! Terms as text: what the dictionary is keyed on.
+//! Terms as text: the keys of the dictionary.
 //!
-//! A term is its kind and the text that tells it from others of its kind. For what readers find most, IRIs and literals
-//! of XSD types, that text is a slice of the body; nothing is built to look a term up.
+//! A term is its kind and a text that identifies it among terms of that kind. For the most common terms, IRIs and
+//! literals of XSD types, that text is a slice of the body, so a lookup builds nothing.
 //!
 //! | kind | text |
 //! |---|---|
@@ -11,13 +11,13 @@
 //! | literal with a language | `form"@tag`, `form"@tag--ltr` |
 //! | triple term | as N-Triples writes it |
 //!
-//! Neither types nor tags have a `"`, so the last one ends the lexical form.
+//! Types and tags never contain a `"`, so the last one ends the lexical form.
 
 use oxrdf::vocab::xsd;
 use oxrdf::{BaseDirection, LiteralRef, NamedNodeRef, TermRef};
 use std::fmt::Write;
 
-/// A kind of terms, as a character of ASCII.
+/// A kind of terms, as an ASCII character.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct TermKind(u8);
 
@@ -29,6 +29,7 @@ impl TermKind {
     pub(crate) const TYPED: Self = Self(4);
     /// A literal of the first of [`DATATYPES`]; the others follow.
     pub(crate) const STRING: Self = Self(5);
+    pub(crate) const DECIMAL: Self = Self(7);
 
     pub(crate) const fn as_byte(self) -> u8 {
         self.0
@@ -40,8 +41,12 @@ impl TermKind {
 
     /// The kind of literals of a type, if it is a common one.
     pub(crate) fn of_datatype(iri: &str) -> Option<Self> {
-        let name = iri.strip_prefix(XSD)?;
-        let number = NAMES.iter().position(|known| *known == name)?;
+        Self::of_xsd_name(iri.strip_prefix(XSD)?.as_bytes())
+    }
+
+    /// The same for a local name of an XSD type.
+    pub(crate) fn of_xsd_name(name: &[u8]) -> Option<Self> {
+        let number = NAMES.iter().position(|known| known.as_bytes() == name)?;
         Some(Self(Self::STRING.0 + number as u8))
     }
 
@@ -53,7 +58,7 @@ impl TermKind {
 
 const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
 
-/// The types a kind can say. Those of values that fit into an id are the first, in the order of `inline.rs`.
+/// The datatypes that have a kind. Those whose values can be inlined come first, in the order of `inline.rs`.
 pub(super) const DATATYPES: [NamedNodeRef<'static>; 24] = [
     xsd::STRING,
     xsd::DOUBLE,
@@ -81,7 +86,7 @@ pub(super) const DATATYPES: [NamedNodeRef<'static>; 24] = [
     xsd::ANY_URI,
 ];
 
-/// The names of [`DATATYPES`] behind their namespace.
+/// The local names of [`DATATYPES`].
 const NAMES: [&str; 24] = [
     "string",
     "double",
@@ -121,7 +126,7 @@ impl<'a> RawTerm<'a> {
         Self { kind, text }
     }
 
-    /// The text of a term, which is written into the empty buffer where it is none yet.
+    /// The text of a term; written into the empty buffer if the term has no such text itself.
     pub(crate) fn of(term: TermRef<'a>, buffer: &'a mut String) -> Self {
         match term {
             TermRef::NamedNode(node) => Self::new(TermKind::IRI, node.as_str()),
@@ -174,7 +179,7 @@ impl<'a> RawTerm<'a> {
     }
 }
 
-/// The lexical form of a literal, and what stands behind it and its mark.
+/// The lexical form of a literal, and the type or tag after its delimiter.
 fn parts<'a>(text: &'a str, mark: &str) -> Option<(&'a str, &'a str)> {
     let end = text.rfind('"')?;
     Some((&text[..end], text[end + 1..].strip_prefix(mark)?))
@@ -202,6 +207,7 @@ mod tests {
             let kind = TermKind::of_datatype(datatype.as_str());
             assert_eq!(kind.and_then(TermKind::datatype), Some(datatype));
         }
+        assert_eq!(TermKind::DECIMAL.datatype(), Some(xsd::DECIMAL));
     }
 
     #[test]

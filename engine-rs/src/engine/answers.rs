@@ -6,12 +6,14 @@ use super::query::Surroundings;
 use super::registry::{QueryId, failed};
 use super::static_data::decode;
 use super::timeline::Timeline;
+use crate::encode::Dictionary;
 use crate::error::EngineError;
 use crate::model::TermId;
 use crate::plan::Answer;
 use crate::reevaluate::Found;
 use crate::sink::{AnswerFormat, Sender, envelope_json};
 use crate::time::Timestamp;
+use oxrdf::{GraphName, Quad, Term};
 
 /// One result as bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -78,6 +80,7 @@ impl Engine {
     pub(super) fn current_answer(&mut self, id: QueryId) -> Result<Found, EngineError> {
         let (timeline, place) = self.place(id)?;
         // Sorting is charged to the query's budget, which only a visit refills.
+        self.rouse(timeline);
         self.timelines[timeline].wake(place);
         let Self { timelines, dictionary, graphs, .. } = self;
         let Timeline { queries, leaves, windows, clock, .. } = &mut timelines[timeline];
@@ -102,9 +105,17 @@ impl Engine {
                 let rows = rows.iter().map(|row| row.iter().map(term).collect()).collect();
                 Found::Solutions { variables: variables.clone(), rows }
             }
-            Answer::Graph(_) => {
-                Found::Graph(rows.iter().filter_map(|row| decode(&[row[0], row[1], row[2]], dictionary)).collect())
-            }
+            Answer::Graph(_) => Found::Graph(rows.iter().filter_map(|row| quad(row, dictionary)).collect()),
         })
     }
+}
+
+/// A row of a graph: a triple, or a triple and the name of its graph.
+fn quad(row: &[TermId], dictionary: &Dictionary) -> Option<Quad> {
+    let graph = match row.get(3).filter(|graph| graph.is_bound()).map(|graph| dictionary.term(*graph)) {
+        Some(Term::NamedNode(name)) => name.into(),
+        Some(Term::BlankNode(name)) => name.into(),
+        _ => GraphName::DefaultGraph,
+    };
+    Some(decode(&[row[0], row[1], row[2]], dictionary)?.in_graph(graph))
 }

@@ -13,7 +13,7 @@ use crate::parse::{PlainQuery, parse_plain};
 use crate::plan::{evaluable, graph_names};
 use crate::reevaluate::{Found, ReadableWindow, ask_once};
 use crate::sink::{AnswerFormat, write_boolean, write_graph, write_solutions};
-use oxrdf::{GraphName, NamedNode, Triple};
+use oxrdf::NamedNode;
 use spargebra::Query;
 use spargebra::algebra::QueryDataset;
 
@@ -126,7 +126,11 @@ impl Engine {
     pub(super) fn window_graph(&self, id: QueryId, clause: usize) -> Option<String> {
         let (timeline, place) = self.place(id).ok()?;
         let timeline = &self.timelines[timeline];
-        let window = *timeline.query(place).windows.get(clause)?;
+        let query = timeline.query(place);
+        if !query.definition.keep_windows {
+            return None;
+        }
+        let window = *query.windows.get(clause)?;
         timeline.window(window).content().map(|_| window_name(id, clause))
     }
 
@@ -135,6 +139,10 @@ impl Engine {
         for (id, (timeline, place)) in self.registry.places() {
             let timeline = &self.timelines[timeline];
             let query = timeline.query(place);
+            // Content is also kept for what a query, or a neighbour, evaluates; that is nobody else's business.
+            if !query.definition.keep_windows {
+                continue;
+            }
             for (clause, window) in query.windows.iter().enumerate() {
                 let Some(content) = timeline.window(*window).content() else { continue };
                 let name = query.definition.windows[clause].name.clone();
@@ -185,16 +193,12 @@ pub(super) fn write_found(found: Found, format: AnswerFormat) -> Result<Vec<u8>,
     match found {
         Found::Boolean(value) => write_boolean(format, value),
         Found::Solutions { variables, rows } => write_solutions(format, &variables, rows.into_iter()),
-        Found::Graph(triples) => write_graph(format, triples.into_iter().map(in_default_graph)),
+        Found::Graph(quads) => write_graph(format, quads.into_iter()),
     }
 }
 
 fn window_name(id: QueryId, clause: usize) -> String {
     format!("urn:whorl:window:{}:{}", id.0, clause + 1)
-}
-
-fn in_default_graph(triple: Triple) -> oxrdf::Quad {
-    triple.in_graph(GraphName::DefaultGraph)
 }
 
 fn unfold_paths(query: &mut Query) {

@@ -9,17 +9,38 @@ use super::registry::QueryId;
 use super::stream::StreamOptions;
 use crate::error::EngineError;
 use crate::intake::time_of;
-use crate::model::{EncodedTriple, TermId};
+use crate::model::{EncodedTriple, Row, TermId};
 use crate::parse::{ContinuousQuery, StreamName};
 use crate::time::Timestamp;
 use crate::window::{Element, EventTriples};
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
 use oxrdf::NamedNode;
 
-/// One report of a query as an event of its stream.
+/// A graph of one report of a query as an event of its stream: as in a document that is pushed, named graphs are events
+/// of their own.
 #[derive(Debug)]
 pub(crate) struct OutputEvent {
-    pub at: Timestamp,
-    pub triples: Vec<EncodedTriple>,
+    at: Timestamp,
+    graph: TermId,
+    triples: Vec<EncodedTriple>,
+}
+
+impl OutputEvent {
+    /// The events of a report, in the order of the first rows of their graphs. Rows are triples, or quads.
+    pub(super) fn each_graph(at: Timestamp, rows: impl Iterator<Item = Row>) -> Vec<Self> {
+        let mut events: Vec<Self> = Vec::new();
+        let mut places: HashMap<TermId, usize, FixedState> = HashMap::default();
+        for row in rows {
+            let graph = row.get(3).copied().unwrap_or(TermId::UNBOUND);
+            let place = *places.entry(graph).or_insert(events.len());
+            if place == events.len() {
+                events.push(Self { at, graph, triples: Vec::new() });
+            }
+            events[place].triples.push([row[0], row[1], row[2]]);
+        }
+        events
+    }
 }
 
 /// A query that writes a stream.
@@ -178,12 +199,13 @@ impl Engine {
     fn relay_event(&mut self, stream: usize, event: &OutputEvent) {
         self.events += 1;
         self.dictionary.set_epoch(self.events);
-        event.triples.iter().flatten().for_each(|term| self.dictionary.use_again(*term));
+        let terms = event.triples.iter().flatten().chain(Some(&event.graph).filter(|graph| graph.is_bound()));
+        terms.for_each(|term| self.dictionary.use_again(*term));
         let triples = EventTriples::from(event.triples.as_slice());
         let readings: Vec<_> = self.readings_of(stream).collect();
         for reading in readings {
             let Some(at) = self.time_in(reading, event) else { continue };
-            let element = Element { at, seq: self.events, graph: TermId::UNBOUND, triples: triples.clone() };
+            let element = Element { at, seq: self.events, graph: event.graph, triples: triples.clone() };
             self.take_in(reading, element);
         }
         let counts = &mut self.streams[stream].counts;

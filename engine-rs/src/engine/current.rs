@@ -1,4 +1,4 @@
-//! The current result of a query: the rows that it keeps, or the rows that its join finds when somebody asks.
+//! The current result of a query: the rows that it keeps, or the rows that its join finds on request.
 //!
 //! A query whose joins retract keeps the result row by row if it is asked to (`keep_answer`). Where nothing retracts, which
 //! is so for plain ISTREAM, keeping would cost more than the query itself. There the leaves hold the current mappings and
@@ -13,12 +13,12 @@ use crate::plan::NodeKind;
 use crate::r2s::RelationToStream;
 use crate::sink::Rows;
 use crate::time::Timestamp;
-use crate::topk::{self, Comparator};
+use crate::topk::RowOrder;
 
 /// How the rows of a whole result are shown.
 #[derive(Debug)]
 pub(super) struct ShownRows {
-    pub order: Vec<Comparator>,
+    pub order: RowOrder,
     /// Only the first of rows whose visible columns are equal.
     pub once: bool,
 }
@@ -27,12 +27,12 @@ impl ShownRows {
     /// In the order of ORDER BY if there is one, otherwise sorted by terms, so that neither ids nor hash tables affect
     /// the output.
     pub fn in_order(&self, rows: &RowMap<Weight>, r2s: &RelationToStream, eval: &mut EvalContext<'_>) -> Rows {
-        let mut shown: Vec<(Row, Weight)> = if self.order.is_empty() {
+        let mut shown: Vec<(Row, Weight)> = if self.order.comparators.is_empty() {
             let mut shown: Vec<_> = rows.iter().map(|(row, weight)| (r2s.shown(row), *weight)).collect();
             shown.sort_unstable_by(|a, b| compare_rows(&a.0, &b.0, eval.dictionary));
             shown
         } else {
-            let ranked = rows.iter().map(|(row, weight)| (topk::rank(row, &self.order, eval), row, weight));
+            let ranked = rows.iter().map(|(row, weight)| (self.order.rank(row, eval), row, weight));
             let mut ranked: Vec<_> = ranked.collect();
             ranked.sort_unstable_by(|a, b| a.0.cmp(&b.0));
             ranked.into_iter().map(|(_, row, weight)| (r2s.shown(row), *weight)).collect()

@@ -126,6 +126,7 @@ impl Engine {
         counts.events += 1;
         counts.triples += triples.len() as u64;
         counts.late += u64::from(!taken);
+        self.join_if_due();
         self.sweep_if_due();
         let (accepted, late) = (u64::from(taken), u64::from(!taken));
         let triples = if taken { triples.len() as u64 } else { 0 };
@@ -201,21 +202,44 @@ impl Engine {
         let Self { streams, timelines, dictionary, graphs, stopwatch, interests_stale, waiting, .. } = self;
         let stopwatch = stopwatch.as_ref();
         let context = &mut TimelineContext { dictionary, graphs, stopwatch, interests_stale, waiting };
-        for timeline in &streams[stream].readers {
+        let Stream { awake, sleepers, .. } = &mut streams[stream];
+        for timeline in awake {
             let timeline = &mut timelines[*timeline];
             accepted = accepted.min(timeline.accept(stream, element, context));
             follows_watermark |= timeline.follows_watermark();
+        }
+        if sleepers.len() > 0 {
+            accepted = accepted.min(sleepers.offer(element, timelines, context));
+            follows_watermark = true;
+            self.rouse_over(stream);
         }
         (accepted, follows_watermark)
     }
 
     fn advance_timelines(&mut self, stream: usize, skip_timeless: bool) {
-        for i in 0..self.streams[stream].readers.len() {
-            let timeline = self.streams[stream].readers[i];
+        self.advance_sleepers(stream);
+        for i in 0..self.streams[stream].awake.len() {
+            let timeline = self.streams[stream].awake[i];
             if !skip_timeless || self.timelines[timeline].follows_watermark() {
                 self.advance_timeline(timeline, self.watermark_of(timeline));
             }
         }
+        self.lull(stream);
+    }
+
+    /// The timelines that sleep read this stream alone.
+    fn advance_sleepers(&mut self, stream: usize) {
+        let Some(first) = self.streams[stream].sleepers.first() else { return };
+        let watermark = self.watermark_of(first);
+        if watermark == Timestamp::MAX {
+            // At the end, what is in view is read once more.
+            return self.rouse_all(stream);
+        }
+        let Self { streams, timelines, dictionary, graphs, stopwatch, interests_stale, waiting, .. } = self;
+        let stopwatch = stopwatch.as_ref();
+        let context = &mut TimelineContext { dictionary, graphs, stopwatch, interests_stale, waiting };
+        streams[stream].sleepers.advance_to(watermark, timelines, context);
+        self.rouse_over(stream);
     }
 
     pub(super) fn advance_timeline(&mut self, timeline: usize, watermark: Timestamp) {
@@ -264,8 +288,8 @@ impl Engine {
     }
 
     pub(super) fn advance(&mut self, stream: usize, at: Timestamp) {
-        for i in 0..self.streams[stream].readers.len() {
-            let timeline = self.streams[stream].readers[i];
+        for i in 0..self.streams[stream].awake.len() {
+            let timeline = self.streams[stream].awake[i];
             self.timelines[timeline].begin_by(at);
         }
         for element in self.streams[stream].advance_to(at) {

@@ -21,8 +21,9 @@ use crate::window::{Accepted, Element, Phase, Rule, Window};
 impl Timeline {
     /// Offers an event to the windows of its stream; returns the best outcome.
     pub(crate) fn accept(&mut self, stream: usize, element: &Element, context: &mut TimelineContext<'_>) -> Accepted {
+        // It has no windows any more, and does not hide that the event is late for those of others.
         if self.is_over {
-            return Accepted::Yes;
+            return Accepted::Uncovered;
         }
         self.pristine = false;
         if element.at <= self.clock {
@@ -60,6 +61,7 @@ impl Timeline {
             self.clock = soonest;
             self.read(soonest, Phase::Tick, None, context);
         }
+        self.fold_ahead(context);
         // An event that is not behind the clock is never late.
         if taken { Accepted::Yes } else { Accepted::Uncovered }
     }

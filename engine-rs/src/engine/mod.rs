@@ -1,14 +1,19 @@
 //! The engine: streams, queries, static data, and the single line of time that connects them.
 
+mod ahead;
 mod answers;
 mod asking;
+mod asleep;
+mod calendar;
 mod chain;
 mod copied;
 mod current;
+mod expiring;
 mod families;
 mod ingest;
 mod instants;
 mod interest;
+mod joining;
 mod mapping;
 mod names;
 mod part;
@@ -24,12 +29,14 @@ mod snapshot;
 mod static_data;
 mod stats;
 mod stopwatch;
+mod straight;
 mod stream;
 mod timeline;
 mod touched;
 mod update;
 mod validation;
 mod waiting;
+mod woken;
 
 pub use answers::Envelope;
 pub use asking::{AskOptions, QueryForm, query_form};
@@ -38,7 +45,7 @@ pub use ingest::{IngestReport, StreamId};
 pub(crate) use interest::Constants;
 pub(crate) use part::preview_part;
 pub(crate) use pieces::{BatchStream, Piece};
-pub use registry::QueryId;
+pub use registry::{ListedQuery, QueryId};
 pub use static_data::UpdateReport;
 pub use stats::{EngineStats, QueryStats, StreamStats};
 pub use stream::{StreamCounts, StreamOptions};
@@ -51,6 +58,7 @@ use crate::rare::Rare;
 use crate::store::StaticGraphs;
 use crate::thresholds::Thresholds;
 use chain::Chain;
+use joining::Joining;
 use push::IntakeBuffers;
 use registry::Registry;
 use stopwatch::Stopwatch;
@@ -133,6 +141,7 @@ pub struct Engine {
     stream_names: StreamNames,
     timelines: Vec<Timeline>,
     registry: Registry,
+    joining: Joining,
     waiting: Waiting,
     /// Queries that write streams, upstream first.
     chains: Vec<Chain>,
@@ -161,6 +170,7 @@ impl Engine {
             stream_names: StreamNames::default(),
             timelines: Vec::new(),
             registry: Registry::default(),
+            joining: Joining::default(),
             waiting: Waiting::default(),
             chains: Vec::new(),
             interests_stale: false,
@@ -183,7 +193,9 @@ impl Engine {
     #[must_use]
     pub fn state_size(&self) -> usize {
         let waiting: usize = self.streams.iter().map(Stream::n_waiting).sum();
-        let timelines: usize = self.timelines.iter().map(Timeline::state_size).sum();
+        let asleep = self.timelines.iter().filter(|timeline| timeline.sleep.is_some());
+        let listed_elsewhere: usize = asleep.map(|timeline| self.n_shown(timeline, 0)).sum();
+        let timelines: usize = listed_elsewhere + self.timelines.iter().map(Timeline::state_size).sum::<usize>();
         waiting + timelines + self.dictionary.stream_terms()
     }
 
@@ -205,9 +217,11 @@ impl Engine {
     }
 
     fn sweep(&mut self) {
+        self.trim_logs();
         let in_windows = self.timelines.iter().filter_map(Timeline::oldest_reachable).min();
         let in_streams = self.streams.iter().filter_map(Stream::oldest_waiting).min();
-        let oldest = in_windows.into_iter().chain(in_streams).min().unwrap_or(self.events + 1);
+        let in_logs = self.streams.iter().filter_map(|stream| stream.sleepers.oldest_seq()).min();
+        let oldest = in_windows.into_iter().chain(in_streams).chain(in_logs).min().unwrap_or(self.events + 1);
         let held = self.timelines.iter().flat_map(Timeline::held_terms);
         self.dictionary.sweep(oldest, held);
         self.dictionary.shrink(self.options.thresholds.terms_shrink_min);

@@ -1,7 +1,7 @@
 //! The meaning of names while a body is processed: blank node labels, and the ids of a batch.
 
 use crate::encode::{Dictionary, TermKind};
-use crate::intake::{Blanks, Encoder};
+use crate::intake::{Blanks, Encoder, Intake, Token, TokenTerm};
 use crate::model::{EncodedTriple, TermId};
 
 /// The names that have a meaning in one body alone.
@@ -10,6 +10,7 @@ pub(super) struct Names {
     pub blanks: Blanks,
     scope: u64,
     pub translation: Translation,
+    pub recent: Recent,
     pub encoded: Vec<EncodedTriple>,
 }
 
@@ -22,6 +23,7 @@ impl Names {
     pub(super) fn clear(&mut self) {
         self.blanks.clear();
         self.translation.clear();
+        self.recent.clear();
     }
 
     /// An event of this scope begins.
@@ -29,6 +31,62 @@ impl Names {
         if std::mem::replace(&mut self.scope, scope) != scope {
             self.blanks.clear();
         }
+    }
+}
+
+/// IRIs that occurred a moment ago: triples of one subject follow each other, and the same predicates come again.
+/// Comparing a text with another costs a third of looking it up.
+#[derive(Default)]
+pub(super) struct Recent {
+    places: [Option<(Token, TermId)>; Self::PLACES],
+    sweeps: u64,
+}
+
+impl Recent {
+    const PLACES: usize = 32;
+
+    /// A sweep frees terms that no window shows, so noted ids may denote other terms now.
+    pub(super) fn forget_swept(&mut self, sweeps: u64) {
+        if std::mem::replace(&mut self.sweeps, sweeps) != sweeps {
+            self.clear();
+        }
+    }
+
+    fn clear(&mut self) {
+        self.places = [None; Self::PLACES];
+    }
+
+    /// The id of a term, if it is remembered.
+    #[inline]
+    pub(super) fn find(&self, token: Token, intake: &Intake<'_>) -> Option<TermId> {
+        let text = iri(token, intake)?;
+        let (known, id) = self.places[Self::place(text)]?;
+        (iri(known, intake) == Some(text)).then_some(id)
+    }
+
+    /// Remembers the id of a term, and gives it back.
+    #[inline]
+    pub(super) fn noted(&mut self, token: Token, id: TermId, intake: &Intake<'_>) -> TermId {
+        if let Some(text) = iri(token, intake) {
+            self.places[Self::place(text)] = Some((token, id));
+        }
+        id
+    }
+
+    /// Names under one prefix differ in their length and their last characters.
+    #[inline]
+    fn place(text: &str) -> usize {
+        let ends =
+            text.as_bytes().last_chunk().map_or(0, |[before, last]| usize::from(*before) * 5 + usize::from(*last));
+        (text.len() + ends * 3) % Self::PLACES
+    }
+}
+
+#[inline]
+fn iri<'a>(token: Token, intake: &'a Intake<'_>) -> Option<&'a str> {
+    match intake.term(token) {
+        TokenTerm::Raw(raw) if raw.kind == TermKind::IRI => Some(raw.text),
+        _ => None,
     }
 }
 

@@ -154,8 +154,8 @@ impl Engine {
 /// The first and last times of routed streams, latest first.
 fn turns_of_ends(streams: &[BatchStream<'_>]) -> Vec<Turn> {
     let turn = |at, kind, stream| Turn { at, kind, place: 0, stream, piece: 0 };
-    let dealt = streams.iter().enumerate().filter(|(_, stream)| stream.is_routed);
-    let times = dealt.filter_map(|(number, stream)| Some((number, stream.times?)));
+    let routed = streams.iter().enumerate().filter(|(_, stream)| stream.is_routed);
+    let times = routed.filter_map(|(number, stream)| Some((number, stream.times?)));
     let ends = times
         .flat_map(|(number, (first, last))| [turn(first, TurnKind::First, number), turn(last, TurnKind::Last, number)]);
     let mut ends: Vec<Turn> = ends.collect();

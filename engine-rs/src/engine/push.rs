@@ -283,6 +283,7 @@ impl Engine {
         counts.events += 1;
         counts.triples += n_triples;
         counts.late += u64::from(is_late);
+        self.join_if_due();
         self.sweep_if_due();
     }
 
@@ -305,7 +306,7 @@ impl Engine {
         let mut encode = |triple: EncodedTriple| triple.map(|id| translation.id(id, theirs, &mut encoder));
         encoded.clear();
         encoded.extend(wanted.iter().map(|triple| encode(*triple)));
-        drop_copies(encoded, self.options.thresholds.triples_compared_max);
+        drop_copies(encoded, self.options.thresholds.triples_compared_max, self.dictionary.hasher());
         (EventTriples::from(encoded.as_slice()), TermId::UNBOUND, event.triples.len() as u64)
     }
 
@@ -317,10 +318,14 @@ impl Engine {
         names: &mut Names,
     ) -> (EventTriples, TermId, u64) {
         let wants_all = self.wants_all(readings);
-        let Names { blanks, encoded, .. } = names;
+        let Names { blanks, encoded, recent, .. } = names;
         encoded.clear();
+        recent.forget_swept(self.sweeps);
         for triple in intake.triples(event) {
-            let predicate = self.known(triple[1], intake);
+            let predicate = match recent.find(triple[1], intake) {
+                Some(id) => Some(id),
+                None => self.known(triple[1], intake).map(|id| recent.noted(triple[1], id, intake)),
+            };
             if !wants_all && !self.wants(readings, predicate, |place| self.known(triple[place], intake)) {
                 continue;
             }
@@ -329,9 +334,13 @@ impl Engine {
                 Some(id) => encoder.use_again(id),
                 None => encoder.token(triple[1], intake),
             };
-            encoded.push([encoder.token(triple[0], intake), predicate, encoder.token(triple[2], intake)]);
+            let subject = match recent.find(triple[0], intake) {
+                Some(id) => encoder.use_again(id),
+                None => recent.noted(triple[0], encoder.token(triple[0], intake), intake),
+            };
+            encoded.push([subject, predicate, encoder.token(triple[2], intake)]);
         }
-        drop_copies(encoded, self.options.thresholds.triples_compared_max);
+        drop_copies(encoded, self.options.thresholds.triples_compared_max, self.dictionary.hasher());
         let mut encoder = Encoder::new(&mut self.dictionary, blanks);
         let graph = event.graph.map_or(TermId::UNBOUND, |name| encoder.token(name, intake));
         (EventTriples::from(encoded.as_slice()), graph, event.triples.len() as u64)

@@ -11,7 +11,7 @@ use crate::index::{Moved, SlotId};
 use crate::join::RetractionMode;
 use crate::leaf::{Leaf, UsableValues};
 use crate::limits::Breach;
-use crate::model::{Batch, EncodedTriple, TermId, VarTable, Weight};
+use crate::model::{Batch, TermId, VarTable, Weight};
 use crate::parse::{ContinuousQuery, ParseOptions, R2s};
 use crate::plan::{Answer, BuiltQuery, Evaluation, Meanings, NodeKind, Part, PlanNode, PlanOptions, Retraction};
 use crate::r2s::RelationToStream;
@@ -29,6 +29,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 #[derive(Clone, Debug)]
 pub(crate) struct Registration {
     pub id: QueryId,
+    /// What its owner calls it; the engine only remembers it.
+    pub name: Option<String>,
     pub options: ParseOptions,
     /// How it is evaluated and how its joins retract results, which determine the state that is kept.
     pub evaluation: Evaluation,
@@ -78,7 +80,9 @@ pub(crate) struct RunningQuery {
     pub definition: ContinuousQuery,
     pub registration: Registration,
     pub nodes: Vec<PlanNode>,
-    outs: Vec<Batch>,
+    pub(super) outs: Vec<Batch>,
+    /// Whether it is a join whose new rows are its results as they are, but for their order.
+    pub(super) is_plain: bool,
     /// The timeline's window of each window clause.
     pub windows: Vec<usize>,
     pub vars: VarTable,
@@ -141,15 +145,18 @@ impl RunningQuery {
             Answer::Boolean => R2s::Rstream,
             _ => definition.r2s,
         };
+        let keeps_answer = definition.keep_answer && built.retracts;
+        let r2s = RelationToStream::new(operator, built.visible, keeps_answer, options.thresholds.rows_compared_max);
+        let is_join = matches!(&built.nodes[..], [node] if matches!(node.kind, NodeKind::Join(_)));
+        let is_plain = is_join
+            && matches!(built.answer, Answer::Bindings(_))
+            && !(reads_graphs || built.reevaluates || reports_always)
+            && r2s.passes_on(built.nodes[0].schema.width());
         Self {
             id,
             is_listed: false,
-            r2s: RelationToStream::new(
-                operator,
-                built.visible,
-                definition.keep_answer && built.retracts,
-                options.thresholds.rows_compared_max,
-            ),
+            is_plain,
+            r2s,
             definition,
             registration,
             nodes: built.nodes,
@@ -350,10 +357,30 @@ impl RunningQuery {
             return;
         }
         self.settled_version = Some(version);
-        self.pass_upwards(around);
+        self.pass_upwards(Passing::Whole, around);
     }
 
-    fn pass_upwards(&mut self, around: &mut Surroundings<'_>) {
+    /// Whether what this join finds may be passed on before the close that shows it. Between the two, nobody may see
+    /// what the join reads or what is above it: its results end in an operator that keeps what it has shown apart from
+    /// what it counts. While windows overlap, what comes must not be joined with what is about to go.
+    pub(super) fn folds(&self, node: usize, tumbles: bool) -> bool {
+        let PlanNode { kind, leaves, .. } = &self.nodes[node];
+        let NodeKind::Join(join) = kind else { return false };
+        (tumbles || leaves.len() == 1)
+            && join.has_static_inputs()
+            && !self.reevaluates
+            && !self.follows_clock()
+            && self.forgetting_node(node).is_some()
+    }
+
+    /// Passes on what was found ahead of the close that shows it.
+    pub(super) fn fold(&mut self, around: &mut Surroundings<'_>) {
+        // At the close there may be no rows to show that something is to be settled.
+        self.settled_version = None;
+        self.pass_upwards(Passing::Deltas, around);
+    }
+
+    fn pass_upwards(&mut self, passing: Passing, around: &mut Surroundings<'_>) {
         let eval = EvalContext { dictionary: around.dictionary, now: around.now, scratch: &mut self.scratch };
         let mut flow = Flow { eval, leaves: around.leaves, windows: around.windows, graphs: around.graphs };
         for at in 0..self.nodes.len() {
@@ -370,7 +397,9 @@ impl RunningQuery {
                     operator.absorb(port, &inputs[*input], &mut out[0], &mut flow);
                 }
             }
-            operator.finish(&mut out[0], &mut flow);
+            if passing == Passing::Whole {
+                operator.finish(&mut out[0], &mut flow);
+            }
             *emitted += out[0].len() as u64;
         }
         if let Some(root) = self.outs.last_mut() {
@@ -394,7 +423,7 @@ impl RunningQuery {
         if !may_be_empty && self.r2s.pending().is_empty() {
             return;
         }
-        let keys = 1 + self.shown_rows.order.len() + self.r2s.width();
+        let keys = 1 + self.shown_rows.order.comparators.len() + self.r2s.width();
         self.scratch.budget.spend_rows(self.r2s.state_size(), keys);
         let due = self.r2s.consolidate();
         self.scratch.budget.admit_result(due);
@@ -421,10 +450,7 @@ impl RunningQuery {
         if let (Some(output), AnswerKind::Graph) = (&mut self.output, kind) {
             // DSTREAM writes removals; otherwise a stream consists of additions.
             let rows = draft.rows(operator != R2s::Dstream);
-            let triples: Vec<EncodedTriple> = rows.map(|row| [row[0], row[1], row[2]]).collect();
-            if !triples.is_empty() {
-                output.push(OutputEvent { at, triples });
-            }
+            output.extend(OutputEvent::each_graph(at, rows));
         }
         // A query that reports only news has nothing to say about readings without news, unless it depends on the
         // clock.
@@ -525,6 +551,15 @@ impl RunningQuery {
         let nodes = self.nodes.iter().enumerate();
         nodes.flat_map(|(node, plan)| plan.leaves.iter().map(move |(role, leaf)| (node, *role, *leaf)))
     }
+}
+
+/// What passes upwards.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Passing {
+    /// Deltas of an instant that is not complete.
+    Deltas,
+    /// The rest of them, and what had to wait for all.
+    Whole,
 }
 
 fn operators(nodes: &[PlanNode]) -> impl Iterator<Item = &dyn Operator> {

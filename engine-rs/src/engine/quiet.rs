@@ -83,7 +83,12 @@ impl Timeline {
             return;
         }
         let due = if is_silent { vec![] } else { self.due_before(until) };
-        let Some(first) = due.iter().map(Progression::first).min() else { return self.pass_quietly(until) };
+        let Some(first) = due.iter().map(Progression::first).min() else {
+            let is_told = self.tells_changes_before(until);
+            self.pass_quietly(until);
+            self.changed &= !is_told;
+            return;
+        };
         let skipped = self.skipped(&due, until).filter(|_| is_long);
         let last = skipped.and_then(|(skipped, last)| self.shorten(quiet, skipped, last));
         self.pass_quietly(last.unwrap_or(first));
@@ -178,6 +183,13 @@ impl Timeline {
     /// All parts of a query must have the same readings, whatever each of them has to say.
     fn is_part(&self) -> bool {
         self.queries.iter().flatten().any(RunningQuery::reports_always)
+    }
+
+    /// Whether a period before this instant would report the changes so far. Passed over because no query has anything to
+    /// say, it counts as a report: what changed before it must not make a later period report.
+    fn tells_changes_before(&self, at: Timestamp) -> bool {
+        let shows = !self.key.report.nonempty || self.is_anything_in_view();
+        shows && self.next_periods().is_some_and(|periods| periods.first() < at)
     }
 
     /// Passes over what would be read before this instant.

@@ -9,7 +9,9 @@
 //!
 //! The order within step 2 matters. Matching first renews mappings whose copy arrives, so that they do not expire.
 //! Expiring before arriving means that no result ever combines a mapping that leaves with one that arrives.
+//! `straight.rs` takes the same steps where there is one of everything.
 
+use super::expiring::Expiry;
 use super::place::WindowPlace;
 use super::query::{RunningQuery, Surroundings};
 use super::quiet::Rest;
@@ -18,7 +20,6 @@ use super::timeline::{Timeline, TimelineContext};
 use super::touched::Touched;
 use crate::encode::Dictionary;
 use crate::expr::EvalContext;
-use crate::index::{Moved, SlotId};
 use crate::leaf::{Leaf, LeafId, QueryPlace, Reader};
 use crate::limits::Breach;
 use crate::model::EncodedTriple;
@@ -27,7 +28,6 @@ use crate::rare::Rare;
 use crate::sink::Draft;
 use crate::time::{Span, Timestamp};
 use crate::window::{Element, Phase, Taken, Window};
-use smallvec::SmallVec;
 
 impl Timeline {
     /// Reads an instant; returns whether it is reported. `rest` is set if one report stands for several readings.
@@ -59,6 +59,9 @@ impl Timeline {
         context: &mut TimelineContext<'_>,
     ) {
         Rare::AdmittedDirectly.note();
+        if self.read_straight(window, element, at, context) {
+            return;
+        }
         let timing = self.meter.begin(Phase::Tick, context.stopwatch);
         let (expiry_key, taken) = self.windows[window].admit(element, at);
         self.taken.clear();
@@ -69,11 +72,11 @@ impl Timeline {
 
     /// Steps 2 and 3 of an instant. `event` is what arrives with its expiry key, if it is not among the arrivals of the
     /// windows.
-    fn read_taken(
+    pub(super) fn read_taken(
         &mut self,
         instant: Instant,
         event: Option<(&Element, i64)>,
-        mut timing: Timing<'_>,
+        timing: Timing<'_>,
         context: &mut TimelineContext<'_>,
     ) -> bool {
         let Instant { at, phase, rest } = instant;
@@ -83,7 +86,7 @@ impl Timeline {
         for i in 0..self.taken.len() {
             let (window, taken) = self.taken[i];
             if taken.expired {
-                self.expire(window, taken.bound, at, reporting, context);
+                self.expire(window, Expiry { bound: taken.bound, at, reporting }, context);
             }
         }
         for i in 0..self.taken.len() {
@@ -92,30 +95,59 @@ impl Timeline {
                 self.arrive(window, at, context);
             }
         }
-        let visited = self.begin_rounds(reporting, context.graphs.version());
-        self.attribute_time(&visited, &mut timing);
         // 3. Queries: settle the deltas of the instant and report.
-        let now = self.label(at, phase);
-        let report = reporting.then_some(Reporting { at, label: now, rest });
-        for place in &visited {
-            self.evaluate(place.at(), now, report, context);
-            let work = self.work_of(place.at(), &timing);
-            self.close_evaluation(place.at(), context);
-            if let (Some(work), Some(query)) = (work, &mut self.queries[place.at()]) {
-                timing.close(work, &mut query.time);
-            }
-        }
-        self.end_rounds(visited, reporting);
-        self.meter.end(&timing);
-        if self.thresholds.checks {
-            self.check();
-        }
+        let label = self.label(at, phase);
+        self.conclude(label, reporting.then_some(Reporting { at, label, rest }), timing, context);
         self.changed &= !reporting;
         let closed =
             phase == Phase::Close && self.taken.iter().any(|(window, _)| self.windows[*window].rule().is_stepping());
         let moved = closed || self.has_moved();
         self.unreported = !reporting && (self.unreported || moved);
         reporting
+    }
+
+    /// Lets the queries that the instant concerns settle its deltas, and report.
+    pub(super) fn conclude(
+        &mut self,
+        label: Timestamp,
+        report: Option<Reporting>,
+        mut timing: Timing<'_>,
+        context: &mut TimelineContext<'_>,
+    ) {
+        let reporting = report.is_some();
+        let visited = self.begin_rounds(reporting, context.graphs.version());
+        self.attribute_time(&visited, &mut timing);
+        for place in &visited {
+            self.conclude_query(*place, label, report, &mut timing, context);
+        }
+        self.end_rounds(&visited, reporting);
+        self.rounds.touched.reuse(visited);
+        self.end_instant(&timing);
+    }
+
+    #[inline]
+    pub(super) fn conclude_query(
+        &mut self,
+        place: QueryPlace,
+        label: Timestamp,
+        report: Option<Reporting>,
+        timing: &mut Timing<'_>,
+        context: &mut TimelineContext<'_>,
+    ) {
+        self.evaluate(place.at(), label, report, context);
+        let work = self.work_of(place.at(), timing);
+        self.close_evaluation(place.at(), context);
+        if let (Some(work), Some(query)) = (work, &mut self.queries[place.at()]) {
+            timing.close(work, &mut query.time);
+        }
+    }
+
+    #[inline]
+    pub(super) fn end_instant(&mut self, timing: &Timing<'_>) {
+        self.meter.end(timing);
+        if self.thresholds.checks {
+            self.check();
+        }
     }
 
     /// The queries that this instant concerns. All others would find no deltas and nothing to report; `check` verifies
@@ -145,10 +177,10 @@ impl Timeline {
     }
 
     /// Ends the instant for the queries that were visited.
-    fn end_rounds(&mut self, visited: Vec<QueryPlace>, reporting: bool) {
+    pub(super) fn end_rounds(&mut self, visited: &[QueryPlace], reporting: bool) {
         let Self { rounds, queries, .. } = self;
         rounds.n_reports += u64::from(reporting);
-        for place in &visited {
+        for place in visited {
             let Some(query) = &mut queries[place.at()] else { continue };
             if reporting {
                 query.begin_count(rounds.n_reports);
@@ -158,7 +190,6 @@ impl Timeline {
                 rounds.owing.add(*place);
             }
         }
-        rounds.touched.reuse(visited);
     }
 
     /// Panics if a structure disagrees with a recount, or if a query that was not visited had something to do.
@@ -181,7 +212,8 @@ impl Timeline {
     }
 
     /// Attributes the time measured so far, which all queries spent together, to each in proportion to its work.
-    fn attribute_time(&mut self, visited: &[QueryPlace], timing: &mut Timing<'_>) {
+    #[inline]
+    pub(super) fn attribute_time(&mut self, visited: &[QueryPlace], timing: &mut Timing<'_>) {
         let Some(ns) = timing.lap_ns() else { return };
         let work = |place: &QueryPlace| self.queries[place.at()].as_ref().and_then(RunningQuery::work);
         let whole = visited.iter().filter_map(work).sum();
@@ -194,7 +226,7 @@ impl Timeline {
     }
 
     /// The work of a query at this instant, for its time.
-    fn work_of(&self, number: usize, timing: &Timing<'_>) -> Option<u64> {
+    pub(super) fn work_of(&self, number: usize, timing: &Timing<'_>) -> Option<u64> {
         self.queries[number].as_ref().filter(|_| timing.is_wanted()).and_then(RunningQuery::work)
     }
 
@@ -235,7 +267,12 @@ impl Timeline {
         }
     }
 
-    fn match_arrivals(&mut self, event: Option<(&Element, i64)>, now: Timestamp, context: &mut TimelineContext<'_>) {
+    pub(super) fn match_arrivals(
+        &mut self,
+        event: Option<(&Element, i64)>,
+        now: Timestamp,
+        context: &mut TimelineContext<'_>,
+    ) {
         let Self { leaves, places, queries, rounds, scratch, taken, windows, .. } = self;
         let eval = EvalContext { dictionary: context.dictionary, now, scratch };
         let mut matching = Matching { leaves, queries, touched: &mut rounds.touched, n_incoming: 0, eval };
@@ -254,149 +291,40 @@ impl Timeline {
         self.leaves_incoming = matching.n_incoming;
     }
 
-    fn expire(&mut self, window: usize, bound: i64, at: Timestamp, reporting: bool, context: &mut TimelineContext<'_>) {
-        let Some(first) = self.places[window].dues.next_below(bound, &mut self.leaves) else { return };
-        let Some(second) = self.places[window].dues.next_below(bound, &mut self.leaves) else {
-            return self.expire_leaf(first, bound, at, reporting, context);
-        };
-        let expiring = self.places[window].take_expiring([first, second], bound, &mut self.leaves);
-        for id in &expiring {
-            self.expire_leaf(*id, bound, at, reporting, context);
-        }
-        self.places[window].reuse_expiring(expiring);
-    }
-
-    fn expire_leaf(
-        &mut self,
-        id: LeafId,
-        bound: i64,
-        at: Timestamp,
-        reporting: bool,
-        context: &mut TimelineContext<'_>,
-    ) {
-        self.rounds.n_visits += 1;
-        let leaf = id.at();
-        if !self.leaves[leaf].store.expires_whole(bound) || !self.expire_all(leaf) {
-            while let Some(slot) = self.leaves[leaf].store.next_expired(bound) {
-                if let Some(moved) = self.leaves[leaf].store.move_if_renewed(slot, bound) {
-                    self.relocate(leaf, moved);
-                } else {
-                    self.retract(leaf, slot, at, reporting, context);
-                    self.leaves[leaf].store.kill(slot);
-                }
-            }
-        }
-        let leaf = &mut self.leaves[leaf];
-        self.places[leaf.window].dues.note_first(id, leaf);
-    }
-
-    /// Expires all mappings of a leaf at once, when a tumbling window has moved on. Every result of a join contains one
-    /// of them, so all results go too, and operators above forget what they derived. Returns false, without any effect,
-    /// if some reader must see each retraction.
-    fn expire_all(&mut self, leaf: usize) -> bool {
-        let Self { leaves, queries, rounds, .. } = self;
-        let forgets = |reader: &Reader| {
-            let query = queries[reader.query.at()].as_ref();
-            query.is_none_or(|query| query.forgetting_node(reader.node as usize).is_some())
-        };
-        if !leaves[leaf].readers.iter().all(forgets) {
-            return false;
-        }
-        for reader in &leaves[leaf].readers {
-            rounds.touched.add(reader.query);
-            if let Some(query) = &mut queries[reader.query.at()] {
-                query.guarded(|query| query.forget_results(reader.node as usize));
-            }
-        }
-        leaves[leaf].store.clear();
-        Rare::TurnedOver.note();
-        true
-    }
-
-    fn relocate(&mut self, leaf: usize, moved: Moved) {
-        for reader in &self.leaves[leaf].readers {
-            if let Some(query) = &mut self.queries[reader.query.at()] {
-                let leaves = &self.leaves;
-                query.guarded(|query| query.relocate(reader.node as usize, reader.role as usize, moved, leaves));
-                if query.failed.is_some() {
-                    self.rounds.touched.add(reader.query);
-                }
-            }
-        }
-    }
-
-    fn retract(
-        &mut self,
-        leaf: usize,
-        slot: SlotId,
-        at: Timestamp,
-        reporting: bool,
-        context: &mut TimelineContext<'_>,
-    ) {
-        let concerned: SmallVec<[Reader; 4]> = self.leaves[leaf].concerned(slot).collect();
-        for reader in concerned {
-            self.rounds.touched.add(reader.query);
-            let Some(query) = &self.queries[reader.query.at()] else { continue };
-            // What was never reported must not be reported after it has gone.
-            let is_needed = || !reporting || query.has_unreported_rows() || self.may_return(leaf, slot, reader.query);
-            if reader.retracts_on_demand && !is_needed() {
-                continue;
-            }
-            if let Some(query) = &mut self.queries[reader.query.at()] {
-                let around = &mut surroundings(&self.leaves, &self.windows, context, at);
-                query.guarded(|query| query.expire(reader.node as usize, reader.role as usize, slot, around));
-            }
-        }
-    }
-
-    /// Whether a result that goes with this mapping may come back at the same instant, so that the two must cancel. In
-    /// a set it cannot: an equal mapping would have renewed this one. In a bag an equal mapping may arrive. And if
-    /// another buffer has arrivals, or if this leaf plays several roles in the query, other mappings may produce an
-    /// equal result.
-    fn may_return(&self, leaf: usize, slot: SlotId, query: QueryPlace) -> bool {
-        if self.key.semantics == ContentSemantics::Set {
-            return false;
-        }
-        let own = &self.leaves[leaf];
-        let arrives = own.n_incoming() > 0;
-        let is_reader = |reader: &&Reader| reader.query == query;
-        if arrives && (own.may_be_incoming(slot) || own.readers.iter().filter(is_reader).nth(1).is_some()) {
-            return true;
-        }
-        let elsewhere = |other: &Leaf| other.n_incoming() > 0 && other.readers.iter().any(|r| r.query == query);
-        let mut others = self.places.iter().flat_map(|place| &place.offered).filter(|other| other.at() != leaf);
-        self.leaves_incoming > usize::from(arrives) && others.any(|other| elsewhere(&self.leaves[other.at()]))
-    }
-
-    fn arrive(&mut self, window: usize, at: Timestamp, context: &mut TimelineContext<'_>) {
+    pub(super) fn arrive(&mut self, window: usize, at: Timestamp, context: &mut TimelineContext<'_>) {
         let offered = self.places[window].take_offered(&self.leaves);
-        self.rounds.n_visits += offered.len() as u64;
         for id in &offered {
-            for incoming in 0..self.leaves[id.at()].n_incoming() {
-                self.arrive_one(window, *id, incoming, at, context);
-            }
-            self.leaves[id.at()].clear_incoming();
+            self.arrive_in(*id, at, context);
         }
         self.places[window].reuse_offered(offered);
     }
 
-    fn arrive_one(
-        &mut self,
-        window: usize,
-        id: LeafId,
-        incoming: usize,
-        at: Timestamp,
-        context: &mut TimelineContext<'_>,
-    ) {
-        let leaf = &mut self.leaves[id.at()];
+    /// Lets what was offered to a leaf arrive in it.
+    #[inline]
+    pub(super) fn arrive_in(&mut self, id: LeafId, at: Timestamp, context: &mut TimelineContext<'_>) {
+        self.rounds.n_visits += 1;
+        for incoming in 0..self.leaves[id.at()].n_incoming() {
+            self.arrive_one(id, incoming, at, context);
+        }
+        self.leaves[id.at()].clear_incoming();
+    }
+
+    fn arrive_one(&mut self, id: LeafId, incoming: usize, at: Timestamp, context: &mut TimelineContext<'_>) {
+        let Self { leaves, places, windows, queries, rounds, .. } = self;
+        let leaf = &mut leaves[id.at()];
         let Some((slot, expiry_key)) = leaf.arrive(incoming) else { return };
-        self.places[window].dues.note(id, leaf, expiry_key);
-        for reader in self.leaves[id.at()].concerned(slot) {
-            self.rounds.touched.add(reader.query);
-            if let Some(query) = &mut self.queries[reader.query.at()] {
-                let around = &mut surroundings(&self.leaves, &self.windows, context, at);
+        places[leaf.window].dues.note(id, leaf, expiry_key);
+        let around = &mut surroundings(leaves, windows, context, at);
+        let mut visit = |reader: &Reader| {
+            rounds.touched.add(reader.query);
+            if let Some(query) = &mut queries[reader.query.at()] {
                 query.guarded(|query| query.arrive(reader.node as usize, reader.role as usize, slot, around));
             }
+        };
+        let leaf = &leaves[id.at()];
+        leaf.unrouted().iter().for_each(&mut visit);
+        if leaf.is_routed() {
+            leaf.listed(slot).for_each(|reader| visit(&reader));
         }
     }
 
@@ -430,6 +358,9 @@ impl Timeline {
         query.close_evaluation(leaves, windows);
         context.waiting.note(query);
         if query.holds_remains() {
+            if let Some(sleep) = &mut self.sleep {
+                sleep.failed.push(QueryPlace(number as u32));
+            }
             self.release(number);
             self.end_if_all_failed();
             *context.interests_stale = true;
@@ -450,20 +381,20 @@ impl Timeline {
 
 /// An instant that is read.
 #[derive(Clone, Copy)]
-struct Instant {
-    at: Timestamp,
-    phase: Phase,
-    rest: Option<Rest>,
+pub(super) struct Instant {
+    pub at: Timestamp,
+    pub phase: Phase,
+    pub rest: Option<Rest>,
 }
 
 /// What triples that arrive are offered to.
-struct Matching<'a, 'b> {
-    leaves: &'a mut [Leaf],
-    queries: &'a mut [Option<RunningQuery>],
-    touched: &'a mut Touched,
+pub(super) struct Matching<'a, 'b> {
+    pub leaves: &'a mut [Leaf],
+    pub queries: &'a mut [Option<RunningQuery>],
+    pub touched: &'a mut Touched,
     /// Leaves with mappings that arrive.
-    n_incoming: usize,
-    eval: EvalContext<'b>,
+    pub n_incoming: usize,
+    pub eval: EvalContext<'b>,
 }
 
 impl Matching<'_, '_> {
@@ -471,16 +402,27 @@ impl Matching<'_, '_> {
     fn offer(&mut self, triple: &EncodedTriple, event: &Element, expiry_key: i64, bound: i64, place: &mut WindowPlace) {
         let WindowPlace { routes, offered, .. } = place;
         routes.each_leaf(triple, |id| {
-            let leaf = &mut self.leaves[id.at()];
-            if leaf.is_first_offer() {
+            if self.leaves[id.at()].is_first_offer() {
                 offered.push(id);
             }
-            let before = leaf.n_incoming();
-            if let Err(breach) = leaf.offer(triple, event, expiry_key, bound, &mut self.eval) {
-                fail_readers(leaf, breach, self.queries, self.touched);
-            }
-            self.n_incoming += usize::from(before == 0 && leaf.n_incoming() > 0);
+            self.offer_to(id, triple, event, (expiry_key, bound));
         });
+    }
+
+    #[inline]
+    pub(super) fn offer_to(
+        &mut self,
+        id: LeafId,
+        triple: &EncodedTriple,
+        event: &Element,
+        (expiry_key, bound): (i64, i64),
+    ) {
+        let leaf = &mut self.leaves[id.at()];
+        let before = leaf.n_incoming();
+        if let Err(breach) = leaf.offer(triple, event, expiry_key, bound, &mut self.eval) {
+            fail_readers(leaf, breach, self.queries, self.touched);
+        }
+        self.n_incoming += usize::from(before == 0 && leaf.n_incoming() > 0);
     }
 }
 
@@ -488,10 +430,10 @@ impl Matching<'_, '_> {
 #[derive(Clone, Copy)]
 pub(super) struct Reporting {
     /// When it is read.
-    at: Timestamp,
-    label: Timestamp,
+    pub at: Timestamp,
+    pub label: Timestamp,
     /// It is in a stretch that one report stands for.
-    rest: Option<Rest>,
+    pub rest: Option<Rest>,
 }
 
 fn report(query: &mut RunningQuery, reporting: Reporting, windows: &[Window], dictionary: &mut Dictionary) {
@@ -501,10 +443,14 @@ fn report(query: &mut RunningQuery, reporting: Reporting, windows: &[Window], di
         return;
     }
     let skipped = rest.and_then(|rest| rest.skipped_at(is_restless, at));
-    let cover = |read: &[usize], draft: &mut Draft<'_>| {
-        read.iter().for_each(|window| draft.cover(windows[*window].reported(at)));
-    };
+    let cover = |read: &[usize], draft: &mut Draft<'_>| cover(windows, read, at, draft);
     query.report(label, cover, skipped, dictionary);
+}
+
+/// Writes what these windows show at the instant.
+#[inline]
+pub(super) fn cover(windows: &[Window], read: &[usize], at: Timestamp, draft: &mut Draft<'_>) {
+    read.iter().for_each(|window| draft.cover(windows[*window].reported(at)));
 }
 
 /// Whether the content differs: in a set, a copy of a triple changes nothing.
@@ -522,7 +468,7 @@ fn fail_readers(leaf: &Leaf, breach: Breach, queries: &mut [Option<RunningQuery>
     }
 }
 
-fn surroundings<'a>(
+pub(super) fn surroundings<'a>(
     leaves: &'a [Leaf],
     windows: &'a [Window],
     context: &'a mut TimelineContext<'_>,

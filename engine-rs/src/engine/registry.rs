@@ -2,6 +2,7 @@
 
 use super::families::{stream_families, window_families};
 use super::query::{Failure, Registration, RunningQuery};
+use super::stream::Stream;
 use super::timeline::{Timeline, TimelineContext, TimelineHost, TimelineKey};
 use super::validation::numbered_windows;
 use super::{Engine, EngineOptions, StreamOptions};
@@ -23,6 +24,14 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A registered query.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct QueryId(pub u64);
+
+/// A query as a list shows it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ListedQuery {
+    pub id: QueryId,
+    pub name: Option<String>,
+    pub text: String,
+}
 
 /// Which timeline a query runs on, and where there.
 #[derive(Debug, Default)]
@@ -122,7 +131,7 @@ impl Engine {
         check_readable(&definition, streams)?;
         let id = QueryId(self.registry.registered + 1);
         let (options, EngineOptions { evaluation, retraction, .. }) = (options.clone(), self.options);
-        let registration = Registration { id, options, evaluation, retraction, named_streams, part };
+        let registration = Registration { id, name: None, options, evaluation, retraction, named_streams, part };
         let windows = self.windows_of(&definition)?;
         let timeline = self.timeline_for(timeline_key(&definition, &windows));
         let query = self.build_on(timeline, definition, registration, &planned, &windows)?;
@@ -153,6 +162,7 @@ impl Engine {
     /// If there is no such query.
     pub fn unregister(&mut self, id: QueryId) -> Result<(), EngineError> {
         let (timeline, place) = self.registry.place(id)?;
+        self.rouse(timeline);
         self.waiting.clear(self.timelines[timeline].query_mut(place));
         self.timelines[timeline].remove_query(place);
         self.registry.places.remove(&id);
@@ -209,6 +219,26 @@ impl Engine {
     pub fn definition(&self, id: QueryId) -> Result<&ContinuousQuery, EngineError> {
         let (timeline, place) = self.registry.place(id)?;
         Ok(&self.timelines[timeline].query(place).definition)
+    }
+
+    /// Gives a query a name. The engine only remembers it, also in snapshots.
+    ///
+    /// # Errors
+    /// When there is no such query.
+    pub fn name_query(&mut self, id: QueryId, name: String) -> Result<(), EngineError> {
+        let (timeline, place) = self.registry.place(id)?;
+        self.timelines[timeline].query_mut(place).registration.name = Some(name);
+        Ok(())
+    }
+
+    /// The queries in the order of their registration.
+    #[must_use]
+    pub fn listed_queries(&self) -> Vec<ListedQuery> {
+        let listed = |(id, (timeline, place)): (QueryId, (usize, usize))| {
+            let query = self.timelines[timeline].query(place);
+            ListedQuery { id, name: query.registration.name.clone(), text: query.definition.text.clone() }
+        };
+        self.registry.places().map(listed).collect()
     }
 
     /// The plan as text, with live counts and the probing orders taken.
@@ -290,12 +320,16 @@ impl Engine {
     /// A query has come to a timeline.
     fn occupy(&mut self, timeline: usize) {
         if self.registry.unused.remove(&timeline) {
+            if self.options.sharing {
+                let due = self.events + self.options.thresholds.join_events_min;
+                self.joining.begin(timeline, self.timelines[timeline].key(), due);
+            }
             self.registry.open.insert(self.timelines[timeline].key().clone(), timeline);
         }
     }
 
     /// What a timeline held is let go with its last query.
-    fn vacate_if_unused(&mut self, timeline: usize) {
+    pub(super) fn vacate_if_unused(&mut self, timeline: usize) {
         let on = &mut self.timelines[timeline];
         if !on.is_unused() {
             return;
@@ -303,10 +337,13 @@ impl Engine {
         if self.registry.open.get(on.key()) == Some(&timeline) {
             self.registry.open.remove(on.key());
         }
+        self.joining.end(timeline, on.key());
         for (stream, _) in &on.key().windows {
-            let readers = &mut self.streams[*stream].readers;
-            if let Ok(at) = readers.binary_search(&timeline) {
-                readers.remove(at);
+            let Stream { readers, awake, .. } = &mut self.streams[*stream];
+            for timelines in [readers, awake] {
+                if let Ok(at) = timelines.binary_search(&timeline) {
+                    timelines.remove(at);
+                }
             }
         }
         *on = Timeline::new(on.key().clone(), self.options.thresholds);
@@ -348,6 +385,7 @@ impl Engine {
                 !timeline.is_unused() && timeline.key().windows.iter().any(|(of, _)| *of == number)
             };
             stream.readers = (0..self.timelines.len()).filter(|at| reads(&self.timelines[*at])).collect();
+            stream.awake.clone_from(&stream.readers);
         }
         self.find_interests();
     }
@@ -355,9 +393,11 @@ impl Engine {
     /// Tells the streams of a timeline that it reads them.
     fn connect_readers(&mut self, timeline: usize) {
         for (stream, _) in &self.timelines[timeline].key().windows {
-            let readers = &mut self.streams[*stream].readers;
-            if let Err(at) = readers.binary_search(&timeline) {
-                readers.insert(at, timeline);
+            let Stream { readers, awake, .. } = &mut self.streams[*stream];
+            for timelines in [readers, awake] {
+                if let Err(at) = timelines.binary_search(&timeline) {
+                    timelines.insert(at, timeline);
+                }
             }
         }
     }

@@ -96,13 +96,13 @@ impl Engine {
         let clauses = query.definition.windows.iter().zip(&query.windows);
         QueryStats {
             id,
-            evaluations: timeline.evaluations(place),
+            evaluations: query.evaluations_by(self.reports_of(timeline)),
             state_size: query.state_size(),
             dropped_results: query.results.dropped(),
             windows: clauses
-                .map(|(clause, window)| (clause.name.as_str().to_owned(), timeline.window(*window).len()))
+                .map(|(clause, window)| (clause.name.as_str().to_owned(), self.n_shown(timeline, *window)))
                 .collect(),
-            clock: known(timeline.clock()),
+            clock: known(self.clock_of(timeline)),
             reevaluates: query.reevaluates,
             unreadable_times: self.unreadable_times(timeline),
         }

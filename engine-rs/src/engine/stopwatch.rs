@@ -40,7 +40,7 @@ impl Stopwatch {
         self.now_ns
     }
 
-    /// Begins to measure something by itself.
+    /// Starts a separate measurement.
     pub(super) fn start(&self, phase: Phase) -> Timing<'_> {
         Timing { stopwatch: Some(self), phase, read_at: Some((self.now_ns)()), readings: 1, spent_ns: 0 }
     }
@@ -124,7 +124,7 @@ pub(super) struct Timing<'a> {
 }
 
 impl Timing<'_> {
-    /// Whether anybody wants to know.
+    /// Whether time is being measured.
     #[inline]
     pub(super) fn is_wanted(&self) -> bool {
         self.stopwatch.is_some()

@@ -1,5 +1,6 @@
 //! Streams: their clocks, and the reordering of events within the allowed lateness.
 
+use super::asleep::Sleepers;
 use super::interest::Interest;
 use crate::intake::RowMapping;
 use crate::time::{Span, Timestamp};
@@ -52,6 +53,9 @@ pub(crate) struct Stream {
     pub mapping: Option<StreamMapping>,
     /// The timelines that read the stream.
     pub readers: Vec<usize>,
+    /// Those of them that are told of everything, and those that sleep.
+    pub awake: Vec<usize>,
+    pub(super) sleepers: Sleepers,
     /// What they read of it; `None`: everything.
     pub interest: Option<Interest>,
 }
@@ -86,6 +90,8 @@ impl Stream {
             counts: StreamCounts::default(),
             mapping: None,
             readers: Vec::new(),
+            awake: Vec::new(),
+            sleepers: Sleepers::default(),
             interest: None,
         }
     }

@@ -5,14 +5,16 @@
 //! would let one see events that came too late at instants it would not have had alone. `instants.rs` finds the instants to
 //! read, `reading.rs` reads one; here is what a timeline is made of, and how queries come and go.
 
+use super::asleep::Sleep;
 use super::place::WindowPlace;
 use super::query::RunningQuery;
 use super::stopwatch::{Meter, Stopwatch, Timing};
 use super::touched::Touched;
 use super::waiting::Waiting;
+use crate::codec::{Decoded, Reader};
 use crate::encode::Dictionary;
 use crate::expr::Scratch;
-use crate::leaf::{Leaf, LeafCondition, LeafId, LeafPattern, QueryPlace, Reader};
+use crate::leaf::{self, Leaf, LeafCondition, LeafId, LeafPattern, QueryPlace};
 use crate::model::TermId;
 use crate::parse::{Bounds, ContentSemantics, Report, Tick};
 use crate::plan::{Host, NodeKind};
@@ -66,10 +68,16 @@ pub(crate) struct Timeline {
     pub(super) pristine: bool,
     /// Every query has failed, so nothing is stored and nothing is read.
     pub(super) is_over: bool,
+    /// While it sleeps, what it needs to be woken.
+    pub(super) sleep: Option<Box<Sleep>>,
+    /// It is not let sleep before its stream has had so many events while others slept.
+    pub(super) retries_at: u64,
     /// The windows that moved at the instant being read, and how.
     pub(super) taken: Vec<(usize, Taken)>,
     /// Leaves with mappings that arrive at the instant being read.
     pub(super) leaves_incoming: usize,
+    /// Whether its window is folded ahead of its closes; asked again where queries have come or gone.
+    pub(super) folds: Option<bool>,
     /// Whether some content has changed since the last report.
     pub(super) changed: bool,
     /// Whether anything has moved since the last report.
@@ -79,13 +87,15 @@ pub(crate) struct Timeline {
 }
 
 /// What tells leaves apart: window, pattern and condition.
-type LeafKey = (usize, LeafPattern, Option<String>);
+pub(super) type LeafKey = (usize, LeafPattern, Option<String>);
 
 /// Which queries to visit at an instant; the instant does not concern any other.
 #[derive(Default)]
 pub(super) struct Rounds {
     /// Queries whose input has changed, or that are new.
     pub touched: Touched,
+    /// Queries that are given something ahead of the close that shows it.
+    pub folding: Touched,
     /// Queries with rows that wait for a report.
     pub owing: Touched,
     /// Queries that must be evaluated at every instant.
@@ -131,6 +141,7 @@ impl Timeline {
             places: windows.iter().map(|_| WindowPlace::new(thresholds.leaves_compared_max)).collect(),
             taken: Vec::new(),
             leaves_incoming: 0,
+            folds: None,
             key,
             windows,
             leaves: Vec::new(),
@@ -145,6 +156,8 @@ impl Timeline {
             started: false,
             pristine: true,
             is_over: false,
+            sleep: None,
+            retries_at: 0,
             changed: false,
             unreported: false,
             meter: Meter::default(),
@@ -182,11 +195,6 @@ impl Timeline {
         self.queries[at].as_mut().expect("the registry knows which queries run")
     }
 
-    /// How often a query was evaluated, visits or not.
-    pub(super) fn evaluations(&self, at: usize) -> u64 {
-        self.query(at).evaluations_by(self.rounds.n_reports)
-    }
-
     pub(crate) fn leaves(&self) -> &[Leaf] {
         &self.leaves
     }
@@ -207,7 +215,7 @@ impl Timeline {
 
     /// Takes a query in; its windows and leaves exist already (see [`TimelineHost`]).
     pub(crate) fn add_query(&mut self, query: RunningQuery, context: &mut TimelineContext<'_>) -> usize {
-        let at = self.vacant.first().copied().unwrap_or(self.queries.len());
+        let at = self.free_place();
         self.seat_query(at, query);
         let mut timing = context.stopwatch.map(|stopwatch| stopwatch.start(Phase::Tick));
         self.evaluate(at, Timestamp::EPOCH, None, context);
@@ -218,12 +226,30 @@ impl Timeline {
         at
     }
 
+    /// The first place that no query has.
+    pub(super) fn free_place(&self) -> usize {
+        self.vacant.first().copied().unwrap_or(self.queries.len())
+    }
+
+    /// The leaf that has this key, whether or not a query reads it.
+    pub(super) fn leaf_of(&self, key: &LeafKey) -> Option<usize> {
+        self.by_key.get(key).map(|id| id.at())
+    }
+
+    /// Fills a leaf that is new with what a leaf of the same pattern has saved.
+    pub(super) fn fill_leaf(&mut self, leaf: usize, from: &mut Reader<'_>) -> Decoded<()> {
+        let Self { leaves, places, .. } = self;
+        leaves[leaf].restore(from)?;
+        places[leaves[leaf].window].dues.note_first(LeafId(leaf as u32), &mut leaves[leaf]);
+        Ok(())
+    }
+
     /// Puts a query into its place and lets it read its leaves.
     pub(super) fn seat_query(&mut self, at: usize, mut query: RunningQuery) {
         let place = QueryPlace(at as u32);
         for (node, role, leaf) in query.leaves_of() {
             let retracts_on_demand = query.retracts_on_demand(node);
-            let reader = Reader { query: place, node: node as u32, role: role as u32, retracts_on_demand };
+            let reader = leaf::Reader { query: place, node: node as u32, role: role as u32, retracts_on_demand };
             self.leaves[leaf].add_reader(reader);
         }
         self.make_room(at + 1);
@@ -240,6 +266,7 @@ impl Timeline {
         query.begin_count(self.rounds.n_reports);
         self.rounds.touched.add(place);
         self.queries[at] = Some(query);
+        self.folds = None;
     }
 
     /// Lists a query, in the leaves it reads, under the values that its joins can use.
@@ -279,6 +306,7 @@ impl Timeline {
 
     /// Releases the state of a query, and the leaves that only it read.
     pub(super) fn release(&mut self, at: usize) {
+        self.folds = None;
         let Some(query) = &mut self.queries[at] else { return };
         let read: Vec<LeafId> = query.leaves_of().map(|(_, _, leaf)| LeafId(leaf as u32)).collect();
         for node in query.take_nodes() {
@@ -317,6 +345,7 @@ impl Timeline {
             started: self.started,
             pristine: false,
             is_over: true,
+            sleep: self.sleep.take(),
             ..Self::new(self.key.clone(), self.thresholds)
         };
     }

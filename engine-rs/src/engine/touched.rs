@@ -33,6 +33,27 @@ impl Touched {
         self.is_listed.get(query.at()).is_some_and(|listed| *listed)
     }
 
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.listed.is_empty()
+    }
+
+    /// Whether no other query is listed.
+    #[inline]
+    pub(super) fn has_none_but(&self, query: QueryPlace) -> bool {
+        matches!(self.listed[..], []) || self.listed[..] == [query]
+    }
+
+    /// The only query that is listed, which it is no more then; `None`, and nothing has happened, if there is none, or
+    /// another.
+    #[inline]
+    pub(super) fn take_lone(&mut self) -> Option<QueryPlace> {
+        let [lone] = self.listed[..] else { return None };
+        self.listed.clear();
+        self.is_listed[lone.at()] = false;
+        Some(lone)
+    }
+
     pub(super) fn add_all(&mut self, others: &mut Self) {
         others.listed.drain(..).for_each(|query| {
             others.is_listed[query.at()] = false;

@@ -1,4 +1,4 @@
-//! The queries with results to be taken, so that nobody has to look at all the others.
+//! The queries with unread results, so that the others need not be visited.
 //!
 //! A query is listed when an evaluation leaves it with results or ends it. When its results are taken, only a mark at
 //! the query is cleared; the list is tidied once half of it is out of date. Listing and taking therefore cost a

@@ -37,7 +37,7 @@ pub use scratch::Scratch;
 pub(crate) use casts::is_known as is_known_function;
 pub(crate) use compile::{IN_PARTITION, TRIPLE_PART};
 pub(crate) use numbers::{Number, Operator};
-pub(crate) use order::{compare_rows, order_prefix, order_text, tie_text};
+pub(crate) use order::{TermKey, compare_rows, order_prefix, order_text, tie_text};
 pub(crate) use text::Text;
 pub(crate) use value::Value;
 

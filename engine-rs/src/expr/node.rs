@@ -12,6 +12,7 @@ use super::text::Text;
 use super::value::{Blank, Value, inlined_number};
 use super::{datetimes, temporal, terms};
 use crate::encode::Dictionary;
+use crate::limits::Budget;
 use crate::model::TermId;
 use crate::time::Timestamp;
 use oxiri::Iri;
@@ -186,16 +187,24 @@ impl Node {
     }
 
     /// A number from the row, from the query, or computed from such numbers, without building a value.
-    fn plain_number(&self, row: &[TermId]) -> Option<Number> {
+    fn plain_number(&self, row: &[TermId], budget: &mut Budget) -> Option<Number> {
         match self {
             Self::Constant { scalar: Some(Value::Number(number)), .. } => Some(*number),
             Self::Column(column) => inlined_number(row[*column]),
             Self::Arithmetic(operator, sides) => {
-                sides.0.plain_number(row)?.apply(*operator, sides.1.plain_number(row)?)
+                let (a, b) = (sides.0.plain_number(row, budget)?, sides.1.plain_number(row, budget)?);
+                budget.spend(a.units(*operator, b));
+                a.apply(*operator, b)
             }
             _ => None,
         }
     }
+}
+
+/// Both numbers, if neither needs a value.
+fn plain_numbers((a, b): (&Node, &Node), row: &[TermId], scope: &mut Scope<'_, '_>) -> Option<(Number, Number)> {
+    let budget = &mut scope.scratch.budget;
+    Some((a.plain_number(row, budget)?, b.plain_number(row, budget)?))
 }
 
 /// Numbers at hand need no values; dates and durations are handled elsewhere.
@@ -205,11 +214,15 @@ fn compute<'v>(
     row: &[TermId],
     scope: &mut Scope<'v, '_>,
 ) -> Option<Value<'v>> {
-    if let (Some(a), Some(b)) = (sides.0.plain_number(row), sides.1.plain_number(row)) {
+    if let Some((a, b)) = plain_numbers((&sides.0, &sides.1), row, scope) {
+        scope.scratch.budget.spend(a.units(operator, b));
         return a.apply(operator, b).map(Value::Number);
     }
     match (sides.0.value(row, scope)?, sides.1.value(row, scope)?) {
-        (Value::Number(a), Value::Number(b)) => a.apply(operator, b).map(Value::Number),
+        (Value::Number(a), Value::Number(b)) => {
+            scope.scratch.budget.spend(a.units(operator, b));
+            a.apply(operator, b).map(Value::Number)
+        }
         (a, b) => temporal::apply(operator, &a, &b),
     }
 }
@@ -245,7 +258,7 @@ fn until<'v>(sides: &'v [Node], deciding: bool, row: &[TermId], scope: &mut Scop
 }
 
 fn node_compare<'v>(a: &'v Node, b: &'v Node, row: &[TermId], scope: &mut Scope<'v, '_>) -> Option<Option<Ordering>> {
-    if let (Some(a), Some(b)) = (a.plain_number(row), b.plain_number(row)) {
+    if let Some((a, b)) = plain_numbers((a, b), row, scope) {
         return Some(a.compare(b));
     }
     if let (Some(a), Some(b)) = (a.plain_id(row), b.plain_id(row))
@@ -258,7 +271,7 @@ fn node_compare<'v>(a: &'v Node, b: &'v Node, row: &[TermId], scope: &mut Scope<
 }
 
 fn node_equals<'v>(a: &'v Node, b: &'v Node, row: &[TermId], scope: &mut Scope<'v, '_>) -> Option<bool> {
-    if let (Some(a), Some(b)) = (a.plain_number(row), b.plain_number(row)) {
+    if let Some((a, b)) = plain_numbers((a, b), row, scope) {
         return Some(a.equals(b));
     }
     if let (Some(a), Some(b)) = (a.plain_id(row), b.plain_id(row))

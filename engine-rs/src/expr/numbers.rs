@@ -2,7 +2,9 @@
 //!
 //! Integers are 64 bits, decimals have 18 fractional digits in 128 bits; an overflow is "no value".
 
-use crate::encode::{Dictionary, canonical_decimal, canonical_double, canonical_float};
+use crate::encode::{
+    DECIMAL_TEXT_MAX, Dictionary, RawTerm, TermKind, canonical_decimal, canonical_double, canonical_float, decimal_text,
+};
 use crate::model::TermId;
 use oxrdf::Literal;
 use oxrdf::vocab::xsd;
@@ -35,7 +37,22 @@ pub(crate) enum Operator {
     Divide,
 }
 
+/// What it costs to multiply or divide decimals, which have 128 bits.
+const DECIMAL_UNITS: u64 = 16;
+
 impl Number {
+    /// The units of work of an operation. Integers are divided as decimals.
+    pub(crate) fn units(self, operator: Operator, other: Self) -> u64 {
+        let is_inexact = |number| matches!(number, Self::Float(_) | Self::Double(_));
+        let is_decimal = matches!(self, Self::Decimal(_)) || matches!(other, Self::Decimal(_));
+        match operator {
+            _ if is_inexact(self) || is_inexact(other) => 1,
+            Operator::Divide => DECIMAL_UNITS,
+            Operator::Multiply if is_decimal => DECIMAL_UNITS,
+            _ => 1,
+        }
+    }
+
     pub(crate) fn to_decimal(self) -> Option<Decimal> {
         match self {
             Self::Integer(value) => Some(value.into()),
@@ -105,7 +122,13 @@ impl Number {
     }
 
     pub(crate) fn intern(self, dictionary: &mut Dictionary) -> TermId {
-        self.inline_id().unwrap_or_else(|| dictionary.intern(self.to_literal().as_ref().into()))
+        self.inline_id().unwrap_or_else(|| match self {
+            Self::Decimal(value) => {
+                let mut buffer = [0; DECIMAL_TEXT_MAX];
+                dictionary.intern_long_number(RawTerm::new(TermKind::DECIMAL, decimal_text(value, &mut buffer)))
+            }
+            other => dictionary.intern(other.to_literal().as_ref().into()),
+        })
     }
 
     pub(crate) fn to_literal(self) -> Literal {
@@ -240,13 +263,32 @@ fn decimals(operator: Operator, a: Decimal, b: Decimal) -> Option<Decimal> {
     match operator {
         Operator::Add => a.checked_add(b),
         Operator::Subtract => a.checked_sub(b),
-        Operator::Multiply => a.checked_mul(b),
+        Operator::Multiply => product(a, b),
         Operator::Divide => quotient(a, b),
     }
 }
 
-/// `checked_div` finds no quotient of zero by a number with a fraction.
+/// `checked_mul` takes factors out of both numbers until the product is in units; a product that fits as it is has no
+/// more than one division left.
+fn product(a: Decimal, b: Decimal) -> Option<Decimal> {
+    let Some(raw) = units_of(a).checked_mul(units_of(b)) else { return a.checked_mul(b) };
+    let product = raw / TEN_TO_18;
+    (product * TEN_TO_18 == raw).then(|| Decimal::from_be_bytes(product.to_be_bytes()))
+}
+
+/// In units of 10⁻¹⁸.
+fn units_of(value: Decimal) -> i128 {
+    i128::from_be_bytes(value.to_be_bytes())
+}
+
+/// `checked_div` makes the dividend as long as possible, removes the zeros of the divisor, and truncates twice. Where the
+/// dividend fits with 18 digits more, one division gives the same, unless it gives zero: then the general division may
+/// have too many digits to remove. That one finds no quotient of zero by a number with a fraction.
 fn quotient(a: Decimal, b: Decimal) -> Option<Decimal> {
+    let quick = units_of(a).checked_mul(TEN_TO_18).and_then(|dividend| dividend.checked_div(units_of(b)));
+    if let Some(units) = quick.filter(|units| *units != 0) {
+        return Some(Decimal::from_be_bytes(units.to_be_bytes()));
+    }
     let zero = Decimal::default();
     if a == zero && b != zero { Some(zero) } else { a.checked_div(b) }
 }
@@ -262,6 +304,20 @@ mod tests {
             let found = number(a).apply(Operator::Divide, number(b)).map(|found| found.to_literal().value().to_owned());
             assert_eq!(found.as_deref(), expected, "{a} / {b}");
         }
+    }
+
+    #[test]
+    fn products_and_quotients_of_decimals_are_those_of_their_own_type() {
+        let raws = [1, 2, 5, 7, 10, 4_491_556_000_000_000, 5_986_000_000_000_000, 757_961_000_000_000_000];
+        let large = [TEN_TO_18, 3 * TEN_TO_18, 41_474_937 * 10_i128.pow(12), 170 * TEN_TO_18, 171 * TEN_TO_18];
+        let huge = [10_i128.pow(24), 10_i128.pow(37), i128::MAX / 2, i128::MAX];
+        let units = || raws.into_iter().chain(large).chain(huge).flat_map(|raw| [raw, -raw]);
+        let decimal = |raw: i128| Decimal::from_be_bytes(raw.to_be_bytes());
+        for (a, b) in units().flat_map(|a| units().map(move |b| (decimal(a), decimal(b)))) {
+            assert_eq!(product(a, b), a.checked_mul(b), "{a} * {b}");
+            assert_eq!(quotient(a, b), a.checked_div(b), "{a} / {b}");
+        }
+        assert_eq!(quotient(decimal(1), decimal(0)), None);
     }
 
     #[test]

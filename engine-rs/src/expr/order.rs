@@ -12,11 +12,12 @@ use super::numbers::Number;
 use super::temporal::Temporal;
 use super::text::Text;
 use super::value::{Blank, TripleValue, Value};
-use crate::encode::{Dictionary, Inline, IntegerType};
+use crate::encode::{Dictionary, Inline, inlined_term};
 use crate::model::TermId;
-use oxrdf::BaseDirection;
 use oxrdf::vocab::{rdf, xsd};
+use oxrdf::{BaseDirection, Term};
 use oxsdatatypes::{DateTime, Decimal, Duration};
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::str::FromStr;
 
@@ -79,17 +80,21 @@ pub(crate) fn order_prefix(id: TermId, dictionary: &Dictionary) -> u64 {
     }
 }
 
-/// A total order on terms: by [`sort_key`]; different terms of equal value by kind of number, then by their text. Never
-/// `Equal` for different terms, and independent of the ids.
+/// A total order on terms: by [`sort_key`]; different terms of equal value by datatype, then by text. Never `Equal` for
+/// different terms, and independent of the ids. [`TermKey`] and [`tie_text`] are the same order, free of the dictionary.
 #[must_use]
 pub fn compare_terms(a: TermId, b: TermId, dictionary: &Dictionary) -> Ordering {
     if a == b {
         return Ordering::Equal;
     }
-    if let (Some(Inline::Integer(IntegerType::Integer, a)), Some(Inline::Integer(IntegerType::Integer, b))) =
-        (a.inline_value(), b.inline_value())
-    {
+    if let (Some(a), Some(b)) = (a.integer_value(), b.integer_value()) {
         return a.cmp(&b);
+    }
+    if a.slot().is_some()
+        && b.slot().is_some()
+        && let (Value::Iri(a), Value::Iri(b)) = (Value::of(a, dictionary), Value::of(b, dictionary))
+    {
+        return a.as_str().cmp(b.as_str());
     }
     sort_key(a, dictionary).cmp(&sort_key(b, dictionary)).then_with(|| compare_equals(a, b, dictionary))
 }
@@ -99,20 +104,85 @@ pub(crate) fn compare_equals(a: TermId, b: TermId, dictionary: &Dictionary) -> O
     if a == b || !a.is_bound() || !b.is_bound() {
         return a.is_bound().cmp(&b.is_bound());
     }
-    let rank = |id| number_rank(&Value::of(id, dictionary));
-    rank(a).cmp(&rank(b)).then_with(|| dictionary.term(a).to_string().cmp(&dictionary.term(b).to_string()))
+    form(&dictionary.term(a)).cmp(&form(&dictionary.term(b)))
 }
 
-/// Numbers of equal value in the order of their datatypes' names.
-fn number_rank(value: &Value<'_>) -> u8 {
-    match value.as_number() {
-        Some(Number::Decimal(_)) => 0,
-        Some(Number::Double(_)) => 1,
-        Some(Number::Float(_)) => 2,
-        Some(Number::Integer(_)) => 3,
-        None => 4,
+/// What tells a term from others of equal value: its datatype, then its text. Only literals have such others, and triple
+/// terms that contain them.
+fn form(term: &Term) -> String {
+    match term {
+        Term::Literal(literal) => format!("{}\0{}", literal.datatype().as_str(), literal.value()),
+        Term::Triple(triple) => form(&triple.object),
+        Term::NamedNode(_) | Term::BlankNode(_) => String::new(),
     }
 }
+
+/// A key that orders terms as [`compare_terms`] does, free of the dictionary.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct TermKey {
+    value: SortKey,
+    form: Form,
+}
+
+/// The form of a term, written only when it is compared or cannot be written later.
+#[derive(Clone, Debug)]
+enum Form {
+    /// No other term has its value.
+    Only,
+    Inlined(TermId),
+    Written(Box<str>),
+}
+
+impl TermKey {
+    pub(crate) fn of(id: TermId, dictionary: &Dictionary) -> Self {
+        if !id.is_bound() {
+            return Self { value: SortKey(Key::Unbound), form: Form::Only };
+        }
+        let value = Value::of(id, dictionary);
+        let form = match &value {
+            Value::Iri(_) | Value::Blank(_) | Value::String(_) | Value::LangString(..) | Value::Other { .. } => {
+                Form::Only
+            }
+            _ if id.is_value() => Form::Inlined(id),
+            _ => Form::Written(form(&dictionary.term(id)).into()),
+        };
+        Self { value: key_of(&value), form }
+    }
+}
+
+impl Form {
+    fn text(&self) -> Cow<'_, str> {
+        match self {
+            Self::Only => Cow::Borrowed(""),
+            Self::Inlined(id) => inlined_term(*id).map_or(Cow::Borrowed(""), |term| Cow::Owned(form(&term))),
+            Self::Written(text) => Cow::Borrowed(text),
+        }
+    }
+}
+
+impl Ord for Form {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Only, Self::Only) => Ordering::Equal,
+            (Self::Inlined(a), Self::Inlined(b)) if a == b => Ordering::Equal,
+            _ => self.text().cmp(&other.text()),
+        }
+    }
+}
+
+impl PartialOrd for Form {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Form {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Form {}
 
 fn key_of(value: &Value<'_>) -> SortKey {
     SortKey(match value {
@@ -305,8 +375,7 @@ pub(crate) fn order_text(id: TermId, dictionary: &Dictionary) -> String {
 pub(crate) fn tie_text(id: TermId, dictionary: &Dictionary) -> String {
     let mut text = order_text(id, dictionary);
     if id.is_bound() {
-        text.push(char::from(b'0' + number_rank(&Value::of(id, dictionary))));
-        write_text(&dictionary.term(id).to_string(), &mut text);
+        write_text(&form(&dictionary.term(id)), &mut text);
     }
     text
 }

@@ -114,19 +114,23 @@ impl Array {
         &self.words(slot)[..self.width]
     }
 
+    #[inline]
+    pub(super) fn row_and_key(&self, slot: SlotId) -> (&[u64], i64) {
+        let (row, rest) = self.words(slot).split_at(self.width);
+        (row, rest[0] as i64)
+    }
+
     /// Writes a mapping into a slot, without links.
     #[inline]
-    pub(super) fn write(&mut self, slot: SlotId, row: impl Iterator<Item = TermId>, expiry_key: i64) {
+    pub(super) fn write(&mut self, slot: SlotId, row: &[TermId], expiry_key: i64) {
         let (width, stride) = (self.width, self.stride);
         let segment = self.segment_mut(slot);
         let at = slot.0 as usize & segment.mask;
         let words = &mut segment.words[at * stride..(at + 1) * stride];
-        let mut written = 0;
-        for (place, term) in words[..width].iter_mut().zip(row) {
+        debug_assert_eq!(row.len(), width);
+        for (place, term) in words.iter_mut().zip(row) {
             *place = term.to_bits();
-            written += 1;
         }
-        debug_assert_eq!(written, width);
         words[width] = expiry_key as u64;
         // No renewal is zero.
         if let Some(renewal) = segment.renewals.get_mut(at) {

@@ -70,15 +70,6 @@ impl KeyedIndex {
         }
     }
 
-    /// The word of a mapping's key.
-    #[inline]
-    fn word_of(&self, row: &[u64]) -> u64 {
-        match &*self.columns {
-            [column] => row[*column as usize],
-            columns => columns.iter().fold(0, |word, column| mix(word ^ row[*column as usize])),
-        }
-    }
-
     /// Whether a mapping with the word of the key has the key.
     #[inline]
     fn has_key(&self, rows: &impl Rows, slot: SlotId, key: impl Fn(usize) -> TermId) -> bool {
@@ -91,9 +82,15 @@ impl KeyedIndex {
         if self.n_keys == 0 {
             return Probe::NOTHING;
         }
-        let word = self.word(&key);
         let is_right = |slot| self.has_key(rows, slot, &key);
-        let mut entry = self.table.get(self.table.place(word, is_right));
+        let (word, mut entry);
+        if self.columns.len() == 1 {
+            word = key(0).to_bits();
+            entry = self.table.get(self.table.place_of_word(word));
+        } else {
+            word = self.word(&key);
+            entry = self.table.get(self.table.place(word, is_right));
+        }
         if entry.count == 0 && !self.old.is_empty() {
             entry = self.old.get(self.old.place(word, is_right));
             if entry.count > 0 {
@@ -105,11 +102,11 @@ impl KeyedIndex {
 
     /// Makes the slot of a mapping the newest of its key's chain; returns the previous one.
     #[inline]
-    pub(super) fn link(&mut self, rows: &impl Rows, row: &[u64], slot: SlotId) -> Option<SlotId> {
+    pub(super) fn link(&mut self, rows: &impl Rows, term: impl Fn(u8) -> TermId, slot: SlotId) -> Option<SlotId> {
         if self.n_keys * 4 >= self.table.len() * 3 {
             self.resize(self.table.len() * 2);
         }
-        let (word, place) = self.place_of(rows, row);
+        let (word, place) = self.place_of(rows, term);
         let entry = self.table.get(place);
         self.table.set(place, Entry { word, newest: slot, count: entry.count + 1 });
         self.n_keys += usize::from(entry.count == 0);
@@ -119,8 +116,8 @@ impl KeyedIndex {
     /// Decrements the counter of a mapping's key. Returns true if the mapping was the newest of several: the caller
     /// must then find the new newest and pass it to `set_newest`.
     #[inline]
-    pub(super) fn unlink(&mut self, rows: &impl Rows, row: &[u64], slot: SlotId) -> bool {
-        let (_, place) = self.place_of(rows, row);
+    pub(super) fn unlink(&mut self, rows: &impl Rows, term: impl Fn(u8) -> TermId, slot: SlotId) -> bool {
+        let (_, place) = self.place_of(rows, term);
         let entry = self.table.get(place);
         if entry.count > 1 {
             self.table.set(place, Entry { count: entry.count - 1, ..entry });
@@ -135,36 +132,43 @@ impl KeyedIndex {
     }
 
     /// Sets the newest mapping of a key.
-    pub(super) fn set_newest(&mut self, rows: &impl Rows, row: &[u64], slot: SlotId) {
-        let (_, place) = self.place_of(rows, row);
+    pub(super) fn set_newest(&mut self, rows: &impl Rows, term: impl Fn(u8) -> TermId, slot: SlotId) {
+        let (_, place) = self.place_of(rows, term);
         let entry = self.table.get(place);
         self.table.set(place, Entry { newest: slot, ..entry });
     }
 
-    /// The word and the place of a mapping's key, which is in the new table afterwards.
+    /// The word and the place of a mapping's key, which is in the new table afterwards. `term` gives its columns.
     #[inline]
-    fn place_of(&mut self, rows: &impl Rows, row: &[u64]) -> (u64, usize) {
-        let word = self.word_of(row);
-        if !self.old.is_empty() {
-            self.fetch(rows, row, word);
+    fn place_of(&mut self, rows: &impl Rows, term: impl Fn(u8) -> TermId) -> (u64, usize) {
+        if let [column] = *self.columns {
+            let word = term(column).to_bits();
+            if !self.old.is_empty() {
+                self.fetch(word, |_| true);
+            }
+            return (word, self.table.place_of_word(word));
         }
-        (word, self.place_in(&self.table, rows, row, word))
+        let key = |i: usize| term(self.columns[i]);
+        let word = self.word(key);
+        if !self.old.is_empty() {
+            let columns = std::mem::take(&mut self.columns);
+            self.fetch(word, |newest| {
+                columns.iter().all(|column| rows.column(newest, *column as usize) == term(*column))
+            });
+            self.columns = columns;
+        }
+        let key = |i: usize| term(self.columns[i]);
+        (word, self.table.place(word, |newest| self.has_key(rows, newest, key)))
     }
 
-    #[inline]
-    fn place_in(&self, table: &Table, rows: &impl Rows, row: &[u64], word: u64) -> usize {
-        let key = |i: usize| TermId::from_bits(row[self.columns[i] as usize]);
-        table.place(word, |newest| self.has_key(rows, newest, key))
-    }
-
-    /// Moves a few keys from the old table, and the key of this mapping if it is still there.
+    /// Moves a few keys from the old table, and the key with this word if it is still there.
     #[cold]
-    fn fetch(&mut self, rows: &impl Rows, row: &[u64], word: u64) {
+    fn fetch(&mut self, word: u64, is_right: impl Fn(SlotId) -> bool) {
         self.move_keys(self.moves);
         if self.old.is_empty() {
             return;
         }
-        let place = self.place_in(&self.old, rows, row, word);
+        let place = self.old.place(word, is_right);
         if let Some(entry) = self.old.give_up(place) {
             self.table.insert(entry);
         }

@@ -11,5 +11,5 @@ mod ring;
 mod table;
 
 pub(crate) use keyed::{IndexId, Probe};
-pub(crate) use ordered::RangeBound;
+pub(crate) use ordered::ValueRange;
 pub(crate) use ring::{IndexFacts, Moved, RingStore, SlotId};

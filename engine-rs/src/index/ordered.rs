@@ -2,32 +2,32 @@
 //!
 //! Terms that are not inlined numbers, and every `xsd:float`, are in a separate bag that every range visits. A walk
 //! thus yields a superset of the mappings that satisfy the comparison, and the join's filter decides. Cost: one B-tree
-//! operation per mapping.
+//! operation per mapping, and no allocation for a value of its own.
 
 use super::keyed::Rows;
 use super::ring::SlotId;
 use crate::encode::Inline;
 use crate::model::TermId;
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound;
+use std::collections::BTreeSet;
 
-/// A comparison of the ordered column with a bound term.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum RangeBound {
-    AtMost(TermId),
-    AtLeast(TermId),
+/// Comparisons of the ordered column with bound terms.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct ValueRange {
+    pub at_least: Option<TermId>,
+    pub at_most: Option<TermId>,
 }
 
 #[derive(Debug)]
 pub(super) struct OrderedIndex {
     column: usize,
-    numbers: BTreeMap<u64, BTreeSet<SlotId>>,
+    /// By value, then by slot.
+    numbers: BTreeSet<(u64, SlotId)>,
     others: BTreeSet<SlotId>,
 }
 
 impl OrderedIndex {
     pub(super) fn new(column: usize) -> Self {
-        Self { column, numbers: BTreeMap::new(), others: BTreeSet::new() }
+        Self { column, numbers: BTreeSet::new(), others: BTreeSet::new() }
     }
 
     pub(super) fn column(&self) -> usize {
@@ -36,35 +36,26 @@ impl OrderedIndex {
 
     pub(super) fn insert(&mut self, rows: &impl Rows, slot: SlotId) {
         match order_bits(rows.column(slot, self.column)) {
-            Some(bits) => self.numbers.entry(bits).or_default().insert(slot),
+            Some(bits) => self.numbers.insert((bits, slot)),
             None => self.others.insert(slot),
         };
     }
 
     pub(super) fn remove(&mut self, rows: &impl Rows, slot: SlotId) {
         match order_bits(rows.column(slot, self.column)) {
-            Some(bits) => {
-                if let Some(slots) = self.numbers.get_mut(&bits) {
-                    slots.remove(&slot);
-                    if slots.is_empty() {
-                        self.numbers.remove(&bits);
-                    }
-                }
-            }
-            None => {
-                self.others.remove(&slot);
-            }
-        }
+            Some(bits) => self.numbers.remove(&(bits, slot)),
+            None => self.others.remove(&slot),
+        };
     }
 
     /// The number of mappings in the index.
     pub(super) fn len(&self) -> usize {
-        self.numbers.values().map(BTreeSet::len).sum::<usize>() + self.others.len()
+        self.numbers.len() + self.others.len()
     }
 
     pub(super) fn contains(&self, rows: &impl Rows, slot: SlotId) -> bool {
         match order_bits(rows.column(slot, self.column)) {
-            Some(bits) => self.numbers.get(&bits).is_some_and(|slots| slots.contains(&slot)),
+            Some(bits) => self.numbers.contains(&(bits, slot)),
             None => self.others.contains(&slot),
         }
     }
@@ -74,14 +65,12 @@ impl OrderedIndex {
         self.others.clear();
     }
 
-    pub(super) fn walk(&self, bound: RangeBound, mut visit: impl FnMut(SlotId)) {
-        let range = match bound {
-            RangeBound::AtMost(term) => order_bits(term).map(|bits| (Bound::Unbounded, Bound::Included(bits))),
-            RangeBound::AtLeast(term) => order_bits(term).map(|bits| (Bound::Included(bits), Bound::Unbounded)),
-        };
-        match range {
-            Some(range) => self.numbers.range(range).flat_map(|(_, slots)| slots).copied().for_each(&mut visit),
-            None => self.numbers.values().flatten().copied().for_each(&mut visit),
+    /// A term without order bits bounds nothing.
+    pub(super) fn walk(&self, range: ValueRange, mut visit: impl FnMut(SlotId)) {
+        let first = (range.at_least.and_then(order_bits).unwrap_or(u64::MIN), SlotId(u32::MIN));
+        let last = (range.at_most.and_then(order_bits).unwrap_or(u64::MAX), SlotId(u32::MAX));
+        if first <= last {
+            self.numbers.range(first..=last).for_each(|(_, slot)| visit(*slot));
         }
         self.others.iter().copied().for_each(visit);
     }

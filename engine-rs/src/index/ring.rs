@@ -15,7 +15,7 @@
 
 use super::array::{Array, DEAD, Linked, NOT_RENEWED};
 use super::keyed::{IndexId, KeyedIndex, Probe};
-use super::ordered::{OrderedIndex, RangeBound};
+use super::ordered::{OrderedIndex, ValueRange};
 use crate::codec::{Decoded, Reader, Writer, ensure};
 use crate::model::TermId;
 use crate::rare::Rare;
@@ -149,6 +149,15 @@ impl RingStore {
         self.ordered.as_ref().is_none_or(|ordered| ordered.contains(&self.array, slot))
     }
 
+    /// Whether both have the same mappings, in the same order and until the same instants.
+    pub(crate) fn shows_the_same(&self, other: &Self) -> bool {
+        fn kept(store: &RingStore, slot: SlotId) -> (&[u64], i64, i64) {
+            (store.array.row(slot), store.array.expiry_key(slot), store.array.renewal(slot))
+        }
+        self.live == other.live
+            && self.slots().zip(other.slots()).all(|(own, theirs)| kept(self, own) == kept(other, theirs))
+    }
+
     pub(super) fn expiry_key(&self, slot: SlotId) -> i64 {
         self.array.expiry_key(slot)
     }
@@ -208,33 +217,35 @@ impl RingStore {
         id
     }
 
-    #[inline]
+    /// Adds a mapping that is there to an index.
     fn link(&mut self, index: usize, slot: SlotId) {
-        let Some(keyed) = &mut self.indexes[index] else { return };
-        let older = keyed.link(&self.array, self.array.row(slot), slot);
-        self.array.set_link(slot, index, older.map_or(0, |older| slot.0.wrapping_sub(older.0)));
+        let row: smallvec::SmallVec<[TermId; 8]> = self.row(slot).collect();
+        link(&mut self.indexes[index], &mut self.array, index, &row, slot);
     }
 
     /// Appends a mapping that expires when its key falls below the window's bound.
-    pub(crate) fn append(&mut self, row: impl Iterator<Item = TermId>, expiry_key: i64) -> SlotId {
+    #[inline]
+    pub(crate) fn append(&mut self, row: &[TermId], expiry_key: i64) -> SlotId {
         self.make_room();
         let slot = SlotId(self.head);
         self.head = self.head.wrapping_add(1);
         if self.head == 0 {
             Rare::PositionWrapped.note();
         }
-        self.array.write(slot, row, expiry_key);
-        for index in 0..self.indexes.len() {
-            self.link(index, slot);
+        let Self { array, indexes, ordered, .. } = self;
+        array.write(slot, row, expiry_key);
+        for (number, index) in indexes.iter_mut().enumerate() {
+            link(index, array, number, row, slot);
         }
-        if let Some(ordered) = &mut self.ordered {
-            ordered.insert(&self.array, slot);
+        if let Some(ordered) = ordered {
+            ordered.insert(array, slot);
         }
         self.note_order(slot, expiry_key);
         self.live += 1;
         slot
     }
 
+    #[inline]
     fn note_order(&mut self, slot: SlotId, expiry_key: i64) {
         // Apart from stragglers, keys never decrease from `front` to `head`. This is why expiry may look at `front`
         // alone.
@@ -267,7 +278,8 @@ impl RingStore {
         self.array.set_expiry_key(slot, DEAD);
         for index in 0..self.indexes.len() {
             let Some(keyed) = &mut self.indexes[index] else { continue };
-            if keyed.unlink(&self.array, self.array.row(slot), slot) {
+            let row = self.array.row(slot);
+            if keyed.unlink(&self.array, |column| TermId::from_bits(row[usize::from(column)]), slot) {
                 self.skip_dead_newest(index, slot);
             }
         }
@@ -290,7 +302,8 @@ impl RingStore {
             newest = self.older(IndexId(index as u32), newest);
         }
         if let Some(keyed) = &mut self.indexes[index] {
-            keyed.set_newest(&self.array, self.array.row(newest), newest);
+            let row = self.array.row(newest);
+            keyed.set_newest(&self.array, |column| TermId::from_bits(row[usize::from(column)]), newest);
         }
     }
 
@@ -298,6 +311,19 @@ impl RingStore {
         self.stragglers.clear();
         self.greatest_key = i64::MIN;
         self.greatest_renewal = NOT_RENEWED;
+    }
+
+    /// Removes the oldest mappings that expire below the bound, up to one that was renewed or is to stay.
+    #[inline]
+    pub(crate) fn expire_first(&mut self, bound: i64, stays: impl Fn(&[u64]) -> bool) {
+        while self.front != self.head {
+            let slot = SlotId(self.front);
+            let (row, expiry_key) = self.array.row_and_key(slot);
+            if expiry_key >= bound || stays(row) || self.array.renewal(slot) != NOT_RENEWED {
+                break;
+            }
+            self.kill(slot);
+        }
     }
 
     /// Whether there are mappings and all of them expire below this bound.
@@ -316,7 +342,7 @@ impl RingStore {
     }
 
     fn advance_front(&mut self) {
-        while self.front != self.head && !self.is_live(SlotId(self.front)) {
+        while self.front != self.head && !self.array.is_live(SlotId(self.front)) {
             self.front = self.front.wrapping_add(1);
         }
         self.array.forget_before(self.front);
@@ -370,7 +396,7 @@ impl RingStore {
         let row: smallvec::SmallVec<[TermId; 8]> = self.row(from).collect();
         let slots = self.array.capacity();
         // Append first, so that the counters of its keys never reach zero and no key is removed and re-added.
-        let to = self.append(row.into_iter(), expiry_key);
+        let to = self.append(&row, expiry_key);
         self.kill(from);
         Rare::MappingMoved.note();
         if self.array.capacity() > slots {
@@ -478,7 +504,7 @@ impl RingStore {
         for _ in 0..self.array.width {
             row.push(from.id()?);
         }
-        self.array.write(slot, row.into_iter(), expiry_key);
+        self.array.write(slot, &row, expiry_key);
         self.array.set_renewal(slot, renewed_to);
         for index in 0..self.indexes.len() {
             self.link(index, slot);
@@ -512,10 +538,10 @@ impl RingStore {
         self.ordered.as_ref().map(OrderedIndex::column)
     }
 
-    /// Visits the live mappings whose ordered column may satisfy the bound (a superset).
-    pub(crate) fn walk_range(&self, bound: RangeBound, visit: impl FnMut(SlotId)) {
+    /// Visits the live mappings whose ordered column may be in the range (a superset).
+    pub(crate) fn walk_range(&self, range: ValueRange, visit: impl FnMut(SlotId)) {
         if let Some(ordered) = &self.ordered {
-            ordered.walk(bound, visit);
+            ordered.walk(range, visit);
         }
     }
 
@@ -553,6 +579,13 @@ impl RingStore {
         let oldest = self.oldest();
         Some(self.move_to_end(oldest, self.array.expiry_key(oldest)))
     }
+}
+
+#[inline]
+fn link(index: &mut Option<KeyedIndex>, array: &mut Array, number: usize, row: &[TermId], slot: SlotId) {
+    let Some(keyed) = index else { return };
+    let older = keyed.link(array, |column| row[usize::from(column)], slot);
+    array.set_link(slot, number, older.map_or(0, |older| slot.0.wrapping_sub(older.0)));
 }
 
 /// The mapping this far before another in a chain. The counter of the key says that there is one: a chain that ended

@@ -79,6 +79,21 @@ impl Table {
         }
     }
 
+    /// As [`Table::place`], for words that are keys themselves, in a table that no key is taken from.
+    #[inline]
+    pub(super) fn place_of_word(&self, word: u64) -> usize {
+        let mask = self.len() - 1;
+        let mut at = self.home(word);
+        loop {
+            let [found, rest] = self.places[at];
+            debug_assert!(rest as u32 != MOVED, "keyed index: a table in use gives its keys up");
+            if found == word || rest as u32 == 0 {
+                return at;
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
     /// Adds an entry that is not present.
     pub(super) fn insert(&mut self, entry: Entry) {
         let place = self.place(entry.word, |_| false);

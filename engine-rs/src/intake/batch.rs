@@ -2,7 +2,7 @@
 //!
 //! Input: terms, each interned when first seen, and triples of their ids. Output: the same events, for the engine to
 //! translate. A term that occurs a million times is parsed and checked once; the engine's dictionary interns it once
-//! per push, and only if somebody reads it.
+//! per push, and only if a query reads it.
 
 use super::body::{Intake, Refused};
 use super::document::Token;
@@ -21,7 +21,7 @@ use std::ops::Range;
 #[derive(Debug)]
 pub struct EventBatch {
     pub(super) dictionary: Dictionary,
-    /// A label of a blank node is one node within the batch.
+    /// A blank node label denotes one node within the batch.
     blanks: Blanks,
     events: Vec<EncodedEvent>,
     triples: Vec<EncodedTriple>,
@@ -54,22 +54,22 @@ impl EventBatch {
         }
     }
 
-    /// Begins an event; the triples that follow are its own. `index` is its number in the body.
+    /// Begins an event; the triples that follow belong to it. `index` is its number in the body.
     pub fn begin(&mut self, at: Option<Timestamp>, index: u64) {
         let start = self.triples.len();
         self.events.push(EncodedEvent { at, index, triples: start..start });
     }
 
-    /// Adds a triple to the event begun last; subject and predicate are for the caller to check.
+    /// Adds a triple to the current event; the caller has checked subject and predicate.
     ///
     /// # Panics
-    /// When no event was begun.
+    /// If no event was begun.
     pub fn push(&mut self, triple: EncodedTriple) {
         self.triples.push(triple);
         self.events.last_mut().expect("an event was begun").triples.end = self.triples.len();
     }
 
-    /// Refuses the event begun last, or the part of the body with this number.
+    /// Refuses the current event, or the part of the body with this number.
     pub fn refuse(&mut self, index: u64, error: EngineError) {
         if self.events.last().is_some_and(|event| event.index == index)
             && let Some(event) = self.events.pop()
@@ -81,7 +81,7 @@ impl EventBatch {
         }
     }
 
-    /// Whether a row of this event was refused: its other rows go with it.
+    /// Whether a row of this event was refused; its other rows are refused with it.
     #[must_use]
     pub fn is_refused(&self, index: u64) -> bool {
         self.refused.last().is_some_and(|refused| refused.index == Some(index))
@@ -92,17 +92,17 @@ impl EventBatch {
         self.blanks.clear();
     }
 
-    /// Puts the events in the order of their times; those at one instant stay as they came.
+    /// Sorts the events by time; events of one instant keep their order.
     pub fn sort_by_time(&mut self) {
         self.events.sort_by_key(|event| event.at);
     }
 
-    /// Puts the events in the order of their times, and of their numbers at one instant.
+    /// Sorts the events by time, and by number within one instant.
     pub(crate) fn sort_by_place(&mut self) {
         self.events.sort_by_key(|event| (event.at, event.index));
     }
 
-    /// How many events there are.
+    /// The number of events.
     #[must_use]
     pub fn len(&self) -> usize {
         self.events.len()
@@ -152,17 +152,17 @@ impl EventBatch {
 
 /// Ids of terms in this batch.
 impl EventBatch {
-    /// Any term; a blank node's label has a meaning in this batch alone.
+    /// Any term; a blank node label is scoped to this batch.
     pub fn term(&mut self, term: &Term) -> TermId {
         Encoder::lasting(&mut self.dictionary, &mut self.blanks).term(term.as_ref())
     }
 
-    /// A term of a body; a blank node's label has a meaning in this batch alone.
+    /// A term of a body; a blank node label is scoped to this batch.
     pub(crate) fn token(&mut self, token: Token, intake: &Intake<'_>) -> TermId {
         Encoder::lasting(&mut self.dictionary, &mut self.blanks).token(token, intake)
     }
 
-    /// An IRI, which is checked when it comes for the first time; none where it is not absolute.
+    /// An IRI, checked at its first occurrence; `None` if it is not absolute.
     pub fn iri(&mut self, text: &str) -> Option<TermId> {
         let raw = RawTerm::new(TermKind::IRI, text);
         if let Some(known) = self.dictionary.lookup_raw(raw) {

@@ -27,14 +27,14 @@ impl From<RdfFormat> for BodyFormat {
     }
 }
 
-/// What to do with events that cannot or should not be taken.
+/// What to do with events that cannot or must not be accepted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PushOptions {
     /// Events after this instant are left out and counted.
     pub latest: Option<Timestamp>,
-    /// Whether one wrong event refuses the whole body.
+    /// Whether one invalid event refuses the whole body.
     pub atomic: bool,
-    /// The zone of dateTimes without one; they are refused where there is none.
+    /// The zone of dateTimes without one; if it is `None`, they are refused.
     pub zone: Option<AssumedZone>,
 }
 
@@ -44,15 +44,15 @@ impl Default for PushOptions {
     }
 }
 
-/// A part of a body that was not taken.
+/// A part of a body that was refused.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Refused {
-    /// Which event of the body, counted from zero; none for a line that belongs to no event.
+    /// The number of the event in the body, from zero; `None` for a line that belongs to no event.
     pub index: Option<u64>,
     pub error: EngineError,
 }
 
-/// What is asked for.
+/// An event, or a statement about time.
 #[derive(Clone, Debug)]
 pub(crate) enum Content {
     Event(RawEvent),
@@ -63,12 +63,12 @@ pub(crate) enum Content {
     End,
 }
 
-/// What is asked for, and where in the body.
+/// A part of a body, with its position.
 #[derive(Clone, Debug)]
 pub(crate) struct Item {
     pub content: Content,
     pub index: u64,
-    /// Labels of blank nodes have a meaning within one scope.
+    /// The scope of blank node labels.
     pub scope: u64,
     pub position: Option<Position>,
 }
@@ -81,7 +81,7 @@ pub(crate) struct Intake<'a> {
     pub refused: Vec<Refused>,
 }
 
-/// The parts of an intake that are used again for the next body.
+/// The buffers that are reused for the next body.
 #[derive(Debug, Default)]
 pub(crate) struct Buffers {
     pub items: Vec<Item>,
@@ -92,16 +92,16 @@ pub(crate) struct Buffers {
 #[derive(Clone, Copy)]
 pub(crate) struct Reading<'a> {
     pub at: Option<Timestamp>,
-    /// Whether one wrong part refuses the whole body.
+    /// Whether one invalid part refuses the whole body.
     pub atomic: bool,
     /// The zone of dateTimes without one.
     pub zone: Option<&'a AssumedZone>,
-    /// Says of an IRI that it has been checked before.
+    /// Whether an IRI has been checked before.
     pub is_known: &'a dyn Fn(&str) -> bool,
 }
 
 impl<'a> Intake<'a> {
-    /// Reads a body. Unless it is atomic, what is wrong is among the refused.
+    /// Reads a body. Unless it is atomic, invalid parts are returned as refused.
     pub(crate) fn read(
         body: &'a [u8],
         format: BodyFormat,
@@ -126,7 +126,7 @@ impl<'a> Intake<'a> {
         }
     }
 
-    /// One event of triples that need no reading.
+    /// One event of triples that are already parsed.
     pub(crate) fn of_event(at: Timestamp, triples: &[Triple], mut buffers: Buffers) -> Self {
         buffers.clear();
         triples.iter().for_each(|triple| buffers.tokens.push_triple(triple));
@@ -135,7 +135,7 @@ impl<'a> Intake<'a> {
         Self { body: "", buffers, refused: Vec::new() }
     }
 
-    /// These items, which need no reading.
+    /// Items that are already parsed.
     pub(crate) fn of_items(items: impl Iterator<Item = Item>, refused: Vec<Refused>, mut buffers: Buffers) -> Self {
         buffers.clear();
         buffers.items.extend(items);
@@ -207,7 +207,7 @@ impl<'a> Intake<'a> {
     fn add_document(&mut self, body: &'a [u8], format: RdfFormat, reading: Reading<'_>) -> Result<(), EngineError> {
         self.read_document(body, format, reading)?;
         let Self { body, buffers, refused } = self;
-        // Lines that were all refused are no event; an empty document is one.
+        // An empty document is an event; a document whose lines were all refused is not.
         if buffers.tokens.is_empty_document() && !refused.is_empty() {
             return Ok(());
         }
@@ -236,7 +236,7 @@ impl<'a> Intake<'a> {
             }
             tokens.drop_document();
         }
-        // The whole text at once: what is wrong with it is said as the parser of the format says it.
+        // Parse the whole text at once, so that the error is the one of the format's parser.
         let read = each_quad(body, format, None, &mut Room::of(body), &mut |quad| tokens.push_quad(&quad, self.body));
         let Err(error) = read else { return Ok(()) };
         tokens.drop_document();

@@ -1,11 +1,11 @@
-//! What readers find in a body: triples as tokens, cut into events.
+//! The output of the readers: triples as tokens, divided into events.
 //!
-//! A token says where the text of a term stands: in the body itself, or, where the body writes it in another way, in a
-//! buffer beside it. Nothing is encoded here, so that a body which is refused leaves nothing behind. The buffers are
-//! used again for the next body: in a steady state nothing is allocated.
+//! A token holds the position of a term's text: in the body itself, or, if the body spells it differently, in a side
+//! buffer. Nothing is encoded here, so a refused body leaves nothing behind. The buffers are reused for the next body:
+//! in a steady state nothing is allocated.
 //!
 //! Named graphs are events of their own, timed by `<g> prov:generatedAtTime "…"` in the default graph, in the order of
-//! their first quads; without named graphs all is one event.
+//! their first quads; without named graphs the document is one event.
 
 use super::event::{AssumedZone, GENERATED_AT, RawEvent, time_of};
 use crate::encode::{RawTerm, TermKind, with_tags_in_form};
@@ -17,10 +17,10 @@ use oxrdf::{GraphName, NamedOrBlankNode, Quad, Term, TermRef, Triple};
 use std::hash::{BuildHasher, Hasher};
 use std::ops::Range;
 
-/// A term of a body: its kind, and where its text stands.
+/// A term of a body: its kind and the position of its text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Token {
-    /// Where the text begins, whether it is beside the body, and the kind; a triple term has its number.
+    /// The start of the text, whether it is in the side buffer, and the kind; for a triple term, its number.
     start: u64,
     end: u64,
 }
@@ -52,7 +52,7 @@ impl Token {
         (self.start >> START_SHIFT) as usize
     }
 
-    /// How long the text is.
+    /// The length of the text in bytes.
     pub(super) fn len(self) -> usize {
         self.text().len()
     }
@@ -62,19 +62,19 @@ impl Token {
     }
 }
 
-/// A term of a body, to look at.
+/// A borrowed view of a term of a body.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum TokenTerm<'a> {
     Raw(RawTerm<'a>),
     Triple(&'a Triple),
 }
 
-/// Triples of a body that are no tokens yet are put beside it.
+/// A triple of a body as tokens.
 pub(crate) type TokenTriple = [Token; 3];
 
 #[derive(Debug, Default)]
 pub(crate) struct Tokens {
-    /// Texts that the body does not have as they are.
+    /// Texts that the body spells differently.
     texts: String,
     /// Triple terms.
     nested: Vec<Triple>,
@@ -89,12 +89,12 @@ struct Graphs {
     first: usize,
     names: Vec<Token>,
     by_name: HashTable<u32>,
-    /// For triples of the document the number of their graph, from 1; 0 and what is missing at the end is the default
+    /// The graph number of each triple of the document, from 1; 0, and entries missing at the end, mean the default
     /// graph.
     of_triples: Vec<u32>,
-    /// Where the triples of each graph begin, the default graph first; and where the last ones end.
+    /// The start of each graph's triples, the default graph first; then the end of the last.
     starts: Vec<usize>,
-    /// What is said of each graph's time.
+    /// The stated time of each graph.
     times: Vec<Option<Token>>,
     sorted: Vec<TokenTriple>,
 }
@@ -125,7 +125,7 @@ impl Tokens {
         TokenTerm::Raw(RawTerm::new(token.kind(), text))
     }
 
-    /// The text of a term that is beside the body.
+    /// The text of a term in the side buffer.
     pub(super) fn text_beside(&self, token: Token) -> Option<&str> {
         token.is_beside().then(|| &self.texts[token.text()])
     }
@@ -137,7 +137,7 @@ impl Tokens {
         }
     }
 
-    /// A document begins: its graphs are its own.
+    /// Begins a document, with graphs of its own.
     pub(super) fn begin_document(&mut self) {
         self.graphs.clear(self.triples.len());
     }
@@ -218,7 +218,7 @@ impl Tokens {
         Token::in_body(TermKind::TRIPLE, number..number)
     }
 
-    /// Puts the text of a term beside the body.
+    /// Copies the text of a term into the side buffer.
     pub(super) fn add(&mut self, kind: TermKind, parts: &[&str]) -> Token {
         let start = self.texts.len();
         self.texts.extend(parts.iter().copied());
@@ -289,7 +289,7 @@ impl Tokens {
         Ok(RawEvent { at, graph: Some(*name), triples: starts[number + 1]..starts[number + 2] })
     }
 
-    /// The time that a token says.
+    /// The time that a token denotes.
     pub(crate) fn time(&self, token: Token, body: &str, zone: Option<&AssumedZone>) -> Result<Timestamp, EngineError> {
         match self.term(token, body) {
             TokenTerm::Raw(raw) => {
@@ -300,7 +300,7 @@ impl Tokens {
         }
     }
 
-    /// Puts the triples of a graph together, in their order.
+    /// Groups the triples by graph, keeping their order.
     fn sort_by_graph(&mut self) {
         let Self { triples, graphs, .. } = self;
         let Graphs { first, names, of_triples, starts, sorted, .. } = graphs;

@@ -5,16 +5,16 @@ use super::document::{Token, TokenTerm};
 use crate::encode::{Dictionary, RawTerm, TermKind};
 use crate::model::{EncodedTriple, TermId};
 use foldhash::fast::FixedState;
-use hashbrown::HashTable;
+use hashbrown::{HashSet, HashTable};
 use oxrdf::{NamedOrBlankNode, Term, TermRef, Triple};
 use std::hash::{BuildHasher, Hasher};
 use std::ops::Range;
 
-/// Encodes the terms of messages; a blank node label is one node within one message.
+/// Encodes the terms of messages; a blank node label denotes one node within one message.
 pub(crate) struct Encoder<'a> {
     pub dictionary: &'a mut Dictionary,
     pub blanks: &'a mut Blanks,
-    /// Whether terms are those of static data.
+    /// Whether the terms belong to static data.
     pub is_static: bool,
 }
 
@@ -23,12 +23,12 @@ impl<'a> Encoder<'a> {
         Self { dictionary, blanks, is_static: false }
     }
 
-    /// For static data.
+    /// An encoder for static data.
     pub(crate) fn lasting(dictionary: &'a mut Dictionary, blanks: &'a mut Blanks) -> Self {
         Self { dictionary, blanks, is_static: true }
     }
 
-    /// Triples as a set: one that is written twice is there once.
+    /// Encodes triples as a set: duplicates are removed.
     pub(crate) fn triples<'t>(&mut self, triples: impl IntoIterator<Item = &'t Triple>) -> Vec<EncodedTriple> {
         let mut encoded: Vec<EncodedTriple> = Vec::new();
         for triple in triples {
@@ -36,7 +36,7 @@ impl<'a> Encoder<'a> {
             let subject = self.term(node(&triple.subject));
             encoded.push([subject, predicate, self.term(triple.object.as_ref())]);
         }
-        drop_copies(&mut encoded, COMPARED_MAX);
+        drop_copies(&mut encoded, COMPARED_MAX, self.dictionary.hasher());
         encoded
     }
 
@@ -49,7 +49,7 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// The id of a term as text; a blank node's label has a meaning in this message alone.
+    /// The id of a term as text; a blank node label is scoped to this message.
     #[inline]
     pub(crate) fn raw(&mut self, term: RawTerm<'_>) -> TermId {
         match term.kind {
@@ -59,7 +59,7 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// The id of a term; a blank node's label has a meaning in this message alone.
+    /// The id of a term; a blank node label is scoped to this message.
     pub(crate) fn term(&mut self, term: TermRef<'_>) -> TermId {
         match term {
             TermRef::BlankNode(node) => self.blank(node.as_str()),
@@ -71,7 +71,7 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// The same id, used by this message too.
+    /// Marks the id as used by this message and returns it.
     #[inline]
     pub(crate) fn use_again(&mut self, id: TermId) -> TermId {
         self.dictionary.use_again(id);
@@ -110,7 +110,7 @@ impl<'a> Encoder<'a> {
     }
 }
 
-/// The nodes that labels stand for.
+/// The nodes that labels denote.
 #[derive(Debug, Default)]
 pub(crate) struct Blanks {
     labels: String,
@@ -158,12 +158,12 @@ fn has_blank(triple: &Triple) -> bool {
     in_object || matches!(triple.subject, NamedOrBlankNode::BlankNode(_))
 }
 
-/// Documents of fewer triples are compared each with each.
+/// Below this number of triples, duplicates are found by pairwise comparison.
 const COMPARED_MAX: usize = 32;
 
-/// Keeps the first of equal triples. Most events are too small for a hash table to pay off: up to so many triples are
-/// compared.
-pub(crate) fn drop_copies(triples: &mut Vec<EncodedTriple>, compared_max: usize) {
+/// Keeps the first of equal triples. Most events are too small for a hash table to pay off, so small ones are compared
+/// pairwise.
+pub(crate) fn drop_copies(triples: &mut Vec<EncodedTriple>, compared_max: usize, hasher: FixedState) {
     if triples.len() < compared_max {
         for i in (1..triples.len()).rev() {
             if triples[..i].contains(&triples[i]) {
@@ -172,6 +172,6 @@ pub(crate) fn drop_copies(triples: &mut Vec<EncodedTriple>, compared_max: usize)
         }
         return;
     }
-    let mut seen = std::collections::HashSet::with_capacity(triples.len());
+    let mut seen = HashSet::with_capacity_and_hasher(triples.len(), hasher);
     triples.retain(|triple| seen.insert(*triple));
 }

@@ -1,4 +1,4 @@
-//! Events as they come, and the times they carry.
+//! Events as received, and the times they carry.
 
 use super::document::Token;
 use crate::encode::WallTime;
@@ -11,29 +11,29 @@ use std::sync::Arc;
 
 pub(super) const GENERATED_AT: &str = "http://www.w3.org/ns/prov#generatedAtTime";
 
-/// One event as it came: where its triples are, and its time if it has one.
+/// One event as received: the position of its triples, and its time if it has one.
 #[derive(Clone, Debug)]
 pub(crate) struct RawEvent {
     pub at: Option<Timestamp>,
-    /// The name of its graph, if it came as a named one.
+    /// The name of its graph, if it was a named graph.
     pub graph: Option<Token>,
     pub triples: Range<usize>,
 }
 
-/// The zone of dateTimes that are written without one, as a table: the engine has no database of zones.
+/// The zone assumed for dateTimes without one, as a table: the engine has no time zone database.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AssumedZone(Arc<[(i64, i64)]>);
 
 impl AssumedZone {
     /// From each of these local times on (milliseconds since 1970-01-01T00:00:00 on the wall clock), the offset from
-    /// UTC in milliseconds. The earliest offset holds before its time too; a table without entries is no zone.
+    /// UTC in milliseconds. The first offset also applies before its time; a table without entries is no zone.
     #[must_use]
     pub fn new(mut offsets: Vec<(i64, i64)>) -> Option<Self> {
         offsets.sort_unstable();
         (!offsets.is_empty()).then(|| Self(offsets.into()))
     }
 
-    /// The instant of a local time; none beyond the range of instants.
+    /// The instant of a local time; `None` outside the range of instants.
     #[must_use]
     pub fn epoch_ms(&self, local_ms: i64) -> Option<i64> {
         let after = self.0.partition_point(|(from, _)| *from <= local_ms);
@@ -41,14 +41,17 @@ impl AssumedZone {
     }
 }
 
-/// A time in data: a dateTime with a zone or an assumed one, or an integer of milliseconds.
+/// A time in data: a dateTime with a zone or an assumed one, a dateTimeStamp, or an integer of milliseconds.
 pub(crate) fn time_of(value: TermRef<'_>, zone: Option<&AssumedZone>) -> Result<Timestamp, EngineError> {
     let bad = || EngineError::BadTimestamp { value: value.to_string() };
     let TermRef::Literal(literal) = value else { return Err(bad()) };
     if let Ok(ms) = literal.value().parse::<i64>() {
         return Ok(Timestamp::from_millis(ms));
     }
-    if literal.datatype() == xsd::DATE_TIME {
+    // A dateTimeStamp has a zone, or it is none.
+    let is_stamp = literal.datatype() == xsd::DATE_TIME_STAMP;
+    let zone = zone.filter(|_| !is_stamp);
+    if is_stamp || literal.datatype() == xsd::DATE_TIME {
         if let Some(wall) = WallTime::parse(literal.value())
             && let Some(ms) = wall.epoch_ms().or_else(|| zone?.epoch_ms(wall.local_ms))
         {
@@ -79,6 +82,17 @@ pub fn read_time(text: &str, zone: Option<&AssumedZone>) -> Option<Timestamp> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_date_time_stamp_is_a_time_if_it_has_a_zone() {
+        let time = |text, zone| {
+            let literal = LiteralRef::new_typed_literal(text, xsd::DATE_TIME_STAMP);
+            time_of(literal.into(), zone).ok().map(Timestamp::as_millis)
+        };
+        assert_eq!(time("1970-01-01T01:00:01+01:00", None), Some(1_000));
+        assert_eq!(time("-0001-01-01T00:00:00Z", None), Some(-62_198_755_200_000));
+        assert_eq!(time("1970-01-01T00:00:01", Some(&copenhagen())), None);
+    }
 
     const HOUR: i64 = 3_600_000;
 

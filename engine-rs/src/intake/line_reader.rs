@@ -1,9 +1,9 @@
 //! N-Triples and N-Quads → tokens, without a parser for the lines that most bodies are made of.
 //!
-//! A usual line is IRIs, simple labels, and literals without escapes and languages, with blanks between them, and a full
-//! stop. It is split where it stands; an IRI is checked by tables while its end is looked for. Every other line goes to
-//! the parser of the format, and where that refuses a line, to be read with the others around it, everything does. So
-//! what is accepted, what it means and what is said of faults do not depend on this file.
+//! A usual line consists of IRIs, simple labels, and literals without escapes or languages, separated by blanks, and a
+//! full stop. It is split in place; the scan for the end of an IRI also validates it by tables. Any other line goes to the
+//! format's parser; if that refuses the line by itself, it reads the whole body. So neither the accepted language, nor
+//! its meaning, nor the error messages depend on this file.
 
 use super::document::{Token, Tokens};
 use crate::encode::TermKind;
@@ -15,7 +15,7 @@ use std::ops::Range;
 #[derive(Debug)]
 pub(super) struct Unreadable;
 
-/// Reads a body; `is_known` says of an IRI that it has been checked before.
+/// Reads a body; `is_known` tells whether an IRI has been checked before.
 pub(super) fn read(
     body: &str,
     format: RdfFormat,
@@ -43,7 +43,7 @@ pub(super) fn read(
     Ok(())
 }
 
-/// Finds the terms of a body where they stand.
+/// Finds the terms of a body in place.
 pub(super) struct Reader<'a> {
     pub body: &'a str,
     pub bytes: &'a [u8],
@@ -51,7 +51,7 @@ pub(super) struct Reader<'a> {
     pub is_known: &'a dyn Fn(&str) -> bool,
 }
 
-/// A usual line, and where the next begins.
+/// Reads a usual line; returns the start of the next.
 struct Line {
     quad: Option<([Token; 3], Option<Token>)>,
     next: usize,
@@ -136,9 +136,7 @@ impl Reader<'_> {
     pub(super) fn iri_text(&self, start: usize) -> Option<Range<usize>> {
         let (mut at, mut is_plain, mut has_fragment) = (start, true, false);
         loop {
-            while self.bytes.get(at).is_some_and(|byte| CLASSES[*byte as usize] & IRI != 0) {
-                at += 1;
-            }
+            at = self.plain_until(at);
             match self.bytes.get(at)? {
                 b'>' => break,
                 b'#' if !has_fragment => has_fragment = true,
@@ -150,6 +148,21 @@ impl Reader<'_> {
         let text = start..at;
         let is_valid = is_plain && begins_plainly(&self.bytes[text.clone()]) || self.is_iri(&self.body[text.clone()]);
         is_valid.then_some(text)
+    }
+
+    /// The end of the plain characters of an IRI that begin here.
+    #[inline]
+    fn plain_until(&self, mut at: usize) -> usize {
+        while let Some(block) = self.bytes.get(at..).and_then(|rest| rest.first_chunk()) {
+            if !is_plain_block(block) {
+                break;
+            }
+            at += BLOCK;
+        }
+        while self.bytes.get(at).is_some_and(|byte| CLASSES[*byte as usize] & IRI != 0) {
+            at += 1;
+        }
+        at
     }
 
     #[cold]
@@ -189,20 +202,31 @@ impl Reader<'_> {
 
     pub(super) fn typed_literal(&self, value: Range<usize>) -> Option<(Token, usize)> {
         const RDF: &[u8] = b"http://www.w3.org/1999/02/22-rdf-syntax-ns#";
-        if self.bytes.get(value.end + 1..value.end + 4)? != b"^^<" {
+        let rest = self.bytes.get(value.end + 1..)?;
+        if let Some((kind, len)) = common_type(rest) {
+            return Some((Token::in_body(kind, value.clone()), value.end + 1 + len));
+        }
+        if !rest.starts_with(b"^^<") {
             return None;
         }
         let datatype = self.iri_text(value.end + 4)?;
         let end = datatype.end + 1;
-        if let Some(kind) = TermKind::of_datatype(&self.body[datatype.clone()]) {
-            return Some((Token::in_body(kind, value), end));
-        }
-        // Some of these types ask for more than a text.
+        // Some of these types restrict their lexical forms.
         if self.bytes[datatype.clone()].starts_with(RDF) {
             return None;
         }
         Some((Token::in_body(TermKind::TYPED, value.start..datatype.end), end))
     }
+}
+
+/// The kind of literals that a type denotes, and the length of its spelling, if it is one of the common types.
+#[inline]
+fn common_type(text: &[u8]) -> Option<(TermKind, usize)> {
+    const MARK: &[u8] = b"^^<http://www.w3.org/2001/XMLSchema#";
+    const NAME_MAX: usize = 24;
+    let name = text.strip_prefix(MARK)?;
+    let len = name.iter().take(NAME_MAX).position(|byte| *byte == b'>')?;
+    Some((TermKind::of_xsd_name(&name[..len])?, MARK.len() + len + 1))
 }
 
 fn end_of_line(bytes: &[u8], at: usize) -> usize {
@@ -212,13 +236,40 @@ fn end_of_line(bytes: &[u8], at: usize) -> usize {
 /// Whether an IRI of plain characters has a scheme and, if any, a plain host: then it is certainly valid.
 #[inline]
 pub(super) fn begins_plainly(iri: &[u8]) -> bool {
+    if let Some(rest) = iri.strip_prefix(b"http://") {
+        return begins_with_plain_host(rest);
+    }
     let Some(colon) = iri.iter().position(|byte| CLASSES[*byte as usize] & SCHEME == 0) else { return false };
     if iri[colon] != b':' || !iri[0].is_ascii_alphabetic() {
         return false;
     }
-    let Some(rest) = iri[colon + 1..].strip_prefix(b"//") else { return true };
+    iri[colon + 1..].strip_prefix(b"//").is_none_or(begins_with_plain_host)
+}
+
+#[inline]
+fn begins_with_plain_host(rest: &[u8]) -> bool {
     let end = rest.iter().position(|byte| CLASSES[*byte as usize] & HOST == 0);
     end.is_none_or(|end| matches!(rest[end], b'/' | b'?' | b'#'))
+}
+
+/// Plain characters are looked for in blocks of this many bytes.
+const BLOCK: usize = 16;
+
+/// Whether all of these bytes may certainly occur in an IRI. Written as comparisons and without an early end, so that the
+/// compiler can treat the bytes of a block at once. Rarer characters are left to the table.
+#[inline]
+fn is_plain_block(block: &[u8; BLOCK]) -> bool {
+    let mut others = 0;
+    for byte in block {
+        // `&` to `;`, `?` to `Z`, `a` to `z`, and two that are common in queries and names.
+        let is_plain = (byte.wrapping_sub(b'&') <= b';' - b'&')
+            | (byte.wrapping_sub(b'?') <= b'Z' - b'?')
+            | (byte.wrapping_sub(b'a') <= b'z' - b'a')
+            | (*byte == b'_')
+            | (*byte == b'=');
+        others |= u8::from(!is_plain);
+    }
+    others == 0
 }
 
 /// May occur anywhere in an IRI after its scheme and host.
@@ -227,7 +278,7 @@ const SCHEME: u8 = 2;
 const HOST: u8 = 4;
 /// May occur in a label after its first character, and does not end one.
 pub(super) const LABEL: u8 = 8;
-/// May stand in a literal as it is.
+/// May occur in a literal without an escape.
 pub(super) const STRING: u8 = 16;
 
 pub(super) static CLASSES: [u8; 256] = {

@@ -18,7 +18,7 @@ pub(super) type Outcome = Result<(Vec<Result<Event, EngineError>>, Vec<Refused>)
 
 const AT: Option<Timestamp> = Some(Timestamp::EPOCH);
 
-/// What the parser of the format makes of a body, event by event.
+/// The events of a body according to the format's parser.
 pub(super) fn reference(body: &[u8], format: RdfFormat, atomic: bool) -> Outcome {
     let mut refused = Vec::new();
     let quads = match parse_rdf(body, format, None) {
@@ -85,7 +85,7 @@ fn in_form(term: TermRef<'_>) -> Term {
     with_tags_in_form(term).unwrap_or_else(|| term.into_owned())
 }
 
-/// What the intake makes of a body.
+/// The events of a body according to the intake.
 pub(super) fn outcome(body: &[u8], format: RdfFormat, atomic: bool, buffers: &mut Buffers) -> Outcome {
     let reading = Reading { at: AT, atomic, zone: None, is_known: &|_| false };
     let (kept, read) = Intake::read(body, BodyFormat::Rdf(format), reading, std::mem::take(buffers));
@@ -106,13 +106,13 @@ pub(super) fn outcome(body: &[u8], format: RdfFormat, atomic: bool, buffers: &mu
     Ok((events, refused))
 }
 
-/// Compares both readers on a body; gives whether it was accepted.
+/// Compares both readers on a body; returns whether it was accepted.
 fn compare(body: &[u8], format: RdfFormat, buffers: &mut Buffers) -> bool {
     for atomic in [true, false] {
         let mut found = outcome(body, format, atomic, buffers);
         let mut expected = reference(body, format, atomic);
         if let (Ok(found), Ok(expected)) = (&mut found, &mut expected) {
-            // Events that are none are refused by their number; here it matters that they are.
+            // Invalid events are refused by number; here it matters only that they are refused.
             let wrong = expected.0.iter().filter(|event| event.is_err()).count();
             if atomic && wrong > 0 {
                 panic!("{:?} was accepted: {:?}", String::from_utf8_lossy(body), found);
@@ -236,7 +236,7 @@ fn the_w3c_files_are_read_as_by_the_parser() {
     assert!(compared > 300, "{compared} files");
 }
 
-/// The tests of the W3C, unpacked; none where the archive is not there.
+/// The unpacked W3C tests; `None` if the archive is missing.
 pub(super) fn w3c_files(purpose: &str) -> Option<PathBuf> {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared");
     let data = std::env::var_os("WHORL_TEST_DATA").map_or_else(beside, PathBuf::from);

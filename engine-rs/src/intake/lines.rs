@@ -1,8 +1,8 @@
-//! Bodies made of lines: NDJSON, and N-Triples and N-Quads of which some lines are wrong.
+//! Bodies made of lines: NDJSON, and N-Triples and N-Quads with invalid lines.
 //!
 //! A line of NDJSON is an event (`{"t": …, "event": JSON-LD}`, `{"t": …, "data": "Turtle"}`, or JSON-LD as it is), or
-//! says something about time (`{"watermark": …}`, `{"end": true}`). A blank node's label has a meaning in its line
-//! alone. Nesting is bounded by a flat scan before a parser sees the line.
+//! controls time (`{"watermark": …}`, `{"end": true}`). Blank node labels are scoped to their line. A flat scan bounds
+//! the nesting before a parser sees the line.
 
 use super::body::{Content, Refused};
 use super::document::Tokens;
@@ -20,7 +20,7 @@ const MAX_DEPTH: usize = 128;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line<'a> {
     bytes: &'a [u8],
-    /// Its number among the lines that are not blank.
+    /// Its number among the non-blank lines.
     pub index: u64,
     /// Its number among all lines, from 1.
     number: u32,
@@ -31,13 +31,13 @@ impl Line<'_> {
         Position { line: self.number, column: 1 }
     }
 
-    /// A place in this line, by the column inside a part of it.
+    /// A position in this line, given the column inside a part of it.
     fn place(&self, column: usize) -> Position {
         Position { line: self.number, column: u32::try_from(column).unwrap_or(u32::MAX) }
     }
 }
 
-/// The lines of a body; blank ones are passed over.
+/// The non-blank lines of a body.
 pub(super) fn of(body: &[u8]) -> impl Iterator<Item = Line<'_>> {
     let lines = body.split(|byte| *byte == b'\n').enumerate();
     let numbered = lines.map(|(at, bytes)| (u32::try_from(at + 1).unwrap_or(u32::MAX), bytes));
@@ -45,12 +45,12 @@ pub(super) fn of(body: &[u8]) -> impl Iterator<Item = Line<'_>> {
     filled.map(|(index, (number, bytes))| Line { bytes, index: index as u64, number })
 }
 
-/// Whether a fault spoils one line and not the document.
+/// Whether an error concerns one line and not the whole document.
 pub(super) fn has_lines(format: RdfFormat) -> bool {
     matches!(format, RdfFormat::NTriples | RdfFormat::NQuads)
 }
 
-/// Hands out the quads of the lines that can be read; the others are refused, each with its place.
+/// Yields the quads of the valid lines; the others are refused with their positions.
 pub(super) fn good_quads(body: &[u8], format: RdfFormat, refused: &mut Vec<Refused>, take: &mut dyn FnMut(Quad)) {
     let mut room = Room::of(body);
     for line in of(body) {
@@ -67,7 +67,7 @@ pub(super) fn good_quads(body: &[u8], format: RdfFormat, refused: &mut Vec<Refus
 
 /// What a line of NDJSON asks for.
 pub(super) enum Read {
-    /// The events of a document, mostly one, and the time of those that say none.
+    /// The events of a document, usually one, and the time of those that have none.
     Events(Option<Timestamp>),
     Control(Content),
 }
@@ -152,7 +152,7 @@ fn events(
     Ok(Read::Events(at))
 }
 
-/// The text inside has lines of its own: the message says where in it, the place is that of the text.
+/// The embedded text has lines of its own: the message contains the position inside it, the error that of the text.
 fn turtle(
     data: &RawValue,
     offset: usize,
@@ -170,7 +170,7 @@ fn turtle(
     Ok(Read::Events(at))
 }
 
-/// Integer milliseconds, or a dateTime with a zone or an assumed one; null is no time.
+/// Integer milliseconds, or a dateTime with a zone or an assumed one; null means no time.
 fn time(
     value: &RawValue,
     name: &str,
@@ -199,7 +199,7 @@ fn shorten(text: &str) -> String {
     if text.chars().count() <= 60 { text.to_owned() } else { text.chars().take(59).chain(['…']).collect() }
 }
 
-/// Where a part of the line begins, in characters.
+/// The start of a part of the line, in characters.
 fn offset(text: &str, part: &RawValue) -> usize {
     let start = (part.get().as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
     text.get(..start).map_or(0, |before| before.chars().count())

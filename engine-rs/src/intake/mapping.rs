@@ -1,8 +1,8 @@
 //! Row mappings: a SPARQL CONSTRUCT whose variables are names of columns.
 //!
-//! In: the text. Out: the steps that turn one row into triples. The row is the solution the WHERE group begins
-//! with; BIND, FILTER and VALUES go on from there. There is no data to match patterns against, so everything else is
-//! refused, with its place.
+//! Input: the text. Output: the steps that turn one row into triples. The row is the initial solution of the WHERE group;
+//! BIND, FILTER and VALUES apply to it. There is no data to match patterns against, so everything else is refused with
+//! its position.
 
 use crate::algebra::visit_expression;
 use crate::error::EngineError;
@@ -24,11 +24,11 @@ pub struct RowMapping {
     pub(super) steps: Vec<Step>,
     /// The variables that columns bind, in the order of the text.
     columns: Vec<Variable>,
-    /// The variables of VALUES that are columns where the data has them.
+    /// The variables of VALUES that are columns if the data has them.
     tables: Vec<Variable>,
 }
 
-/// What happens to the solutions of a row, one after the other.
+/// The steps applied to the solutions of a row, in order.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Step {
     Bind(Variable, Expression),
@@ -49,7 +49,7 @@ impl RowMapping {
         if dataset.is_some() {
             return Err(refused(Unmappable::Dataset, text));
         }
-        // Every CONSTRUCT is projected to all variables once.
+        // The parser wraps the pattern of a CONSTRUCT in one projection to all variables.
         let group = match pattern {
             GraphPattern::Project { inner, .. } => *inner,
             other => other,
@@ -60,7 +60,7 @@ impl RowMapping {
         let (columns, tables) = find_columns(&steps, &template).map_err(|why| refused(why, text))?;
         let mapping = Self { text: text.to_owned(), base: base_iri, template, steps, columns, tables };
         check_functions(&mapping.steps).map_err(|error| refused(error, text))?;
-        // What cannot be compiled is found now and not with the first row.
+        // Report expressions that cannot be compiled now, not at the first row.
         super::rows::RowMapper::new(&mapping).map_err(|error| refused(error, text))?;
         Ok(mapping)
     }
@@ -70,7 +70,7 @@ impl RowMapping {
         &self.text
     }
 
-    /// The columns the mapping reads; those that only VALUES speaks of come last and may be missing.
+    /// The columns the mapping reads; those that occur only in VALUES come last and may be missing.
     pub fn columns(&self) -> impl Iterator<Item = &str> {
         self.columns.iter().chain(&self.tables).map(Variable::as_str)
     }
@@ -88,7 +88,7 @@ impl RowMapping {
     }
 }
 
-/// Variables that no step binds come with the row; those of VALUES may.
+/// Variables that no step binds are columns; those of VALUES may be.
 fn find_columns(steps: &[Step], template: &[TriplePattern]) -> Result<(Vec<Variable>, Vec<Variable>), Unmappable> {
     let (mut columns, mut bound, mut tables) = (Vec::new(), Vec::new(), Vec::new());
     let read = |variable: &Variable, columns: &mut Vec<Variable>, bound: &[Variable]| {
@@ -119,7 +119,7 @@ fn find_columns(steps: &[Step], template: &[TriplePattern]) -> Result<(Vec<Varia
     Ok((columns, tables))
 }
 
-/// A mapping has no channel for warnings: what would be an error for every row is refused.
+/// A mapping cannot return warnings, so an expression that would fail for every row is refused.
 fn check_functions(steps: &[Step]) -> Result<(), CompileError> {
     let mut expressions = steps.iter().filter_map(|step| match step {
         Step::Bind(_, expression) | Step::Filter(expression) => Some(expression),
@@ -160,7 +160,7 @@ fn flatten(pattern: &GraphPattern, steps: &mut Vec<Step>) -> Result<(), Unmappab
     }
 }
 
-/// What a person would call the pattern, and the keyword it stands at.
+/// The name of the pattern for messages, and the keyword that introduces it.
 fn unmappable(pattern: &GraphPattern) -> Unmappable {
     let (name, keyword) = match pattern {
         GraphPattern::Path { .. } => ("a path in WHERE", "WHERE"),

@@ -1,8 +1,9 @@
 //! What producers send: bodies in, events and control lines out, checked for form but not yet for time.
 //!
-//! A body is RDF text (`body.rs`; `line_reader.rs` for N-Triples and N-Quads, `turtle_reader.rs` for Turtle and TriG), lines of JSON (`lines.rs`), or a batch of encoded events that a reader of
-//! columns has filled (`batch.rs`), perhaps by a mapping of rows to triples (`mapping.rs`). Nothing here knows the
-//! engine: what is wrong is found before the first event goes in.
+//! A body is RDF text (`body.rs`; `line_reader.rs` for N-Triples and N-Quads, `turtle_reader.rs` for Turtle and TriG),
+//! lines of JSON (`lines.rs`), or a batch of encoded events that a reader of columns has filled (`batch.rs`), perhaps by
+//! a mapping of rows to triples (`mapping.rs`). Nothing here depends on the engine: errors are found before the first
+//! event is applied.
 
 mod batch;
 mod body;

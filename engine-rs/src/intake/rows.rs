@@ -1,10 +1,10 @@
 //! Rows → events, by a mapping.
 //!
-//! In: the ids of one row's columns, in the order of [`RowMapping::columns`]. Out: one event with the triples of
-//! the template, for each solution the row has. An unbound column leaves out the triples that need it; a blank node
-//! of the template is a fresh one for each solution; a row without triples is no event. Cost: the expressions, and
-//! one look-up for each term they make. What a row may become is bounded, by itself and together with the other rows of
-//! its body: a mapping can double a text, or multiply solutions, as often as it likes.
+//! Input: the ids of one row's columns, in the order of [`RowMapping::columns`]. Output: one event with the template's
+//! triples for each solution of the row. Triples that need an unbound column are left out; a blank node of the template
+//! is fresh for each solution; a row without triples is no event. Cost: the expressions, and one lookup per term they
+//! create. The work per row and per body is bounded, because a mapping can double a text or multiply solutions any number
+//! of times.
 
 use super::batch::EventBatch;
 use super::mapping::{RowMapping, Step};
@@ -21,14 +21,14 @@ use std::collections::HashMap;
 
 /// Units of work that one row may take: text that expressions make counts by its length, 8 bytes a unit.
 const ROW_UNITS_MAX: u64 = 256 * 1024;
-/// What the rows of any body may take, and how much more for each of them: in proportion to what the mapping says about a
-/// row, within bounds. One that writes nine observations needs more than one that writes a triple.
+/// The units that the rows of a body may take together, and the additional units per row: proportional to the size of the
+/// mapping, within bounds, since a mapping that writes nine observations needs more than one that writes a triple.
 const FREE_UNITS: u64 = 2 * 1024 * 1024;
 const UNITS_PER_ROW: std::ops::RangeInclusive<u64> = 512..=2560;
 const UNITS_PER_PART: u64 = 64;
 const TRIPLE_UNITS: u64 = 4;
 
-/// A mapping at work: compiled, with the batch it fills.
+/// A compiled mapping with the batch it fills.
 #[derive(Debug)]
 pub struct RowMapper {
     batch: EventBatch,
@@ -39,10 +39,10 @@ pub struct RowMapper {
     /// Slots of a solution: the columns, then what steps bind.
     variables: Vec<Variable>,
     n_columns: usize,
-    /// What tells the rows of this body from those of others.
+    /// Distinguishes the rows of this body from those of others.
     salt: u64,
     solutions: Vec<Vec<TermId>>,
-    /// What the rest of the body may take.
+    /// Units left for the rest of the body.
     units_left: u64,
     units_per_row: u64,
 }
@@ -75,7 +75,7 @@ impl RowMapper {
     /// Compiles a mapping.
     ///
     /// # Errors
-    /// When an expression calls what is not known.
+    /// When an expression calls an unknown function.
     pub fn new(mapping: &RowMapping) -> Result<Self, PlanError> {
         let variables: Vec<Variable> = mapping.columns().map(Variable::new_unchecked).collect();
         let mut mapper = Self {
@@ -99,7 +99,7 @@ impl RowMapper {
         Ok(mapper)
     }
 
-    /// UUID() and the like give other values under another salt.
+    /// UUID() and similar functions return other values under another salt.
     #[must_use]
     pub fn with_salt(mut self, salt: u64) -> Self {
         self.salt = salt;
@@ -146,7 +146,7 @@ impl RowMapper {
         let mut row = columns.to_vec();
         row.resize(self.variables.len(), TermId::UNBOUND);
         self.solutions.push(row);
-        // A function such as UUID() gives something else for each row, and the same again when the body is replayed.
+        // A function such as UUID() returns a new value for each row, and the same values when the body is replayed.
         self.scratch.reseed(self.salt.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(index));
         let now = at.unwrap_or(Timestamp::EPOCH);
         let Self { batch, scratch, steps, solutions, .. } = self;
@@ -287,7 +287,7 @@ impl RowMapper {
     }
 }
 
-/// The solution with the values of a row, where they do not contradict each other.
+/// The solution with the values of a row; `None` if they contradict each other.
 fn join(solution: &[TermId], slots: &[usize], row: &[TermId]) -> Option<Vec<TermId>> {
     let agrees =
         |(slot, id): (&usize, &TermId)| !id.is_bound() || !solution[*slot].is_bound() || solution[*slot] == *id;

@@ -1,9 +1,9 @@
-//! Turtle and TriG → tokens, without a parser for the documents that most senders write.
+//! Turtle and TriG → tokens, without a parser for the documents that most producers write.
 //!
 //! A usual document has prefixes with plain namespaces, IRIs, prefixed names of plain characters, simple labels, strings
 //! without escapes and languages, numbers without exponents, `a`, `;`, `,` and, in TriG, graphs in braces. Anything else
 //! (`[]`, lists, long strings, a base, …) makes the reader give up, and the parser of the format reads the whole body.
-//! So what is accepted, what it means and what is said of faults do not depend on this file. Where it is not obvious
+//! So neither the accepted language, nor its meaning, nor the error messages depend on this file. Where it is not obvious
 //! that the parser sees the same token, for example in `p:a.b` or `5.`, the reader gives up as well.
 
 use super::document::{Token, Tokens};
@@ -16,12 +16,12 @@ const TYPE: &str = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type";
 const INTEGER: &str = "http://www.w3.org/2001/XMLSchema#integer";
 const DECIMAL: &str = "http://www.w3.org/2001/XMLSchema#decimal";
 const BOOLEAN: &str = "http://www.w3.org/2001/XMLSchema#boolean";
-/// No datatype that has a kind of its own is longer.
+/// No datatype with a kind of its own is longer.
 const DATATYPE_MAX: usize = 64;
-/// Predicates and datatypes that are remembered.
+/// The number of predicates and datatypes that are cached.
 const RECENT: usize = 8;
 
-/// Reads a body; `is_known` says of an IRI that it has been checked before.
+/// Reads a body; `is_known` tells whether an IRI has been checked before.
 pub(super) fn read(
     body: &str,
     format: RdfFormat,
@@ -47,13 +47,13 @@ struct Document<'a> {
     tokens: &'a mut Tokens,
     is_trig: bool,
     at: usize,
-    /// Names and namespaces; the last one of a name counts.
+    /// Prefixes and namespaces; the last declaration of a prefix counts.
     prefixes: Vec<(Range<usize>, Range<usize>)>,
-    /// Prefixed names and their tokens, to be replaced in turn.
+    /// Cached prefixed names and their tokens, replaced in turn.
     recent: Vec<(Range<usize>, Token)>,
     /// The token of `a`.
     type_: Option<Token>,
-    /// Bytes of terms that the document may still have.
+    /// Bytes of terms left to the document.
     left: usize,
 }
 
@@ -178,7 +178,7 @@ impl Document<'_> {
         self.expect(b'}')
     }
 
-    /// What is said of a subject, up to the sign that ends it.
+    /// The predicates and objects of a subject, up to the terminating character.
     fn triples(&mut self, subject: Token, graph: Option<Token>) -> Option<()> {
         loop {
             let predicate = self.verb()?;
@@ -205,7 +205,7 @@ impl Document<'_> {
         }
     }
 
-    /// The parser bounds the terms that a document expands to; what may be above the bound is left to it.
+    /// The parser bounds the terms that a document expands to; documents that may exceed the bound are left to it.
     #[inline]
     fn push(&mut self, triple: [Token; 3], graph: Option<Token>) -> Option<()> {
         let taken: usize = triple.iter().chain(&graph).map(|token| token.len()).sum();
@@ -255,7 +255,7 @@ impl Document<'_> {
         self.ends_plainly().then(|| Token::in_body(TermKind::BLANK, start..self.at))
     }
 
-    /// Whether the term that ends here cannot go on.
+    /// Whether the term certainly ends here.
     #[inline]
     fn ends_plainly(&self) -> bool {
         matches!(self.peek(), Some(b' ' | b'\t' | b'\r' | b'\n' | b',' | b';'))
@@ -289,7 +289,7 @@ impl Document<'_> {
         Some(self.tokens.add(TermKind::IRI, &[&body[namespace.clone()], &body[local]]))
     }
 
-    /// A prefixed name that is likely to come again: a predicate or a datatype.
+    /// A prefixed name that is likely to recur: a predicate or a datatype.
     fn recent_name(&mut self) -> Option<Token> {
         let body = self.reader.body;
         let (prefix, local) = self.name()?;

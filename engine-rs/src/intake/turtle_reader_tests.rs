@@ -9,7 +9,7 @@ use crate::parse::RdfFormat;
 use oxrdf::{BlankNode, Term};
 use std::collections::HashMap;
 
-/// Numbers blank nodes in the order in which they come: the parser invents labels where there are none.
+/// Numbers blank nodes in order of appearance: the parser invents labels for anonymous ones.
 fn numbered(outcome: Outcome) -> Outcome {
     let mut labels: HashMap<BlankNode, usize> = HashMap::new();
     let mut number = |term: &mut Term| {
@@ -29,7 +29,7 @@ fn numbered(outcome: Outcome) -> Outcome {
     })
 }
 
-/// Compares both readers on a body; gives whether it needed no parser.
+/// Compares both readers on a body; returns whether it needed no parser.
 fn compare(body: &[u8], format: RdfFormat, buffers: &mut Buffers) -> bool {
     for atomic in [true, false] {
         let found = numbered(outcome(body, format, atomic, buffers));
@@ -163,7 +163,7 @@ fn the_w3c_documents_are_read_as_by_the_parser() {
     assert!(compared > 500 && without_parser > 100, "{compared} files, {without_parser} times without the parser");
 }
 
-/// What a usual sender writes needs no parser.
+/// Documents as most producers write them need no parser.
 #[test]
 fn usual_documents_need_no_parser() {
     let turtle = "@prefix ex: <http://ex.org/> .\n@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .\n\
@@ -176,7 +176,7 @@ fn usual_documents_need_no_parser() {
     assert!(!compare(trig.as_bytes(), RdfFormat::Turtle, &mut buffers), "Turtle has no graphs");
 }
 
-/// The bound on what a document expands to is the parser's.
+/// The bound on what a document expands to is that of the parser.
 #[test]
 fn a_document_that_expands_to_too_much_is_refused() {
     let text = format!("@prefix p: <http://ex/{}> .\n{}", "n".repeat(40_000), "p:a p:b p:c .\n".repeat(200));

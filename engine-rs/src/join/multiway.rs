@@ -6,7 +6,7 @@
 
 use super::orders::{OrderCounts, Probing};
 use super::probe::{Found, Scratch, Search};
-use super::program::Start;
+use super::program::{Program, Start};
 use super::shape::{Buffer, BufferSource, BufferSpec, JoinShape, VarSet, bit};
 use super::trees::Trees;
 use crate::codec::{Decoded, Reader, Writer, ensure};
@@ -73,6 +73,7 @@ pub(crate) struct JoinNode {
     orders: OrderCounts,
     /// How often a mapping arrived while another buffer was empty, so that nothing was probed.
     early_stops: u64,
+    program: Program,
     scratch: Scratch,
     slots: Vec<SlotId>,
 }
@@ -89,6 +90,7 @@ impl JoinNode {
         let trees = (retraction == RetractionMode::Tree).then(|| Trees::new(specs.len(), thresholds));
         Self {
             slots: vec![SlotId(0); specs.len()],
+            program: Program::new(&shape),
             shape,
             inputs,
             by_value,
@@ -111,6 +113,11 @@ impl JoinNode {
     /// Probing orders as roles of buffers, most frequent first.
     pub(crate) fn orders(&self) -> Vec<(Vec<usize>, u64)> {
         self.orders.by_frequency()
+    }
+
+    /// Whether only leaves change in the course of time.
+    pub(crate) fn has_static_inputs(&self) -> bool {
+        self.is_static.iter().all(|is_static| *is_static)
     }
 
     /// The stored mappings of an input.
@@ -191,11 +198,11 @@ impl JoinNode {
         let live = |role: usize| self.store(role, leaves).live();
         let Some(role) = (0..self.shape.buffers.len()).min_by_key(|role| live(*role)) else { return };
         let starts: Vec<SlotId> = self.store(role, leaves).slots().collect();
-        let Self { shape, inputs, probing, filters, scratch, .. } = self;
+        let Self { program, shape, inputs, probing, filters, scratch, .. } = self;
         let mut orders = OrderCounts::default();
         let start = Start { role, leaving: false };
         for slot in starts {
-            let search = Search { shape, leaves, inputs, probing: *probing, slot, start, blind: 0 };
+            let search = Search { program, shape, leaves, inputs, probing: *probing, slot, start, blind: 0 };
             let mut emit = Emit { filters, trees: None, weight: 1, out, eval };
             emit.visit();
             search.find_all(scratch, &mut orders, &mut emit);
@@ -246,7 +253,7 @@ impl JoinNode {
 
     fn join(&mut self, change: Change, out: &mut Batch, leaves: &[Leaf], eval: &mut EvalContext<'_>) {
         let Change { role, slot, weight } = change;
-        let Self { shape, inputs, probing, trees, filters, scratch, orders, .. } = self;
+        let Self { program, shape, inputs, probing, trees, filters, scratch, orders, .. } = self;
         let is_empty = |buffer: &Buffer| match buffer.source {
             BufferSource::Leaf(leaf) => leaves[leaf].store.live() == 0,
             BufferSource::Input(input) => inputs[input].live() == 0,
@@ -259,7 +266,7 @@ impl JoinNode {
         let Buffer { earlier, later, .. } = shape.buffers[role];
         let blind = if weight > 0 { later } else { earlier };
         let start = Start { role, leaving: weight < 0 };
-        let search = Search { shape, leaves, inputs, probing: *probing, slot, start, blind };
+        let search = Search { program, shape, leaves, inputs, probing: *probing, slot, start, blind };
         let mut emit = Emit { filters, trees: trees.as_mut().filter(|_| weight > 0), weight, out, eval };
         search.find_all(scratch, orders, &mut emit);
     }
@@ -304,7 +311,7 @@ impl JoinNode {
         let role = self.role_of_input(port);
         flow.eval.scratch.budget.spend_rows(1, row.len());
         // Inputs have no windows, and only retractions remove their mappings. Hence all of them share one expiry key.
-        let slot = self.inputs[port].append(row.iter().copied(), 0);
+        let slot = self.inputs[port].append(row, 0);
         self.open_slot(role, slot, flow.leaves);
         self.join(Change { role, slot, weight: 1 }, out, flow.leaves, &mut flow.eval);
     }
@@ -401,6 +408,7 @@ impl Found for Emit<'_, '_, '_> {
         filters.all(|filter| filter.condition.holds(row, self.eval))
     }
 
+    #[inline]
     fn found(&mut self, row: &[TermId], slots: &[SlotId]) {
         let mut last = self.filters.iter().filter(|filter| filter.needs.is_none());
         if last.all(|filter| filter.condition.holds(row, self.eval)) {

@@ -1,6 +1,7 @@
 //! The order in which buffers are probed: how it is chosen, and how often each order was used.
 
 use crate::codec::{Decoded, Reader, Writer};
+use std::cell::Cell;
 
 /// How the next buffer is chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -35,9 +36,19 @@ pub(super) fn extend_order(order: u64, buffer: usize) -> u64 {
 }
 
 impl OrderCounts {
-    pub(super) fn note(&mut self, order: u64) {
-        if let Some((_, count)) = self.counts.iter_mut().find(|(o, _)| *o == order) {
-            *count += 1;
+    /// Counts an order. `at` remembers where it was counted the last time.
+    #[inline]
+    pub(super) fn note(&mut self, order: u64, at: &Cell<u32>) {
+        match self.counts.get_mut(at.get() as usize) {
+            Some((counted, count)) if *counted == order => *count += 1,
+            _ => self.note_anywhere(order, at),
+        }
+    }
+
+    fn note_anywhere(&mut self, order: u64, at: &Cell<u32>) {
+        if let Some(found) = self.counts.iter().position(|(counted, _)| *counted == order) {
+            self.counts[found].1 += 1;
+            at.set(found as u32);
         } else if self.counts.len() < 1000 {
             self.counts.push((order, 1));
         }
@@ -82,7 +93,7 @@ mod tests {
         let order = |steps: &[usize]| steps.iter().fold(0, |order, step| extend_order(order, *step));
         let mut counts = OrderCounts::default();
         for steps in [&[0, 1, 2][..], &[2, 30, 0], &[0, 1, 2], &[2, 30, 0], &[2, 30, 0], &[1]] {
-            counts.note(order(steps));
+            counts.note(order(steps), &Cell::new(0));
         }
         assert_eq!(counts.by_frequency(), [(vec![2, 30, 0], 3), (vec![0, 1, 2], 2), (vec![1], 1)]);
     }
@@ -90,8 +101,10 @@ mod tests {
     #[test]
     fn a_thousand_orders_are_told_apart_and_no_more() {
         let mut counts = OrderCounts::default();
-        (1..=1001).for_each(|order| counts.note(order));
-        counts.note(7);
-        assert_eq!((counts.counts.len(), counts.counts[6]), (1000, (7, 2)));
+        (1..=1001).for_each(|order| counts.note(order, &Cell::new(0)));
+        let at = Cell::new(0);
+        (0..2).for_each(|_| counts.note(7, &at));
+        assert_eq!(at.get(), 6);
+        assert_eq!((counts.counts.len(), counts.counts[6]), (1000, (7, 3)));
     }
 }

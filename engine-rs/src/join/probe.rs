@@ -7,14 +7,18 @@
 //! these are.
 
 use super::orders::{OrderCounts, Probing};
-use super::program::{Candidate, Choice, Next, Program, Start};
+use super::program::{Candidate, Program, Start, node_after};
 use super::shape::{BufferSet, BufferSource, JoinShape, VarSet, bit};
 use crate::index::{Probe, RingStore, SlotId};
 use crate::leaf::Leaf;
 use crate::model::TermId;
 
+/// A range is expected to hold one part in so many of what is ordered: nobody counts what is in it.
+const RANGED_PART: u64 = 4;
+
 /// One search: what to probe, and which mapping to hide from which buffers.
 pub(super) struct Search<'a> {
+    pub program: &'a Program,
     pub shape: &'a JoinShape,
     pub leaves: &'a [Leaf],
     pub inputs: &'a [RingStore],
@@ -26,11 +30,17 @@ pub(super) struct Search<'a> {
     pub blind: BufferSet,
 }
 
+/// A buffer that is taken, and those it was chosen from.
+#[derive(Clone, Copy)]
+struct Choice<'a> {
+    candidates: &'a [Candidate],
+    taken: &'a Candidate,
+}
+
 /// Reused memory. A variable that is certainly bound keeps its position in the row until a sibling overwrites it, so
 /// that one row serves all depths; variables that may be unbound are restored on the way back (`undo`).
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
-    program: Program,
     row: Vec<TermId>,
     probes: Vec<Probe>,
     slots: Vec<SlotId>,
@@ -60,20 +70,26 @@ impl Search<'_> {
     /// Finds every combination that contains the starting mapping in this role.
     pub(super) fn find_all(&self, scratch: &mut Scratch, orders: &mut OrderCounts, found: &mut impl Found) {
         scratch.begin(self.shape);
-        let choice = scratch.program.start(self.shape, self.start);
-        let store = self.store(scratch.program.candidate(choice).source);
-        self.take(choice, (self.slot, store.bits(self.slot)), scratch, orders, found);
+        let start = self.program.start(self.shape, self.start);
+        let candidate = &**start.as_ref();
+        let bits = self.store(candidate.source).bits(self.slot);
+        let choice = Choice { candidates: &[], taken: candidate };
+        self.take(choice, (self.slot, bits), scratch, orders, found);
     }
 
-    fn extend(&self, node: u32, scratch: &mut Scratch, orders: &mut OrderCounts, found: &mut impl Found) {
-        let Some(number) = self.choose(node, scratch) else { return };
-        let choice = Choice { node, number };
-        let Candidate { at, source, key, before, .. } = scratch.program.candidate(choice);
-        let store = self.store(*source);
-        let hidden = (self.blind & (1 << at) != 0).then_some(self.slot);
-        if let Some(key) = key {
-            let (index, probe) = (key.index, scratch.probes[key.probe]);
-            let dead = store.walk(index, probe, |slot, bits| {
+    fn extend(
+        &self,
+        candidates: &[Candidate],
+        scratch: &mut Scratch,
+        orders: &mut OrderCounts,
+        found: &mut impl Found,
+    ) {
+        let Some(candidate) = self.choose(candidates, scratch) else { return };
+        let choice = Choice { candidates, taken: candidate };
+        let store = self.store(candidate.source);
+        let hidden = (self.blind & (1 << candidate.at) != 0).then_some(self.slot);
+        if let Some(key) = &candidate.key {
+            let dead = store.walk(key.index, scratch.probes[key.probe], |slot, bits| {
                 if Some(slot) != hidden {
                     found.visit();
                     self.take(choice, (slot, bits), scratch, orders, found);
@@ -81,7 +97,7 @@ impl Search<'_> {
             });
             return found.pass(dead);
         }
-        let range = self.shape.buffers[*at].range(*before, &scratch.row);
+        let range = candidate.is_ranged.then(|| self.shape.buffers[candidate.at].range(candidate.before, &scratch.row));
         let visit = |slot| {
             if Some(slot) != hidden {
                 found.visit();
@@ -98,42 +114,74 @@ impl Search<'_> {
     #[inline]
     fn take(
         &self,
-        choice: Choice,
+        choice: Choice<'_>,
         (slot, bits): (SlotId, &[u64]),
         scratch: &mut Scratch,
         orders: &mut OrderCounts,
         found: &mut impl Found,
     ) {
-        let Scratch { program, row, slots, undo, .. } = scratch;
-        let candidate = program.candidate(choice);
-        let mark = undo.len();
-        if self.merge(candidate, bits, row, undo) && found.passes(row, candidate.before, candidate.after) {
-            slots[candidate.at] = slot;
-            match candidate.next {
-                Next::Complete => {
-                    if slots.len() > 2 {
-                        orders.note(candidate.order);
-                    }
-                    found.found(row, slots);
-                }
-                Next::Node(node) => self.extend(node, scratch, orders, found),
-                Next::Unknown => {
-                    let node = program.add_after(self.shape, self.start, choice, self.probing);
-                    self.extend(node, scratch, orders, found);
-                }
-            }
+        let Some(copies) = &choice.taken.copies else {
+            return self.take_compared(choice, (slot, bits), scratch, orders, found);
+        };
+        for (column, var) in copies {
+            scratch.row[*var as usize] = TermId::from_bits(bits[*column as usize]);
+        }
+        self.go_on(choice, slot, scratch, orders, found);
+    }
+
+    /// The slow path, for columns that may be unbound or whose variables are bound but not part of the key.
+    fn take_compared(
+        &self,
+        choice: Choice<'_>,
+        (slot, bits): (SlotId, &[u64]),
+        scratch: &mut Scratch,
+        orders: &mut OrderCounts,
+        found: &mut impl Found,
+    ) {
+        let mark = scratch.undo.len();
+        if self.merge_compared(choice.taken, bits, &mut scratch.row, &mut scratch.undo) {
+            self.go_on(choice, slot, scratch, orders, found);
         }
         scratch.rewind(mark);
     }
 
+    /// Continues with a mapping that has been merged.
+    #[inline]
+    fn go_on(
+        &self,
+        choice: Choice<'_>,
+        slot: SlotId,
+        scratch: &mut Scratch,
+        orders: &mut OrderCounts,
+        found: &mut impl Found,
+    ) {
+        let Choice { candidates, taken: candidate } = choice;
+        if !found.passes(&scratch.row, candidate.before, candidate.after) {
+            return;
+        }
+        scratch.slots[candidate.at] = slot;
+        if candidate.is_last {
+            if scratch.slots.len() > 2 {
+                orders.note(candidate.order, &candidate.counted_at);
+            }
+            return found.found(&scratch.row, &scratch.slots);
+        }
+        let make = |candidates: &[Candidate], taken: &Candidate| {
+            node_after(self.shape, self.start, candidates, taken, self.probing)
+        };
+        let next = self.program.after(candidates, candidate, make);
+        self.extend(next.as_ref(), scratch, orders, found);
+    }
+
     /// The buffer to probe next; `None` if some buffer has no candidate.
     #[inline]
-    fn choose(&self, node: u32, scratch: &mut Scratch) -> Option<u32> {
-        let Scratch { program, row, probes, .. } = scratch;
-        let (mut best, mut least) = (0, u64::MAX);
-        for (number, candidate) in (0..).zip(program.candidates(node)) {
+    fn choose<'c>(&self, candidates: &'c [Candidate], scratch: &mut Scratch) -> Option<&'c Candidate> {
+        let Scratch { row, probes, .. } = scratch;
+        let (mut best, mut least) = (None, u64::MAX);
+        for candidate in candidates {
             let store = self.store(candidate.source);
             let count = match &candidate.key {
+                None if candidate.is_ranged => (store.live() as u64).div_ceil(RANGED_PART),
                 None => store.live() as u64,
                 Some(key) => {
                     let probe = &mut probes[key.probe];
@@ -150,24 +198,14 @@ impl Search<'_> {
                 Probing::Adaptive => count,
                 Probing::Fixed(_) => candidate.rank,
             };
-            if number == 0 || cost < least {
-                (best, least) = (number, cost);
+            if best.is_none() || cost < least {
+                (best, least) = (Some(candidate), cost);
             }
         }
-        Some(best)
+        best
     }
 
     /// Merges a mapping into the row; false if it is incompatible with what is already bound.
-    #[inline]
-    fn merge(&self, candidate: &Candidate, bits: &[u64], row: &mut [TermId], undo: &mut Vec<(u8, TermId)>) -> bool {
-        let Some(copies) = &candidate.copies else { return self.merge_compared(candidate, bits, row, undo) };
-        for (column, var) in copies {
-            row[*var as usize] = TermId::from_bits(bits[*column as usize]);
-        }
-        true
-    }
-
-    /// The slow path, for columns that may be unbound or whose variables are bound but not part of the key.
     fn merge_compared(
         &self,
         candidate: &Candidate,

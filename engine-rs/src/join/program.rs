@@ -8,12 +8,13 @@
 //! A node lists the buffers to choose from when some buffers are taken, in the order in which they are examined, and
 //! says of each how it is probed and merged. Nodes form a tree, because whether a buffer has to be probed again depends
 //! on what was taken last. They are made when a search first gets there, so a join keeps only the orders that its data
-//! has called for, and never more than [`NODES_MAX`].
+//! has called for, and never more than [`NODES_MAX`]. A search holds references into the tree while it grows.
 
 use super::orders::{Probing, extend_order};
 use super::shape::{BufferSet, BufferSource, Copies, JoinShape, VarSet};
 use crate::index::IndexId;
 use smallvec::SmallVec;
+use std::cell::{Cell, OnceCell};
 
 /// Nodes beyond these are made anew each time. Few in builds that check themselves, so that tests get there.
 const NODES_MAX: usize = if cfg!(debug_assertions) { 6 } else { 1024 };
@@ -25,23 +26,6 @@ pub(super) struct Start {
     pub leaving: bool,
 }
 
-/// A choice of a node.
-#[derive(Clone, Copy)]
-pub(super) struct Choice {
-    pub node: u32,
-    pub number: u32,
-}
-
-/// What happens when a mapping of a buffer has been merged.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Next {
-    /// The combination is complete.
-    Complete,
-    Node(u32),
-    /// No search has got there yet.
-    Unknown,
-}
-
 /// A buffer that may be taken next.
 #[derive(Debug)]
 pub(super) struct Candidate {
@@ -49,6 +33,8 @@ pub(super) struct Candidate {
     pub source: BufferSource,
     /// The index by which it is probed; `None` if it is scanned.
     pub key: Option<ProbeKey>,
+    /// Whether comparisons with what is bound say which part of it is scanned.
+    pub is_ranged: bool,
     /// Its priority under a fixed order.
     pub rank: u64,
     /// The columns to copy; `None` if some must be compared instead.
@@ -57,130 +43,159 @@ pub(super) struct Candidate {
     pub before: VarSet,
     pub after: VarSet,
     pub order: u64,
-    pub next: Next,
+    /// Where the order was counted last (see [`super::orders::OrderCounts::note`]).
+    pub counted_at: Cell<u32>,
+    /// Whether the combination is complete with it.
+    pub is_last: bool,
+    /// The choice that follows, once some search has got there.
+    next: OnceCell<Node>,
     done: BufferSet,
 }
 
 #[derive(Debug)]
 pub(super) struct ProbeKey {
     pub index: IndexId,
-    pub vars: SmallVec<[u8; 4]>,
+    pub vars: Box<[u8]>,
     /// Where the result of the probe is kept: deeper nodes must not overwrite what this one goes on with.
     pub probe: usize,
     /// Whether the key has changed since that probe was made.
     pub is_new: bool,
 }
 
-type Node = SmallVec<[Candidate; 2]>;
+/// The buffers to choose from.
+pub(super) type Node = Box<[Candidate]>;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Program {
-    nodes: Vec<Node>,
-    /// For each role, the node from which an arriving and a leaving mapping start.
-    starts: Vec<[Option<u32>; 2]>,
+    /// For each role, what an arriving and a leaving mapping start from.
+    starts: Box<[[OnceCell<Box<Candidate>>; 2]]>,
+    n_nodes: Cell<usize>,
+}
+
+/// A node that is kept, or one that is made for this time.
+pub(super) enum Laid<'a, T> {
+    Kept(&'a T),
+    Made(T),
+}
+
+impl<T> AsRef<T> for Laid<'_, T> {
+    #[inline]
+    fn as_ref(&self) -> &T {
+        match self {
+            Self::Kept(kept) => kept,
+            Self::Made(made) => made,
+        }
+    }
 }
 
 impl Program {
-    #[inline]
-    pub(super) fn candidates(&self, node: u32) -> &[Candidate] {
-        &self.nodes[node as usize]
+    pub(super) fn new(shape: &JoinShape) -> Self {
+        Self { starts: shape.buffers.iter().map(|_| <[_; 2]>::default()).collect(), n_nodes: Cell::new(0) }
     }
 
+    /// The only choice at the beginning: the buffer with the starting mapping.
     #[inline]
-    pub(super) fn candidate(&self, choice: Choice) -> &Candidate {
-        &self.nodes[choice.node as usize][choice.number as usize]
+    pub(super) fn start(&self, shape: &JoinShape, start: Start) -> Laid<'_, Box<Candidate>> {
+        let place = &self.starts[start.role][usize::from(start.leaving)];
+        place.get().map_or_else(|| self.keep(place, Box::new(candidate_at_start(shape, start))), Laid::Kept)
     }
 
-    /// The node whose only buffer is the one with the starting mapping.
+    /// What to choose from after one of the candidates of a node.
     #[inline]
-    pub(super) fn start(&mut self, shape: &JoinShape, start: Start) -> Choice {
-        let known = self.starts.get(start.role).and_then(|starts| starts[usize::from(start.leaving)]);
-        Choice { node: known.unwrap_or_else(|| self.add_start(shape, start)), number: 0 }
+    pub(super) fn after<'a>(
+        &self,
+        candidates: &'a [Candidate],
+        taken: &'a Candidate,
+        make: impl FnOnce(&[Candidate], &Candidate) -> Node,
+    ) -> Laid<'a, Node> {
+        taken.next.get().map_or_else(|| self.keep(&taken.next, make(candidates, taken)), Laid::Kept)
     }
 
     #[cold]
-    fn add_start(&mut self, shape: &JoinShape, start: Start) -> u32 {
-        let buffer = &shape.buffers[start.role];
-        let candidate = Candidate {
-            at: start.role,
-            source: buffer.source,
-            key: None,
-            rank: 0,
-            copies: buffer.copies.clone(),
-            before: 0,
-            after: buffer.certain,
-            order: extend_order(0, start.role),
-            next: if shape.all == 1 << start.role { Next::Complete } else { Next::Unknown },
-            done: 1 << start.role,
-        };
-        let (node, is_kept) = self.add(shape, 0, SmallVec::from_iter([candidate]));
-        if is_kept {
-            self.starts.resize(shape.buffers.len(), [None; 2]);
-            self.starts[start.role][usize::from(start.leaving)] = Some(node);
+    fn keep<'a, T>(&self, place: &'a OnceCell<T>, made: T) -> Laid<'a, T> {
+        let n_nodes = self.n_nodes.get();
+        if n_nodes >= NODES_MAX {
+            return Laid::Made(made);
         }
-        node
+        self.n_nodes.set(n_nodes + 1);
+        Laid::Kept(place.get_or_init(|| made))
     }
+}
 
-    /// The node after a choice that no search has made before.
-    #[cold]
-    pub(super) fn add_after(&mut self, shape: &JoinShape, start: Start, choice: Choice, probing: Probing) -> u32 {
-        let taken = self.candidate(choice);
-        let depth = taken.done.count_ones() as usize;
-        let left = emptiest_first(shape, start, taken.done);
-        let shares = |at: &usize| shape.buffers[*at].certain & taken.after != 0;
-        // A buffer that shares no bound variable means a cross product; take it only if nothing else is left. It cannot
-        // end the search either: a join with an empty buffer is not searched.
-        let any_shares = left.iter().any(shares);
-        let next = left.iter().filter(|at| !any_shares || shares(at));
-        let node = next.map(|at| self.candidate_after(shape, choice, *at, probing)).collect();
-        let (added, is_kept) = self.add(shape, depth, node);
-        if is_kept {
-            self.nodes[choice.node as usize][choice.number as usize].next = Next::Node(added);
-        }
-        added
+fn candidate_at_start(shape: &JoinShape, start: Start) -> Candidate {
+    let buffer = &shape.buffers[start.role];
+    Candidate {
+        at: start.role,
+        source: buffer.source,
+        key: None,
+        is_ranged: false,
+        rank: 0,
+        copies: buffer.copies.clone(),
+        before: 0,
+        after: buffer.certain,
+        order: extend_order(0, start.role),
+        counted_at: Cell::new(0),
+        is_last: shape.all == 1 << start.role,
+        next: OnceCell::new(),
+        done: 1 << start.role,
     }
+}
 
-    fn candidate_after(&self, shape: &JoinShape, choice: Choice, at: usize, probing: Probing) -> Candidate {
-        let (taken, buffer) = (self.candidate(choice), &shape.buffers[at]);
-        let (depth, bound) = (taken.done.count_ones() as usize, taken.after);
-        let done = taken.done | (1 << at);
-        let wanted = buffer.certain & bound;
-        let key = buffer.key(wanted);
-        let is_new = buffer.certain & taken.after & !taken.before != 0;
-        let before = self.candidates(choice.node).iter().find(|candidate| candidate.at == at && !is_new);
-        let probe = before.and_then(|candidate| Some(candidate.key.as_ref()?.probe));
-        Candidate {
-            at,
-            source: buffer.source,
-            key: key.map(|key| ProbeKey {
-                index: key.index,
-                vars: SmallVec::from_slice(&key.vars),
-                probe: probe.unwrap_or(depth * shape.buffers.len() + at),
-                is_new: probe.is_none(),
-            }),
-            rank: match probing {
-                Probing::Adaptive => 0,
-                Probing::Fixed(seed) => Probing::rank(seed, at),
-            },
-            copies: buffer.copies_with(key, bound).cloned(),
-            before: bound,
-            after: bound | buffer.certain,
-            order: extend_order(taken.order, at),
-            next: if done == shape.all { Next::Complete } else { Next::Unknown },
-            done,
-        }
-    }
+/// The node after a choice that no search has made before.
+#[cold]
+pub(super) fn node_after(
+    shape: &JoinShape,
+    start: Start,
+    candidates: &[Candidate],
+    taken: &Candidate,
+    probing: Probing,
+) -> Node {
+    let left = emptiest_first(shape, start, taken.done);
+    let shares = |at: &usize| shape.buffers[*at].certain & taken.after != 0;
+    // A buffer that shares no bound variable means a cross product; take it only if nothing else is left. It cannot
+    // end the search either: a join with an empty buffer is not searched.
+    let any_shares = left.iter().any(shares);
+    let next = left.iter().filter(|at| !any_shares || shares(at));
+    next.map(|at| candidate_after(shape, candidates, taken, *at, probing)).collect()
+}
 
-    /// Keeps a node, or puts it into the spare place of its depth when there are too many: a search uses one node of
-    /// each depth at a time. Spare nodes are not linked.
-    fn add(&mut self, shape: &JoinShape, depth: usize, node: Node) -> (u32, bool) {
-        if self.nodes.len() < NODES_MAX {
-            self.nodes.push(node);
-            return (self.nodes.len() as u32 - 1, true);
-        }
-        self.nodes.resize_with(NODES_MAX + shape.buffers.len(), Node::new);
-        self.nodes[NODES_MAX + depth] = node;
-        ((NODES_MAX + depth) as u32, false)
+fn candidate_after(
+    shape: &JoinShape,
+    candidates: &[Candidate],
+    taken: &Candidate,
+    at: usize,
+    probing: Probing,
+) -> Candidate {
+    let buffer = &shape.buffers[at];
+    let (depth, bound) = (taken.done.count_ones() as usize, taken.after);
+    let done = taken.done | (1 << at);
+    let wanted = buffer.certain & bound;
+    let key = buffer.key(wanted);
+    let is_new = buffer.certain & taken.after & !taken.before != 0;
+    let before = candidates.iter().find(|candidate| candidate.at == at && !is_new);
+    let probe = before.and_then(|candidate| Some(candidate.key.as_ref()?.probe));
+    Candidate {
+        at,
+        source: buffer.source,
+        key: key.map(|key| ProbeKey {
+            index: key.index,
+            vars: key.vars.clone(),
+            probe: probe.unwrap_or(depth * shape.buffers.len() + at),
+            is_new: probe.is_none(),
+        }),
+        is_ranged: key.is_none() && buffer.is_ranged(bound),
+        rank: match probing {
+            Probing::Adaptive => 0,
+            Probing::Fixed(seed) => Probing::rank(seed, at),
+        },
+        copies: buffer.copies_with(key, bound).cloned(),
+        before: bound,
+        after: bound | buffer.certain,
+        order: extend_order(taken.order, at),
+        counted_at: Cell::new(0),
+        is_last: done == shape.all,
+        next: OnceCell::new(),
+        done,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The fixed part of a join: its buffers, the variables they bind, and the indexes that probing needs.
 
-use crate::index::{IndexId, RangeBound, RingStore};
+use crate::index::{IndexId, RingStore, ValueRange};
 use crate::leaf::Leaf;
 use crate::model::TermId;
 use crate::thresholds::Thresholds;
@@ -45,7 +45,8 @@ pub(crate) struct Buffer {
     pub later: BufferSet,
     /// One entry for each set of variables that may be bound when this buffer is probed.
     pub keys: Vec<Key>,
-    /// For a buffer that shares no variable: comparisons with a bound variable by which it can be scanned.
+    /// Comparisons with variables of buffers that no chain of shared variables leads to: by them, the buffer can be
+    /// scanned where it is the first of its part of the join.
     pub ranges: Vec<Range>,
     /// Merges a mapping into a row that binds no variable of the buffer.
     pub copies: Option<Copies>,
@@ -109,8 +110,11 @@ impl JoinShape {
             let vars = columns.iter().map(|c| buffer.vars[*c as usize]).collect();
             buffer.keys.push(Key { bound, index: store.acquire_index(&columns), vars, copies: None });
         }
+        let parts = parts_of(&buffers);
         for at in 0..buffers.len() {
-            order_unconnected(&mut buffers, at, ranges, leaves, inputs);
+            let elsewhere = (0..buffers.len()).filter(|other| parts[*other] != parts[at]);
+            let compared = elsewhere.fold(0, |set, other| set | buffers[other].certain);
+            order_by_comparison(&mut buffers[at], compared, ranges, leaves, inputs);
         }
         let all = |buffer: &Buffer| buffer.vars.iter().fold(0, |set, var| set | bit(*var));
         let uncertain = buffers.iter().fold(0, |set, buffer| set | (all(buffer) & !buffer.certain));
@@ -144,24 +148,32 @@ fn copies(vars: &[u8], bound: VarSet, uncertain: VarSet) -> Option<Copies> {
     vars.iter().all(is_settled).then(|| new.collect())
 }
 
-/// Keeps a buffer that shares no variable in the order of a column that some filter compares.
-fn order_unconnected(
-    buffers: &mut [Buffer],
-    at: usize,
+/// For each buffer, the first one that a chain of shared variables connects it with.
+fn parts_of(buffers: &[Buffer]) -> SmallVec<[usize; 8]> {
+    let mut parts: SmallVec<[usize; 8]> = (0..buffers.len()).collect();
+    for (at, buffer) in buffers.iter().enumerate() {
+        for other in (0..at).filter(|other| buffers[*other].certain & buffer.certain != 0) {
+            let (joined, into) = (parts[at].max(parts[other]), parts[at].min(parts[other]));
+            parts.iter_mut().filter(|part| **part == joined).for_each(|part| *part = into);
+        }
+    }
+    parts
+}
+
+/// Keeps a buffer in the order of a column that some filter compares with one of these variables.
+fn order_by_comparison(
+    buffer: &mut Buffer,
+    compared: VarSet,
     ranges: &[(u8, u8)],
     leaves: &mut [Leaf],
     inputs: &mut [RingStore],
 ) {
-    if buffers.len() < 2 || !buffers[at].keys.is_empty() {
-        return;
-    }
-    let buffer = &mut buffers[at];
     let column_of = |var: u8| buffer.vars.iter().position(|v| *v == var);
     let mut ordered: Option<usize> = None;
     for (smaller, greater) in ranges {
         for (own, other, is_greater) in [(*smaller, *greater, false), (*greater, *smaller, true)] {
             let Some(column) = column_of(own) else { continue };
-            if column_of(other).is_none() && ordered.is_none_or(|c| c == column) {
+            if compared & bit(other) != 0 && ordered.is_none_or(|c| c == column) {
                 ordered = Some(column);
                 buffer.ranges.push(Range { other, is_greater });
             }
@@ -178,11 +190,18 @@ fn order_unconnected(
 }
 
 impl Buffer {
-    /// The range to scan, if a variable it is compared with is bound.
-    pub(crate) fn range(&self, bound: VarSet, row: &[TermId]) -> Option<RangeBound> {
-        let range = self.ranges.iter().find(|range| bound & bit(range.other) != 0)?;
-        let term = row[range.other as usize];
-        Some(if range.is_greater { RangeBound::AtLeast(term) } else { RangeBound::AtMost(term) })
+    /// Whether it is scanned by a range where these variables are bound.
+    pub(crate) fn is_ranged(&self, bound: VarSet) -> bool {
+        self.ranges.iter().any(|range| bound & bit(range.other) != 0)
+    }
+
+    /// The range to scan: one comparison for each end, with what is bound.
+    pub(crate) fn range(&self, bound: VarSet, row: &[TermId]) -> ValueRange {
+        let end = |is_greater: bool| {
+            let mut ranges = self.ranges.iter().filter(|range| bound & bit(range.other) != 0);
+            ranges.find(|range| range.is_greater == is_greater).map(|range| row[range.other as usize])
+        };
+        ValueRange { at_least: end(true), at_most: end(false) }
     }
 
     /// How to merge a mapping that was found by this key.
@@ -418,20 +437,41 @@ mod tests {
             let (shape, inputs) = shape(&[(0, one), (1, other)], ranges);
             let row: Vec<_> = (0..8).map(|n| TermId::integer(n).expect("small")).collect();
             let range = |at: usize, bound: VarSet| shape.buffers[at].range(bound, &row);
-            assert!(range(0, bit(0) | bit(1) | bit(7)).is_none() && range(1, 0).is_none());
+            let everything = ValueRange::default();
+            assert!(range(0, bit(0) | bit(1) | bit(7)) == everything && range(1, 0) == everything);
             let walked: Vec<_> = [range(0, bit(3)), range(1, bit(1))]
-                .map(|range| range.map(|bound| matches!(bound, RangeBound::AtLeast(_))))
+                .map(|range| (range != everything).then_some(range.at_least.is_some()))
                 .into();
             (inputs.iter().map(RingStore::ordered_on).collect::<Vec<_>>(), walked)
+        };
+        let ordered_by = |ranges: &[(u8, u8)]| {
+            let row: Vec<_> = (0..8).map(|n| TermId::integer(n).expect("small")).collect();
+            shape(&[(0, one), (1, other)], ranges).0.buffers[0].range(bit(2) | bit(3), &row)
         };
         assert_eq!(ordered(&[(1, 3)]), (vec![Some(1), Some(1)], vec![Some(false), Some(true)]));
         assert_eq!(ordered(&[(3, 1)]), (vec![Some(1), Some(1)], vec![Some(true), Some(false)]));
         assert_eq!(ordered(&[(0, 2), (1, 3)]), (vec![Some(0), Some(0)], vec![None, None]), "one order a store");
         assert_eq!(ordered(&[(0, 1)]), (vec![None, None], vec![None, None]), "both are in one mapping");
+        let both = ordered_by(&[(1, 3), (2, 1)]);
+        assert_eq!((both.at_least, both.at_most), (TermId::integer(2), TermId::integer(3)), "both ends are known");
         let (_, alone) = shape(&[(0, one)], &[(0, 2)]);
         assert_eq!(alone[0].ordered_on(), None, "there is nothing to compare it with");
         let (_, sharing) = shape(&[(0, one), (1, &[(1, true), (3, true)])], &[(0, 3)]);
         assert_eq!(sharing[0].ordered_on(), None, "it is probed by a key");
+    }
+
+    #[test]
+    fn stars_that_a_filter_compares_are_kept_in_its_order() {
+        let star = |first: u8| [[(first, true), (first + 1, true)], [(first, true), (first + 2, true)]];
+        let (one, other) = (star(0), star(3));
+        let specs = [(0, &one[0][..]), (1, &one[1][..]), (2, &other[0][..]), (3, &other[1][..])];
+        let (found, inputs) = shape(&specs, &[(1, 5), (1, 2)]);
+        assert_eq!(parts_of(&found.buffers)[..], [0, 0, 2, 2]);
+        let columns: Vec<_> = inputs.iter().map(RingStore::ordered_on).collect();
+        assert_eq!(columns, [Some(1), None, None, Some(1)], "what is in one star is compared with nothing");
+        let ranged = |bound: VarSet| found.buffers.iter().map(|b| b.is_ranged(bound)).collect::<Vec<_>>();
+        assert_eq!(ranged(bit(0) | bit(1) | bit(2)), [false, false, false, true]);
+        assert_eq!(ranged(bit(3) | bit(4) | bit(5)), [true, false, false, false]);
     }
 
     #[test]

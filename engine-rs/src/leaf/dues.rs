@@ -31,6 +31,12 @@ impl Dues {
         }
     }
 
+    /// The least key of an entry. There was a mapping with this key, whether or not the entry is still valid.
+    #[inline]
+    pub(crate) fn first(&self) -> Option<i64> {
+        self.heap.peek().map(|Reverse((expiry_key, _))| *expiry_key)
+    }
+
     /// A leaf that may have mappings below the bound; the caller expires them and records what is left.
     #[inline]
     pub(crate) fn next_below(&mut self, bound: i64, leaves: &mut [Leaf]) -> Option<LeafId> {

@@ -73,7 +73,7 @@ pub(crate) struct Leaf {
     pub condition: Option<LeafCondition>,
     pub window: usize,
     pub store: RingStore,
-    /// All joins that read it; [`Leaf::concerned`] names those that a mapping concerns.
+    /// All joins that read it; a mapping concerns those that are [`Leaf::unrouted`] or [`Leaf::listed`] under its values.
     pub readers: Vec<Reader>,
     routes: Option<Box<readers::ReaderRoutes>>,
     /// Its rank among the leaves of its window; `None` while no query reads it.
@@ -216,10 +216,42 @@ impl Leaf {
             }
         }
         let Self { store, incoming, .. } = self;
-        Some((store.append(incoming[start..end].iter().copied(), expiry_key), expiry_key))
+        Some((store.append(&incoming[start..end], expiry_key), expiry_key))
+    }
+
+    /// Stores what was offered as the only mapping of the instant, and ends its arrivals.
+    #[inline]
+    pub(crate) fn arrive_lone(&mut self) -> Option<(SlotId, i64)> {
+        debug_assert!(self.incoming_keys.len() <= 1);
+        let expiry_key = self.incoming_keys.first().copied();
+        // A copy of what is stored was found when it was offered.
+        let arrived = expiry_key.map(|expiry_key| (self.store.append(&self.incoming, expiry_key), expiry_key));
+        self.clear_incoming();
+        arrived
+    }
+
+    /// Removes the oldest mappings that expire below the bound, without telling their reader, up to one that was renewed
+    /// or that may arrive again.
+    #[inline]
+    pub(crate) fn expire_first(&mut self, bound: i64) {
+        let Self { store, incoming, incoming_keys, copies, compared_max, .. } = self;
+        // In a set, an equal mapping that arrives has renewed the one that is there.
+        let n_compared = if copies.is_some() { 0 } else { incoming_keys.len() };
+        if n_compared > *compared_max {
+            return;
+        }
+        let width = store.width();
+        let arrives = |row: &[u64]| {
+            (0..n_compared).any(|i| {
+                let other = &incoming[i * width..(i + 1) * width];
+                other.iter().zip(row).all(|(term, bits)| term.to_bits() == *bits)
+            })
+        };
+        store.expire_first(bound, arrives);
     }
 
     /// Ends the arrivals of the instant.
+    #[inline]
     pub(crate) fn clear_incoming(&mut self) {
         if let Some(condition) = &mut self.condition {
             condition.budget.refill();

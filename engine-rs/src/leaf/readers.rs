@@ -85,19 +85,36 @@ impl Leaf {
         }
     }
 
-    /// The readers that a mapping concerns.
+    /// The readers that every mapping concerns.
     #[inline]
-    pub(crate) fn concerned(&self, slot: SlotId) -> impl Iterator<Item = Reader> + '_ {
-        let routes = self.routes.as_deref();
-        let always = routes.map_or(&self.readers, |routes| &routes.unrouted);
-        let by_value = routes.into_iter().flat_map(move |routes| {
+    pub(crate) fn unrouted(&self) -> &[Reader] {
+        self.routes.as_ref().map_or(&self.readers, |routes| &routes.unrouted)
+    }
+
+    /// The reader that every mapping concerns, if there is no other.
+    #[inline]
+    pub(crate) fn lone_reader(&self) -> Option<Reader> {
+        match self.readers[..] {
+            [lone] if self.routes.is_none() => Some(lone),
+            _ => None,
+        }
+    }
+
+    /// Whether there are other readers: those that are [listed](Leaf::listed) by value.
+    #[inline]
+    pub(crate) fn is_routed(&self) -> bool {
+        self.routes.is_some()
+    }
+
+    /// The readers that are listed under a value of a mapping.
+    pub(crate) fn listed(&self, slot: SlotId) -> impl Iterator<Item = Reader> + '_ {
+        self.routes.as_deref().into_iter().flat_map(move |routes| {
             let readers = move |column: u8| {
                 let value = self.store.row(slot).nth(usize::from(column)).unwrap_or(TermId::UNBOUND);
                 routes.by_value.get(&(column, value)).map_or(&[][..], SmallVec::as_slice)
             };
-            routes.columns.iter().flat_map(move |(column, _)| readers(*column))
-        });
-        always.iter().chain(by_value).copied()
+            routes.columns.iter().flat_map(move |(column, _)| readers(*column)).copied()
+        })
     }
 
     /// What a query is listed under.

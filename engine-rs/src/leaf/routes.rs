@@ -14,25 +14,32 @@ use std::collections::BTreeSet;
 /// The constants at subject, predicate and object; unbound where any term matches.
 type Constants = [TermId; 3];
 
-#[derive(Debug, Default)]
-pub(crate) struct Routes {
-    leaves: HashMap<Constants, SmallVec<[LeafId; 4]>, FixedState>,
+/// `L` is what triples are led to: a leaf, or whatever stands for several.
+#[derive(Debug)]
+pub(crate) struct Routes<L = LeafId> {
+    leaves: HashMap<Constants, SmallVec<[L; 4]>, FixedState>,
     /// For each combination of positions, as bits: the number of table entries with constants there.
     n_keys: [u32; 8],
     n_leaves: usize,
     /// All leaves, while they are few.
-    few: Vec<(Constants, LeafId)>,
+    few: Vec<(Constants, L)>,
     few_max: usize,
 }
 
-impl Routes {
+impl<L> Default for Routes<L> {
+    fn default() -> Self {
+        Self { leaves: HashMap::default(), n_keys: [0; 8], n_leaves: 0, few: Vec::new(), few_max: 0 }
+    }
+}
+
+impl<L: Copy + Ord + std::fmt::Debug> Routes<L> {
     /// Up to so many leaves are compared one by one, which is no slower than a lookup.
     pub(crate) fn new(few_max: usize) -> Self {
         Self { few_max, ..Self::default() }
     }
 
     /// Panics if the leaves that are listed, counted and in the table are not these.
-    pub(crate) fn check(&self, expected: impl Iterator<Item = ([Option<TermId>; 3], LeafId)>) {
+    pub(crate) fn check(&self, expected: impl Iterator<Item = ([Option<TermId>; 3], L)>) {
         let expected: BTreeSet<_> = expected.map(|(constants, leaf)| (key(constants), leaf)).collect();
         let table = self.leaves.iter().flat_map(|(key, leaves)| leaves.iter().map(|leaf| (*key, *leaf)));
         assert_eq!(table.collect::<BTreeSet<_>>(), expected, "routes: the leaves in the table");
@@ -47,7 +54,7 @@ impl Routes {
         }
     }
 
-    pub(crate) fn add(&mut self, constants: [Option<TermId>; 3], leaf: LeafId) {
+    pub(crate) fn add(&mut self, constants: [Option<TermId>; 3], leaf: L) {
         let (key, places) = (key(constants), places(constants));
         let leaves = self.leaves.entry(key).or_default();
         // Counts entries, not leaves: `each_leaf` skips a combination once its last entry has gone.
@@ -57,7 +64,7 @@ impl Routes {
         self.list_few();
     }
 
-    pub(crate) fn remove(&mut self, constants: [Option<TermId>; 3], leaf: LeafId) {
+    pub(crate) fn remove(&mut self, constants: [Option<TermId>; 3], leaf: L) {
         let (key, places) = (key(constants), places(constants));
         let Some(leaves) = self.leaves.get_mut(&key) else { return };
         self.n_leaves -= leaves.len();
@@ -77,7 +84,7 @@ impl Routes {
 
     /// Visits the leaves that a triple may match.
     #[inline]
-    pub(crate) fn each_leaf(&self, triple: &EncodedTriple, mut visit: impl FnMut(LeafId)) {
+    pub(crate) fn each_leaf(&self, triple: &EncodedTriple, mut visit: impl FnMut(L)) {
         if self.n_leaves > self.few_max {
             let used = (0..self.n_keys.len()).filter(|places| self.n_keys[*places] > 0);
             return used
@@ -91,6 +98,17 @@ impl Routes {
                 visit(*leaf);
             }
         }
+    }
+
+    /// The leaf that a triple may match, if there is one and no other.
+    #[inline]
+    pub(crate) fn only_leaf(&self, triple: &EncodedTriple) -> Option<L> {
+        let (mut only, mut n_leaves) = (None, 0);
+        self.each_leaf(triple, |leaf| {
+            only = Some(leaf);
+            n_leaves += 1;
+        });
+        only.filter(|_| n_leaves == 1)
     }
 }
 
@@ -147,6 +165,8 @@ mod tests {
             routes.remove(*pattern, LeafId(number as u32));
             let left: Vec<u32> = expected.iter().copied().filter(|leaf| *leaf > number as u32).collect();
             assert_eq!(found(&routes, triple), left, "many or few");
+            let only = (left.len() == 1).then(|| LeafId(left[0]));
+            assert_eq!(routes.only_leaf(&triple), only);
         }
         assert!(found(&routes, triple).is_empty() && routes.n_keys == [0; 8]);
         assert_eq!((routes.n_leaves, routes.leaves.len(), routes.few.len()), (0, 0, 0));

@@ -63,6 +63,11 @@ impl<V> RowSlots<V> {
         &mut self.values[slot as usize]
     }
 
+    /// The slot of a row that is there.
+    pub(crate) fn find(&self, row: &[TermId]) -> Option<u32> {
+        self.table.find(hash_of(row), |slot| self.row(*slot) == row).copied()
+    }
+
     /// The slot of a row, and whether the row is new; then it has this value.
     pub(crate) fn slot_of(&mut self, row: &[TermId], new: impl FnOnce() -> V) -> (u32, bool) {
         debug_assert_eq!(row.len(), self.width);

@@ -52,7 +52,7 @@ impl Keys {
         self.entries.iter()
     }
 
-    /// Panics if a key is kept that nobody has, or the keys with witnesses are not as many as is noted.
+    /// Panics if a key without rows is kept, or if the number of keys with witnesses is wrong.
     pub(super) fn check(&self) {
         self.entries.check();
         let witnessed = self.iter().filter(|(_, entry)| entry.witnesses != 0).count();

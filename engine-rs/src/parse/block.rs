@@ -20,11 +20,7 @@ impl Scan<'_> {
         let text = self.cursor.text;
         let named = self.cursor.peek_at(1).is_some_and(|t| is_name(t) || t.kind == Kind::Variable);
         if token.is_word(text, "GRAPH") && self.template.is_some() {
-            let error =
-                self.cursor.fail("unsupported.construct_graph", "GRAPH in a CONSTRUCT template is not supported");
-            let hint =
-                "leave out GRAPH and its braces and keep the triples: each result is one event, with its own time";
-            return Err(error.with_hint(hint));
+            return self.template_graph();
         }
         if token.is_word(text, "FROM") {
             Err(self.dataset_inside(token))

@@ -34,6 +34,8 @@ pub(super) struct Clauses {
     /// The variables of `WINDOW ?w {` and of `GRAPH ?g {`, without duplicates.
     pub window_variables: Vec<Variable>,
     pub graph_variables: Vec<Variable>,
+    /// Where the first GRAPH of a CONSTRUCT template stands.
+    pub template_graph_at: Option<usize>,
     /// The dialect of the first streaming clause.
     pub dialect: Option<Dialect>,
     pub edits: Edits,
@@ -43,16 +45,26 @@ pub(super) struct Scan<'a> {
     pub cursor: Cursor<'a>,
     /// The requested dialect, which decides the meaning of a bare `[RANGE w]`.
     asked: Option<Dialect>,
-    depth: usize,
+    pub depth: usize,
     /// Whether SELECT, CONSTRUCT, ASK or DESCRIBE has been seen.
     formed: bool,
     /// Depth of the braces of a CONSTRUCT template, while inside.
     pub template: Option<usize>,
+    /// Depth of the braces of a GRAPH block in it, while inside.
+    pub template_graph: Option<usize>,
     pub found: Clauses,
 }
 
 pub(super) fn find_clauses(cursor: Cursor<'_>, asked: Option<Dialect>) -> Result<Clauses, ParseError> {
-    let mut scan = Scan { cursor, asked, depth: 0, formed: false, template: None, found: Clauses::default() };
+    let mut scan = Scan {
+        cursor,
+        asked,
+        depth: 0,
+        formed: false,
+        template: None,
+        template_graph: None,
+        found: Clauses::default(),
+    };
     while let Some(token) = scan.cursor.peek() {
         let before = scan.cursor.at;
         scan.visit(token)?;
@@ -133,6 +145,9 @@ impl Scan<'_> {
 
     fn close(&mut self) {
         self.depth = self.depth.saturating_sub(1);
+        if self.template_graph == Some(self.depth) {
+            self.close_template_graph();
+        }
         if self.template == Some(self.depth) {
             self.template = None;
         }

@@ -1,10 +1,11 @@
 //! JSON-LD text → quads.
 //!
 //! Nothing is fetched, so a document must contain its contexts. Before the parser runs, flat scans bound what it does
-//! by recursion (nesting, and terms defined by other terms) and what it repeats (contexts that are copied or applied at
-//! every node). Linear in the bytes.
+//! by recursion (nesting, and terms defined by other terms), what it repeats (contexts that are copied or applied at
+//! every node), and what it writes out (names, by `json_ld_size`). Linear in the bytes.
 
 use super::error::Position;
+use super::json_ld_size::Found;
 use super::rdf::{MAX_DEPTH, RdfError, bad_base, lower_first, one_based};
 use super::unfolding::Room;
 use json_event_parser::{JsonEvent, JsonSyntaxError, SliceJsonParser};
@@ -23,7 +24,7 @@ pub(super) fn parse(
     room: &mut Room,
     take: &mut dyn FnMut(Quad),
 ) -> Result<(), RdfError> {
-    check_contexts(text)?;
+    scanned(text)?.check(text, base, room)?;
     let parser = JsonLdParser::new();
     let parser = match base {
         Some(base) => parser.with_base_iri(base).map_err(|_| bad_base(base))?,
@@ -100,12 +101,15 @@ impl Contexts {
     }
 }
 
-fn check_contexts(text: &str) -> Result<(), RdfError> {
+/// Checks the contexts, and gathers what tells how large the terms will be.
+pub(super) fn scanned(text: &str) -> Result<Found, RdfError> {
     let mut parser = SliceJsonParser::new(text.as_bytes());
-    let (mut contexts, mut depth) = (Contexts::default(), 0_usize);
+    let (mut contexts, mut found, mut depth) = (Contexts::default(), Found::default(), 0_usize);
     loop {
-        match parser.parse_next().map_err(|error| not_json(&error))? {
-            JsonEvent::Eof => return contexts.check(),
+        let event = parser.parse_next().map_err(|error| not_json(&error))?;
+        found.event(&event, contexts.open_at.is_some());
+        match event {
+            JsonEvent::Eof => return contexts.check().map(|()| found),
             JsonEvent::StartArray | JsonEvent::StartObject => depth += 1,
             JsonEvent::EndArray | JsonEvent::EndObject => {
                 depth = depth.saturating_sub(1);

@@ -38,6 +38,7 @@ pub(crate) fn parse_plain(text: &str, base: Option<&str>) -> Result<PlainQuery, 
     names.check_prefixes(&tokens)?;
     refuse_streaming(text, &tokens, &clauses)?;
     refuse_service(text, &tokens)?;
+    refuse_template_graph(text, &clauses)?;
     blank_mark(text, &mut clauses);
     calls::check_aggregates(text, &tokens)?;
     let percentiles = extension::rewrite(text, &tokens, &mut clauses.edits)?;
@@ -69,6 +70,14 @@ fn refuse_service(text: &str, tokens: &[Token]) -> Result<(), ParseError> {
     let error =
         ParseError::new("unsupported.service", "SERVICE is not supported: queries do not contact other servers");
     Err(error.at(text, token.start).with_hint("load the data as a static graph"))
+}
+
+/// Only results of continuous queries have named graphs.
+fn refuse_template_graph(text: &str, found: &Clauses) -> Result<(), ParseError> {
+    let Some(at) = found.template_graph_at else { return Ok(()) };
+    let message = "GRAPH in a CONSTRUCT template is for continuous queries; SPARQL has one graph as a result";
+    let error = ParseError::new("unsupported.construct_graph", message).at(text, at);
+    Err(error.with_hint("leave out GRAPH and its braces and keep the triples"))
 }
 
 #[cfg(test)]

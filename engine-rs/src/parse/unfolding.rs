@@ -29,6 +29,16 @@ impl Room {
         Self { bytes: body.len(), most, left: most }
     }
 
+    /// How many bytes of terms may still come.
+    pub(super) fn left(&self) -> usize {
+        self.left
+    }
+
+    /// The refusal of what does not fit.
+    pub(super) fn exceeded(&self) -> RdfError {
+        RdfError::Unfolding { bytes: self.bytes, most: self.most }
+    }
+
     /// Charges for a quad, or refuses it.
     pub(super) fn admit(&mut self, quad: Quad) -> Result<Quad, RdfError> {
         let graph = match &quad.graph_name {
@@ -37,8 +47,7 @@ impl Room {
             GraphName::DefaultGraph => 0,
         };
         let taken = graph + node(&quad.subject) + quad.predicate.as_str().len() + term(&quad.object);
-        let (bytes, most) = (self.bytes, self.most);
-        self.left = self.left.checked_sub(taken).ok_or(RdfError::Unfolding { bytes, most })?;
+        self.left = self.left.checked_sub(taken).ok_or_else(|| self.exceeded())?;
         Ok(quad)
     }
 }
@@ -54,7 +63,10 @@ fn term(term: &Term) -> usize {
     match term {
         Term::NamedNode(node) => node.as_str().len(),
         Term::BlankNode(node) => node.as_str().len(),
-        Term::Literal(literal) => literal.value().len() + literal.datatype().as_str().len(),
+        // A default language of JSON-LD is written once, too.
+        Term::Literal(literal) => {
+            literal.value().len() + literal.datatype().as_str().len() + literal.language().map_or(0, str::len)
+        }
         Term::Triple(triple) => {
             let Triple { subject, predicate, object } = &**triple;
             node(subject) + predicate.as_str().len() + self::term(object)

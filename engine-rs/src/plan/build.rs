@@ -16,8 +16,9 @@ use super::properties::{hides_nothing, is_plain};
 use super::root::{Evaluation, root_of};
 use super::scope;
 use super::spelling::Meanings;
+use super::template::{template_text, template_variables};
 use super::triple_terms::is_part;
-use super::wording::{aggregate_text, expression_text, operand_text, order_text, pattern_text, variables_text};
+use super::wording::{aggregate_text, expression_text, operand_text, pattern_text, variables_text};
 use crate::aggregate::{Accumulator, AggregateKind, AggregateSpec};
 use crate::encode::Dictionary;
 use crate::expr::{self, Expr};
@@ -28,14 +29,13 @@ use crate::leaf::{Leaf, LeafCondition, LeafPattern};
 use crate::limits::Limits;
 use crate::model::{Schema, TermId, VarId, VarTable};
 use crate::negate::{Witness, WitnessKind, pair_schema};
-use crate::parse::{ContentSemantics, ContinuousQuery, DefaultGraph, Dialect, R2s};
+use crate::parse::{ContentSemantics, ContinuousQuery, DefaultGraph, Dialect, R2s, TemplateQuad};
 use crate::reevaluate::{Question, Reevaluated, Source, Sources};
 use crate::shape::{Construct, Distinct, Extend, Filter, Given, Now, Rearrange};
 use crate::thresholds::Thresholds;
-use crate::topk::{Comparator, TopK};
+use crate::topk::RowOrder;
 use oxrdf::{NamedNode, Variable};
-use spargebra::algebra::{AggregateExpression, Expression, GraphPattern, OrderExpression};
-use spargebra::term::TriplePattern;
+use spargebra::algebra::{AggregateExpression, Expression, GraphPattern};
 
 /// How joins retract results; `Auto` lets the planner choose.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -74,13 +74,13 @@ pub(crate) struct BuiltQuery {
     pub meanings: Meanings,
     /// For each variable of the result, its column at the root.
     pub visible: Vec<Option<usize>>,
-    pub order: Vec<Comparator>,
+    pub order: RowOrder,
     /// Show only the first of rows whose visible columns are equal.
     pub shows_once: bool,
     pub answer: Answer,
     pub reevaluates: bool,
     /// Whether rows that go are retracted. If not, the current result is a join over the leaves and nothing above it
-    /// keeps state, so it can be enumerated whenever somebody asks for it.
+    /// keeps state, so it can be enumerated on request.
     pub retracts: bool,
 }
 
@@ -143,11 +143,11 @@ impl<H: Host> Builder<'_, H> {
             shown = schema.vars().iter().map(|var| self.vars.name(*var).clone()).collect();
             top = Top { order: vec![], shows_once: false, answer: Answer::Bindings(shown.clone()), ..top };
         }
-        let order = self.comparators(&top.order, &schema)?;
-        let mut visible: Vec<_> = shown.iter().map(|v| self.vars.find(v).and_then(|var| schema.column(var))).collect();
+        let comparators = self.comparators(&top.order, &schema)?;
+        let mut visible = self.columns(&shown, &schema);
+        let order = RowOrder { comparators, shown: visible.clone() };
         if let Answer::Graph(template) = &top.answer {
-            self.construct(root, template, &schema);
-            visible = vec![Some(0), Some(1), Some(2)];
+            visible = (0..self.construct(root, template, &schema)).map(Some).collect();
         }
         let Self { nodes, vars, meanings, reevaluates, .. } = self;
         Ok(BuiltQuery {
@@ -163,30 +163,31 @@ impl<H: Host> Builder<'_, H> {
         })
     }
 
-    /// Adds CONSTRUCT, with DISTINCT above it: a triple stays as long as at least one solution produces it.
-    fn construct(&mut self, root: usize, template: &[TriplePattern], schema: &Schema) {
+    /// Adds CONSTRUCT, with DISTINCT above it: a triple stays as long as at least one solution produces it. Returns the
+    /// number of columns: four if the template names graphs.
+    fn construct(&mut self, root: usize, template: &[TemplateQuad], schema: &Schema) -> usize {
         let mut blanks = Vec::new();
-        let slots = template.iter().map(|triple| self.template_slots(triple, schema, &mut blanks)).collect();
+        let slots = template.iter().map(|quad| self.quad_slots(quad, schema, &mut blanks)).collect();
+        let construct = Construct::new(slots);
         let mut column = |meaning: &str| {
             let var = self.vars.fresh();
             self.meanings.insert(self.vars.name(var).clone(), meaning.to_owned());
             (var, true)
         };
-        let triple: Schema = ["subject", "predicate", "object"].into_iter().map(&mut column).collect();
-        let text = pattern_text(&GraphPattern::Bgp { patterns: template.to_vec() });
-        let description = Description::incremental("construct", text);
-        let made = self.add(Box::new(Construct::new(slots)), vec![root], triple.clone(), description);
+        let columns = &["subject", "predicate", "object", "graph"][..construct.width()];
+        let columns: Schema = columns.iter().copied().map(&mut column).collect();
+        let width = construct.width();
+        let description = Description::incremental("construct", template_text(template));
+        let made = self.add(Box::new(construct), vec![root], columns, description);
         self.distinct(made);
+        width
     }
 
     fn shown_variables(&self, answer: &Answer) -> Vec<Variable> {
         match answer {
             Answer::Bindings(variables) => variables.clone(),
             Answer::Boolean => vec![],
-            Answer::Graph(template) => {
-                let pattern = GraphPattern::Bgp { patterns: template.clone() };
-                scope::in_scope(&pattern).into_iter().collect()
-            }
+            Answer::Graph(template) => template_variables(template).into_iter().collect(),
         }
     }
 
@@ -212,12 +213,12 @@ impl<H: Host> Builder<'_, H> {
                 Ok(self.distinct(inner))
             }
             Plan::Group { inner, keys, aggregates, stage } => self.group(inner, keys, aggregates, *stage),
-            Plan::TopK { inner, order, offset, limit } => self.top_k(inner, order, *offset, *limit),
+            Plan::TopK { inner, order, shown, offset, limit } => self.top_k(inner, (order, shown), *offset, *limit),
             Plan::Given { columns } => Ok(self.given(columns)),
         }
     }
 
-    fn add(
+    pub(super) fn add(
         &mut self,
         operator: Box<dyn Operator>,
         inputs: Vec<usize>,
@@ -247,18 +248,14 @@ impl<H: Host> Builder<'_, H> {
         Ok(compiled.at_place(self.expressions, usize::MAX))
     }
 
-    fn comparators(&mut self, order: &[OrderExpression], schema: &Schema) -> Result<Vec<Comparator>, PlanError> {
-        let comparator = |order: &OrderExpression| {
-            let descending = matches!(order, OrderExpression::Desc(_));
-            Ok(Comparator { expression: self.compile(scope::of_order(order), schema)?, descending })
-        };
-        order.iter().map(comparator).collect()
-    }
-
     pub(super) fn filter(&mut self, inner: usize, condition: &Expression) -> Built {
         let PlanNode { schema, identity, .. } = &self.nodes[inner];
-        let (schema, identity) = (schema.clone(), *identity);
-        let compiled = self.compile(condition, &schema)?;
+        let (inner_schema, identity) = (schema.clone(), *identity);
+        let compiled = self.compile(condition, &inner_schema)?;
+        // What passes has them: `?x >= 1` is an error without ?x. So what BIND computes can be a key of joins.
+        let needed = scope::needed(condition);
+        let needed: Vec<VarId> = needed.iter().filter_map(|variable| self.vars.find(variable)).collect();
+        let schema = inner_schema.iter().map(|(var, certain)| (var, certain || needed.contains(&var))).collect();
         let description = Description::incremental("filter", expression_text(condition));
         let filter = self.add(Box::new(Filter { condition: compiled }), vec![inner], schema, description);
         self.nodes[filter].identity = identity;
@@ -480,23 +477,6 @@ impl<H: Host> Builder<'_, H> {
                 Ok(Aggregate::Of(argument, self.accumulator(&AggregateSpec { kind: partial, distinct: false })))
             }
         }
-    }
-
-    fn top_k(&mut self, inner: &Plan, order: &[OrderExpression], offset: usize, limit: Option<usize>) -> Built {
-        let inner = self.build(inner, true)?;
-        let schema = self.nodes[inner].schema.clone();
-        let comparators = self.comparators(order, &schema)?;
-        let by = (!order.is_empty()).then(|| format!("by {}", order_text(order)));
-        let limit_text = limit.map(|limit| format!("limit {limit}"));
-        let offset_text = (offset > 0).then(|| format!("offset {offset}"));
-        let detail: Vec<String> = [by, limit_text, offset_text].into_iter().flatten().collect();
-        let description = Description::incremental("top-k", detail.join(" "));
-        Ok(self.add(
-            Box::new(TopK::new(comparators, offset, limit, self.options.thresholds.rows_compared_max)),
-            vec![inner],
-            schema,
-            description,
-        ))
     }
 
     pub(super) fn static_relation(&mut self, pattern: &GraphPattern, each_graph: Option<&Variable>) -> Built {

@@ -261,12 +261,15 @@ fn cut_here(plan: &Plan, inner: &Plan, given: &Plan) -> Result<Option<Pieces>, S
             let (below, above) = (stage(inner.clone(), Stage::Partial), stage(given.clone(), Stage::Final));
             Pieces { below, above, cut: Cut::Groups }
         }
-        Plan::TopK { order, offset, limit, .. } => {
+        Plan::TopK { order, shown, offset, limit, .. } => {
             // The overall top k are among the top k of each partition, where k includes the offset: any partition may
             // hold all the rows that OFFSET skips.
             let best = limit.map(|limit| limit.saturating_add(*offset));
             let below = match best {
-                Some(_) => Plan::TopK { inner: inner.clone().into(), order: order.clone(), offset: 0, limit: best },
+                Some(_) => {
+                    let (order, shown) = (order.clone(), shown.clone());
+                    Plan::TopK { inner: inner.clone().into(), order, shown, offset: 0, limit: best }
+                }
                 None => inner.clone(),
             };
             Pieces { below, above: plan.over(given.clone()), cut: Cut::TopK }

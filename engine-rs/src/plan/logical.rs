@@ -99,9 +99,11 @@ pub(crate) enum Plan {
         aggregates: Vec<(Variable, AggregateExpression)>,
         stage: Stage,
     },
+    /// The first rows by `order`, then by the terms of the variables that are shown.
     TopK {
         inner: Box<Plan>,
         order: Vec<OrderExpression>,
+        shown: Vec<Variable>,
         offset: usize,
         limit: Option<usize>,
     },

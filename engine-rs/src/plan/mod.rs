@@ -25,6 +25,7 @@
 mod blanks;
 mod build;
 mod build_join;
+mod build_order;
 mod costly;
 mod cut;
 mod error;

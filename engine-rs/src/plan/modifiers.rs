@@ -2,7 +2,7 @@
 
 use super::scope::{contains_exists, in_scope, is_volatile, mentioned, of_order};
 use super::translate::single_value;
-use crate::parse::{ContinuousQuery, R2s};
+use crate::parse::{ContinuousQuery, R2s, TemplateQuad, template_quads};
 use oxrdf::{NamedNode, Variable};
 use spargebra::Query;
 use spargebra::algebra::{Expression, GraphPattern, OrderExpression};
@@ -13,7 +13,7 @@ use spargebra::term::{GroundTerm, TriplePattern};
 pub(crate) enum Answer {
     Bindings(Vec<Variable>),
     Boolean,
-    Graph(Vec<TriplePattern>),
+    Graph(Vec<TemplateQuad>),
 }
 
 /// A query split into the pattern to compute, the order to show it in, and the form of the result.
@@ -32,9 +32,12 @@ pub(super) fn take_apart(query: &ContinuousQuery) -> Top {
         Query::Ask { pattern, .. } => {
             Top { pattern: pattern.clone(), order: vec![], shows_once: false, answer: Answer::Boolean }
         }
-        Query::Construct { pattern, template, .. } => {
-            Top { pattern: pattern.clone(), order: vec![], shows_once: false, answer: Answer::Graph(template.clone()) }
-        }
+        Query::Construct { pattern, template, .. } => Top {
+            pattern: pattern.clone(),
+            order: vec![],
+            shows_once: false,
+            answer: Answer::Graph(template_quads(template)),
+        },
         Query::Describe { pattern, .. } => describe(pattern, query),
     }
 }
@@ -67,7 +70,7 @@ fn describe(pattern: &GraphPattern, query: &ContinuousQuery) -> Top {
         .map(|(_, window)| GraphPattern::Graph { name: window.name.clone().into(), inner: triples.clone().into() });
     let triples = in_windows.fold(triples.clone(), either);
     let pattern = GraphPattern::Join { left: resources.into(), right: triples.into() };
-    Top { pattern, order: vec![], shows_once: false, answer: Answer::Graph(vec![triple]) }
+    Top { pattern, order: vec![], shows_once: false, answer: Answer::Graph(vec![(triple, None)]) }
 }
 
 /// The IRI that a variable of DESCRIBE stands for, if the query names one.

@@ -30,6 +30,35 @@ pub(super) fn mentioned(expression: &Expression) -> Vars {
     vars
 }
 
+/// Variables that are bound wherever a condition is true: without them, what it needs of them would be an error.
+pub(super) fn needed(condition: &Expression) -> Vars {
+    match condition {
+        Expression::And(a, b) => &needed(a) | &needed(b),
+        Expression::Or(a, b) => &needed(a) & &needed(b),
+        Expression::Bound(variable) => Vars::from_iter([variable.clone()]),
+        other => needed_for_value(other),
+    }
+}
+
+/// Variables without which an expression has no value; an under-approximation.
+fn needed_for_value(expression: &Expression) -> Vars {
+    use Expression as E;
+    match expression {
+        E::Variable(variable) => Vars::from_iter([variable.clone()]),
+        E::Equal(a, b)
+        | E::Greater(a, b)
+        | E::GreaterOrEqual(a, b)
+        | E::Less(a, b)
+        | E::LessOrEqual(a, b)
+        | E::Add(a, b)
+        | E::Subtract(a, b)
+        | E::Multiply(a, b)
+        | E::Divide(a, b) => &needed_for_value(a) | &needed_for_value(b),
+        E::Not(inner) | E::UnaryPlus(inner) | E::UnaryMinus(inner) => needed_for_value(inner),
+        _ => Vars::new(),
+    }
+}
+
 /// Every variable that a pattern mentions anywhere.
 pub(super) fn mentioned_in(pattern: &GraphPattern) -> Vars {
     let mut vars = in_scope(pattern);

@@ -1,14 +1,55 @@
-//! The template of CONSTRUCT: constants, columns of a solution, blank nodes, and triple terms made of these.
+//! The template of CONSTRUCT: constants, columns of a solution, blank nodes, and triple terms made of these; with GRAPH
+//! also the names of graphs.
 
 use super::build::{Builder, Host};
+use super::scope::{Vars, in_scope};
+use super::wording::pattern_text;
 use crate::model::Schema;
-use crate::shape::TemplateSlot;
+use crate::parse::TemplateQuad;
+use crate::shape::{QuadSlots, TemplateSlot};
 use oxrdf::{BlankNode, TermRef, Variable};
+use spargebra::algebra::GraphPattern;
 use spargebra::term::{NamedNodePattern, TermPattern, TriplePattern};
 
+/// The variables of a template.
+pub(super) fn template_variables(template: &[TemplateQuad]) -> Vars {
+    let mut variables = in_scope(&GraphPattern::Bgp { patterns: triples_of(template) });
+    let graphs = template.iter().filter_map(|(_, graph)| graph.as_ref());
+    variables.extend(
+        graphs.filter_map(|graph| if let TermPattern::Variable(name) = graph { Some(name.clone()) } else { None }),
+    );
+    variables
+}
+
+/// A template on one line, the triples of a graph in a block.
+pub(super) fn template_text(template: &[TemplateQuad]) -> String {
+    let blocks = template.chunk_by(|(_, one), (_, next)| one == next).map(|quads| {
+        let triples = GraphPattern::Bgp { patterns: triples_of(quads) };
+        match &quads[0].1 {
+            Some(graph) => format!("GRAPH {graph} {}", pattern_text(&triples)),
+            None => triples.to_string(),
+        }
+    });
+    format!("{{ {} }}", blocks.collect::<Vec<_>>().join(" "))
+}
+
+fn triples_of(template: &[TemplateQuad]) -> Vec<TriplePattern> {
+    template.iter().map(|(triple, _)| triple.clone()).collect()
+}
+
 impl<H: Host> Builder<'_, H> {
-    /// The slots of a template triple; `blanks` collects the blank nodes of the template so far.
-    pub(super) fn template_slots(
+    /// The slots of a template triple and of its graph; `blanks` collects the blank nodes of the template so far.
+    pub(super) fn quad_slots(
+        &mut self,
+        (triple, graph): &TemplateQuad,
+        schema: &Schema,
+        blanks: &mut Vec<BlankNode>,
+    ) -> QuadSlots {
+        let triple = self.template_slots(triple, schema, blanks);
+        QuadSlots { triple, graph: graph.as_ref().map(|graph| self.template_slot(graph, schema, blanks)) }
+    }
+
+    fn template_slots(
         &mut self,
         triple: &TriplePattern,
         schema: &Schema,

@@ -436,8 +436,9 @@ impl Translator<'_> {
             GraphPattern::Project { variables, .. } => Some(variables.clone()),
             _ => None,
         };
+        let shown = super::modifiers::projected(inner);
         let inner = self.plan(&pattern, dataset)?;
-        let top = Plan::TopK { inner: inner.into(), order, offset, limit };
+        let top = Plan::TopK { inner: inner.into(), order, shown, offset, limit };
         // `lift_order` has removed the projection below; apply it above the slice.
         Ok(match projected {
             Some(variables) => Plan::Project { inner: top.into(), variables },

@@ -30,7 +30,7 @@ impl RelationToStream {
         Self { operator, visible, shows_whole, keeps_answer, answer: RowMap::default(), pending, compared_max }
     }
 
-    /// Takes the deltas of an instant; what is left of them is of no use to anybody.
+    /// Takes the deltas of an instant; what is left of them is not read again.
     pub(crate) fn absorb(&mut self, deltas: &mut Batch) {
         if self.keeps_answer {
             for (row, weight) in deltas.iter() {
@@ -47,6 +47,11 @@ impl RelationToStream {
             let shown = self.visible.iter().map(|column| column.map_or(TermId::UNBOUND, |c| row[c]));
             self.pending.push_with(weight, shown);
         }
+    }
+
+    /// Whether new rows of this width are reported as they are, and nothing is kept.
+    pub(crate) fn passes_on(&self, width: usize) -> bool {
+        self.operator == R2s::Istream && !self.keeps_answer && self.shows_whole && width == self.visible.len()
     }
 
     pub(crate) fn keeps_answer(&self) -> bool {
@@ -100,8 +105,8 @@ impl RelationToStream {
     /// Panics if the answer has a row that has gone.
     pub(crate) fn check(&self) {
         assert!(self.answer.values().all(|weight| *weight > 0), "answer: a row that has gone, or goes twice");
-        assert!(self.keeps_answer || self.answer.is_empty(), "answer: it is kept for nobody");
-        assert!(self.operator != R2s::Rstream || self.pending.is_empty(), "answer: changes that nobody reports");
+        assert!(self.keeps_answer || self.answer.is_empty(), "answer: it is kept although nothing reads it");
+        assert!(self.operator != R2s::Rstream || self.pending.is_empty(), "answer: changes that are never reported");
     }
 
     pub(crate) fn state_size(&self) -> usize {

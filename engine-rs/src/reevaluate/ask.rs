@@ -11,7 +11,7 @@ use crate::model::TermId;
 use crate::parse::PlainQuery;
 use crate::store::{StaticGraphs, TripleSet};
 use oxiri::Iri;
-use oxrdf::{NamedNode, Term, Triple, Variable};
+use oxrdf::{GraphName, NamedNode, Quad, Term, Variable};
 use spareval::{QueryEvaluationError, QueryResults};
 use spargebra::Query;
 use spargebra::algebra::{GraphPattern, QueryDataset};
@@ -113,7 +113,7 @@ pub(crate) struct ReadableWindow<'a> {
 pub(crate) enum Found {
     Solutions { variables: Vec<Variable>, rows: Vec<Solution> },
     Boolean(bool),
-    Graph(Vec<Triple>),
+    Graph(Vec<Quad>),
 }
 
 /// Evaluates a whole query once, over the static graphs and these windows. Windows with the same name form one graph,
@@ -184,7 +184,7 @@ fn found(results: QueryResults<'_>) -> Result<Found, QueryEvaluationError> {
             for triple in triples {
                 let triple = triple?;
                 if seen.insert(triple.clone()) {
-                    graph.push(triple);
+                    graph.push(triple.in_graph(GraphName::DefaultGraph));
                 }
             }
             Ok(Found::Graph(graph))

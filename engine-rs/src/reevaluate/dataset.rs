@@ -29,6 +29,9 @@ pub(super) enum Kind {
     Made(Arc<Term>),
 }
 
+/// What a search costs before it finds anything: a closure is little else.
+const SEARCH_UNITS: u64 = 8;
+
 impl Kind {
     pub(super) fn into_term(self, dictionary: &Dictionary) -> Term {
         match self {
@@ -123,7 +126,7 @@ impl<'a> QueryableDataset<'a> for View<'a> {
         graph_name: Option<Option<&InternalTerm<'a>>>,
     ) -> impl Iterator<Item = Result<InternalQuad<InternalTerm<'a>>, Infallible>> + use<'a> {
         let view = *self;
-        view.meter.spend(1);
+        view.meter.spend(SEARCH_UNITS);
         let whole = |graph: &'a NamedSets<'a>| (Some(graph.name.clone()), graph.parts.as_slice());
         let graphs: Vec<(Option<Kind>, &'a [&'a TripleSet])> = match graph_name {
             None => self.named.iter().map(whole).collect(),

@@ -51,7 +51,7 @@ pub(super) fn with_our_expressions(
         solution: vec![],
         spent: Tally::default(),
     };
-    changes.pattern(pattern)?;
+    changes.ordered(pattern)?;
     let Changes { evaluator, spent, .. } = changes;
     Ok((query, evaluator, spent))
 }
@@ -204,6 +204,17 @@ impl Changes {
                 *other = GraphPattern::OrderBy { inner: inner.into(), expression: vec![] };
                 self.order(other, shown)
             }
+        }
+    }
+
+    /// A whole query: ORDER BY that is not cut shows ties in the order of what the query shows, too.
+    fn ordered(&mut self, pattern: &mut GraphPattern) -> Done {
+        match pattern {
+            GraphPattern::Project { inner, variables } if matches!(**inner, GraphPattern::OrderBy { .. }) => {
+                self.order(inner, variables)
+            }
+            GraphPattern::Distinct { inner } | GraphPattern::Reduced { inner } => self.ordered(inner),
+            other => self.pattern(other),
         }
     }
 

@@ -36,7 +36,7 @@ pub(super) struct Head {
     pub stream: usize,
     /// The place of the first event in its source.
     pub order: u64,
-    /// The first and the last time of the events, whether or not they are of use to somebody.
+    /// The first and the last time of the events, whether or not a query uses them.
     pub times: Option<(Timestamp, Timestamp)>,
 }
 

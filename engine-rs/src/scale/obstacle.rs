@@ -20,7 +20,7 @@ fn by_form(query: &ContinuousQuery) -> Option<String> {
 
 fn by_time(query: &ContinuousQuery) -> Option<String> {
     if query.tick == Tick::Tuple {
-        return Some(String::from("with tick tuple every event is evaluated by itself, in the order of all of them"));
+        return Some(String::from("with tick tuple, events are evaluated one at a time, in their overall order"));
     }
     let Report { close, change, nonempty, periodic } = query.report;
     let other = match (close, change, nonempty, periodic) {

@@ -71,7 +71,7 @@ impl PartitionEngine {
 
     /// Takes all chunks of one batch: events in the order of their times, and then the watermark that all events of
     /// the batch make, those of other partitions too. Nothing is taken when a chunk is damaged or not of this
-    /// partition. A chunk that is whole and yet makes no sense leaves an engine that is good for nothing: restore it.
+    /// partition. A chunk that is intact but invalid leaves the engine unusable: restore it.
     ///
     /// # Errors
     /// When a chunk is damaged, or of another query or partition, or a time is too far ahead.

@@ -6,7 +6,7 @@ use crate::encode::PLACEMENT_SCHEME;
 use crate::engine::{Engine, EngineOptions, StreamOptions, preview_part};
 use crate::error::EngineError;
 use crate::intake::{BodyFormat, EventBatch, RowMapper, RowMapping};
-use crate::parse::{ContinuousQuery, ParseOptions, R2s, WindowKind, parse_query};
+use crate::parse::{ContinuousQuery, ParseOptions, R2s, WindowKind, names_graphs, parse_query};
 use crate::plan::{Cut, Part, Share, Spread, asks_event_graphs, named_streams, rename_invented, spread};
 use crate::time::Timestamp;
 use oxrdf::NamedNode;
@@ -91,6 +91,12 @@ impl ScaledQuery {
             return Err(unsupported(
                 "it reads the graph names of events, which chunks do not have",
                 "remove GRAPH inside the window",
+            ));
+        }
+        if names_graphs(&definition.query) {
+            return Err(unsupported(
+                "its template names graphs, which the rows of partitions do not have",
+                "remove GRAPH and its braces from the template",
             ));
         }
         let spreading = spreading_of(&definition, partitions).map_err(|error| error.located(text))?;

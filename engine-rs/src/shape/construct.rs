@@ -1,4 +1,5 @@
-//! CONSTRUCT: each solution becomes the triples of the template.
+//! CONSTRUCT: each solution becomes the triples of the template; those in GRAPH blocks have a fourth column with the name
+//! of their graph.
 //!
 //! A blank node of the template is a fresh one for each solution, and the same one again when the
 //! solution is taken back. Triples with an unbound or impossible term are left out.
@@ -45,26 +46,58 @@ impl TemplateSlot {
     }
 }
 
+/// A triple of a template, and the name of its graph; none is the default graph.
+#[derive(Debug)]
+pub(crate) struct QuadSlots {
+    pub triple: [TemplateSlot; 3],
+    pub graph: Option<TemplateSlot>,
+}
+
+impl QuadSlots {
+    fn slots(&self) -> impl Iterator<Item = &TemplateSlot> {
+        self.triple.iter().chain(&self.graph)
+    }
+
+    /// The quad for one solution; `None` if some term is unbound or cannot stand in its place.
+    fn fill(&self, row: &[TermId], blanks: &[TermId], dictionary: &mut Dictionary) -> Option<[TermId; 4]> {
+        let [s, p, o] = self.triple.each_ref().map(|slot| slot.fill(row, blanks, dictionary));
+        let graph = self.graph.as_ref().map(|slot| slot.fill(row, blanks, dictionary));
+        let may_name = |name: TermId| name.is_bound() && (dictionary.is_iri(name) || dictionary.is_blank(name));
+        (dictionary.is_triple([s, p, o]) && graph.is_none_or(may_name)).then_some([
+            s,
+            p,
+            o,
+            graph.unwrap_or(TermId::UNBOUND),
+        ])
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Construct {
-    template: Vec<[TemplateSlot; 3]>,
+    template: Vec<QuadSlots>,
+    /// Columns of a row: subject, predicate and object, and the graph if a triple of the template names one.
+    width: usize,
     n_blanks: usize,
     /// Blank nodes given to each solution that is there, one set per occurrence.
     given: RowMap<Vec<Vec<TermId>>>,
 }
 
 impl Construct {
-    pub(crate) fn new(template: Vec<[TemplateSlot; 3]>) -> Self {
-        let n_blanks = template.iter().flatten().map(TemplateSlot::blanks).max().unwrap_or(0);
-        Self { n_blanks, template, given: RowMap::default() }
+    pub(crate) fn new(template: Vec<QuadSlots>) -> Self {
+        let n_blanks = template.iter().flat_map(QuadSlots::slots).map(TemplateSlot::blanks).max().unwrap_or(0);
+        let width = if template.iter().any(|quad| quad.graph.is_some()) { 4 } else { 3 };
+        Self { n_blanks, width, template, given: RowMap::default() }
+    }
+
+    pub(crate) fn width(&self) -> usize {
+        self.width
     }
 
     fn emit(&self, row: &[TermId], blanks: &[TermId], weight: Weight, out: &mut Batch, flow: &mut Flow<'_>) {
-        flow.eval.scratch.budget.spend_rows(self.template.len(), 3);
+        flow.eval.scratch.budget.spend_rows(self.template.len(), self.width);
         for slots in &self.template {
-            let triple = slots.each_ref().map(|slot| slot.fill(row, blanks, flow.eval.dictionary));
-            if flow.eval.dictionary.is_triple(triple) {
-                out.push(&triple, weight);
+            if let Some(quad) = slots.fill(row, blanks, flow.eval.dictionary) {
+                out.push(&quad[..self.width], weight);
             }
         }
     }
@@ -123,7 +156,7 @@ impl Operator for Construct {
 
     /// A triple term is made of a solution, and stays with the row it is in.
     fn makes_lasting_rows(&self) -> bool {
-        self.template.iter().flatten().any(|slot| matches!(slot, TemplateSlot::Triple(_)))
+        self.template.iter().flat_map(QuadSlots::slots).any(|slot| matches!(slot, TemplateSlot::Triple(_)))
     }
 
     /// The blank nodes given are ids without a term.

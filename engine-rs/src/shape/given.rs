@@ -5,7 +5,7 @@ use crate::expr::EvalContext;
 use crate::flow::{Flow, Operator};
 use crate::model::Batch;
 
-/// Passes on what it is given, and keeps nothing.
+/// Passes its input on and keeps no state.
 #[derive(Debug)]
 pub(crate) struct Given;
 

@@ -6,7 +6,7 @@ mod given;
 mod mapwise;
 mod now;
 
-pub(crate) use construct::{Construct, TemplateSlot};
+pub(crate) use construct::{Construct, QuadSlots, TemplateSlot};
 pub(crate) use distinct::Distinct;
 pub(crate) use given::Given;
 pub(crate) use mapwise::{Extend, Filter, Rearrange};

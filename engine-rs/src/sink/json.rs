@@ -117,12 +117,12 @@ pub fn bindings_json(variables: &[Variable], rows: &Rows, dictionary: &Dictionar
     text.into_bytes()
 }
 
-/// Triples as N-Triples, one a line.
+/// Triples as N-Triples, one a line; N-Quads where they have the name of a graph.
 #[must_use]
 pub fn graph_ntriples(rows: &Rows, dictionary: &Dictionary) -> String {
     let mut text = String::new();
     for row in rows.iter() {
-        for id in row {
+        for id in row.iter().filter(|id| id.is_bound()) {
             let _ = match id.slot() {
                 Some(_) => write!(text, "{} ", dictionary.stored(*id)),
                 None => write!(text, "{} ", dictionary.term(*id)),

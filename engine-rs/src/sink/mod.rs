@@ -2,6 +2,7 @@
 
 mod document;
 mod facts_json;
+mod flat;
 mod json;
 mod json_text;
 mod plan_json;

@@ -1,12 +1,12 @@
 //! The results of one query until they are taken; the oldest go when the queue is full.
 
+use super::flat::FlatQueue;
 use crate::codec::{Damaged, Decoded, Reader, Writer, ensure};
 use crate::model::{Row, TermId};
 use crate::parse::R2s;
 use crate::time::Timestamp;
 use crate::window::WindowBounds;
 use smallvec::SmallVec;
-use std::borrow::Cow;
 use std::collections::VecDeque;
 
 /// One report of a query.
@@ -151,8 +151,8 @@ impl QueryResult {
 pub(crate) struct ResultQueue {
     headers: VecDeque<Header>,
     /// For each result, the rows that came and the rows that went.
-    terms: VecDeque<TermId>,
-    bounds: VecDeque<WindowBounds>,
+    terms: FlatQueue<TermId>,
+    bounds: FlatQueue<WindowBounds>,
     rows: usize,
     rows_max: usize,
     next_seq: u64,
@@ -183,8 +183,8 @@ impl ResultQueue {
     pub(crate) fn new(rows_max: usize) -> Self {
         Self {
             headers: VecDeque::new(),
-            terms: VecDeque::new(),
-            bounds: VecDeque::new(),
+            terms: FlatQueue::new(),
+            bounds: FlatQueue::new(),
             rows: 0,
             rows_max,
             next_seq: 1,
@@ -210,8 +210,8 @@ impl ResultQueue {
         while self.rows > self.rows_max && self.headers.len() > 1 {
             if let Some(oldest) = self.headers.pop_front() {
                 self.rows -= oldest.n_rows();
-                self.terms.drain(..oldest.n_terms());
-                self.bounds.drain(..oldest.n_bounds as usize);
+                self.terms.forget_first(oldest.n_terms());
+                self.bounds.forget_first(oldest.n_bounds as usize);
                 self.dropped += 1;
             }
         }
@@ -223,16 +223,14 @@ impl ResultQueue {
         let results = self.results(r2s);
         self.rows = 0;
         self.headers.clear();
-        self.terms.clear();
-        self.bounds.clear();
-        self.terms.shrink_to(TERMS_KEPT);
+        self.terms.clear(TERMS_KEPT);
+        self.bounds.clear(TERMS_KEPT);
         results
     }
 
     /// The results that wait, oldest first.
     fn results(&self, r2s: R2s) -> Vec<QueryResult> {
-        let (terms, bounds) = (contiguous(&self.terms), contiguous(&self.bounds));
-        let (mut terms, mut bounds) = (&*terms, &*bounds);
+        let (mut terms, mut bounds) = (self.terms.as_slice(), self.bounds.as_slice());
         let mut results = Vec::with_capacity(self.headers.len());
         for header in &self.headers {
             let (own_terms, own_bounds);
@@ -245,7 +243,7 @@ impl ResultQueue {
 
     /// Every term of the waiting results: none may be freed.
     pub(crate) fn terms(&self) -> impl Iterator<Item = TermId> + '_ {
-        self.terms.iter().copied()
+        self.terms.as_slice().iter().copied()
     }
 
     pub(crate) fn save(&self, r2s: R2s, to: &mut Writer) {
@@ -285,13 +283,6 @@ impl ResultQueue {
 
     pub(crate) fn dropped(&self) -> u64 {
         self.dropped
-    }
-}
-
-fn contiguous<T: Copy>(queue: &VecDeque<T>) -> Cow<'_, [T]> {
-    match queue.as_slices() {
-        (all, []) => Cow::Borrowed(all),
-        (first, second) => Cow::Owned([first, second].concat()),
     }
 }
 
@@ -368,7 +359,7 @@ impl Draft<'_> {
         let numbers = if inserted { 0..self.n_inserted } else { self.n_inserted..self.n_inserted + self.n_deleted };
         let row = |number: usize| {
             let begins = self.begins + number * self.width;
-            self.queue.terms.range(begins..begins + self.width).copied().collect()
+            self.queue.terms.as_slice()[begins..begins + self.width].iter().copied().collect()
         };
         numbers.map(row)
     }
@@ -376,7 +367,7 @@ impl Draft<'_> {
     /// The next window of the query covers this.
     #[inline]
     pub(crate) fn cover(&mut self, bounds: WindowBounds) {
-        self.queue.bounds.push_back(bounds);
+        self.queue.bounds.push(bounds);
         self.n_bounds += 1;
     }
 

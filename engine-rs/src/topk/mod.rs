@@ -1,12 +1,12 @@
 //! ORDER BY with LIMIT and OFFSET, kept incrementally.
 //!
 //! All rows stay in order; after an instant the prefix that is in view is compared with the one
-//! before. Ties in the order are broken by the terms themselves, so the answer does not depend on
+//! before. Ties in the order are broken by the terms that the query shows, so the answer does not depend on
 //! the order of arrival. Cost per delta: one search in a tree; per instant: offset + limit rows.
 
 use crate::codec::{Decoded, Reader, Writer};
 use crate::expr::order::{SortKey, sort_key};
-use crate::expr::{EvalContext, Expr};
+use crate::expr::{EvalContext, Expr, TermKey};
 use crate::flow::{Flow, HeldTerms, Operator, terms_of};
 use crate::model::{Batch, Row, TermId, Weight};
 use std::cmp::Ordering;
@@ -19,11 +19,20 @@ pub(crate) struct Comparator {
     pub descending: bool,
 }
 
-/// Where a row stands: the values of the comparators, then the row's own terms.
+/// The order of the rows of a query: ORDER BY, then the terms of the columns it shows, in the order of SELECT. Hidden
+/// columns decide nothing: their order is the planner's own.
+#[derive(Debug)]
+pub(crate) struct RowOrder {
+    pub comparators: Vec<Comparator>,
+    /// Columns; `None` is one that is never bound.
+    pub shown: Vec<Option<usize>>,
+}
+
+/// Where a row stands: the values of the comparators, then the terms that are shown.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Rank {
     keys: Vec<(SortKey, bool)>,
-    ties: Vec<(SortKey, Option<Box<str>>)>,
+    ties: Vec<TermKey>,
     row: Row,
 }
 
@@ -36,8 +45,8 @@ impl Ord for Rank {
                 return order;
             }
         }
-        // Ties are compared by value and text, never by id first: ids depend on the order of arrival, and the cut of a
-        // LIMIT must not. The ids only keep rows apart whose terms are written alike.
+        // Ties are compared by value and form, never by id first: ids depend on the order of arrival, and the cut of a
+        // LIMIT must not. The ids only keep rows apart that look alike.
         self.ties.cmp(&other.ties).then_with(|| self.row.cmp(&other.row))
     }
 }
@@ -48,20 +57,21 @@ impl PartialOrd for Rank {
     }
 }
 
-pub(crate) fn rank(row: &[TermId], comparators: &[Comparator], eval: &mut EvalContext<'_>) -> Rank {
-    let mut keys = Vec::with_capacity(comparators.len());
-    for comparator in comparators {
-        let value = comparator.expression.evaluate(row, eval).unwrap_or(TermId::UNBOUND);
-        keys.push((sort_key(value, eval.dictionary), comparator.descending));
+impl RowOrder {
+    pub(crate) fn rank(&self, row: &[TermId], eval: &mut EvalContext<'_>) -> Rank {
+        let mut keys = Vec::with_capacity(self.comparators.len());
+        for comparator in &self.comparators {
+            let value = comparator.expression.evaluate(row, eval).unwrap_or(TermId::UNBOUND);
+            keys.push((sort_key(value, eval.dictionary), comparator.descending));
+        }
+        let ties = self.shown.iter().flatten().map(|column| TermKey::of(row[*column], eval.dictionary)).collect();
+        Rank { keys, ties, row: row.into() }
     }
-    let dictionary = &*eval.dictionary;
-    let ties = row.iter().map(|term| (sort_key(*term, dictionary), dictionary.text_beyond_value(*term))).collect();
-    Rank { keys, ties, row: row.into() }
 }
 
 #[derive(Debug)]
 pub(crate) struct TopK {
-    pub comparators: Vec<Comparator>,
+    pub order: RowOrder,
     pub offset: usize,
     pub limit: Option<usize>,
     ranked: BTreeMap<Rank, Weight>,
@@ -70,8 +80,8 @@ pub(crate) struct TopK {
 }
 
 impl TopK {
-    pub(crate) fn new(comparators: Vec<Comparator>, offset: usize, limit: Option<usize>, compared_max: usize) -> Self {
-        Self { comparators, offset, limit, ranked: BTreeMap::new(), shown: Vec::new(), compared_max }
+    pub(crate) fn new(order: RowOrder, offset: usize, limit: Option<usize>, compared_max: usize) -> Self {
+        Self { order, offset, limit, ranked: BTreeMap::new(), shown: Vec::new(), compared_max }
     }
 
     /// The rows from `offset` on, at most `limit` of them, counting repetitions.
@@ -97,8 +107,11 @@ impl TopK {
 
 impl Operator for TopK {
     fn absorb(&mut self, _port: usize, deltas: &Batch, _out: &mut Batch, flow: &mut Flow<'_>) {
+        // Each row is given a key for every column that orders it, and a place among all others.
+        let keys = 2 + self.order.comparators.len() + self.order.shown.len();
+        flow.eval.scratch.budget.spend_rows(deltas.len(), keys);
         for (row, weight) in deltas.iter() {
-            let rank = rank(row, &self.comparators, &mut flow.eval);
+            let rank = self.order.rank(row, &mut flow.eval);
             let count = self.ranked.entry(rank.clone()).or_insert(0);
             *count += weight;
             if *count == 0 {
@@ -138,8 +151,7 @@ impl Operator for TopK {
     /// Where a row stands follows from the row.
     fn restore(&mut self, from: &mut Reader<'_>, eval: &mut EvalContext<'_>) -> Decoded<()> {
         let ranked: Vec<(Row, Weight)> = from.list(16, |from| Ok((from.row()?, from.i64()?)))?;
-        let comparators = &self.comparators;
-        self.ranked = ranked.iter().map(|(row, weight)| (rank(row, comparators, eval), *weight)).collect();
+        self.ranked = ranked.iter().map(|(row, weight)| (self.order.rank(row, eval), *weight)).collect();
         self.shown = from.list(16, |from| Ok((from.row()?, from.i64()?)))?;
         Ok(())
     }

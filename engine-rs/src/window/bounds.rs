@@ -66,6 +66,11 @@ impl StepRule {
         self.is_past
     }
 
+    /// Whether no instant is in two windows.
+    pub(crate) fn tumbles(&self) -> bool {
+        self.slide >= self.width
+    }
+
     pub(crate) fn first(&self) -> i64 {
         self.first
     }

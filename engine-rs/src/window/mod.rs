@@ -7,12 +7,14 @@
 mod bounds;
 mod content;
 mod element;
+mod in_view;
 mod progression;
 mod rule;
 mod view;
 
 pub use bounds::WindowBounds;
 pub(crate) use element::{Element, EventTriples};
+pub(crate) use in_view::InView;
 pub(crate) use progression::{Progression, count_union};
 pub(crate) use rule::{Reading, Rule};
-pub(crate) use view::{Accepted, Phase, Taken, Window};
+pub(crate) use view::{Accepted, Ahead, Phase, Taken, Window};

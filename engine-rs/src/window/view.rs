@@ -3,7 +3,8 @@
 //! ```text
 //!   accept ─► pending ─── read ───► in view ─── bound ───► out of view
 //!             by time               by expiry key          key < bound
-//!                └─► staged ─┘      (ELEMENTS: counted, and shown at the next step)
+//!                ├─► staged ─┤      (ELEMENTS: counted, and shown at the next step)
+//!                └─► ahead ──┘      (windows that close: handed out before the close that shows them)
 //! ```
 //!
 //! Invariants: expiry keys in view never decrease from front to back, and the bound of a window never decreases. What
@@ -14,6 +15,7 @@
 use super::bounds::{StepRule, WindowBounds};
 use super::content::Content;
 use super::element::{Arrival, Element};
+use super::in_view::{InView, in_view, n_elements, show};
 use super::progression::Progression;
 use super::rule::{Reading, Rule};
 use crate::codec::{Decoded, Reader, Writer};
@@ -49,8 +51,12 @@ pub(crate) struct Window {
     pending: VecDeque<Element>,
     /// Counted, and waiting for the next step of `[ELEMENTS n STEP m]`.
     staged: VecDeque<Arrival>,
-    /// Expiry keys of what is in view, in order.
+    /// What was handed out before the close that shows it, in order.
+    ahead: VecDeque<InView>,
+    /// What is in view, in the order in which it expires.
     in_view: VecDeque<InView>,
+    /// While what is in view is listed together with that of other windows: whether it is nothing.
+    listed_elsewhere: Option<bool>,
     /// For stepping windows, the next window to read (`Reading::Closed`) or the one in view (`Reading::Current`).
     next_k: i64,
     started: bool,
@@ -61,10 +67,13 @@ pub(crate) struct Window {
     arrivals: Vec<Arrival>,
 }
 
+/// What the next close will show, as far as it was handed out by one call; it is in [`Window::arrivals`].
 #[derive(Clone, Copy, Debug)]
-struct InView {
-    expiry_key: i64,
-    seq: u64,
+pub(crate) struct Ahead {
+    /// Elements with a smaller expiry key are out of view at that close.
+    pub bound: i64,
+    /// Whether nothing was handed out for that close before.
+    pub is_first: bool,
 }
 
 /// The result of a read; the new arrivals are in [`Window::arrivals`].
@@ -86,7 +95,9 @@ impl Window {
             reading,
             pending: VecDeque::new(),
             staged: VecDeque::new(),
+            ahead: VecDeque::new(),
             in_view: VecDeque::new(),
+            listed_elsewhere: None,
             next_k,
             started: false,
             counted: 0,
@@ -118,15 +129,48 @@ impl Window {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.in_view.is_empty()
+        self.listed_elsewhere.unwrap_or(self.in_view.is_empty())
+    }
+
+    /// What is in view, oldest first.
+    pub(crate) fn in_view(&self) -> impl ExactSizeIterator<Item = InView> + '_ {
+        self.in_view.iter().copied()
+    }
+
+    /// From now on somebody else lists what is in view, and says before each reading whether it is nothing.
+    pub(crate) fn list_elsewhere(&mut self, is_empty: bool) {
+        self.in_view = VecDeque::new();
+        self.listed_elsewhere = Some(is_empty);
+    }
+
+    /// Whether its expiry keys are counts.
+    pub(crate) fn counts(&self) -> bool {
+        matches!(self.rule, Rule::Elements { .. } | Rule::Triples { .. })
+    }
+
+    /// Whether a window of the same rule waits for the same elements and closes.
+    pub(crate) fn waits_like(&self, other: &Self) -> bool {
+        let waiting =
+            |window: &Self| window.pending.iter().map(|element| (element.at, element.seq)).collect::<Vec<_>>();
+        let point = |window: &Self| (window.next_k, window.started, window.staged.len());
+        point(self) == point(other)
+            && self.ahead == other.ahead
+            && self.pending.len() == other.pending.len()
+            && waiting(self) == waiting(other)
+    }
+
+    /// Lists what is in view again.
+    pub(crate) fn list_here(&mut self, in_view: VecDeque<InView>) {
+        self.in_view = in_view;
+        self.listed_elsewhere = None;
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.in_view.len()
+        n_elements(&self.in_view)
     }
 
     pub(crate) fn waiting(&self) -> usize {
-        self.pending.len() + self.staged.len()
+        self.pending.len() + self.staged.len() + n_elements(&self.ahead)
     }
 
     pub(crate) fn rule(&self) -> &Rule {
@@ -144,7 +188,10 @@ impl Window {
     /// Panics if what is in view is out of order, or the content is not that of its arrivals.
     pub(crate) fn check(&self) {
         let pairs = self.in_view.iter().zip(self.in_view.iter().skip(1));
-        assert!(pairs.into_iter().all(|(a, b)| a.expiry_key <= b.expiry_key), "window: the order of what is in view");
+        let is_alone = !matches!(self.rule, Rule::Sliding { .. });
+        let is_ordered = |(a, b): (&InView, &InView)| a.expiry_key < b.expiry_key + i64::from(!is_alone);
+        assert!(pairs.into_iter().all(is_ordered), "window: the order of what is in view");
+        assert!(self.ahead.is_empty() || self.closing().is_some(), "window: what was handed out waits for no close");
         self.content.iter().for_each(Content::check);
     }
 
@@ -158,7 +205,7 @@ impl Window {
     /// The oldest event that this window may still show.
     pub(crate) fn oldest_seq(&self) -> Option<u64> {
         let waiting = self.pending.iter().map(|e| e.seq).chain(self.staged.iter().map(|a| a.element.seq));
-        self.in_view.iter().map(|v| v.seq).chain(waiting).min()
+        self.in_view.iter().chain(&self.ahead).map(|v| v.seq).chain(waiting).min()
     }
 
     /// Windows start at the first instant that the timeline knows.
@@ -261,9 +308,48 @@ impl Window {
         }
     }
 
-    /// The time of the earliest pending element.
+    /// The time of the earliest element that is not in view yet, or a later one that the same close shows.
     pub(crate) fn first_waiting(&self) -> Option<Timestamp> {
-        self.pending.front().map(|e| e.at)
+        // When it was is not known any more; all of it is in the window that closes next.
+        let ahead = self.closing().filter(|_| !self.ahead.is_empty()).map(|(_, end)| end.previous());
+        self.pending.front().map(|e| e.at).into_iter().chain(ahead).min()
+    }
+
+    /// Whether what the next close shows can be handed out before it: a window that closes, and keeps no content.
+    pub(crate) fn hands_out_ahead(&self) -> bool {
+        self.waits_for_close() && self.content.is_none()
+    }
+
+    /// Whether two windows never have an element in common.
+    pub(crate) fn tumbles(&self) -> bool {
+        matches!(&self.rule, Rule::Step(step) if step.tumbles())
+    }
+
+    /// Opening and end of the window that closes next.
+    fn closing(&self) -> Option<(Timestamp, Timestamp)> {
+        match &self.rule {
+            Rule::Step(step) if self.waits_for_close() => Some((step.open(self.next_k), step.end(self.next_k))),
+            _ => None,
+        }
+    }
+
+    /// Hands out, as arrivals, the pending elements that the next close will show, if there are this many. They are in
+    /// view only from that close on.
+    pub(crate) fn hand_out_ahead(&mut self, n_min: usize) -> Option<Ahead> {
+        if self.pending.len() < n_min || !self.started {
+            return None;
+        }
+        let (open, end) = self.closing()?;
+        if self.n_due(end.previous()) < n_min {
+            return None;
+        }
+        self.arrivals.clear();
+        let is_first = self.ahead.is_empty();
+        let bound = self.enter_until(end.previous(), open);
+        for arrival in &self.arrivals {
+            show(&mut self.ahead, &self.rule, in_view(&self.rule, arrival.expiry_key, arrival.element.seq));
+        }
+        Some(Ahead { bound, is_first })
     }
 
     /// Skips windows that would be read before `at`: they are empty and need no report.
@@ -392,16 +478,23 @@ impl Window {
 
     fn take(&mut self, bound: i64) -> Taken {
         let expired = self.expire_below(bound);
+        let arrived = !self.arrivals.is_empty() || !self.ahead.is_empty();
+        self.show_ahead();
         if let Some(content) = &mut self.content {
             content.expire_below(bound, &mut self.content_changes);
         }
         for arrival in &self.arrivals {
-            show(&mut self.in_view, InView { expiry_key: arrival.expiry_key, seq: arrival.element.seq });
+            show(&mut self.in_view, &self.rule, in_view(&self.rule, arrival.expiry_key, arrival.element.seq));
             if let Some(content) = &mut self.content {
                 content.arrive(arrival, &mut self.content_changes);
             }
         }
-        Taken { bound, arrived: !self.arrivals.is_empty(), expired }
+        Taken { bound, arrived, expired }
+    }
+
+    /// Shows what was handed out ahead of this close.
+    fn show_ahead(&mut self) {
+        self.ahead.drain(..).for_each(|entry| show(&mut self.in_view, &self.rule, entry));
     }
 
     /// Takes out of view what has expired; returns whether there was anything.
@@ -450,19 +543,22 @@ impl Window {
         };
         debug_assert!(expiry_key >= bound, "an event that is accepted is in view when it is read");
         let expired = self.expire_below(bound);
-        show(&mut self.in_view, InView { expiry_key, seq: element.seq });
+        show(&mut self.in_view, &self.rule, in_view(&self.rule, expiry_key, element.seq));
         (expiry_key, Taken { bound, arrived: true, expired })
     }
 
     /// Saves what is pending, what is in view, and how far the window has advanced; rule and reading come from the
-    /// plan.
-    pub(crate) fn save(&self, to: &mut Writer) {
+    /// plan. `in_view` replaces the window's own list if it is kept elsewhere.
+    pub(crate) fn save(&self, in_view: Option<&VecDeque<InView>>, to: &mut Writer) {
         to.list(self.pending.iter(), |to, element| element.save(to));
         to.list(self.staged.iter(), |to, arrival| arrival.save(to));
-        to.list(self.in_view.iter(), |to, in_view| {
-            to.i64(in_view.expiry_key);
-            to.u64(in_view.seq);
-        });
+        for entries in [&self.ahead, in_view.unwrap_or(&self.in_view)] {
+            to.list(entries.iter(), |to, entry| {
+                to.i64(entry.expiry_key);
+                to.u64(entry.seq);
+                to.u64(entry.n_elements);
+            });
+        }
         to.i64(self.next_k);
         to.bool(self.started);
         to.i64(self.counted);
@@ -472,23 +568,17 @@ impl Window {
     pub(crate) fn restore(&mut self, from: &mut Reader<'_>) -> Decoded<()> {
         self.pending = from.list(32, Element::restored)?;
         self.staged = from.list(56, Arrival::restored)?;
-        self.in_view = from.list(16, |from| Ok(InView { expiry_key: from.i64()?, seq: from.u64()? }))?;
+        for entries in [&mut self.ahead, &mut self.in_view] {
+            let entry = |from: &mut Reader<'_>| {
+                Ok(InView { expiry_key: from.i64()?, seq: from.u64()?, n_elements: from.u64()? })
+            };
+            *entries = from.list(24, entry)?;
+        }
         self.next_k = from.i64()?;
         self.started = from.bool()?;
         self.counted = from.i64()?;
         self.content = from.option(Content::restored)?;
         Ok(())
-    }
-}
-
-/// Keeps what is in view in the order of expiry keys.
-#[inline]
-fn show(in_view: &mut VecDeque<InView>, entry: InView) {
-    if in_view.back().is_some_and(|last| last.expiry_key > entry.expiry_key) {
-        let place = in_view.partition_point(|v| v.expiry_key <= entry.expiry_key);
-        in_view.insert(place, entry);
-    } else {
-        in_view.push_back(entry);
     }
 }
 

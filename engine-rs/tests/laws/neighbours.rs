@@ -2,8 +2,11 @@
 
 use crate::random::Random;
 use crate::run::{envelopes, hold, json, prepared, step, text};
-use crate::scenario::Scenario;
-use whorl_engine::{Engine, EngineOptions, Probing, QueryId, Retraction, Thresholds};
+use crate::scenario::{Event, PREFIXES, Scenario, Step, member};
+use whorl_engine::{
+    ContentSemantics, Engine, EngineOptions, Limits, ParseOptions, Probing, QueryId, R2s, Rare, RdfFormat, Report,
+    Retraction, Thresholds, Tick, Timestamp,
+};
 
 /// Registers another random query, if the engine supports it.
 fn beside(engine: &mut Engine, random: &mut Random) -> Option<QueryId> {
@@ -15,7 +18,8 @@ fn beside(engine: &mut Engine, random: &mut Random) -> Option<QueryId> {
 fn other_queries_change_nothing_whenever_they_come_and_go() {
     hold(9, |scenario: &Scenario, random| {
         let expected = envelopes(scenario, EngineOptions::default())?;
-        let mut engine = prepared(scenario, EngineOptions::default());
+        let thresholds = Thresholds { timelines_awake_max: 0, join_events_min: 1, ..Thresholds::default() };
+        let mut engine = prepared(scenario, EngineOptions { thresholds, ..EngineOptions::default() });
         let mut others: Vec<QueryId> = (0..3).filter_map(|_| beside(&mut engine, random)).collect();
         let query = engine.register(&text(scenario), &scenario.options).ok()?;
         others.extend((0..3).filter_map(|_| beside(&mut engine, random)));
@@ -26,6 +30,9 @@ fn other_queries_change_nothing_whenever_they_come_and_go() {
             step(&mut engine, one);
             if random.chance(15) {
                 others.extend(beside(&mut engine, random));
+            }
+            if random.chance(5) {
+                others.extend(engine.register(&text(scenario), &scenario.options));
             }
             if random.chance(15) && !others.is_empty() {
                 let dropped = others.swap_remove(random.below(others.len()));
@@ -38,27 +45,16 @@ fn other_queries_change_nothing_whenever_they_come_and_go() {
     });
 }
 
-/// The query with its constants exchanged for others: one template, and each member reads other triples.
-fn member(scenario: &Scenario, random: &mut Random) -> Scenario {
-    let families: [&[&str]; 3] = [&[":p", ":q", ":r"], &[":a", ":b", ":c"], &["0", "1", "2", "3"]];
-    let mut other = |token: &str| {
-        let family = families.iter().find(|family| family.contains(&token));
-        family.map_or(token.to_owned(), |family| (*random.pick(family)).to_owned())
-    };
-    // Numbers behind these words belong to a window or to the end of the query.
-    let mut is_size = false;
-    let tokens = scenario.query.split(' ').map(|token| {
-        let is_kept =
-            std::mem::replace(&mut is_size, ["[TRIPLES", "[ELEMENTS", "STEP", "LIMIT", "OFFSET"].contains(&token));
-        if is_kept { token.to_owned() } else { other(token) }
-    });
-    Scenario { query: tokens.collect::<Vec<_>>().join(" "), ..scenario.clone() }
+/// Queries of the template of a scenario.
+fn members(scenario: &Scenario, other_lengths: bool, random: &mut Random) -> Vec<Scenario> {
+    let mut one = || Scenario { query: member(&scenario.query, other_lengths, random), ..scenario.clone() };
+    (0..5).map(|_| one()).collect()
 }
 
 #[test]
 fn queries_of_one_template_answer_together_as_each_does_alone() {
     hold(12, |scenario: &Scenario, random| {
-        let members: Vec<Scenario> = (0..5).map(|_| member(scenario, random)).collect();
+        let members = members(scenario, false, random);
         let alone: Vec<_> =
             members.iter().map(|member| envelopes(member, EngineOptions::default())).collect::<Option<_>>()?;
         let thresholds = if random.chance(50) { Thresholds::tiny() } else { Thresholds::default() };
@@ -94,4 +90,76 @@ fn no_probing_order_retraction_sharing_or_hash_seed_shows() {
         }
         Some(expected.len())
     });
+}
+
+/// Nothing but options that do not show tells the two engines apart.
+#[test]
+fn no_number_of_a_query_tells_whether_its_timeline_has_slept() {
+    hold(13, |scenario: &Scenario, random| {
+        let report = Report { change: true, nonempty: random.chance(60), ..Report::default() };
+        let r2s = *random.pick(&[R2s::Istream, R2s::Dstream, R2s::Changes, R2s::Istream]);
+        let is_alike = random.chance(60);
+        let options = ParseOptions {
+            report: if is_alike { Some(report) } else { scenario.options.report },
+            tick: if is_alike { Some(Tick::Tuple) } else { scenario.options.tick },
+            semantics: if is_alike { Some(ContentSemantics::Bag) } else { scenario.options.semantics },
+            r2s: if is_alike { Some(r2s) } else { scenario.options.r2s },
+            ..scenario.options.clone()
+        };
+        let members = members(scenario, true, random);
+        let limits = Limits { work: random.chance(20).then(|| random.range(20, 200) as u64), ..Limits::default() };
+        let thresholds =
+            Thresholds { checks: true, timelines_awake_max: 0, join_events_min: 1, ..Thresholds::default() };
+        let asleep = EngineOptions { thresholds, limits, ..EngineOptions::default() };
+        let awake = EngineOptions { sharing: false, limits, ..EngineOptions::default() };
+        let mut engines = [prepared(scenario, asleep), prepared(scenario, awake)];
+        let mut ids = Vec::new();
+        let mut heard = 0;
+        for (number, one) in scenario.steps.iter().enumerate() {
+            for _ in 0..if number == 0 { 3 } else { usize::from(random.chance(25) && ids.len() < 8) } {
+                let text = text(random.pick(&members));
+                let [left, right] = engines.each_mut().map(|engine| engine.register(&text, &options).ok());
+                assert_eq!(left, right);
+                ids.extend(left);
+            }
+            if random.chance(4) && !ids.is_empty() {
+                let gone = ids.swap_remove(random.below(ids.len()));
+                engines.iter_mut().for_each(|engine| engine.unregister(gone).expect("it is there"));
+            }
+            if random.chance(6) {
+                engines[0] = Engine::restore(&engines[0].snapshot(), asleep).expect("a snapshot");
+            }
+            if random.chance(10) {
+                engines.iter_mut().for_each(Engine::release_terms);
+            }
+            let [mut left, mut right] = engines.each_mut();
+            match one {
+                Step::Event(Event { stream, at, turtle }) => {
+                    let rdf = format!("{PREFIXES}{turtle}");
+                    let at = Some(Timestamp::from_millis(*at));
+                    let push = |engine: &mut Engine| engine.push(stream, at, rdf.as_bytes(), RdfFormat::Turtle);
+                    assert_eq!(push(left).expect("an event"), push(right).expect("an event"), "{one:?}");
+                }
+                other => [&mut left, &mut right].into_iter().for_each(|engine| step(engine, other)),
+            }
+            let numbers = |engine: &Engine| {
+                let mut queries = engine.stats().queries;
+                // Once all queries that share a timeline have failed, it follows watermarks alone and shows nothing.
+                for query in queries.iter_mut().filter(|_| limits.work.is_some()) {
+                    (query.windows, query.clock) = (Vec::new(), None);
+                }
+                queries
+            };
+            assert_eq!(numbers(&*left), numbers(&*right), "after {one:?}");
+            for id in &ids {
+                let [left, right] = [&mut left, &mut right].map(|engine| engine.drain_json(*id, "q"));
+                heard += left.as_ref().map_or(0, Vec::len);
+                assert_eq!(format!("{left:?}"), format!("{right:?}"), "{id:?} after {one:?}");
+            }
+        }
+        (!ids.is_empty()).then_some(heard)
+    });
+    for rare in [Rare::FellAsleep, Rare::WokenUp, Rare::Joined] {
+        assert!(!cfg!(debug_assertions) || rare.count() > 100, "{rare:?}: {}", rare.count());
+    }
 }

@@ -30,8 +30,10 @@ fn pairs() -> u64 {
 fn floor(rare: Rare, pairs: u64) -> u64 {
     match rare {
         _ if pairs < 10_000 => 0,
+        // Late queries join where both show the same: equal keys, windows by time, nothing kept in trees.
+        Rare::Joined => pairs / 200,
         Rare::Breached => pairs / 100,
-        Rare::StaticFollowed => pairs / 50,
+        Rare::StaticFollowed | Rare::ExpiredAhead => pairs / 50,
         _ => pairs / 10,
     }
 }

@@ -4,7 +4,7 @@
 //! It shares with the engine the parser and nothing else. Sees: windows, reports, joins, every
 //! operator. Does not see: faults of the parser, and faults that spareval has too.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use whorl_engine::rdf::{GraphName, NamedNode, Quad, Term, Triple};
 use whorl_engine::{Bounds, ContentSemantics, ContinuousQuery, R2s, StreamName, Tick, WindowKind};
 
@@ -58,6 +58,8 @@ pub struct Naive {
     changed: bool,
     unreported: bool,
     previous: Bag,
+    /// The last content that was solved, and its solutions: equal content has equal solutions.
+    solved: Option<(Vec<Quad>, Bag)>,
     pub reports: Vec<Report>,
 }
 
@@ -96,6 +98,7 @@ impl Naive {
             changed: false,
             unreported: false,
             previous: Bag::default(),
+            solved: None,
             reports: vec![],
         }
     }
@@ -370,7 +373,7 @@ impl Naive {
 
     fn is_finished(&self) -> bool {
         let report = self.query.report;
-        let shows = !report.nonempty || (0..self.windows.len()).any(|i| !self.content(i).is_empty());
+        let shows = !report.nonempty || (0..self.windows.len()).any(|i| self.is_shown(i));
         let unreported = if report.change { self.changed } else { self.unreported };
         if report.periodic.is_some() && !report.close && unreported && shows {
             return false;
@@ -401,7 +404,7 @@ impl Naive {
             let events = &self.events[&self.windows[i].stream];
             self.windows[i].unread.retain(|e| events[*e].at > r);
         });
-        if !self.query.report.nonempty || (0..self.windows.len()).any(|i| !self.content(i).is_empty()) {
+        if !self.query.report.nonempty || (0..self.windows.len()).any(|i| self.is_shown(i)) {
             self.unreported = false;
             self.report(r);
         }
@@ -434,7 +437,7 @@ impl Naive {
             moved |= before != after;
             differs |= match self.query.semantics {
                 ContentSemantics::Bag => before != after,
-                ContentSemantics::Set => distinct(before) != distinct(after),
+                ContentSemantics::Set => before != after && self.texts(i, &before) != self.texts(i, &after),
             };
             let events = &self.events[&self.windows[i].stream];
             self.windows[i].unread.retain(|e| events[*e].at > r);
@@ -446,7 +449,7 @@ impl Naive {
             && (!report.close || if is_close { closed } else { arrived })
             && (!self.is_periodic() || (is_close && !self.has_period_of_its_own()));
         let label = if is_close && self.query.bounds == Bounds::ClosedOpen { r + 1 } else { r };
-        let nonempty = (0..self.windows.len()).any(|i| !self.content(i).is_empty());
+        let nonempty = (0..self.windows.len()).any(|i| self.is_shown(i));
         if due && (!report.nonempty || nonempty) && report.periodic.is_none_or(|p| label % p.as_millis() == 0) {
             self.changed = false;
             self.unreported = false;
@@ -454,17 +457,36 @@ impl Naive {
         }
     }
 
-    /// The triples in view, each with the element it came with.
-    fn content(&self, window: usize) -> Vec<(usize, Triple)> {
+    /// The triples in view, as positions of events and of triples in them.
+    fn content(&self, window: usize) -> Vec<(usize, usize)> {
         let w = &self.windows[window];
-        let events = &self.events[&w.stream];
         if let WindowKind::Triples { .. } = w.kind {
-            return w.triples_in_view.iter().map(|(e, t)| (*e, events[*e].triples[*t].clone())).collect();
+            return w.triples_in_view.clone();
         }
+        let events = &self.events[&w.stream];
         let mut content: Vec<_> =
-            w.view.iter().flat_map(|e| events[*e].triples.iter().map(move |t| (*e, t.clone()))).collect();
-        content.sort_by_key(|(e, t)| (*e, t.to_string()));
+            w.view.iter().flat_map(|e| (0..events[*e].triples.len()).map(move |t| (*e, t))).collect();
+        content.sort_unstable();
         content
+    }
+
+    fn is_shown(&self, window: usize) -> bool {
+        let w = &self.windows[window];
+        match w.kind {
+            WindowKind::Triples { .. } => !w.triples_in_view.is_empty(),
+            _ => w.view.iter().any(|e| !self.events[&w.stream][*e].triples.is_empty()),
+        }
+    }
+
+    /// The triples at these positions.
+    fn triples<'a>(&'a self, window: usize, content: &'a [(usize, usize)]) -> impl Iterator<Item = &'a Triple> {
+        let events = &self.events[&self.windows[window].stream];
+        content.iter().map(|(e, t)| &events[*e].triples[*t])
+    }
+
+    /// The content as a set.
+    fn texts(&self, window: usize, content: &[(usize, usize)]) -> BTreeSet<String> {
+        self.triples(window, content).map(Triple::to_string).collect()
     }
 
     /// Recomputes what a window not waiting for its close shows at `r`; whether elements entered.
@@ -514,17 +536,20 @@ impl Naive {
         let mut quads: Vec<Quad> = self.statics.iter().map(|t| t.clone().in_graph(GraphName::DefaultGraph)).collect();
         let mut occurrences = Occurrences::default();
         for i in 0..self.windows.len() {
-            let name = self.query.windows[i].name.clone();
+            let (name, content) = (self.query.windows[i].name.clone(), self.content(i));
+            let triples = self.triples(i, &content).cloned();
             match self.query.semantics {
-                ContentSemantics::Set => {
-                    quads.extend(self.content(i).into_iter().map(|(_, t)| t.in_graph(name.clone())))
-                }
-                ContentSemantics::Bag => occurrences.add(&name, self.content(i), &mut quads),
+                ContentSemantics::Set => quads.extend(triples.map(|triple| triple.in_graph(name.clone()))),
+                ContentSemantics::Bag => occurrences.add(&name, triples, &mut quads),
             }
         }
         let bag = self.query.semantics == ContentSemantics::Bag;
         let names: Vec<NamedNode> = self.query.windows.iter().map(|w| w.name.clone()).collect();
-        let now = solve(&self.query.query, &names, quads, bag);
+        let now = match self.solved.take() {
+            Some((content, solutions)) if content == quads => solutions,
+            _ => solve(&self.query.query, &names, quads.clone(), bag),
+        };
+        self.solved = Some((quads, now.clone()));
         let inserted = now.minus(&self.previous);
         let deleted = self.previous.minus(&now);
         let (inserted, deleted) = match self.query.r2s {
@@ -538,13 +563,6 @@ impl Naive {
             self.reports.push(Report { at, inserted, deleted });
         }
     }
-}
-
-fn distinct(content: Vec<(usize, Triple)>) -> Vec<String> {
-    let mut triples: Vec<String> = content.into_iter().map(|(_, t)| t.to_string()).collect();
-    triples.sort();
-    triples.dedup();
-    triples
 }
 
 pub fn term_text(term: &Term) -> String {

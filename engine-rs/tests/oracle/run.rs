@@ -3,7 +3,8 @@
 use crate::naive::{Naive, Report, term_text};
 use crate::scenario::{Event, PREFIXES, Scenario, Step};
 use crate::solve::Bag;
-use std::collections::VecDeque;
+use std::cell::RefCell;
+use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 use whorl_engine::rdf::{Term, Triple};
 use whorl_engine::{
@@ -185,11 +186,31 @@ fn prepared(scenario: &Scenario, options: EngineOptions) -> Engine {
     engine
 }
 
-fn triples(turtle: &str) -> Vec<whorl_engine::rdf::Triple> {
+thread_local! {
+    /// Each text is read several times: for the engine, for each query's twin, and again while a scenario is cut down.
+    static READ: RefCell<HashMap<String, Vec<Triple>>> = RefCell::default();
+}
+
+/// So many texts are kept.
+const READ_MAX: usize = 4096;
+
+fn triples(turtle: &str) -> Vec<Triple> {
+    READ.with_borrow_mut(|read| {
+        if let Some(triples) = read.get(turtle) {
+            return triples.clone();
+        }
+        if read.len() >= READ_MAX {
+            read.clear();
+        }
+        read.entry(turtle.to_owned()).or_insert(parsed(turtle)).clone()
+    })
+}
+
+fn parsed(turtle: &str) -> Vec<Triple> {
     let quads = parse_rdf(format!("{PREFIXES}{turtle}").as_bytes(), RdfFormat::Turtle, None).expect("Turtle");
-    let mut triples: Vec<whorl_engine::rdf::Triple> = Vec::new();
+    let mut triples: Vec<Triple> = Vec::new();
     for quad in quads {
-        let triple = whorl_engine::rdf::Triple::new(quad.subject, quad.predicate, quad.object);
+        let triple = Triple::new(quad.subject, quad.predicate, quad.object);
         if !triples.contains(&triple) {
             triples.push(triple);
         }

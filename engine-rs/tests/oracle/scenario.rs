@@ -135,7 +135,11 @@ impl Scenario {
         let n_events = generator.n_events(is_costly);
         let steps = generator.steps(&query, n_events);
         let n_others = if generator.random.chance(20) { 1 + generator.random.below(2) } else { 0 };
-        let others = (0..n_others).map(|_| generator.beside()).collect();
+        let others = (0..n_others).map(|_| match generator.random.chance(50) {
+            true => member(&query, generator.random.chance(70), generator.random),
+            false => generator.beside(),
+        });
+        let others = others.collect();
         Self { query, others, options, statics, lateness, steps, working, offset }
     }
 
@@ -304,6 +308,8 @@ impl Generator<'_> {
                 row_slots_kept: self.random.below(6),
                 buffers_ordered_max: 1 + self.random.below(4),
                 subsets_indexed_max: self.random.below(3) as u32,
+                timelines_awake_max: self.random.below(3),
+                join_events_min: 1 + self.random.below(6) as u64,
                 checks: self.random.chance(40),
                 ..real
             },
@@ -339,12 +345,13 @@ impl Generator<'_> {
         }
     }
 
-    /// A query beside: often the same one, so that leaves are shared; some write a stream, read it, or take the time
-    /// from the data, which the twin does not know.
+    /// A query beside: often the same one or a relative, so that much is shared; some write a stream, read it, or take
+    /// the time from the data, which the twin does not know.
     fn neighbour(&mut self, query: &str) -> String {
         match self.random.below(10) {
-            0..=2 => query.to_owned(),
-            3..=5 => (*self.random.pick(&NEIGHBOURS)).to_owned(),
+            0..=1 => query.to_owned(),
+            2..=3 => member(query, self.random.chance(70), self.random),
+            4..=5 => (*self.random.pick(&NEIGHBOURS)).to_owned(),
             _ => self.beside(),
         }
     }
@@ -403,6 +410,27 @@ impl Generator<'_> {
         steps.push(if self.random.chance(80) { Step::Close } else { Step::Watermark(now[0].max(now[1]) + 20) });
         steps
     }
+}
+
+/// A query of the same template: it has other constants and, if that is wanted, windows of other lengths.
+pub fn member(query: &str, other_lengths: bool, random: &mut Random) -> String {
+    let families: [&[&str]; 3] = [&[":p", ":q", ":r"], &[":a", ":b", ":c"], &["0", "1", "2", "3"]];
+    // Numbers behind these words belong to a window or to the end of the query.
+    let sizes = ["[TRIPLES", "[ELEMENTS", "STEP", "SLIDE", "LIMIT", "OFFSET", "@"];
+    let mut before = "";
+    let tokens = query.split(' ').map(|token| {
+        let last = std::mem::replace(&mut before, token);
+        let family = families.iter().find(|family| family.contains(&token)).filter(|_| !sizes.contains(&last));
+        match family {
+            Some(family) => (*random.pick(family)).to_owned(),
+            None if last == "[RANGE" && other_lengths => {
+                let rest = token.trim_start_matches(|c: char| c.is_ascii_digit());
+                format!("{}{rest}", random.range(1, 12))
+            }
+            None => token.to_owned(),
+        }
+    });
+    tokens.collect::<Vec<_>>().join(" ")
 }
 
 /// The same steps, with neighbouring events of one stream in one push.

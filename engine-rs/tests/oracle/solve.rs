@@ -43,8 +43,8 @@ fn node(iri: impl Into<String>) -> NamedNode {
 }
 
 impl Occurrences {
-    pub fn add(&mut self, window: &NamedNode, content: Vec<(usize, Triple)>, quads: &mut Vec<Quad>) {
-        for (_, triple) in content {
+    pub fn add(&mut self, window: &NamedNode, content: impl Iterator<Item = Triple>, quads: &mut Vec<Quad>) {
+        for triple in content {
             self.made += 1;
             let graph = node(format!("urn:oracle:occurrence:{}", self.made));
             quads.push(Triple::new(graph.clone(), node(IN), window.clone()).in_graph(node(MARKERS)));

@@ -108,6 +108,9 @@ fn what_chunks_cannot_carry_is_refused() {
     };
     let graphs = "SELECT * FROM NAMED WINDOW :w ON :s [RANGE 2s] WHERE { WINDOW :w { GRAPH ?g { ?s :p ?o } } }";
     assert_eq!(refused(graphs), Some("scale.unsupported"));
+    let made =
+        "CONSTRUCT { GRAPH ?s { ?s :p ?o } } FROM NAMED WINDOW :w ON :s [RANGE 2s] WHERE { WINDOW :w { ?s :p ?o } }";
+    assert_eq!(refused(made), Some("scale.unsupported"));
     assert!(refused("SELECT * FROM NAMED WINDOW :w ON :s [RANGE 2s] WHERE { WINDOW :w { ?s :p } }").is_some());
     let text = star();
     let unknown = [("http://ex/other".to_owned(), StreamOptions::default())];

@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match, Route
 
 from whorl.server import schemas
-from whorl.server.errors import DomainError, InvalidMembersError
+from whorl.server.errors import DomainError
 from whorl.server.middleware.gate import Gate
 from whorl.server.middleware.paths import Paths
 from whorl.server.middleware.trace import Trace
@@ -31,6 +31,8 @@ from whorl.server.routes import (
     ws,
 )
 from whorl.server.routes.openapi import operation_id, settle
+from whorl.server.routes.parameters import invalid_parameters
+from whorl.server.routes.pushing import PushRoute
 from whorl.server.routes.responses import ProblemResponse, problem_response
 from whorl.server.runtime.clock import Clock
 from whorl.server.runtime.runtime import Runtime
@@ -58,8 +60,7 @@ Every operation but the service document, `/healthz` and `/readyz` needs `Author
 `application/problem+json` (RFC 9457) with a stable `type`. All paths exist under `/v1` as well.
 """
 
-# Where events are pushed comes first, because routes are tried in turn; then more particular paths before others:
-# /queries/validate before /queries/{name}.
+# Routes are tried in turn, so more particular paths come before others: /queries/validate before /queries/{name}.
 _PARTS = (streams, service, console, health, demo, backup, tokens, queries, results, ws, graphs, sparql)
 
 
@@ -92,6 +93,7 @@ def create_app(settings: Settings, opened_tokens: Tokens | None = None, pace: Pa
     app.state.registry = Registry(runtime, rings, app.state.ingest, settings)
     if opened_tokens is not None:
         app.state.tokens = opened_tokens
+    app.router.routes.append(PushRoute())
     for part in _PARTS:
         app.include_router(part.router)
     _handle_problems(app)
@@ -156,7 +158,7 @@ async def _on_invalid_request(request: Request, error: Exception) -> Response:
     del request
     assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this class
     faults = [{"member": ".".join(str(step) for step in one["loc"]), "reason": one["msg"]} for one in error.errors()]
-    return problem_response(InvalidMembersError("some request parameters are invalid", errors=faults))
+    return problem_response(invalid_parameters(faults))
 
 
 def _describe_problems(app: FastAPI) -> None:

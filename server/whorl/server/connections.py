@@ -1,8 +1,10 @@
-"""HTTP connections under uvicorn, with limits on the size of a request's head and on the time to receive it.
+"""HTTP connections under uvicorn, with limits on heads of requests, and on answers that nobody reads.
 
 A client that sends half a head and then nothing, or a head without end, would otherwise hold its connection, or fill
 the memory, before any route can object. Questions about health are answered however many connections there are: beyond
 the limit, each new connection takes the place of the one that has been idle longest, so that handles never run out.
+An answer is in memory until it has been read: a reader that takes none of it for a while is disconnected, and so is the
+one that has taken nothing for longest, when all that waits to be read is too much.
 """
 
 from __future__ import annotations
@@ -14,6 +16,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 if TYPE_CHECKING:
     import asyncio
+
+    from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 HEAD_BYTES_MAX = 16 * 1024
 HEAD_SECONDS_MAX = 10.0
@@ -31,9 +35,18 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     _head_bytes = 0
     _is_in_head = True
+    # In the bytes that came last.
+    _has_ended_head = False
     _head_timer: asyncio.TimerHandle | None = None
     _is_asked = False
     _idle_since = 0.0
+    # Settings, see `reading_within`.
+    answer_seconds_max = 30.0
+    answers_bytes_max = 256 * 1024 * 1024
+    # Bytes of the answer that wait to be read, when they last became fewer, and the next look at them.
+    _unread = 0
+    _read_at = 0.0
+    _answer_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own
         """A client has connected; wait for its first request."""
@@ -45,14 +58,15 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """The client has disconnected."""
         self._end_head()
+        self._end_answer()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         """Bytes of a head, a body, or both."""
-        was_in_head = self._is_in_head
+        was_in_head, self._has_ended_head = self._is_in_head, False
         super().data_received(data)
-        # A head that begins in this chunk after a body is counted from the next chunk on.
-        if was_in_head and self._is_in_head and not self.transport.is_closing():
+        # A head that begins in this chunk after a body or another request is counted from the next chunk on.
+        if was_in_head and not self._has_ended_head and not self.transport.is_closing():
             self._head_bytes += len(data)
             if self._head_bytes > HEAD_BYTES_MAX:
                 self._give_up(_TOO_LARGE)
@@ -65,6 +79,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Its head is complete."""
         self._end_head()
+        self._has_ended_head = True
         self._is_asked = True
         # uvicorn answers 503 beyond this number, and whoever watches must not take a crowd for a dead server.
         limit = self.config.limit_concurrency
@@ -77,6 +92,57 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._is_asked = False
         self._idle_since = time.monotonic()
         super().on_response_complete()
+
+    def pause_writing(self) -> None:
+        """More of an answer waits than the system takes."""
+        super().pause_writing()
+        self._unread, self._read_at = self.transport.get_write_buffer_size(), time.monotonic()
+        self._look_again()
+        self._make_room_for_answers()
+
+    def resume_writing(self) -> None:
+        """Most of it has been read."""
+        self._end_answer()
+        super().resume_writing()
+
+    def _look_again(self) -> None:
+        self._answer_timer = self.loop.call_later(self.answer_seconds_max / 4, self._look_at_reader)
+
+    def _look_at_reader(self) -> None:
+        now, unread = time.monotonic(), self.transport.get_write_buffer_size()
+        if unread < self._unread:
+            self._unread, self._read_at = unread, now
+        if now - self._read_at < self.answer_seconds_max:
+            self._look_again()
+        else:
+            self._drop_reader()
+
+    def _make_room_for_answers(self) -> None:
+        waiting = [one for one in self.connections if isinstance(one, BoundedHttpProtocol) and one._unread]
+        unread = sum(one._unread for one in waiting)
+        for one in sorted(waiting, key=lambda one: one._read_at):
+            if unread <= self.answers_bytes_max:
+                return
+            unread -= one._unread
+            one._drop_reader()
+
+    def _drop_reader(self) -> None:
+        self._end_answer()
+        running = self._running
+        if running is not None:
+            running.disconnected = True
+        self.transport.abort()
+
+    @property
+    def _running(self) -> RequestResponseCycle | None:
+        """The last request that was begun; there may be none, which uvicorn's own type leaves out."""
+        return self.cycle
+
+    def _end_answer(self) -> None:
+        self._unread = 0
+        if self._answer_timer is not None:
+            self._answer_timer.cancel()
+            self._answer_timer = None
 
     def _make_room(self) -> None:
         limit = self.config.limit_concurrency
@@ -104,6 +170,22 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def _give_up(self, answer: bytes) -> None:
         self._end_head()
-        if not self.transport.is_closing():
+        if self.transport.is_closing():
+            return
+        running = self._running
+        if running is not None and not running.response_complete:
+            # An earlier request is being answered: this would be taken for its answer, and that can be sent no more.
+            running.disconnected = True
+        else:
             self.transport.write(answer)
-            self.transport.close()
+        self.transport.close()
+
+
+def reading_within(seconds: float, bytes_max: int) -> type[BoundedHttpProtocol]:
+    """The protocol for a server whose readers have so much time to take some of an answer, and all together so much."""
+
+    class Protocol(BoundedHttpProtocol):
+        answer_seconds_max = seconds
+        answers_bytes_max = bytes_max
+
+    return Protocol

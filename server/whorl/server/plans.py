@@ -95,7 +95,7 @@ class PlanWindow(_Written):
     line: int
     column: int
     # Copies of triples that a set window has merged, over all patterns.
-    merged: int
+    merged: int | None = None
 
 
 class PlanWarning(_Written):

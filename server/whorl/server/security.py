@@ -36,6 +36,8 @@ Scope = Literal["ingest", "subscribe", "register", "admin"]
 SCOPES: frozenset[Scope] = frozenset(get_args(Scope))
 TICKET_SECONDS = 30
 TICKETS_MAX = 10_000
+# Unused ones of one token, so that none takes those of all others.
+TICKETS_PER_TOKEN_MAX = 100
 TOKENS_MAX = 1_000
 
 
@@ -149,7 +151,8 @@ class Tokens:
         """A ticket that authenticates the caller once, for a short time."""
         now = time.monotonic()
         self.tickets = {key: ticket for key, ticket in self.tickets.items() if ticket.expires_at > now}
-        if len(self.tickets) >= TICKETS_MAX:
+        own = sum(ticket.principal.id == principal.id for ticket in self.tickets.values())
+        if own >= TICKETS_PER_TOKEN_MAX or len(self.tickets) >= TICKETS_MAX:
             raise errors.TooManyTicketsError("there are too many unused tickets", retry_after_s=TICKET_SECONDS)
         ticket = secrets.token_urlsafe(24)
         self.tickets[_digest(ticket)] = _Ticket(principal, now + TICKET_SECONDS)
@@ -242,7 +245,7 @@ def check_certificate(cert: Path, key: Path) -> None:
         except OSError as error:
             raise ValueError(f"{setting} names {path}, which cannot be read: {error.strerror}") from None
     try:
-        # A key with a password would wait for somebody to type it.
+        # A key with a password would block the start at a prompt.
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(cert, key, password=lambda: b"")
     except ssl.SSLError as error:
         reason = (error.reason or "unreadable").lower().replace("_", " ")

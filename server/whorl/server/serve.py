@@ -18,7 +18,7 @@ import uvicorn
 import uvloop
 
 from whorl.server.app import create_app
-from whorl.server.connections import SPARE_CONNECTIONS, BoundedHttpProtocol
+from whorl.server.connections import SPARE_CONNECTIONS, reading_within
 from whorl.server.security import Tokens, check_exposure
 from whorl.server.settings import unknown_names
 from whorl.server.sockets import Server, SocketProtocol
@@ -80,7 +80,7 @@ def serve(settings: Settings, on_ready: Callable[[str], None] | None = None, pac
 
 
 class _Life:
-    """The application's lifespan. If the store does not open, one sentence says so, without a stack trace."""
+    """The application's lifespan. If the store does not open, the error is one sentence without a stack trace."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -129,7 +129,7 @@ def _config(settings: Settings, app: ASGIApp) -> uvicorn.Config:
         app,
         # Fixed: the limits on queues and sizes hold for these implementations.
         loop="uvloop",
-        http=BoundedHttpProtocol,
+        http=reading_within(settings.answer_seconds_max, settings.answers_bytes_max),
         ws=SocketProtocol,
         ws_max_size=settings.message_bytes_max,
         ws_max_queue=_WS_QUEUE,

@@ -77,6 +77,12 @@ class Settings(BaseSettings):
     message_bytes_max: int = Field(1 * MIB, gt=0, description="size of a WebSocket message")
     query_bytes_max: int = Field(64 * 1024, gt=0, description="length of the text of a query")
     body_seconds_max: int = Field(30, gt=0, description="time limit for a request body, unless it streams")
+    answer_seconds_max: float = Field(
+        30.0, gt=0, description="a reader that takes nothing of an answer for so long is disconnected"
+    )
+    answers_bytes_max: int = Field(
+        256 * MIB, gt=0, description="answers that wait to be read; beyond, the readers stuck longest are disconnected"
+    )
     queue_bytes_max: int = Field(64 * MIB, gt=0, description="size of the command queue; further commands get 429")
     queue_commands_max: int = Field(
         10_000, gt=0, description="number of commands in the queue; further commands get 429"

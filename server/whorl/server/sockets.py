@@ -1,11 +1,12 @@
-"""WebSockets as uvicorn speaks them, with four things that ASGI does not have.
+"""uvicorn's WebSocket protocol, with four additions that ASGI does not offer.
 
-Many frames in one write: a batch of results costs one system call for each subscriber instead of one for each result.
-An end for connections whose reader is stuck: closing in order waits until everything buffered is read, which may be
-never. Turns: what one piece from the network holds is parsed for some milliseconds, then others have the event loop; a
-piece may hold 40,000 frames. And bounds on frames that mean nothing: on all that somebody sends before the application
-knows who it is, on pings, and on the fragments of a message. The server runs with `uvicorn.Config(ws=SocketProtocol)`;
-under any other the routes fall back to plain ASGI.
+- Many frames in one write: a batch of results costs one system call per subscriber instead of one per result.
+- Aborting a connection whose reader is stuck: an orderly close waits until the peer has read the buffer, perhaps never.
+- Turns: received bytes are parsed for a few milliseconds at a time, then other connections get the event loop. One read
+  may contain 40,000 frames.
+- Limits on frames without content: on everything sent before authentication, on pings, and on fragments of a message.
+
+The server runs with `uvicorn.Config(ws=SocketProtocol)`; with another protocol the routes fall back to plain ASGI.
 """
 
 from __future__ import annotations
@@ -33,26 +34,26 @@ if TYPE_CHECKING:
 
 EXTENSION = "whorl.socket"
 _SHUTDOWN_SECONDS = 1.0
-# Far more than a `connection_init` with the longest token and a few pings of either kind.
+# Far more than a `connection_init` with the longest token and a few pings need.
 EARLY_BYTES_MAX = 8 * 1024
-# A message of the largest size, in fragments of 256 bytes.
+# Enough for a message of the maximum size in fragments of 256 bytes.
 FRAGMENTS_MAX = 4096
-# What is parsed at once, some hundred frames at most, and how long a connection goes on before others have their turn.
+# The bytes parsed at once, some hundred frames at most, and the time after which other connections get a turn.
 _SLICE_BYTES = 4096
 _TURN_S = 0.002
-_TEXT = 0x81  # One whole frame, text.
+_TEXT = 0x81  # FIN bit and opcode 1: an unfragmented text frame.
 
 
 class SocketProtocol(WebSocketsSansIOProtocol):
-    """uvicorn's protocol, which the application finds as an extension in its scope."""
+    """uvicorn's protocol; the application finds it as an extension in its scope."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:  # noqa: ANN401 - what uvicorn gives its protocols
         super().__init__(*arguments, **named)
-        # Whether the application knows who this is; until then little is read.
+        # Whether the peer is authenticated; until then only EARLY_BYTES_MAX are read.
         self.is_known = False
         self._early_bytes = 0
         self._pings = Allowance(PINGS_BURST, PINGS_PER_S, time.monotonic())
-        # Received and not parsed yet: reading is held while there is some.
+        # Received but not parsed; reading is paused until it is empty.
         self._unparsed = bytearray()
         self._is_held = False
 
@@ -71,7 +72,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
             self._take_turn()
 
     def _take_turn(self) -> None:
-        """Parse what has come, for a while; what is left waits until others have had their turn."""
+        """Parse received bytes for up to one turn; the rest waits until other connections had theirs."""
         ends_at = time.monotonic() + _TURN_S
         while self._unparsed and not self._is_over:
             piece = bytes(self._unparsed[:_SLICE_BYTES])
@@ -86,7 +87,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
             self.loop.call_soon(self._take_turn)
         elif self._is_held:
             self._is_held = False
-            # Otherwise messages wait for the application, and uvicorn reads on when they are taken.
+            # If uvicorn itself has paused reading, it resumes once the application has received its messages.
             if not self.read_paused:
                 self.transport.resume_reading()
 
@@ -99,7 +100,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         return self.disconnected or self.transport.is_closing()
 
     async def receive(self) -> ASGIReceiveEvent:
-        """The next message, for the application; with the last one that waits, uvicorn reads on."""
+        """The next message for the application. uvicorn resumes reading after the last one, unless bytes wait."""
         message = await super().receive()
         if self._unparsed and not self._is_over:
             self._hold()
@@ -108,24 +109,24 @@ class SocketProtocol(WebSocketsSansIOProtocol):
     # ---- frames in ----
 
     def handle_ping(self) -> None:
-        """A ping is answered, unless there have been too many."""
+        """Answer a ping, unless there are too many."""
         if self._may_ping():
             super().handle_ping()
 
     def handle_pong(self, event: Frame) -> None:
-        """A pong, asked for or not."""
+        """Accept a pong, requested or not; both count as pings."""
         if self._may_ping():
             super().handle_pong(event)
 
     def handle_cont(self, event: Frame) -> None:
-        """A fragment of a message. The size of the message is bounded; empty fragments have none."""
+        """Accept a fragment of a message. Empty ones do not count towards its size, so their number is bounded too."""
         if len(self.frames) >= FRAGMENTS_MAX:
             self._refuse(f"a message has at most {FRAGMENTS_MAX} fragments")
         else:
             super().handle_cont(event)
 
     def send_receive_event_to_app(self) -> None:
-        """Hand a whole message on. For each text that is not UTF-8, uvicorn would log a stack trace."""
+        """Pass on a complete message. Invalid UTF-8 is refused here, because uvicorn would log a stack trace for it."""
         if self.curr_msg_data_type == "text" and not self.close_sent:
             data = b"".join(self.frames)
             self.frames = [data]
@@ -169,7 +170,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         self.transport.write(frames(texts))
 
     def shutdown(self) -> None:
-        """The server is stopping; a reader that takes nothing does not delay it."""
+        """Close for a shutdown of the server, which a stuck reader must not delay."""
         super().shutdown()
         self.loop.call_later(_SHUTDOWN_SECONDS, self.transport.abort)
 

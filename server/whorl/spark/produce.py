@@ -10,6 +10,7 @@ import json
 import math
 import time
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyarrow import fs
@@ -209,7 +210,7 @@ def _sources(
         # All streams begin at the same instant, so that none runs ahead of the others.
         options = replay_options(one, speed=speed, origin=min(firsts, default=None))
         reader = spark.readStream.format(NAME).options(**options)
-        found.append(_Source(output, _patiently(reader.load), feed))
+        found.append(_Source(output, _patiently(reader.load, reader.load), feed))
     return found
 
 
@@ -255,7 +256,13 @@ def _start(source: _Source, wanted: Wanted, target: Target, checkpoint: str) -> 
         options |= {"mapping": output.mapping, "replaceMapping": str(target.replace_mapping).lower()}
     writer = source.rows.writeStream.format("whorl").queryName(output.name).options(**options)
     begin = _triggered(writer, source.feed, wanted).start
-    production = Production(output, _patiently(begin), begin)
+
+    def again() -> StreamingQuery:
+        """A start that failed may have left a query of this name, and Spark has one of a name at most."""
+        _end_query(source.rows.sparkSession, output.name)
+        return begin()
+
+    production = Production(output, _patiently(begin, again), partial(_patiently, again, again))
     if source.feed is not None:
         production.last = source.feed.last
         # Without rows, the end is where it begins.
@@ -263,14 +270,21 @@ def _start(source: _Source, wanted: Wanted, target: Target, checkpoint: str) -> 
     return production
 
 
-def _patiently(call: Callable[[], T]) -> T:
-    """What a call gives; it is made again if a worker of Python was too slow."""
+def _end_query(spark: SparkSession, name: str) -> None:
+    for query in spark.streams.active:
+        if query.name == name:
+            query.stop()
+
+
+def _patiently(call: Callable[[], T], again: Callable[[], T]) -> T:
+    """What a call gives; if a worker of Python was too slow, what `again` gives in the end."""
     for _ in range(_STARTS_MAX - 1):
         try:
             return call()
         except PySparkException as error:
             if _SLOW_WORKER not in str(error):
                 raise
+        call = again
     return call()
 
 

@@ -46,7 +46,7 @@ Row = tuple[int, dict[str, Member]]
 
 
 def default_schema(variables: Sequence[str]) -> t.StructType:
-    """Without types from the user: every value as text, and what it is."""
+    """Without types from the user: every value as text, with its type."""
     schema = t.StructType()
     for name, type_ in PLACE_COLUMNS.items():
         schema.add(name, type_)

@@ -1,8 +1,9 @@
 """A mutation fuzzer in this process: texts and bytes of a kept corpus, changed at random, given to every parser.
 
-It is guided by outcomes instead of coverage: an input whose outcome (accepted, or the code and the words of a refusal)
-was not seen before joins the pool that later inputs are made of. A crash ends the process, a panic is an
-`EnginePanicError`, and both are faults; so is any exception that is no refusal.
+It is guided by outcomes: an input whose outcome (accepted, or the code and the words of a refusal) was not seen before
+joins the pool that later inputs are made of. Fuzzing by coverage needs a build of its own and is in `engine-rs/fuzz`;
+what it found is a part of the corpus here (`covered.py`). A crash ends the process, a panic is an `EnginePanicError`,
+and both are faults; so is any exception that is no refusal.
 
     python tests/faults/fuzz/fuzzer.py TARGET SECONDS [SEED] [--keep]
 
@@ -15,6 +16,7 @@ import hashlib
 import io
 import random
 import re
+import struct
 import sys
 import time
 from collections.abc import Callable
@@ -22,6 +24,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import stores
+from covered import covered
 from whorl import _engine
 from whorl.engine import GUARDED_LIMITS
 from whorl.errors import EnginePanicError, WhorlError
@@ -33,6 +36,7 @@ _BYTES_MAX = 4096
 _POOL_MAX = 2000
 # Of what is kept for one target: inputs, and bytes of each.
 _KEPT_MAX = 8
+_SNAPSHOT_HEAD_BYTES = 28
 _KEPT_BYTES_MAX = 400
 _WORDS = [
     *b"SELECT WHERE FILTER OPTIONAL WINDOW UNION MINUS { } ( ) [ ] ?s ?o <urn:p> <<( )>> ^^ @en @prefix _:b".split(),
@@ -73,6 +77,22 @@ def _snapshot(data: bytes) -> None:
     _engine.Engine.restore(data)
 
 
+def _sealed(data: bytes) -> None:
+    """The content of a snapshot, with the head and the checksum that belong to it."""
+    magic_and_format = engine().snapshot()[:12]
+    _engine.Engine.restore(b"".join([magic_and_format, struct.pack("<QQ", len(data), _checksum(data)), data]))
+
+
+def _checksum(data: bytes) -> int:
+    """As the engine's `codec.rs` has it."""
+    whole, mask = len(data) // 8 * 8, 2**64 - 1
+    total = len(data)
+    for word in [*(word for (word,) in struct.iter_unpack("<Q", data[:whole])), *data[whole:], 0]:
+        total = (total ^ word) * 0x9E37_79B9_7F4A_7C15 & mask
+        total = (total << 29 | total >> 35) & mask
+    return total
+
+
 def _message(data: bytes) -> None:
     try:
         messages.parse(data.decode("utf-8", "replace"))
@@ -92,6 +112,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "ndjson": _rdf("ndjson"),
     "arrow": _rdf("arrow"),
     "snapshot": _snapshot,
+    "sealed": _sealed,
     "message": _message,
     "log": stores.log,
     "mark": stores.mark,
@@ -121,12 +142,13 @@ def seeds(target: str) -> list[bytes]:
     made = {
         "arrow": _arrow_rows,
         "snapshot": _made_snapshot,
+        "sealed": lambda: _made_snapshot()[_SNAPSHOT_HEAD_BYTES:],
         "log": stores.made_log,
         "mark": stores.made_mark,
         "catalogue": stores.made_catalogue,
     }
     kept = [path.read_bytes() for path in sorted((CORPUS / target).glob("*"))]
-    return [*kept, *([made[target]()] if target in made else [])]
+    return [*kept, *covered(target), *([made[target]()] if target in made else [])]
 
 
 def outcome(target: str, data: bytes) -> str:

@@ -161,6 +161,14 @@ def _json_ld() -> Iterator[Document]:
         "prefixes that expand",
         {"@context": {"a": "urn:" + "y" * 9000 + "/"}, "@graph": [{"@id": f"a:{n}", "a:p": 1} for n in range(9000)]},
     )
+    yield of(
+        "a language that expands",
+        {"@context": {"@language": "en" + "-abcdefgh" * 1000}, "@graph": [{"urn:p": f"{n}"} for n in range(9000)]},
+    )
+    yield of(
+        "terms of terms that expand",
+        {"@context": {"a": "urn:" + "y" * 9000, "b": "a:x", "c": "b:y"}, "@graph": [{"c": n} for n in range(9000)]},
+    )
     yield of("a remote context", {"@context": "http://127.0.0.1:9/context", "@id": "urn:a"})
     yield of("an imported context", {"@context": {"@version": 1.1, "@import": "http://127.0.0.1:9/c"}, "@id": "urn:a"})
     yield of("a context that names itself", {"@context": {"a": "b:x", "b": "a:y"}, "a": 1})

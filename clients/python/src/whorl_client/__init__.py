@@ -14,16 +14,15 @@ from importlib.metadata import version as _version
 
 from ._async_client import (
     AsyncClient,
-    AsyncGraphs,
     AsyncPublisher,
     AsyncQueries,
     AsyncQuery,
     AsyncStream,
     AsyncStreams,
-    AsyncTokens,
 )
+from ._async_resources import AsyncGraphs, AsyncTokens
 from ._async_subscription import AsyncSubscription
-from ._client import Client, Graphs, Publisher, Queries, Query, Stream, Streams, Tokens
+from ._client import Client, Publisher, Queries, Query, Stream, Streams
 from ._exceptions import (
     AnswerTimeoutError,
     AuthenticationError,
@@ -73,6 +72,7 @@ from ._models import (
     Window,
 )
 from ._payload import Format
+from ._sync_resources import Graphs, Tokens
 from ._sync_subscription import Subscription
 from ._terms import Binding, BlankNode, Iri, LangString, Literal, Quad, Statement, Term, Triple
 

@@ -12,9 +12,10 @@ import httpx
 
 from . import _protocol as protocol
 from ._async_io import AsyncNotebookQuery, begun, sleep
+from ._async_resources import AsyncGraphs, AsyncTokens
 from ._async_subscription import AsyncSubscription
+from ._flow import Call, Failed, Flow, Request, Response, Server, Sleep, perform
 from ._payload import Format, body_of
-from ._protocol import Call, Failed, Flow, Request, Response, Server, Sleep
 from ._publishing import Outbox, new_epoch
 from ._subscription import SubscribeOptions
 from ._subscription import Subscription as SubscriptionCore
@@ -31,13 +32,11 @@ if TYPE_CHECKING:
         Ack,
         Answer,
         Gap,
-        MadeToken,
         Plan,
         QueryInfo,
         Result,
         StreamInfo,
         Time,
-        TokenInfo,
         Validation,
         Why,
     )
@@ -274,7 +273,7 @@ class AsyncClient:
         await self._do(protocol.update_sparql(text))
 
     async def _do(self, call: Call[T]) -> T:
-        return await self._run(protocol.perform(self._server, call))
+        return await self._run(perform(self._server, call))
 
     async def _run(self, flow: Flow[T]) -> T:
         """Do what a flow asks for until it returns."""
@@ -586,55 +585,3 @@ class AsyncQuery(AsyncNotebookQuery):
     async def delete(self) -> None:
         """Stop and delete it."""
         await self._client.queries.delete(self.name)
-
-
-class AsyncGraphs:
-    """The static graphs of a server; None is the default graph."""
-
-    def __init__(self, client: AsyncClient) -> None:
-        self._client = client
-
-    async def get(self, graph: str | None = None, *, format: Format = "turtle") -> str:
-        """Return a graph as text."""
-        return await self._client._do(protocol.get_graph(graph, format))
-
-    async def put(self, data: object, graph: str | None = None, *, format: Format | None = None) -> None:
-        """Replace the content of a graph by text, triples or an rdflib graph.
-
-        >>> await client.graphs.put("<urn:lab> a <urn:Room> .", "http://example.org/rooms")
-        >>> print(await client.graphs.get("http://example.org/rooms", format="ntriples"), end="")
-        <urn:lab> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <urn:Room> .
-        """
-        await self._client._do(protocol.write_graph("PUT", graph, data, format))
-
-    async def post(self, data: object, graph: str | None = None, *, format: Format | None = None) -> None:
-        """Add text, triples or an rdflib graph to a graph."""
-        await self._client._do(protocol.write_graph("POST", graph, data, format))
-
-    async def delete(self, graph: str | None = None) -> None:
-        """Delete a graph."""
-        await self._client._do(protocol.delete_graph(graph))
-
-
-class AsyncTokens:
-    """The tokens of a server beside the admin's own; all of this needs the scope `admin`."""
-
-    def __init__(self, client: AsyncClient) -> None:
-        self._client = client
-
-    async def list(self) -> list[TokenInfo]:
-        """List the tokens that were made, without their texts."""
-        return await self._client._do(protocol.list_tokens())
-
-    async def create(self, name: str, scopes: Sequence[str]) -> MadeToken:
-        """Make a token that may `ingest`, `subscribe`, `register` or `admin`; only now does the server tell its text.
-
-        >>> made = await client.tokens.create("gateway", ["ingest"])
-        >>> made.name, made.scopes, len(made.text)
-        ('gateway', ('ingest',), 43)
-        """
-        return await self._client._do(protocol.create_token(name, scopes))
-
-    async def revoke(self, token_id: str) -> None:
-        """Delete a token. Connections that use it are closed."""
-        await self._client._do(protocol.delete_token(token_id))

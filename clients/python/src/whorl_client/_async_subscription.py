@@ -9,8 +9,8 @@ import contextlib
 from typing import TYPE_CHECKING, Generic, Self, cast
 
 from ._async_io import AsyncLatch, AsyncSocket
+from ._flow import Sleep
 from ._live import LiveView
-from ._protocol import Sleep
 from ._subscription import Close, Connect, Deliver, Effect, Item_co, Lost, Ready, Receive, SendText
 from ._transport import SOCKET_ERRORS, lost_of
 

@@ -11,12 +11,13 @@ from weakref import WeakSet
 import httpx
 
 from . import _protocol as protocol
+from ._flow import Call, Failed, Flow, Request, Response, Server, Sleep, perform
 from ._payload import Format, body_of
-from ._protocol import Call, Failed, Flow, Request, Response, Server, Sleep
 from ._publishing import Outbox, new_epoch
 from ._subscription import SubscribeOptions
 from ._subscription import Subscription as SubscriptionCore
 from ._sync_io import NotebookQuery, begun, sleep
+from ._sync_resources import Graphs, Tokens
 from ._sync_subscription import Subscription
 from ._transport import failed_of
 
@@ -31,13 +32,11 @@ if TYPE_CHECKING:
         Ack,
         Answer,
         Gap,
-        MadeToken,
         Plan,
         QueryInfo,
         Result,
         StreamInfo,
         Time,
-        TokenInfo,
         Validation,
         Why,
     )
@@ -274,7 +273,7 @@ class Client:
         self._do(protocol.update_sparql(text))
 
     def _do(self, call: Call[T]) -> T:
-        return self._run(protocol.perform(self._server, call))
+        return self._run(perform(self._server, call))
 
     def _run(self, flow: Flow[T]) -> T:
         """Do what a flow asks for until it returns."""
@@ -586,55 +585,3 @@ class Query(NotebookQuery):
     def delete(self) -> None:
         """Stop and delete it."""
         self._client.queries.delete(self.name)
-
-
-class Graphs:
-    """The static graphs of a server; None is the default graph."""
-
-    def __init__(self, client: Client) -> None:
-        self._client = client
-
-    def get(self, graph: str | None = None, *, format: Format = "turtle") -> str:
-        """Return a graph as text."""
-        return self._client._do(protocol.get_graph(graph, format))
-
-    def put(self, data: object, graph: str | None = None, *, format: Format | None = None) -> None:
-        """Replace the content of a graph by text, triples or an rdflib graph.
-
-        >>> client.graphs.put("<urn:lab> a <urn:Room> .", "http://example.org/rooms")
-        >>> print(client.graphs.get("http://example.org/rooms", format="ntriples"), end="")
-        <urn:lab> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <urn:Room> .
-        """
-        self._client._do(protocol.write_graph("PUT", graph, data, format))
-
-    def post(self, data: object, graph: str | None = None, *, format: Format | None = None) -> None:
-        """Add text, triples or an rdflib graph to a graph."""
-        self._client._do(protocol.write_graph("POST", graph, data, format))
-
-    def delete(self, graph: str | None = None) -> None:
-        """Delete a graph."""
-        self._client._do(protocol.delete_graph(graph))
-
-
-class Tokens:
-    """The tokens of a server beside the admin's own; all of this needs the scope `admin`."""
-
-    def __init__(self, client: Client) -> None:
-        self._client = client
-
-    def list(self) -> list[TokenInfo]:
-        """List the tokens that were made, without their texts."""
-        return self._client._do(protocol.list_tokens())
-
-    def create(self, name: str, scopes: Sequence[str]) -> MadeToken:
-        """Make a token that may `ingest`, `subscribe`, `register` or `admin`; only now does the server tell its text.
-
-        >>> made = client.tokens.create("gateway", ["ingest"])
-        >>> made.name, made.scopes, len(made.text)
-        ('gateway', ('ingest',), 43)
-        """
-        return self._client._do(protocol.create_token(name, scopes))
-
-    def revoke(self, token_id: str) -> None:
-        """Delete a token. Connections that use it are closed."""
-        self._client._do(protocol.delete_token(token_id))

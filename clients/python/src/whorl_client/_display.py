@@ -22,7 +22,7 @@ def answer_html(answer: Answer, *, known: frozenset[tuple[str, ...]] | None = No
     caption = _caption(answer)
     if answer.kind == "boolean":
         return f"{caption}<p><b>{str(answer.boolean).lower()}</b></p>"
-    columns = ("subject", "predicate", "object") if answer.kind == "graph" else answer.variables
+    columns = _statement_columns(answer) if answer.kind == "graph" else answer.variables
     signed = [*(("+", row) for row in cells(answer)), *(("−", row) for row in cells(answer, gone=True))]
     sign = [""] if answer.has_changes else []
     head = "".join(f"<th>{escape(name)}</th>" for name in [*sign, *columns])
@@ -85,9 +85,17 @@ def _caption(answer: Answer) -> str:
     return "" if not answer.meta else f"<p>seq {answer.meta['_seq']} · t {answer.meta['_t']}</p>"
 
 
+def _statement_columns(answer: Answer) -> list[str]:
+    """Those of triples; the names of graphs are shown if there is one."""
+    is_named = any(len(statement) > 3 for gone in (False, True) for statement in answer.triples(gone=gone))
+    return ["subject", "predicate", "object", "graph"] if is_named else ["subject", "predicate", "object"]
+
+
 def cells(answer: Answer, *, gone: bool = False) -> list[tuple[str, ...]]:
     """The cells of each row, as text."""
     if answer.kind == "graph":
-        return [tuple(str(term) for term in statement[:3]) for statement in answer.triples(gone=gone)]
+        width = len(_statement_columns(answer))
+        texts = (tuple(map(str, statement)) for statement in answer.triples(gone=gone))
+        return [text + ("",) * (width - len(text)) for text in texts]
     rows = answer.bindings(gone=gone)
     return [tuple(str(term_of(row[name])) if name in row else "" for name in answer.variables) for row in rows]

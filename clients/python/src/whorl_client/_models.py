@@ -403,7 +403,7 @@ class StreamInfo:
 
 @dataclass(frozen=True, slots=True)
 class QueryWarning:
-    """A likely mistake in a query: what it is, where it is, and what to do about it."""
+    """A likely mistake in a query, with its place and a hint."""
 
     message: str
     code: str = ""

@@ -12,12 +12,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from ._exceptions import ProblemError
+from ._flow import Server, perform
 from ._models import Ack, Event, Time, time_ms
 from ._payload import MEDIA_TYPES, Body, body_of, event_line, is_arrow, watermark_line
-from ._protocol import Server, perform, send
+from ._protocol import send
 
 if TYPE_CHECKING:
-    from ._protocol import Flow
+    from ._flow import Flow
 
 # Errors of the batch itself: sent again, it would be refused again.
 _REFUSED = frozenset({400, 413, 415, 422})

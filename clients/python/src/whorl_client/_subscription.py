@@ -1,6 +1,6 @@
 """A subscription without I/O: it follows one query across connections, and delivers each result once.
 
-`Subscription.run` is a flow (see `_protocol`): it yields `Connect`, `SendText`, `Receive`, `Close` and `Sleep` for the
+`Subscription.run` is a flow (see `_flow`): it yields `Connect`, `SendText`, `Receive`, `Close` and `Sleep` for the
 shell to carry out, and `Ready` and `Deliver` for the shell to pass on. Invariants:
 
 - The position is the token of the last delivered result, or the position of the first one as announced by the server. A
@@ -30,9 +30,10 @@ from ._exceptions import (
     WhorlError,
     problem_of,
 )
+from ._flow import Backoff, Server, Sleep
 from ._json import Json, JsonObject, inner, member, number, parsed, strings
 from ._models import Gap, Progress, Result, Time, required, time_ms
-from ._protocol import Backoff, Server, Sleep, query_name
+from ._protocol import query_name
 
 # What a subscription yields: results, and gaps with `on_gap="yield"`.
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Generic, Self, cast
 
+from ._flow import Sleep
 from ._live import LiveView
-from ._protocol import Sleep
 from ._subscription import Close, Connect, Deliver, Effect, Item_co, Lost, Ready, Receive, SendText
 from ._sync_io import Latch, Socket
 from ._transport import SOCKET_ERRORS, lost_of

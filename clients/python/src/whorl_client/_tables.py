@@ -173,7 +173,9 @@ def _oxigraph_term(library: Any, term: JsonTerm) -> OxigraphTerm:
             parts = inner(term, "value")
             found = library.Triple(*(_oxigraph_term(library, inner(parts, part)) for part in _STATEMENT[:3]))
         case _ if "xml:lang" in term:
-            found = library.Literal(term["value"], language=term["xml:lang"])
+            given = member(term, "its:dir", str)
+            direction = None if given is None else getattr(library.BaseDirection, given.upper())
+            found = library.Literal(term["value"], language=term["xml:lang"], direction=direction)
         case _:
             datatype = member(term, "datatype", str) or XSD + "string"
             found = library.Literal(term["value"], datatype=library.NamedNode(datatype))

@@ -8,7 +8,7 @@ from typing import TypedDict
 import httpx
 from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
 
-from ._protocol import Failed
+from ._flow import Failed
 from ._subscription import CREDIT, Lost
 
 # No limit: the server limits the rows of a result.

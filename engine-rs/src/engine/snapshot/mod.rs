@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   magic · format · length · checksum · payload
-//!   payload: dictionary · static graphs · streams · queries · timelines · chains · counters
+//!   payload: dictionary · static graphs · streams · queries · timelines · chains · joining · counters
 //! ```
 //!
 //! Invariant: whatever arrives next, a restored engine produces the same bytes as the saved one. Everything that can
@@ -15,6 +15,7 @@ mod streams;
 mod timelines;
 
 use super::chain::Chain;
+use super::joining::Joining;
 use super::registry::QueryId;
 use super::stream::Stream;
 use super::timeline::Timeline;
@@ -29,7 +30,7 @@ use std::panic::catch_unwind;
 
 const MAGIC: [u8; 8] = *b"WHORLSNP";
 /// Must be increased whenever documents of the previous release become unreadable.
-const FORMAT: u32 = 6;
+const FORMAT: u32 = 7;
 const HEADER_BYTES: usize = 28;
 
 impl Engine {
@@ -51,8 +52,12 @@ impl Engine {
         self.graphs.save(&mut to);
         to.list(self.streams.iter(), |to, stream| stream.save(to));
         self.save_queries(&mut to);
-        self.timelines.iter().filter(|timeline| !timeline.is_unused()).for_each(|timeline| timeline.save(&mut to));
+        for timeline in self.timelines.iter().filter(|timeline| !timeline.is_unused()) {
+            let view = self.view_of(timeline);
+            timeline.save(self.clock_of(timeline), self.reports_of(timeline), view.as_ref(), &mut to);
+        }
         to.list(self.chains.iter(), save_chain);
+        self.joining.save(&mut to);
         to.u64(self.events);
         to.count(self.terms_after_sweep);
         sealed(to.into_bytes())
@@ -91,6 +96,8 @@ impl Engine {
         }
         engine.restore_timelines(&mut from)?;
         engine.restore_chains(&mut from)?;
+        let joining = Joining::restored(&engine.timelines, &mut from)?;
+        engine.joining = if options.sharing { joining } else { Joining::default() };
         engine.events = from.u64()?;
         engine.terms_after_sweep = from.number()?;
         from.end()?;

@@ -12,9 +12,10 @@ use crate::flow::Operator;
 use crate::limits::Budget;
 use crate::parse::{ContinuousQuery, ParseOptions, StreamName, parse_query};
 use crate::plan::{
-    Evaluation, NodeKind, Part, PlanNode, PlanOptions, PlannedQuery, Retraction, Share, rename_invented,
+    Evaluation, NodeKind, Part, PlanNode, PlanOptions, PlannedQuery, Retraction, Share, WindowFamily, rename_invented,
 };
 use crate::time::Timestamp;
+use crate::window::Rule;
 use oxrdf::Variable;
 
 /// What it takes to register a query once more.
@@ -44,6 +45,7 @@ impl QueryRecord {
         to.count(self.place.0);
         to.count(self.place.1);
         to.text(&self.text);
+        to.option(self.registration.name.as_ref(), |to, name| to.text(name));
         to.bool(self.has_failed);
         self.registration.options.save(to);
         save_way((self.registration.evaluation, self.registration.retraction), to);
@@ -55,11 +57,12 @@ impl QueryRecord {
 
     pub(super) fn restored(from: &mut Reader<'_>) -> Decoded<Self> {
         let (id, place, text) = (QueryId(from.u64()?), (from.number()?, from.number()?), from.text()?);
+        let name = from.option(Reader::text)?;
         let has_failed = from.bool()?;
         let (options, (evaluation, retraction)) = (ParseOptions::restored(from)?, restored_way(from)?);
         let named_streams = from.list(8, |from| from.list(8, Reader::iri))?;
         let part = restored_part(from)?;
-        let registration = Registration { id, options, evaluation, retraction, named_streams, part };
+        let registration = Registration { id, name, options, evaluation, retraction, named_streams, part };
         Ok(Self { id, place, text, registration, has_failed })
     }
 
@@ -97,23 +100,44 @@ impl Engine {
         } else if *on.key() != key {
             return Err(EngineError::SnapshotVersion { reason: "its queries have other windows".to_owned() });
         }
-        let registration = record.registration.clone();
-        let plan = PlanOptions { evaluation: registration.evaluation, ..self.options.plan() };
-        let planned = PlannedQuery::new(&definition, &families, &registration.part, &plan);
-        let planned = planned.map_err(|error| record.refused(error))?;
-        let query = self.build_on(timeline, definition, registration, &planned, &windows);
+        let query = self.build_again(&record, timeline, definition, (&families, &windows))?;
         let on = &mut self.timelines[timeline];
-        on.seat_query(place, query.map_err(|error| record.refused(error))?);
+        on.seat_query(place, query);
         if record.has_failed {
             on.release(place);
         }
         Ok(())
     }
+
+    fn build_again(
+        &mut self,
+        record: &QueryRecord,
+        timeline: usize,
+        definition: ContinuousQuery,
+        (families, windows): (&[WindowFamily], &[(usize, Rule)]),
+    ) -> Result<RunningQuery, EngineError> {
+        let registration = record.registration.clone();
+        let plan = PlanOptions { evaluation: registration.evaluation, ..self.options.plan() };
+        let planned = PlannedQuery::new(&definition, families, &registration.part, &plan);
+        let planned = planned.map_err(|error| record.refused(error))?;
+        let query = self.build_on(timeline, definition, registration, &planned, windows);
+        query.map_err(|error| record.refused(error))
+    }
+
+    /// A query planned again for another timeline with the same key; nothing is in it.
+    pub(in super::super) fn planned_for(&mut self, id: QueryId, to: usize) -> Result<RunningQuery, EngineError> {
+        let (from, place) = self.place(id)?;
+        let record = QueryRecord::of(id, (from, place), self.timelines[from].query(place));
+        let mut definition = record.definition()?;
+        let families = families_of(&mut definition, &record.registration.named_streams);
+        let windows = self.windows_of(&definition)?;
+        self.build_again(&record, to, definition, (&families, &windows))
+    }
 }
 
 impl RunningQuery {
     /// A query that has failed works no more: of it, what it had to say is kept.
-    pub(super) fn save_state(&self, n_reports: u64, to: &mut Writer) {
+    pub(in super::super) fn save_state(&self, n_reports: u64, to: &mut Writer) {
         to.option(self.failed.as_ref(), |to, failure| {
             to.text(failure.code);
             to.text(&failure.reason);
@@ -133,7 +157,7 @@ impl RunningQuery {
         self.scratch.budget.save(to);
     }
 
-    pub(super) fn restore_state(
+    pub(in super::super) fn restore_state(
         &mut self,
         dictionary: &mut Dictionary,
         from: &mut Reader<'_>,

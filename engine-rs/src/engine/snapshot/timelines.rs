@@ -11,7 +11,9 @@ use crate::error::EngineError;
 use crate::leaf::{Leaf, LeafId};
 use crate::parse::{Bounds, ContentSemantics, Report, Tick};
 use crate::thresholds::Thresholds;
-use std::collections::HashMap;
+use crate::time::Timestamp;
+use crate::window::InView;
+use std::collections::{HashMap, VecDeque};
 
 impl Timeline {
     /// A timeline without queries, with room for the given number of them.
@@ -28,18 +30,19 @@ impl Timeline {
         timeline
     }
 
-    pub(super) fn save(&self, to: &mut Writer) {
-        [self.clock, self.read_before, self.begins_at, self.last_period].into_iter().for_each(|at| to.at(at));
+    /// `clock`, `n_reports` and `view` are what the timeline would have if it were awake.
+    pub(super) fn save(&self, clock: Timestamp, n_reports: u64, view: Option<&VecDeque<InView>>, to: &mut Writer) {
+        [clock, self.read_before, self.begins_at, self.last_period].into_iter().for_each(|at| to.at(at));
         let flags = [self.started, self.pristine, self.changed, self.unreported, self.is_over, self.has_stragglers];
         flags.into_iter().for_each(|flag| to.bool(flag));
-        self.windows.iter().for_each(|window| window.save(to));
+        self.windows.iter().for_each(|window| window.save(view, to));
         for place in &self.places {
             to.list(place.leaves().map(|leaf| &self.leaves[leaf.at()]), |to, leaf| {
                 to.blob(&leaf_key(leaf));
                 leaf.save(to);
             });
         }
-        self.queries.iter().flatten().for_each(|query| query.save_state(self.rounds.n_reports, to));
+        self.queries.iter().flatten().for_each(|query| query.save_state(n_reports, to));
     }
 
     /// Its queries are there already, with nothing in them.

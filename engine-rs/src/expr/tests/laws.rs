@@ -3,7 +3,7 @@
 use super::reference::awkward_terms;
 use crate::encode::Dictionary;
 use crate::expr::order::{SortKey, sort_key};
-use crate::expr::{CompileError, EvalContext, Expr, Scratch, compare_terms, compile, order_text, tie_text};
+use crate::expr::{CompileError, EvalContext, Expr, Scratch, TermKey, compare_terms, compile, order_text, tie_text};
 use crate::model::TermId;
 use crate::time::Timestamp;
 use oxrdf::{Term, Variable};
@@ -286,6 +286,31 @@ fn texts_of_the_order_sort_as_terms_do() {
                 "{ours:?} {theirs:?}"
             );
             assert_eq!(ours.1.cmp(&theirs.1), compare_terms(*a, *b, &dictionary), "{ours:?} {theirs:?}");
+            let keys = TermKey::of(*a, &dictionary).cmp(&TermKey::of(*b, &dictionary));
+            assert_eq!(keys, compare_terms(*a, *b, &dictionary), "{ours:?} {theirs:?}");
         }
     }
+}
+
+#[test]
+fn terms_of_equal_value_are_ordered_by_datatype_then_by_text() {
+    let mut dictionary = Dictionary::new(1);
+    let typed = |text: &str, name: &str| {
+        let datatype = oxrdf::NamedNode::new_unchecked(format!("http://www.w3.org/2001/XMLSchema#{name}"));
+        Term::from(oxrdf::Literal::new_typed_literal(text, datatype))
+    };
+    let ordered = [
+        typed("1", "byte"),
+        typed("1.0", "decimal"),
+        typed("1e0", "double"),
+        typed("1", "float"),
+        typed("1", "int"),
+        typed("01", "integer"),
+        typed("1", "integer"),
+        typed("1", "long"),
+    ];
+    let expected: Vec<TermId> = ordered.iter().map(|term| dictionary.intern(term.as_ref())).collect();
+    let mut ids: Vec<TermId> = expected.iter().rev().copied().collect();
+    ids.sort_by(|a, b| compare_terms(*a, *b, &dictionary));
+    assert_eq!(ids, expected);
 }

@@ -15,7 +15,10 @@ fn errors_stand_where_the_user_wrote_them() {
         ("SELECT ?s (COUNT(?o) AS ?c) { ?s ?p ?o } GROUP BY ?p", "select.not_grouped", (1, 8)),
         ("SELECT * { ?s <p> ?o . ?d ?e ?f }", "iri.invalid", (1, 15)),
         ("SELECT * { SERVICE <http://x> { ?s ?p ?o } }", "unsupported.service", (1, 12)),
-        ("CONSTRUCT { GRAPH ?g { ?s ?p ?o } } WHERE { ?s ?p ?o }", "unsupported.construct_graph", (1, 13)),
+        ("CONSTRUCT { GRAPH ?g { ?s ?p ?o GRAPH ?h { ?a ?b ?c } } } WHERE { }", "parse.unexpected_token", (1, 33)),
+        ("CONSTRUCT { GRAPH [] { ?s ?p ?o } } WHERE { ?s ?p ?o }", "parse.unexpected_token", (1, 19)),
+        ("CONSTRUCT { ?a ?b ?c GRAPH ?g { ?s ?p } } WHERE { ?s ?p ?o }", "parse.unexpected_token", (1, 39)),
+        ("CONSTRUCT { GRAPH ?g { ?s ?p ?o } . ?a ?b } WHERE { ?s ?p ?o }", "parse.unexpected_token", (1, 43)),
     ] {
         let error = refuse(text);
         assert_eq!((error.code(), place(&error)), (code, at), "{text}\n{error}");

@@ -1,11 +1,13 @@
 /** N-Quads text, as the server writes it: one statement on a line. */
-import type { RdfTerm } from "../api/types";
+import type { Mapping, RdfTerm } from "../api/types";
 import { XSD } from "./terms";
 
 export interface Statement {
   s: RdfTerm;
   p: RdfTerm;
   o: RdfTerm;
+  /** The name of the graph; none is the default graph. */
+  g?: RdfTerm;
   line: string;
 }
 
@@ -22,9 +24,18 @@ function parseLine(line: string): Statement | null {
   if (line.trim() === "" || line.startsWith("#")) return null;
   const terms: RdfTerm[] = [];
   TERM.lastIndex = 0;
-  for (let found = TERM.exec(line); found !== null && terms.length < 3; found = TERM.exec(line)) terms.push(termOf(found));
-  const [s, p, o] = terms;
-  return s !== undefined && p !== undefined && o !== undefined ? { s, p, o, line } : null;
+  for (let found = TERM.exec(line); found !== null && terms.length < 4; found = TERM.exec(line)) terms.push(termOf(found));
+  const [s, p, o, g] = terms;
+  if (s === undefined || p === undefined || o === undefined) return null;
+  return g === undefined ? { s, p, o, line } : { s, p, o, g, line };
+}
+
+/** Statements as rows of a table; those of named graphs have a column more. */
+export function statementRows(text: string): Mapping[] {
+  return parseNquads(text).map(({ s, p, o, g }) => {
+    const triple = { subject: s, predicate: p, object: o };
+    return g === undefined ? triple : { ...triple, graph: g };
+  });
 }
 
 function termOf([, iri, blank, literal, datatype, language]: RegExpExecArray): RdfTerm {

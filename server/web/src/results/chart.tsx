@@ -38,6 +38,8 @@ function Bars({ results, name, prefixes }: { results: Results; name: string; pre
   const rows = results.rows.slice(0, BARS_MAX);
   const most = Math.max(...rows.map((row) => Math.abs(numberOf(row.mapping[name]) ?? 0)), Number.MIN_VALUE);
   return (
+    <div class="bars-frame">
+    <p class="bars-head"><span>{results.labels.join(" · ")}</span><span>{name}</span></p>
     <ol class="bars">
       {rows.map((row, at) => {
         const value = numberOf(row.mapping[name]) ?? 0;
@@ -52,6 +54,7 @@ function Bars({ results, name, prefixes }: { results: Results; name: string; pre
         );
       })}
     </ol>
+    </div>
   );
 }
 

@@ -3,7 +3,6 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { api, ApiProblem } from "../api/http";
 import { followQuery } from "../api/socket";
 import type { QueryDocument, Table } from "../api/types";
-import { parseNquads } from "../rdf/nquads";
 import { Results } from "./model";
 
 const SHOW_MS = 250;
@@ -86,12 +85,12 @@ function afterFrame(then: () => void): void {
 function ask(query: QueryDocument, results: Results, show: () => void): () => void {
   let timer = 0;
   const isGraph = query.form === "CONSTRUCT" || query.form === "DESCRIBE";
-  const accept = isGraph ? "application/n-triples" : "application/sparql-results+json";
+  const accept = isGraph ? "application/n-quads" : "application/sparql-results+json";
   const again = async (): Promise<void> => {
     try {
       const text = await api.answer(query.id, accept);
       const mappings = isGraph
-        ? parseNquads(text).map(({ s, p, o }) => ({ subject: s, predicate: p, object: o }))
+        ? results.statements(text)
         : ((JSON.parse(text) as Table).results?.bindings ?? []);
       results.answer(mappings, null);
       show();

@@ -1,10 +1,9 @@
 /** Places on earth, drawn without tiles: a grid of degrees, points, and arcs where a row goes from one place to another. */
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { Mapping } from "../api/types";
 import { numberOf, shown, type Prefixes } from "../rdf/terms";
 import { coordinatesOf, type CoordinatePair, type Results } from "./model";
 
-const WIDTH = 900;
-const HEIGHT = 560;
 const EDGE = 46;
 const ROWS_MAX = 300;
 
@@ -13,7 +12,13 @@ interface Point {
   y: number;
 }
 
-interface Frame {
+/** Pixels of the drawing, which fills its place: so letters have the size of all others. */
+interface Size {
+  width: number;
+  height: number;
+}
+
+interface Frame extends Size {
   west: number;
   north: number;
   /** Pixels for a degree of latitude and of longitude. */
@@ -21,16 +26,27 @@ interface Frame {
   wide: number;
 }
 
-export function Places({ results, prefixes }: { results: Results; prefixes: Prefixes }) {
+interface Properties {
+  results: Results;
+  prefixes: Prefixes;
+}
+
+export function Places({ results, prefixes }: Properties) {
+  const pairs = coordinatesOf(results.variables);
+  const hasPlaces = results.rows.slice(0, ROWS_MAX).some((row) => pairs.some((pair) => degrees(row.mapping, pair) !== null));
+  return hasPlaces ? <Drawing results={results} prefixes={prefixes} /> : <p class="empty">There is no place in the current answer.</p>;
+}
+
+function Drawing({ results, prefixes }: Properties) {
+  const [place, size] = useSize();
   const pairs = coordinatesOf(results.variables);
   const rows = results.rows.slice(0, ROWS_MAX);
-  const frame = frameOf(rows.flatMap((row) => pairs.map((pair) => degrees(row.mapping, pair))));
-  if (frame === null) return <p class="empty">There is no place in the current answer.</p>;
+  const frame = frameOf(rows.flatMap((row) => pairs.map((pair) => degrees(row.mapping, pair))), size);
   const [value] = results.values;
   const most = Math.max(1, ...rows.map((row) => numberOf(row.mapping[value ?? ""]) ?? 1));
   return (
-    <div class="graph-frame">
-      <svg class="map" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={`${rows.length} rows on a map`}>
+    <div class="graph-frame" ref={place}>
+      <svg class="map" viewBox={`0 0 ${size.width} ${size.height}`} role="img" aria-label={`${rows.length} rows on a map`}>
         <Grid frame={frame} />
         {rows.map((row) => (
           <Mark
@@ -43,6 +59,19 @@ export function Places({ results, prefixes }: { results: Results; prefixes: Pref
       </svg>
     </div>
   );
+}
+
+function useSize(): [{ current: HTMLDivElement | null }, Size] {
+  const place = useRef<HTMLDivElement>(null);
+  const [size, resize] = useState<Size>({ width: 640, height: 480 });
+  useEffect(() => {
+    const host = place.current;
+    if (host === null) return undefined;
+    const observer = new ResizeObserver(() => resize({ width: Math.max(240, host.clientWidth), height: Math.max(240, host.clientHeight) }));
+    observer.observe(host);
+    return () => observer.disconnect();
+  }, []);
+  return [place, size];
 }
 
 function Mark({ points, share, title }: { points: (Point | null)[]; share: number; title: string }) {
@@ -63,7 +92,8 @@ function Mark({ points, share, title }: { points: (Point | null)[]; share: numbe
 }
 
 function Grid({ frame }: { frame: Frame }) {
-  const step = stepOf(WIDTH / frame.wide);
+  const { width, height } = frame;
+  const step = stepOf(width / frame.wide);
   const lines = (from: number, to: number): number[] => {
     const first = Math.ceil(from / step);
     return Array.from({ length: Math.max(0, Math.floor(to / step) - first + 1) }, (_, at) => (first + at) * step);
@@ -71,15 +101,15 @@ function Grid({ frame }: { frame: Frame }) {
   const digits = Math.max(0, Math.ceil(-Math.log10(step)));
   return (
     <g class="degrees">
-      {lines(frame.west, frame.west + WIDTH / frame.wide).map((lon) => (
+      {lines(frame.west, frame.west + width / frame.wide).map((lon) => (
         <g key={`lon ${lon}`}>
-          <line x1={(lon - frame.west) * frame.wide} x2={(lon - frame.west) * frame.wide} y1="0" y2={HEIGHT} />
-          <text x={(lon - frame.west) * frame.wide + 4} y={HEIGHT - 6}>{lon.toFixed(digits)}°</text>
+          <line x1={(lon - frame.west) * frame.wide} x2={(lon - frame.west) * frame.wide} y1="0" y2={height} />
+          <text x={(lon - frame.west) * frame.wide + 4} y={height - 6}>{lon.toFixed(digits)}°</text>
         </g>
       ))}
-      {lines(frame.north - HEIGHT / frame.tall, frame.north).map((lat) => (
+      {lines(frame.north - height / frame.tall, frame.north).map((lat) => (
         <g key={`lat ${lat}`}>
-          <line y1={(frame.north - lat) * frame.tall} y2={(frame.north - lat) * frame.tall} x1="0" x2={WIDTH} />
+          <line y1={(frame.north - lat) * frame.tall} y2={(frame.north - lat) * frame.tall} x1="0" x2={width} />
           <text x="4" y={(frame.north - lat) * frame.tall - 4}>{lat.toFixed(digits)}°</text>
         </g>
       ))}
@@ -99,17 +129,16 @@ function degrees(mapping: Mapping, pair: CoordinatePair): Point | null {
   return lat === null || lon === null ? null : { x: lon, y: lat };
 }
 
-function frameOf(points: (Point | null)[]): Frame | null {
+function frameOf(points: (Point | null)[], { width, height }: Size): Frame {
   const found = points.filter((point): point is Point => point !== null);
-  if (found.length === 0) return null;
   const xs = found.map((point) => point.x);
   const ys = found.map((point) => point.y);
   const [west, east, south, north] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
   // A degree of longitude is shorter away from the equator.
   const shrink = Math.cos((((north + south) / 2) * Math.PI) / 180);
-  const tall = Math.min((HEIGHT - 2 * EDGE) / Math.max(north - south, 0.01), (WIDTH - 2 * EDGE) / (Math.max(east - west, 0.01) * shrink));
+  const tall = Math.min((height - 2 * EDGE) / Math.max(north - south, 0.01), (width - 2 * EDGE) / (Math.max(east - west, 0.01) * shrink));
   const wide = tall * shrink;
-  return { west: (west + east) / 2 - WIDTH / 2 / wide, north: (north + south) / 2 + HEIGHT / 2 / tall, tall, wide };
+  return { width, height, west: (west + east) / 2 - width / 2 / wide, north: (north + south) / 2 + height / 2 / tall, tall, wide };
 }
 
 function at(frame: Frame, point: Point | null): Point | null {

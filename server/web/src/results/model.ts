@@ -3,7 +3,7 @@
  * last, and series for a chart. Everything is bounded; a page that is open for days does not grow.
  */
 import type { Envelope, Mapping, RdfTerm, Table } from "../api/types";
-import { parseNquads } from "../rdf/nquads";
+import { statementRows } from "../rdf/nquads";
 import { isNumeric, ntriples, numberOf, XSD, shownNumber } from "../rdf/terms";
 import { bare } from "../editor/text";
 
@@ -128,12 +128,19 @@ export class Results {
   private mappings(results: Table | string | undefined): Mapping[] {
     if (results === undefined) return [];
     if (typeof results === "string") {
-      return parseNquads(results).map(({ s, p, o }) => ({ subject: s, predicate: p, object: o }));
+      return this.statements(results);
     }
     if (results.boolean !== undefined) {
       return [{ answer: { type: "literal", value: String(results.boolean), datatype: `${XSD}boolean` } }];
     }
     return results.results?.bindings ?? [];
+  }
+
+  /** The rows of a graph. The column of its names is there from the first statement in a named graph on. */
+  statements(text: string): Mapping[] {
+    const rows = statementRows(text);
+    if (this.variables.length === 3 && rows.some((row) => row["graph"] !== undefined)) this.variables = ["graph", ...this.variables];
+    return rows;
   }
 
   private takeChanges(envelope: Envelope): void {

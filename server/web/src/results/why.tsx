@@ -3,6 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { api, ApiProblem, said } from "../api/http";
 import type { QueryDocument, WhyDocument, WhyWindow } from "../api/types";
 import { clock, count, instant } from "../parts/format";
+import { Spelled } from "../parts/spelled";
 import { shortIri, type Prefixes } from "../rdf/terms";
 
 const EVERY_MS = 1_000;
@@ -31,14 +32,14 @@ export function Why({ query, prefixes }: { query: QueryDocument; prefixes: Prefi
   if (why === null) return <p class="empty">{fault ?? "Looking for the reason…"}</p>;
   return (
     <section class={`why ${why.state}`} aria-label="Why there is no result">
-      <h3>{why.summary}</h3>
-      {why.advice !== null && <p class="advice">{why.advice}</p>}
+      <h3><Spelled text={why.summary} /></h3>
+      {why.advice !== null && <p class="advice"><Spelled text={why.advice} /></p>}
       {why.windows.map((window) => <Waiting key={window.name} window={window} prefixes={prefixes} />)}
       {why.patterns.length > 0 && (
         <ul class="patterns">
           {why.patterns.map((one) => (
             <li key={`${one.window} ${one.pattern}`} class={one.matched === 0 && one.required ? "none" : one.live === 0 ? "idle" : ""}>
-              <code>{one.pattern}{one.condition === null ? "" : ` if ${one.condition}`}</code>
+              <code><Spelled text={one.condition === null ? one.pattern : `${one.pattern} if ${one.condition}`} /></code>
               <span>{one.matched === 0 ? "never matched" : `${count(one.matched)} matched · ${count(one.live)} live`}</span>
               {one.matched === 0 && one.seen.length > 0 && (
                 <p class="quiet">seen on the stream: {one.seen.map((seen) => shortIri(seen, prefixes)).join(", ")}</p>

@@ -136,7 +136,7 @@ function Closing({ query, lastAt, watermark }: { query: QueryDocument; lastAt: n
 }
 
 const TABLE_EXPORTS = [["CSV", "text/csv", "csv"], ["JSON", "application/sparql-results+json", "json"]] as const;
-const GRAPH_EXPORTS = [["N-Triples", "application/n-triples", "nt"], ["Turtle", "text/turtle", "ttl"], ["JSON-LD", "application/ld+json", "jsonld"]] as const;
+const GRAPH_EXPORTS = [["N-Triples", "application/n-triples", "nt"], ["Turtle", "text/turtle", "ttl"], ["JSON-LD", "application/ld+json", "jsonld"], ["N-Quads", "application/n-quads", "nq"]] as const;
 
 function Actions({ query, followed }: { query: QueryDocument; followed: Followed }) {
   const [isOpen, open] = useState(false);
@@ -153,8 +153,8 @@ function Actions({ query, followed }: { query: QueryDocument; followed: Followed
       <button type="button" class="chip" aria-pressed={followed.isPaused} title="Hold what is shown; the query goes on" onClick={() => followed.setPaused(!followed.isPaused)}>
         {followed.isPaused ? "Go on" : "Hold"}
       </button>
-      <button type="button" class="chip" aria-expanded={isOpen} aria-haspopup="menu" onClick={(event) => (event.stopPropagation(), open(!isOpen))}>
-        <Icon name="export" size={14} />Export
+      <button type="button" class="chip" aria-label="Export" aria-expanded={isOpen} aria-haspopup="menu" onClick={(event) => (event.stopPropagation(), open(!isOpen))}>
+        <Icon name="export" size={14} /><span class="wide-only">Export</span>
       </button>
       {isOpen && (
         <span class="menu" role="menu">

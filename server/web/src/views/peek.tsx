@@ -81,7 +81,7 @@ function EventRows({ event: { t, triples } }: { event: PeekedEvent }) {
   );
 }
 
-/** How long after their own time events were seen here: the middle one, nine of ten, the last. */
+/** How long after their own time events were seen here: the median, nine of ten, the slowest. */
 function Spread({ lags }: { lags: number[] }) {
   const sorted = lags.filter((one) => Math.abs(one) < 86_400_000).sort((a, b) => a - b);
   if (sorted.length < 5) return null;
@@ -89,9 +89,9 @@ function Spread({ lags }: { lags: number[] }) {
   const most = Math.max(at(1), 1);
   return (
     <div class="spread" title="from the time of an event to its arrival on this page">
-      <span class="quiet">seen after</span>
+      <span class="quiet">seen here after</span>
       <span class="spread-bar"><span class="spread-box" style={{ left: `${(100 * at(0.1)) / most}%`, width: `${(100 * (at(0.9) - at(0.1))) / most}%` }} /><span class="spread-mid" style={{ left: `${(100 * at(0.5)) / most}%` }} /></span>
-      <span>{duration(at(0.5))}<span class="quiet"> middle · </span>{duration(at(0.9))}<span class="quiet"> 90 % · </span>{duration(at(1))}<span class="quiet"> most</span></span>
+      <span>{duration(at(0.5))}<span class="quiet"> median · </span>{duration(at(0.9))}<span class="quiet"> 90 % · </span>{duration(at(1))}<span class="quiet"> at most</span></span>
     </div>
   );
 }

@@ -238,6 +238,12 @@ function Fixes({ fixes }: { fixes: Fix[] }) {
   return <>{fixes.slice(0, 2).map((fix) => <button type="button" key={fix.name} class="chip fix" onClick={() => fix.apply()}>{fix.name}</button>)}</>;
 }
 
+/** A line of a plan as text: what does not fit hangs below its own beginning. */
+function PlanLine({ line }: { line: string }) {
+  const indent = line.length - line.trimStart().length;
+  return <span class="plan-line" style={{ paddingLeft: `${indent + 2}ch` }}>{line.trimStart()}</span>;
+}
+
 /** What a text would do, before it runs. */
 function Preview({ verdict }: { verdict: Verdict }) {
   if (verdict.state !== "right") return <p class="empty">Run the query (Ctrl+Enter), and its results appear here.</p>;
@@ -250,7 +256,7 @@ function Preview({ verdict }: { verdict: Verdict }) {
         {facts.windows.map((window) => <li key={window.name}><code>{window.text}</code> over <code>{window.stream}</code></li>)}
         <li>results: {facts.variables.length > 0 ? facts.variables.map((name) => `?${name}`).join(" ") : facts.form}</li>
       </ul>
-      <pre class="snippet" tabIndex={0}>{facts.plan.text}</pre>
+      <pre class="snippet wrapped">{facts.plan.text.split("\n").map((line, at) => <PlanLine key={at} line={line} />)}</pre>
     </div>
   );
 }

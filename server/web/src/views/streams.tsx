@@ -25,7 +25,7 @@ export function Streams({ chosen }: { chosen: string | null }) {
       {streams.value.length === 0 && isLoaded.value && <p class="empty">There is no stream yet. Declare one, then push events to it.</p>}
       {streams.value.length > 0 && (
         <div class="scroll framed">
-          <table class="data roomy">
+          <table class="data roomy streams">
             <thead>
               <tr><th scope="col">stream</th><th scope="col">rate</th><th scope="col"><span class="hidden">rate over time</span></th><th scope="col">events</th><th scope="col">late</th><th scope="col">refused</th><th scope="col">watermark</th><th scope="col">behind</th><th scope="col">read by</th></tr>
             </thead>
@@ -49,12 +49,12 @@ function Line({ stream, isChosen }: { stream: StreamDocument; isChosen: boolean 
       </td>
       <td class="number">{rate(stream.rate)}</td>
       <td><Spark id={stream.streamIRI} /></td>
-      <td class="number">{count(stream.events)}</td>
-      <td class={stream.late > 0 ? "number warn-text" : "number"}>{count(stream.late)}</td>
-      <td class={stream.refused > 0 ? "number warn-text" : "number"} title={stream.lastRefusal?.reason ?? ""}>{count(stream.refused)}</td>
-      <td class="time">{instant(stream.watermark)}</td>
-      <td class="number">{lag === null || lag < 0 || lag > 86_400_000 ? "–" : duration(lag)}</td>
-      <td>{stream.queries.filter((name) => !name.startsWith("ws-")).map((name) => <a key={name} class="tag" href={links.query(name)}>{name}</a>)}</td>
+      <td class="number" data-name="events">{count(stream.events)}</td>
+      <td data-name="late" class={stream.late > 0 ? "number warn-text" : "number"}>{count(stream.late)}</td>
+      <td data-name="refused" class={stream.refused > 0 ? "number warn-text" : "number"} title={stream.lastRefusal?.reason ?? ""}>{count(stream.refused)}</td>
+      <td class="time" data-name="watermark">{instant(stream.watermark)}</td>
+      <td class="number" data-name="behind">{lag === null || lag < 0 || lag > 86_400_000 ? "–" : duration(lag)}</td>
+      <td data-name="read by">{stream.queries.filter((name) => !name.startsWith("ws-")).map((name) => <a key={name} class="tag" href={links.query(name)}>{name}</a>)}</td>
     </tr>
   );
 }

@@ -24,7 +24,7 @@ export function System() {
       <header class="page-head">
         <h1>System</h1>
         <span class="quiet">
-          Whorl {build["version"] ?? ""} · Python {build["python"] ?? ""} · API v1{started > 0 && <> · up since {instant(1000 * started)}</>} · <a href={`${base}/docs`}>API</a>
+          Whorl {build["version"] ?? ""} · Python {build["python"] ?? ""} · API v1{started > 0 && <> · up since {instant(1000 * Math.round(started))}</>} · <a href={`${base}/docs`}>API</a>
         </span>
       </header>
       <div class="tiles">

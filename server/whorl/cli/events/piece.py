@@ -1,4 +1,4 @@
-"""The smallest part of a file that can be sent by itself."""
+"""The smallest part of a file that can be sent separately."""
 
 from __future__ import annotations
 

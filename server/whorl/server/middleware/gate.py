@@ -118,8 +118,8 @@ def _configured_hosts(settings: Settings) -> frozenset[str]:
 
 
 def _is_preflight(scope: Scope, headers: Headers) -> bool:
-    asks = "origin" in headers and "access-control-request-method" in headers
-    return scope["type"] == "http" and scope["method"] == "OPTIONS" and asks
+    is_options = scope["type"] == "http" and scope["method"] == "OPTIONS"
+    return is_options and "origin" in headers and "access-control-request-method" in headers
 
 
 async def _refuse(problem: DomainError, scope: Scope, receive: Receive, send: Send) -> None:

@@ -8,6 +8,7 @@ found there, before the router runs.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
@@ -44,6 +45,8 @@ def _rewritten(scope: Scope) -> dict[str, str]:
     return {"path": path + "/" if path == VERSION_PREFIX else path, "root_path": root}
 
 
+# Most requests are for few streams.
+@lru_cache(maxsize=256)
 def stream_path(raw: str) -> str:
     """What follows `/streams/`, undecoded, as `{encoded IRI}` or `{encoded IRI}/{sub-resource}`."""
     before, slash, last = raw.rpartition("/")

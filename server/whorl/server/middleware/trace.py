@@ -8,13 +8,15 @@ import secrets
 import time
 from typing import TYPE_CHECKING
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 
 from whorl.server import errors
 from whorl.server.routes.responses import problem_response
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from whorl.server.errors import DomainError
@@ -25,12 +27,14 @@ log = logging.getLogger("whorl.server")
 _SANE_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 # Control characters and those that change the direction of text: none of them may reach a terminal.
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-_FIXED_HEADERS = {
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "X-Frame-Options": "DENY",
-    "Cross-Origin-Resource-Policy": "same-origin",
-}
+# Added unless the response has them already; names in lower case, as ASGI wants them.
+_FIXED_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-frame-options", b"DENY"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+)
 
 
 class Trace:
@@ -63,8 +67,10 @@ class Trace:
                 self._note(scope, exchange.status, request_id, time.perf_counter() - began)
 
     def _note(self, scope: Scope, status: int, request_id: str, seconds: float) -> None:
+        self.traffic.note(scope["method"], scope["path"], status, seconds)
+        if not log.isEnabledFor(logging.INFO):
+            return
         method, path, milliseconds = scope["method"], printable(scope["path"]), seconds * 1000
-        self.traffic.note(method, scope["path"], status, seconds)
         members = {
             "requestId": request_id,
             "method": method,
@@ -89,18 +95,18 @@ class _Exchange:
         if message["type"] in {"http.response.start", "websocket.http.response.start"}:
             self.started = True
             self.status = message["status"]
-            self._add_headers(MutableHeaders(raw=message["headers"]), message)
+            message = {**message, "headers": self._with_ours(message["headers"])}
         elif message["type"] == "websocket.accept":
             headers = [*message.get("headers", []), (b"x-request-id", self._request_id.encode())]
             message = {**message, "headers": headers}
         await self._send(message)
 
-    def _add_headers(self, headers: MutableHeaders, message: Message) -> None:
-        headers["X-Request-Id"] = self._request_id
-        for name, value in _FIXED_HEADERS.items():
-            headers.setdefault(name, value)
-        headers.setdefault("Cache-Control", "no-store")
-        message["headers"] = headers.raw
+    def _with_ours(self, headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+        own = [(name, value) for name, value in headers if name != b"x-request-id"]
+        names = {name for name, _ in own}
+        own.append((b"x-request-id", self._request_id.encode()))
+        own.extend(field for field in _FIXED_HEADERS if field[0] not in names)
+        return own
 
 
 def printable(text: str) -> str:

@@ -50,7 +50,7 @@ async def read_text(request: Request, bytes_max: int) -> str:
 async def read_json(request: Request, model: type[Model], bytes_max: int, *, optional: bool = False) -> Model:
     """The whole body as a JSON document of the given model; an empty one counts as `{}` if it is optional."""
     body = await read_body(request, bytes_max)
-    if optional and not body.strip():
+    if optional and not body:
         return model()
     media_type = text_type_of(request.headers.get("content-type"))
     if media_type not in {JSON, ""} and not media_type.endswith("+json"):

@@ -4,10 +4,7 @@ A graph is named by `?graph=IRI` or `?default`, or directly: `/graphs/people` is
 """
 
 import secrets
-from email.message import Message
-from email.parser import BytesParser
-from email.policy import HTTP
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Query
 from starlette.requests import Request
@@ -17,6 +14,7 @@ from whorl._engine import Copied
 from whorl.server import errors, media
 from whorl.server.routes.bodies import read_body
 from whorl.server.routes.deps import Reader, Registrar, TheAsking, TheGraphs, TheSettings
+from whorl.server.routes.multipart import parts_of
 from whorl.server.routes.openapi import bodies, problems, text_answer
 from whorl.server.routes.responses import JsonResponse
 from whorl.server.runtime.core import Core
@@ -38,7 +36,9 @@ async def _graph_of(
             json_schema_extra={"format": "iri"},
         ),
     ] = None,
-    default: Annotated[str | None, Query(description="the default graph; its value does not matter")] = None,
+    default: Annotated[
+        Literal[""] | None, Query(description="the default graph; a parameter without a value, as in `?default`")
+    ] = None,
 ) -> str | None:
     """The graph of a request: an IRI, None for the default graph, or a marker for a new one."""
     name = request.path_params.get("name")
@@ -141,15 +141,5 @@ async def _parts_of(request: Request, bytes_max: int) -> list[tuple[bytes, str]]
     if media.media_type_of(header)[0] != media.MULTIPART:
         form = media.format_of(header, media.GRAPH_FORMATS)
         return [(await read_body(request, bytes_max), form)]
-    body = await read_body(request, bytes_max)
-    whole = BytesParser(policy=HTTP).parsebytes(b"Content-Type: " + header.encode("latin-1") + b"\r\n\r\n" + body)
-    parts = list(whole.iter_parts()) if whole.is_multipart() else []
-    if not parts:
-        raise errors.BrokenMultipartError("the body has no parts", hint="check the boundary")
-    return [_part(part) for part in parts]
-
-
-def _part(part: Message) -> tuple[bytes, str]:
-    payload = part.get_payload(decode=True)
-    form = media.format_of(part.get("content-type"), media.GRAPH_FORMATS)
-    return (payload if isinstance(payload, bytes) else b""), form
+    parts = parts_of(header, await read_body(request, bytes_max))
+    return [(part.body, media.format_of(part.content_type, media.GRAPH_FORMATS)) for part in parts]

@@ -49,11 +49,20 @@ def text_answer(description: str, *media_types: str) -> dict[str, Any]:
 
 
 def settle(description: dict[str, Any]) -> None:
-    """Correct the framework's assumptions: that every response is JSON, and that no text response is one."""
+    """Correct the framework's assumptions: that all responses but text are JSON, and that an address can hold null."""
     for path in description["paths"].values():
         for operation in path.values():
+            for parameter in operation.get("parameters", ()):
+                _settle_parameter(parameter["schema"])
             for answer in operation["responses"].values():
                 _settle_content(answer.get("content", {}))
+
+
+def _settle_parameter(schema: dict[str, Any]) -> None:
+    kinds = schema.get("anyOf", [])
+    if len(kinds) == 2 and kinds[1] == {"type": "null"}:
+        del schema["anyOf"]
+        schema.update(kinds[0])
 
 
 def _settle_content(content: dict[str, Any]) -> None:
@@ -71,10 +80,12 @@ def bodies(examples: dict[str, str], *, required: bool = True) -> dict[str, Any]
 
 
 def form(example: dict[str, str], *, required: tuple[str, ...] = (), **fields: dict[str, Any]) -> dict[str, Any]:
-    """The description of a form; the names that are not required are alternatives."""
-    schema = {"type": "object", "properties": fields, "required": list(required), "additionalProperties": False}
-    if not required:
-        schema |= {"minProperties": 1, "maxProperties": 1}
+    """The description of a form; without required names, one of them is needed, and further ones are ignored."""
+    schema: dict[str, Any] = {"type": "object", "properties": fields}
+    if required:
+        schema |= {"required": list(required), "additionalProperties": False}
+    else:
+        schema |= {"oneOf": [{"required": [name]} for name in fields], "additionalProperties": {"type": "string"}}
     return {"schema": schema, "example": example}
 
 

@@ -1,4 +1,4 @@
-"""Refusal of unknown query-string parameters: a mistyped one would otherwise be ignored silently."""
+"""Refusal of unknown and repeated query-string parameters: a mistyped one would otherwise be ignored silently."""
 
 import difflib
 from collections.abc import Iterable, Iterator
@@ -11,7 +11,8 @@ from whorl.server import errors, schemas
 
 # Every route accepts a ticket in the query string instead of a token.
 _EVERYWHERE = frozenset({"ticket"})
-# Routes that parse the query string themselves: the SPARQL Protocol has its own rules for repeated parameters.
+# Routes that parse the query string themselves: the SPARQL Protocol has its own rules for repeated parameters, and its
+# clients send parameters of other products, such as `format` and `timeout`, to every endpoint.
 _OWN_RULES = frozenset({"/sparql"})
 _QUERY_OPTIONS = frozenset(field.alias or name for name, field in schemas.QueryOptions.model_fields.items())
 _WITH_OPTIONS = frozenset({"/queries", "/queries/{name}", "/queries/validate"})
@@ -24,10 +25,23 @@ def known_parameters(connection: HTTPConnection) -> None:
     route = connection.scope.get("route")
     if not isinstance(route, APIRoute) or route.path in _OWN_RULES:
         return
-    known = parameters_of(route)
-    for name in connection.query_params:
+    check_parameters(connection, parameters_of(route))
+
+
+def check_parameters(connection: HTTPConnection, known: frozenset[str]) -> None:
+    """Refuse a parameter that is not among these, and suggest the one that was meant."""
+    given: set[str] = set()
+    for name, _ in connection.query_params.multi_items():
         if name not in known:
             raise errors.UnknownOptionError(f"unknown parameter '{name[:80]}'", hint=_hint(name, known))
+        if name in given:
+            raise errors.UnknownOptionError(f"the parameter '{name}' is given twice", hint="give it once")
+        given.add(name)
+
+
+def invalid_parameters(faults: list[dict[str, str]]) -> errors.InvalidMembersError:
+    """The refusal of parameters whose values are invalid, each with its reason."""
+    return errors.InvalidMembersError("some request parameters are invalid", errors=faults)
 
 
 def known_socket_parameters(connection: HTTPConnection, known: Iterable[str] = ()) -> None:

@@ -29,7 +29,13 @@ From = Annotated[
     Literal["earliest", "latest"] | None,
     Query(alias="from", description="without a token: start at the oldest kept result, or with new ones only"),
 ]
-Wait = Annotated[str | None, Query(description="how long to wait for a result, such as '30s'; at most a minute")]
+Wait = Annotated[
+    str | None,
+    Query(
+        description="how long to wait for a result, such as '30s'; at most a minute",
+        json_schema_extra={"format": "whorl-duration"},
+    ),
+]
 Limit = Annotated[int | None, Query(description="maximum number of results of a poll", ge=1)]
 
 
@@ -89,7 +95,7 @@ async def get_results(
 async def follow_events(
     request: Request, name: QueryName, caller: Reader, tokens: TheTokens, after: After = None, start: From = None
 ) -> Response:
-    """An EventSource resumes by itself: it sends the last id as `Last-Event-ID`. An event `gap` reports losses."""
+    """An EventSource resumes automatically: it sends the last id as `Last-Event-ID`. An event `gap` reports losses."""
     rings = _rings(request)
     last = request.headers.get("last-event-id") or after
     feed = lenient_feed(rings, rings.ring(name), last, _start(start))

@@ -1,19 +1,14 @@
 """Streams: declare them, push events, advance watermarks."""
 
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated
 from urllib.parse import quote
 
-import orjson
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
 from whorl.server import errors, media, schemas
-from whorl.server.errors import DomainError
-from whorl.server.problems import document
-from whorl.server.routes.bodies import read_body, read_json, read_text, stream_body
+from whorl.server.routes.bodies import read_body, read_json, read_text
 from whorl.server.routes.deps import (
     Anybody,
     EncodedIri,
@@ -24,46 +19,22 @@ from whorl.server.routes.deps import (
     TheIngest,
     TheRegistry,
     TheSettings,
-    decoded_iri,
-    event_time,
-    producer_of,
 )
 from whorl.server.routes.openapi import bodies, json_body, problems, text_answer
-from whorl.server.routes.responses import DuplexResponse, JsonResponse
-from whorl.server.security import Principal
+from whorl.server.routes.pushing import AckKind, push
+from whorl.server.routes.responses import JsonResponse
 from whorl.server.services import descriptors
-from whorl.server.services.ingest import PushOptions, Tally
-from whorl.server.services.lines import BATCH_BYTES_MAX, LineCutter
-
-if TYPE_CHECKING:
-    from whorl.server.security import Tokens
-    from whorl.server.services.ingest import Ingest
-    from whorl.server.settings import Settings
 
 router = APIRouter(tags=["streams"])
 
 Ack = Annotated[
-    Literal["synced", "memory", "batch"] | None,
+    AckKind | None,
     Query(description="`synced`: respond when durable; `memory`: when applied; `batch`: NDJSON, one line per batch"),
 ]
 Atomic = Annotated[
     bool, Query(description="all events or none; with false, valid events are accepted and the others reported")
 ]
 
-
-@dataclass(frozen=True, slots=True)
-class _HowPushed:
-    options: PushOptions
-    # NDJSON only: one response line per batch.
-    per_batch: bool
-
-
-async def _how_pushed(request: Request, t: EventTime = None, *, atomic: Atomic = True, ack: Ack = None) -> _HowPushed:
-    options = PushOptions(event_time(request, t), atomic, producer_of(request), None if ack == "batch" else ack)
-    return _HowPushed(options, ack == "batch")
-
-
-HowPushed = Annotated[_HowPushed, Depends(_how_pushed)]
 
 _EXAMPLES = {
     "text/turtle": "@prefix ex: <http://ex.org/> . ex:room1 ex:temperature 21.5 .",
@@ -156,32 +127,27 @@ async def delete_stream(
     status_code=202,
     responses={
         200: {"description": "the body was accepted before: see `duplicates`", "model": schemas.Ingested},
-        202: {"description": "accepted and durable", "model": schemas.Ingested},
+        202: {
+            "description": "accepted and durable; with `ack=batch` a line for each batch, or a problem",
+            "model": schemas.Ingested,
+            "content": {media.NDJSON: {"schema": {}}},
+        },
         **problems(400, 404, 408, 409, 413, 415, 422),
     },
     openapi_extra=bodies(_EXAMPLES),
 )
-async def push_events(request: Request, caller: Ingester, iri: EncodedIri, how: HowPushed) -> Response:
+async def push_events(
+    request: Request, _: Ingester, iri: EncodedIri, t: EventTime = None, *, atomic: Atomic = True, ack: Ack = None
+) -> Response:
     """One event (Turtle, N-Triples, JSON-LD) with its time in `?t=` or the header `RSP-Event-Time`; or many.
 
     In N-Quads and TriG each named graph is one event; `prov:generatedAtTime` in the default graph gives its time. In
     NDJSON each line is one event; the body may be endless, and is ingested in batches as it arrives. The header
     `RSP-Producer: id;epoch;seq` makes retries safe.
     """
-    # Most requests come here, one event each. A dependency costs the framework more than looking it up.
-    iri = decoded_iri(iri)
-    ingest: Ingest = request.app.state.ingest
-    settings: Settings = request.app.state.settings
-    form = media.format_of(request.headers.get("content-type"), media.INGEST_FORMATS)
-    if form == "ndjson" and how.options.producer is None:
-        upload = _Upload(request, caller, iri, how.options)
-        if how.per_batch:
-            return DuplexResponse(_acknowledged(upload), 202, media_type=media.NDJSON)
-        if not _is_short(request):
-            return JsonResponse(await _sums(upload), 202)
-    body = await read_body(request, settings.body_bytes_max)
-    reply = await ingest.push(iri, body, form, how.options)
-    return JsonResponse(reply, 200 if reply["duplicates"] else 202)
+    # Described here, and answered by `PushRoute`, which reads the same parameters without the framework.
+    del t, atomic, ack
+    return await push(request, iri)
 
 
 @router.post(
@@ -313,59 +279,3 @@ def base_of(request: Request) -> str:
 def address(request: Request, iri: str) -> str:
     """The path of a stream."""
     return f"{request.scope.get('root_path', '')}/streams/{quote(iri, safe='')}"
-
-
-def _is_short(request: Request) -> bool:
-    """Whether a body is known to fit into one batch, which is then atomic."""
-    announced = request.headers.get("content-length", "")
-    return announced.isdecimal() and int(announced) <= BATCH_BYTES_MAX and "content-encoding" not in request.headers
-
-
-class _Upload:
-    """An NDJSON body, ingested in batches while it arrives, as long as the sender's token is valid."""
-
-    def __init__(self, request: Request, caller: Principal, iri: str, options: PushOptions) -> None:
-        self.tally = Tally()
-        self._request = request
-        self._caller = caller
-        self._iri = iri
-        self._options = options
-
-    async def replies(self) -> AsyncIterator[dict[str, Any]]:
-        """The replies to the batches, as they arrive; a problem has its position in the body."""
-        ingest: Ingest = self._request.app.state.ingest
-        tokens: Tokens = self._request.app.state.tokens
-        try:
-            async for batch in self._batches():
-                tokens.check(self._caller)
-                reply = await ingest.push_patiently(self._iri, batch, "ndjson", self._options)
-                self.tally.add(reply, batch)
-                yield reply
-        except DomainError as problem:
-            self.tally.locate(problem)
-            raise
-
-    async def _batches(self) -> AsyncIterator[bytes]:
-        settings: Settings = self._request.app.state.settings
-        # Several batches must fit into the queue, or a streaming body would block itself.
-        cutter = LineCutter(settings.body_bytes_max, min(BATCH_BYTES_MAX, settings.queue_bytes_max // 4))
-        async for piece in stream_body(self._request):
-            for batch in cutter.feed(piece):
-                yield batch
-        rest = cutter.rest()
-        if rest:
-            yield rest
-
-
-async def _sums(upload: _Upload) -> dict[str, Any]:
-    async for _ in upload.replies():
-        pass
-    return upload.tally.sums
-
-
-async def _acknowledged(upload: _Upload) -> AsyncIterator[bytes]:
-    try:
-        async for reply in upload.replies():
-            yield orjson.dumps({**reply, "lines": upload.tally.lines}) + b"\n"
-    except DomainError as problem:
-        yield orjson.dumps({"problem": document(problem)}) + b"\n"

@@ -30,6 +30,8 @@ Reply = dict[str, Any]
 
 # The server serves current results and window contents; a query that needs neither can opt out.
 _SERVED = {"keepAnswer": True, "keepWindows": True}
+# Of producers and of committers whose numbers are known. A constant, because a replay must forget the same ones.
+_PRODUCERS_MAX = 50_000
 _HEADER = struct.Struct("<8sI")
 _MAGIC = b"WHORLCO1"
 
@@ -159,7 +161,7 @@ class Core:
         )
         if command.producer is not None:
             place = command.producer
-            self.producers[command.iri, place.id] = Sequence(place.epoch, place.seq, report["events"])
+            self._remember((command.iri, place.id), Sequence(place.epoch, place.seq, report["events"]))
         return self._ingested(command.iri, report, at=command.at)
 
     @_apply.register
@@ -179,7 +181,7 @@ class Core:
         )
         if command.watermark is not None:
             self._advance(command.iri, command.watermark, is_tick=True)
-        self.producers[key] = Sequence(0, command.batch, report["events"])
+        self._remember(key, Sequence(0, command.batch, report["events"]))
         return {**self._ingested(command.iri, report), "batch": command.batch}
 
     @_apply.register
@@ -506,6 +508,13 @@ class Core:
         if is_tick and watermark is not None and t <= watermark:
             return
         self.engine.advance_to(t, iri)
+
+    def _remember(self, key: tuple[str, str], sequence: Sequence) -> None:
+        """How far a producer has come; beyond the limit, the one that has been silent for longest is forgotten."""
+        self.producers.pop(key, None)
+        self.producers[key] = sequence
+        if len(self.producers) > _PRODUCERS_MAX:
+            del self.producers[next(iter(self.producers))]
 
     def _repeated(self, iri: str, place: c.Producer) -> int | None:
         """The number of events of a repeated body; None if it is new. A producer must not skip numbers or go back."""

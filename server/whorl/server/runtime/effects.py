@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from whorl.server.runtime import commands as c
 
@@ -54,6 +54,27 @@ class Closed:
 
 
 Effect: TypeAlias = Opened | Published | Failed | Closed
+
+
+class Rings(Protocol):
+    """Where results go; called on the event loop only."""
+
+    def open(
+        self, query: str, incarnation: str, next_seq: int, facts: dict[str, Any], *, has_new_text: bool = False
+    ) -> None:
+        """A query starts or restarts, perhaps with another text."""
+
+    def publish(self, query: str, envelopes: Sequence[Envelope]) -> None:
+        """New results, in order."""
+
+    def progress(self, query: str, watermark: int | None) -> None:
+        """There are no more results up to this instant."""
+
+    def fail(self, query: str, problem: DomainError) -> None:
+        """The query has failed."""
+
+    def close(self, query: str, reason: str) -> None:
+        """The query was deleted or paused."""
 
 
 def of_command(command: c.Command, reply: Any, core: Core) -> list[Effect]:  # noqa: ANN401 - each command has its reply

@@ -56,7 +56,7 @@ def windows(facts: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def vocals(document: schemas.StreamDocument, base: str) -> str:
-    """A stream's VoCaLS descriptor: what it is, and where to push events."""
+    """A stream's VoCaLS descriptor: its format, and where to push events."""
     iri = document.stream_iri
     url = f"{base}/streams/{quote(iri, safe='')}"
     return (

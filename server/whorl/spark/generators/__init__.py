@@ -1,6 +1,6 @@
 """Generated data: rows computed on the fly, the same in every run.
 
-One file per producer says what its rows look like; `draw` has the numbers that look random, `generator` the frame.
+One file per producer defines its columns; `draw` provides pseudo-random numbers, `generator` everything they share.
 """
 
 from __future__ import annotations

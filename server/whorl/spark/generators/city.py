@@ -1,4 +1,4 @@
-"""Sensors of a city: traffic, car parks, air, weather, and one person who walks about, as CityBench has them."""
+"""The sensors of CityBench: traffic, car parks, air quality, weather, and the position of one pedestrian."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ USERS = _schema("latitude", "longitude")
 
 
 def _busy(at: Rows) -> Any:  # noqa: ANN401 - numpy
-    """How much is going on: twice a day a lot."""
+    """The level of activity, with two peaks a day."""
     return 0.55 - 0.45 * np.cos(4 * np.pi * ((at % DAY_MS) / DAY_MS - 0.1))
 
 

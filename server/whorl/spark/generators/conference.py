@@ -1,4 +1,4 @@
-"""People with RFID badges at a conference: a reader sees somebody five times a second.
+"""People with RFID badges at a conference: a reader reports each person in range five times a second.
 
 A person stays at a place for a while, and is seen there several times.
 """
@@ -25,12 +25,12 @@ SCHEMA = pa.schema([("t", pa.int64()), ("person", pa.string()), ("place", pa.str
 
 
 def times(draw: Draw) -> Rows:
-    """One detection after another."""
+    """The times of the detections."""
     return draw.rows * PACE_MS
 
 
 def columns(draw: Draw, at: Rows) -> Mapping[str, Any]:
-    """Who is seen where."""
+    """The person and the reader of each detection."""
     person = draw.whole("person", PERSONS)
     stay = draw.of(person + PERSONS * (at // STAY_MS))
     floors, rooms = stay.choice("floor", FLOORS), stay.whole("room", ROOMS)

@@ -1,4 +1,4 @@
-"""Numbers that look random, and depend on nothing but a seed, a name and the number of the row.
+"""Pseudo-random numbers that depend only on a seed, a name and the row number.
 
 No state is carried from row to row: any range of rows can be made anywhere, by any task, and again after a restart.
 """
@@ -26,35 +26,35 @@ _UNIT = 2.0**-53
 
 
 class Draw:
-    """What is drawn for some rows; each name is a draw of its own."""
+    """Random values for some rows; each name yields an independent sequence."""
 
     def __init__(self, rows: Rows, seed: int = 0, skew: float = 0.0) -> None:
         self.rows = rows
         self._seed = seed
-        # How much more often small numbers are drawn: 0 is evenly.
+        # How much more often small numbers are drawn; 0 means uniformly.
         self._skew = skew
 
     def of(self, keys: Rows) -> Draw:
-        """Draws for other numbers, such as those of the sensors the rows come from."""
+        """The same draw for other numbers, such as those of the sensors of the rows."""
         return Draw(keys, self._seed, self._skew)
 
     def unit(self, name: str) -> NDArray[np.float64]:
-        """From 0 up to, not including, 1."""
+        """Uniform values in [0, 1)."""
         return (self._bits(name) >> np.uint64(11)).astype(np.float64) * _UNIT
 
     def between(self, name: str, low: float, high: float) -> NDArray[np.float64]:
-        """Evenly from `low` to `high`."""
+        """Uniform values between `low` and `high`."""
         return low + (high - low) * self.unit(name)
 
     def whole(self, name: str, below: int) -> Rows:
-        """Whole numbers from 0 up to, not including, `below`; with skew, the small ones more often."""
+        """Integers in [0, below); with skew, small ones are more frequent."""
         return (self.unit(name) ** (1.0 + self._skew) * below).astype(np.int64)
 
     def weighted(self, name: str, weights: NDArray[np.float64]) -> Rows:
-        """An index for each row, drawn by the row's own weights (one line each); with skew, the first more often."""
+        """An index per row, drawn by the row's weights (one line per row); with skew, small ones are more frequent."""
         heaped = np.cumsum(weights, axis=1)
         place = self.unit(name) ** (1.0 + self._skew) * heaped[:, -1]
-        # The last sum is greater than any place, but for rounding.
+        # Rounding can make the last sum smaller than the drawn value.
         drawn: Rows = np.minimum((heaped <= place[:, None]).sum(axis=1), weights.shape[1] - 1).astype(np.int64)
         return drawn
 

@@ -1,8 +1,8 @@
-"""What a generator says of its rows, and the feed that makes them.
+"""Generators of rows, and the feed that computes them.
 
-Row n comes at `n × step_ms` after the start, or later by less than `reach_ms`. So the rows of a span of time are among
-few numbers, and a span costs what its rows cost, wherever it lies. `Changes` make the rows harder: other rates, hot
-keys, disorder and broken rows, each a function of the number of the row, too.
+The time of row n is at least `n × step_ms` after the start, and less than `reach_ms` later than that. So a span of time
+is computed from a small range of row numbers, and its cost depends on its length alone, not on its position. `Changes`
+make the data harder (other rates, hot keys, disorder, invalid rows); they too are functions of the row number.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Changes:
-    """What is asked of made-up rows beyond their own ways."""
+    """Variations of the generated data."""
 
-    # Rows in a second of event time; None is the generator's own rate.
+    # Rows per second of event time; None means the generator's own rate.
     rate: float | None = None
-    # How much more often some keys are drawn than others; 0 is evenly.
+    # How much more often some keys are drawn than others; 0 means uniformly.
     skew: float = 0.0
-    # Times lie up to so far before the place of the row.
+    # The maximum distance by which a row's time is earlier than its position in the feed.
     disorder_ms: int = 0
-    # The share of rows that lack a value.
+    # The fraction of rows that lack a value.
     bad_rows: float = 0.0
 
 
@@ -43,7 +43,7 @@ NO_CHANGES = Changes()
 
 @dataclass(frozen=True)
 class Generator:
-    """Rows by their number. `times` are milliseconds after the start; `columns` gets the true times."""
+    """Computes rows from their numbers. `times` are milliseconds after the start; `columns` receives absolute times."""
 
     step_ms: int
     reach_ms: int
@@ -55,7 +55,7 @@ class Generator:
     def feed(
         self, *, start_ms: int | None = None, rows: int | None = None, seed: int = 0, changes: Changes = NO_CHANGES
     ) -> Feed:
-        """The rows as a feed; without a number of rows it is endless."""
+        """The rows as a feed, which is endless unless `rows` is given."""
         return GeneratedFeed(self, self.start_ms if start_ms is None else start_ms, rows, seed, changes)
 
 
@@ -71,7 +71,7 @@ class GeneratedFeed:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns; `t` has the time."""
+        """The columns; `t` is the time."""
         return self.generator.schema
 
     @cached_property
@@ -89,18 +89,18 @@ class GeneratedFeed:
         return int(found[-1]) if len(found) else self.start_ms
 
     def stop(self, after: int, most: int) -> int | None:
-        """Where to stop for at most this many rows; None if nothing follows."""
+        """The time up to which at most this many rows follow; None if no row follows."""
         after = max(after, self.start_ms - 1)
         span = max(1, int(most * self.generator.step_ms * self._pace))
         found = self._times_between(after, after + span)
         while len(found) < most and (self.last is None or after + span < self.last):
-            # Fewer than usual: at the beginning, and near the end.
+            # A span near the start or the end has fewer rows than usual.
             span *= 2
             found = self._times_between(after, after + span)
         return _cut(found, most) if len(found) else None
 
     def read(self, after: int, until: int) -> Iterator[pa.RecordBatch]:
-        """The rows after a time up to another, in order of time."""
+        """The rows with `after < t <= until`, in order of time."""
         draw = self._candidates(after, until)
         times = self._times(draw)
         inside = (times > after) & (times <= until)
@@ -113,13 +113,13 @@ class GeneratedFeed:
             yield self._with_bad_rows(draw, pa.RecordBatch.from_arrays(arrays, schema=self.schema))
 
     def _told_times(self, draw: Draw, times: Rows) -> Rows:
-        """The times that rows tell: with disorder, some are behind their place."""
+        """The times in the rows; with disorder, some are earlier than their position."""
         if not self.changes.disorder_ms:
             return times
         return times - Draw(draw.rows, self.seed).whole("disorder", self.changes.disorder_ms + 1)
 
     def _with_bad_rows(self, draw: Draw, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Some rows lack the value of their first column beside the time."""
+        """Remove the value of the first column other than the time from some rows."""
         if not self.changes.bad_rows:
             return batch
         place = 1 if batch.schema.names[0] == "t" else 0
@@ -129,7 +129,7 @@ class GeneratedFeed:
 
     @cached_property
     def _pace(self) -> Fraction:
-        """How much longer a row takes than the generator would have it."""
+        """The factor by which event time is stretched to reach the requested rate."""
         if self.changes.rate is None:
             return Fraction(1)
         # A fraction of small numbers, so that times multiplied by it stay below 64 bits.
@@ -138,7 +138,7 @@ class GeneratedFeed:
 
     @property
     def _near(self) -> int:
-        """How many rows later a row can still come earlier."""
+        """How many positions apart two rows can be whose times are in the opposite order."""
         return self.generator.reach_ms // self.generator.step_ms + 1
 
     def _times_between(self, after: int, until: int) -> Rows:
@@ -147,7 +147,7 @@ class GeneratedFeed:
 
     def _candidates(self, after: int, until: int) -> Draw:
         step = self.generator.step_ms
-        # In the generator's own time, with a row to spare at either end.
+        # In unstretched time, with one extra row at either end.
         own = [int((at - self.start_ms) / self._pace) // step for at in (after, until)]
         return self._draw(own[0] - self._near - 1, own[1] + 2)
 
@@ -164,7 +164,7 @@ class GeneratedFeed:
 
 
 def _cut(times: Rows, most: int) -> int:
-    """The last instant that is whole among the first `most` times; the first instant if it has more rows than that."""
+    """The last instant whose rows are all among the first `most`; the first instant if it alone has more."""
     if len(times) <= most:
         return int(times[-1])
     whole = times[:most][times[:most] < times[most]]

@@ -1,4 +1,4 @@
-"""A social network of a thousand users: posts, likes, photos and positions, as LSBench has them.
+"""The social network of LSBench, with a thousand users: posts, likes, photos and positions.
 
 A like is of one of the things made shortly before it; a user's position moves a little from fix to fix.
 """
@@ -25,7 +25,7 @@ LIKE_STEP_MS = 700
 PHOTO_STEP_MS = 1_500
 PHOTOS_PER_ALBUM = 20
 FIX_STEP_MS = 250
-# The most things of its kind by which a like may follow what it likes.
+# A like refers to one of this many most recent items of its kind.
 LIKED_AMONG = 50
 TAGS = (
     "Adam",
@@ -82,7 +82,7 @@ def _posts(draw: Draw, at: Rows) -> Mapping[str, Any]:
         "browser": draw.choice("browser", BROWSERS),
         "content": [f"About {one}, {word}, and {two}" for one, word, two in zip(tags, words, seconds, strict=True)],
         "tag": tags,
-        # An empty value leaves its triple out.
+        # A null omits the triple.
         "second_tag": [two if two != one else None for one, two in zip(tags, seconds, strict=True)],
     }
 

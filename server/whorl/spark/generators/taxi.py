@@ -42,22 +42,22 @@ SCHEMA = pa.schema(
 
 
 def pickups(draw: Draw) -> Rows:
-    """When the trips begin."""
+    """The start times of the trips."""
     return draw.rows * STEP_MS + draw.whole("pickup", STEP_MS)
 
 
 def dropoffs(draw: Draw) -> Rows:
-    """When the trips end."""
+    """The end times of the trips."""
     return pickups(draw) + 1000 * _seconds(draw)
 
 
 def at_pickup(draw: Draw, times: Rows) -> Mapping[str, Any]:
-    """The trips, where their beginnings are known."""
+    """The trips, given their start times."""
     return _trips(draw, times)
 
 
 def at_dropoff(draw: Draw, times: Rows) -> Mapping[str, Any]:
-    """The trips, where their ends are known."""
+    """The trips, given their end times."""
     return _trips(draw, times - 1000 * _seconds(draw))
 
 
@@ -71,9 +71,9 @@ _LATITUDE, _LONGITUDE, _BEGIN, _END = range(4)
 _AREAS = np.array(AREAS)
 _MIDTOWN = _AREAS[:, _LATITUDE] > 40.74  # North of 23rd Street.
 _BUSY = 3.0
-# Of so many destinations, the one is taken that fits the length of the trip best.
+# The number of candidate destinations, of which the one that best fits the duration of the trip is chosen.
 _CANDIDATES = 3
-# A degree of longitude is three quarters of one of latitude here; 5 m/s is a fair speed in the city.
+# At this latitude a degree of longitude is three quarters of a degree of latitude; 5 m/s is a typical speed.
 _NARROWER = 0.76
 _DEGREES_PER_S = 5 / 111_000
 
@@ -83,7 +83,7 @@ def _is_between(hour: Rows, first: int, end: int) -> NDArray[np.bool_]:
 
 
 def _shares(hour: Rows, ends: int) -> Numbers:
-    """The weight of each area, a line for each row: `ends` says whether trips begin or end there."""
+    """The weight of each area, one line per row; `ends` tells whether trips end or begin there."""
     to_work, home = _is_between(hour, 7, 10), _is_between(hour, 16, 20)
     to_midtown = to_work if ends == _END else home
     at_night = ((hour >= 22) | (hour < 4)) if ends == _BEGIN else np.zeros(len(hour), dtype=np.bool_)
@@ -92,7 +92,7 @@ def _shares(hour: Rows, ends: int) -> Numbers:
 
 
 def _scattered(draw: Draw, name: str, areas: Rows) -> tuple[Numbers, Numbers]:
-    """A place near the middle of each area; people cluster at corners."""
+    """A place near the centre of each area; pick-ups cluster at street corners."""
     spread = [sum(draw.between(f"{name} {way} {n}", -0.5, 0.5) for n in range(3)) for way in ("north", "east")]
     return _AREAS[areas, _LATITUDE] + 0.0022 * spread[0], _AREAS[areas, _LONGITUDE] + 0.003 * spread[1]
 

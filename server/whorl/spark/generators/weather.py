@@ -1,4 +1,4 @@
-"""Weather stations: every station reports every ten minutes, one after another.
+"""Weather stations: each station reports every ten minutes, at a second of its own.
 
 Temperatures follow the day; now and then a station does not measure something.
 """
@@ -36,18 +36,18 @@ SCHEMA = pa.schema(
 
 
 def times(draw: Draw) -> Rows:
-    """A station reports at its own second of each period."""
+    """The times of the reports: each station has its own second in a period."""
     return draw.rows * STEP_MS
 
 
 def columns(draw: Draw, at: Rows) -> Mapping[str, Any]:
-    """What the stations measured."""
+    """The measured values."""
     number = draw.rows % STATIONS
     station = draw.of(number)
     day = np.sin(2 * np.pi * ((at % 86_400_000) / 86_400_000 - 0.375))
     air = station.between("climate", 50, 80) + 12 * day + draw.between("air", -1, 1)
     wind = station.between("exposure", 0, 25) * draw.between("wind", 0.4, 1.6)
-    # Rain falls in whole hours, at a part of the stations.
+    # Rain lasts for whole hours, at some of the stations.
     hour = draw.of(number + STATIONS * (at // 3_600_000))
     rain = np.where(hour.unit("rain") < 0.15, hour.between("amount", 0.1, 3.0), 0.0)
     values = {

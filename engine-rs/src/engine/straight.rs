@@ -1,0 +1,190 @@
+//! The straight way through an instant: one triple that comes alone, for one leaf.
+//!
+//! ```text
+//!   event ─► window ─► match ─► expire ─► store and join ─► settle and report
+//! ```
+//!
+//! Most instants of a busy stream are of this kind. They do what every instant does, in the same order (`reading.rs`),
+//! but with no list of windows, of leaves, or of queries, and without handing rows from operator to operator where a
+//! query is a join and nothing else. What turns out to concern other queries, or needs more than that, is concluded as
+//! at any other instant.
+
+use super::expiring::Expiry;
+use super::query::RunningQuery;
+use super::reading::{Matching, Reporting, cover, surroundings};
+use super::stopwatch::Timing;
+use super::timeline::{Rounds, Timeline, TimelineContext};
+use crate::encode::Dictionary;
+use crate::expr::{EvalContext, compare_rows};
+use crate::leaf::{LeafId, Reader};
+use crate::model::{EncodedTriple, TermId};
+use crate::rare::Rare;
+use crate::sink::{AnswerKind, Draft};
+use crate::time::Timestamp;
+use crate::window::{Element, Phase};
+use smallvec::SmallVec;
+
+impl Timeline {
+    /// Reads an event that its window [admits directly](crate::window::Window::admits_directly), if its instant can go
+    /// straight; otherwise returns false, and nothing has happened.
+    #[inline]
+    pub(super) fn read_straight(
+        &mut self,
+        window: usize,
+        element: &Element,
+        at: Timestamp,
+        context: &mut TimelineContext<'_>,
+    ) -> bool {
+        let [triple] = element.triples.as_slice() else { return false };
+        // Without periods, every instant at which something arrives is reported.
+        if self.key.report.periodic.is_some() || !self.rounds.are_calm(context.graphs.version()) {
+            return false;
+        }
+        let Some(leaf) = self.places[window].routes.only_leaf(triple) else { return false };
+        let Some(reader) = self.leaves[leaf.at()].lone_reader() else { return false };
+        Rare::WentStraight.note();
+        let timing = self.meter.begin(Phase::Tick, context.stopwatch);
+        let (expiry_key, taken) = self.windows[window].admit(element, at);
+        self.match_one(leaf, (triple, element), (expiry_key, taken.bound), at, context);
+        if taken.expired {
+            // What goes may come back with what arrives, also from another leaf.
+            self.places[window].offered.push(leaf);
+            self.expire(window, Expiry { bound: taken.bound, at, reporting: true }, context);
+            self.places[window].offered.clear();
+        }
+        let report = Reporting { at, label: self.label(at, Phase::Tick), rest: None };
+        if self.concerns_plainly(reader) {
+            self.arrive_plainly(leaf, reader, report, timing, context);
+        } else {
+            self.arrive_in(leaf, at, context);
+            self.conclude(report.label, Some(report), timing, context);
+        }
+        (self.changed, self.unreported) = (false, false);
+        true
+    }
+
+    fn match_one(
+        &mut self,
+        leaf: LeafId,
+        (triple, event): (&EncodedTriple, &Element),
+        bounds: (i64, i64),
+        now: Timestamp,
+        context: &mut TimelineContext<'_>,
+    ) {
+        let Self { leaves, queries, rounds, scratch, .. } = self;
+        let eval = EvalContext { dictionary: context.dictionary, now, scratch };
+        let mut matching = Matching { leaves, queries, touched: &mut rounds.touched, n_incoming: 0, eval };
+        matching.offer_to(leaf, triple, event, bounds);
+        self.leaves_incoming = matching.n_incoming;
+    }
+
+    /// Whether the instant concerns this reader's query alone, and its results are what its join emits from here on.
+    #[inline]
+    fn concerns_plainly(&self, reader: Reader) -> bool {
+        let query = self.queries[reader.query.at()].as_ref();
+        self.rounds.touched.has_none_but(reader.query) && query.is_some_and(RunningQuery::is_plain)
+    }
+
+    /// Lets what was offered to a leaf arrive, and concludes the instant for the only query that it concerns.
+    #[inline]
+    fn arrive_plainly(
+        &mut self,
+        id: LeafId,
+        reader: Reader,
+        report: Reporting,
+        mut timing: Timing<'_>,
+        context: &mut TimelineContext<'_>,
+    ) {
+        let Self { leaves, places, windows, queries, rounds, .. } = self;
+        let leaf = &mut leaves[id.at()];
+        let arrived = leaf.arrive_lone();
+        if let Some((_, expiry_key)) = arrived {
+            places[leaf.window].dues.note(id, leaf, expiry_key);
+        }
+        rounds.n_visits += 1;
+        let is_touched = rounds.touched.take_lone().is_some() || arrived.is_some();
+        if let (true, Some(query)) = (is_touched, &mut queries[reader.query.at()]) {
+            rounds.n_visits += 1;
+            query.count_reports(rounds.n_reports);
+            let around = &mut surroundings(leaves, windows, context, report.at);
+            query.guarded(|query| {
+                if let Some((slot, _)) = arrived {
+                    query.arrive(reader.node as usize, reader.role as usize, slot, around);
+                }
+                query.has_all_of(timing.lap_ns());
+                let cover = |read: &[usize], draft: &mut Draft<'_>| cover(windows, read, report.at, draft);
+                query.report_plainly(report.label, cover, around.dictionary);
+            });
+            let work = self.work_of(reader.query.at(), &timing);
+            self.close_evaluation(reader.query.at(), context);
+            if let (Some(work), Some(query)) = (work, &mut self.queries[reader.query.at()]) {
+                timing.close(work, &mut query.time);
+            }
+        } else {
+            timing.lap_ns();
+        }
+        self.rounds.n_reports += 1;
+        if let (true, Some(query)) = (is_touched, &mut self.queries[reader.query.at()]) {
+            query.begin_count(self.rounds.n_reports);
+        }
+        self.end_instant(&timing);
+    }
+}
+
+impl RunningQuery {
+    /// Whether the new rows of its only join are its results as they are, and there are none yet.
+    #[inline]
+    pub(super) fn is_plain(&self) -> bool {
+        self.is_plain
+            && self.output.is_none()
+            && self.failed.is_none()
+            && self.outs[0].is_empty()
+            && !self.has_unreported_rows()
+    }
+
+    /// What was measured so far is all for this query, if anything was.
+    #[inline]
+    fn has_all_of(&mut self, lap_ns: Option<u64>) {
+        if let (Some(ns), Some(work)) = (lap_ns, self.work()) {
+            self.time.share(ns, work, work);
+        }
+    }
+
+    /// Settles and reports, as [`RunningQuery::settle`] and [`RunningQuery::report`] would.
+    #[inline]
+    fn report_plainly(&mut self, at: Timestamp, cover: impl FnOnce(&[usize], &mut Draft<'_>), dictionary: &Dictionary) {
+        let Self { outs, nodes, r2s, results, scratch, windows, shown_rows, .. } = self;
+        self.settled_version = Some(0);
+        self.evaluations += 1;
+        let rows = &mut outs[0];
+        if rows.is_empty() {
+            return;
+        }
+        nodes[0].emitted += rows.len() as u64;
+        scratch.budget.spend_rows(rows.len(), 1 + shown_rows.order.comparators.len() + r2s.width());
+        scratch.budget.admit_result(rows.len() as u64);
+        let mut draft = results.draft(r2s.width());
+        if rows.len() == 1 {
+            draft.insert(rows.row(0));
+        } else {
+            let mut sorted: SmallVec<[&[TermId]; 8]> = rows.iter().map(|(row, _)| row).collect();
+            sorted.sort_unstable_by(|a, b| compare_rows(a, b, dictionary));
+            sorted.into_iter().for_each(|row| draft.insert(row));
+        }
+        rows.clear();
+        cover(windows, &mut draft);
+        draft.add(AnswerKind::Bindings, at, None);
+    }
+}
+
+impl Rounds {
+    /// Whether the only queries to visit are those that something happens to.
+    #[inline]
+    fn are_calm(&self, version: u64) -> bool {
+        self.seen_version == Some(version)
+            && self.restless.is_empty()
+            && self.telling.is_empty()
+            && self.touched.is_empty()
+            && self.owing.is_empty()
+    }
+}

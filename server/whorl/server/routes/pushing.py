@@ -1,0 +1,163 @@
+"""Pushing events: the one route that is called for every event, and so without the framework's machinery.
+
+`PushRoute` comes before all routes of the framework. It reads the parameters that `streams.push_events` describes, and
+refuses what that description would refuse, with the same words; the framework would spend as much time on finding the
+route and on resolving its dependencies as the rest of the server on the event.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import orjson
+from pydantic import TypeAdapter, ValidationError
+from starlette.requests import Request
+from starlette.routing import BaseRoute, Match, NoMatchFound
+
+from whorl.server import media
+from whorl.server.errors import DomainError
+from whorl.server.problems import document
+from whorl.server.routes.bodies import read_body, stream_body
+from whorl.server.routes.deps import authorize, decoded_iri, event_time, producer_of
+from whorl.server.routes.parameters import check_parameters, invalid_parameters
+from whorl.server.routes.responses import DuplexResponse, JsonResponse
+from whorl.server.services.ingest import PushOptions, Tally
+from whorl.server.services.lines import BATCH_BYTES_MAX, LineCutter
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from starlette.datastructures import URLPath
+    from starlette.responses import Response
+    from starlette.types import Receive, Scope, Send
+
+    from whorl.server.security import Principal, Tokens
+    from whorl.server.services.ingest import Ingest
+    from whorl.server.settings import Settings
+
+AckKind: TypeAlias = Literal["synced", "memory", "batch"]
+
+_PARAMETERS = frozenset({"t", "atomic", "ack", "ticket"})
+_ATOMIC: TypeAdapter[bool] = TypeAdapter(bool)
+_ACK: TypeAdapter[AckKind] = TypeAdapter(AckKind)
+
+
+class PushRoute(BaseRoute):
+    """`POST /streams/{iri}`, with the IRI as one encoded segment."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Whether a request pushes events."""
+        if scope["type"] == "http" and scope["method"] == "POST":
+            path: str = scope["path"]
+            parent, _, iri = path.removeprefix(scope.get("root_path", "")).rpartition("/")
+            if parent == "/streams" and iri:
+                return Match.FULL, {"path_params": {"iri": iri}}
+        return Match.NONE, {}
+
+    def url_path_for(self, name: str, /, **path_params: Any) -> URLPath:  # noqa: ANN401 - as in the base class
+        """The route has no name."""
+        raise NoMatchFound(name, path_params)
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        response = await push(Request(scope, receive, send), scope["path_params"]["iri"])
+        await response(scope, receive, send)
+
+
+async def push(request: Request, encoded_iri: str) -> Response:
+    """Take the events of a body."""
+    caller = authorize(request, "ingest")
+    # Only now, so that callers who may not use the route learn nothing about it.
+    check_parameters(request, _PARAMETERS)
+    options, per_batch = _how_pushed(request)
+    iri = decoded_iri(encoded_iri)
+    state = request.app.state
+    form = media.format_of(request.headers.get("content-type"), media.INGEST_FORMATS)
+    if form == "ndjson" and options.producer is None:
+        upload = _Upload(request, caller, iri, options)
+        if per_batch:
+            return DuplexResponse(_acknowledged(upload), 202, media_type=media.NDJSON)
+        if not _is_short(request):
+            return JsonResponse(await _sums(upload), 202)
+    body = await read_body(request, state.settings.body_bytes_max)
+    ingest: Ingest = state.ingest
+    reply = await ingest.push(iri, body, form, options)
+    return JsonResponse(reply, 200 if reply["duplicates"] else 202)
+
+
+def _how_pushed(request: Request) -> tuple[PushOptions, bool]:
+    """The options, and whether each batch of NDJSON has a response line of its own."""
+    given = request.query_params
+    faults: list[dict[str, str]] = []
+    atomic, ack = given.get("atomic"), given.get("ack")
+    is_atomic = atomic is None or bool(_checked("atomic", atomic, _ATOMIC, faults))
+    kind = None if ack is None else _checked("ack", ack, _ACK, faults)
+    if faults:
+        raise invalid_parameters(faults)
+    at = event_time(request, given.get("t"))
+    options = PushOptions(at, is_atomic, producer_of(request), None if kind == "batch" else kind)
+    return options, kind == "batch"
+
+
+def _checked(name: str, text: str, kind: TypeAdapter[Any], faults: list[dict[str, str]]) -> Any:  # noqa: ANN401 - each parameter has its type
+    try:
+        return kind.validate_python(text)
+    except ValidationError as error:
+        faults.extend({"member": f"query.{name}", "reason": one["msg"]} for one in error.errors())
+        return None
+
+
+def _is_short(request: Request) -> bool:
+    """Whether a body is known to fit into one batch, which is then atomic."""
+    announced = request.headers.get("content-length", "")
+    return announced.isdecimal() and int(announced) <= BATCH_BYTES_MAX and "content-encoding" not in request.headers
+
+
+class _Upload:
+    """An NDJSON body, ingested in batches while it arrives, as long as the sender's token is valid."""
+
+    def __init__(self, request: Request, caller: Principal, iri: str, options: PushOptions) -> None:
+        self.tally = Tally()
+        self._request = request
+        self._caller = caller
+        self._iri = iri
+        self._options = options
+
+    async def replies(self) -> AsyncIterator[dict[str, Any]]:
+        """The replies to the batches, as they arrive; a problem has its position in the body."""
+        ingest: Ingest = self._request.app.state.ingest
+        tokens: Tokens = self._request.app.state.tokens
+        try:
+            async for batch in self._batches():
+                tokens.check(self._caller)
+                reply = await ingest.push_patiently(self._iri, batch, "ndjson", self._options)
+                self.tally.add(reply, batch)
+                yield reply
+        except DomainError as problem:
+            self.tally.locate(problem)
+            raise
+
+    async def _batches(self) -> AsyncIterator[bytes]:
+        settings: Settings = self._request.app.state.settings
+        # Several batches must fit into the queue, or a streaming body would block itself.
+        cutter = LineCutter(settings.body_bytes_max, min(BATCH_BYTES_MAX, settings.queue_bytes_max // 4))
+        async for piece in stream_body(self._request):
+            for batch in cutter.feed(piece):
+                yield batch
+        rest = cutter.rest()
+        if rest:
+            yield rest
+
+
+async def _sums(upload: _Upload) -> dict[str, Any]:
+    async for _ in upload.replies():
+        pass
+    return upload.tally.sums
+
+
+async def _acknowledged(upload: _Upload) -> AsyncIterator[bytes]:
+    try:
+        async for reply in upload.replies():
+            yield orjson.dumps({**reply, "lines": upload.tally.lines}) + b"\n"
+    except DomainError as problem:
+        yield orjson.dumps({"problem": document(problem)}) + b"\n"
