@@ -1,12 +1,12 @@
-//! The one walk over SPARQL algebra: which patterns and expressions are directly inside a pattern or an expression.
+//! The one traversal of SPARQL algebra: the patterns and expressions directly inside a pattern or an expression.
 //!
-//! In: a node of spargebra's tree. Out: what is one step below it, by reference or to be changed. Everything that looks
-//! at a whole query is a recursion over these lists; only what treats a construct in a way of its own names it. A new
-//! construct of the parser is added here, and the compiler says so: no list has a catch-all.
+//! Input: a node of spargebra's tree. Output: the nodes one level below it, by shared or mutable reference. Everything
+//! that inspects a whole query is a recursion over these lists, and names only the constructs it treats specially.
+//! There is no catch-all arm, so the compiler points at this file when the parser gains a construct.
 
 use spargebra::algebra::{AggregateExpression, Expression, GraphPattern, OrderExpression};
 
-/// One list of arms for references of both kinds: patterns bind as the scrutinee is borrowed.
+/// One list of match arms serves both kinds of references, because patterns bind in the mode of the scrutinee.
 macro_rules! patterns_inside {
     ($pattern:expr) => {
         match $pattern {
@@ -29,7 +29,7 @@ macro_rules! patterns_inside {
     };
 }
 
-/// `iter` or `iter_mut` says which kind of reference.
+/// `iter` or `iter_mut` selects the kind of reference.
 macro_rules! expressions_of {
     ($pattern:expr, $iter:ident) => {
         match $pattern {
@@ -103,7 +103,7 @@ pub(crate) fn children_mut(pattern: &mut GraphPattern) -> Vec<&mut GraphPattern>
     patterns_inside!(pattern)
 }
 
-/// The expressions of a pattern itself.
+/// The expressions directly inside a pattern.
 pub(crate) fn expressions(pattern: &GraphPattern) -> Vec<&Expression> {
     expressions_of!(pattern, iter)
 }
@@ -112,7 +112,7 @@ pub(crate) fn expressions_mut(pattern: &mut GraphPattern) -> Vec<&mut Expression
     expressions_of!(pattern, iter_mut)
 }
 
-/// The expressions directly inside an expression; a pattern inside EXISTS is none.
+/// The expressions directly inside an expression. A pattern inside EXISTS is not one of them.
 pub(crate) fn parts(expression: &Expression) -> Vec<&Expression> {
     parts_of!(expression, iter, &Expression)
 }
@@ -143,14 +143,14 @@ pub(crate) fn exists_mut(expression: &mut Expression) -> Vec<&mut GraphPattern> 
     }
 }
 
-/// Visits an expression and its parts; not the patterns inside EXISTS.
+/// Visits an expression and its parts, but not the patterns inside EXISTS.
 pub(crate) fn visit_expression<'a>(expression: &'a Expression, visit: &mut impl FnMut(&'a Expression)) {
     visit(expression);
     parts(expression).into_iter().for_each(|part| visit_expression(part, visit));
 }
 
-/// The expression with some of its parts replaced; where `change` gives nothing, the parts inside are tried.
-/// Patterns inside EXISTS stay as they are.
+/// The expression with some of its parts replaced. Where `change` returns `None`, its parts are tried in turn. Patterns
+/// inside EXISTS stay as they are.
 pub(crate) fn rewrite(
     expression: &Expression,
     change: &mut dyn FnMut(&Expression) -> Option<Expression>,
@@ -182,7 +182,7 @@ mod tests {
         pattern
     }
 
-    /// Every variable of the text, by the walk alone.
+    /// Every variable of a pattern, found by this traversal alone.
     fn walked(pattern: &GraphPattern, found: &mut BTreeSet<String>) {
         if let GraphPattern::Bgp { patterns } = pattern {
             found.extend(patterns.iter().map(|triple| triple.subject.to_string()));

@@ -1,13 +1,13 @@
-//! Values as the bytes of a snapshot: numbers, texts, terms, ids and rows, little-endian, without padding.
+//! Encodes values as the bytes of a snapshot: numbers, texts, terms, ids and rows, little-endian, without padding.
 //!
-//! Reading trusts nothing: every length is held against the bytes that are left before anything is allocated, and
-//! every id must be inlined or one the dictionary of the snapshot has. Cost: one copy per value.
+//! Reading trusts nothing: every length is checked against the remaining bytes before anything is allocated, and every
+//! id must be inlined or be in the dictionary of the snapshot. Cost: one copy per value.
 
 use crate::model::{Row, TermId};
 use crate::time::{Span, Timestamp};
 use oxrdf::{BaseDirection, BlankNode, Literal, LiteralRef, NamedNode, NamedOrBlankNode, Term, TermRef, Triple};
 
-/// The bytes do not say what they should.
+/// The bytes are malformed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{what}")]
 pub(crate) struct Damaged {
@@ -16,12 +16,12 @@ pub(crate) struct Damaged {
 
 pub(crate) type Decoded<T> = Result<T, Damaged>;
 
-/// An error where something is not as it must be.
+/// An error unless the condition holds.
 pub(crate) fn ensure(holds: bool, what: &'static str) -> Decoded<()> {
     if holds { Ok(()) } else { Err(Damaged { what }) }
 }
 
-/// Triple terms nest no deeper than the parsers of RDF let them.
+/// The nesting limit of triple terms, the same as in the RDF parsers.
 const NESTING_MAX: u32 = 512;
 
 #[derive(Debug, Default)]
@@ -30,7 +30,7 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// Leaves room in front.
+    /// Reserves space at the front.
     pub(crate) fn starting_with(room: usize) -> Self {
         Self { bytes: vec![0; room] }
     }
@@ -100,7 +100,7 @@ impl Writer {
         self.u64(id.to_bits());
     }
 
-    /// Terms without their number.
+    /// A list of terms without its length.
     pub(crate) fn ids(&mut self, ids: impl Iterator<Item = TermId>) {
         ids.for_each(|id| self.id(id));
     }
@@ -109,7 +109,7 @@ impl Writer {
         self.list(row.iter(), |to, id| to.id(*id));
     }
 
-    /// The entries of a table, by row: the order of the table is not part of the state.
+    /// The entries of a table, sorted by row, because the order of the table is not part of the state.
     pub(crate) fn by_row<'a, V: 'a>(
         &mut self,
         entries: impl Iterator<Item = (&'a Row, V)>,
@@ -166,9 +166,9 @@ impl Writer {
 #[derive(Debug)]
 pub(crate) struct Reader<'a> {
     bytes: &'a [u8],
-    /// Which slots of the dictionary are filled.
+    /// Which slots of the dictionary are in use.
     filled: Vec<bool>,
-    /// Whether this engine has written the bytes, so that every id in them has a term.
+    /// Whether this engine wrote the bytes, so that every id in them is known to have a term.
     is_trusted: bool,
 }
 
@@ -177,12 +177,12 @@ impl<'a> Reader<'a> {
         Self { bytes, filled: Vec::new(), is_trusted: false }
     }
 
-    /// Reads what was written a moment ago, with the same dictionary.
+    /// Reads bytes that this engine has just written, with the same dictionary.
     pub(crate) fn trusting(bytes: &'a [u8]) -> Self {
         Self { is_trusted: true, ..Self::new(bytes) }
     }
 
-    /// From now on these are the terms there are.
+    /// Sets the terms that ids may refer to from here on.
     pub(crate) fn know_slots(&mut self, filled: Vec<bool>) {
         self.filled = filled;
     }
@@ -195,7 +195,7 @@ impl<'a> Reader<'a> {
         ensure(self.bytes.is_empty(), "there is more than there should be")
     }
 
-    /// Passes over these bytes if they are what comes next.
+    /// Skips these bytes if they come next.
     pub(crate) fn skip_if(&mut self, expected: &[u8]) -> bool {
         let rest = self.bytes.strip_prefix(expected);
         self.bytes = rest.unwrap_or(self.bytes);
@@ -240,12 +240,12 @@ impl<'a> Reader<'a> {
         self.array().map(i128::from_le_bytes)
     }
 
-    /// A number that is no count of what follows.
+    /// A number that is not a length.
     pub(crate) fn number(&mut self) -> Decoded<usize> {
         usize::try_from(self.u64()?).map_err(|_| Damaged { what: "a number is too large" })
     }
 
-    /// How many items follow, each of at least this many bytes.
+    /// A number of items, each of which takes at least this many bytes.
     pub(crate) fn count(&mut self, item_bytes: usize) -> Decoded<usize> {
         let n = self.number()?;
         ensure(n <= self.bytes.len() / item_bytes.max(1), "a list is longer than what is there")?;
@@ -287,7 +287,7 @@ impl<'a> Reader<'a> {
         (0..n).map(|_| read(self)).collect()
     }
 
-    /// A list that is given all its room at once; for those that are long.
+    /// A list allocated at once, for long lists.
     pub(crate) fn long_list<T>(
         &mut self,
         item_bytes: usize,
@@ -313,7 +313,7 @@ impl<'a> Reader<'a> {
         self.list(8, Self::id)
     }
 
-    /// A row of an operator that has rows of this width alone.
+    /// A row of an operator whose rows all have this width.
     pub(crate) fn row_of(&mut self, width: usize) -> Decoded<Row> {
         let row = self.row()?;
         ensure(row.len() == width, "a row has another width than its operator")?;
@@ -351,8 +351,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A sum in which every change of one word shows: each step is a bijection in the word and in the sum before it.
-/// It guards against damage, not against forgery.
+/// A checksum that detects every change of a single word: each step is a bijection of the word and of the sum before
+/// it. It guards against damage, not against forgery.
 pub(crate) fn checksum(bytes: &[u8]) -> u64 {
     let step = |sum: u64, word: u64| (sum ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
     let (words, rest) = bytes.as_chunks::<8>();

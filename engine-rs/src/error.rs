@@ -1,7 +1,6 @@
-//! Errors at the border of the engine. Each has a stable code, a message, and often a hint.
+//! Errors that the engine returns to its caller. Each has a stable code, a message, and often a hint.
 //!
-//! `Display` of an error of this layer is its message alone; `hint` and `position` stand beside it, so that no caller has
-//! to take a sentence apart.
+//! `Display` prints the message alone; `hint` and `position` are separate, so that no caller has to parse a message.
 
 use std::borrow::Cow;
 
@@ -36,7 +35,7 @@ pub enum EngineError {
     BadIri { iri: String },
     #[error("query {query} does not exist")]
     UnknownQuery { query: u64 },
-    /// The code says whether it was a fault or a limit.
+    /// The code distinguishes a fault from an exceeded limit.
     #[error("query {query} has failed: {reason}")]
     QueryFailed { query: u64, code: &'static str, reason: String },
     #[error("{what} is {reason}")]
@@ -63,7 +62,7 @@ pub enum EngineError {
     BadRow { row: u64, reason: String },
     #[error("row {row}: the mapping produces too many triples or too much text")]
     RowTooLarge { row: u64 },
-    /// Any of the others, with the event of a body it is about.
+    /// Any other variant, with the event of the body that it concerns.
     #[error("{error}")]
     InBody { error: Box<EngineError>, index: Option<u64>, position: Option<Position> },
     #[error("graph {graph} does not exist")]
@@ -115,7 +114,7 @@ impl EngineError {
         Self::TooCostly { what: "the query".to_owned(), reason: breach.to_string() }
     }
 
-    /// An error of the planner gets the place of what it names in the text of the query.
+    /// Adds the position of the construct that a planner error is about.
     pub(crate) fn located(self, text: &str) -> Self {
         match self {
             Self::Plan(error) => Self::Plan(error.located(text)),
@@ -123,12 +122,12 @@ impl EngineError {
         }
     }
 
-    /// Says which event of a body is meant, and where it stands.
+    /// Adds the number of the event in its body, and its position.
     pub(crate) fn in_body(self, index: Option<u64>, position: Option<Position>) -> Self {
         Self::InBody { error: Box::new(self), index, position }
     }
 
-    /// Which event of a body, counted from zero, where that makes sense.
+    /// The number of the event in its body, counted from zero, if the error concerns one event.
     #[must_use]
     pub fn index(&self) -> Option<u64> {
         match self {
@@ -137,7 +136,7 @@ impl EngineError {
         }
     }
 
-    /// The error itself, without the place in a body.
+    /// The error without its place in a body.
     #[must_use]
     pub fn kind(&self) -> &Self {
         match self {
@@ -192,7 +191,7 @@ impl EngineError {
         }
     }
 
-    /// Where in the text the error is, if it is in a text.
+    /// The position of the error in its text, if it concerns a text.
     #[must_use]
     pub fn position(&self) -> Option<Position> {
         match self {
@@ -217,7 +216,7 @@ impl EngineError {
         }
     }
 
-    /// What to do about it.
+    /// What the user can do about it.
     #[must_use]
     pub fn hint(&self) -> Option<Cow<'_, str>> {
         match self {
@@ -233,7 +232,7 @@ impl EngineError {
         }
     }
 
-    /// The hint of an error whose kind alone decides it.
+    /// The hint of an error whose variant alone determines it.
     fn fixed_hint(&self) -> Option<&'static str> {
         Some(match self {
             Self::StreamIsOutput { .. } => "push to the streams the query reads",

@@ -1,8 +1,8 @@
 //! The contract between operators: absorb deltas, emit deltas, nothing else.
 //!
-//! The sum of all deltas that an operator has emitted is its current result. Every row that it retracts must therefore be
-//! equal, term by term, to one that it emitted before: operators whose values can change (groups, top-k) remember what
-//! they have shown instead of computing it again.
+//! The sum of all deltas that an operator has emitted is its current result. Every row that it retracts must therefore
+//! be equal, term by term, to one that it emitted before: operators whose values can change (groups, top-k) store the
+//! rows they have shown instead of computing them again.
 
 use crate::codec::{Decoded, Reader, Writer};
 use crate::expr::EvalContext;
@@ -11,8 +11,8 @@ use crate::model::{Batch, Row, TermId};
 use crate::store::StaticGraphs;
 use crate::window::Window;
 
-/// What an operator may look at while it works: expressions' context, leaves to probe, and, for
-/// re-evaluation alone, the contents of windows and static graphs.
+/// What an operator may read: the context of expressions, leaves to probe, and, only for re-evaluation, the contents of
+/// windows and static graphs.
 pub(crate) struct Flow<'a> {
     pub eval: EvalContext<'a>,
     pub leaves: &'a [Leaf],
@@ -20,7 +20,7 @@ pub(crate) struct Flow<'a> {
     pub graphs: &'a StaticGraphs,
 }
 
-/// Terms an operator keeps.
+/// Collects the terms that an operator keeps.
 pub(crate) type HeldTerms<'a> = Box<dyn Iterator<Item = TermId> + 'a>;
 
 /// The terms of rows.
@@ -28,24 +28,24 @@ pub(crate) fn terms_of<'a>(rows: impl Iterator<Item = &'a Row> + 'a) -> HeldTerm
     Box::new(rows.flat_map(|row| row.iter().copied()))
 }
 
-/// What an operator can do when all rows of its input go at once.
+/// What an operator can do if all rows of its input leave at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Emptying {
-    /// It must see each of them go.
+    /// It must see each retraction.
     RowByRow,
-    /// It keeps nothing: all rows it has made go too.
+    /// It keeps no state: all rows it has emitted leave too.
     HandsOn,
-    /// It forgets all that it keeps.
+    /// It can drop all its state.
     Forgets,
 }
 
 /// An operator of a query. Deltas of one instant come in any order and any number of calls;
 /// `finish` is called once per instant, after the last of them.
 pub(crate) trait Operator: Send + std::fmt::Debug {
-    /// Takes deltas from the input with this number.
+    /// Processes deltas from the input with this number.
     fn absorb(&mut self, port: usize, deltas: &Batch, out: &mut Batch, flow: &mut Flow<'_>);
 
-    /// The instant is complete: emit what had to wait for all of its deltas.
+    /// Ends the instant: emits the rows that had to wait for all of its deltas.
     fn finish(&mut self, _out: &mut Batch, _flow: &mut Flow<'_>) {}
 
     fn emptying(&self) -> Emptying {
@@ -63,28 +63,29 @@ pub(crate) trait Operator: Send + std::fmt::Debug {
         false
     }
 
-    /// All rows of its only input have gone, as if each had been taken back. For those that say that they forget.
+    /// All rows of its only input have left, as if each had been retracted. Only for operators that can drop their
+    /// state.
     fn forget_input(&mut self) {}
 
-    /// Mappings (and groups, keys …) the operator keeps.
+    /// The number of mappings (and groups, keys …) that the operator keeps.
     fn state_size(&self) -> usize;
 
-    /// Panics, and names the structure, where what it keeps disagrees with a recount. Between two instants.
+    /// Panics, naming the structure, if the state disagrees with a recount. Called between instants.
     fn check(&self) {}
 
-    /// Writes what the operator keeps, between two instants.
+    /// Saves the state of the operator, between instants.
     fn save(&self, to: &mut Writer);
 
-    /// Takes back what was saved of an operator of the same plan.
+    /// Restores the state that an operator of the same plan saved.
     fn restore(&mut self, from: &mut Reader<'_>, eval: &mut EvalContext<'_>) -> Decoded<()>;
 
-    /// Whether it makes rows that no window bounds, or terms that no event uses again while a row is renewed: what
-    /// is kept of them must be held while it is there.
+    /// Whether it creates rows that no window bounds, or terms that no event uses again while a row is renewed: their
+    /// terms must be held as long as the rows exist.
     fn makes_lasting_rows(&self) -> bool {
         false
     }
 
-    /// Every term in what it keeps, other than in leaves.
+    /// Every term in its state, except those in leaves.
     fn held_terms(&self) -> HeldTerms<'_> {
         Box::new(std::iter::empty())
     }

@@ -1,9 +1,8 @@
 //! GROUP BY: groups and their accumulators; one row per group, replaced when its values change.
 //!
-//! Values are added and taken away as mappings come and go (the papers' Algorithm 6); rows are
-//! emitted once per instant, when all deltas are in. Without GROUP BY there is one group that is
-//! there even when it is empty. Cost per delta: one hash and one update per aggregate; a group that is
-//! there is updated and shown without an allocation.
+//! Values are added and removed as mappings arrive and leave (Algorithm 6 of the papers); rows are emitted once per
+//! instant, after all deltas. Without GROUP BY there is one group, which exists even if it is empty. Cost per delta:
+//! one hash, and one update per aggregate; an existing group is updated and emitted without an allocation.
 
 use crate::aggregate::Accumulator;
 use crate::codec::{Damaged, Decoded, Reader, Writer, ensure};
@@ -35,7 +34,7 @@ enum State {
 struct Members {
     count: Weight,
     states: Box<[State]>,
-    /// The values that are shown, if there is a row.
+    /// The shown values, if there is a row.
     shown: Option<Row>,
     is_dirty: bool,
 }
@@ -49,7 +48,7 @@ pub(crate) struct Group {
     groups: RowSlots<Members>,
     /// Groups that have changed at this instant.
     dirty: Vec<u32>,
-    /// The key or the values that are looked at.
+    /// A buffer for the key or the values under comparison.
     terms: Vec<TermId>,
 }
 
@@ -63,7 +62,7 @@ impl Group {
         group
     }
 
-    /// The members of the group that a row belongs to, which is marked as changed at this instant.
+    /// The members of the group of a row; marks the group as changed at this instant.
     fn touch(&mut self, row: &[TermId]) -> (&mut Members, &[Aggregate]) {
         let Self { key_columns, aggregates, groups, dirty, terms, .. } = self;
         terms.clear();
@@ -101,7 +100,7 @@ impl Group {
             let members = self.groups.value(slot);
             self.terms.extend(members.states.iter().map(|state| state.value(members.count, flow)));
         }
-        // The row shown before is retracted from memory and not computed from the accumulators, which have moved on.
+        // The previous row is retracted from memory and not computed from the accumulators, which have changed.
         let now = is_there.then_some(self.terms.as_slice());
         let before = self.groups.value(slot).shown.as_deref();
         if now != before {
@@ -111,7 +110,7 @@ impl Group {
             }
         }
         self.groups.value_mut(slot).note_shown(now);
-        // Only now, after the retraction, which needed the key; without GROUP BY the one group stays for good.
+        // Only after the retraction, which needs the key. Without GROUP BY the single group is never removed.
         if self.grouped && self.groups.value(slot).count == 0 {
             self.groups.release(slot);
         }
@@ -155,7 +154,7 @@ impl State {
         }
     }
 
-    /// Panics if it has not counted the members of its group.
+    /// Panics if its counters disagree with the members of its group.
     fn check(&self, count: Weight) {
         match self {
             Self::Rows => {}
@@ -229,7 +228,7 @@ impl Operator for Group {
         Emptying::Forgets
     }
 
-    /// Groups take their turns by key: the order may show, in the numbers of blank nodes.
+    /// Groups are processed in the order of their keys, because the order is visible in the numbers of blank nodes.
     fn forget_input(&mut self) {
         for slot in self.groups.sorted_slots() {
             let members = self.groups.value_mut(slot);
@@ -257,7 +256,7 @@ impl Operator for Group {
             to.row(self.groups.row(slot));
             self.groups.value(slot).save(to);
         });
-        // Between two instants only where deltas came ahead of the close that shows them.
+        // Deltas are pending between two instants only if they came ahead of the close that shows them.
         to.list(self.dirty.iter(), |to, slot| to.row(self.groups.row(*slot)));
     }
 
@@ -279,14 +278,14 @@ impl Operator for Group {
         Ok(())
     }
 
-    /// The group that is always there is not counted while it is empty.
+    /// The permanent group does not count as state while it is empty.
     fn state_size(&self) -> usize {
         let filled = self.groups.iter().filter(|(_, members)| members.count != 0);
         filled.map(|(_, members)| 1 + members.states.iter().map(State::size).sum::<usize>()).sum()
     }
 
-    /// What is aggregated and what comes of it is computed once, though rows may be renewed for ever; and the group
-    /// without keys is always there.
+    /// Aggregates and their results are computed once, although rows may be renewed without end; the group without keys
+    /// always exists.
     fn makes_lasting_rows(&self) -> bool {
         true
     }

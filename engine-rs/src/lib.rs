@@ -1,9 +1,9 @@
 //! Whorl's engine: continuous SPARQL over RDF streams, evaluated incrementally.
 //!
 //! Data moves one way: parse → encode → window → leaf → join → group | witness | top-k → r2s → sink.
-//! The engine reads no clock but one that is lent to it, for how long queries take; it opens no file or socket, starts
-//! no thread and draws no random number: the same input gives the same output, every run. `ARCHITECTURE.md` has the order in which modules
-//! may import each other.
+//! The engine reads no clock (except one that the host injects to report evaluation time), opens no file or socket,
+//! starts no thread and draws no random number: the same input gives the same output in every run. `ARCHITECTURE.md`
+//! has the order in which modules may import each other.
 
 mod aggregate;
 mod algebra;
@@ -64,7 +64,7 @@ pub use thresholds::Thresholds;
 pub use time::{Span, Timestamp};
 pub use window::WindowBounds;
 
-/// The RDF terms the engine speaks.
+/// The RDF terms of the engine's interface.
 pub mod rdf {
     pub use oxrdf::{BlankNode, GraphName, Literal, NamedNode, NamedOrBlankNode, Quad, Term, Triple, Variable};
 }

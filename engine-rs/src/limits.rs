@@ -1,52 +1,52 @@
-//! Budgets: how much one query may cost, counted in work and not in time, so that a replay stops at the same place.
-//! Only a question that is asked once, and so is in no log, has a [`Deadline`] as well.
+//! Budgets limit what one query may cost, counted in work and not in time, so that a replay stops at the same place.
+//! Only an ad-hoc query, which is in no log, also has a [`Deadline`].
 //!
-//! Limits are chosen for the engine and hold for each query by itself. At registration they refuse; while a query runs,
-//! its [`Budget`] is refilled for every evaluation, and a breach stops the query wherever it is: it unwinds, as a
-//! panic would, to the border that keeps failures from spreading (`RunningQuery::guarded`). Operators have no way to
-//! return an error, because an expression that fails is a value; unwinding leaves nested loops at once and costs
-//! nothing while nothing is wrong. What was under work is dropped with the query's state. Cost per unit: a subtraction.
+//! Limits are set for an engine and apply to each query separately. Registration refuses what exceeds them. While a
+//! query runs, its [`Budget`] is refilled before every evaluation, and exceeding it unwinds, as a panic would, to the
+//! boundary that isolates queries from each other (`RunningQuery::guarded`). Unwinding is needed because operators
+//! cannot return an error (an expression that fails is a value); it leaves nested loops at once and costs nothing
+//! otherwise. The state of a stopped query is dropped. Cost per unit: one subtraction.
 
 use crate::codec::{Decoded, Reader, Writer};
 use crate::time::Span;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// Longest string an expression may make when no limit says otherwise; beyond it the expression has no value.
+/// The longest string that an expression may create by default; beyond it, the expression has no value.
 const LITERAL_BYTES: usize = 1 << 20;
-/// Longest GROUP_CONCAT when no limit says otherwise; beyond it the aggregate has no value.
+/// The longest default GROUP_CONCAT; beyond it, the aggregate has no value.
 const CONCAT_BYTES: usize = 8 << 20;
-/// So many bytes of text can be read for one unit of work: what the slowest functions, SUBSTR and digests, read in the
-/// time of a unit.
+/// Bytes of text that one unit of work pays for reading: what the slowest functions, SUBSTR and digests, read in the
+/// time of one unit.
 const BYTES_READ: u64 = 8;
-/// So many bytes of text can be made, and kept, for one unit of work: as many as a term in a row takes.
+/// Bytes of text that one unit pays for creating and keeping: the size of a term in a row.
 const BYTES_MADE: u64 = 8;
 
-/// So much work may be done before a question looks at the clock again: well below a millisecond.
+/// Units of work between two looks at the clock of a deadline: well below a millisecond.
 const WORK_BETWEEN_LOOKS: u64 = 2048;
 const TIME: &str = "milliseconds";
 
-/// What one query may cost; `None` is no limit.
+/// What one query may cost; `None` means unlimited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Limits {
-    /// Units of work in one evaluation: mappings visited, terms of rows handed on, expressions evaluated, quads read
-    /// and terms copied by re-evaluation, 8 bytes of text read or made. A search of re-evaluation and an operation on
-    /// decimals count as several; `cargo bench --bench budget` shows what a unit takes.
+    /// Units of work in one evaluation: mappings visited, terms of rows passed on, expressions evaluated, quads read
+    /// and terms copied by re-evaluation, 8 bytes of text read or created. A search in re-evaluation and an operation
+    /// on decimals count as several units; `cargo bench --bench budget` measures how long a unit takes.
     pub work: Option<u64>,
-    /// Rows in one report.
+    /// Rows in one result.
     pub result_rows: Option<usize>,
-    /// Mappings, rows and groups a query keeps, its share of leaves included. Measured whenever an eighth of the limit
-    /// may have come.
+    /// Mappings, rows and groups that a query keeps, including its share of leaves. Measured whenever the state may
+    /// have grown by an eighth of the limit.
     pub state_rows: Option<usize>,
-    /// Bytes of a string that an expression makes.
+    /// Bytes of a string that an expression creates.
     pub literal_bytes: Option<usize>,
     /// Bytes of a GROUP_CONCAT.
     pub concat_bytes: Option<usize>,
-    /// Windows of a query.
+    /// Windows in a query.
     pub windows: Option<usize>,
-    /// From the oldest to the newest event that a window by time can show.
+    /// The longest time between the oldest and the newest event of a window by time.
     pub window_width: Option<Span>,
-    /// Triple patterns of a query.
+    /// Triple patterns in a query.
     pub triple_patterns: Option<usize>,
     /// Whether products and open closures are refused at registration, unless the registration allows them.
     pub refuse_costly: bool,
@@ -70,7 +70,7 @@ impl Limits {
     }
 }
 
-/// A limit that was passed.
+/// A limit that was exceeded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Breach {
     what: &'static str,
@@ -79,7 +79,7 @@ pub(crate) struct Breach {
 }
 
 impl Breach {
-    /// A query would report something new at too many instants in one step of the watermark.
+    /// A query would report at too many instants in one step of the watermark.
     pub(crate) fn of_repeated_reports(value: u64) -> Self {
         Self { what: "reports without a new event", limit: "repeated_reports", value }
     }
@@ -99,17 +99,17 @@ impl fmt::Display for Breach {
 }
 
 impl Breach {
-    /// Whether time has run out, and not a limit of the query.
+    /// Whether the deadline has passed, as opposed to a limit of the query.
     pub(crate) fn is_of_time(&self) -> bool {
         self.limit == TIME
     }
 }
 
-/// How long a question may take by the host's clock. What is evaluated for the log must not have one: a replay has
-/// another clock.
+/// How long an ad-hoc query may take by the host's clock. Evaluations that the log repeats must not have a deadline,
+/// because a replay runs at another speed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deadline {
-    /// Nanoseconds since some beginning.
+    /// Nanoseconds since an arbitrary start.
     pub now_ns: fn() -> u64,
     pub at_ns: u64,
     pub allowed_ms: u64,
@@ -121,7 +121,7 @@ impl Deadline {
         Self { now_ns, at_ns, allowed_ms }
     }
 
-    /// Unwinds when the time is over.
+    /// Unwinds when the deadline has passed.
     pub(crate) fn check(&self) {
         if (self.now_ns)() > self.at_ns {
             stop("milliseconds of evaluation", TIME, self.allowed_ms);
@@ -129,19 +129,19 @@ impl Deadline {
     }
 }
 
-/// What is left of a query's limits at the instant being evaluated.
+/// The remaining budget of a query at the instant under evaluation.
 #[derive(Clone, Debug)]
 pub(crate) struct Budget {
     limits: Limits,
     work_left: u64,
-    /// Work that is held back until the clock has been looked at.
+    /// Work that is released only after the next look at the clock.
     work_behind: u64,
     deadline: Option<Deadline>,
-    /// Work since the state was measured: nothing is kept without any.
+    /// Work since the state was last measured: state cannot grow without work.
     unmeasured: u64,
-    /// How much of it makes a new measure due.
+    /// The amount of work after which the state is measured again.
     measure_at: u64,
-    /// How often it was filled.
+    /// The number of refills.
     evaluation: u64,
 }
 
@@ -158,12 +158,12 @@ impl Budget {
         Self { limits, work_left, work_behind: 0, deadline: None, unmeasured: 0, measure_at, evaluation: 0 }
     }
 
-    /// A budget for a part of an evaluation that has this number.
+    /// A budget for a part of the evaluation with this number.
     pub(crate) fn of_evaluation(limits: Limits, evaluation: u64) -> Self {
         Self { evaluation, ..Self::new(limits) }
     }
 
-    /// The budget of a question that ends when a clock says so, too.
+    /// The budget of an ad-hoc query that also has a deadline.
     pub(crate) fn until(limits: Limits, deadline: Option<Deadline>) -> Self {
         let mut budget = Self { deadline, ..Self::new(limits) };
         if deadline.is_some() {
@@ -177,7 +177,8 @@ impl Budget {
         self.work_behind = left - self.work_left;
     }
 
-    /// How far the state is from being measured: that decides at which evaluation a query that keeps too much stops.
+    /// The work left until the next measurement of the state. It is saved, because it determines the evaluation in
+    /// which a query with too much state stops.
     pub(crate) fn save(&self, to: &mut Writer) {
         to.option(self.limits.state_rows, Writer::count);
         to.u64(self.spent());
@@ -185,8 +186,8 @@ impl Budget {
         to.u64(self.measure_at);
     }
 
-    /// The budget that was saved, of a query that has these limits now; with another limit the state is measured as
-    /// soon as it would be in a new query.
+    /// Restores the saved budget of a query under the current limits. If the limit has changed, the state is measured
+    /// as soon as in a new query.
     pub(crate) fn restored(limits: Limits, from: &mut Reader<'_>) -> Decoded<Self> {
         let mut budget = Self::new(limits);
         let state_rows = from.option(Reader::number)?;
@@ -199,7 +200,7 @@ impl Budget {
         Ok(budget)
     }
 
-    /// For work that was paid for before: a restore does again what follows from the state.
+    /// Runs work that was already paid for: a restore recomputes what follows from the state.
     pub(crate) fn paid(&self) -> Self {
         Self::new(Limits { work: None, ..self.limits })
     }
@@ -208,25 +209,25 @@ impl Budget {
         self.limits
     }
 
-    /// Units of work since the budget was filled.
+    /// Units of work since the last refill.
     #[inline]
     pub(crate) fn spent(&self) -> u64 {
         self.limits.work.unwrap_or(u64::MAX) - self.work_left - self.work_behind
     }
 
-    /// Tells one evaluation from the next, in this process.
+    /// Distinguishes evaluations within this process.
     pub(crate) fn evaluation(&self) -> u64 {
         self.evaluation
     }
 
-    /// An evaluation is over: the next one has the whole budget again.
+    /// Ends an evaluation: the next one has the full budget again.
     pub(crate) fn refill(&mut self) {
         self.unmeasured = self.unmeasured.saturating_add(self.spent());
         self.evaluation += 1;
         self.work_left = self.limits.work.unwrap_or(u64::MAX);
     }
 
-    /// Takes units of work out of the budget; unwinds when there are not enough.
+    /// Spends units of work; unwinds if the budget does not cover them.
     #[inline]
     pub(crate) fn spend(&mut self, units: u64) {
         match self.work_left.checked_sub(units) {
@@ -246,19 +247,19 @@ impl Budget {
         }
     }
 
-    /// As [`Budget::spend`], for a number of rows with a number of columns.
+    /// Like [`Budget::spend`], for a number of rows with a number of columns.
     #[inline]
     pub(crate) fn spend_rows(&mut self, rows: usize, width: usize) {
         self.spend((rows as u64).saturating_mul(width.max(1) as u64));
     }
 
-    /// As [`Budget::spend`], for text that is read.
+    /// Like [`Budget::spend`], for text that is read.
     #[inline]
     pub(crate) fn read_text(&mut self, bytes: usize) {
         self.spend(bytes as u64 / BYTES_READ);
     }
 
-    /// As [`Budget::spend`], for text that is made.
+    /// Like [`Budget::spend`], for text that is created.
     #[inline]
     pub(crate) fn make_text(&mut self, bytes: usize) {
         self.spend(bytes as u64 / BYTES_MADE);
@@ -269,32 +270,32 @@ impl Budget {
         stop("units of work in one evaluation", "work", self.limits.work.unwrap_or(u64::MAX))
     }
 
-    /// Whether an expression may make a string so long. Without a limit there is one all the same, beyond which the
-    /// expression has no value; with one, the query stops, because "no value" would hide it.
+    /// Whether an expression may create a string of this length. Beyond the default limit, the expression has no value;
+    /// beyond a limit that the user has set, the query stops, because "no value" would hide the problem.
     pub(crate) fn admits_literal(&self, bytes: usize) -> bool {
         admits(bytes, self.limits.literal_bytes, LITERAL_BYTES, "bytes in a computed literal", "literal_bytes")
     }
 
-    /// As [`Budget::admits_literal`], for a GROUP_CONCAT.
+    /// Like [`Budget::admits_literal`], for GROUP_CONCAT.
     pub(crate) fn admits_concat(&self, bytes: usize) -> bool {
         admits(bytes, self.limits.concat_bytes, CONCAT_BYTES, "bytes in a GROUP_CONCAT", "concat_bytes")
     }
 
-    /// Unwinds when a report would have more rows than are allowed.
+    /// Unwinds if a result would have more rows than allowed.
     pub(crate) fn admit_result(&self, rows: u64) {
         if let Some(limit) = self.limits.result_rows.filter(|limit| rows > *limit as u64) {
             stop("rows in one report", "result_rows", limit as u64);
         }
     }
 
-    /// Whether enough work was done since the last measure for the state to have grown beyond its limit, or by an
-    /// eighth of it.
+    /// Whether the work since the last measurement suffices for the state to have exceeded its limit, or to have grown
+    /// by an eighth of it.
     #[inline]
     pub(crate) fn must_measure(&self) -> bool {
         self.unmeasured >= self.measure_at
     }
 
-    /// The state has this size; unwinds when that is too much.
+    /// Records the measured size of the state; unwinds if it exceeds the limit.
     pub(crate) fn measured(&mut self, rows: usize) {
         let Some(limit) = self.limits.state_rows else { return };
         if rows > limit {
@@ -318,7 +319,7 @@ fn stop(what: &'static str, limit: &'static str, value: u64) -> ! {
     resume_unwind(Box::new(Breach { what, limit, value }))
 }
 
-/// Does work that spends a budget, and says when a limit was passed. A panic goes on.
+/// Runs work that spends a budget, and returns the limit that it exceeded. Other panics propagate.
 pub(crate) fn within<T>(work: impl FnOnce() -> T) -> Result<T, Breach> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| match panic.downcast::<Breach>() {
         Ok(breach) => *breach,

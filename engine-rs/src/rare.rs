@@ -1,10 +1,11 @@
-//! How often the rare paths were taken, counted in builds with debug assertions: a campaign shows that it took them.
+//! Counts how often rare paths were taken, in builds with debug assertions, so that a campaign can show that it covered
+//! them.
 //!
-//! Counts are kept for each thread. A release build counts nothing.
+//! Each thread has its own counts. A release build counts nothing.
 
 use std::cell::Cell;
 
-/// A path that ordinary streams take rarely.
+/// A path that ordinary streams rarely take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rare {
     RingGrew,
@@ -67,7 +68,7 @@ impl Rare {
         Self::ExpiredAhead,
     ];
 
-    /// How often this thread has taken the path.
+    /// How often this thread took the path.
     #[must_use]
     pub fn count(self) -> u64 {
         COUNTS.with(|counts| counts[self as usize].get())

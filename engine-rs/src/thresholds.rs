@@ -1,69 +1,70 @@
-//! When structures grow, shrink and tidy up.
+//! When structures grow, shrink and clean up.
 //!
-//! No result depends on these numbers, but for the two that say how long nothing is reported one by one. They are parameters so that tests can make common what is rare: with the
-//! defaults, a short stream crosses none of them.
+//! Only two of these numbers affect results: those that bound how long a quiet stretch is reported result by result.
+//! They are parameters, so that tests can make rare paths common: with the defaults, a short stream crosses none of
+//! them.
 
-/// Where the engine's structures change their ways; hidden from users.
+/// Sizes at which the engine's structures change their behaviour; hidden from users.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Thresholds {
     /// Slots of the smallest ring of mappings. Rounded up to a power of two.
     pub ring_slots_min: usize,
     /// Rings of up to this many slots do not shrink.
     pub ring_shrink_min: usize,
-    /// Dead slots that a ring without expiry may have, beyond twice its live ones, before mappings move.
+    /// Dead slots, beyond twice the live ones, that a ring without expiry may have before its mappings move.
     pub ring_gaps_max: usize,
     /// The position of the first mapping of a ring; positions wrap at 2³².
     pub first_position: u32,
-    /// A leaf compares a mapping that expires with up to this many that arrive.
+    /// A leaf compares an expiring mapping with up to this many arriving ones.
     pub arrivals_compared_max: usize,
-    /// Batches of up to this many rows are consolidated by comparing each with each.
+    /// Batches of up to this many rows are consolidated by pairwise comparison.
     pub rows_compared_max: usize,
-    /// How many stream terms must be new, at least, for a sweep of the dictionary.
+    /// The minimum number of new stream terms before the dictionary is swept.
     pub new_terms_min: usize,
-    /// The dictionary's table does not shrink below this many terms.
+    /// The dictionary's table does not shrink below this number of terms.
     pub terms_shrink_min: usize,
-    /// How many static triples must have been removed, at least, before unused static terms are looked for.
+    /// The minimum number of removed static triples before the engine frees unused static terms.
     pub removed_triples_min: usize,
-    /// How many readings at which nothing has changed report one by one in one step of the watermark; one report stands
-    /// for the rest.
+    /// How many unchanged reports a query emits one by one in one step of the watermark; one result represents the
+    /// rest.
     pub quiet_reports_max: u64,
-    /// How many of them report where each says something new although nothing has come.
+    /// How many of them a query may emit if each has new content although no event arrived.
     pub repeated_reports_max: u64,
-    /// Values in one piece of an ordered bag; at least 2.
+    /// Values in one chunk of an ordered bag; at least 2.
     pub bag_chunk_max: usize,
     /// Computed patterns of REGEX and REPLACE that stay compiled.
     pub regexes_cached_max: usize,
-    /// A join with at most this many static rows is not visited for mappings that agree with none of them.
+    /// A join with at most this many static rows is visited even for mappings that match none of them.
     pub routed_rows_max: usize,
-    /// How many places of an outgrown table of keys are examined with each change; at least 1.
+    /// Positions of an outgrown key table that each change migrates; at least 1.
     pub keys_moved: usize,
-    /// Tables of keys of up to this many places do not shrink.
+    /// Key tables of up to this many positions do not shrink.
     pub keys_shrink_min: usize,
-    /// Bytes of texts in one chunk of the dictionary; at most 65,536.
+    /// Bytes of text in one chunk of the dictionary; at most 65,536.
     pub text_chunk_max: usize,
-    /// A triple is compared with up to this many leaves one by one.
+    /// Up to this many leaves are compared with a triple one by one.
     pub leaves_compared_max: usize,
-    /// Copies in events of fewer triples than this are found by comparing each with each.
+    /// Duplicates in events of fewer triples than this are found by pairwise comparison.
     pub triples_compared_max: usize,
-    /// Predicates of a batch whose ids are remembered.
+    /// Predicates of a batch whose ids are cached.
     pub predicates_kept_max: usize,
-    /// Changes of static data that are remembered for queries that have not seen them.
+    /// Changes of static data that are kept for queries that have not processed them yet.
     pub changes_kept_max: usize,
-    /// Slots of rows that an empty table keeps for the rows to come.
+    /// Row slots that an empty table keeps allocated.
     pub row_slots_kept: usize,
-    /// Joins of up to this many buffers have the indexes that some order of probing needs; larger ones have them for
+    /// Joins of up to this many buffers have the indexes that some probing order needs; larger ones have indexes for
     /// subsets of the shared variables.
     pub buffers_ordered_max: usize,
-    /// There, a buffer that shares more variables than this has an index for each of them and for all, not for each
-    /// subset.
+    /// In such a join, a buffer that shares more variables than this has an index per variable and one for all of them,
+    /// instead of one per subset.
     pub subsets_indexed_max: u32,
     /// Timelines of a stream with more readers than this may sleep.
     pub timelines_awake_max: usize,
-    /// A timeline that began later is compared with an older one after this many events at the earliest.
+    /// A younger timeline is compared with an older one after at least this many events.
     pub join_events_min: u64,
-    /// Events that must wait for the close of a window before they are folded ahead of it.
+    /// The number of events waiting for the close of a window at which they are folded ahead of it.
     pub folded_min: usize,
-    /// Recounts every structure after each instant, and panics where one disagrees with what it stands for.
+    /// Recounts every structure after each instant, and panics if one is inconsistent.
     pub checks: bool,
 }
 
@@ -103,7 +104,8 @@ impl Default for Thresholds {
 }
 
 impl Thresholds {
-    /// Everything happens as often as it can, positions wrap soon, and every instant is checked.
+    /// Values at which every rare path is taken as often as possible, positions wrap soon, and every instant is
+    /// checked.
     #[must_use]
     pub fn tiny() -> Self {
         Self {

@@ -1,15 +1,14 @@
 //! The exact sum of doubles: nothing is rounded until the sum is read.
 //!
-//! A fixed-point number wide enough for every double (Kulisch): two's complement limbs of 64 bits
-//! over the unit 2⁻¹⁰⁷⁴. Only the limbs in use are kept, three or four for values of like size. So a
-//! value taken away leaves no trace, and the order of values does not matter.
-//! Cost: one multiplication and a carry over the limbs in use per value.
+//! A fixed-point number wide enough for every double (Kulisch): two's complement limbs of 64 bits over the unit 2⁻¹⁰⁷⁴.
+//! Only the limbs in use are kept, three or four for values of similar magnitude. So a removed value leaves no trace,
+//! and the order of values does not matter. Cost per value: one multiplication, and a carry over the limbs in use.
 
 use crate::codec::{Decoded, Reader, Writer, ensure};
 
 /// Weight of bit 0 as a power of two.
 const UNIT_EXPONENT: i32 = -1074;
-/// More than the exponents of doubles and the carries of 2⁶³ of them need.
+/// An upper bound for the exponents of doubles and the carries of 2⁶³ of them.
 const LIMBS_MAX: usize = 64;
 const FRACTION_BITS: u32 = 52;
 const FLOAT_LOWEST_BIT: usize = 1074 - 149;
@@ -26,7 +25,7 @@ pub(super) struct ExactSum {
 }
 
 impl ExactSum {
-    /// Adds `weight` copies of the value (takes them away when negative).
+    /// Adds `weight` copies of the value; a negative weight removes them.
     pub(super) fn add(&mut self, value: f64, weight: i64) {
         if value.is_nan() {
             self.nan += weight;
@@ -39,7 +38,7 @@ impl ExactSum {
         }
     }
 
-    /// Adds all values of another sum, or takes them away.
+    /// Adds or subtracts another sum.
     pub(super) fn add_sum(&mut self, other: &Self, negative: bool) {
         let sign = if negative { -1 } else { 1 };
         self.nan += sign * other.nan;
@@ -49,12 +48,13 @@ impl ExactSum {
             return;
         }
         let theirs = if negative { negated(&other.limbs) } else { other.limbs.clone() };
-        // One limb more than either has: the sum of two signs is no overflow there.
+        // One limb more than either has, so that the sum of two signed numbers cannot overflow.
         self.cover(other.first, other.first + theirs.len() + 1);
         self.add_words(other.first, &theirs);
     }
 
-    /// As a list of numbers: where the limbs begin, how many they are, the limbs, and the values that are no numbers.
+    /// The sum as a list of numbers: the index of the first limb, the number of limbs, the limbs, and the counts of
+    /// infinities and NaN.
     pub(super) fn to_words(&self) -> Vec<i128> {
         let mut words = vec![self.first as i128, self.limbs.len() as i128];
         words.extend(self.limbs.iter().map(|limb| i128::from(*limb)));
@@ -62,7 +62,7 @@ impl ExactSum {
         words
     }
 
-    /// Zeros at the end may have been left out.
+    /// Trailing zeros may have been left out.
     pub(super) fn from_words(words: &[i128]) -> Option<Self> {
         let word = |at: usize| words.get(at).copied().unwrap_or(0);
         let (first, n_limbs) = (usize::try_from(word(0)).ok()?, usize::try_from(word(1)).ok()?);
@@ -74,7 +74,7 @@ impl ExactSum {
         Some(Self { first, limbs, nan: count(0)?, positive_infinite: count(1)?, negative_infinite: count(2)? })
     }
 
-    /// Nothing is held: every value that was added has been taken away.
+    /// Whether the sum is empty: every added value has been removed.
     pub(super) fn is_empty(&self) -> bool {
         self.limbs.is_empty() && self.nan == 0 && self.positive_infinite == 0 && self.negative_infinite == 0
     }
@@ -125,7 +125,7 @@ impl ExactSum {
         self.add_words(first, &shifted(product, (bit % 64) as u32));
     }
 
-    /// Adds a number in two's complement whose lowest limb is `first`; there is room for it.
+    /// Adds a number in two's complement whose lowest limb is `first`; there is space for it.
     fn add_words(&mut self, first: usize, words: &[u64]) {
         let sign = if words.last().is_some_and(|top| *top >> 63 == 1) { u64::MAX } else { 0 };
         let offset = first - self.first;
@@ -138,7 +138,7 @@ impl ExactSum {
         self.restore_headroom();
     }
 
-    /// Makes the limbs `from..to` present.
+    /// Ensures that the limbs `from..to` exist.
     fn cover(&mut self, from: usize, to: usize) {
         if self.limbs.is_empty() {
             self.first = from;
@@ -209,7 +209,7 @@ impl Magnitude {
         self.limb(bit / 64) >> (bit % 64) & 1 == 1
     }
 
-    /// The bits from `low` upwards; the caller knows that they fit.
+    /// The bits from `low` upwards; the caller guarantees that they fit.
     fn bits_from(&self, low: usize) -> u64 {
         let pair = u128::from(self.limb(low / 64)) | (u128::from(self.limb(low / 64 + 1)) << 64);
         (pair >> (low % 64)) as u64

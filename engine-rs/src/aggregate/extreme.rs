@@ -1,12 +1,12 @@
-//! The least or the greatest of values that mostly leave in the order in which they came.
+//! The least or the greatest of values that mostly leave in arrival order.
 //!
-//! Values wait in a queue. Beside it are the leaders: the values that no later one beats, each better than the next, so
-//! that the first of them is the best of all. A value that comes removes the leaders it beats; one that goes is the first
-//! of the queue, and may be the first leader: amortised constant time, however many values there are.
+//! Values are in a queue. Beside it are the leaders: the values that no later value beats, each better than the next,
+//! so that the first leader is the best of all. An arriving value removes the leaders it beats. A departing value is
+//! the first of the queue, and possibly the first leader: amortised constant time, however many values there are.
 //!
-//! Another value than the first may go, if it is among the first few: the leaders before it are then recomputed. So a
-//! few values may stay longer than those behind them, as copies do that are renewed. Where values go in any order, as
-//! results of joins do, all of them move to an ordered bag, until there are none.
+//! A value close to the front of the queue may leave before the first one; the leaders before it are then recomputed.
+//! This happens when a copy renews a value, which then stays longer than the values behind it. If values leave in
+//! arbitrary order, as join results do, all of them move to an ordered bag, until the bag is empty.
 
 use super::ordered_bag::OrderedBag;
 use super::ranked::Ranked;
@@ -33,12 +33,12 @@ enum Values {
 struct Queue {
     runs: VecDeque<Run>,
     leaders: VecDeque<Leader>,
-    /// The number of the first run; those behind it follow.
+    /// The number of the first run; the following runs count up from it.
     first: u64,
     total: Weight,
 }
 
-/// Copies of a value that came one after the other.
+/// Consecutive copies of a value.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     id: TermId,
@@ -80,7 +80,7 @@ impl Extreme {
         }
     }
 
-    /// Moves all values to a bag, where one goes that was not found.
+    /// Moves all values to a bag, if a departing value was not found near the front.
     fn give_up_turns(&mut self, id: TermId, weight: Weight, dictionary: &Dictionary) {
         let mut bag = OrderedBag::new(self.piece_max);
         self.runs().for_each(|run| bag.update(run.id, run.count, dictionary));
@@ -96,7 +96,7 @@ impl Extreme {
         }
     }
 
-    /// How many values there are, copies included.
+    /// The number of values, including copies.
     pub(super) fn len(&self) -> Weight {
         match &self.values {
             Values::InTurn(queue) => queue.total,
@@ -112,7 +112,7 @@ impl Extreme {
         self.runs().map(|run| run.id).chain(bag.into_iter().flat_map(|bag| bag.iter().map(|(id, _)| id)))
     }
 
-    /// The values that wait in turn.
+    /// The queue of values.
     fn runs(&self) -> impl Iterator<Item = &Run> {
         let queue = match &self.values {
             Values::InTurn(queue) => Some(queue),
@@ -170,11 +170,11 @@ impl Queue {
         }
     }
 
-    /// Appends a run as it is. Equal neighbours are possible, where what was between them has gone.
+    /// Appends a run without merging. Equal neighbours are possible where the run between them has gone.
     fn append(&mut self, run: Run, greatest: bool, dictionary: &Dictionary) {
         self.total += run.count;
         let value = Ranked::of(run.id, dictionary);
-        // Of equals the later one leads: it stays longer.
+        // Among equal values the later one leads, because it stays longer.
         while self.leaders.back().is_some_and(|leader| !is_better(&leader.value, &value, greatest, dictionary)) {
             self.leaders.pop_back();
         }
@@ -182,7 +182,7 @@ impl Queue {
         self.runs.push_back(run);
     }
 
-    /// Removes copies of a value; returns how many of them are beyond the given number of first runs.
+    /// Removes copies of a value; returns how many of them lie beyond the given number of leading runs.
     fn take(&mut self, gone: Run, looked_at: usize, greatest: bool, dictionary: &Dictionary) -> Weight {
         let mut missing = gone.count;
         while missing > 0 {
@@ -199,7 +199,7 @@ impl Queue {
         missing
     }
 
-    /// Removes a run. Those before it, which it may have beaten, lead again if they beat what is behind them.
+    /// Removes a run. Earlier runs that it had beaten become leaders again if they beat the runs after it.
     fn remove(&mut self, at: usize, greatest: bool, dictionary: &Dictionary) {
         let number = self.first + at as u64;
         while self.leaders.front().is_some_and(|leader| leader.run <= number) {

@@ -1,10 +1,10 @@
-//! Accumulators that can both add and take away.
+//! Accumulators that can both add and remove values.
 //!
-//! In: values with weights ±n, as the groups of a query see them. Out: the aggregate of the values
-//! present now; its history leaves no trace, so the answer equals a fresh computation. Errors and values of the
-//! wrong kind make the result "no value" as long as they are present, as in the reference evaluator.
-//! Cost per value: O(1) for COUNT, SUM and AVG, and for MIN, MAX and SAMPLE where values leave in the order in which they
-//! came; O(log n) for the other ordered ones; reading a GROUP_CONCAT or a variance walks the distinct values of its group.
+//! Input: values with weights ±n, as the groups of a query see them. Output: the aggregate of the values that are
+//! present. History leaves no trace, so the result equals a fresh computation. Errors and values of the wrong kind make
+//! the result "no value" while they are present, as in the reference evaluator. Cost per value: O(1) for COUNT, SUM and
+//! AVG, and for MIN, MAX and SAMPLE if values leave in arrival order; O(log n) for the other ordered aggregates;
+//! reading a GROUP_CONCAT or a variance visits the distinct values of its group.
 
 mod concat;
 mod custom;
@@ -41,10 +41,10 @@ use oxrdf::{LiteralRef, NamedNodeRef, Term};
 use spargebra::algebra::AggregateFunction;
 use sum::NumberSum;
 
-/// The type of literals that say what a sum has come to.
+/// The datatype of literals that hold a partial sum.
 const SUM_STATE: NamedNodeRef<'static> = NamedNodeRef::new_unchecked("urn:whorl:sum");
 
-/// What to compute, and whether over distinct terms.
+/// An aggregate, and whether it is over distinct terms.
 #[derive(Clone, PartialEq, Debug)]
 pub struct AggregateSpec {
     pub kind: AggregateKind,
@@ -55,7 +55,7 @@ pub struct AggregateSpec {
 pub enum AggregateKind {
     /// `COUNT(*)`.
     CountAll,
-    /// `COUNT` of an expression: errors do not count.
+    /// `COUNT` of an expression: errors are not counted.
     Count,
     Sum,
     Avg,
@@ -74,15 +74,15 @@ pub enum AggregateKind {
     Variance {
         sample: bool,
     },
-    /// What a sum has come to, so that sums of parts can be added without rounding: a literal of its own type.
+    /// A partial sum as a literal of its own datatype, so that the sums of partitions can be added without rounding.
     SumState,
-    /// SUM and AVG of what such literals stand for.
+    /// SUM and AVG over such literals.
     SumOfStates,
     AvgOfStates,
 }
 
 impl AggregateSpec {
-    /// The aggregate a query calls; `None` when it is not known.
+    /// The aggregate that a query calls; `None` if it is unknown.
     pub(crate) fn of(function: &AggregateFunction) -> Option<Self> {
         let kind = match function {
             AggregateFunction::Count => AggregateKind::Count,
@@ -101,8 +101,8 @@ impl AggregateSpec {
 }
 
 impl AggregateKind {
-    /// The kind that sums up a part of the values, and the one that makes the whole of what parts have come to.
-    /// None when the parts would have to be as large as what they are made of.
+    /// The aggregate that partitions compute, and the one that combines their results. `None` if a partial result would
+    /// have to be as large as its input.
     pub(crate) fn in_parts(&self) -> Option<(Self, Self)> {
         Some(match self {
             Self::CountAll => (Self::CountAll, Self::Sum),
@@ -125,7 +125,7 @@ pub struct Accumulator {
     kind: AggregateKind,
     /// Failed evaluations of the argument.
     errors: Weight,
-    /// Values the aggregate has no use for: not a number, not a string.
+    /// Values that the aggregate cannot use: not a number, not a string.
     misfits: Weight,
     /// With DISTINCT, how often each term is present.
     seen: Option<HashMap<TermId, Weight, FixedState>>,
@@ -160,7 +160,7 @@ impl Accumulator {
         Self { kind: spec.kind.clone(), errors: 0, misfits: 0, seen, state }
     }
 
-    /// The same, with its values in chunks of this size.
+    /// The same, with values in chunks of this size.
     pub(crate) fn in_chunks_of(self, chunk_max: usize) -> Self {
         let state = match self.state {
             State::Bag(_) => State::Bag(OrderedBag::new(chunk_max)),
@@ -170,7 +170,7 @@ impl Accumulator {
         Self { state, ..self }
     }
 
-    /// Adds the value `weight` times, or takes it away; `None` is a failed expression.
+    /// Adds the value `weight` times (removes it if negative); `None` is a failed expression.
     pub fn update(&mut self, value: Option<TermId>, weight: Weight, dictionary: &Dictionary) {
         if self.kind == AggregateKind::CountAll {
             return self.count(weight);
@@ -210,7 +210,7 @@ impl Accumulator {
         }
     }
 
-    /// Panics if its counts disagree with the values it has.
+    /// Panics if its counters disagree with its values.
     pub(crate) fn check(&self) {
         assert!(self.errors >= 0 && self.misfits >= 0, "accumulator: values that went without having come");
         let mut counts = self.seen.iter().flat_map(HashMap::values);
@@ -220,7 +220,7 @@ impl Accumulator {
         }
     }
 
-    /// Entries held: zero when every value has been taken away again.
+    /// The number of stored entries: zero once every value has been removed.
     #[must_use]
     pub fn state_size(&self) -> usize {
         let held = match &self.state {
@@ -232,7 +232,7 @@ impl Accumulator {
         held + self.seen.as_ref().map_or(0, HashMap::len)
     }
 
-    /// The terms among the values present; sums are numbers of their own.
+    /// The terms among the stored values; sums contain none.
     pub fn terms(&self) -> impl Iterator<Item = TermId> + '_ {
         let (extreme, bag) = match &self.state {
             State::Extreme(extreme) => (Some(extreme), None),
@@ -263,7 +263,7 @@ impl Accumulator {
         }
     }
 
-    /// Takes back what was saved of an accumulator of the same kind.
+    /// Restores the state that an accumulator of the same kind saved.
     pub(crate) fn restore(&mut self, from: &mut Reader<'_>, dictionary: &Dictionary) -> Decoded<()> {
         self.errors = from.i64()?;
         self.misfits = from.i64()?;
@@ -281,7 +281,7 @@ impl Accumulator {
         Ok(())
     }
 
-    /// Whether reading the value walks all that is there.
+    /// Whether reading the value visits every stored value.
     fn is_walked(&self) -> bool {
         use AggregateKind as Kind;
         matches!(self.kind, Kind::GroupConcat { .. } | Kind::StdDev { .. } | Kind::Variance { .. })
@@ -358,7 +358,7 @@ fn statistic(kind: &AggregateKind, bag: &OrderedBag, dictionary: &Dictionary) ->
     }
 }
 
-/// The sum a literal stands for.
+/// The sum that a literal stands for.
 fn state_of(id: TermId, dictionary: &Dictionary) -> Option<NumberSum> {
     match dictionary.term(id) {
         Term::Literal(literal) if literal.datatype() == SUM_STATE => NumberSum::from_text(literal.value()),
@@ -379,7 +379,7 @@ fn fits_bag(kind: &AggregateKind, value: TermId, dictionary: &Dictionary) -> boo
     }
 }
 
-/// DISTINCT by term: +1 when the term becomes present, −1 when it ceases to be, else 0.
+/// DISTINCT by term: +1 when the first copy of a term arrives, −1 when the last one leaves, otherwise 0.
 fn change_of_presence(seen: &mut HashMap<TermId, Weight, FixedState>, value: TermId, weight: Weight) -> Weight {
     let count = seen.entry(value).or_insert(0);
     let was_present = *count > 0;

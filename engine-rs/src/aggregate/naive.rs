@@ -1,4 +1,4 @@
-//! Naive twins of the aggregates beyond SPARQL, for the reference evaluator of the tests.
+//! Naive implementations of the aggregates beyond SPARQL, for the reference evaluator of the tests.
 
 use super::{AggregateKind, AggregateSpec, Fraction, custom_aggregate, statistics};
 use crate::encode::Dictionary;
@@ -7,7 +7,7 @@ use oxrdf::{NamedNode, Term};
 use spareval::{AggregateFunctionAccumulator, QueryEvaluator};
 use std::collections::HashSet;
 
-/// Teaches the reference evaluator those of the named aggregates that are ours.
+/// Registers those of the named aggregates that SPARQL lacks with the reference evaluator.
 pub(super) fn register_custom_aggregates(mut evaluator: QueryEvaluator, names: &[NamedNode]) -> QueryEvaluator {
     for name in names {
         if let Some(AggregateSpec { kind, distinct }) = custom_aggregate(name.as_ref()) {
@@ -19,7 +19,7 @@ pub(super) fn register_custom_aggregates(mut evaluator: QueryEvaluator, names: &
     evaluator
 }
 
-/// Collects all values and computes at the end.
+/// Collects all values and computes the aggregate at the end.
 struct Naive {
     kind: AggregateKind,
     /// With DISTINCT, the terms so far.
@@ -50,7 +50,7 @@ impl AggregateFunctionAccumulator for Naive {
 }
 
 impl Naive {
-    /// `None` when one of the terms is not a number.
+    /// `None` if one of the terms is not a number.
     fn sorted_numbers(&self) -> Option<Vec<Number>> {
         let mut dictionary = Dictionary::new(0);
         let mut ids: Vec<_> = self.terms.iter().map(|term| dictionary.intern(term.as_ref())).collect();

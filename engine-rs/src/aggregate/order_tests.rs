@@ -1,5 +1,5 @@
-//! What keeps values in order, against sorted lists, in every order of arrivals and departures; and how much of it one
-//! value can touch, however many there are.
+//! Ordered structures against sorted lists, for all orders of arrivals and departures, and how much one value can
+//! affect.
 
 use super::extreme::Extreme;
 use super::ordered_bag::OrderedBag;
@@ -105,7 +105,7 @@ fn values_that_leave_in_turn_are_never_put_in_order() {
             present.push_back(value);
             extreme.update(integer(value), 1, &dictionary);
             if step >= 2_000 {
-                // Two neighbours change places now and then, as where an event comes late.
+                // Two neighbours change places now and then, as after a late event.
                 let late = usize::from(dice.roll(10) == 0);
                 let gone = present.remove(late).expect("it is there");
                 extreme.update(integer(gone), -1, &dictionary);
@@ -132,7 +132,7 @@ fn values_that_leave_in_any_order_are_put_in_order_until_there_are_none() {
             extreme.update(integer(value), copies as i64, &dictionary);
         }
         assert!(extreme.is_in_turn());
-        // The last that came is the first to go.
+        // The last value to arrive is the first to leave.
         let mut was_put_in_order = false;
         while let Some(gone) = present.pop() {
             extreme.update(integer(gone), -1, &dictionary);

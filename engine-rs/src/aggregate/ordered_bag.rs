@@ -1,8 +1,8 @@
-//! A bag of terms kept in order: least, greatest and n-th without a scan.
+//! An ordered bag of terms: least, greatest and n-th value without a scan.
 //!
-//! A tree of sorted pieces in which every branch knows how many values are below each of its children. Insert, remove
-//! and the n-th value go down one path: O(log n), with a shift inside one piece. Empty pieces go, small ones join their
-//! neighbours. The order is that of `compare_terms`.
+//! A tree of sorted chunks in which every branch knows how many values are below each of its children. Inserting,
+//! removing and finding the n-th value follow one path: O(log n), with a shift inside one chunk. Empty chunks are
+//! freed, and small ones merge with their neighbours. The order is that of `compare_terms`.
 
 use super::ranked::Ranked;
 use crate::codec::{Decoded, Reader, Writer};
@@ -13,7 +13,7 @@ use std::cmp::Ordering;
 #[derive(Clone, Debug)]
 pub(super) struct OrderedBag {
     root: Node,
-    /// A longer piece falls into two. At least 2.
+    /// A longer chunk is split. At least 2.
     piece_max: usize,
     total: Weight,
     distinct: usize,
@@ -22,7 +22,7 @@ pub(super) struct OrderedBag {
 #[derive(Clone, Debug)]
 enum Node {
     Leaf(Vec<Entry>),
-    /// Never empty, but for a moment.
+    /// Never empty, except while it is being changed.
     Branch(Vec<Child>),
 }
 
@@ -34,9 +34,9 @@ struct Entry {
 
 #[derive(Clone, Debug)]
 struct Child {
-    /// The greatest value below.
+    /// The greatest value in the subtree.
     last: Ranked,
-    /// How many values are below, copies included.
+    /// The number of values in the subtree, including copies.
     total: Weight,
     node: Node,
 }
@@ -46,7 +46,7 @@ impl OrderedBag {
         Self { root: Node::Leaf(Vec::new()), piece_max: piece_max.max(2), total: 0, distinct: 0 }
     }
 
-    /// Adds `weight` copies of a term (takes them away when negative).
+    /// Adds `weight` copies of a term; a negative weight removes them.
     pub(super) fn update(&mut self, id: TermId, weight: Weight, dictionary: &Dictionary) {
         if weight == 0 {
             return;
@@ -57,12 +57,12 @@ impl OrderedBag {
         self.settle_root();
     }
 
-    /// How many values there are, copies included.
+    /// The number of values, including copies.
     pub(super) fn len(&self) -> Weight {
         self.total
     }
 
-    /// How many different terms there are.
+    /// The number of distinct terms.
     pub(super) fn distinct(&self) -> usize {
         self.distinct
     }
@@ -75,7 +75,7 @@ impl OrderedBag {
         self.nth(self.total - 1)
     }
 
-    /// The value with this many values before it.
+    /// The value with this number of values before it.
     pub(super) fn nth(&self, rank: Weight) -> Option<TermId> {
         let mut node = &self.root;
         let mut rank = rank;
@@ -92,7 +92,7 @@ impl OrderedBag {
         }
     }
 
-    /// Panics if the counts of branches are not those of what is below.
+    /// Panics if the counters of branches disagree with their subtrees.
     pub(super) fn check(&self) {
         let (total, distinct) = self.root.recount();
         assert_eq!((self.total, self.distinct), (total, distinct), "ordered bag: the number of values");
@@ -111,7 +111,7 @@ impl OrderedBag {
         }
     }
 
-    /// Where one piece ends and the next begins is of no consequence.
+    /// Results do not depend on the boundaries of chunks.
     pub(super) fn restore(&mut self, from: &mut Reader<'_>, dictionary: &Dictionary) -> Decoded<()> {
         *self = Self::new(self.piece_max);
         for _ in 0..from.count(16)? {
@@ -136,7 +136,7 @@ impl OrderedBag {
 }
 
 impl Node {
-    /// The values below, copies included, and the different ones.
+    /// The values in the subtree, including copies, and the number of distinct ones.
     fn recount(&self) -> (Weight, usize) {
         match self {
             Self::Leaf(entries) => {
@@ -158,7 +158,7 @@ impl Node {
         }
     }
 
-    /// The greatest value; none when there is nothing.
+    /// The greatest value; `None` if there is none.
     fn last(&self) -> Option<Ranked> {
         match self {
             Self::Leaf(entries) => entries.last().map(|entry| entry.value),
@@ -180,7 +180,7 @@ impl Node {
         }
     }
 
-    /// Adds to the count of a value; gives how many different values there are more.
+    /// Adds to the count of a value; returns by how much the number of distinct values grows.
     fn update(&mut self, value: Ranked, weight: Weight, piece_max: usize, dictionary: &Dictionary) -> isize {
         match self {
             Self::Leaf(entries) => update_leaf(entries, value, weight, dictionary),
@@ -196,7 +196,7 @@ impl Node {
         }
     }
 
-    /// Takes the upper half away.
+    /// Splits off the upper half.
     fn split(&mut self) -> Self {
         match self {
             Self::Leaf(entries) => Self::Leaf(entries.split_off(entries.len() / 2)),
@@ -237,7 +237,7 @@ fn update_leaf(entries: &mut Vec<Entry>, value: Ranked, weight: Weight, dictiona
     }
 }
 
-/// After a change below the child at this place.
+/// Updates the branch after a change in the child at this index.
 fn rebalance(children: &mut Vec<Child>, at: usize, piece_max: usize) {
     let len = children[at].node.len();
     if len > piece_max
@@ -252,7 +252,7 @@ fn rebalance(children: &mut Vec<Child>, at: usize, piece_max: usize) {
     note_last(children, at);
 }
 
-/// Joins two neighbours where they fit into one piece.
+/// Merges two neighbours if they fit into one chunk.
 fn join_with_neighbour(children: &mut Vec<Child>, left: usize, piece_max: usize) {
     if children[left].node.len() + children[left + 1].node.len() <= piece_max {
         let right = children.remove(left + 1);
@@ -264,7 +264,7 @@ fn join_with_neighbour(children: &mut Vec<Child>, left: usize, piece_max: usize)
     note_last(children, left);
 }
 
-/// Updates the greatest value of a child, or frees a child that has none.
+/// Updates the greatest value of a child, or frees the child if it is empty.
 fn note_last(children: &mut Vec<Child>, at: usize) {
     match children[at].node.last() {
         Some(last) => children[at].last = last,
@@ -274,7 +274,7 @@ fn note_last(children: &mut Vec<Child>, at: usize) {
 
 #[cfg(test)]
 impl OrderedBag {
-    /// How many pieces a path has, and how long the longest is.
+    /// The number of chunks on a path, and the length of the longest chunk.
     pub(super) fn shape(&self) -> (usize, usize) {
         fn shape(node: &Node) -> (usize, usize) {
             match node {

@@ -1,7 +1,4 @@
-//! Where a term stands in the total order, in two words.
-//!
-//! Most comparisons are decided by the prefix. Only different terms that share one are compared in full, through the
-//! dictionary: texts with a common beginning, and numbers that agree in their first 48 bits.
+//! A term's place in the total order, in two words.
 
 use crate::encode::Dictionary;
 use crate::expr::{compare_terms, order_prefix};

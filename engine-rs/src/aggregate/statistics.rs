@@ -1,8 +1,8 @@
 //! Quantiles and variances of numbers, from their order and their counts.
 //!
-//! A quantile interpolates between the two closest ranks in SPARQL arithmetic, so integers and
-//! decimals stay exact. A variance takes two passes over the distinct values present, with an exact
-//! sum in each: nothing is carried from one instant to the next, so nothing drifts.
+//! A quantile interpolates between the two closest ranks in SPARQL arithmetic, so integers and decimals stay exact. A
+//! variance takes two passes over the distinct values present, with an exact sum in each; nothing is carried over
+//! between instants, so no error accumulates.
 
 use super::exact_sum::ExactSum;
 use crate::expr::{Number, Operator};
@@ -18,7 +18,7 @@ pub struct Fraction(i128);
 impl Fraction {
     pub(super) const HALF: Self = Self(TEN_TO_18 / 2);
 
-    /// The fraction as it is written, so that 0.95 of 21 values is a rank and not almost one; its first 18 digits.
+    /// The fraction as written, so that 0.95 of 21 values is an exact rank and not slightly less; its first 18 digits.
     #[must_use]
     pub fn new(fraction: f64) -> Option<Self> {
         let text = fraction.to_string();

@@ -1,8 +1,4 @@
-//! SUM and AVG. The type of the sum follows the values present, also after a double has left.
-//!
-//! Integers and decimals are added exactly in wide registers, floats and doubles in an [`ExactSum`],
-//! so the result is a function of the bag of values and never of its history. A sum that does not
-//! fit its type has no value until enough has left.
+//! SUM and AVG. The type of the sum follows the values that are present, also after a double has left.
 
 use super::exact_sum::ExactSum;
 use super::wide::Wide;
@@ -103,7 +99,7 @@ impl NumberSum {
         self.n_floats += other.n_floats * weight;
         self.n_doubles += other.n_doubles * weight;
         self.integers = self.integers.wrapping_add(other.integers.wrapping_mul(i128::from(weight)));
-        // Equal sums of several parts are few: adding one after the other is exact whatever their size.
+        // Equal sums of several partitions are rare, and adding them one by one is exact whatever their size.
         for _ in 0..weight.abs() {
             self.decimals.add_wide(other.decimals, weight < 0);
             if let Some(theirs) = &other.binary {
@@ -113,7 +109,7 @@ impl NumberSum {
         self.binary.take_if(|binary| binary.is_empty());
     }
 
-    /// What the sum has come to: counts, integers, decimals, then floats and doubles; zeros at the end are left out.
+    /// The state of the sum: counts, integers, decimals, then floats and doubles; trailing zeros are left out.
     pub(super) fn to_text(&self) -> String {
         let (high, low) = self.decimals.parts();
         let counts = [self.n_integers, self.n_decimals, self.n_floats, self.n_doubles].map(i128::from);

@@ -1,8 +1,8 @@
-//! Random arrivals and departures: every aggregate against a fresh one over the values present,
-//! and against spareval's own aggregates where its answer does not depend on the order of rows.
+//! Random arrivals and departures: every aggregate against a fresh one over the values that are present, and against
+//! spareval's own aggregates where their result does not depend on the order of rows.
 //!
-//! Sees: any trace of what has left, wrong types and errors, wrong rounding of sums (against rational
-//! arithmetic on integers). Cannot see: a fault that a fresh accumulator and spareval share.
+//! Detects: any trace of departed values, wrong types and errors, wrong rounding of sums (against rational arithmetic
+//! on integers). Does not detect: a fault that a fresh accumulator and spareval share.
 
 use super::naive::register_custom_aggregates;
 use super::*;
@@ -12,7 +12,7 @@ use oxrdf::{Dataset, GraphName, Literal, NamedNode, NamedNodeRef, Quad, Term};
 use spareval::{QueryEvaluator, QueryResults};
 use spargebra::SparqlParser;
 
-/// A small generator of its own: the tests repeat from run to run.
+/// A small generator with a fixed seed, so that runs are repeatable.
 pub(super) struct Dice(pub u64);
 
 impl Dice {
@@ -196,7 +196,7 @@ fn parts_put_together_are_the_whole() {
 fn call(kind: &AggregateKind, distinct: bool) -> Option<String> {
     let distinct = if distinct { "DISTINCT " } else { "" };
     Some(match kind {
-        // The parser knows no DISTINCT in aggregates called by IRI.
+        // The parser does not accept DISTINCT in aggregates called by IRI.
         AggregateKind::Median
         | AggregateKind::Percentile(_)
         | AggregateKind::StdDev { .. }
@@ -230,7 +230,7 @@ fn custom_names() -> Vec<NamedNode> {
         .to_vec()
 }
 
-/// The reference's answer over the values in row order.
+/// The reference's result over the values in row order.
 fn reference(kind: &AggregateKind, distinct: bool, values: &[Option<Term>]) -> Option<Option<Term>> {
     let call = call(kind, distinct)?;
     let p = |name: &str| NamedNode::new_unchecked(format!("urn:p:{name}"));
@@ -263,8 +263,8 @@ fn ours(spec: &AggregateSpec, values: &[Option<Term>]) -> Option<Term> {
     accumulator.value(&mut dictionary, &mut Budget::default()).map(|id| dictionary.term(id))
 }
 
-/// Whether the reference's answer is a function of the bag: not for sums that round or overflow on
-/// the way, nor for orders that mix what cannot be compared, nor for ties and the order of texts.
+/// Whether the reference's result is a function of the bag: not for sums with intermediate rounding or overflow, nor
+/// for orders of incomparable values, nor for ties and the order of texts.
 fn is_decided(kind: &AggregateKind, values: &[Option<Term>]) -> bool {
     let datatypes: Vec<String> = values
         .iter()
@@ -300,7 +300,7 @@ fn the_reference_agrees_where_its_answer_is_decided() {
                     continue;
                 }
                 let Some(expected) = reference(&kind, distinct, &values) else { continue };
-                // The least and the greatest are terms as they came; the reference writes their values in canonical form.
+                // MIN and MAX return terms as they are; the reference writes their values in canonical form.
                 let chooses = matches!(kind, AggregateKind::Min | AggregateKind::Max | AggregateKind::Sample);
                 let got = ours(&AggregateSpec { kind: kind.clone(), distinct }, &values);
                 let written = |term: Term| Value::of_term(term.as_ref()).into_term();
@@ -330,9 +330,9 @@ fn concatenation_agrees_once_the_order_is_the_same() {
     values.sort_by(|a, b| compare_terms(dictionary.intern(a.as_ref()), dictionary.intern(b.as_ref()), &dictionary));
     let kind = AggregateKind::GroupConcat { separator: ", ".to_owned() };
     for n in 0..=values.len() {
-        // The reference reads rows in the order of a set; one text at a time decides the rest.
+        // The reference reads rows in the order of a set; only a single text has a defined result.
         let one: Vec<Option<Term>> = values[n.saturating_sub(1)..n].iter().cloned().map(Some).collect();
-        // The reference keeps a language; the standard asks for a plain string (W3C `agg-groupconcat-04`).
+        // The reference keeps the language; the standard asks for a plain string (W3C `agg-groupconcat-04`).
         let expected = match reference(&kind, false, &one).unwrap() {
             Some(Term::Literal(literal)) => Some(Literal::from(literal.value()).into()),
             other => other,
@@ -357,7 +357,7 @@ fn sums_of_doubles_are_rounded_once() {
             exact += mantissa << shift;
             sum.add(mantissa as f64 * 2_f64.powi(shift - 20), 1);
         }
-        // A conversion from an integer rounds once, and scaling by a power of two not at all.
+        // A conversion from an integer rounds once, and scaling by a power of two does not round.
         assert_eq!(sum.to_f64(), exact as f64 * 2_f64.powi(-20));
         assert_eq!(sum.to_f32(), exact as f32 * 2_f32.powi(-20));
     }

@@ -1,4 +1,4 @@
-//! A signed sum of 192 bits, for decimals: no order of arrivals can overflow it half-way.
+//! A signed sum of 192 bits, for decimals: no order of arrivals can overflow it on the way.
 
 use crate::codec::{Decoded, Reader, Writer};
 
@@ -18,7 +18,7 @@ impl Wide {
         self.low = low as u64;
     }
 
-    /// Adds another sum, or takes it away.
+    /// Adds or subtracts another sum.
     pub(super) fn add_wide(&mut self, other: Self, negative: bool) {
         let (low, carry) = match negative {
             false => self.low.overflowing_add(other.low),

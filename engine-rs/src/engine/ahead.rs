@@ -1,18 +1,19 @@
-//! Windows that step are folded as their events come, so that a close has little left to do.
+//! Folds the events of stepping windows as they arrive, so that little is left to do when a window closes.
 //!
 //! ```text
-//!   events     · · · · · · · · · · · ·
-//!   folded     ├──────┤├──────┤├──────┤         leaf ─► join ─► … ─► accumulators of groups
-//!   close                             ●         groups that have changed ─► … ─► report
+//!    events     · · · · · · · · · · · ·
+//!    folded     ├──────┤├──────┤├──────┤         leaf ─► join ─► … ─► accumulators of groups
+//!    close                             ●         changed groups ─► … ─► report
 //! ```
 //!
-//! Between two closes nobody sees what a window holds. Where all that reads it ends in groups, which keep what they
-//! have shown apart from what they count, a mapping can come before the close that shows it, and one that this close
-//! hides can go: the sums at the close are the same. If the window tumbles, all that it held goes at once, before the
-//! first event of the next one comes; if windows overlap, two mappings go with each that comes, until none is left.
+//! Nothing reads the content of a window between two closes. If everything that reads it ends in groups, which keep the
+//! values they have shown apart from their accumulators, a mapping may be added before the close that first shows it,
+//! and removed before the close that hides it: the sums at the close are the same. A tumbling window drops all its
+//! mappings at once, before the first event of the next window arrives. If windows overlap, two mappings are removed
+//! with each arrival, until none is left to remove.
 //!
-//! Cost: what is folded is charged to the event that it came with; a close takes time for the groups that have changed
-//! and for the fewer than `folded_min` events that were not folded yet.
+//! Cost: folding is charged to the event that triggers it; a close takes time for the groups that have changed, and for
+//! fewer than `folded_min` events that are not folded yet.
 
 use super::expiring::Expiry;
 use super::reading::surroundings;
@@ -23,7 +24,7 @@ use crate::rare::Rare;
 use crate::window::{Ahead, Phase, Taken};
 
 impl Timeline {
-    /// Called with each event: folds those that wait for the next close, if they are many.
+    /// Called with each event: folds the events that wait for the next close, once there are many.
     #[inline]
     pub(super) fn fold_ahead(&mut self, context: &mut TimelineContext<'_>) {
         let [window] = self.windows.as_mut_slice() else { return };
@@ -39,7 +40,7 @@ impl Timeline {
         }
     }
 
-    /// Whether nothing is read between two closes of the only window, and all that reads it may be given deltas there.
+    /// Whether nothing reads the only window between two closes, and all its readers accept deltas there.
     fn may_fold(&self) -> bool {
         let [window] = self.windows.as_slice() else { return false };
         let Report { close, change, periodic, nonempty: _ } = self.key.report;
@@ -57,7 +58,7 @@ impl Timeline {
         let Ahead { bound, is_first } = ahead;
         let at = self.clock;
         let mut timing = self.meter.begin(Phase::Tick, context.stopwatch);
-        // Those that wait for the close are many, where queries are many; here only these events are passed on.
+        // With many queries there are many waiting events; here the events are only passed on.
         std::mem::swap(&mut self.rounds.touched, &mut self.rounds.folding);
         let tumbles = self.windows[0].tumbles();
         if tumbles && is_first {
@@ -78,7 +79,7 @@ impl Timeline {
         for place in &visited {
             let Self { leaves, windows, queries, rounds, .. } = self;
             if let Some(query) = &mut queries[place.at()] {
-                // It may fail here, and is then asked no more.
+                // A query may fail here and is then not asked again.
                 query.count_reports(rounds.n_reports);
                 let around = &mut surroundings(leaves, windows, context, at);
                 query.guarded(|query| query.fold(around));
@@ -93,7 +94,7 @@ impl Timeline {
         self.meter.end(&timing);
     }
 
-    /// Two mappings that the next close hides go for each that comes.
+    /// Each arrival removes two mappings that the next close will hide.
     fn expire_ahead(&mut self, bound: i64, context: &mut TimelineContext<'_>) {
         let triples: usize = self.windows[0].arrivals().iter().map(|arrival| arrival.triples().len()).sum();
         let coming: usize = self.places[0].offered.iter().map(|id| self.leaves[id.at()].n_incoming()).sum();

@@ -24,20 +24,20 @@ pub struct Envelope {
 }
 
 impl Engine {
-    /// Takes the results as envelopes in JSON.
+    /// Drains the results as JSON envelopes.
     ///
     /// # Errors
-    /// As [`Engine::drain`].
+    /// Those of [`Engine::drain`].
     pub fn drain_json(&mut self, id: QueryId, name: &str) -> Result<Vec<Vec<u8>>, EngineError> {
         let envelopes = self.take_envelopes(id, name, None)?;
         Ok(envelopes.into_iter().map(|envelope| envelope.json).collect())
     }
 
-    /// Takes the results as envelopes in JSON that also say which registration of the name they come from, and have a
-    /// token by which a reader can go on behind them.
+    /// Drains the results as JSON envelopes that also name the incarnation of the query and carry a token with which a
+    /// reader can resume after them.
     ///
     /// # Errors
-    /// As [`Engine::drain`].
+    /// Those of [`Engine::drain`].
     pub fn drain_envelopes(
         &mut self,
         id: QueryId,
@@ -67,8 +67,7 @@ impl Engine {
         Ok(envelopes.collect())
     }
 
-    /// The whole answer as it was at the last instant that was read, whatever of it the query reports. Nothing is taken
-    /// out of the queue.
+    /// The full result of the last evaluation, whichever part of it the query reports. The queue is left as it is.
     ///
     /// # Errors
     /// When there is no such query, it has failed, it does not keep its answer
@@ -79,7 +78,7 @@ impl Engine {
 
     pub(super) fn current_answer(&mut self, id: QueryId) -> Result<Found, EngineError> {
         let (timeline, place) = self.place(id)?;
-        // Sorting is charged to the query's budget, which only a visit refills.
+        // Sorting is charged to the query's budget, which only an evaluation refills.
         self.rouse(timeline);
         self.timelines[timeline].wake(place);
         let Self { timelines, dictionary, graphs, .. } = self;

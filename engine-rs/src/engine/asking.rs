@@ -27,7 +27,7 @@ pub struct AskOptions {
     pub named_graphs: Option<Vec<String>>,
 }
 
-/// What a query gives.
+/// The result of an ad-hoc query.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum QueryForm {
     Select,
@@ -48,7 +48,7 @@ impl QueryForm {
     }
 }
 
-/// The form of a query that could be asked once, so that a format can be chosen first.
+/// The form of an ad-hoc query, so that a format can be chosen before it runs.
 ///
 /// # Errors
 /// When the text does not parse, or is a continuous query.
@@ -83,7 +83,7 @@ impl Engine {
         write_found(found.map_err(|breach| EngineError::question_too_costly(&breach))?, format)
     }
 
-    /// As [`Engine::ask`], with a time limit in milliseconds by the injected clock; `None` if that was too short.
+    /// Like [`Engine::ask`], with a time limit in milliseconds by the injected clock; `None` if the limit was exceeded.
     ///
     /// # Errors
     /// As [`Engine::ask`].
@@ -117,12 +117,12 @@ impl Engine {
         }
     }
 
-    /// So many milliseconds from now, if there is a clock.
+    /// The deadline this many milliseconds from now, if there is a clock.
     pub(super) fn deadline(&self, allowed_ms: u64) -> Option<Deadline> {
         self.stopwatch.as_ref().map(|stopwatch| Deadline::after(allowed_ms, stopwatch.clock()))
     }
 
-    /// The name under which the content of a query's window can be read by itself, if it is kept.
+    /// The name under which the content of a query's window can be read separately, if it is kept.
     pub(super) fn window_graph(&self, id: QueryId, clause: usize) -> Option<String> {
         let (timeline, place) = self.place(id).ok()?;
         let timeline = &self.timelines[timeline];
@@ -139,7 +139,7 @@ impl Engine {
         for (id, (timeline, place)) in self.registry.places() {
             let timeline = &self.timelines[timeline];
             let query = timeline.query(place);
-            // Content is also kept for what a query, or a neighbour, evaluates; that is nobody else's business.
+            // Content that is kept only for evaluation is not readable.
             if !query.definition.keep_windows {
                 continue;
             }

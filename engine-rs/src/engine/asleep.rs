@@ -1,22 +1,22 @@
-//! Timelines that sleep: an event, and time, wake those that they concern; no other is even offered the event.
+//! Timelines that sleep: events and time wake only the timelines they concern; the others are not visited.
 //!
 //! ```text
 //!             log: the events of a stream by time, once for all windows
 //!   ──────────────┬────────────┬───────────┬──► clock
-//!                 │            └ [RANGE 5s] shows what is behind its bound
+//!                 │            └ [RANGE 5s] shows the events after its bound
 //!                 └ [RANGE 7s]
-//!   event ─► routes ─► timelines with a leaf that it may match
+//!   event ─► routes ─► timelines with a leaf that the event may match
 //!   time  ─► dues   ─► timelines with a mapping that expires
 //! ```
 //!
-//! A timeline may sleep if it reads each event as it comes (tick `tuple`) through one sliding window, and reports changes.
-//! Its state then follows from the log, whatever its length: the clock is that of the stream, an event is read at
-//! `max(its time, the clock)`, and the window shows what is behind `clock − width`. What wakes it makes the same reading
-//! as in a timeline that is awake; the readings in between concern none of its queries and are only counted, when
-//! somebody asks, from the times of the log. So neither answers nor numbers tell who has slept.
+//! A timeline may sleep if it reads each event as it arrives (tick `tuple`) through one sliding window, and reports
+//! changes. Its state then follows from the log alone: its clock is that of the stream, an event is read at `max(its
+//! time, the clock)`, and the window shows the events after `clock − width`. A timeline that is woken performs the same
+//! reading as one that is always awake. The readings it slept through concern none of its queries; they are only
+//! counted, on request, from the times in the log. So neither results nor numbers depend on which timelines slept.
 //!
-//! Cost of an event: an entry of the log, one lookup for each combination of constants, and the readings of those who
-//! wake. Counting reports costs a step for each event and timeline, in one go for many events.
+//! Cost of an event: one log entry, one lookup for each combination of constants, and the readings of the woken
+//! timelines. Counting reports costs a step per event and timeline, done in one pass for many events.
 
 use super::Engine;
 use super::calendar::Calendar;
@@ -33,27 +33,27 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 /// The sleeping timelines of a stream, and the events that their windows show.
 #[derive(Debug)]
 pub(super) struct Sleepers {
-    /// By time; events of one time in the order in which they came.
+    /// Sorted by time; events of equal time in arrival order.
     log: VecDeque<Logged>,
-    /// The last instant that is settled, for all of them.
+    /// The last settled instant, common to all sleeping timelines.
     clock: Timestamp,
-    /// Whether an event has moved the clock to where it is, and no watermark.
+    /// Whether the clock was last moved by an event and not by a watermark.
     is_moved_by_event: bool,
-    /// The instants to which events have moved the clock since the reports of all timelines were counted.
+    /// The instants to which events have moved the clock since all reports were last counted.
     moves: VecDeque<Timestamp>,
-    /// The events so far.
+    /// The number of events so far.
     n_events: u64,
     members: BTreeMap<usize, Member>,
-    /// How many windows there are of each width.
+    /// The number of windows of each width.
     widths: BTreeMap<Span, usize>,
     routes: Routes<usize>,
-    /// Instants at which a mapping expires. An entry is valid if its timeline says so.
+    /// Instants at which a mapping expires. An entry is valid if its timeline refers to it.
     dues: BinaryHeap<Reverse<(Timestamp, usize)>>,
-    /// Timelines with rows that wait for the next report: the next event wakes them.
+    /// Timelines with rows that wait for the next report; the next event wakes them.
     owing: Vec<usize>,
-    /// Timelines of which every query has failed; they must be roused.
+    /// Timelines whose queries have all failed; they must be roused.
     over: Vec<usize>,
-    /// The length of the log at which it is trimmed.
+    /// The length of the log at which it is next trimmed.
     trimmed_at: usize,
 }
 
@@ -62,7 +62,7 @@ pub(super) struct Sleepers {
 struct Logged {
     at: Timestamp,
     seq: u64,
-    /// Counts the events of the log; those that were shown before the log began have low numbers.
+    /// The number of events in the log; events shown from before the log began have lower numbers.
     number: u64,
 }
 
@@ -72,7 +72,7 @@ struct Member {
     constants: Vec<[Option<TermId>; 3]>,
 }
 
-/// What a timeline notes while it sleeps.
+/// The state of a sleeping timeline.
 #[derive(Debug)]
 pub(super) struct Sleep {
     width: Span,
@@ -80,14 +80,14 @@ pub(super) struct Sleep {
     nonempty: bool,
     /// The number of the first event that it shows.
     first: u64,
-    /// Its reports are counted up to this instant, and for so many events.
+    /// Its reports are counted up to this instant and this number of events.
     counted_to: Timestamp,
     counted_events: u64,
-    /// Reports that were made since then, which are counted already.
+    /// Reports made since then, which are already counted.
     n_reported: u64,
-    /// Its valid entry among the dues.
+    /// Its valid entry in the dues.
     due: Option<Timestamp>,
-    /// Queries that have failed during a reading, and do not know yet how many reports they had slept through.
+    /// Queries that failed during a reading, and whose missed reports are not counted yet.
     pub failed: Vec<QueryPlace>,
 }
 
@@ -115,7 +115,7 @@ impl Sleepers {
         self.members.len()
     }
 
-    /// One of the timelines.
+    /// Returns a timeline by its position.
     pub(super) fn first(&self) -> Option<usize> {
         self.members.first_key_value().map(|(number, _)| *number)
     }
@@ -152,7 +152,7 @@ impl Sleepers {
         self.log.iter().filter(|logged| logged.at >= bound).map(|logged| logged.seq).min()
     }
 
-    /// Takes a timeline in, if it may sleep now; its window is listed in the log from now on.
+    /// Lets a timeline sleep if it may; from now on the log lists its window.
     fn take_in(&mut self, number: usize, timelines: &mut [Timeline]) -> bool {
         let timeline = &mut timelines[number];
         let Some(width) = timeline.may_sleep().filter(|_| timeline.retries_at <= self.n_events) else { return false };
@@ -191,14 +191,14 @@ impl Sleepers {
         true
     }
 
-    /// Nobody sleeps; a new log begins. Events are numbered on.
+    /// Called when no timeline sleeps: starts a new log. Event numbers continue.
     fn begin_at(&mut self, clock: Timestamp) {
         let Self { n_events, trimmed_at, .. } = *self;
         *self = Self { clock, n_events, trimmed_at, ..Self::default() };
     }
 
-    /// The number of the first event that a timeline shows, and what it shows that is not in the log. `None` if the log
-    /// cannot tell what it shows from what others do: it has come between events that some of them still show.
+    /// The number of the first event that a timeline shows, and the events it shows that are not in the log. `None` if
+    /// the log cannot represent its content: the timeline was created between events that others still show.
     fn compared(&self, width: Span, timeline: &Timeline) -> Option<(u64, Vec<InView>)> {
         let view: Vec<_> = timeline.windows[0].in_view().collect();
         let begins = self.log.partition_point(|logged| logged.at < self.bound(width));
@@ -226,11 +226,11 @@ impl Sleepers {
         Some((hidden.map_or(u64::from(is_first), |hidden| hidden + 1), missing))
     }
 
-    /// Adds to the log what only one timeline shows.
+    /// Adds events to the log that only one timeline shows.
     fn merge(&mut self, missing: Vec<InView>, timelines: &mut [Timeline]) {
         let is_first = self.members.is_empty();
         if !is_first && !missing.is_empty() {
-            // What the others have slept through must not depend on events that only this one shows.
+            // The reports that the others slept through must not depend on events that only this timeline shows.
             self.count_reports(timelines);
         }
         for shown in missing {
@@ -249,7 +249,7 @@ impl Sleepers {
         }
     }
 
-    /// Lets a timeline go; from now on it is told everything.
+    /// Takes a timeline out; from now on it visits every event.
     pub(super) fn rouse(&mut self, number: usize, timeline: &mut Timeline) {
         let Some(Member { width, constants }) = self.members.remove(&number) else { return };
         self.count_reports_of(timeline);
@@ -271,7 +271,7 @@ impl Sleepers {
         }
     }
 
-    /// Takes an event of the stream; returns what becomes of it in the widest window.
+    /// Adds an event of the stream; returns its fate in the widest window.
     pub(super) fn offer(
         &mut self,
         element: &Element,
@@ -287,7 +287,7 @@ impl Sleepers {
         } else if at < self.bound(self.widest()) {
             return Accepted::Late;
         } else if at < self.clock || !self.is_moved_by_event {
-            // Whether past readings found a window empty must not depend on an event that came later.
+            // Whether a past reading found a window empty must not depend on an event that arrived later.
             self.count_reports(timelines);
         }
         self.n_events += 1;
@@ -317,7 +317,7 @@ impl Sleepers {
         Accepted::Yes
     }
 
-    /// An event is late for windows that are narrower than the widest one: it is no event of theirs.
+    /// An event may be late for windows narrower than the widest one: they do not show it.
     fn leave_out(&mut self, at: Timestamp, timelines: &mut [Timeline]) {
         for (number, member) in &self.members {
             if let Some(sleep) = timelines[*number].sleep.as_mut().filter(|_| at < (self.clock - member.width).next()) {
@@ -326,7 +326,7 @@ impl Sleepers {
         }
     }
 
-    /// Everything before the watermark is known.
+    /// Everything before the watermark is settled.
     pub(super) fn advance_to(
         &mut self,
         watermark: Timestamp,
@@ -340,7 +340,7 @@ impl Sleepers {
         }
     }
 
-    /// Lets mappings expire that do so before this instant, each when it is due.
+    /// Expires all mappings due before this instant, each at its own instant.
     fn expire_before(&mut self, until: Timestamp, timelines: &mut [Timeline], context: &mut TimelineContext<'_>) {
         while let Some(Reverse((due, _))) = self.dues.peek().copied().filter(|next| next.0.0 < until) {
             if let Some(number) = self.next_due(|next| next <= due, timelines) {
@@ -349,7 +349,7 @@ impl Sleepers {
         }
     }
 
-    /// Takes the next valid entry out of the dues, if it is wanted.
+    /// Removes the next valid entry of the dues, if it is wanted.
     fn next_due(&mut self, wanted: impl Fn(Timestamp) -> bool, timelines: &mut [Timeline]) -> Option<usize> {
         while let Some(Reverse((due, number))) = self.dues.peek().copied().filter(|next| wanted(next.0.0)) {
             self.dues.pop();
@@ -377,7 +377,7 @@ impl Sleepers {
         let mut newest = self.log.iter().rev().take_while(|logged| logged.at >= bound);
         let is_empty = !newest.any(|logged| logged.number >= sleep.first);
         if event.is_some_and(|event| event.at < bound) {
-            // It is late here; what waits for a report waits on.
+            // The event is late here; rows that wait for a report keep waiting.
             if !timeline.rounds.owing.is_empty() {
                 self.owing.push(number);
             }
@@ -401,7 +401,7 @@ impl Sleepers {
         self.note_due(number, timeline);
     }
 
-    /// Notes when the first mapping of a timeline expires.
+    /// Records when the first mapping of a timeline expires.
     fn note_due(&mut self, number: usize, timeline: &mut Timeline) {
         let (Some(sleep), Some(first)) = (timeline.sleep.as_deref_mut(), timeline.places[0].dues.first()) else {
             return;
@@ -413,8 +413,8 @@ impl Sleepers {
         }
     }
 
-    /// Queries that have failed at an instant, which the clock may not have reached yet, have slept through reports that
-    /// count.
+    /// Queries that failed at an instant, possibly one that the clock has not reached yet, have slept through reports
+    /// that count.
     fn count_failed(&self, timeline: &mut Timeline, at: Timestamp) {
         let failed = match timeline.sleep.as_deref_mut() {
             Some(sleep) if !sleep.failed.is_empty() => std::mem::take(&mut sleep.failed),
@@ -426,7 +426,7 @@ impl Sleepers {
         }
     }
 
-    /// The reports that a timeline has slept through since they were counted.
+    /// The number of reports that a timeline has slept through since they were last counted.
     pub(super) fn n_slept(&self, timeline: &Timeline) -> u64 {
         self.n_slept_until(timeline, self.clock)
     }
@@ -436,7 +436,7 @@ impl Sleepers {
         self.n_events - sleep.counted_events + self.n_expiries(sleep, until) - sleep.n_reported
     }
 
-    /// The same for one of many timelines, with a calendar of the log and the least number in it.
+    /// The same for one of many timelines, given a calendar of the log and the log's lowest event number.
     fn n_slept_by(&self, timeline: &Timeline, (calendar, least): (&Calendar, u64)) -> u64 {
         let Some(sleep) = &timeline.sleep else { return 0 };
         if sleep.first > least || (sleep.nonempty && !calendar.fills(sleep.width)) {
@@ -446,7 +446,7 @@ impl Sleepers {
         self.n_events - sleep.counted_events + n_expiries - sleep.n_reported
     }
 
-    /// The expiries that are reports of their own since reports were counted.
+    /// The expiries that are separate reports since reports were last counted.
     fn n_expiries(&self, sleep: &Sleep, until: Timestamp) -> u64 {
         let Sleep { width, nonempty, first, counted_to, .. } = *sleep;
         let begins = self.log.partition_point(|logged| logged.at + width <= counted_to);
@@ -460,7 +460,7 @@ impl Sleepers {
             }
             while times.next_if_eq(&at).is_some() {}
             while moves.next_if(|moved| *moved < expires_at).is_some() {}
-            // What expires when an event arrives is not reported by itself.
+            // Expiries at the instant of an arrival are no separate reports.
             let is_alone = moves.peek() != Some(&expires_at);
             let shows_more = times.peek().is_some_and(|next| *next <= expires_at);
             n_expiries += u64::from(is_alone && (!nonempty || shows_more));
@@ -486,7 +486,7 @@ impl Sleepers {
         self.moves.clear();
     }
 
-    /// The same for a long time.
+    /// Counts the reports of all timelines over a long stretch.
     fn count_all(&mut self, timelines: &mut [Timeline]) {
         let (times, moves) = (self.log.iter().map(|logged| logged.at), self.moves.iter().copied());
         let Some(calendar) = Calendar::new(times, moves, self.clock, self.log.len()) else {
@@ -513,7 +513,7 @@ impl Sleepers {
 }
 
 impl Engine {
-    /// Lets the timelines of a stream sleep that may, if there are many.
+    /// Lets those timelines of a stream sleep that may, if there are many.
     pub(super) fn lull(&mut self, stream: usize) {
         let Thresholds { timelines_awake_max, .. } = self.options.thresholds;
         let own = &mut self.streams[stream];
@@ -525,7 +525,7 @@ impl Engine {
         own.awake.retain(|number| !own.sleepers.take_in(*number, timelines));
     }
 
-    /// Wakes a timeline, if it sleeps, until it is let sleep again.
+    /// Wakes a timeline if it sleeps; it stays awake until it is allowed to sleep again.
     pub(super) fn rouse(&mut self, number: usize) {
         if self.timelines[number].sleep.is_none() {
             return;
@@ -556,7 +556,7 @@ impl Engine {
         }
     }
 
-    /// Drops what the logs of streams do not show any more.
+    /// Drops log entries of streams that no window shows any more.
     pub(super) fn trim_logs(&mut self) {
         let Self { streams, timelines, .. } = self;
         let kept = streams.iter_mut().filter(|stream| stream.sleepers.len() > 0);
@@ -568,23 +568,23 @@ impl Engine {
         Some((&self.streams[timeline.key().windows[0].0].sleepers, sleep))
     }
 
-    /// How many elements a window shows.
+    /// The number of elements that a window shows.
     pub(super) fn n_shown(&self, timeline: &Timeline, window: usize) -> usize {
         let asleep = self.sleepers_of(timeline);
         asleep.map_or_else(|| timeline.window(window).len(), |(sleepers, sleep)| sleepers.n_shown(sleep))
     }
 
-    /// The last instant of a timeline that is settled.
+    /// The last settled instant of a timeline.
     pub(super) fn clock_of(&self, timeline: &Timeline) -> Timestamp {
         self.sleepers_of(timeline).map_or(timeline.clock(), |(sleepers, _)| sleepers.clock)
     }
 
-    /// How many reports a timeline has made.
+    /// The number of reports that a timeline has made.
     pub(super) fn reports_of(&self, timeline: &Timeline) -> u64 {
         timeline.rounds.n_reports + self.sleepers_of(timeline).map_or(0, |(sleepers, _)| sleepers.n_slept(timeline))
     }
 
-    /// What the only window of a sleeping timeline shows.
+    /// The content of the only window of a sleeping timeline.
     pub(super) fn view_of(&self, timeline: &Timeline) -> Option<VecDeque<InView>> {
         self.sleepers_of(timeline).map(|(sleepers, sleep)| sleepers.view(sleep))
     }

@@ -1,7 +1,8 @@
-//! The times of a log as bits, so that reports of many timelines are counted 64 instants at a time.
+//! The times of a log as bit sets, so that reports of many timelines are counted 64 instants at a time.
 //!
-//! A timeline that sleeps makes a report of its own when an event of time *t* expires at *t + width*, unless another event
-//! has moved the clock to that very instant. With a bit for each instant, both are a shift apart.
+//! A sleeping timeline makes a separate report when an event of time *t* expires at *t + width*, unless another event
+//! has moved the clock to exactly that instant. With one bit per instant, the two sets only have to be shifted against
+//! each other.
 
 use crate::time::{Span, Timestamp};
 
@@ -10,16 +11,17 @@ use crate::time::{Span, Timestamp};
 pub(super) struct Calendar {
     begins: i64,
     ends: i64,
-    /// Instants of which there is an event.
+    /// Instants at which there is an event.
     times: Vec<u64>,
     /// Instants to which an event has moved the clock.
     moves: Vec<u64>,
-    /// The longest time from one event to the next, or from the last one until now has passed.
+    /// The longest gap between two consecutive events, or between the last one and now.
     widest_gap: i64,
 }
 
 impl Calendar {
-    /// `times` in order, of so many events, up to the clock. `None` if they are so far apart that going through them is cheaper.
+    /// Builds the sets from sorted `times` of this many events, up to the clock. `None` if they are so far apart that
+    /// iterating over them is cheaper.
     pub(super) fn new(
         times: impl Iterator<Item = Timestamp> + Clone,
         moves: impl Iterator<Item = Timestamp>,
@@ -51,7 +53,7 @@ impl Calendar {
         self.widest_gap <= width.as_millis()
     }
 
-    /// How many instants there were after this one at which events expired and none moved the clock.
+    /// The number of instants after this one at which events expired and no event moved the clock.
     pub(super) fn n_expiries(&self, width: Span, after: Timestamp) -> u64 {
         let width = width.as_millis();
         let from = after.as_millis().saturating_sub(width).saturating_add(1).saturating_sub(self.begins).max(0);
@@ -73,7 +75,7 @@ impl Calendar {
         expiries.sum()
     }
 
-    /// The bits of the moves at the 64 instants from this one on.
+    /// The bits of clock moves at the 64 instants from this one on.
     fn moves_from(&self, at: usize) -> u64 {
         let word = |word: usize| self.moves.get(word).copied().unwrap_or(0);
         match at % 64 {

@@ -17,8 +17,8 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use oxrdf::NamedNode;
 
-/// A graph of one report of a query as an event of its stream: as in a document that is pushed, named graphs are events
-/// of their own.
+/// A graph in a report of a query, as an event of the query's stream. As in a pushed document, named graphs are
+/// separate events.
 #[derive(Debug)]
 pub(crate) struct OutputEvent {
     at: Timestamp,
@@ -52,7 +52,7 @@ pub(super) struct Chain {
     pub stream: usize,
 }
 
-/// The stream a query writes, by what it is registered as; a bare word gets a name of our own.
+/// The name of the stream that a query writes, from the name in REGISTER; a bare word gets an IRI of the engine's own.
 pub(super) fn output_name(definition: &ContinuousQuery) -> Option<NamedNode> {
     let name = definition.name.as_deref()?;
     let gives_graphs =
@@ -127,7 +127,7 @@ impl Engine {
         self.end_output(chain);
     }
 
-    /// The query no longer writes its stream.
+    /// Called when the query no longer writes its stream.
     pub(super) fn detach_chain(&mut self, query: QueryId) -> Option<Chain> {
         let at = self.chains.iter().position(|chain| chain.query == query)?;
         let chain = self.chains.remove(at);
@@ -167,7 +167,7 @@ impl Engine {
         }
     }
 
-    /// Passes on what queries have written, and how far their time has advanced.
+    /// Passes on the output of queries, and the time up to which it is complete.
     pub(super) fn relay(&mut self) {
         for at in 0..self.chains.len() {
             let Chain { timeline, place, stream, .. } = self.chains[at];

@@ -1,7 +1,7 @@
-//! Copies of what a reader needs, so that the work can go on while the engine does.
+//! Copies of the data that a reader needs, so that the reader and the engine can run at the same time.
 //!
-//! The engine copies only ids and their terms; building tables, sorting, evaluating and writing happen wherever the
-//! copy is, on any thread. A copy is taken between two calls, so its reader never sees a partial change.
+//! The engine copies only ids and their terms; building tables, sorting, evaluating and rendering happen on the thread
+//! that owns the copy. A copy is made between two calls, so its reader never sees a partial change.
 
 use super::Engine;
 use super::asking::{AskOptions, asked_query, write_found};
@@ -19,10 +19,10 @@ use crate::store::{StaticGraphs, TripleSet};
 use oxrdf::{GraphName, NamedNode, Term};
 use std::collections::{HashMap, HashSet};
 
-/// What a copied triple costs, beside its terms: as much as to read it.
+/// The cost of copying a triple, apart from its terms: the same as reading it.
 const TRIPLE_UNITS: u64 = 4;
 
-/// A copy of what some document is to be made of.
+/// A copy of the data for one document.
 #[derive(Debug)]
 pub struct Copied(Content);
 
@@ -42,10 +42,10 @@ impl Copied {
         self.document_until(None)
     }
 
-    /// As [`Copied::document`]; a question has a time limit in milliseconds by this clock.
+    /// Like [`Copied::document`]; an ad-hoc query has a time limit in milliseconds by this clock.
     ///
     /// # Errors
-    /// As [`Copied::document`], and when the time is over.
+    /// Those of [`Copied::document`], and an exceeded time limit.
     pub fn document_within(self, allowed_ms: u64, now_ns: fn() -> u64) -> Result<Vec<u8>, EngineError> {
         self.document_until(Some(Deadline::after(allowed_ms, now_ns)))
     }
@@ -72,10 +72,10 @@ impl Copied {
 }
 
 impl Engine {
-    /// Copies what a question can read, with a time limit in milliseconds by the injected clock.
+    /// Copies the data that an ad-hoc query can read, with a time limit in milliseconds by the injected clock.
     ///
     /// # Errors
-    /// As [`Engine::ask`], and when there is more to read than the time or the limit on work allows.
+    /// Those of [`Engine::ask`], and if copying exceeds the time limit or the limit on work.
     pub fn copy_for_question(
         &self,
         text: &str,
@@ -95,7 +95,7 @@ impl Engine {
         Ok(Copied(Content::Question { asked: Box::new(asked), format, limits: Box::new(limits), graphs }))
     }
 
-    /// Copies the current answer of a query.
+    /// Copies the current result of a query.
     ///
     /// # Errors
     /// As [`Engine::answer`].
@@ -116,7 +116,7 @@ impl Engine {
     }
 }
 
-/// The name that a document gives its graph: only N-Quads and TriG can.
+/// The name by which a document can refer to its graph; only N-Quads and TriG can.
 fn document_graph(graph: Option<&str>, format: RdfFormat) -> Result<GraphName, EngineError> {
     let names_graph = matches!(format, RdfFormat::NQuads | RdfFormat::TriG);
     graph_name(graph.filter(|_| names_graph))
@@ -149,7 +149,7 @@ impl<'a> Copying<'a> {
         CopiedGraphs { terms: vec![], default, named, windows }
     }
 
-    /// The triples that match any of the patterns; some may come twice.
+    /// The triples that match any of the patterns; duplicates are possible.
     fn triples(&mut self, set: &TripleSet, wanted: &[Wanted]) -> Vec<EncodedTriple> {
         let mut triples = Vec::new();
         for pattern in wanted {
@@ -163,7 +163,7 @@ impl<'a> Copying<'a> {
         triples
     }
 
-    /// `None` when one of the terms is in no triple.
+    /// `None` if one of the terms is in no triple.
     fn ids(&self, pattern: &Wanted) -> Option<[Option<TermId>; 3]> {
         let mut ids = [None; 3];
         for (id, term) in ids.iter_mut().zip(pattern) {
@@ -184,7 +184,7 @@ impl<'a> Copying<'a> {
     }
 }
 
-/// Triples in the ids of the engine, and the terms behind them.
+/// Triples as ids of the engine, and the terms of these ids.
 #[derive(Debug)]
 struct CopiedTriples {
     terms: Vec<(TermId, Term)>,
@@ -205,7 +205,7 @@ struct CopiedGraphs {
     terms: Vec<(TermId, Term)>,
     default: Vec<EncodedTriple>,
     named: Vec<(TermId, Vec<EncodedTriple>)>,
-    /// With their names, and whether `GRAPH ?g` comes upon them.
+    /// The graphs with their names, and whether `GRAPH ?g` finds them.
     windows: Vec<(NamedNode, bool, Vec<EncodedTriple>)>,
 }
 

@@ -1,8 +1,8 @@
-//! The current result of a query: the rows that it keeps, or the rows that its join finds on request.
+//! The current result of a query: either its stored rows, or the rows that its join finds on request.
 //!
-//! A query whose joins retract keeps the result row by row if it is asked to (`keep_answer`). Where nothing retracts, which
-//! is so for plain ISTREAM, keeping would cost more than the query itself. There the leaves hold the current mappings and
-//! nothing above the join has state, so the result is their join, found anew at each question.
+//! A query whose joins retract stores its result row by row if asked to (`keep_answer`). If nothing retracts, as in a
+//! plain ISTREAM, storing the result would cost more than the query itself. In that case the leaves hold the current
+//! mappings and no operator above the join keeps state, so the result is their join, enumerated anew on each request.
 
 use super::query::{RunningQuery, Surroundings, text_seed};
 use crate::expr::{EvalContext, Scratch, compare_rows};
@@ -15,7 +15,7 @@ use crate::sink::Rows;
 use crate::time::Timestamp;
 use crate::topk::RowOrder;
 
-/// How the rows of a whole result are shown.
+/// How the rows of a full result are presented.
 #[derive(Debug)]
 pub(super) struct ShownRows {
     pub order: RowOrder,
@@ -53,8 +53,8 @@ impl ShownRows {
 }
 
 impl RunningQuery {
-    /// The whole result, joined anew from the leaves. The work has a budget of its own, with the limits of the query:
-    /// a question that is too costly must not fail the query.
+    /// The full result, joined anew from the leaves. The work has a separate budget under the query's limits: a request
+    /// that is too costly must not fail the query.
     pub(super) fn enumerated_answer(&mut self, around: &mut Surroundings<'_>) -> Result<Rows, Breach> {
         let seed = text_seed(&self.definition.text);
         let mut scratch = Scratch::new(seed).within(self.scratch.budget.limits());
@@ -67,7 +67,7 @@ impl RunningQuery {
         })
     }
 
-    /// Above the only join there are filters and computed columns, which keep nothing.
+    /// Only filters and computed columns are above the only join, and they keep no state.
     fn enumerated_rows(&mut self, flow: &mut Flow<'_>) -> RowMap<Weight> {
         let mut found: Option<Batch> = None;
         for node in &mut self.nodes {

@@ -1,4 +1,4 @@
-//! How mappings leave at an instant: each is joined for the last time, unless nobody has to know.
+//! How mappings leave at an instant: each is joined a last time, unless no query needs its retractions.
 
 use super::reading::surroundings;
 use super::timeline::{Timeline, TimelineContext};
@@ -93,8 +93,8 @@ impl Timeline {
         }
     }
 
-    /// Whether a mapping of the leaf that goes concerns one query, which does not have to know, unless an equal mapping
-    /// arrives: as [`Timeline::retract_from`] would find for each of them.
+    /// Whether a departing mapping of the leaf concerns only one query, and that query does not need it, unless an
+    /// equal mapping arrives. The result is what [`Timeline::retract_from`] would find for each mapping.
     #[inline]
     fn expires_quietly(&self, leaf: usize, expiry: Expiry) -> bool {
         let own = &self.leaves[leaf];
@@ -128,7 +128,7 @@ impl Timeline {
         context: &mut TimelineContext<'_>,
     ) {
         let Some(query) = &self.queries[reader.query.at()] else { return };
-        // What was never reported must not be reported after it has gone.
+        // A result that was never reported must not be reported after it has gone.
         let is_needed =
             || !expiry.reporting || query.has_unreported_rows() || self.may_return(leaf, slot, reader.query);
         if reader.retracts_on_demand && !is_needed() {

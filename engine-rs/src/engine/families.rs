@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 const STREAMS_MAX: usize = 1_000;
 
 impl Engine {
-    /// For each window of a variable stream, the streams static data names now.
+    /// For each window of a variable stream, the streams that static data names now.
     pub(super) fn named_streams(&self, definition: &ContinuousQuery) -> Result<Vec<Vec<NamedNode>>, EngineError> {
         let names: Vec<NamedNode> = definition.windows.iter().map(|window| window.name.clone()).collect();
         let variables = definition.windows.iter().filter_map(|window| match &window.stream {

@@ -1,4 +1,4 @@
-//! Events in, and time forward.
+//! Accepts events and moves time forward.
 
 use super::Engine;
 use super::stream::{Stream, StreamOptions};
@@ -13,17 +13,17 @@ use oxrdf::{NamedNode, Term};
 /// What happened to the events that were pushed.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct IngestReport {
-    /// Events that were taken.
+    /// Events that were accepted.
     pub accepted: u64,
     /// Events that came too late for every window.
     pub late: u64,
-    /// Events after the latest time the caller allows; they were not taken.
+    /// Events after the latest time that the caller allows; they were set aside.
     pub ahead: u64,
-    /// All events of the body, whatever became of them.
+    /// All events of the body, whether accepted or not.
     pub events: u64,
     /// The triples of the accepted events.
     pub triples: u64,
-    /// What was wrong; empty unless the caller let the rest go in.
+    /// The refused parts; empty unless the caller accepts bodies with refused parts.
     pub refused: Vec<Refused>,
 }
 
@@ -102,7 +102,7 @@ impl Engine {
         self.check_not_output(stream).map(|()| stream)
     }
 
-    /// The id of a term that stays for ever, for [`Engine::push_encoded`].
+    /// The id of a term that is never freed, for [`Engine::push_encoded`].
     pub fn pin(&mut self, term: &Term) -> TermId {
         self.dictionary.intern_pinned(term.as_ref())
     }
@@ -152,7 +152,7 @@ impl Engine {
         std::iter::once(stream).chain(readings.filter(move |at| *at != stream))
     }
 
-    /// Takes an encoded event and passes on its consequences; false if it is late.
+    /// Applies an encoded event and its consequences; false if it is late.
     pub(super) fn ingest(&mut self, stream: usize, element: Element) -> bool {
         let taken = self.take_in(stream, element);
         self.relay();
@@ -179,7 +179,7 @@ impl Engine {
         is_taken(accepted, behind)
     }
 
-    /// Takes an event that waits until the watermark has reached it.
+    /// Releases a waiting event once the watermark has reached it.
     fn take_in_order(&mut self, stream: usize, element: Element, behind: bool) -> bool {
         let seq = element.seq;
         let mut taken = !behind;
@@ -188,7 +188,7 @@ impl Engine {
             if element.seq == seq {
                 taken = is_taken(accepted, behind);
             } else {
-                // It was on time but had to wait, and meanwhile other streams moved on.
+                // The event was on time but had to wait, and meanwhile other streams moved on.
                 self.streams[stream].counts.late += u64::from(accepted == Accepted::Late);
             }
         }
@@ -227,12 +227,12 @@ impl Engine {
         self.lull(stream);
     }
 
-    /// The timelines that sleep read this stream alone.
+    /// Sleeping timelines read only this stream.
     fn advance_sleepers(&mut self, stream: usize) {
         let Some(first) = self.streams[stream].sleepers.first() else { return };
         let watermark = self.watermark_of(first);
         if watermark == Timestamp::MAX {
-            // At the end, what is in view is read once more.
+            // At the end of a stream, the current content is read once more.
             return self.rouse_all(stream);
         }
         let Self { streams, timelines, dictionary, graphs, stopwatch, interests_stale, waiting, .. } = self;
@@ -252,7 +252,7 @@ impl Engine {
     /// The watermark of a timeline: that of its slowest stream that is not idle.
     pub(super) fn watermark_of(&self, timeline: usize) -> Timestamp {
         let streams = || self.timelines[timeline].key().windows.iter().map(|(at, _)| &self.streams[*at]);
-        // A stream that has ended says nothing about how far behind the others are.
+        // A stream that has ended does not show how far the others lag behind.
         let open = streams().map(Stream::watermark).filter(|watermark| *watermark != Timestamp::MAX);
         let fastest = open.max().unwrap_or(Timestamp::MAX);
         let holds_back = |stream: &&Stream| {
@@ -299,7 +299,7 @@ impl Engine {
         self.advance_timelines(stream, false);
     }
 
-    /// The stream has ended, and so have its readings.
+    /// Ends the stream and its readings.
     pub(super) fn end_stream(&mut self, stream: usize) {
         let readings: Vec<_> = self.readings_of(stream).collect();
         readings.into_iter().for_each(|reading| self.advance(reading, Timestamp::MAX));
@@ -307,7 +307,7 @@ impl Engine {
         self.sweep();
     }
 
-    /// The stream does not hold others back until it speaks again.
+    /// Stops the stream from holding others back until its next event.
     ///
     /// # Errors
     /// When the stream is not known.
@@ -322,7 +322,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The stream holds others back again, though it has said nothing yet.
+    /// Makes the stream hold others back again, although no event of it has arrived yet.
     ///
     /// # Errors
     /// When the stream is not known.
@@ -333,22 +333,22 @@ impl Engine {
         Ok(())
     }
 
-    /// This stream has ended: it holds no window back any more, and what comes on it from now on is late.
+    /// Ends this stream: it no longer holds back any window, and any further event on it is late.
     ///
     /// # Errors
-    /// When the stream is not known, or a query writes it.
+    /// If the stream is not known, or a query writes it.
     pub fn close_stream(&mut self, stream: &str) -> Result<(), EngineError> {
         self.advance_stream(stream, Timestamp::MAX)?;
         self.sweep();
         Ok(())
     }
 
-    /// Every stream has ended: every window closes.
+    /// Ends every stream: every window closes.
     pub fn close(&mut self) {
         self.advance_all(Timestamp::MAX);
     }
 
-    /// Streams that queries write follow by themselves.
+    /// Streams that queries write end with their queries' inputs.
     fn advance_all(&mut self, at: Timestamp) {
         for stream in 0..self.streams.len() {
             if !self.is_output(stream) {

@@ -21,7 +21,7 @@ use crate::window::{Accepted, Element, Phase, Rule, Window};
 impl Timeline {
     /// Offers an event to the windows of its stream; returns the best outcome.
     pub(crate) fn accept(&mut self, stream: usize, element: &Element, context: &mut TimelineContext<'_>) -> Accepted {
-        // It has no windows any more, and does not hide that the event is late for those of others.
+        // The timeline has no windows any more, and must not hide that the event is late for others.
         if self.is_over {
             return Accepted::Uncovered;
         }
@@ -133,7 +133,7 @@ impl Timeline {
         by_windows.max(self.key.report.periodic.map(ahead)).unwrap_or(0)
     }
 
-    /// Somebody has said that no more events come before this instant: time has begun by then.
+    /// A watermark states that no more events come before this instant, so time has started by then.
     pub(crate) fn begin_by(&mut self, at: Timestamp) {
         if at != Timestamp::MIN {
             self.begins_at = self.begins_at.min(at);
@@ -141,7 +141,7 @@ impl Timeline {
     }
 
     fn start(&mut self, at: Timestamp) {
-        // The end of time does not start anything: no event ever arrived.
+        // The end of time starts nothing if no event ever arrived.
         if !self.started && at != Timestamp::MAX {
             self.started = true;
             self.clock = self.clock.max(at.previous());
@@ -217,7 +217,7 @@ impl Timeline {
     fn is_finished(&self) -> bool {
         let report = &self.key.report;
         let shows = !report.nonempty || !self.windows.iter().all(Window::is_empty);
-        // What came since the last period is shown at the next one.
+        // Content that arrived since the last period is shown at the next one.
         let unreported = if report.change { self.changed } else { self.unreported };
         let waits_for_period = report.periodic.is_some() && !report.close && unreported && shows;
         !waits_for_period

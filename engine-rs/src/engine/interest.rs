@@ -1,8 +1,4 @@
-//! Which triples of a stream are read by anyone; the others are not even encoded.
-//!
-//! A triple counts if some leaf over the stream could match its predicate and its constants. Every triple counts if a
-//! window needs all of them (it is re-evaluated, compared as a set, or counts triples), if events wait to be
-//! ordered, because queries that are registered meanwhile may still read them, or if the engine does not prune.
+//! Which triples of a stream some query reads; the others are not even encoded.
 
 use super::Engine;
 use super::stream::Stream;
@@ -71,26 +67,26 @@ impl Interest {
 }
 
 impl Engine {
-    /// Whether somebody reads every triple, so that asking for each is not needed.
+    /// Whether every triple is read, so that testing each is unnecessary.
     pub(super) fn wants_all(&self, readings: &[usize]) -> bool {
         readings.iter().any(|reading| self.streams[*reading].interest.is_none())
     }
 
-    /// What is read of each stream, after queries came or went.
+    /// Computes which triples of each stream are read, after queries were registered or removed.
     pub(super) fn find_interests(&mut self) {
         for stream in 0..self.streams.len() {
             self.streams[stream].interest = self.interest_in(stream);
         }
     }
 
-    /// As [`Engine::find_interests`], after one query came: what was read before is read still.
+    /// Like [`Engine::find_interests`], after one query was registered: everything that was read is still read.
     pub(super) fn widen_interests(&mut self, timeline: usize, place: usize) {
         for stream in 0..self.streams.len() {
             let Stream { interest, readers, .. } = &mut self.streams[stream];
             let is_read = readers.binary_search(&timeline).is_ok();
             match interest {
                 Some(_) if !is_read => {}
-                // One of its other readers wants everything, and still does.
+                // One of its other readers needs every triple, and still does.
                 None if readers.len() > 1 => {}
                 Some(_) => {
                     let interest = interest.take().unwrap_or_default();
@@ -103,7 +99,7 @@ impl Engine {
         }
     }
 
-    /// As [`Engine::find_interests`], after a query went that read what this timeline reads.
+    /// Like [`Engine::find_interests`], after a query was removed that read what this timeline reads.
     pub(super) fn narrow_interests(&mut self, timeline: usize) {
         for stream in 0..self.streams.len() {
             let is_read = self.timelines[timeline].key().windows.iter().any(|(of, _)| *of == stream);
@@ -126,13 +122,13 @@ impl Engine {
         Some(interest)
     }
 
-    /// The patterns over a stream, for whoever sends events here from elsewhere; `None`: every triple counts. Unlike
-    /// [`Engine::find_interests`] it does not ask whether events wait: no query will be registered meanwhile.
+    /// The patterns over a stream, for a router outside this engine; `None`: every triple counts. Unlike
+    /// [`Engine::find_interests`], this ignores waiting events, because no query will be registered meanwhile.
     pub(crate) fn patterns_read(&self, iri: &str) -> Option<Vec<Constants>> {
         let mut patterns = Vec::new();
         for reading in self.stream_names.readings(iri) {
             let stream = &self.streams[*reading];
-            // The time of an event is read where the event arrives.
+            // The time of an event is read on arrival.
             patterns.extend(stream.by_predicate.clone().map(|predicate| [None, Some(predicate.into()), None]));
             for timeline in &stream.readers {
                 patterns.extend(self.timelines[*timeline].patterns_of(*reading, &self.dictionary)?);

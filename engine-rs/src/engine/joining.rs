@@ -1,21 +1,21 @@
-//! Timelines that come to show the same become one.
+//! Merges timelines once they show the same content.
 //!
 //! ```text
 //!   elder   a b c d e f g h │      registered before `a`; `[RANGE 4s]` shows  e f g h
 //!   young         d e f g h │      registered before `d`; from `h` on it shows the same: its queries move to the elder
 //! ```
 //!
-//! A query that comes while events flow begins with empty windows, so it has a timeline of its own. Once both timelines
-//! show the same elements, wait for the same ones and are at the same instant, nothing that comes can tell them apart:
-//! the queries of the younger one move to the elder, as they would move from one engine to another in a snapshot, and
-//! read the leaves and indexes that are there.
+//! A query that is registered while events flow starts with empty windows, so it gets a timeline of its own. Once both
+//! timelines show the same elements, wait for the same ones and are at the same instant, no later event can distinguish
+//! them. The queries of the younger timeline then move to the elder one, as they would move between engines in a
+//! snapshot, and use its leaves and indexes.
 //!
-//! What does not move: a query that keeps results under the slots of mappings (a join of three or more buffers that
-//! retracts), windows whose triples are kept, and windows by count, whose expiry keys count from the beginning of their
-//! timeline. `[ALL]` never shows the same.
+//! Some queries cannot move: those that store results under slots of mappings (a join of three or more buffers that
+//! retracts), those whose windows keep triples, and those with count windows, whose expiry keys count from the start of
+//! their timeline. `[ALL]` windows never become equal.
 //!
-//! Cost: a comparison of two numbers for each event; after as many events as a young window shows, a comparison of the
-//! windows, and once the move.
+//! Cost: one comparison of two numbers per event; a comparison of the windows after as many events as a young window
+//! shows; and the move, once.
 
 use super::Engine;
 use super::query::RunningQuery;
@@ -31,17 +31,17 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use std::collections::BTreeSet;
 
-/// Which timelines may become one.
+/// Which timelines may be merged.
 #[derive(Debug, Default)]
 pub(super) struct Joining {
     /// The oldest timeline with each key.
     elders: HashMap<TimelineKey, usize, FixedState>,
-    /// Younger ones, by the number of the event after which they are compared with their elder.
+    /// Younger ones, by the number of the event after which they are compared with the elder one.
     young: BTreeSet<(u64, usize)>,
 }
 
 impl Joining {
-    /// A timeline has its first query.
+    /// Called when a timeline gets its first query.
     pub(super) fn begin(&mut self, number: usize, key: &TimelineKey, due: u64) {
         match self.elders.get(key) {
             None => {
@@ -54,7 +54,7 @@ impl Joining {
         }
     }
 
-    /// When timelines are compared decides when they join, which shows in what EXPLAIN says of their leaves.
+    /// The moment of the comparison determines when timelines merge, which EXPLAIN shows in their leaves.
     pub(super) fn save(&self, to: &mut Writer) {
         let elders: BTreeSet<usize> = self.elders.values().copied().collect();
         to.list(elders.iter(), |to, number| to.count(*number));
@@ -64,7 +64,7 @@ impl Joining {
         });
     }
 
-    /// The elders and the young that were saved; their keys follow from the queries.
+    /// Restores elder and young timelines; their keys follow from the queries.
     pub(super) fn restored(timelines: &[Timeline], from: &mut Reader<'_>) -> Decoded<Self> {
         let is_used = |number: &usize| timelines.get(*number).is_some_and(|timeline| !timeline.is_unused());
         let elders: Vec<usize> = from.list(8, Reader::number)?;
@@ -75,7 +75,7 @@ impl Joining {
         Ok(Self { elders, young })
     }
 
-    /// A timeline has lost its last query.
+    /// Called when a timeline loses its last query.
     pub(super) fn end(&mut self, number: usize, key: &TimelineKey) {
         if self.elders.get(key) == Some(&number) {
             self.elders.remove(key);
@@ -85,7 +85,7 @@ impl Joining {
 }
 
 impl Engine {
-    /// Compares the young timelines that are due with their elders.
+    /// Compares the young timelines that are due with their elder ones.
     #[inline]
     pub(super) fn join_if_due(&mut self) {
         while self.joining.young.first().is_some_and(|(due, _)| *due <= self.events) {
@@ -119,7 +119,7 @@ impl Engine {
         self.vacate_if_unused(young);
     }
 
-    /// Whether nothing that comes can tell the two timelines apart, except through queries that do not move.
+    /// Whether no later event can distinguish the two timelines, except through queries that do not move.
     fn show_the_same(&self, young: usize, elder: usize) -> bool {
         let (young, elder) = (&self.timelines[young], &self.timelines[elder]);
         let mut windows = young.windows.iter().zip(&elder.windows).enumerate();
@@ -142,7 +142,7 @@ impl Engine {
         self.view_of(timeline).map_or_else(listed, |view| view.into_iter().collect())
     }
 
-    /// Moves a query to another timeline, which shows the same.
+    /// Moves a query to another timeline, which shows the same content.
     fn move_query(&mut self, id: QueryId, to: usize) {
         let Ok((from, place)) = self.place(id) else { return };
         let stays = |leaf: &usize| self.timelines[to].twin_of(&self.timelines[from].leaves[*leaf]).is_none();
@@ -150,7 +150,7 @@ impl Engine {
         let new: Vec<usize> = read.into_iter().filter(stays).collect();
         let mut state = Writer::default();
         self.timelines[from].query(place).save_state(self.reports_of(&self.timelines[from]), &mut state);
-        // It was planned in this way before; if it could not be now, it would stay where it is.
+        // The query was planned in this way before. If that fails now, it stays where it is.
         let Ok(mut moved) = self.planned_for(id, to) else { return };
         for leaf in new {
             self.fill_leaf((from, leaf), to);
@@ -170,7 +170,7 @@ impl Engine {
         Rare::Joined.note();
     }
 
-    /// Gives a new leaf the mappings of the same leaf of another timeline.
+    /// Fills a new leaf with the mappings of the same leaf of another timeline.
     fn fill_leaf(&mut self, (from, leaf): (usize, usize), to: usize) {
         let mut mappings = Writer::default();
         self.timelines[from].leaves[leaf].save(&mut mappings);
@@ -181,7 +181,7 @@ impl Engine {
 }
 
 impl RunningQuery {
-    /// Takes over from the query what is in no snapshot.
+    /// Transfers the state of the query that is not in snapshots.
     fn continue_from(&mut self, old: &mut Self) {
         self.time = std::mem::take(&mut old.time);
         self.output = old.output.take();
@@ -191,7 +191,7 @@ impl RunningQuery {
         }
     }
 
-    /// Whether its state says nothing about slots of leaves.
+    /// Whether its state contains no slots of leaves.
     fn is_movable(&self) -> bool {
         let keeps_slots = |kind: &NodeKind| matches!(kind, NodeKind::Join(join) if join.trees().is_some());
         self.failed.is_none() && !self.nodes.iter().any(|node| keeps_slots(&node.kind))
@@ -209,12 +209,12 @@ impl Timeline {
         self.queries.iter().flatten().filter(|query| query.is_movable()).map(|query| query.id)
     }
 
-    /// Whether time has come equally far in both, apart from what windows show.
+    /// Whether both have reached the same instant, apart from the content of windows.
     fn is_at_the_point_of(&self, other: &Self) -> bool {
         let point = |timeline: &Self| {
             let Self { started, changed, unreported, key, .. } = timeline;
             let read = (key.tick == Tick::Time).then_some((timeline.read_before, timeline.has_stragglers));
-            // Without periods, what was not reported is nothing that is in view, and the next arrival is reported.
+            // Without periods, unreported changes are not in view, and the next arrival is reported.
             let last_period = key.report.periodic.map(|_| (timeline.last_period, *changed, *unreported));
             (*started, read, last_period)
         };
@@ -222,7 +222,7 @@ impl Timeline {
         self.started && point(self) == point(other) && windows.all(|(own, theirs)| own.waits_like(theirs))
     }
 
-    /// The leaf of this timeline that matches what a leaf of another timeline with the same key does.
+    /// The leaf of this timeline that matches the same as a leaf of another timeline with the same key.
     fn twin_of(&self, leaf: &Leaf) -> Option<usize> {
         let text = leaf.condition.as_ref().map(|condition| condition.text.clone());
         let twin = self.leaf_of(&(leaf.window, leaf.pattern.clone(), text))?;

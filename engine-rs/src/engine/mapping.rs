@@ -1,4 +1,4 @@
-//! Row mappings of streams: how columns become triples there.
+//! Row mappings of streams: how columns become triples.
 
 use super::Engine;
 use super::stream::StreamMapping;
@@ -6,10 +6,10 @@ use crate::error::EngineError;
 use crate::intake::{RowMapper, RowMapping};
 
 impl Engine {
-    /// Gives a stream a mapping, or takes it away; the text is checked at once.
+    /// Sets or removes the mapping of a stream; the text is checked at once.
     ///
     /// # Errors
-    /// When the stream is not known, or the text is no mapping.
+    /// If the stream is not known, or the text is not a valid mapping.
     pub fn set_mapping(&mut self, stream: &str, text: Option<&str>, time_column: &str) -> Result<(), EngineError> {
         let stream = self.writable_stream(stream)?;
         let mapping = text.map(RowMapping::parse).transpose()?;
@@ -28,10 +28,10 @@ impl Engine {
         Ok(mapping.map(|found| (found.mapping.text(), found.time_column.as_str())))
     }
 
-    /// A stream's mapping made ready for rows.
+    /// Compiles a stream's mapping for rows.
     ///
     /// # Errors
-    /// When the stream is not known.
+    /// If the stream is not known.
     pub fn row_mapper(&self, stream: &str) -> Result<Option<(RowMapping, RowMapper)>, EngineError> {
         let stream = self.known_stream(stream)?;
         let Some(found) = &self.streams[stream].mapping else { return Ok(None) };

@@ -71,7 +71,8 @@ use waiting::Waiting;
 pub struct EngineOptions {
     /// Protects the hash tables against crafted input.
     pub hash_seed: u64,
-    /// Re-evaluation is the baseline to compare with; it refuses queries over bags, and more that the reference names.
+    /// Re-evaluation is a baseline for comparison; it refuses queries over bags and some other queries, which the
+    /// reference lists.
     pub evaluation: Evaluation,
     pub probing: Probing,
     pub retraction: Retraction,
@@ -79,7 +80,7 @@ pub struct EngineOptions {
     pub sharing: bool,
     /// Whether triples that no pattern can match are left out on arrival.
     pub pruning: bool,
-    /// Rows a query keeps until they are drained; beyond, the oldest results are dropped.
+    /// The number of rows a query keeps until they are drained; beyond it, the oldest results are dropped.
     pub result_rows_max: usize,
     /// The work that one query may do: the only setting that can make a query fail.
     pub limits: Limits,
@@ -155,7 +156,7 @@ pub struct Engine {
     sweeps: u64,
     /// Reused buffers for bodies.
     intake_buffers: IntakeBuffers,
-    /// Measures how long queries are evaluated; no result depends on it.
+    /// Measures how long queries take; no result depends on it.
     stopwatch: Option<Stopwatch>,
 }
 
@@ -188,8 +189,8 @@ impl Engine {
         &self.dictionary
     }
 
-    /// Mappings, rows, groups and terms that streams have left in the engine: zero once all windows are empty and all
-    /// results are drained.
+    /// Mappings, rows, groups and stream terms in the engine: zero once all windows are empty and all results are
+    /// drained.
     #[must_use]
     pub fn state_size(&self) -> usize {
         let waiting: usize = self.streams.iter().map(Stream::n_waiting).sum();
@@ -234,7 +235,7 @@ impl Engine {
     }
 }
 
-/// The dictionary of an engine with these options, before anything is in it.
+/// The dictionary of a new engine with these options.
 fn empty_dictionary(options: &EngineOptions) -> Dictionary {
     Dictionary::new(options.hash_seed).in_chunks_of(options.thresholds.text_chunk_max)
 }

@@ -4,7 +4,7 @@ use crate::encode::{Dictionary, TermKind};
 use crate::intake::{Blanks, Encoder, Intake, Token, TokenTerm};
 use crate::model::{EncodedTriple, TermId};
 
-/// The names that have a meaning in one body alone.
+/// Names with a meaning within one body.
 #[derive(Default)]
 pub(super) struct Names {
     pub blanks: Blanks,
@@ -15,7 +15,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Names of a batch in which everything is wanted, if that is known.
+    /// The names of a batch, and whether every triple of it is known to be read.
     pub(super) fn of_pruned(is_pruned: bool) -> Self {
         Self { translation: Translation { is_pruned, ..Translation::default() }, ..Self::default() }
     }
@@ -26,7 +26,7 @@ impl Names {
         self.recent.clear();
     }
 
-    /// An event of this scope begins.
+    /// Begins an event of this scope.
     pub(super) fn begin(&mut self, scope: u64) {
         if std::mem::replace(&mut self.scope, scope) != scope {
             self.blanks.clear();
@@ -34,8 +34,8 @@ impl Names {
     }
 }
 
-/// IRIs that occurred a moment ago: triples of one subject follow each other, and the same predicates come again.
-/// Comparing a text with another costs a third of looking it up.
+/// Recently used IRIs: consecutive triples often share a subject, and predicates recur. Comparing two texts costs a
+/// third of a lookup.
 #[derive(Default)]
 pub(super) struct Recent {
     places: [Option<(Token, TermId)>; Self::PLACES],
@@ -45,7 +45,7 @@ pub(super) struct Recent {
 impl Recent {
     const PLACES: usize = 32;
 
-    /// A sweep frees terms that no window shows, so noted ids may denote other terms now.
+    /// A sweep frees terms that no window shows, so cached ids may denote other terms now.
     pub(super) fn forget_swept(&mut self, sweeps: u64) {
         if std::mem::replace(&mut self.sweeps, sweeps) != sweeps {
             self.clear();
@@ -56,7 +56,7 @@ impl Recent {
         self.places = [None; Self::PLACES];
     }
 
-    /// The id of a term, if it is remembered.
+    /// The id of a term, if it is cached.
     #[inline]
     pub(super) fn find(&self, token: Token, intake: &Intake<'_>) -> Option<TermId> {
         let text = iri(token, intake)?;
@@ -64,7 +64,7 @@ impl Recent {
         (iri(known, intake) == Some(text)).then_some(id)
     }
 
-    /// Remembers the id of a term, and gives it back.
+    /// Caches the id of a term and returns it.
     #[inline]
     pub(super) fn noted(&mut self, token: Token, id: TermId, intake: &Intake<'_>) -> TermId {
         if let Some(text) = iri(token, intake) {
@@ -95,15 +95,15 @@ fn iri<'a>(token: Token, intake: &'a Intake<'_>) -> Option<&'a str> {
 pub(super) struct Translation {
     /// By slot of the batch's dictionary; unbound where not yet known.
     ids: Vec<TermId>,
-    /// The predicates that were looked up, whether the engine has them or not; few enough to walk.
+    /// The predicates that were looked up, whether or not the engine has them; few enough for a linear search.
     predicates: Vec<(TermId, Option<TermId>)>,
     sweeps: u64,
-    /// Whether the batch has only triples that somebody reads.
+    /// Whether the batch contains only triples that some query reads.
     pub is_pruned: bool,
 }
 
 impl Translation {
-    /// A sweep frees terms that no window shows, so noted ids may denote other terms now.
+    /// A sweep frees terms that no window shows, so cached ids may denote other terms now.
     pub(super) fn forget_swept(&mut self, sweeps: u64) {
         if std::mem::replace(&mut self.sweeps, sweeps) != sweeps {
             self.clear();
@@ -115,8 +115,8 @@ impl Translation {
         self.predicates.clear();
     }
 
-    /// The engine's id of a predicate; up to so many are remembered. Predicates of queries are in the dictionary, so an
-    /// unknown one is not wanted.
+    /// The engine's id of a predicate, cached up to a maximum number. Predicates of queries are in the dictionary, so
+    /// an unknown one is not needed.
     pub(super) fn predicate(
         &mut self,
         theirs: TermId,

@@ -37,7 +37,7 @@ impl Engine {
         self.register_parsed(definition, options, part, None).map_err(|error| error.located(text))
     }
 
-    /// One instant of what is above the cut: the changes of all partitions, then the report.
+    /// Runs the part above the cut for one instant: takes the changes of all partitions, then reports.
     ///
     /// # Errors
     /// When there is no such query, or it has failed.
@@ -89,7 +89,7 @@ impl Timeline {
     }
 }
 
-/// What a part of a query would be; nothing is registered.
+/// Describes a part of a query without registering it.
 ///
 /// # Errors
 /// As [`Engine::register`].

@@ -52,7 +52,7 @@ enum TurnKind {
     Last,
 }
 
-/// A piece whose turn has come.
+/// A piece, with its next event.
 struct OpenPiece {
     stream: usize,
     batch: EventBatch,
@@ -69,10 +69,11 @@ impl OpenPiece {
 }
 
 impl Engine {
-    /// Takes a batch: the events of all streams in the order of their times, and their places at one instant.
+    /// Applies a batch: the events of all streams in the order of their times and, within one instant, of their places.
     ///
     /// # Errors
-    /// When a time is too far ahead: nothing is taken then. When a piece cannot be read: what comes before it is taken.
+    /// If a time is too far ahead; nothing is applied then. If a piece cannot be read; the events before it are
+    /// applied.
     pub(crate) fn take_pieces<P: Piece>(
         &mut self,
         given: &[BatchStream<'_>],
@@ -84,7 +85,7 @@ impl Engine {
             stream.times.map_or(Ok(()), |(_, last)| self.check_ahead(*number, last))?;
         }
         let mut ends = turns_of_ends(given);
-        // The next one is the last.
+        // Closes the batch: the next event is the last.
         pieces.sort_by_key(|piece| Reverse(piece.begins_at()));
         let mut open: Vec<Option<OpenPiece>> = Vec::new();
         let mut turns: BinaryHeap<Reverse<Turn>> = BinaryHeap::new();
@@ -119,7 +120,7 @@ impl Engine {
         }
     }
 
-    /// Takes the event whose turn it is; gives the next turn of its piece.
+    /// Applies the next event; returns the following event of its piece.
     fn take_turn(
         &mut self,
         turn: Turn,

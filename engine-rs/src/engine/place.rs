@@ -5,24 +5,24 @@ use std::collections::BTreeMap;
 
 #[derive(Default)]
 pub(super) struct WindowPlace {
-    /// By rank, that is, in the order in which queries requested them. Results depend on this order, so snapshots keep
-    /// it.
+    /// Sorted by rank, that is, in the order in which queries requested them. Results depend on this order, so
+    /// snapshots keep it.
     leaves: BTreeMap<u32, LeafId>,
     pub routes: Routes,
     pub dues: Dues,
-    /// The leaves that triples of the instant being read were offered to.
+    /// The leaves to which triples of the current instant were offered.
     pub offered: Vec<LeafId>,
-    /// The leaves that expire at it.
+    /// The leaves with expiring mappings at the current instant.
     expiring: Vec<LeafId>,
 }
 
 impl WindowPlace {
-    /// Triples are compared with up to so many leaves one by one.
+    /// Up to this many leaves are compared with a triple one by one.
     pub(super) fn new(compared_max: usize) -> Self {
         Self { routes: Routes::new(compared_max), ..Self::default() }
     }
 
-    /// Panics if triples would not find the leaves.
+    /// Panics if triples would not find these leaves.
     pub(super) fn check(&self, leaves: &[Leaf]) {
         self.routes.check(self.leaves().map(|id| (leaves[id.at()].pattern.constants(), id)));
         assert!(self.offered.is_empty(), "window: a leaf still waits for what was offered");
@@ -33,7 +33,7 @@ impl WindowPlace {
         self.leaves.values().copied()
     }
 
-    /// Puts a leaf behind the others, unless it is among them.
+    /// Appends a leaf, unless it is listed already.
     pub(super) fn add(&mut self, id: LeafId, leaf: &mut Leaf) {
         if leaf.rank.is_some() {
             return;
@@ -64,18 +64,18 @@ impl WindowPlace {
         expiring
     }
 
-    /// Takes the memory of a list back.
+    /// Returns the memory of a list for reuse.
     pub(super) fn reuse_expiring(&mut self, list: Vec<LeafId>) {
         self.expiring = list;
     }
 
-    /// The leaves that may have mappings that arrive, in order.
+    /// The leaves that may have arriving mappings, in order.
     pub(super) fn take_offered(&mut self, leaves: &[Leaf]) -> Vec<LeafId> {
         in_order(&mut self.offered, leaves);
         std::mem::take(&mut self.offered)
     }
 
-    /// Takes the memory of a list back.
+    /// Returns the memory of a list for reuse.
     pub(super) fn reuse_offered(&mut self, mut list: Vec<LeafId>) {
         list.clear();
         self.offered = list;

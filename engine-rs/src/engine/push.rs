@@ -23,7 +23,7 @@ use smallvec::SmallVec;
 use std::ops::Range;
 
 impl Engine {
-    /// Pushes a document: one event, or one per named graph. Nothing is taken when a part is wrong.
+    /// Pushes a document: one event, or one per named graph. If any part is invalid, nothing is applied.
     ///
     /// # Errors
     /// When the stream is not known, the document does not parse, or an event has no time.
@@ -37,7 +37,7 @@ impl Engine {
         self.push_body(stream, at, rdf, format.into(), &PushOptions::default())
     }
 
-    /// Pushes a body of events. `at` is the time of those that say none themselves.
+    /// Pushes a body of events. `at` is the time of events without one.
     ///
     /// # Errors
     /// When the stream is not known, or the body is wrong; with `atomic` also when a part of it is.
@@ -62,7 +62,7 @@ impl Engine {
         options: &PushOptions,
     ) -> Result<Intake<'b>, EngineError> {
         let buffers = std::mem::take(&mut self.intake_buffers.buffers);
-        // A term in the dictionary was validated when it first arrived.
+        // A term in the dictionary was validated at its first occurrence.
         let is_known = |iri: &str| self.dictionary.lookup_raw(RawTerm::new(TermKind::IRI, iri)).is_some();
         let PushOptions { atomic, zone, .. } = options;
         let reading = Reading { at, atomic: *atomic, zone: zone.as_ref(), is_known: &is_known };
@@ -74,7 +74,7 @@ impl Engine {
     /// Pushes several bodies as one, in the order of the times of their events.
     ///
     /// # Errors
-    /// As [`Engine::push_body`]; nothing is taken then.
+    /// Those of [`Engine::push_body`]; nothing is applied then.
     pub fn push_bodies(
         &mut self,
         stream: &str,
@@ -112,7 +112,7 @@ impl Engine {
         self.push_event(stream, at, triples, &PushOptions::default())
     }
 
-    /// Pushes one event of parsed triples, unless it is ahead.
+    /// Pushes one event of parsed triples, unless its time is too far ahead.
     ///
     /// # Errors
     /// When the stream is not known.
@@ -128,10 +128,10 @@ impl Engine {
         self.take(stream, intake, None, options)
     }
 
-    /// Checks a batch as [`Engine::push_batch`] does, and takes nothing.
+    /// Checks a batch like [`Engine::push_batch`], without applying it.
     ///
     /// # Errors
-    /// As [`Engine::push_batch`].
+    /// Those of [`Engine::push_batch`].
     pub fn check_batch(&self, stream: &str, batch: &EventBatch, options: &PushOptions) -> Result<(), EngineError> {
         let stream = self.writable_stream(stream)?;
         let mut intake = batch_intake(batch, 0..batch.len(), options.atomic, Buffers::default())?;
@@ -140,7 +140,7 @@ impl Engine {
             .map(|_| ())
     }
 
-    /// Pushes these events of a batch, which is whole unless a caller wants to look at something in between.
+    /// Pushes these events of a batch: all of it, unless the caller inspects the engine in between.
     ///
     /// # Errors
     /// When the stream is not known, and with `atomic` when an event is wrong.
@@ -211,7 +211,7 @@ impl Engine {
         self.relay();
     }
 
-    /// The times of an event under the readings of its stream.
+    /// The times of an event under each reading of its stream.
     pub(super) fn times_of(
         &self,
         item: &Item,
@@ -256,7 +256,8 @@ impl Engine {
             (Content::Event(event), Body::Text(intake)) => self.encode_text(readings, event, intake, names),
             _ => unreachable!("encoded events come with their batch, and nothing else is encoded"),
         };
-        // The number under which its terms were used: what a reading causes (chains) counts events of its own.
+        // The number under which its terms were used; events that the reading itself causes (in chains) have their own
+        // numbers.
         let seq = self.events;
         // An event is late if it is late for every reading of the stream that has readers.
         let (mut taken, mut offered) = (false, false);
@@ -287,7 +288,7 @@ impl Engine {
         self.sweep_if_due();
     }
 
-    /// The triples somebody reads, the name of the graph, and how many triples there were.
+    /// The triples that some query reads, the name of the graph, and the number of all triples.
     fn encode_batch(
         &mut self,
         readings: &[usize],
@@ -346,7 +347,7 @@ impl Engine {
         (EventTriples::from(encoded.as_slice()), graph, event.triples.len() as u64)
     }
 
-    /// The id of a term that somebody has used before.
+    /// The id of a term that an earlier event has used.
     fn known(&self, token: Token, intake: &Intake<'_>) -> Option<TermId> {
         match intake.term(token) {
             TokenTerm::Raw(raw) => self.dictionary.lookup_raw(raw),
@@ -396,7 +397,7 @@ fn batch_intake(
     Ok(Intake::of_items(items, refused.to_vec(), buffers))
 }
 
-/// Readings of a stream: mostly the stream itself.
+/// The readings of a stream, usually the stream alone.
 pub(super) type Readings = SmallVec<[usize; 2]>;
 
 /// Buffers that are reused from body to body, so that small bodies need no allocation.
@@ -411,20 +412,20 @@ pub(super) struct IntakeBuffers {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum EventTime {
     At(Timestamp),
-    /// It says none.
+    /// The event states no time.
     None,
-    /// It says something that is no time.
+    /// The event states a value that is not a time.
     Unreadable,
 }
 
-/// What one part of a body is worth.
+/// The outcome of checking one part of a body.
 enum Verdict {
     Take,
     Ahead,
     Skip,
 }
 
-/// The clock of a stream as a body moves it.
+/// The clock of a stream while a body advances it.
 struct Clock {
     watermark: Timestamp,
     lateness: Span,
@@ -440,7 +441,7 @@ impl Clock {
     }
 }
 
-/// A stream that takes events, and the readings of it (itself first, then those by a time in the data).
+/// A stream that accepts events, and its readings (the stream itself first, then those by a time in the data).
 #[derive(Clone, Copy)]
 pub(super) struct Target<'a> {
     pub stream: usize,
@@ -455,7 +456,7 @@ pub(super) struct TimedEvent<'a> {
     pub body: Body<'a>,
 }
 
-/// How far the check of a body has come. Nothing of the engine changes while it runs.
+/// The state of checking a body. Nothing in the engine changes meanwhile.
 struct Checking<'a> {
     clock: Clock,
     times: &'a mut Vec<EventTime>,
@@ -463,7 +464,7 @@ struct Checking<'a> {
 
 /// Checks.
 impl Engine {
-    /// Leaves the items that are to be taken, and notes the time of each event under each reading of the stream.
+    /// Removes the items that must not be applied, and records the time of each event in each reading of the stream.
     fn check(
         &self,
         target: Target<'_>,
@@ -519,7 +520,7 @@ impl Engine {
             Content::End => clock.watermark = Timestamp::MAX,
             Content::Watermark(at) => {
                 self.check_watermark(stream, *at, clock)?;
-                // Nothing before `at` will arrive, so nothing before `latest` will either.
+                // No event before `at` will arrive, so none before `latest` will either.
                 *at = options.latest.map_or(*at, |latest| latest.min(*at));
                 if *at <= clock.watermark {
                     return Ok(Verdict::Skip);
@@ -550,7 +551,7 @@ impl Engine {
     }
 }
 
-/// The time of an event: its own, or what it says under the stream's predicate.
+/// The time of an event: its own, or the one it states under the stream's predicate.
 fn own_time(
     event: &Content,
     body: Body<'_>,
@@ -569,7 +570,7 @@ fn own_time(
     time.ok_or(EngineError::TimestampMissing).and_then(instant)
 }
 
-/// A time that events may have: the first and the last that can be written mean before and after all events.
+/// Whether events may have this time: the smallest and the largest value mean before and after all events.
 fn instant(at: Timestamp) -> Result<Timestamp, EngineError> {
     match at {
         Timestamp::MIN | Timestamp::MAX => Err(EngineError::BadTimestamp { value: at.to_string() }),
@@ -577,7 +578,7 @@ fn instant(at: Timestamp) -> Result<Timestamp, EngineError> {
     }
 }
 
-/// The time an event carries under a predicate.
+/// The time that an event states under a predicate.
 fn event_time(
     event: &Content,
     body: Body<'_>,

@@ -29,10 +29,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 #[derive(Clone, Debug)]
 pub(crate) struct Registration {
     pub id: QueryId,
-    /// What its owner calls it; the engine only remembers it.
+    /// The name that its owner gave it; the engine only stores it.
     pub name: Option<String>,
     pub options: ParseOptions,
-    /// How it is evaluated and how its joins retract results, which determine the state that is kept.
+    /// How it is evaluated and how its joins retract results; both determine the stored state.
     pub evaluation: Evaluation,
     pub retraction: Retraction,
     /// For each window of a variable stream: the streams static data named by then.
@@ -58,7 +58,7 @@ impl From<Breach> for Failure {
 }
 
 impl Failure {
-    /// As a snapshot has it.
+    /// The failure as a snapshot stores it.
     pub(super) fn restored(code: &str, reason: String) -> Self {
         Self { code: if code == TOO_COSTLY { TOO_COSTLY } else { FAILED }, reason }
     }
@@ -75,13 +75,13 @@ impl Failure {
 
 pub(crate) struct RunningQuery {
     pub(super) id: QueryId,
-    /// Whether it is among those whose results wait to be taken (see [`super::waiting`]).
+    /// Whether it is listed among the queries with unread results (see [`super::waiting`]).
     pub(super) is_listed: bool,
     pub definition: ContinuousQuery,
     pub registration: Registration,
     pub nodes: Vec<PlanNode>,
     pub(super) outs: Vec<Batch>,
-    /// Whether it is a join whose new rows are its results as they are, but for their order.
+    /// Whether it is a join whose new rows are its results, up to their order.
     pub(super) is_plain: bool,
     /// The timeline's window of each window clause.
     pub windows: Vec<usize>,
@@ -90,14 +90,14 @@ pub(crate) struct RunningQuery {
     pub variables: Vec<Variable>,
     pub answer: Answer,
     pub(super) shown_rows: ShownRows,
-    /// Whether the current result is enumerated from the leaves when it is asked for.
+    /// Whether the current result is enumerated from the leaves on request.
     enumerates_answer: bool,
-    /// Whether an evaluation without news is reported too.
+    /// Whether evaluations without changes are reported too.
     reports_always: bool,
     pub(super) r2s: RelationToStream,
     pub(super) last_boolean: Option<bool>,
     pub results: ResultQueue,
-    /// Reports not yet handed to the stream the query writes, if it writes one.
+    /// Reports not yet passed to the stream that the query writes, if it writes one.
     pub(super) output: Option<Vec<OutputEvent>>,
     pub(super) scratch: Scratch,
     /// The version of the static graphs that the operators have seen; always 0 if none of them reads static graphs.
@@ -106,13 +106,13 @@ pub(crate) struct RunningQuery {
     pub(super) reads_graphs: bool,
     pub reevaluates: bool,
     pub(super) evaluations: u64,
-    /// How many reports of its timeline are among them.
+    /// The number of reports of its timeline that are included.
     counted_reports: u64,
     pub time: EvaluationTime,
     pub failed: Option<Failure>,
 }
 
-/// What the query's operators share with the rest of the timeline.
+/// The state that the query's operators share with the rest of the timeline.
 pub(crate) struct Surroundings<'a> {
     pub dictionary: &'a mut Dictionary,
     pub leaves: &'a [Leaf],
@@ -183,7 +183,7 @@ impl RunningQuery {
         }
     }
 
-    /// Whether somebody should take its results, or learn that it has failed.
+    /// Whether it has results to drain or a failure to report.
     #[inline]
     pub(super) fn is_waiting(&self) -> bool {
         self.failed.is_some() || !self.results.is_empty()
@@ -199,19 +199,19 @@ impl RunningQuery {
         }
     }
 
-    /// From now on every report of the timeline counts.
+    /// From now on, every report of the timeline counts as an evaluation.
     pub(super) fn begin_count(&mut self, n_reports: u64) {
         self.counted_reports = n_reports;
     }
 
-    /// The number of evaluations up to this report of the timeline, including those that found nothing to do.
+    /// The number of evaluations up to this report of the timeline, including those with nothing to do.
     pub(super) fn evaluations_by(&self, n_reports: u64) -> u64 {
         // A failed query was evaluated until it failed; it is counted when its state is released.
         let counts = self.failed.is_none() || self.holds_remains();
         self.evaluations + if counts { n_reports - self.counted_reports } else { 0 }
     }
 
-    /// Counts the reports that were made without a visit.
+    /// Counts the reports that were made without visiting the query.
     pub(super) fn count_reports(&mut self, n_reports: u64) {
         self.evaluations = self.evaluations_by(n_reports);
         self.counted_reports = n_reports;
@@ -227,19 +227,19 @@ impl RunningQuery {
         self.outs = Vec::new();
     }
 
-    /// Whether it has failed and its state is not released yet.
+    /// Whether it has failed and its state has not been released yet.
     pub(super) fn holds_remains(&self) -> bool {
         self.failed.is_some() && !self.nodes.is_empty()
     }
 
-    /// The work of this instant, as far as it is done; none when the query has no operators any more.
+    /// The work of this instant so far; none if the query has no operators any more.
     pub(super) fn work(&self) -> Option<u64> {
         /// The cost of an instant beyond the counted work.
         const UNCOUNTED: u64 = 8;
         (!self.nodes.is_empty()).then(|| self.scratch.budget.spent() + UNCOUNTED)
     }
 
-    /// Hands over the operators; nothing that was computed is left but results that wait to be taken.
+    /// Gives up the operators; of everything computed, only undrained results remain.
     pub(super) fn take_nodes(&mut self) -> Vec<PlanNode> {
         self.r2s.forget();
         self.outs = Vec::new();
@@ -265,7 +265,7 @@ impl RunningQuery {
         self.scratch.budget.measured(self.state_size() + in_leaves + in_windows);
     }
 
-    /// Panics where what its operators keep disagrees with a recount.
+    /// Panics if the state of its operators disagrees with a recount.
     pub(super) fn check(&self, leaves: &[Leaf]) {
         assert!(self.outs.iter().all(Batch::is_empty), "what came was passed upwards");
         self.operators().for_each(Operator::check);
@@ -277,12 +277,12 @@ impl RunningQuery {
         }
     }
 
-    /// Whether a join takes results back only at instants that ask for it.
+    /// Whether a join retracts results only at instants that request it.
     pub(super) fn retracts_on_demand(&self, node: usize) -> bool {
         matches!(&self.nodes[node].kind, NodeKind::Join(join) if join.retraction() == RetractionMode::Unneeded)
     }
 
-    /// The mappings of a leaf that its only reader in this query can use; `None`: any.
+    /// The mappings of a leaf that its only reader in this query can use; `None`: all.
     pub(super) fn usable_values(&self, leaf: usize) -> Option<UsableValues> {
         let mut readers = self.leaves_of().filter(|(_, _, of)| *of == leaf);
         let (Some((node, role, _)), None) = (readers.next(), readers.next()) else { return None };
@@ -298,7 +298,7 @@ impl RunningQuery {
         }
     }
 
-    /// A mapping is leaving a leaf this query reads.
+    /// A mapping is about to leave a leaf that this query reads.
     pub(crate) fn expire(&mut self, node: usize, role: usize, slot: SlotId, around: &mut Surroundings<'_>) {
         let eval = &mut EvalContext { dictionary: around.dictionary, now: around.now, scratch: &mut self.scratch };
         if let NodeKind::Join(join) = &mut self.nodes[node].kind {
@@ -306,8 +306,8 @@ impl RunningQuery {
         }
     }
 
-    /// The node that stores something derived from a join's results and can forget all of it at once; `None` if some
-    /// node must see each retraction.
+    /// The node that stores rows derived from a join's results and can forget all of them at once; `None` if some node
+    /// must see each retraction.
     pub(crate) fn forgetting_node(&self, join: usize) -> Option<usize> {
         let mut at = join;
         loop {
@@ -322,15 +322,15 @@ impl RunningQuery {
         }
     }
 
-    /// All results of a join go.
+    /// Removes all results of a join.
     pub(crate) fn forget_results(&mut self, join: usize) {
         let Some(node) = self.forgetting_node(join) else { return };
         if let NodeKind::Join(join) = &mut self.nodes[join].kind {
             join.forget_results();
         }
-        // What was retracted at this instant so far is included in the rest.
+        // Retractions made at this instant so far are part of the rest.
         self.outs[join].clear();
-        // There are no rows to show it, but the nodes above must still be settled.
+        // No delta shows the change, but the nodes above must still be settled.
         self.settled_version = None;
         if let NodeKind::Operator(operator) = &mut self.nodes[node].kind {
             operator.forget_input();
@@ -343,7 +343,7 @@ impl RunningQuery {
         }
     }
 
-    /// Rows that come from outside, for the first node.
+    /// Adds rows from outside to the first node.
     pub(super) fn give(&mut self, changes: &[(Vec<TermId>, Weight)]) {
         let given = self.outs.first_mut().expect("a plan has a node");
         changes.iter().for_each(|(row, weight)| given.push(row, *weight));
@@ -360,9 +360,10 @@ impl RunningQuery {
         self.pass_upwards(Passing::Whole, around);
     }
 
-    /// Whether what this join finds may be passed on before the close that shows it. Between the two, nobody may see
-    /// what the join reads or what is above it: its results end in an operator that keeps what it has shown apart from
-    /// what it counts. While windows overlap, what comes must not be joined with what is about to go.
+    /// Whether results of this join may be passed on before the close that shows them. Nothing may read the join's
+    /// inputs or the nodes above it between two closes: its results must end in an operator that keeps the values it
+    /// has shown apart from its accumulators. While windows overlap, arriving mappings must not be joined with those
+    /// that are about to leave.
     pub(super) fn folds(&self, node: usize, tumbles: bool) -> bool {
         let PlanNode { kind, leaves, .. } = &self.nodes[node];
         let NodeKind::Join(join) = kind else { return false };
@@ -373,9 +374,9 @@ impl RunningQuery {
             && self.forgetting_node(node).is_some()
     }
 
-    /// Passes on what was found ahead of the close that shows it.
+    /// Passes on the results that were found ahead of the close that shows them.
     pub(super) fn fold(&mut self, around: &mut Surroundings<'_>) {
-        // At the close there may be no rows to show that something is to be settled.
+        // At the close, no delta may be left to show that something is to be settled.
         self.settled_version = None;
         self.pass_upwards(Passing::Deltas, around);
     }
@@ -408,8 +409,8 @@ impl RunningQuery {
         self.outs.iter_mut().for_each(Batch::clear);
     }
 
-    /// Reports the evaluation under this instant. `cover` writes what these windows of the timeline cover, when there is
-    /// something to say.
+    /// Reports the evaluation at this instant. `cover` writes the extents of these windows of the timeline, if there is
+    /// something to report.
     pub(crate) fn report(
         &mut self,
         at: Timestamp,
@@ -452,8 +453,8 @@ impl RunningQuery {
             let rows = draft.rows(operator != R2s::Dstream);
             output.extend(OutputEvent::each_graph(at, rows));
         }
-        // A query that reports only news has nothing to say about readings without news, unless it depends on the
-        // clock.
+        // A query that reports only changes has nothing to report for readings without changes, unless it depends on
+        // the clock.
         let skipped = skipped.filter(|_| operator == R2s::Rstream || follows_clock(&self.nodes));
         cover(&self.windows, &mut draft);
         draft.add(kind, at, skipped);
@@ -497,7 +498,7 @@ impl RunningQuery {
         self.reports_always
     }
 
-    /// From now on, reports are events of a stream too.
+    /// From now on, reports are also events of a stream.
     pub(super) fn writes(&mut self) {
         self.output = Some(Vec::new());
     }
@@ -506,18 +507,18 @@ impl RunningQuery {
         self.output.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// The whole result that is kept, as it is shown.
+    /// The stored full result, as it is shown.
     pub(super) fn whole_answer(&mut self, dictionary: &mut Dictionary) -> Rows {
         let eval = &mut EvalContext { dictionary, now: Timestamp::EPOCH, scratch: &mut self.scratch };
         self.shown_rows.in_order(self.r2s.answer(), &self.r2s, eval)
     }
 
-    /// Whether the whole result is kept row by row.
+    /// Whether the full result is stored row by row.
     pub(super) fn keeps_answer(&self) -> bool {
         self.r2s.keeps_answer()
     }
 
-    /// Whether the whole result can be enumerated from the leaves.
+    /// Whether the full result can be enumerated from the leaves.
     pub(super) fn enumerates_answer(&self) -> bool {
         self.enumerates_answer
     }
@@ -526,7 +527,7 @@ impl RunningQuery {
         !self.r2s.pending().is_empty()
     }
 
-    /// The terms that are held beyond their windows: unreported rows, queued results, and all stored rows that may
+    /// The terms that are held beyond their windows: unreported rows, undrained results, and all stored rows that may
     /// contain terms of static data or computed terms.
     pub(crate) fn held_terms(&self) -> impl Iterator<Item = TermId> + '_ {
         // A failed query reads nothing any more, but its earlier results can still be drained.
@@ -553,12 +554,12 @@ impl RunningQuery {
     }
 }
 
-/// What passes upwards.
+/// The rows passed upwards.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Passing {
-    /// Deltas of an instant that is not complete.
+    /// The deltas of an incomplete instant.
     Deltas,
-    /// The rest of them, and what had to wait for all.
+    /// The remaining deltas, and rows that had to wait for all of them.
     Whole,
 }
 
@@ -573,7 +574,7 @@ fn follows_clock(nodes: &[PlanNode]) -> bool {
     operators(nodes).any(Operator::follows_clock)
 }
 
-/// Writes what came and what went since the last report, which is consolidated, as far as the operator reports it.
+/// Writes the additions and removals since the last report, consolidated, as far as the operator reports them.
 #[inline]
 fn write_changes(draft: &mut Draft<'_>, r2s: &RelationToStream, dictionary: &Dictionary) {
     let (operator, pending) = (r2s.operator(), r2s.pending());
@@ -605,7 +606,7 @@ fn write_changes(draft: &mut Draft<'_>, r2s: &RelationToStream, dictionary: &Dic
     }
 }
 
-/// FNV-1a: queries that differ draw different values.
+/// FNV-1a: different queries draw different values.
 pub(super) fn text_seed(text: &str) -> u64 {
     text.bytes().fold(0xCBF2_9CE4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3))
 }

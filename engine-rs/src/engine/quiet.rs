@@ -21,35 +21,35 @@ use crate::sink::Skipped;
 use crate::time::{Span, Timestamp};
 use crate::window::{Phase, Progression, Window, count_union};
 
-/// What one step of the watermark has read so far without any change.
+/// The readings of one step of the watermark so far without any change.
 #[derive(Default)]
 pub(super) struct QuietReadings {
-    /// Whether the last reading was such a one.
+    /// Whether the last reading was quiet.
     is_quiet: bool,
-    /// Whether it reported too: then everybody has said what there was to say.
+    /// Whether it reported too: then every query has reported its content.
     has_reported: bool,
     n_reports: u64,
-    /// What is left of a stretch that is reported as one.
+    /// The rest of a stretch that is reported as one.
     pub rest: Option<Rest>,
 }
 
-/// The readings of a stretch that one report stands for.
+/// The readings of a stretch that one report represents.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rest {
-    /// When the last of them is read.
+    /// The instant of the last of them.
     last: Timestamp,
     skipped: Skipped,
-    /// What it stands for where a query has been heard for longer, once it is not heard any more.
+    /// The readings it represents for a query that reported more of them one by one.
     skipped_restless: Option<Skipped>,
 }
 
 impl Rest {
-    /// Whether a query leaves the reading to the report that stands for it.
+    /// Whether the query leaves the reading to the report that represents it.
     pub(super) fn silences(&self, is_restless: bool, at: Timestamp) -> bool {
         !is_restless && at < self.last
     }
 
-    /// What a report of this instant stands for.
+    /// The readings that a report at this instant represents.
     pub(super) fn skipped_at(&self, is_restless: bool, at: Timestamp) -> Option<Skipped> {
         let skipped = if is_restless { self.skipped_restless } else { Some(self.skipped) };
         skipped.filter(|_| at == self.last)
@@ -66,9 +66,8 @@ impl QuietReadings {
 }
 
 impl Timeline {
-    /// Called before each reading: skips those that would say nothing. After the first few quiet reports of this step,
-    /// skips to the last reading of the stretch; a query that has something new to say at each reading is given more of
-    /// them.
+    /// Called before each reading: skips readings that would report nothing. After the first few quiet reports of this
+    /// step, skips to the last reading of the stretch; a query with new content at each reading gets more of them.
     pub(super) fn skip_quiet(&mut self, watermark: Timestamp, quiet: &mut QuietReadings) {
         let is_long = quiet.has_reported && quiet.n_reports >= self.thresholds.quiet_reports_max;
         if !quiet.is_quiet || self.is_part() {
@@ -104,7 +103,7 @@ impl Timeline {
         is_next.then_some(last)
     }
 
-    /// What a report of the last of these readings would stand for, and the instant of that reading.
+    /// The readings that a report at the last of them would represent, and its instant.
     fn skipped(&self, due: &[Progression], until: Timestamp) -> Option<(Skipped, Timestamp)> {
         let first = due.iter().map(Progression::first).min()?;
         let last = due.iter().filter_map(|one| one.last_before(until)).max()?;
@@ -114,15 +113,15 @@ impl Timeline {
         Some((Skipped { from: self.label(first, phase), to: self.label(last, phase), windows }, last))
     }
 
-    /// The readings before this instant that report, as long as windows show what they show now. With `change`, the
-    /// first one does.
+    /// The number of readings before this instant that report while windows show their current content. With `change`,
+    /// the first one does.
     fn due_before(&self, until: Timestamp) -> Vec<Progression> {
         let closes = self.windows.iter().filter_map(Window::closes);
         let mut due: Vec<_> = match self.key.report {
             Report { periodic: None, .. } => closes.collect(),
             Report { close: false, change: false, .. } => self.next_periods().into_iter().collect(),
             Report { periodic: Some(period), .. } => {
-                // From before all closes that are left.
+                // Counts from before all remaining closes.
                 let ends = self.period_ends(period, self.clock - period, Phase::Close);
                 closes.filter_map(|close| close.meet(&ends)).chain(self.next_periods()).collect()
             }
@@ -149,7 +148,7 @@ impl Timeline {
         Progression::new(read_at, period)
     }
 
-    /// Whether no reading says anything until some window shows something else.
+    /// Whether no reading reports anything until some window changes.
     fn is_silent(&self) -> bool {
         let Report { change, nonempty, .. } = self.key.report;
         (change && !self.changed)
@@ -161,9 +160,9 @@ impl Timeline {
         !self.windows.iter().all(Window::is_empty)
     }
 
-    /// Whether some query says more at each reading than one report could stand for. There is a limit even then: a
-    /// query that follows the clock is reported once, and a query that writes a stream fails, because the readers of
-    /// the stream would miss events without knowing it.
+    /// Whether some query has more to report at each reading than one report could represent. Even then there is a
+    /// limit: beyond it, a query that depends on the clock is reported once, and a query that writes a stream fails,
+    /// because the readers of the stream would miss events without noticing.
     fn must_keep_reporting(&mut self, n_reports: u64) -> bool {
         let max = self.thresholds.repeated_reports_max;
         let mut queries = self.queries.iter().flatten();
@@ -173,26 +172,26 @@ impl Timeline {
             let queries = (0..).zip(self.queries.iter_mut()).filter_map(|(at, query)| Some((at, query.as_mut()?)));
             for (at, query) in queries.filter(|(_, query)| query.is_restless() && query.writes_stream()) {
                 query.fail(breach.into());
-                // Its state is released at the next instant, whatever that is for.
+                // Its state is released at the next instant, of whatever kind.
                 self.rounds.touched.add(QueryPlace(at));
             }
         }
         is_heard && n_reports < max
     }
 
-    /// All parts of a query must have the same readings, whatever each of them has to say.
+    /// All parts of a query must have the same readings, whether or not they have something to report.
     fn is_part(&self) -> bool {
         self.queries.iter().flatten().any(RunningQuery::reports_always)
     }
 
-    /// Whether a period before this instant would report the changes so far. Passed over because no query has anything to
-    /// say, it counts as a report: what changed before it must not make a later period report.
+    /// Whether a period before this instant would report the changes so far. A period that is skipped because no query
+    /// has anything to report counts as a report: earlier changes must not make a later period report.
     fn tells_changes_before(&self, at: Timestamp) -> bool {
         let shows = !self.key.report.nonempty || self.is_anything_in_view();
         shows && self.next_periods().is_some_and(|periods| periods.first() < at)
     }
 
-    /// Passes over what would be read before this instant.
+    /// Skips the readings before this instant.
     fn pass_quietly(&mut self, at: Timestamp) {
         self.unreported = self.is_unreported_before(at);
         self.pass(at);

@@ -49,8 +49,7 @@ impl Timeline {
         self.read_taken(Instant { at, phase, rest }, None, timing, context)
     }
 
-    /// Reads an event as it comes, when no window but this one moves and this one [admits it
-    /// directly](Window::admits_directly).
+    /// Reads an event on arrival, if no other window moves and this one [admits it directly](Window::admits_directly).
     pub(super) fn read_event(
         &mut self,
         window: usize,
@@ -185,7 +184,7 @@ impl Timeline {
             if reporting {
                 query.begin_count(rounds.n_reports);
             }
-            // Also at an instant that is reported: one report may stand for the rest of a stretch.
+            // Also at an instant that is reported, because one report may represent the rest of a stretch.
             if query.failed.is_none() && !query.has_said_all() {
                 rounds.owing.add(*place);
             }
@@ -299,7 +298,7 @@ impl Timeline {
         self.places[window].reuse_offered(offered);
     }
 
-    /// Lets what was offered to a leaf arrive in it.
+    /// Stores the mappings that were offered to a leaf.
     #[inline]
     pub(super) fn arrive_in(&mut self, id: LeafId, at: Timestamp, context: &mut TimelineContext<'_>) {
         self.rounds.n_visits += 1;
@@ -372,7 +371,7 @@ impl Timeline {
         self.taken.iter().any(|(_, taken)| taken.arrived || taken.expired)
     }
 
-    /// Whether nothing arrived at the last reading, and what is in view is what was, or nothing.
+    /// Whether nothing arrived at the last reading, and the content is unchanged or empty.
     pub(super) fn was_quiet(&self) -> bool {
         let arrived = self.taken.iter().any(|(_, taken)| taken.arrived);
         !arrived && (!self.has_moved() || self.windows.iter().all(Window::is_empty))
@@ -387,7 +386,7 @@ pub(super) struct Instant {
     pub rest: Option<Rest>,
 }
 
-/// What triples that arrive are offered to.
+/// The window, leaf and query state that arriving triples are offered to.
 pub(super) struct Matching<'a, 'b> {
     pub leaves: &'a mut [Leaf],
     pub queries: &'a mut [Option<RunningQuery>],
@@ -432,7 +431,7 @@ pub(super) struct Reporting {
     /// When it is read.
     pub at: Timestamp,
     pub label: Timestamp,
-    /// It is in a stretch that one report stands for.
+    /// It belongs to a stretch that one report represents.
     pub rest: Option<Rest>,
 }
 
@@ -447,7 +446,7 @@ fn report(query: &mut RunningQuery, reporting: Reporting, windows: &[Window], di
     query.report(label, cover, skipped, dictionary);
 }
 
-/// Writes what these windows show at the instant.
+/// Writes the extents of these windows at the instant.
 #[inline]
 pub(super) fn cover(windows: &[Window], read: &[usize], at: Timestamp, draft: &mut Draft<'_>) {
     read.iter().for_each(|window| draft.cover(windows[*window].reported(at)));

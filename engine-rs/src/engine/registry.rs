@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct QueryId(pub u64);
 
-/// A query as a list shows it.
+/// A query as listed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ListedQuery {
     pub id: QueryId,
@@ -33,12 +33,12 @@ pub struct ListedQuery {
     pub text: String,
 }
 
-/// Which timeline a query runs on, and where there.
+/// The timeline of a query, and its place there.
 #[derive(Debug, Default)]
 pub(super) struct Registry {
     pub(super) places: BTreeMap<QueryId, (usize, usize)>,
     pub(super) registered: u64,
-    /// The youngest timeline with each key: queries may join it until something happens on it.
+    /// The youngest timeline with each key: queries may join it until its first event.
     open: HashMap<TimelineKey, usize, FixedState>,
     /// Timelines without queries.
     unused: BTreeSet<usize>,
@@ -59,19 +59,19 @@ impl Engine {
         self.registry.place(id)
     }
 
-    /// Registers a query; from now on every event counts for it. Streams it names are declared. What is refused leaves
-    /// the engine as it was.
+    /// Registers a query; it sees every event from now on. Streams that it names are declared. If it is refused, the
+    /// engine stays unchanged.
     ///
     /// # Errors
-    /// When the text does not parse, or asks for what is not supported.
+    /// If the text does not parse or uses an unsupported feature.
     pub fn register(&mut self, text: &str, options: &ParseOptions) -> Result<QueryId, EngineError> {
         self.register_reading(text, options, None)
     }
 
-    /// The same for a query that may read these streams alone.
+    /// Like [`Engine::register`], for a query that may read only these streams.
     ///
     /// # Errors
-    /// As [`Engine::register`], and when the query reads another stream.
+    /// Those of [`Engine::register`], and if the query reads another stream.
     pub fn register_reading(
         &mut self,
         text: &str,
@@ -83,11 +83,11 @@ impl Engine {
         self.register_parsed(definition, options, Part::Whole, streams).map_err(|error| error.located(text))
     }
 
-    /// Registers a query in place of another one, which ends. If the new query is refused, the old one runs on as if
-    /// nothing had been asked; the new one may write the stream that the old one writes.
+    /// Registers a query in place of another one, which ends. If the new query is refused, the old one keeps running
+    /// unchanged; the new one may write the stream that the old one writes.
     ///
     /// # Errors
-    /// As [`Engine::register_reading`], and when there is no query to replace.
+    /// Those of [`Engine::register_reading`], and if there is no query to replace.
     pub fn replace(
         &mut self,
         old: QueryId,
@@ -173,8 +173,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Takes the results that have come since the last call. Their ids are valid until the next call that changes
-    /// the engine.
+    /// Drains the results since the last call. Their ids are valid until the next call that changes the engine.
     ///
     /// # Errors
     /// When there is no such query, or it has failed.
@@ -195,7 +194,7 @@ impl Engine {
         self.registry.places().map(|(id, _)| id)
     }
 
-    /// The variables of a query's answer, in order; none for ASK and CONSTRUCT.
+    /// The variables of a query's result, in order; none for ASK and CONSTRUCT.
     ///
     /// # Errors
     /// When there is no such query.
@@ -221,7 +220,7 @@ impl Engine {
         Ok(&self.timelines[timeline].query(place).definition)
     }
 
-    /// Gives a query a name. The engine only remembers it, also in snapshots.
+    /// Gives a query a name, which the engine stores in snapshots, too, and does not interpret.
     ///
     /// # Errors
     /// When there is no such query.
@@ -241,7 +240,7 @@ impl Engine {
         self.registry.places().map(listed).collect()
     }
 
-    /// The plan as text, with live counts and the probing orders taken.
+    /// The plan as text, with live counters and the probing orders used.
     ///
     /// # Errors
     /// When there is no such query, or it has failed.
@@ -317,7 +316,7 @@ impl Engine {
         }
     }
 
-    /// A query has come to a timeline.
+    /// Called when a timeline gets a query.
     fn occupy(&mut self, timeline: usize) {
         if self.registry.unused.remove(&timeline) {
             if self.options.sharing {
@@ -328,7 +327,7 @@ impl Engine {
         }
     }
 
-    /// What a timeline held is let go with its last query.
+    /// A timeline frees its state with its last query.
     pub(super) fn vacate_if_unused(&mut self, timeline: usize) {
         let on = &mut self.timelines[timeline];
         if !on.is_unused() {
@@ -361,7 +360,7 @@ impl Engine {
         }
     }
 
-    /// The operators of a query, with their leaves on the timeline; they have not seen anything yet.
+    /// The operators of a query, with their leaves on the timeline, before any input.
     pub(super) fn build_on(
         &mut self,
         timeline: usize,
@@ -410,7 +409,7 @@ pub(super) fn families_of(definition: &mut ContinuousQuery, named_streams: &[Vec
     families
 }
 
-/// What a query needs of a timeline.
+/// The windows and leaves that a query needs of a timeline.
 pub(super) fn timeline_key(definition: &ContinuousQuery, windows: &[(usize, Rule)]) -> TimelineKey {
     let mut distinct: Vec<(usize, Rule)> = Vec::new();
     for window in windows {
@@ -427,7 +426,7 @@ pub(super) fn timeline_key(definition: &ContinuousQuery, windows: &[(usize, Rule
     }
 }
 
-/// Makes the operators of a query, and the leaves they need on the timeline; gives, for each clause, its window there.
+/// Creates the operators of a query, and the leaves they need on the timeline; returns the window of each clause.
 pub(super) fn build(
     definition: &ContinuousQuery,
     planned: &PlannedQuery,

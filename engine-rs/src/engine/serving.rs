@@ -1,4 +1,4 @@
-//! What a server asks of the engine between two batches: cheap questions, and streams that end.
+//! Requests that a server makes between two batches: inexpensive queries, and removing streams.
 
 use super::Engine;
 use super::stream::Stream;
@@ -15,7 +15,7 @@ impl Engine {
         Ok((watermark != Timestamp::MIN).then_some(watermark))
     }
 
-    /// Forgets a stream that no query reads or writes: what it has seen, and how it was declared.
+    /// Removes a stream that no query reads or writes, with its state and its settings.
     ///
     /// # Errors
     /// When the stream is not known, or in use.
@@ -25,7 +25,7 @@ impl Engine {
         if readings.iter().any(|reading| !self.streams[*reading].readers.is_empty()) {
             return Err(EngineError::StreamInUse { stream: stream.to_owned() });
         }
-        // Streams keep their number, because timelines and chains find them by it.
+        // Streams keep their numbers, because timelines and chains refer to them by number.
         for reading in readings {
             let Stream { iri, by_predicate, .. } = &self.streams[reading];
             self.streams[reading] = Stream::new(iri.clone(), by_predicate.clone(), Default::default());

@@ -1,6 +1,6 @@
 //! Static data: graphs that are loaded, replaced, dropped and read while queries run.
 //!
-//! Running queries follow at their next evaluation, when the version of the graphs has changed.
+//! Running queries use the new data from their next evaluation on, when the version of the graphs has changed.
 
 use super::Engine;
 use super::timeline::Timeline;
@@ -16,7 +16,7 @@ use oxrdf::{BlankNode, GraphName, NamedNode, NamedOrBlankNode, Term, TermRef, Tr
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-/// How many triples came and went.
+/// The numbers of added and removed triples.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct UpdateReport {
     pub inserted: usize,
@@ -30,11 +30,11 @@ impl From<Changes> for UpdateReport {
 }
 
 impl Engine {
-    /// Adds static data to a graph (`None`: the default graph); running queries follow at their next
-    /// evaluation. Gives how many triples were new.
+    /// Adds static data to a graph (`None`: the default graph); running queries use it from their next evaluation on.
+    /// Returns the number of new triples.
     ///
     /// # Errors
-    /// When the document does not parse, or the graph's name is not an absolute IRI.
+    /// If the document does not parse, or the graph's name is not an absolute IRI.
     pub fn load(&mut self, graph: Option<&str>, rdf: &[u8], format: RdfFormat) -> Result<usize, EngineError> {
         let name = graph.map(named_node).transpose()?;
         let mut blanks = Blanks::default();
@@ -49,12 +49,12 @@ impl Engine {
         Ok(change.commit().inserted)
     }
 
-    /// Makes a graph (`None`: the default graph) hold exactly this document; running queries follow
-    /// at their next evaluation. Ids of results taken before are not valid any more.
+    /// Replaces the content of a graph (`None`: the default graph) by this document; running queries use it from their
+    /// next evaluation on. Ids in results that were drained before become invalid.
     ///
     /// # Errors
-    /// When the document does not parse, the graph's name is not an absolute IRI, or a document for
-    /// the default graph has graphs of its own.
+    /// If the document does not parse, the graph's name is not an absolute IRI, or a document for the default graph
+    /// contains named graphs.
     pub fn replace_graph(
         &mut self,
         graph: Option<&str>,
@@ -78,11 +78,11 @@ impl Engine {
         Ok(changes.into())
     }
 
-    /// Takes a graph away; the default graph (`None`) is emptied. Running queries follow at their
-    /// next evaluation. Ids of results taken before are not valid any more.
+    /// Drops a graph; the default graph (`None`) is emptied. Running queries follow at their next evaluation. Ids in
+    /// results that were drained before become invalid.
     ///
     /// # Errors
-    /// When there is no such graph, or its name is not an absolute IRI.
+    /// If there is no such graph, or its name is not an absolute IRI.
     pub fn drop_graph(&mut self, graph: Option<&str>) -> Result<UpdateReport, EngineError> {
         let graph = self.known_graph(graph)?;
         let mut change = self.graphs.begin();
@@ -92,7 +92,7 @@ impl Engine {
         Ok(changes.into())
     }
 
-    /// The graphs and how many triples each has: the default graph first, the others by name.
+    /// The graphs with their numbers of triples: the default graph first, the others by name.
     #[must_use]
     pub fn graph_names(&self) -> Vec<(GraphName, usize)> {
         let name = |id| match self.dictionary.term(id) {
@@ -121,19 +121,19 @@ impl Engine {
     /// The triples of a graph as a document, in the order of their terms. N-Quads and TriG name the graph.
     ///
     /// # Errors
-    /// As [`Engine::graph_triples`], and when the format has no way to write some term.
+    /// Those of [`Engine::graph_triples`], and if the format cannot represent some term.
     pub fn graph_text(&self, graph: Option<&str>, format: RdfFormat) -> Result<Vec<u8>, EngineError> {
         self.copy_graph(graph, format)?.document()
     }
 
-    /// When much static data has gone, lets go of the terms that only it had.
+    /// Frees unused static terms, once much static data has been removed.
     pub(super) fn release_static_terms(&mut self) {
         if self.graphs.release_is_due(self.options.thresholds.removed_triples_min) {
             self.release_terms();
         }
     }
 
-    /// Lets go of every term that nothing holds, now: for tests of what is held.
+    /// Frees every unused term now: for tests of memory.
     #[doc(hidden)]
     pub fn release_terms(&mut self) {
         self.graphs.forget_changes();
@@ -143,7 +143,7 @@ impl Engine {
         self.sweep();
     }
 
-    /// A graph that exists; `_:label` names a graph that has a blank node as its name.
+    /// A graph that exists; `_:label` denotes a graph named by a blank node.
     pub(super) fn known_graph(&self, graph: Option<&str>) -> Result<GraphId, EngineError> {
         let Some(graph) = graph else { return Ok(None) };
         let name: Term = match graph.strip_prefix("_:").map(BlankNode::new) {
@@ -160,7 +160,7 @@ pub(super) fn compare_triples(a: &EncodedTriple, b: &EncodedTriple, dictionary: 
     orders.fold(Ordering::Equal, Ordering::then)
 }
 
-/// The name of a graph as documents have it; `_:label` is a blank node.
+/// The name of a graph in documents; `_:label` is a blank node.
 pub(super) fn graph_name(graph: Option<&str>) -> Result<GraphName, EngineError> {
     Ok(match graph {
         None => GraphName::DefaultGraph,
@@ -189,7 +189,7 @@ pub(super) fn unknown_graph(name: TermRef<'_>) -> EngineError {
     EngineError::UnknownGraph { graph: name.to_string() }
 }
 
-/// The triples of a document by graph, in the order of the text; all in `target` when there is one.
+/// The triples of a document by graph, in text order; all of them in `target` if there is one.
 fn by_graph(
     rdf: &[u8],
     format: RdfFormat,

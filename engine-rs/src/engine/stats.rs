@@ -1,4 +1,4 @@
-//! Numbers about what runs.
+//! Counters of the running engine.
 
 use super::stopwatch::Stopwatch;
 use super::stream::StreamCounts;
@@ -31,11 +31,11 @@ pub struct QueryStats {
     pub evaluations: u64,
     pub state_size: usize,
     pub dropped_results: u64,
-    /// Elements in each window now, by window name.
+    /// The current number of elements in each window, by window name.
     pub windows: Vec<(String, usize)>,
     pub clock: Option<Timestamp>,
     pub reevaluates: bool,
-    /// Events left out of windows `@ :p` because what they say under `:p` is no time.
+    /// Events left out of windows `@ :p` because their value of `:p` is not a time.
     pub unreadable_times: u64,
 }
 
@@ -59,22 +59,22 @@ impl Engine {
         }
     }
 
-    /// How many leaves and queries events and time have led to so far: for tests of how that grows.
+    /// The number of leaves and queries visited so far: for tests of how the cost grows.
     #[doc(hidden)]
     #[must_use]
     pub fn n_visits(&self) -> u64 {
         self.timelines.iter().map(|timeline| timeline.rounds.n_visits).sum()
     }
 
-    /// Lends the engine a clock that says nanoseconds and never goes back: from now on it measures how long queries are
-    /// evaluated. Nothing else depends on it.
+    /// Injects a monotonic clock in nanoseconds: from now on the engine measures how long queries are evaluated.
+    /// Nothing else depends on it.
     pub fn lend_clock(&mut self, now_ns: fn() -> u64) {
         self.stopwatch = Some(Stopwatch::new(now_ns));
     }
 
-    /// How long each query has been evaluated since it was registered or restored; nothing without a clock. Most of
-    /// it is measured where instants are long, and reckoned from counted work where they are short. What queries do
-    /// together is shared out by the work of each, so that all times add up to what was spent on evaluation.
+    /// The evaluation time of each query since it was registered or restored; empty without a clock. Long instants are
+    /// measured, and the time of short ones is estimated from the counted work. Work that queries share is divided in
+    /// proportion to the work of each, so the times add up to the total evaluation time.
     pub fn evaluation_times(&self) -> impl Iterator<Item = (QueryId, Duration)> + '_ {
         let measured = self.registry.places().filter(|_| self.stopwatch.is_some());
         measured.map(|(id, (timeline, place))| {
@@ -82,7 +82,7 @@ impl Engine {
         })
     }
 
-    /// Counted since the first query that reads its stream by that predicate was registered.
+    /// Counted since the first query was registered that reads its stream by that predicate.
     fn unreadable_times(&self, timeline: &Timeline) -> u64 {
         let mut streams: Vec<usize> = timeline.key().windows.iter().map(|(stream, _)| *stream).collect();
         streams.sort_unstable();

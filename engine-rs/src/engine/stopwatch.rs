@@ -1,29 +1,29 @@
 //! How long queries are evaluated, by a clock that the host may inject.
 //!
-//! The engine reads no clock of its own, and no answer depends on this one. An instant can take less time than a few
-//! readings of a clock do, so not every instant is measured: readings may take a 256th of the time, and after a short
-//! instant that was measured there is a pause. The work of every instant is counted anyway (`limits.rs`), and where
-//! nobody measured, each query is charged what a unit of its work took lately. Ticks and closes are different work, and
-//! have pauses and prices of their own.
+//! The engine reads no clock of its own, and no result depends on this one. A short instant can take less time than a
+//! few clock readings, so not every instant is measured: readings may take a 256th of the time, and a pause follows a
+//! measured short instant. The work of every instant is counted anyway (`limits.rs`), and an instant that was not
+//! measured is charged by its work, at the price that a unit of work had recently. Ticks and closes are different kinds
+//! of work, with separate pauses and prices.
 //!
-//! Windows, leaves and joins take one mapping after the other, for all queries of a timeline: they are measured
-//! together, and the time is shared out by the work that each query did meanwhile. A query that has its timeline to
-//! itself has all of it. Settling and reporting are measured for each query by itself. What happens outside of instants
-//! (reading bodies, encoding terms, writing results) counts as the evaluation of no query.
+//! Windows, leaves and joins process one mapping after the other for all queries of a timeline: they are measured
+//! together, and the time is divided by the work that each query did. A query with a timeline of its own is charged for
+//! all of it. Settling and reporting are measured for each query separately. Work outside of instants (reading bodies,
+//! encoding terms, rendering results) is not part of any query's evaluation time.
 
 use crate::window::Phase;
 
 /// Reading the clock may take at most one part in this many.
 const PARTS: u64 = 256;
-/// Binary places of the time that a unit of work takes.
+/// Fraction bits of the time per unit of work.
 const PLACES: u32 = 10;
 
 /// A clock of the host.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stopwatch {
-    /// Nanoseconds since some beginning, never fewer than before.
+    /// Nanoseconds since an arbitrary start; never decreases.
     now_ns: fn() -> u64,
-    /// What a reading takes.
+    /// How long a reading of the clock takes.
     reading_ns: u64,
 }
 
@@ -54,12 +54,12 @@ pub(super) struct Meter {
 
 #[derive(Default, Debug)]
 struct Pause {
-    /// How much is charged without a measure before the next one.
+    /// The charge without measurement until the next measurement.
     left_ns: u64,
     n_measured: u32,
 }
 
-/// One of each, for ticks and closes.
+/// Separate for ticks and closes.
 #[derive(Default, Debug)]
 struct ByPhase<T>([T; 2]);
 
@@ -76,7 +76,7 @@ impl<T> ByPhase<T> {
 }
 
 impl Meter {
-    /// An instant begins.
+    /// Begins an instant.
     #[inline]
     pub(super) fn begin<'a>(&self, phase: Phase, stopwatch: Option<&'a Stopwatch>) -> Timing<'a> {
         match stopwatch {
@@ -85,7 +85,7 @@ impl Meter {
         }
     }
 
-    /// The instant is over.
+    /// Ends the instant.
     #[inline]
     pub(super) fn end(&mut self, timing: &Timing<'_>) {
         let Some(stopwatch) = timing.stopwatch else { return };
@@ -103,8 +103,8 @@ impl Meter {
 }
 
 impl Pause {
-    /// Between half and one and a half times the mean, in a fixed sequence without a period: events that alternate must
-    /// not meet the clock in the same turn forever.
+    /// Between half and one and a half times the mean, in a fixed sequence without a period: alternating kinds of
+    /// events must not always be measured at the same kind.
     fn due_ns(&self, mean_ns: u64) -> u64 {
         const GOLDEN: u32 = 0x9E37_79B9;
         let part = u128::from(self.n_measured.wrapping_mul(GOLDEN));
@@ -112,14 +112,14 @@ impl Pause {
     }
 }
 
-/// One instant: measured, or charged by work, or neither when there is no stopwatch.
+/// One instant: measured, charged by work, or neither if there is no stopwatch.
 pub(super) struct Timing<'a> {
     stopwatch: Option<&'a Stopwatch>,
     phase: Phase,
-    /// The last reading, where the instant is measured.
+    /// The last reading, if the instant is measured.
     read_at: Option<u64>,
     readings: u64,
-    /// What was measured, or charged without a measure.
+    /// The time that was measured, or charged without measurement.
     spent_ns: u64,
 }
 
@@ -130,7 +130,7 @@ impl Timing<'_> {
         self.stopwatch.is_some()
     }
 
-    /// The time since the last reading, without the reading itself; none where nothing is measured.
+    /// The time since the last reading, without the duration of the reading; none if nothing is measured.
     #[inline]
     pub(super) fn lap_ns(&mut self) -> Option<u64> {
         let (stopwatch, before) = (self.stopwatch?, self.read_at?);
@@ -152,22 +152,22 @@ impl Timing<'_> {
     }
 }
 
-/// How long one query has been evaluated.
+/// The evaluation time of one query.
 #[derive(Default, Debug)]
 pub(crate) struct EvaluationTime {
     total_ns: u64,
-    /// Its share of what all did together at the instant that is measured.
+    /// Its share of the common work at the instant under measurement.
     share_ns: u64,
     prices: ByPhase<Price>,
 }
 
-/// What a unit of work takes.
+/// The time that a unit of work takes.
 #[derive(Default, Debug)]
 struct Price {
-    /// What was measured, with recent measurements weighted more.
+    /// The average of measurements, with recent ones weighted more.
     lately_ns: u64,
     lately_work: u64,
-    /// In parts of a nanosecond.
+    /// In fractions of a nanosecond.
     unit_ns_scaled: u64,
 }
 
@@ -176,12 +176,12 @@ impl EvaluationTime {
         self.total_ns
     }
 
-    /// Time that says nothing about instants to come.
+    /// Adds time that does not affect the estimate for later instants.
     pub(super) fn add(&mut self, ns: u64) {
         self.total_ns += ns;
     }
 
-    /// This part of the whole is this query's.
+    /// Charges this fraction of the whole to the query.
     pub(super) fn share(&mut self, ns: u64, part: u64, whole: u64) {
         self.share_ns = (u128::from(ns) * u128::from(part) / u128::from(whole.max(1))) as u64;
     }

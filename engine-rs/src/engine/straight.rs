@@ -1,13 +1,12 @@
-//! The straight way through an instant: one triple that comes alone, for one leaf.
+//! The direct path through an instant, for a single triple that only one leaf matches.
 //!
 //! ```text
 //!   event ─► window ─► match ─► expire ─► store and join ─► settle and report
 //! ```
 //!
-//! Most instants of a busy stream are of this kind. They do what every instant does, in the same order (`reading.rs`),
-//! but with no list of windows, of leaves, or of queries, and without handing rows from operator to operator where a
-//! query is a join and nothing else. What turns out to concern other queries, or needs more than that, is concluded as
-//! at any other instant.
+//! Most instants of a busy stream are of this kind. The path performs the same steps in the same order as `reading.rs`,
+//! but without lists of windows, leaves and queries, and, for a query that is a single join, without passing rows
+//! between operators. As soon as an instant turns out to concern other queries, the general path completes it.
 
 use super::expiring::Expiry;
 use super::query::RunningQuery;
@@ -25,8 +24,8 @@ use crate::window::{Element, Phase};
 use smallvec::SmallVec;
 
 impl Timeline {
-    /// Reads an event that its window [admits directly](crate::window::Window::admits_directly), if its instant can go
-    /// straight; otherwise returns false, and nothing has happened.
+    /// Reads an event that its window [admits directly](crate::window::Window::admits_directly), if this path can
+    /// handle its instant; otherwise returns false without any effect.
     #[inline]
     pub(super) fn read_straight(
         &mut self,
@@ -47,7 +46,7 @@ impl Timeline {
         let (expiry_key, taken) = self.windows[window].admit(element, at);
         self.match_one(leaf, (triple, element), (expiry_key, taken.bound), at, context);
         if taken.expired {
-            // What goes may come back with what arrives, also from another leaf.
+            // A departing result may return with the arrivals, also through another leaf.
             self.places[window].offered.push(leaf);
             self.expire(window, Expiry { bound: taken.bound, at, reporting: true }, context);
             self.places[window].offered.clear();
@@ -78,14 +77,15 @@ impl Timeline {
         self.leaves_incoming = matching.n_incoming;
     }
 
-    /// Whether the instant concerns this reader's query alone, and its results are what its join emits from here on.
+    /// Whether the instant concerns only this reader's query, whose results are exactly what its join emits from here
+    /// on.
     #[inline]
     fn concerns_plainly(&self, reader: Reader) -> bool {
         let query = self.queries[reader.query.at()].as_ref();
         self.rounds.touched.has_none_but(reader.query) && query.is_some_and(RunningQuery::is_plain)
     }
 
-    /// Lets what was offered to a leaf arrive, and concludes the instant for the only query that it concerns.
+    /// Stores the mapping that was offered to a leaf, and completes the instant for the only query it concerns.
     #[inline]
     fn arrive_plainly(
         &mut self,
@@ -132,7 +132,7 @@ impl Timeline {
 }
 
 impl RunningQuery {
-    /// Whether the new rows of its only join are its results as they are, and there are none yet.
+    /// Whether the new rows of its only join are its results, and there are none yet.
     #[inline]
     pub(super) fn is_plain(&self) -> bool {
         self.is_plain
@@ -142,7 +142,7 @@ impl RunningQuery {
             && !self.has_unreported_rows()
     }
 
-    /// What was measured so far is all for this query, if anything was.
+    /// The time measured so far, if any, belongs to this query alone.
     #[inline]
     fn has_all_of(&mut self, lap_ns: Option<u64>) {
         if let (Some(ns), Some(work)) = (lap_ns, self.work()) {
@@ -150,7 +150,7 @@ impl RunningQuery {
         }
     }
 
-    /// Settles and reports, as [`RunningQuery::settle`] and [`RunningQuery::report`] would.
+    /// Settles and reports, like [`RunningQuery::settle`] and [`RunningQuery::report`].
     #[inline]
     fn report_plainly(&mut self, at: Timestamp, cover: impl FnOnce(&[usize], &mut Draft<'_>), dictionary: &Dictionary) {
         let Self { outs, nodes, r2s, results, scratch, windows, shown_rows, .. } = self;
@@ -178,7 +178,7 @@ impl RunningQuery {
 }
 
 impl Rounds {
-    /// Whether the only queries to visit are those that something happens to.
+    /// Whether only queries with changed inputs have to be visited.
     #[inline]
     fn are_calm(&self, version: u64) -> bool {
         self.seen_version == Some(version)

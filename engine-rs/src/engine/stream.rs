@@ -19,7 +19,7 @@ impl StreamNames {
         self.0.entry_ref(iri.as_str()).or_default().push(number);
     }
 
-    /// In the order in which they came.
+    /// In the order of declaration.
     pub(super) fn readings(&self, iri: &str) -> &[usize] {
         self.0.get(iri).map(Vec::as_slice).unwrap_or_default()
     }
@@ -53,27 +53,27 @@ pub(crate) struct Stream {
     pub mapping: Option<StreamMapping>,
     /// The timelines that read the stream.
     pub readers: Vec<usize>,
-    /// Those of them that are told of everything, and those that sleep.
+    /// The timelines among them that are awake, and those that sleep.
     pub awake: Vec<usize>,
     pub(super) sleepers: Sleepers,
-    /// What they read of it; `None`: everything.
+    /// The triples they read; `None`: all.
     pub interest: Option<Interest>,
 }
 
-/// A row mapping of a stream. What it was made of is its text and the name of the column with the times.
+/// A row mapping of a stream. Its sources, the text and the name of the time column, identify it.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct StreamMapping {
     pub mapping: RowMapping,
     pub time_column: String,
 }
 
-/// What came through a stream.
+/// What has passed through a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct StreamCounts {
     pub events: u64,
     pub triples: u64,
     pub late: u64,
-    /// Events whose time, under a predicate that windows read it by, is no time.
+    /// Events without a valid time under a predicate by which windows read them.
     pub unreadable: u64,
 }
 
@@ -96,7 +96,7 @@ impl Stream {
         }
     }
 
-    /// Nobody reads it and no event has arrived, as if it had just been declared.
+    /// Whether no query reads it and no event has arrived, as if it had just been declared.
     pub(crate) fn is_pristine(&self) -> bool {
         self.readers.is_empty() && self.counts.events == 0 && self.watermark == Timestamp::MIN
     }
@@ -123,7 +123,7 @@ impl Stream {
         self.options.lateness.is_some_and(|lateness| lateness != Span::ZERO)
     }
 
-    /// An event of this time comes, and the clock with it.
+    /// Advances the clock to an event of this time.
     #[inline]
     pub(crate) fn pass(&mut self, at: Timestamp) {
         self.idle = false;
@@ -131,14 +131,14 @@ impl Stream {
         self.watermark = self.watermark.max(self.greatest - self.options.lateness.unwrap_or(Span::ZERO));
     }
 
-    /// Takes an event that has to wait; gives the events that are now in order.
+    /// Adds an event that has to wait; returns the events that are now in order.
     pub(crate) fn take(&mut self, element: Element) -> Vec<Element> {
         self.pass(element.at);
         self.waiting.insert((element.at, element.seq), element);
         self.release()
     }
 
-    /// Moves the watermark; gives the events it passes.
+    /// Moves the watermark; returns the events it passes.
     pub(crate) fn advance_to(&mut self, at: Timestamp) -> Vec<Element> {
         self.idle = false;
         self.watermark = self.watermark.max(at);

@@ -1,9 +1,10 @@
 //! A timeline: windows that are read at the same instants, the leaves on them, the queries above.
 //!
-//! Queries share a timeline when they read the same windows in the same way and began together; then
-//! they are evaluated at the same instants, and equal leaves are one. Sharing less alike queries
-//! would let one see events that came too late at instants it would not have had alone. `instants.rs` finds the instants to
-//! read, `reading.rs` reads one; here is what a timeline is made of, and how queries come and go.
+//! Queries share a timeline if they read the same windows in the same way and started together (or show the same
+//! content by now, see `joining.rs`); then they are evaluated at the same instants and share equal leaves. If less
+//! similar queries shared a timeline, one of them would see late events at instants that it would not have on its own.
+//! `instants.rs` finds the instants to read, and `reading.rs` reads one; this module has the parts of a timeline, and
+//! adds and removes queries.
 
 use super::asleep::Sleep;
 use super::place::WindowPlace;
@@ -26,7 +27,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use std::collections::BTreeSet;
 
-/// What queries must have in common to be read at the same instants.
+/// The properties that queries must share to be read at the same instants.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct TimelineKey {
     /// Each stream and rule once, in order.
@@ -43,10 +44,10 @@ pub(crate) struct Timeline {
     pub(super) places: Vec<WindowPlace>,
     pub(super) leaves: Vec<Leaf>,
     by_key: HashMap<LeafKey, LeafId, FixedState>,
-    /// For the conditions of leaves.
+    /// The budget of leaf conditions.
     pub(super) scratch: Scratch,
     pub(super) queries: Vec<Option<RunningQuery>>,
-    /// The places among `queries` that no query has.
+    /// The unused places in `queries`.
     vacant: BTreeSet<usize>,
     pub(super) rounds: Rounds,
     /// The last instant that was read; everything up to it is settled.
@@ -59,7 +60,7 @@ pub(crate) struct Timeline {
     pub(super) is_timeless: bool,
     /// When a period that ends at an instant is read.
     pub(super) period_phase: Phase,
-    /// The earliest event, or instant declared complete, so far: time starts there.
+    /// The earliest event or watermark so far: time starts there.
     pub(super) begins_at: Timestamp,
     /// The last instant at which a period could have ended.
     pub(super) last_period: Timestamp,
@@ -68,15 +69,15 @@ pub(crate) struct Timeline {
     pub(super) pristine: bool,
     /// Every query has failed, so nothing is stored and nothing is read.
     pub(super) is_over: bool,
-    /// While it sleeps, what it needs to be woken.
+    /// Its state while it sleeps.
     pub(super) sleep: Option<Box<Sleep>>,
-    /// It is not let sleep before its stream has had so many events while others slept.
+    /// It may not sleep before its stream has had this many events while others slept.
     pub(super) retries_at: u64,
     /// The windows that moved at the instant being read, and how.
     pub(super) taken: Vec<(usize, Taken)>,
     /// Leaves with mappings that arrive at the instant being read.
     pub(super) leaves_incoming: usize,
-    /// Whether its window is folded ahead of its closes; asked again where queries have come or gone.
+    /// Whether its window is folded ahead of its closes; recomputed when queries are added or removed.
     pub(super) folds: Option<bool>,
     /// Whether some content has changed since the last report.
     pub(super) changed: bool,
@@ -86,7 +87,7 @@ pub(crate) struct Timeline {
     pub(super) thresholds: Thresholds,
 }
 
-/// What tells leaves apart: window, pattern and condition.
+/// Identifies a leaf: window, pattern and condition.
 pub(super) type LeafKey = (usize, LeafPattern, Option<String>);
 
 /// Which queries to visit at an instant; the instant does not concern any other.
@@ -94,7 +95,7 @@ pub(super) type LeafKey = (usize, LeafPattern, Option<String>);
 pub(super) struct Rounds {
     /// Queries whose input has changed, or that are new.
     pub touched: Touched,
-    /// Queries that are given something ahead of the close that shows it.
+    /// Queries that receive rows ahead of the close that shows them.
     pub folding: Touched,
     /// Queries with rows that wait for a report.
     pub owing: Touched,
@@ -108,7 +109,7 @@ pub(super) struct Rounds {
     pub seen_version: Option<u64>,
     /// The number of reports so far; every query counts as evaluated for each, visited or not.
     pub n_reports: u64,
-    /// Leaves and queries that were looked at so far.
+    /// The number of leaves and queries visited so far.
     pub n_visits: u64,
 }
 
@@ -127,7 +128,7 @@ impl Timeline {
         let reading = if key.report.follows_changes() { Reading::Current } else { Reading::Closed };
         let mut windows: Vec<_> = key.windows.iter().map(|(_, rule)| Window::new(rule.clone(), reading)).collect();
         if key.report.change && key.semantics == ContentSemantics::Set {
-            // Only the content tells whether a set has changed.
+            // Only the content shows whether a set has changed.
             windows.iter_mut().for_each(Window::keep_content);
         }
         let by_count =
@@ -173,12 +174,12 @@ impl Timeline {
         self.pristine
     }
 
-    /// Whether watermarks can move anything; where they cannot, events alone do.
+    /// Whether watermarks can cause a reading; otherwise only events do.
     pub(crate) fn follows_watermark(&self) -> bool {
         !self.is_timeless || !self.started
     }
 
-    /// Whether time has begun: it does with the first event.
+    /// Whether time has started, which it does with the first event.
     pub(crate) fn has_begun(&self) -> bool {
         self.started
     }
@@ -213,7 +214,7 @@ impl Timeline {
         found.expect("a timeline has the windows of its queries")
     }
 
-    /// Takes a query in; its windows and leaves exist already (see [`TimelineHost`]).
+    /// Adds a query; its windows and leaves exist already (see [`TimelineHost`]).
     pub(crate) fn add_query(&mut self, query: RunningQuery, context: &mut TimelineContext<'_>) -> usize {
         let at = self.free_place();
         self.seat_query(at, query);
@@ -226,7 +227,7 @@ impl Timeline {
         at
     }
 
-    /// The first place that no query has.
+    /// The first unused place.
     pub(super) fn free_place(&self) -> usize {
         self.vacant.first().copied().unwrap_or(self.queries.len())
     }
@@ -236,7 +237,7 @@ impl Timeline {
         self.by_key.get(key).map(|id| id.at())
     }
 
-    /// Fills a leaf that is new with what a leaf of the same pattern has saved.
+    /// Fills a new leaf with the saved state of a leaf of the same pattern.
     pub(super) fn fill_leaf(&mut self, leaf: usize, from: &mut Reader<'_>) -> Decoded<()> {
         let Self { leaves, places, .. } = self;
         leaves[leaf].restore(from)?;
@@ -244,7 +245,7 @@ impl Timeline {
         Ok(())
     }
 
-    /// Puts a query into its place and lets it read its leaves.
+    /// Puts a query into its place and connects it to its leaves.
     pub(super) fn seat_query(&mut self, at: usize, mut query: RunningQuery) {
         let place = QueryPlace(at as u32);
         for (node, role, leaf) in query.leaves_of() {
@@ -269,7 +270,7 @@ impl Timeline {
         self.folds = None;
     }
 
-    /// Lists a query, in the leaves it reads, under the values that its joins can use.
+    /// Lists a query in the leaves it reads, under the values that its joins can use.
     pub(super) fn route_query(&mut self, at: usize) {
         let Self { queries, leaves, .. } = self;
         let Some(query) = queries[at].as_ref().filter(|query| query.failed.is_none()) else { return };
@@ -283,7 +284,7 @@ impl Timeline {
         }
     }
 
-    /// Makes so many places for queries, at least.
+    /// Ensures at least this many places for queries.
     pub(super) fn make_room(&mut self, places: usize) {
         while self.queries.len() < places {
             self.vacant.insert(self.queries.len());
@@ -291,12 +292,12 @@ impl Timeline {
         }
     }
 
-    /// The query is visited at the next instant, whatever happens at it.
+    /// The query is visited at the next instant in any case.
     pub(super) fn wake(&mut self, at: usize) {
         self.rounds.touched.add(QueryPlace(at as u32));
     }
 
-    /// Lets a query go, and what only it needed.
+    /// Removes a query, and everything that only it needed.
     pub(crate) fn remove_query(&mut self, at: usize) {
         self.release(at);
         self.queries[at] = None;
@@ -378,7 +379,7 @@ fn period_phase(windows: &[Window], bounds: Bounds) -> Phase {
     if all_step || bounds == Bounds::OpenClosed { Phase::Close } else { Phase::Period }
 }
 
-/// The timeline as the planner sees it: leaves to find or make, windows by clause.
+/// The timeline as the planner sees it: finds or creates leaves, and finds windows by clause.
 pub(crate) struct TimelineHost<'a> {
     pub timeline: &'a mut Timeline,
     pub windows: &'a [usize],

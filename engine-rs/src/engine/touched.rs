@@ -1,4 +1,4 @@
-//! A set of queries that something has happened to: each is listed once, and no other query is visited.
+//! A set of queries with changed inputs: each is listed once, and no other query is visited.
 
 use crate::leaf::QueryPlace;
 
@@ -21,7 +21,7 @@ impl Touched {
         }
     }
 
-    /// The place may be somebody else's from now on.
+    /// The place may be given to another query from now on.
     pub(super) fn remove(&mut self, query: QueryPlace) {
         if self.contains(query) {
             self.is_listed[query.at()] = false;
@@ -44,8 +44,8 @@ impl Touched {
         matches!(self.listed[..], []) || self.listed[..] == [query]
     }
 
-    /// The only query that is listed, which it is no more then; `None`, and nothing has happened, if there is none, or
-    /// another.
+    /// Takes the query off the list if it is the only one listed. `None`, without any effect, if there is none or
+    /// another one.
     #[inline]
     pub(super) fn take_lone(&mut self) -> Option<QueryPlace> {
         let [lone] = self.listed[..] else { return None };
@@ -61,7 +61,7 @@ impl Touched {
         });
     }
 
-    /// Hands the list over, in the order of places; from now on nothing is listed.
+    /// Takes the list, sorted by place, and leaves it empty.
     pub(super) fn take(&mut self) -> Vec<QueryPlace> {
         self.listed.iter().for_each(|query| self.is_listed[query.at()] = false);
         if self.listed.len() > 1 {
@@ -70,7 +70,7 @@ impl Touched {
         std::mem::take(&mut self.listed)
     }
 
-    /// Takes the memory of a list back.
+    /// Returns the memory of a list for reuse.
     pub(super) fn reuse(&mut self, mut list: Vec<QueryPlace>) {
         if self.listed.is_empty() {
             list.clear();

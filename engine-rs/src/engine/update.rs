@@ -1,8 +1,8 @@
 //! SPARQL 1.1 Update over the static graphs.
 //!
-//! The operations of a request are performed one after the other, each on what the one before has
-//! left. All happens in one transaction: a request that fails changes nothing, and queries see none
-//! of the states in between. Streams and windows are out of reach.
+//! The operations of a request run one after the other, each on the result of the previous one, within one transaction:
+//! a request that fails changes nothing, and queries see none of the intermediate states. Updates cannot affect streams
+//! and windows.
 
 use super::Engine;
 use super::static_data::{UpdateReport, unknown_graph};
@@ -50,10 +50,10 @@ impl Engine {
         self.update_using(text, base, None)
     }
 
-    /// As [`Engine::update`]; `using` is the dataset of every WHERE, in the place of USING clauses.
+    /// Like [`Engine::update`]; `using` is the dataset of every WHERE, in place of USING clauses.
     ///
     /// # Errors
-    /// As [`Engine::update`], and when the text has USING or WITH of its own.
+    /// Those of [`Engine::update`], and if the text has USING or WITH of its own.
     pub fn update_using(
         &mut self,
         text: &str,
@@ -178,8 +178,8 @@ impl Update<'_> {
         Ok(())
     }
 
-    /// Deletes and inserts what the templates make of the solutions; ids wait, because everything is deleted before
-    /// anything is inserted.
+    /// Deletes and inserts the quads that the templates produce for the solutions. Ids are buffered, because everything
+    /// is deleted before anything is inserted.
     fn replace(&mut self, delete: &[Template], insert: &[Template], variables: &[Variable], solutions: &Solutions) {
         let mut terms = Terms { dictionary: self.dictionary, blanks: HashMap::new() };
         let (mut deletions, mut insertions) = (Vec::new(), Vec::new());
@@ -239,7 +239,7 @@ impl Update<'_> {
         }
     }
 
-    /// A triple that may be there: all its terms are known.
+    /// A triple that may exist: all its terms are known.
     fn lookup(&self, triple: &[Term; 3]) -> Option<EncodedTriple> {
         lookup(self.dictionary, triple)
     }
@@ -254,11 +254,10 @@ fn lookup(dictionary: &Dictionary, [s, p, o]: &[Term; 3]) -> Option<EncodedTripl
     Some([known(s)?, known(p)?, known(o)?])
 }
 
-/// A graph name, if it is not the default graph, and a triple.
+/// A graph name (unless it is the default graph) and a triple.
 type FilledQuad = (Option<Term>, [Term; 3]);
 
-/// Terms on their way into the graphs; a label of a blank node means one node, in one operation or
-/// for one solution.
+/// Encodes terms for the graphs; a blank node label denotes one node, within one operation or for one solution.
 struct Terms<'a> {
     dictionary: &'a mut Dictionary,
     blanks: HashMap<BlankNode, Term>,
@@ -269,7 +268,7 @@ impl Terms<'_> {
         self.dictionary.intern_static(term.as_ref())
     }
 
-    /// The ids of a quad that may be there.
+    /// The ids of a quad that may exist.
     fn known(&self, (graph, triple): &FilledQuad) -> Option<(GraphId, EncodedTriple)> {
         let graph = match graph {
             None => None,
@@ -299,7 +298,7 @@ impl Terms<'_> {
         self.blanks.entry(label.clone()).or_insert_with(fresh).clone()
     }
 
-    /// A term of the request itself: its blank nodes are new.
+    /// A term of the request itself, whose blank nodes are new.
     fn own(&mut self, term: &Term) -> Term {
         match term {
             Term::BlankNode(label) => self.fresh(label),
@@ -370,7 +369,7 @@ impl Template {
         variables_of(&self.triple, found);
     }
 
-    /// The quad for a solution; `None` when a term is unbound or cannot stand where it should.
+    /// The quad for a solution; `None` if a term is unbound or not allowed in its position.
     fn fill(&self, bound: &Bound<'_>, terms: &mut Terms<'_>) -> Option<FilledQuad> {
         let graph = match &self.graph {
             GraphNamePattern::DefaultGraph => None,

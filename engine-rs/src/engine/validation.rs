@@ -1,4 +1,4 @@
-//! What a query is and how it would run, before it is registered and after.
+//! Describes a query and its plan, before and after registration.
 
 use super::Engine;
 use super::registry::{QueryId, build_apart, families_of};
@@ -10,7 +10,8 @@ use crate::window::Rule;
 use oxrdf::NamedNode;
 
 impl Engine {
-    /// Plans a query without registering it: what it is, its plan, and warnings, as JSON. The engine is left as it was.
+    /// Plans a query without registering it; returns its description, its plan and its warnings as JSON. The engine
+    /// stays unchanged.
     ///
     /// # Errors
     /// As [`Engine::register`].
@@ -23,7 +24,7 @@ impl Engine {
         Ok(validation_json(&plan))
     }
 
-    /// What a registered query is, as JSON.
+    /// The description of a registered query, as JSON.
     ///
     /// # Errors
     /// When there is no such query.
@@ -33,7 +34,7 @@ impl Engine {
         Ok(facts_json(&plan, &graphs))
     }
 
-    /// Builds the query on a timeline and with a dictionary of its own, which are dropped.
+    /// Builds the query on a scratch timeline with a scratch dictionary.
     fn preview_part(&self, definition: &mut ContinuousQuery) -> Result<PlanView, EngineError> {
         if definition.windows.is_empty() {
             return Err(PlanError::NoWindow.into());

@@ -1,8 +1,8 @@
 //! The queries with unread results, so that the others need not be visited.
 //!
-//! A query is listed when an evaluation leaves it with results or ends it. When its results are taken, only a mark at
-//! the query is cleared; the list is tidied once half of it is out of date. Listing and taking therefore cost a
-//! constant, however many queries wait.
+//! A query is listed when an evaluation leaves it with results or ends it. Draining it only clears a mark on the query;
+//! the list is cleaned up once half of it is out of date. Listing and draining therefore take constant time, however
+//! many queries wait.
 
 use super::Engine;
 use super::query::RunningQuery;
@@ -10,13 +10,13 @@ use super::registry::QueryId;
 
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
-    /// In the order of listing. Queries whose results were taken are still there, and may be there twice.
+    /// In the order of listing. May contain drained queries, and duplicates of them.
     listed: Vec<QueryId>,
     /// How many queries are marked as listed.
     n_marked: usize,
 }
 
-/// A shorter list is not worth tidying.
+/// A shorter list is not worth cleaning up.
 const TIDIED_MIN: usize = 32;
 
 impl Waiting {
@@ -30,14 +30,14 @@ impl Waiting {
         }
     }
 
-    /// The results of the query were taken, or it goes.
+    /// Unlists a query that was drained or removed.
     pub(super) fn clear(&mut self, query: &mut RunningQuery) {
         self.n_marked -= usize::from(std::mem::take(&mut query.is_listed));
     }
 }
 
 impl Engine {
-    /// The queries whose results wait to be taken, and those that have failed.
+    /// The queries with undrained results, and those that have failed.
     #[must_use]
     pub fn waiting(&self) -> Vec<QueryId> {
         let mut waiting: Vec<QueryId> = self.waiting.listed.iter().copied().filter(|id| self.is_listed(*id)).collect();
@@ -50,7 +50,7 @@ impl Engine {
         self.place(id).is_ok_and(|(timeline, place)| self.timelines[timeline].query(place).is_listed)
     }
 
-    /// Drops what is out of date from the list, once it is half of it.
+    /// Cleans up the list once half of it is out of date.
     pub(super) fn tidy_waiting(&mut self) {
         let Waiting { listed, n_marked } = &self.waiting;
         if listed.len() >= TIDIED_MIN && listed.len() > 2 * n_marked {

@@ -1,4 +1,4 @@
-//! A timeline that may sleep, and the reading that wakes it (see `asleep.rs`).
+//! A timeline that may sleep, and the readings that wake it (see `asleep.rs`).
 
 use super::reading::Instant;
 use super::timeline::{Timeline, TimelineContext};
@@ -7,7 +7,7 @@ use crate::time::{Span, Timestamp};
 use crate::window::{Element, Phase, Rule, Taken};
 
 impl Timeline {
-    /// The width of its window, if it may sleep: nothing but events, and what expires, can concern its queries.
+    /// The width of its window, if it may sleep: its queries depend only on events and expiries.
     pub(super) fn may_sleep(&self) -> Option<Span> {
         let report = &self.key.report;
         let ([window], Tick::Tuple, true) = (&self.windows[..], self.key.tick, report.change) else { return None };
@@ -19,7 +19,8 @@ impl Timeline {
         (may && self.started && !self.is_over).then_some(*width)
     }
 
-    /// Reads an instant that has woken it: `taken` says how its only window moves, and `event` what arrives, if anything.
+    /// Performs the reading that has woken it: `taken` states how its only window moves, `event` what arrives, if
+    /// anything.
     pub(super) fn read_woken(
         &mut self,
         at: Timestamp,

@@ -37,7 +37,7 @@ pub(crate) enum Operator {
     Divide,
 }
 
-/// What it costs to multiply or divide decimals, which have 128 bits.
+/// The cost of multiplying or dividing decimals, which have 128 bits.
 const DECIMAL_UNITS: u64 = 16;
 
 impl Number {
@@ -89,7 +89,7 @@ impl Number {
         }
     }
 
-    /// Neither zero nor NaN.
+    /// Whether the number is neither zero nor NaN.
     pub(crate) fn is_truthy(self) -> bool {
         match self {
             Self::Integer(value) => Boolean::from(value).into(),
@@ -109,7 +109,7 @@ impl Number {
         }
     }
 
-    /// The id, when the number fits into one. There is one NaN, whatever bits arithmetic gave it.
+    /// The id, if the number fits into one. All NaNs have one id, whatever bits arithmetic produced.
     pub(crate) fn inline_id(self) -> Option<TermId> {
         match self {
             Self::Integer(value) => TermId::integer(value.into()),
@@ -185,7 +185,7 @@ impl Number {
             Self::Decimal(value) => i128::from_be_bytes(value.to_be_bytes()),
             _ => 0,
         };
-        // Below one, the general division may find its dividend too small for all the zeros of the divisor.
+        // Below one, the general division may fail to scale a small dividend, and then has no result.
         if raw.unsigned_abs() < TEN_TO_18.unsigned_abs() || count == 0 {
             return self.apply(Operator::Divide, Self::Integer(count.into()));
         }
@@ -268,8 +268,8 @@ fn decimals(operator: Operator, a: Decimal, b: Decimal) -> Option<Decimal> {
     }
 }
 
-/// `checked_mul` takes factors out of both numbers until the product is in units; a product that fits as it is has no
-/// more than one division left.
+/// `checked_mul` removes factors from both numbers until the product is in units. If the product fits as it is, one
+/// division remains.
 fn product(a: Decimal, b: Decimal) -> Option<Decimal> {
     let Some(raw) = units_of(a).checked_mul(units_of(b)) else { return a.checked_mul(b) };
     let product = raw / TEN_TO_18;
@@ -281,9 +281,9 @@ fn units_of(value: Decimal) -> i128 {
     i128::from_be_bytes(value.to_be_bytes())
 }
 
-/// `checked_div` makes the dividend as long as possible, removes the zeros of the divisor, and truncates twice. Where the
-/// dividend fits with 18 digits more, one division gives the same, unless it gives zero: then the general division may
-/// have too many digits to remove. That one finds no quotient of zero by a number with a fraction.
+/// `checked_div` scales the dividend as far as possible, removes the zeros of the divisor, and truncates twice. If the
+/// dividend fits with 18 more digits, one division gives the same result, except if that result is zero: then the
+/// general division may have too many digits to remove, and it finds no quotient of zero by a number with a fraction.
 fn quotient(a: Decimal, b: Decimal) -> Option<Decimal> {
     let quick = units_of(a).checked_mul(TEN_TO_18).and_then(|dividend| dividend.checked_div(units_of(b)));
     if let Some(units) = quick.filter(|units| *units != 0) {

@@ -65,9 +65,9 @@ pub fn sort_key(id: TermId, dictionary: &Dictionary) -> SortKey {
     if id.is_bound() { key_of(&Value::of(id, dictionary)) } else { SortKey(Key::Unbound) }
 }
 
-/// How many bits of a prefix say the group of a term.
+/// How many bits of a prefix identify the group of a term.
 const GROUP_BITS: u32 = 4;
-/// What is cut off so that all instants from the years that are written with four digits fit into the rest.
+/// Low bits that are dropped so that all instants in years of four digits fit into the remaining bits.
 const MOMENT_SHIFT: u32 = 40;
 
 /// The leading bits of a term's sort key: the term with the smaller prefix comes first in [`compare_terms`].
@@ -107,8 +107,8 @@ pub(crate) fn compare_equals(a: TermId, b: TermId, dictionary: &Dictionary) -> O
     form(&dictionary.term(a)).cmp(&form(&dictionary.term(b)))
 }
 
-/// What tells a term from others of equal value: its datatype, then its text. Only literals have such others, and triple
-/// terms that contain them.
+/// Distinguishes a term from others of equal value: its datatype, then its text. Only literals, and triple terms that
+/// contain them, can have such others.
 fn form(term: &Term) -> String {
     match term {
         Term::Literal(literal) => format!("{}\0{}", literal.datatype().as_str(), literal.value()),
@@ -124,10 +124,10 @@ pub(crate) struct TermKey {
     form: Form,
 }
 
-/// The form of a term, written only when it is compared or cannot be written later.
+/// The form of a term, rendered only for a comparison, or now if it cannot be rendered later.
 #[derive(Clone, Debug)]
 enum Form {
-    /// No other term has its value.
+    /// No other term has the same value.
     Only,
     Inlined(TermId),
     Written(Box<str>),
@@ -244,8 +244,8 @@ fn temporal_key(value: Temporal) -> Key {
     }
 }
 
-/// Orders durations by the instant they lead to from one of the four instants at which XML Schema compares them: what
-/// is less from all four is less from this one. Months separate those that coincide only there.
+/// Orders durations by the instants they lead to from the four starting points at which XML Schema compares them: a
+/// duration that is less from all four is less from this one. Months break the remaining ties.
 fn duration_key(duration: Duration) -> Key {
     /// From 0001-01-01T00:00:00Z to 1903-03-01T00:00:00Z, and the length of a mean month.
     const REFERENCE: i128 = 60_026_313_600 * TEN_TO_18;
@@ -254,7 +254,7 @@ fn duration_key(duration: Duration) -> Key {
     bytes[..16].copy_from_slice(&REFERENCE.to_be_bytes());
     let months = duration.years() * 12 + duration.months();
     let at = DateTime::from_be_bytes(bytes).checked_add_duration(duration).map(|at| instant(at.to_be_bytes()));
-    // Beyond the calendar only lengths of one kind can be compared.
+    // Outside the calendar's range, only durations of one kind are comparable.
     let beyond = || {
         let mut seconds = [0; 16];
         seconds.copy_from_slice(&duration.to_be_bytes()[8..]);
@@ -304,7 +304,7 @@ fn decimal_key(value: Decimal) -> Key {
 fn long_decimal_key(raw: i128, text: &str) -> Key {
     let nearest = f64::from_str(text).unwrap_or(0.0);
     let reference = if nearest.abs() >= EXACT_INTEGERS_MAX as f64 {
-        // May wrap at the end of the range, and so does the difference below, back to the right value.
+        // May wrap at the end of the range; the difference below then wraps back to the correct value.
         (nearest as i128).wrapping_mul(TEN_TO_18)
     } else {
         shortest_decimal(nearest)
@@ -349,7 +349,7 @@ impl PartialOrd for LiteralKey {
         Some(self.cmp(other))
     }
 }
-/// Rows by their terms, column by column; what is unbound comes first.
+/// Rows compared term by term; unbound columns come first.
 pub(crate) fn compare_rows(a: &[TermId], b: &[TermId], dictionary: &Dictionary) -> Ordering {
     for (a, b) in a.iter().zip(b) {
         let order = match (a.is_bound(), b.is_bound()) {
@@ -371,7 +371,7 @@ pub(crate) fn order_text(id: TermId, dictionary: &Dictionary) -> String {
     text
 }
 
-/// A text that sorts as the term does in [`compare_terms`], and is the term's alone.
+/// A text that sorts as the term does in [`compare_terms`], and is unique to the term.
 pub(crate) fn tie_text(id: TermId, dictionary: &Dictionary) -> String {
     let mut text = order_text(id, dictionary);
     if id.is_bound() {
@@ -397,7 +397,7 @@ impl SortKey {
         }
     }
 
-    /// Fixed widths, and terminated texts that no longer text can extend, make the written keys sort like the keys.
+    /// Fixed widths and terminated texts make the rendered keys sort like the keys.
     fn write(&self, out: &mut String) {
         match &self.0 {
             Key::Unbound => out.push('0'),
@@ -425,7 +425,7 @@ impl SortKey {
     }
 }
 
-/// The number of a group, and the first bits of what orders terms in it.
+/// The number of a group, and the leading bits of the order within it.
 fn in_group(group: u64, bits: u64) -> u64 {
     group << (u64::BITS - GROUP_BITS) | bits >> GROUP_BITS
 }
@@ -444,7 +444,7 @@ impl SortableDouble {
 }
 
 impl Halves {
-    /// Moments that are further away are all alike.
+    /// Instants that are further away compare as equal here.
     fn leading_bits(self) -> u64 {
         let value = (i128::from(self.0) << 64 | i128::from(self.1)) >> MOMENT_SHIFT;
         above_zero(value.clamp(i64::MIN.into(), i64::MAX.into()) as i64)

@@ -18,17 +18,18 @@ use std::sync::Arc;
 const PATTERN_BYTES_MAX: usize = 16 * 1024;
 const PROGRAM_BYTES_MAX: usize = 1_000_000;
 const POSITIONS_MAX: u64 = 16 * 1024;
-/// Patterns that one evaluation pays for once. A constant and not a threshold, because limits would depend on it.
+/// The number of patterns that one evaluation pays for only once. A constant and not a threshold, because it affects
+/// what a query may cost.
 const PAID_MAX: usize = 16;
-/// Bytes times positions that one match may take: half a second at the worst, next to nothing for most.
+/// Bytes times positions that one match may take: half a second in the worst case, very little in most.
 const STEPS_MAX: u64 = 16 << 20;
-/// So many of these steps are a unit of work.
+/// Steps per unit of work.
 const STEPS_PER_UNIT: u64 = 4;
-/// Groups are found by a slower way.
+/// Finding groups takes a slower algorithm.
 const STEPS_WITH_GROUPS: u64 = 4;
-/// So many bytes behind a match are a unit of work.
+/// Bytes after a match that count as one unit of work.
 const REST_BYTES_PER_UNIT: u64 = 256;
-/// What it costs to compile a pattern: milliseconds, at the worst.
+/// The cost of compiling a pattern: milliseconds in the worst case.
 const COMPILED_UNITS: u64 = 20_000;
 
 /// A pattern that is ready to match.
@@ -87,11 +88,11 @@ impl RegexCache {
     }
 }
 
-/// The last few of something.
+/// A cache of the last few entries.
 #[derive(Debug)]
 struct Ring<T> {
     entries: Vec<T>,
-    /// At least 1.
+    /// The capacity; at least 1.
     entries_max: usize,
     next: usize,
 }
@@ -134,7 +135,7 @@ pub(super) fn compile(pattern: &str, flags: &str) -> Option<Arc<Program>> {
     Some(Arc::new(Program { regex, positions }))
 }
 
-/// How many characters and classes the pattern has when its repetitions are written out; at least one.
+/// The number of characters and classes in the pattern after its repetitions are expanded; at least one.
 fn positions(hir: &Hir) -> u64 {
     let found: u64 = match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => 0,
@@ -182,11 +183,11 @@ fn replace_all(text: &str, regex: &Regex, replacement: &str, budget: &mut Budget
     for captures in regex.captures_iter(text) {
         let matched = captures.get(0)?;
         found = true;
-        // To find that a match is the longest, all of the rest may have been read (`a*b|a`).
+        // To establish that a match is the longest, the engine may have to read the rest of the text (`a*b|a`).
         budget.spend((text.len() - copied_to) as u64 / REST_BYTES_PER_UNIT);
         result.push_str(&text[copied_to..matched.start()]);
         copied_to = matched.end();
-        // A group is at most as long as the match: an upper bound before memory is spent.
+        // A group is at most as long as the match, which gives an upper bound before memory is allocated.
         let expanded_max = references.saturating_mul(matched.len()).saturating_add(replacement.len());
         if !budget.admits_literal(result.len().max(expanded_max / 16)) {
             return None;

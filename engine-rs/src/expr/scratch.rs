@@ -11,7 +11,7 @@ use crate::limits::{Budget, Limits};
 use crate::model::TermId;
 use sha2::{Digest, Sha256};
 
-/// One per query: its seed, its compiled dynamic patterns, and what it may still cost.
+/// The scratch space of a query: its seed, its compiled dynamic patterns, and its remaining budget.
 #[derive(Debug, Default)]
 pub struct Scratch {
     seed: u64,
@@ -19,7 +19,7 @@ pub struct Scratch {
     pub(crate) budget: Budget,
 }
 
-/// Which of the calls in a query.
+/// Identifies one of the calls in a query.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct CallSite {
     /// The expression.
@@ -28,7 +28,7 @@ pub(super) struct CallSite {
     pub call: u32,
 }
 
-/// Bits that belong to one solution at one place.
+/// Pseudo-random bits for one solution at one call site.
 #[derive(Clone, Copy)]
 pub(super) struct Drawn(u128);
 
@@ -38,7 +38,7 @@ impl Scratch {
         Self { seed, ..Self::default() }
     }
 
-    /// From now on values belong to another row of data.
+    /// Switches to another row of data.
     pub(crate) fn reseed(&mut self, seed: u64) {
         self.seed = seed;
     }
@@ -51,7 +51,7 @@ impl Scratch {
         Self { regexes: RegexCache::new(regexes_max), ..self }
     }
 
-    /// The bits of a call: the same for the same solution.
+    /// The bits of a call: equal for equal solutions.
     pub(super) fn draw(&self, site: CallSite, solution: &[TermId], dictionary: &Dictionary) -> Drawn {
         let mut digest = Sha256::new();
         digest.update(self.seed.to_le_bytes());
@@ -60,7 +60,7 @@ impl Scratch {
         self.finish(digest, solution, dictionary)
     }
 
-    /// The bits of a label: the same wherever it stands in the query, for the same solution.
+    /// The bits of a label: equal for one solution wherever the label occurs in the query.
     pub(super) fn draw_label(&self, label: &str, solution: &[TermId], dictionary: &Dictionary) -> Drawn {
         let mut digest = Sha256::new();
         digest.update(self.seed.to_le_bytes());
@@ -69,7 +69,7 @@ impl Scratch {
         self.finish(digest, solution, dictionary)
     }
 
-    /// Digests terms and not ids, because ids depend on what else the engine has seen.
+    /// Digests terms and not ids, because ids depend on the other data in the engine.
     fn finish(&self, mut digest: Sha256, solution: &[TermId], dictionary: &Dictionary) -> Drawn {
         for id in solution {
             let term = if id.is_bound() { dictionary.term(*id).to_string() } else { String::new() };

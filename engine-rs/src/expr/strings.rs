@@ -1,4 +1,4 @@
-//! Functions on strings. Positions count characters; whoever calls bounds the lengths of results.
+//! Functions on strings. Positions count characters; the caller bounds the lengths of results.
 
 use super::builtin::Builtin;
 use super::text::{Language, Text};

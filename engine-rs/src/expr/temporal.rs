@@ -1,9 +1,10 @@
 //! Dates, times of day and durations: their arithmetic and their order.
 //!
-//! `xsd:dateTime` is a value of its own, because streams are full of it; it meets the others here. What comes out is
-//! what the reference evaluator gives (SPARQL-dev's SEP-0002, on the functions of XPath), with two exceptions: `=`
-//! between a date with a zone and one without is an error when they may be the same day, as the W3C tests have it; and
-//! `+` does not depend on the order of its sides, which the reference changes without looking at their types.
+//! `xsd:dateTime` is a type of its own in `Value`, because it is frequent in streams; this module handles its
+//! combinations with the others. Results equal those of the reference evaluator (SPARQL-dev's SEP-0002, on the
+//! functions of XPath), with two exceptions: `=` between a date with a zone and one without is an error if they may be
+//! the same day, as the W3C tests require; and `+` does not depend on the order of its operands, which the reference
+//! swaps without checking their types.
 
 use super::numbers::{Number, Operator};
 use super::value::Value;
@@ -68,7 +69,7 @@ impl Temporal {
         }
     }
 
-    /// Whether the two are of one type and one value.
+    /// Whether both have the same type and the same value.
     pub(super) fn is_identical(self, other: Self) -> bool {
         match (self, other) {
             (Self::Date(a), Self::Date(b)) => a == b,
@@ -110,12 +111,12 @@ impl Temporal {
     }
 }
 
-/// `+` and `-` where one side is not a number.
+/// `+` and `-` with at least one operand that is not a number.
 pub(super) fn apply<'d>(operator: Operator, a: &Value<'d>, b: &Value<'d>) -> Option<Value<'d>> {
     match (operator, a, b) {
         (Operator::Subtract, Value::DateTime(a), Value::DateTime(b)) => day_time(a.checked_sub(*b)?),
         (_, Value::DateTime(at), Value::Temporal(by)) => shift_date_time(operator, *at, *by).map(Value::DateTime),
-        // As XPath has it, a duration may also stand before what it is added to.
+        // In XPath, a duration may also precede what it is added to.
         (Operator::Add, Value::Temporal(by), Value::DateTime(at)) => {
             shift_date_time(operator, *at, *by).map(Value::DateTime)
         }
@@ -168,7 +169,7 @@ fn shift_date(operator: Operator, at: Date, by: Temporal) -> Option<Date> {
     }
 }
 
-/// A time of day has no months to add to.
+/// A time of day has no months to add.
 fn shift_time(operator: Operator, at: Time, by: Temporal) -> Option<Time> {
     match (operator, by) {
         (Operator::Add, Temporal::DayTime(by)) => at.checked_add_day_time_duration(by),
@@ -253,7 +254,7 @@ pub(super) fn seconds(value: &Value<'_>) -> Option<Decimal> {
     }
 }
 
-/// The zone, where the value is one that can have it.
+/// The zone, if the value is of a type that can have one.
 pub(super) fn zone(value: &Value<'_>) -> Option<Option<TimezoneOffset>> {
     match value {
         Value::DateTime(at) => Some(at.timezone_offset()),
@@ -263,7 +264,7 @@ pub(super) fn zone(value: &Value<'_>) -> Option<Option<TimezoneOffset>> {
     }
 }
 
-/// `+` and `-` before a value.
+/// Unary `+` and `-`.
 pub(super) fn plus(value: Value<'_>) -> Option<Value<'_>> {
     match value {
         Value::Number(_) => Some(value),

@@ -1,4 +1,4 @@
-//! Functions that take terms apart and put them together.
+//! Functions that take terms apart and construct them.
 
 use super::builtin::Builtin;
 use super::made::{Maker, needs_language};
@@ -31,7 +31,7 @@ pub(super) fn builtin(function: &Function) -> Option<Builtin> {
     })
 }
 
-/// Functions that make terms, and how many arguments they take.
+/// Functions that construct terms, with their numbers of arguments.
 pub(super) fn maker(function: &Function, arity: usize) -> Option<Maker> {
     match (function, arity) {
         (Function::StrDt, 2) => Some(Maker::StrDt),
@@ -43,7 +43,7 @@ pub(super) fn maker(function: &Function, arity: usize) -> Option<Maker> {
     }
 }
 
-/// The value of what such a function makes.
+/// The value of a constructed term.
 pub(super) fn of_maker(maker: Maker) -> Builtin {
     match maker {
         Maker::StrDt => Builtin::Binary(str_dt),
@@ -54,7 +54,7 @@ pub(super) fn of_maker(maker: Maker) -> Builtin {
     }
 }
 
-/// The cast to `xsd:string`: XPath writes doubles of a common size without an exponent.
+/// The cast to `xsd:string`: XPath writes doubles of common magnitude without an exponent.
 pub(super) fn str(value: Value<'_>) -> Option<Value<'_>> {
     match value {
         Value::Number(Number::Double(_) | Number::Float(_)) => {}
@@ -70,7 +70,7 @@ pub(super) fn str(value: Value<'_>) -> Option<Value<'_>> {
     Some(Value::String(Text::Owned(text)))
 }
 
-/// `STR` of a value, and what becomes of others in a cast to `xsd:string`.
+/// `STR` of a value, and the cast of other values to `xsd:string`.
 pub(super) fn lexical(value: Value<'_>) -> Option<Value<'_>> {
     Some(Value::String(match value {
         Value::Iri(text) | Value::String(text) | Value::LangString(text, _) | Value::Other { text, .. } => text,
@@ -108,7 +108,8 @@ pub(super) fn datatype_of(id: TermId, dictionary: &Dictionary) -> Option<Value<'
     }
 }
 
-/// A part of a triple term: a literal is not read, so that it keeps its lexical form. No value where there is no triple.
+/// A component of a triple term. A literal is not parsed, so that it keeps its lexical form. No value if the term is
+/// not a triple.
 pub(super) fn part_of<'d>(id: TermId, path: &[TriplePart], dictionary: &'d Dictionary) -> Option<Value<'d>> {
     if !id.is_bound() || id.inline_value().is_some() {
         return None;
@@ -217,8 +218,8 @@ fn str_lang_dir<'d>(text: Value<'d>, tag: Value<'d>, direction: Value<'d>) -> Op
     tagged(text, tag, Some(direction))
 }
 
-/// A literal with a language, if the tag is one; it has the form that tags have everywhere, so that LANG gives the same
-/// before the literal is bound to a variable and after.
+/// A literal with a language tag, if the tag is valid. The tag is normalised here, so that LANG returns the same before
+/// and after the literal is bound to a variable.
 fn tagged<'d>(text: Text<'d>, tag: Text<'d>, direction: Option<BaseDirection>) -> Option<Value<'d>> {
     Literal::new_language_tagged_literal("", tag.as_str()).ok()?;
     let tag = recased(tag.as_str()).map_or(tag, Text::Owned);

@@ -1,5 +1,5 @@
-//! Text inside expressions: borrowed from the dictionary where it can be. How long it may be when an expression made
-//! it, the budget says.
+//! Text inside expressions, borrowed from the dictionary where possible. The budget limits the length of text that
+//! expressions create.
 
 use crate::encode::{Dictionary, ShortString};
 use crate::model::TermId;
@@ -58,7 +58,7 @@ impl PartialEq for Text<'_> {
 
 impl Eq for Text<'_> {}
 
-/// Tags that differ in case alone mean the same language.
+/// Tags that differ only in case denote the same language.
 impl PartialEq for Language<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.tag.as_str().eq_ignore_ascii_case(other.tag.as_str()) && self.direction == other.direction

@@ -1,8 +1,8 @@
-//! The typed value behind a `TermId`: what functions and operators see.
+//! The typed value of a `TermId`, on which functions and operators work.
 //!
-//! A value forgets the lexical form of what it can read: `"01"^^xsd:integer` and `"1"^^xsd:int`
-//! are both the integer 1, and leave an expression as `"1"^^xsd:integer`, as in the reference
-//! evaluator. Text borrows from the dictionary; inlined values are read without touching strings.
+//! A value does not keep the lexical form of a literal that it could parse: `"01"^^xsd:integer` and `"1"^^xsd:int` are
+//! both the integer 1, and leave an expression as `"1"^^xsd:integer`, as in the reference evaluator. Text is borrowed
+//! from the dictionary; inlined values are read without touching strings.
 
 use super::numbers::Number;
 use super::temporal::Temporal;
@@ -29,7 +29,7 @@ pub(crate) enum Value<'d> {
     DateTime(DateTime),
     /// A date, a time of day or a duration.
     Temporal(Temporal),
-    /// A literal of an unknown datatype, or one whose text its datatype does not allow.
+    /// A literal of an unknown datatype, or one with a text that its datatype does not allow.
     Other {
         text: Text<'d>,
         datatype: Text<'d>,
@@ -101,7 +101,7 @@ impl<'d> Value<'d> {
         Self::typed(Text::Borrowed(text), Text::Borrowed(datatype))
     }
 
-    /// A literal from its text and datatype.
+    /// A literal, given its text and datatype.
     pub(crate) fn typed(text: Text<'d>, datatype: Text<'d>) -> Self {
         match datatype.as_str().strip_prefix(XSD) {
             Some("string") => Self::String(text),
@@ -121,7 +121,7 @@ impl<'d> Value<'d> {
         }
     }
 
-    /// The effective boolean value; `None` when there is none.
+    /// The effective boolean value; `None` if there is none.
     pub(crate) fn effective_boolean(&self) -> Option<bool> {
         match self {
             Self::Boolean(value) => Some(*value),
@@ -131,7 +131,7 @@ impl<'d> Value<'d> {
         }
     }
 
-    /// The length of its text, where it is made of text.
+    /// The length of its text, if the value is a text.
     pub(crate) fn text_bytes(&self) -> usize {
         match self {
             Self::Iri(text) | Self::String(text) | Self::LangString(text, _) | Self::Other { text, .. } => {
@@ -141,7 +141,7 @@ impl<'d> Value<'d> {
         }
     }
 
-    /// The length of its text, where an expression made that.
+    /// The length of its text, if an expression created it.
     pub(crate) fn made_bytes(&self) -> usize {
         match self {
             Self::Iri(Text::Owned(text)) | Self::String(Text::Owned(text)) | Self::LangString(Text::Owned(text), _) => {
@@ -175,7 +175,7 @@ impl<'d> Value<'d> {
         }
     }
 
-    /// Whether the two are the same term once written back (dateTimes and their like: the same value).
+    /// Whether both render as the same term (for dateTimes and similar types: whether they have the same value).
     pub(crate) fn is_identical(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Iri(a), Self::Iri(b)) | (Self::String(a), Self::String(b)) => a == b,
@@ -193,7 +193,7 @@ impl<'d> Value<'d> {
         }
     }
 
-    /// Ready to be interned: the id when the value fits into one, the term otherwise.
+    /// Ready to be interned: an id if the value fits into one, otherwise a term.
     pub(crate) fn into_made(self) -> MadeTerm {
         let id = match &self {
             Self::Boolean(value) => Some(TermId::boolean(*value)),
@@ -254,7 +254,7 @@ impl PartialEq for Blank<'_> {
     }
 }
 
-/// The datatype IRI, at the lifetime of the literal's data.
+/// The datatype IRI, with the lifetime of the literal's data.
 fn datatype_of<'d>(literal: LiteralRef<'d>) -> &'d str {
     let datatype = literal.datatype().as_str();
     debug_assert!(datatype != rdf::LANG_STRING.as_str() || literal.language().is_some());
@@ -296,7 +296,7 @@ fn date_time_value(wall: WallTime) -> Value<'static> {
     Value::DateTime(DateTime::from_be_bytes(bytes))
 }
 
-/// The number in an id, when it is inlined: the short way around [`Value`].
+/// The inlined number in an id, without the detour through [`Value`].
 pub(super) fn inlined_number(id: TermId) -> Option<Number> {
     Some(match id.inline_value()? {
         Inline::Integer(_, value) => Number::Integer(value.into()),

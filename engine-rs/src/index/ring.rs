@@ -217,7 +217,7 @@ impl RingStore {
         id
     }
 
-    /// Adds a mapping that is there to an index.
+    /// Adds an existing mapping to an index.
     fn link(&mut self, index: usize, slot: SlotId) {
         let row: smallvec::SmallVec<[TermId; 8]> = self.row(slot).collect();
         link(&mut self.indexes[index], &mut self.array, index, &row, slot);
@@ -588,8 +588,8 @@ fn link(index: &mut Option<KeyedIndex>, array: &mut Array, number: usize, row: &
     array.set_link(slot, number, older.map_or(0, |older| slot.0.wrapping_sub(older.0)));
 }
 
-/// The mapping this far before another in a chain. The counter of the key says that there is one: a chain that ended
-/// before would be walked for ever.
+/// The mapping this far before another in a chain. The counter of the key guarantees that it exists; otherwise a chain
+/// that ended early would be followed without end.
 #[inline]
 fn older_by(slot: SlotId, distance: u32) -> SlotId {
     assert!(distance != 0, "keyed index: the chain of a key is shorter than its counter");

@@ -227,7 +227,7 @@ fn equal_mappings_that_go_newest_first_leave_no_longer_way_to_the_next() {
         store.kill(newest);
         assert_eq!(store.walk(one, store.probe(one, |_| id(0)), |_, _| {}), 0);
     }
-    // What goes from the middle is passed over, and said so.
+    // Mappings that left from the middle are skipped, and the skipping is counted.
     store.kill(slots[21]);
     assert_eq!(store.walk(one, store.probe(one, |_| id(1)), |_, _| {}), 1);
 }
@@ -269,7 +269,7 @@ fn mappings_with_equal_keys_are_no_stragglers() {
     assert_eq!(store.first_key(), Some(3));
 }
 
-/// The place of a straggler that has gone is used again, by a mapping with the same expiry key.
+/// The slot of a removed straggler is reused by a mapping with the same expiry key.
 #[test]
 fn a_straggler_that_has_gone_is_not_taken_for_the_mapping_in_its_place() {
     let mut store = RingStore::new(1, Thresholds { ring_slots_min: 2, ..Thresholds::default() });
@@ -290,7 +290,7 @@ fn mappings_that_go_out_of_order_leave_at_most_the_gaps_allowed() {
     let mut store = RingStore::new(1, Thresholds { ring_gaps_max: 3, ..Thresholds::default() });
     let oldest = store.append(&[id(0)], 0);
     let more: Vec<_> = (1..4).map(|n| store.append(&[id(n)], 0)).collect();
-    // Seven slots of two live mappings are as many as are allowed.
+    // Seven slots for two live mappings is the maximum.
     let others: Vec<_> = (4..7).map(|n| store.append(&[id(n)], 0)).collect();
     more.iter().chain(&others[..2]).for_each(|slot| store.kill(*slot));
     assert_eq!((store.used(), store.live(), store.move_oldest_if_sparse()), (7, 2, None));
@@ -332,7 +332,7 @@ fn a_store_has_one_order() {
     store.walk_range(at_least(id(0)), |_| panic!("what was cleared is not walked"));
 }
 
-/// A recount that sees nothing would make every test that asks for one worthless.
+/// A recount that never fails would make every test that relies on one worthless.
 #[test]
 fn a_recount_sees_what_is_broken() {
     type Break = fn(&mut RingStore);

@@ -1,8 +1,8 @@
 //! The n-ary join over leaves, static relations and results of sub-queries.
 //!
 //! `shape.rs` decides which buffer binds which variables and which indexes probing needs; `probe.rs` extends one new
-//! mapping through the other buffers, in orders that `program.rs` has laid out; `trees.rs` stores results under the mappings they consist of; `multiway.rs` is
-//! the operator.
+//! mapping through the other buffers, in the orders that `program.rs` prepares; `trees.rs` stores results under the
+//! mappings they consist of; `multiway.rs` is the operator.
 
 mod check;
 mod heads;

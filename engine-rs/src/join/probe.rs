@@ -13,7 +13,7 @@ use crate::index::{Probe, RingStore, SlotId};
 use crate::leaf::Leaf;
 use crate::model::TermId;
 
-/// A range is expected to hold one part in so many of what is ordered: nobody counts what is in it.
+/// The assumed fraction of an ordered buffer that lies in a range: counting it would cost too much.
 const RANGED_PART: u64 = 4;
 
 /// One search: what to probe, and which mapping to hide from which buffers.
@@ -30,7 +30,7 @@ pub(super) struct Search<'a> {
     pub blind: BufferSet,
 }
 
-/// A buffer that is taken, and those it was chosen from.
+/// A chosen buffer, and the buffers it was chosen from.
 #[derive(Clone, Copy)]
 struct Choice<'a> {
     candidates: &'a [Candidate],
@@ -129,7 +129,7 @@ impl Search<'_> {
         self.go_on(choice, slot, scratch, orders, found);
     }
 
-    /// The slow path, for columns that may be unbound or whose variables are bound but not part of the key.
+    /// The general case, for columns that may be unbound or whose variables are bound but not part of the key.
     fn take_compared(
         &self,
         choice: Choice<'_>,

@@ -1,4 +1,4 @@
-//! Probing orders as data: what to probe next is worked out once for each order that occurs, and not for each mapping.
+//! Probing orders as data: what to probe next is computed once for each order that occurs, and not for each mapping.
 //!
 //! ```text
 //!   start of role 1 ──► node: probe 0 by ?b, 2 by ?c ─┬─ 0 taken ─► node: 2 was probed before ─► complete
@@ -16,7 +16,7 @@ use crate::index::IndexId;
 use smallvec::SmallVec;
 use std::cell::{Cell, OnceCell};
 
-/// Nodes beyond these are made anew each time. Few in builds that check themselves, so that tests get there.
+/// Further nodes are computed each time. The number is small in builds with debug assertions, so that tests reach it.
 const NODES_MAX: usize = if cfg!(debug_assertions) { 6 } else { 1024 };
 
 /// What a search starts with: the role of its mapping, and whether the mapping is leaving.
@@ -33,7 +33,7 @@ pub(super) struct Candidate {
     pub source: BufferSource,
     /// The index by which it is probed; `None` if it is scanned.
     pub key: Option<ProbeKey>,
-    /// Whether comparisons with what is bound say which part of it is scanned.
+    /// Whether comparisons with bound variables restrict the scan.
     pub is_ranged: bool,
     /// Its priority under a fixed order.
     pub rank: u64,
@@ -56,9 +56,9 @@ pub(super) struct Candidate {
 pub(super) struct ProbeKey {
     pub index: IndexId,
     pub vars: Box<[u8]>,
-    /// Where the result of the probe is kept: deeper nodes must not overwrite what this one goes on with.
+    /// Where the result of the probe is stored: deeper nodes must not overwrite a result that this one still uses.
     pub probe: usize,
-    /// Whether the key has changed since that probe was made.
+    /// Whether the key has changed since that probe.
     pub is_new: bool,
 }
 
@@ -67,12 +67,12 @@ pub(super) type Node = Box<[Candidate]>;
 
 #[derive(Debug)]
 pub(super) struct Program {
-    /// For each role, what an arriving and a leaving mapping start from.
+    /// For each role, the start for an arriving and for a leaving mapping.
     starts: Box<[[OnceCell<Box<Candidate>>; 2]]>,
     n_nodes: Cell<usize>,
 }
 
-/// A node that is kept, or one that is made for this time.
+/// A stored node, or a temporary one.
 pub(super) enum Laid<'a, T> {
     Kept(&'a T),
     Made(T),

@@ -186,8 +186,8 @@ impl Leaf {
         self.incoming_keys.len()
     }
 
-    /// Whether some incoming mapping may equal the one in the slot. With many arrivals the answer is yes without a
-    /// look.
+    /// Whether some incoming mapping may equal the one in the slot. With many arrivals the result is yes without a
+    /// comparison.
     pub(crate) fn may_be_incoming(&self, slot: SlotId) -> bool {
         let width = self.pattern.width();
         // "Yes" is always safe: the caller then only does without a shortcut.
@@ -230,12 +230,12 @@ impl Leaf {
         arrived
     }
 
-    /// Removes the oldest mappings that expire below the bound, without telling their reader, up to one that was renewed
-    /// or that may arrive again.
+    /// Removes the oldest mappings that expire below the bound, without notifying their reader, up to one that was
+    /// renewed or that may arrive again.
     #[inline]
     pub(crate) fn expire_first(&mut self, bound: i64) {
         let Self { store, incoming, incoming_keys, copies, compared_max, .. } = self;
-        // In a set, an equal mapping that arrives has renewed the one that is there.
+        // In a set, an equal arriving mapping has renewed the existing one.
         let n_compared = if copies.is_some() { 0 } else { incoming_keys.len() };
         if n_compared > *compared_max {
             return;

@@ -137,7 +137,7 @@ impl ReaderRoutes {
 
     fn unlist(&mut self, reader: Reader) {
         let Some(UsableValues { column, values }) = self.routed.remove(&reader.query) else {
-            // It was added last, most of the time.
+            // It was usually added last.
             if let Some(at) = self.unrouted.iter().rposition(|other| *other == reader) {
                 self.unrouted.remove(at);
             }

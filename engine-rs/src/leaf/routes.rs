@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 /// The constants at subject, predicate and object; unbound where any term matches.
 type Constants = [TermId; 3];
 
-/// `L` is what triples are led to: a leaf, or whatever stands for several.
+/// `L` is the target of a route: a leaf, or a stand-in for several leaves.
 #[derive(Debug)]
 pub(crate) struct Routes<L = LeafId> {
     leaves: HashMap<Constants, SmallVec<[L; 4]>, FixedState>,
@@ -33,12 +33,12 @@ impl<L> Default for Routes<L> {
 }
 
 impl<L: Copy + Ord + std::fmt::Debug> Routes<L> {
-    /// Up to so many leaves are compared one by one, which is no slower than a lookup.
+    /// Up to this many leaves are compared one by one, which is no slower than a lookup.
     pub(crate) fn new(few_max: usize) -> Self {
         Self { few_max, ..Self::default() }
     }
 
-    /// Panics if the leaves that are listed, counted and in the table are not these.
+    /// Panics if the listed and counted leaves and those in the table are not these.
     pub(crate) fn check(&self, expected: impl Iterator<Item = ([Option<TermId>; 3], L)>) {
         let expected: BTreeSet<_> = expected.map(|(constants, leaf)| (key(constants), leaf)).collect();
         let table = self.leaves.iter().flat_map(|(key, leaves)| leaves.iter().map(|leaf| (*key, *leaf)));

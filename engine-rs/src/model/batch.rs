@@ -1,11 +1,11 @@
-//! A batch: mappings of one schema with their signs, the form in which operators hand deltas on.
+//! A batch: mappings of one schema with their signs, the form in which operators pass on deltas.
 
 use super::TermId;
 
 /// How many times a mapping arrives (positive) or is retracted (negative).
 pub type Weight = i64;
 
-/// Rows of `width` terms in one flat allocation that is reused from instant to instant.
+/// Rows of `width` terms in one flat allocation that is reused at every instant.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     width: usize,
@@ -70,8 +70,8 @@ impl Batch {
         (1..self.len()).all(|i| (0..i).all(|j| self.row(i) != self.row(j)))
     }
 
-    /// Adds up the weights of equal rows and drops those that cancel. Up to `compared_max` rows, comparing each with
-    /// each costs less than sorting.
+    /// Adds up the weights of equal rows and drops those that cancel out. Up to `compared_max` rows, comparing all
+    /// pairs costs less than sorting.
     pub fn consolidate(&mut self, compared_max: usize) {
         if self.len() < 2 || (self.len() <= compared_max && self.has_no_equal_rows()) {
             return;

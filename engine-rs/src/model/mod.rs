@@ -1,4 +1,4 @@
-//! What moves through the engine: term identifiers, schemas, and batches of signed mappings.
+//! The data of the engine: term identifiers, schemas, and batches of signed mappings.
 
 mod batch;
 mod row_slots;

@@ -1,7 +1,7 @@
-//! Rows kept by value, each with what belongs to it, in numbered slots of flat allocations.
+//! Rows stored by value, each with associated data, in numbered slots of flat allocations.
 //!
-//! A slot keeps its number until its row is released, so that others can refer to it. Numbers are given out again, the
-//! last released first. Cost: one hash to find a row, no allocation for each.
+//! A slot keeps its number until its row is released, so that others can refer to it. Numbers are reused, the most
+//! recently released first. Cost: one hash to find a row; no allocation per row.
 
 use super::TermId;
 use foldhash::fast::FixedState;
@@ -15,12 +15,12 @@ pub(crate) struct RowSlots<V> {
     values: Vec<V>,
     free: Vec<u32>,
     table: HashTable<u32>,
-    /// Slots that an empty table keeps for the rows to come.
+    /// Slots that an empty table keeps allocated.
     kept: usize,
 }
 
 impl<V> RowSlots<V> {
-    /// For rows with this many columns; once it is empty, it keeps this many slots.
+    /// A table for rows with this many columns; once empty, it keeps this many slots.
     pub(crate) fn new(width: usize, kept: usize) -> Self {
         Self { width, terms: Vec::new(), values: Vec::new(), free: Vec::new(), table: HashTable::new(), kept }
     }
@@ -30,7 +30,7 @@ impl<V> RowSlots<V> {
         Self::new(self.width, self.kept)
     }
 
-    /// Panics if rows cannot be found, or slots are lost.
+    /// Panics if rows cannot be found or slots are lost.
     pub(crate) fn check(&self) {
         let mut is_used = vec![false; self.values.len()];
         for slot in self.slots().chain(self.free.iter().copied()) {
@@ -63,12 +63,12 @@ impl<V> RowSlots<V> {
         &mut self.values[slot as usize]
     }
 
-    /// The slot of a row that is there.
+    /// The slot of a row that is present.
     pub(crate) fn find(&self, row: &[TermId]) -> Option<u32> {
         self.table.find(hash_of(row), |slot| self.row(*slot) == row).copied()
     }
 
-    /// The slot of a row, and whether the row is new; then it has this value.
+    /// The slot of a row, and whether the row is new; a new row gets this value.
     pub(crate) fn slot_of(&mut self, row: &[TermId], new: impl FnOnce() -> V) -> (u32, bool) {
         debug_assert_eq!(row.len(), self.width);
         let hash = hash_of(row);
@@ -81,7 +81,7 @@ impl<V> RowSlots<V> {
         (slot, true)
     }
 
-    /// Lets go of the row in a slot.
+    /// Releases the row in a slot.
     pub(crate) fn release(&mut self, slot: u32) {
         let hash = hash_of(self.row(slot));
         match self.table.find_entry(hash, |other| *other == slot) {
@@ -94,17 +94,17 @@ impl<V> RowSlots<V> {
         }
     }
 
-    /// The rows with their values, in no order that may show.
+    /// The rows with their values, in an order that must not reach the output.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&[TermId], &V)> + '_ {
         self.slots().map(|slot| (self.row(slot), self.value(slot)))
     }
 
-    /// The slots in use, in no order that may show.
+    /// The slots in use, in an order that must not reach the output.
     pub(crate) fn slots(&self) -> impl Iterator<Item = u32> + '_ {
         self.table.iter().copied()
     }
 
-    /// The slots in use, by their rows: for what is saved.
+    /// The slots in use, sorted by row, for snapshots.
     pub(crate) fn sorted_slots(&self) -> Vec<u32> {
         let mut slots: Vec<u32> = self.slots().collect();
         slots.sort_unstable_by(|a, b| self.row(*a).cmp(self.row(*b)));
@@ -127,7 +127,7 @@ impl<V> RowSlots<V> {
         u32::try_from(self.values.len() - 1).expect("fewer than 2³² rows at a time")
     }
 
-    /// Nothing is left: slots are counted from zero again, and a large table gives its room back.
+    /// Clears the table: slots are numbered from zero again, and a large table frees its memory.
     fn start_again(&mut self) {
         if self.values.len() > self.kept {
             *self = self.emptied();

@@ -1,16 +1,16 @@
-//! Rows that an operator keeps by value: distinct rows, group keys, results in view.
+//! Rows that an operator keeps by value: distinct rows, group keys, current results.
 
 use super::{TermId, Weight};
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
-/// A mapping kept by value.
+/// A mapping stored by value.
 pub(crate) type Row = Box<[TermId]>;
 
 /// A map by row. Its order never reaches the output.
 pub(crate) type RowMap<V> = HashMap<Row, V, FixedState>;
 
-/// Adds to the count of a row, dropping it at zero; gives the count before and after.
+/// Adds to the count of a row and drops the row at zero; returns the count before and after.
 pub(crate) fn count_row(counts: &mut RowMap<Weight>, row: &[TermId], weight: Weight) -> (Weight, Weight) {
     let Some(count) = counts.get_mut(row) else {
         if weight != 0 {

@@ -1,4 +1,4 @@
-//! Schemas: which variable sits in which column of a mapping.
+//! Schemas: which variable is in which column of a mapping.
 
 use oxrdf::Variable;
 
@@ -81,7 +81,7 @@ impl VarTable {
         &self.names[var.0 as usize]
     }
 
-    /// A variable the user cannot have written, for columns the planner needs.
+    /// A variable that users cannot write, for columns that the planner needs.
     pub fn fresh(&mut self) -> VarId {
         let name = format!("_whorl_{}", self.names.len());
         self.id(&Variable::new_unchecked(name))

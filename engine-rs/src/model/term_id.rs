@@ -38,7 +38,7 @@ impl TermId {
         Self(slot as u64 + 1)
     }
 
-    /// The dictionary slot, or `None` when the value is in the id (or there is none).
+    /// The dictionary slot, or `None` if the id holds a value or is unbound.
     pub(crate) const fn slot(self) -> Option<u32> {
         if self.0 == 0 || self.0 & INLINE_BIT != 0 { None } else { Some((self.0 - 1) as u32) }
     }

@@ -1,7 +1,7 @@
-//! The keys of both sides, and the rows of a side in a list for each key.
+//! The keys of both sides, and the rows of a side in one list per key.
 //!
-//! Rows and keys sit in flat slots; the rows of a key are linked both ways, so that one comes and goes in constant time
-//! however many have its key.
+//! Rows and keys are in flat slots; the rows of a key are doubly linked, so that adding and removing a row takes
+//! constant time however many rows have the key.
 
 use crate::codec::{Decoded, Reader, Writer, ensure};
 use crate::model::{RowSlots, TermId, Weight};
@@ -21,19 +21,19 @@ pub(super) struct RowId(u32);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct List(u32);
 
-/// What is known of a key.
+/// The state of a key.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KeyEntry {
     pub left: List,
     pub right: List,
-    /// How many right rows have the key, where only their number matters or where they are listed too.
+    /// The number of right rows with the key.
     pub witnesses: Weight,
 }
 
 #[derive(Debug)]
 pub(super) struct Keys {
     entries: RowSlots<KeyEntry>,
-    /// Keys that have witnesses.
+    /// Keys with witnesses.
     n_witnessed: usize,
     key: Vec<TermId>,
 }
@@ -47,7 +47,7 @@ impl Keys {
         Self { entries: self.entries.emptied(), n_witnessed: 0, key: Vec::new() }
     }
 
-    /// What is known of each key, with the key.
+    /// The state of each key, with the key.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&[TermId], &KeyEntry)> + '_ {
         self.entries.iter()
     }
@@ -73,7 +73,7 @@ impl Keys {
         self.entries.value_mut(key.0)
     }
 
-    /// Adds to the witnesses of a key; gives their weight before and after.
+    /// Adds to the witnesses of a key; returns their weight before and after.
     pub(super) fn count_witnesses(&mut self, key: KeyId, weight: Weight) -> [Weight; 2] {
         let witnesses = &mut self.entries.value_mut(key.0).witnesses;
         let before = *witnesses;
@@ -83,7 +83,7 @@ impl Keys {
         [before, *witnesses]
     }
 
-    /// Lets go of a key that no row has.
+    /// Releases a key without rows.
     pub(super) fn release_if_unused(&mut self, key: KeyId) {
         let KeyEntry { left, right, witnesses } = *self.entry(key);
         if left.0 == NONE && right.0 == NONE && witnesses == 0 {
@@ -99,12 +99,12 @@ impl Keys {
         self.entries.terms()
     }
 
-    /// What is known of all keys, in an order that does not depend on how they came.
+    /// The state of all keys, in an order that does not depend on their arrival.
     pub(super) fn sorted_entries(&self) -> Vec<KeyEntry> {
         self.entries.sorted_slots().into_iter().map(|slot| *self.entries.value(slot)).collect()
     }
 
-    /// Keys with their witnesses, for those who keep no rows of the right side.
+    /// Keys with their witnesses, for operators that keep no rows of the right side.
     pub(super) fn save_witnesses(&self, to: &mut Writer) {
         let witnesses = |slot: u32| self.entries.value(slot).witnesses;
         let mut slots = self.entries.sorted_slots();
@@ -127,11 +127,11 @@ impl Keys {
     }
 }
 
-/// What is known of a row beside its terms.
+/// The state of a row besides its terms.
 #[derive(Clone, Copy, Debug)]
 struct Kept {
     weight: Weight,
-    /// The weight of its witnesses, where rows of one key have different ones.
+    /// The weight of its witnesses, if rows of one key have different ones.
     witnesses: Weight,
     next: u32,
     previous: u32,
@@ -173,7 +173,7 @@ impl KeyedRows {
         assert_eq!(listed, self.rows.len(), "witnesses: a row is in no list, or in two");
     }
 
-    /// Adds to the weight of a row of the key with this list; a new row starts with this number of witnesses.
+    /// Adds to the weight of a row in the list of its key; a new row starts with this number of witnesses.
     pub(super) fn add(&mut self, row: &[TermId], weight: Weight, witnesses: Weight, list: &mut List) {
         let new = || Kept { weight: 0, witnesses, next: list.0, previous: NONE };
         let (slot, is_new) = self.rows.slot_of(row, new);
@@ -217,7 +217,7 @@ impl KeyedRows {
         rows.map(RowId)
     }
 
-    /// The first row of a list, and the one behind a row: for those who change rows on the way.
+    /// The first row of a list, and the next row: for callers that change rows on the way.
     pub(super) fn first(&self, list: List) -> Option<RowId> {
         self.of(list).next()
     }
@@ -234,7 +234,7 @@ impl KeyedRows {
         self.rows.value(row.0).weight
     }
 
-    /// Adds to the witnesses of a row; gives their weight before and after.
+    /// Adds to the witnesses of a row; returns their weight before and after.
     pub(super) fn count_witnesses(&mut self, row: RowId, weight: Weight) -> [Weight; 2] {
         let witnesses = &mut self.rows.value_mut(row.0).witnesses;
         let before = *witnesses;
@@ -246,8 +246,8 @@ impl KeyedRows {
         self.rows.terms()
     }
 
-    /// The rows of all lists, each from its end: added one after the other, they make the same lists. The order of a
-    /// list may show, in the numbers of blank nodes.
+    /// The rows of all lists, each from its end: adding them one by one reproduces the lists. The order of a list may
+    /// be visible, in the numbers of blank nodes.
     pub(super) fn save(&self, lists: impl Iterator<Item = List>, to: &mut Writer) {
         to.count(self.len());
         for list in lists {
@@ -261,7 +261,7 @@ impl KeyedRows {
     }
 }
 
-/// A row as it was saved.
+/// A row as saved.
 pub(super) struct SavedRow {
     pub row: Box<[TermId]>,
     pub weight: Weight,

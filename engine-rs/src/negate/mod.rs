@@ -1,7 +1,7 @@
-//! OPTIONAL, MINUS, EXISTS and NOT EXISTS: left rows and how many right rows match them.
+//! OPTIONAL, MINUS, EXISTS and NOT EXISTS: left rows with the number of right rows that match them.
 //!
-//! `pairing.rs` says when two rows match and what is emitted for it; `keyed_rows.rs` keeps the rows of a side by key;
-//! `witness.rs` is the operator.
+//! `pairing.rs` decides whether two rows match and what is emitted for them; `keyed_rows.rs` stores the rows of a side
+//! by key; `witness.rs` is the operator.
 
 mod keyed_rows;
 mod pairing;

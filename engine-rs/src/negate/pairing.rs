@@ -1,4 +1,4 @@
-//! When a right row is a witness of a left one, and what is emitted for a pair and for a left row alone.
+//! Decides whether a right row is a witness of a left one, and what is emitted for a pair and for a left row alone.
 
 use crate::expr::Expr;
 use crate::flow::Flow;
@@ -19,7 +19,7 @@ pub(crate) enum WitnessKind {
 pub(super) enum Matching {
     /// The key alone: all rows of a key have the same witnesses.
     ByKey,
-    /// The key, and each pair of rows by itself.
+    /// The key and a comparison of each pair of rows.
     ByPair,
     /// Nothing ever matches.
     Never,
@@ -28,14 +28,14 @@ pub(super) enum Matching {
 #[derive(Debug)]
 pub(super) struct Pairing {
     pub kind: WitnessKind,
-    /// The columns of what the sides surely share, in one order.
+    /// The columns that both sides always bind, in one order.
     pub left_key: Vec<usize>,
     pub right_key: Vec<usize>,
     pub left_width: usize,
     pub right_width: usize,
     shared: Vec<(usize, usize)>,
     right_only: Vec<usize>,
-    /// Must hold for a pair, over left columns followed by the right ones the left does not have.
+    /// A condition on each pair, over the left columns followed by the right ones that the left side does not have.
     condition: Option<Expr>,
     pair: Vec<TermId>,
 }
@@ -70,7 +70,7 @@ impl Pairing {
         }
     }
 
-    /// Where every shared variable is part of the key and there is no condition, equal keys are all that matters.
+    /// If every shared variable is part of the key and there is no condition, equal keys decide.
     pub(super) fn matching(&self) -> Matching {
         if self.kind == WitnessKind::Minus && self.shared.is_empty() {
             Matching::Never
@@ -81,7 +81,7 @@ impl Pairing {
         }
     }
 
-    /// Whether the right row is a witness of the left one; then the joined row is in `self.pair`.
+    /// Whether the right row is a witness of the left one; if so, `self.pair` is the joined row.
     pub(super) fn is_witness(&mut self, left: &[TermId], right: &[TermId], flow: &mut Flow<'_>) -> bool {
         flow.eval.scratch.budget.spend_rows(1, left.len());
         self.pair.clear();
@@ -103,14 +103,14 @@ impl Pairing {
         self.condition.as_ref().is_none_or(|condition| condition.holds(&self.pair, &mut flow.eval))
     }
 
-    /// Emits the pair that was found last, where pairs are emitted.
+    /// Emits the last pair found, if pairs are emitted.
     pub(super) fn emit_pair(&self, weight: Weight, out: &mut Batch) {
         if self.kind == WitnessKind::Optional {
             out.push(&self.pair, weight);
         }
     }
 
-    /// Emits a left row by itself, given its number of witnesses.
+    /// Emits a left row alone, given its number of witnesses.
     pub(super) fn emit_alone(&self, row: &[TermId], witnesses: Weight, weight: Weight, out: &mut Batch) {
         match self.kind {
             WitnessKind::Optional if witnesses == 0 => {
@@ -123,7 +123,7 @@ impl Pairing {
         }
     }
 
-    /// Emits the change of a left row whose number of witnesses changes, if it is one.
+    /// Emits the change of a left row whose number of witnesses changes, if the change matters.
     pub(super) fn emit_change(&self, row: &[TermId], weight: Weight, change: [Weight; 2], out: &mut Batch) {
         let [before, after] = change;
         if (before == 0) != (after == 0) {
@@ -133,7 +133,7 @@ impl Pairing {
     }
 }
 
-/// The columns of a pair: all of the left, then those of the right that the left does not have.
+/// The columns of a pair: all columns of the left side, then those of the right side that the left one does not have.
 pub(crate) fn pair_schema(left: &Schema, right: &Schema) -> Schema {
     let mut schema = left.clone();
     for (var, _) in right.iter() {

@@ -1,12 +1,12 @@
-//! Witnesses: left rows kept with the number of right rows that match them.
+//! Witnesses: left rows stored with the number of right rows that match them.
 //!
-//! OPTIONAL, MINUS, EXISTS and NOT EXISTS are one mechanism that differs in what it emits: matched pairs, the left row
+//! OPTIONAL, MINUS, EXISTS and NOT EXISTS are one mechanism and differ in what they emit: matched pairs, the left row
 //! while it has no witness, or the left row with a flag.
 //!
-//! Both sides are found by the variables they surely share. Where these are all that decides, the right rows of a key
-//! are counted, and left rows are looked at only when that count comes to zero or leaves it: the cost of a delta is
-//! constant, and that of what is emitted. Where a condition or a variable that may be unbound decides, the cost is the
-//! rows of the other side with the same key.
+//! Both sides are looked up by the variables that they always bind. If equal keys alone decide, the operator counts the
+//! right rows of a key and visits left rows only when that count leaves or reaches zero: a delta takes constant time
+//! plus the time for the rows it emits. If a condition or a possibly unbound variable decides, a delta takes time for
+//! the rows of the other side with the same key.
 
 use super::keyed_rows::{KeyEntry, KeyedRows, Keys, SavedRow};
 use super::pairing::{Matching, Pairing, WitnessKind};
@@ -21,7 +21,7 @@ pub(crate) struct Witness {
     matching: Matching,
     keys: Keys,
     left: KeyedRows,
-    /// Empty where it is enough to count them.
+    /// Empty if counting them is enough.
     right: KeyedRows,
 }
 
@@ -43,7 +43,7 @@ impl Witness {
         }
     }
 
-    /// Whether right rows are needed one by one, and not only their number.
+    /// Whether right rows are needed individually, and not only their number.
     fn keeps_right(&self) -> bool {
         match self.matching {
             Matching::ByKey => self.pairing.kind == WitnessKind::Optional,
@@ -56,8 +56,8 @@ impl Witness {
         let Self { pairing, matching, keys, left, right } = self;
         let key = keys.of(row, &pairing.left_key);
         let entry = keys.entry(key);
-        // Also for a row that leaves: whether a condition holds depends on the two rows alone, so the same pairs are found
-        // as when it came, and no pair needs to be kept.
+        // Also for a row that leaves: whether a condition holds depends on the two rows alone, so the same pairs are
+        // found as when it arrived, and pairs need not be stored.
         let mut matched = 0;
         for other in right.of(entry.right) {
             if pairing.is_witness(row, right.row(other), flow) {
@@ -79,7 +79,7 @@ impl Witness {
         }
     }
 
-    /// All left rows of the key have one witness more, or less.
+    /// All left rows of the key gain or lose one witness.
     fn count_right(&mut self, row: &[TermId], weight: Weight, out: &mut Batch, flow: &mut Flow<'_>) {
         let keeps_right = self.keeps_right();
         let Self { pairing, keys, left, right, .. } = self;
@@ -102,7 +102,7 @@ impl Witness {
         keys.release_if_unused(key);
     }
 
-    /// Each left row of the key may have one witness more, or less.
+    /// Each left row of the key may gain or lose one witness.
     fn match_right(&mut self, row: &[TermId], weight: Weight, out: &mut Batch, flow: &mut Flow<'_>) {
         let Self { pairing, keys, left, right, .. } = self;
         let key = keys.of(row, &pairing.right_key);
@@ -145,7 +145,7 @@ impl Witness {
 
 /// Checks.
 impl Witness {
-    /// Panics if the witnesses that are counted for a key are not the right rows it has.
+    /// Panics if the counted witnesses of a key are not its right rows.
     fn check_key(&self, entry: &KeyEntry) {
         let listed: Weight = self.right.of(entry.right).map(|row| self.right.weight(row)).sum();
         match self.matching {
@@ -170,7 +170,7 @@ impl Operator for Witness {
     }
 
     fn absorb(&mut self, port: usize, deltas: &Batch, out: &mut Batch, flow: &mut Flow<'_>) {
-        // Additions first, so that no count goes below zero on the way.
+        // Additions first, so that no count becomes negative on the way.
         let signs: [fn(Weight) -> bool; 2] = [|weight| weight > 0, |weight| weight < 0];
         for sign in signs {
             for (row, weight) in deltas.iter().filter(|(_, weight)| sign(*weight)) {

@@ -1,8 +1,9 @@
 //! From relation to stream: what an evaluation reports of the root's deltas.
 //!
-//! RSTREAM keeps the answer and gives it whole; ISTREAM and DSTREAM give what came and what went
-//! since the last report, as bag differences; `changes` gives both. Deltas of instants that are
-//! not reported add up until one is. Where the answer is to be read at any time, the others keep it too. Rows are compared by what is shown of them.
+//! RSTREAM stores the result and reports all of it; ISTREAM and DSTREAM report the additions and removals since the
+//! last report, as bag differences; `changes` reports both. Deltas of unreported instants add up until the next report.
+//! If the current result must be readable at any time, the other three store it, too. Rows are compared by their
+//! visible columns.
 
 use crate::codec::{Decoded, Reader, Writer};
 use crate::model::{Batch, Row, RowMap, TermId, Weight, count_row};
@@ -12,12 +13,12 @@ use crate::parse::R2s;
 pub(crate) struct RelationToStream {
     operator: R2s,
     visible: Vec<Option<usize>>,
-    /// Whether rows are shown as they are.
+    /// Whether rows are shown unchanged.
     shows_whole: bool,
     keeps_answer: bool,
-    /// Where it is kept: the answer as it is now, with the hidden columns its order needs.
+    /// The current result, if it is stored, with the hidden columns that its order needs.
     answer: RowMap<Weight>,
-    /// The others: what has changed since the last report.
+    /// For the others: the changes since the last report.
     pending: Batch,
     compared_max: usize,
 }
@@ -30,7 +31,7 @@ impl RelationToStream {
         Self { operator, visible, shows_whole, keeps_answer, answer: RowMap::default(), pending, compared_max }
     }
 
-    /// Takes the deltas of an instant; what is left of them is not read again.
+    /// Consumes the deltas of an instant; the batch is not read afterwards.
     pub(crate) fn absorb(&mut self, deltas: &mut Batch) {
         if self.keeps_answer {
             for (row, weight) in deltas.iter() {
@@ -49,7 +50,7 @@ impl RelationToStream {
         }
     }
 
-    /// Whether new rows of this width are reported as they are, and nothing is kept.
+    /// Whether new rows of this width are reported unchanged and nothing is stored.
     pub(crate) fn passes_on(&self, width: usize) -> bool {
         self.operator == R2s::Istream && !self.keeps_answer && self.shows_whole && width == self.visible.len()
     }
@@ -58,13 +59,13 @@ impl RelationToStream {
         self.keeps_answer
     }
 
-    /// The answer as it is, with hidden columns: what RSTREAM reports. Empty where it is not kept.
+    /// The current result with hidden columns, which RSTREAM reports. Empty if it is not stored.
     pub(crate) fn answer(&self) -> &RowMap<Weight> {
         &self.answer
     }
 
-    /// Brings what has come and gone since the last report together, each row once; gives the number of rows a report
-    /// would have now.
+    /// Consolidates the additions and removals since the last report; returns the number of rows that a report would
+    /// have now.
     pub(crate) fn consolidate(&mut self) -> u64 {
         if self.operator == R2s::Rstream {
             return self.answer.values().map(|weight| weight.unsigned_abs()).sum();
@@ -73,7 +74,7 @@ impl RelationToStream {
         self.pending.iter().map(|(_, weight)| weight.unsigned_abs()).sum()
     }
 
-    /// Nothing will be reported any more.
+    /// Called when nothing will be reported any more.
     pub(crate) fn forget(&mut self) {
         self.answer = RowMap::default();
         self.pending = Batch::new(self.visible.len());
@@ -83,12 +84,12 @@ impl RelationToStream {
         self.pending.clear();
     }
 
-    /// The part of a row that is shown.
+    /// The visible columns of a row.
     pub(crate) fn shown(&self, row: &[TermId]) -> Row {
         self.visible.iter().map(|column| column.map_or(TermId::UNBOUND, |c| row[c])).collect()
     }
 
-    /// How many columns are shown.
+    /// The number of visible columns.
     pub(crate) fn width(&self) -> usize {
         self.visible.len()
     }
@@ -102,7 +103,7 @@ impl RelationToStream {
         &self.pending
     }
 
-    /// Panics if the answer has a row that has gone.
+    /// Panics if the result contains a row that has left.
     pub(crate) fn check(&self) {
         assert!(self.answer.values().all(|weight| *weight > 0), "answer: a row that has gone, or goes twice");
         assert!(self.keeps_answer || self.answer.is_empty(), "answer: it is kept although nothing reads it");

@@ -1,4 +1,4 @@
-//! One-time evaluation: the WHERE of an update over static graphs, or a whole query that may also read windows.
+//! Single evaluations: the WHERE of an update over static graphs, or an ad-hoc query that may also read windows.
 
 use super::by_graph::graph_by_graph;
 use super::dataset::{Kind, NamedSets, View};
@@ -30,7 +30,7 @@ pub(crate) enum Unanswered {
     Evaluation(#[from] QueryEvaluationError),
 }
 
-/// A pattern, and over which of the graphs: what USING or WITH say, or all.
+/// A pattern, and the graphs it is evaluated over: those of USING or WITH, or all.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Where<'a> {
     pub pattern: &'a GraphPattern,
@@ -55,7 +55,7 @@ pub(crate) enum Kept {
 pub(crate) struct Solutions {
     count: usize,
     width: usize,
-    /// The terms of each solution in the order of the variables asked for, one solution after the other.
+    /// The terms of each solution in the order of the requested variables, one solution after the other.
     terms: Vec<Kept>,
 }
 
@@ -69,7 +69,7 @@ impl Solutions {
     }
 }
 
-/// The solutions of a pattern, or why the evaluator gave up.
+/// The solutions of a pattern, or the reason why the evaluator stopped.
 pub(crate) fn ask_static(
     Where { pattern, using, base_iri }: Where<'_>,
     variables: &[Variable],
@@ -108,7 +108,7 @@ pub(crate) struct ReadableWindow<'a> {
     pub is_listed: bool,
 }
 
-/// What a query that is asked once has found.
+/// The result of an ad-hoc query.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Found {
     Solutions { variables: Vec<Variable>, rows: Vec<Solution> },
@@ -116,8 +116,8 @@ pub(crate) enum Found {
     Graph(Vec<Quad>),
 }
 
-/// Evaluates a whole query once, over the static graphs and these windows. Windows with the same name form one graph,
-/// the union of their contents.
+/// Evaluates an ad-hoc query over the static graphs and these windows. Windows with the same name form one graph, the
+/// union of their contents.
 pub(crate) fn ask_once(
     asked: &PlainQuery,
     graphs: &StaticGraphs,
@@ -178,7 +178,7 @@ fn found(results: QueryResults<'_>) -> Result<Found, QueryEvaluationError> {
             Ok(Found::Solutions { variables, rows })
         }
         QueryResults::Graph(triples) => {
-            // A graph is a set, and the evaluator gives a triple once for each solution.
+            // A graph is a set, but the evaluator returns a triple once per solution.
             let mut seen = HashSet::new();
             let mut graph = Vec::new();
             for triple in triples {

@@ -14,10 +14,10 @@ use spareval::AggregateFunctionAccumulator;
 use spargebra::algebra::Expression;
 use std::sync::{Mutex, PoisonError};
 
-/// After this many terms, those of earlier calls are forgotten.
+/// After this many terms, those of earlier calls are dropped.
 const TERMS_MAX: usize = 1024;
 
-/// A compiled expression with terms of its own.
+/// A compiled expression with a dictionary of its own.
 pub(super) struct Computed {
     /// The evaluator requires `Sync`; the lock is never contended.
     state: Mutex<State>,
@@ -57,7 +57,7 @@ impl Computed {
         })
     }
 
-    /// Whether the condition holds; an error does not.
+    /// Whether the condition holds; on an error it does not.
     pub(super) fn holds(&self, arguments: &[Term]) -> Term {
         self.with(arguments, |expression, row, ctx| Literal::from(expression.holds(row, ctx)).into())
     }
@@ -86,7 +86,7 @@ impl Computed {
     }
 }
 
-/// A text that tells rows apart: rows whose sort keys are equal are put in order by it.
+/// A text that distinguishes rows, and orders those with equal sort keys.
 pub(super) fn tie(arguments: &[Term]) -> Term {
     let mut dictionary = Dictionary::new(0);
     let ids: Vec<TermId> = arguments.iter().map(|term| interned(term, &mut dictionary)).collect();

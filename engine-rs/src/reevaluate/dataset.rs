@@ -76,7 +76,7 @@ impl<'a> NamedSets<'a> {
     }
 }
 
-/// What a pattern is evaluated over.
+/// The dataset of a pattern.
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
     pub dictionary: &'a Dictionary,
@@ -86,7 +86,7 @@ pub(super) struct View<'a> {
     pub named: &'a [NamedSets<'a>],
     /// Graphs only their own names reach.
     pub windows: &'a [NamedSets<'a>],
-    /// What the evaluation may still cost.
+    /// The remaining budget of the evaluation.
     pub meter: &'a Meter,
 }
 
@@ -181,7 +181,7 @@ impl<'a> QueryableDataset<'a> for View<'a> {
         Ok(sealed(self.externalize_term(term)?).into())
     }
 
-    /// Asked for conditions that are terms: the evaluator puts `true` where an OPTIONAL has none.
+    /// Called for conditions that are terms: the evaluator inserts `true` if an OPTIONAL has no condition.
     fn internal_term_effective_boolean_value(&self, term: InternalTerm<'a>) -> Result<Option<bool>, Infallible> {
         let term = self.externalize_term(term)?;
         Ok(Value::of_term(term.as_ref()).effective_boolean())

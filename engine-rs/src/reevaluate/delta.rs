@@ -29,12 +29,12 @@ struct GraphTriple {
     places: [Place; 3],
 }
 
-/// What the patterns are solved over.
+/// The graphs in which the patterns are solved.
 #[derive(Clone, Copy)]
 pub(super) struct World<'a> {
     /// The graph that is the default graph.
     pub unnamed: GraphId,
-    /// The graphs that GRAPH can name; all of them when nothing says which.
+    /// The graphs that GRAPH can name; all graphs if the dataset is unrestricted.
     pub named: Option<&'a [TermId]>,
     pub graphs: &'a StaticGraphs,
     pub dictionary: &'a Dictionary,
@@ -53,7 +53,7 @@ enum Slot {
     Column(usize),
 }
 
-/// Solutions that came and went, each once.
+/// Added and removed solutions, without duplicates.
 #[derive(Debug, Default)]
 pub(super) struct Difference {
     pub inserted: BTreeSet<Row>,
@@ -61,7 +61,7 @@ pub(super) struct Difference {
 }
 
 impl TriplePatterns {
-    /// The patterns, if there is nothing else, and every variable is a column.
+    /// The patterns, if the query contains nothing else and every variable is a column.
     pub(super) fn of(pattern: &GraphPattern, columns: &[Variable]) -> Option<Self> {
         let mut patterns = Vec::new();
         gather(pattern, None, columns, &mut patterns)?;
@@ -107,7 +107,7 @@ impl TriplePatterns {
     }
 }
 
-/// Collects triple patterns and the graphs they read; `None` if there is anything else.
+/// Collects triple patterns and the graphs they read; `None` if the query contains anything else.
 fn gather(
     pattern: &GraphPattern,
     graph: Option<&NamedNode>,
@@ -115,7 +115,7 @@ fn gather(
     found: &mut Vec<GraphTriple>,
 ) -> Option<()> {
     match (pattern, graph) {
-        // `GRAPH <name> {}` asks whether the graph exists, which no triple tells.
+        // `GRAPH <name> {}` tests whether the graph exists, which no triple shows.
         (GraphPattern::Bgp { patterns }, Some(_)) if patterns.is_empty() => None,
         (GraphPattern::Bgp { patterns }, _) => {
             for pattern in patterns {
@@ -135,7 +135,7 @@ fn gather(
 }
 
 impl World<'_> {
-    /// The graph that a pattern reads; `None` if there is no such graph, or the query may not name it.
+    /// The graph that a pattern reads; `None` if there is no such graph, or the query may not read it.
     fn graph_of(&self, pattern: &GraphTriple) -> Option<GraphId> {
         let Some(name) = &pattern.graph else { return Some(self.unnamed) };
         let id = self.dictionary.lookup(name.as_ref().into())?;
@@ -143,7 +143,7 @@ impl World<'_> {
     }
 }
 
-/// A graph that patterns read, and the triples that came and went, all in all.
+/// A graph that patterns read, and its added and removed triples.
 struct Graph<'a> {
     id: Option<GraphId>,
     now: &'a TripleSet,
@@ -174,7 +174,7 @@ enum Time {
     After,
 }
 
-/// Solves patterns over the graphs as they are, or as they were.
+/// Solves patterns over the current or the previous graphs.
 struct Search<'a> {
     patterns: &'a [Pattern],
     graphs: &'a [Graph<'a>],
@@ -183,7 +183,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// The solutions in which a triple that came, or one that went, stands for some pattern.
+    /// The solutions in which an added or removed triple matches some pattern.
     fn solutions(&self, budget: &mut Budget) -> BTreeSet<Row> {
         let mut found = BTreeSet::new();
         for (at, graph) in self.graphs.iter().enumerate() {
@@ -203,7 +203,7 @@ impl Search<'_> {
     }
 
     fn solve(&self, mut rest: Vec<usize>, row: &[TermId], found: &mut BTreeSet<Row>, budget: &mut Budget) {
-        // Assume that the pattern with the fewest open positions matches the fewest triples.
+        // Assumes that the pattern with the fewest open positions matches the fewest triples.
         let open = |at: &usize| self.patterns[*at].slots.iter().filter(|slot| slot.term(row).is_none()).count();
         let Some(next) = (0..rest.len()).min_by_key(|at| open(&rest[*at])) else {
             budget.spend_rows(1, row.len());
@@ -229,7 +229,7 @@ impl Search<'_> {
 }
 
 impl Slot {
-    /// The term that must be there, as far as it is known.
+    /// The term required at this position, if it is known.
     fn term(self, row: &[TermId]) -> Option<TermId> {
         match self {
             Self::Constant(term) => term,
@@ -238,7 +238,7 @@ impl Slot {
     }
 }
 
-/// Binds the columns of a pattern to the terms of a triple; false where they disagree.
+/// Binds the columns of a pattern to the terms of a triple; false if they disagree.
 fn bind(pattern: &[Slot; 3], triple: &EncodedTriple, row: &mut [TermId]) -> bool {
     pattern.iter().zip(triple).all(|(slot, term)| match *slot {
         Slot::Constant(constant) => constant == Some(*term),
@@ -263,7 +263,7 @@ fn places(pattern: &TriplePattern, columns: &[Variable]) -> Option<[Place; 3]> {
         TermPattern::NamedNode(node) => Some(Place::Term(node.clone().into())),
         TermPattern::Literal(literal) => Some(Place::Term(literal.clone().into())),
         TermPattern::Variable(variable) => column(variable),
-        // A blank node is a variable that no row shows, a triple term a pattern of its own.
+        // A blank node acts as a hidden variable, a triple term as a separate pattern.
         TermPattern::BlankNode(_) | TermPattern::Triple(_) => None,
     };
     let predicate = match &pattern.predicate {

@@ -8,11 +8,11 @@ use oxrdf::vocab::xsd;
 use oxrdf::{Literal, NamedNode, NamedNodeRef, Term, Triple};
 
 const SEALED: NamedNodeRef<'static> = NamedNodeRef::new_unchecked("urn:whorl:sealed");
-/// Stands for a variable that is not bound, or an expression that has no value.
+/// Represents an unbound variable, or an expression without a value.
 const NO_VALUE: NamedNodeRef<'static> = NamedNodeRef::new_unchecked("urn:whorl:no-value");
 const XSD: &str = "http://www.w3.org/2001/XMLSchema#";
 
-/// The term in a form that the evaluator does not change.
+/// The term in a form that the evaluator does not modify.
 pub(super) fn sealed(term: Term) -> Term {
     match term {
         Term::Literal(literal) if is_read(&literal) => {
@@ -24,7 +24,7 @@ pub(super) fn sealed(term: Term) -> Term {
     }
 }
 
-/// The term that was sealed.
+/// The original of a sealed term.
 pub(super) fn opened(term: Term) -> Term {
     match term {
         Term::Literal(literal) if literal.datatype() == SEALED => {
@@ -40,7 +40,7 @@ pub(super) fn no_value() -> NamedNode {
     NO_VALUE.into_owned()
 }
 
-/// A term as one of our functions is given it: `None` where there is none.
+/// A term as an argument of our functions: `None` if there is none.
 pub(super) fn argument(term: &Term) -> Option<Term> {
     match term {
         Term::NamedNode(node) if node.as_ref() == NO_VALUE => None,

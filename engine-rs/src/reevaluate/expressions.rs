@@ -1,9 +1,9 @@
 //! Expressions, aggregates and orders under spareval: rewrites a query so that the evaluator only matches and joins.
 //!
-//! On its own, the evaluator loses lexical forms, has no limits, and leaves to chance what the order of arrival
-//! decides. Each expression therefore becomes a call of one of our functions on the variables it mentions, each
-//! aggregate is ours, and rows that LIMIT cuts are first sorted by our order of terms. The evaluator keeps EXISTS and
-//! everything that is not a function of a row (NOW, RAND, …); their values are passed as arguments.
+//! On its own, the evaluator loses lexical forms, has no limits, and lets the order of arrival decide ties. Each
+//! expression therefore becomes a call of one of our functions on the variables it mentions, each aggregate is replaced
+//! by ours, and rows that LIMIT cuts are first sorted by our order of terms. The evaluator keeps EXISTS and everything
+//! that is not a function of a row (NOW, RAND, …); their values are passed as arguments.
 
 use super::computed::{Aggregated, Computed, tie};
 use super::exact::{no_value, sealed};
@@ -31,7 +31,7 @@ pub(super) enum Unordered {
     Any,
 }
 
-/// The query with our own expressions, an evaluator that knows them, and what they spend.
+/// The rewritten query, an evaluator that knows our functions, and their common budget.
 pub(super) fn with_our_expressions(
     query: &Query,
     limits: &Limits,
@@ -62,7 +62,7 @@ struct Changes {
     limits: Limits,
     unordered: Unordered,
     made: usize,
-    /// The variables that identify a solution where an expression is bound: those before anything was computed.
+    /// The variables that identify a solution: those bound before anything was computed.
     solution: Vec<Variable>,
     spent: Tally,
 }
@@ -129,14 +129,14 @@ impl Changes {
 
     fn value(&mut self, expression: &mut Expression) -> Done {
         match expression {
-            // These are terms already.
+            // These are already terms.
             Expression::Variable(_) | Expression::NamedNode(_) | Expression::Literal(_) => Ok(()),
             Expression::Exists(pattern) => self.pattern(pattern),
             _ => self.call(expression, Computed::value),
         }
     }
 
-    /// Puts a call of our own in the place of an expression.
+    /// Replaces an expression by a call of our function.
     fn call(&mut self, expression: &mut Expression, called: Called) -> Done {
         let mut given = Vec::new();
         self.take_out(expression, &mut given)?;
@@ -175,7 +175,7 @@ impl Changes {
         if !matches!(expr, Expression::Variable(_)) {
             self.call(expr, Computed::value)?;
         }
-        // Our aggregates know which errors they may pass over.
+        // Our aggregates decide which errors they can skip.
         *expr = or_no_value(std::mem::replace(expr, Expression::NamedNode(no_value())));
         let (name, limits) = (self.name(), self.limits);
         *function = AggregateFunction::Custom(name.clone());
@@ -185,7 +185,7 @@ impl Changes {
         Ok(())
     }
 
-    /// Sorts what a LIMIT cuts, down to the last difference between rows.
+    /// Sorts the rows that a LIMIT cuts by a total order.
     fn sliced(&mut self, pattern: &mut GraphPattern) -> Done {
         let mut shown = Vec::new();
         pattern.on_in_scope_variable(|variable| shown.push(variable.clone()));
@@ -207,7 +207,7 @@ impl Changes {
         }
     }
 
-    /// A whole query: ORDER BY that is not cut shows ties in the order of what the query shows, too.
+    /// A whole query: with an ORDER BY without LIMIT, ties are also sorted by the visible terms.
     fn ordered(&mut self, pattern: &mut GraphPattern) -> Done {
         match pattern {
             GraphPattern::Project { inner, variables } if matches!(**inner, GraphPattern::OrderBy { .. }) => {
@@ -218,7 +218,7 @@ impl Changes {
         }
     }
 
-    /// Keys are computed once for each row, as texts that sort as they do.
+    /// Keys are computed once per row, as texts that sort like the values.
     fn order(&mut self, pattern: &mut GraphPattern, ties: &[Variable]) -> Done {
         let GraphPattern::OrderBy { inner, expression } = pattern else { return Ok(()) };
         self.pattern(inner)?;
@@ -238,7 +238,7 @@ impl Changes {
         Ok(())
     }
 
-    /// Binds the expression to a variable below, and puts that in its place.
+    /// Binds the expression to a variable below, and uses the variable in its place.
     fn extend(&mut self, below: &mut GraphPattern, expression: &mut Expression) {
         let variable = self.fresh();
         let expression = std::mem::replace(expression, Expression::Variable(variable.clone()));
@@ -261,7 +261,7 @@ impl Changes {
     }
 }
 
-/// The evaluator reads the literals in a triple term of VALUES, and in no other of its terms.
+/// In VALUES, the evaluator parses only the literals inside triple terms.
 fn seal_inside(term: &mut GroundTerm) {
     if let GroundTerm::Triple(_) = term
         && let Ok(inside) = GroundTerm::try_from(sealed(term.clone().into()))
@@ -270,17 +270,17 @@ fn seal_inside(term: &mut GroundTerm) {
     }
 }
 
-/// An argument that is present even without a value: a missing one would fail the whole call.
+/// An argument that is present even without a value: a missing argument would fail the whole call.
 fn or_no_value(expression: Expression) -> Expression {
     Expression::Coalesce(vec![expression, no_value().into()])
 }
 
-/// The clock, and what draws something new for each row.
+/// NOW, and functions that yield a new value for each row.
 fn is_beyond_the_row(function: &Function) -> bool {
     matches!(function, Function::Now | Function::Rand | Function::Uuid | Function::StrUuid | Function::BNode)
 }
 
-/// Whether BNODE is called with a text: the same text is the same blank node, in one solution.
+/// Whether BNODE is called with a text: within one solution, equal texts yield the same blank node.
 fn names_blanks(expression: &Expression) -> bool {
     let own = matches!(expression, Expression::FunctionCall(Function::BNode, arguments) if !arguments.is_empty());
     own || parts(expression).into_iter().any(names_blanks)
@@ -307,7 +307,7 @@ fn split_and(condition: Expression, parts: &mut Vec<Expression>) {
     }
 }
 
-/// The variables of an expression, outside of EXISTS.
+/// The variables of an expression, except those inside EXISTS.
 pub(super) fn mentioned(expression: &Expression) -> BTreeSet<Variable> {
     let mut found = BTreeSet::new();
     visit_expression(expression, &mut |e| {

@@ -1,8 +1,9 @@
 //! Charges the work of spareval to the budget.
 //!
-//! The evaluator knows no budgets, but it cannot do anything without the dataset: it reads quads, converts terms, and
-//! builds every row that it joins, stores or returns from clones of terms. Each of these is a unit of work (clones
-//! count themselves, see `dataset.rs`), and our expressions charge their own. Products and closures thus stop half-way.
+//! The evaluator does not support budgets, but all its work goes through the dataset: it reads quads, converts terms,
+//! and builds every row that it joins, stores or returns from clones of terms. Each of these is a unit of work (clones
+//! count themselves, see `dataset.rs`), and our expressions charge their own work. Products and closures can therefore
+//! be stopped half-way.
 
 use crate::limits::Budget;
 use oxrdf::{Literal, Term};
@@ -10,8 +11,8 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What the expressions of a question have spent since the meter last looked. The evaluator requires functions that
-/// could run on any thread, so they cannot share the meter itself.
+/// The work of expressions since the meter last looked. The evaluator requires functions that are safe on any thread,
+/// so they cannot share the meter itself.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally(Arc<Shared>);
 
@@ -26,12 +27,12 @@ impl Tally {
         self.0.spent.fetch_add(units, Ordering::Relaxed);
     }
 
-    /// Tells one evaluation from the next.
+    /// Distinguishes evaluations.
     pub(super) fn evaluation(&self) -> u64 {
         self.0.evaluation.load(Ordering::Relaxed)
     }
 
-    /// Starts an evaluation, discarding what an interrupted one has left.
+    /// Starts an evaluation, discarding the remains of an interrupted one.
     fn begin(&self) {
         self.take();
         self.0.evaluation.fetch_add(1, Ordering::Relaxed);
@@ -71,10 +72,10 @@ impl Meter {
         budget.make_text(text_bytes(term));
     }
 
-    /// A term that an expression may have made.
+    /// A term that an expression may have created.
     pub(super) fn admit(&self, term: &Term) {
         self.pass(term);
-        // Without a limit, what the evaluator makes is taken as it is.
+        // Without a limit, terms that the evaluator creates are accepted as they are.
         self.budget.borrow().admits_literal(text_bytes(term));
     }
 }

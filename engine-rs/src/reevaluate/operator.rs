@@ -20,19 +20,19 @@ use spareval::{QueryEvaluator, QueryResults};
 use spargebra::Query;
 use spargebra::algebra::GraphPattern;
 
-/// A pattern to be evaluated, over what, and the variables of its solutions.
+/// A pattern to evaluate, its dataset, and the variables of its solutions.
 pub(crate) struct Question {
     query: Query,
     variables: Vec<Variable>,
     sources: Sources,
     evaluator: QueryEvaluator,
-    /// What its expressions spend.
+    /// The budget of its expressions.
     spent: Tally,
-    /// GRAPH with a variable: the pattern is asked of each named graph by itself.
+    /// GRAPH with a variable: the pattern is evaluated in each named graph separately.
     each_graph: Option<Variable>,
-    /// The static graphs it names; `None` if it may read any graph that can be named.
+    /// The static graphs it names; `None` if it may read any named graph.
     names: Option<Vec<NamedNode>>,
-    /// The pattern, if it is nothing but triple patterns.
+    /// The pattern, if it consists of triple patterns only.
     triples: Option<TriplePatterns>,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Question {
 pub(crate) struct Sources {
     /// The parts of the default graph.
     pub default: Vec<Source>,
-    /// The static graphs that can be named; all of them when nothing says which.
+    /// The static graphs that can be named; all of them if the dataset is unrestricted.
     pub named: Option<Vec<TermId>>,
     /// Windows of the timeline that can be named.
     pub windows: Vec<(TermId, usize)>,
@@ -87,7 +87,7 @@ impl Question {
         contents.chain([self.static_version(flow)]).collect()
     }
 
-    /// Grows with every change of a static graph that it reads.
+    /// Increases with every change of a static graph that it reads.
     fn static_version(&self, flow: &Flow<'_>) -> u64 {
         let Some(names) = &self.names else { return flow.graphs.version() };
         let unnamed = self.sources.default.iter().filter_map(|source| match source {
@@ -100,13 +100,13 @@ impl Question {
         unnamed.chain(named).map(|graph| flow.graphs.version_of(graph)).max().unwrap_or(0)
     }
 
-    /// Reads these graphs alone, beside its default graph.
+    /// Whether it reads only these graphs, besides its default graph.
     pub(crate) fn naming(mut self, names: Option<Vec<NamedNode>>) -> Self {
         self.names = names;
         self
     }
 
-    /// The triple patterns and what they are over, if each reads one static graph.
+    /// The triple patterns and their graphs, if each reads one static graph.
     fn followed<'a>(
         &'a self,
         graphs: &'a StaticGraphs,
@@ -178,7 +178,7 @@ impl Question {
         solutions.map(|solution| self.variables.iter().map(|v| solution.get(v).cloned()).collect()).collect()
     }
 
-    /// Asks each named graph by itself, and binds the variable to its name.
+    /// Evaluates each named graph separately, and binds the variable to its name.
     pub(crate) fn in_each_graph(mut self, variable: Variable) -> Self {
         if !self.variables.contains(&variable) {
             self.variables.push(variable.clone());
@@ -202,7 +202,7 @@ fn bag(solutions: Vec<Vec<Option<oxrdf::Term>>>, mut intern: impl FnMut(&oxrdf::
     rows
 }
 
-/// Emits what changes `before` into `after`.
+/// Emits the difference between `before` and `after`.
 fn emit_difference(before: &RowMap<Weight>, after: &RowMap<Weight>, out: &mut Batch) {
     for (row, weight) in after {
         let change = weight - before.get(row).copied().unwrap_or(0);
@@ -216,7 +216,7 @@ fn emit_difference(before: &RowMap<Weight>, after: &RowMap<Weight>, out: &mut Ba
     gone.into_iter().for_each(|(row, weight)| out.push(row, -weight));
 }
 
-/// A part of a query that is re-evaluated when its windows or static graphs have changed.
+/// A part of a query that is re-evaluated whenever its windows or static graphs have changed.
 #[derive(Debug)]
 pub(crate) struct Reevaluated {
     question: Question,

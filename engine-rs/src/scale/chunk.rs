@@ -7,9 +7,9 @@
 //!   checksum
 //! ```
 //!
-//! Numbers are of variable width, times and places are differences to those before; values that fit into an id are
-//! written as that. A chunk is read by the release that wrote it, or is refused. Reading trusts nothing: what is not
-//! there is an error, and nothing is allocated that the bytes do not pay for.
+//! Numbers have variable width; times and places are differences to the previous ones; values that fit into an id are
+//! written as ids. A chunk can be read only by the release that wrote it. Reading trusts nothing: missing bytes are an
+//! error, and nothing is allocated without bytes that justify it.
 
 use super::query::{FINGERPRINT_BYTES, FORMAT};
 use crate::codec::checksum;
@@ -23,12 +23,12 @@ use std::collections::HashMap;
 use std::str::FromStr;
 
 const MAGIC: [u8; 4] = *b"WHCK";
-/// The first number of a term that is not in the list of terms but an id.
+/// The first number that denotes an inlined id instead of a term in the list.
 const INLINE: u64 = 0;
-/// So many bits of an id say of which type the value in it is.
+/// The number of bits of an id that give the type of its value.
 const TYPE_BITS: u32 = 6;
 
-/// What a call of `route` has seen.
+/// The times that a call of `route` has seen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Head {
     pub fingerprint: [u8; FINGERPRINT_BYTES],
@@ -40,12 +40,12 @@ pub(super) struct Head {
     pub times: Option<(Timestamp, Timestamp)>,
 }
 
-/// The share of one partition, growing.
+/// The share of one partition, while it is written.
 #[derive(Debug, Default)]
 pub(super) struct ChunkWriter {
     terms: Vec<u8>,
     n_terms: u64,
-    /// By slot of the batch's dictionary, the number of the term here; zero where it has none.
+    /// By slot of the batch's dictionary, the number of the term in this chunk; zero if it has none.
     numbers: Vec<u32>,
     blanks: HashMap<TermId, u32>,
     events: Vec<u8>,
@@ -70,7 +70,7 @@ impl ChunkWriter {
         self.n_triples > 0
     }
 
-    /// The triples since the last event are one, at this time and place.
+    /// Ends the triples of one event, at this time and place.
     pub(super) fn end_event(&mut self, at: Timestamp, place: u64) {
         push_signed(&mut self.events, at.as_millis().wrapping_sub(self.last_at));
         push_number(&mut self.events, place.wrapping_sub(self.last_place));
@@ -109,7 +109,7 @@ impl ChunkWriter {
             None if dictionary.is_blank(id) => self.number_of_blank(id, dictionary),
             None => {
                 push_number(&mut self.triples, INLINE);
-                // The type is in the highest bits: turned to the lowest, a small number is a short one.
+                // The type is in the highest bits; rotated to the lowest ones, it keeps small numbers short.
                 push_number(&mut self.triples, id.to_bits().rotate_left(TYPE_BITS));
                 return;
             }
@@ -127,7 +127,7 @@ impl ChunkWriter {
         self.numbers[slot]
     }
 
-    /// A blank node has a meaning in its chunk alone, so it goes by its label.
+    /// A blank node is scoped to its chunk, so it is written as its label.
     fn number_of_blank(&mut self, id: TermId, dictionary: &Dictionary) -> u32 {
         if let Some(number) = self.blanks.get(&id) {
             return *number;
@@ -176,7 +176,7 @@ fn push_signed(to: &mut Vec<u8>, number: i64) {
 
 type Read<T> = Result<T, EngineError>;
 
-/// A term of a chunk, and where in a triple it may stand.
+/// A term of a chunk, and the positions in a triple where it may stand.
 #[derive(Clone, Copy)]
 struct Known {
     id: TermId,
@@ -191,7 +191,7 @@ pub(super) struct ChunkReader<'a> {
 }
 
 impl<'a> ChunkReader<'a> {
-    /// A chunk that is whole.
+    /// An intact chunk.
     pub(super) fn new(bytes: &'a [u8]) -> Read<Self> {
         let (rest, sum) = bytes.split_last_chunk::<8>().ok_or_else(|| damaged("it ends too early"))?;
         if checksum(rest) != u64::from_le_bytes(*sum) {
@@ -219,7 +219,7 @@ impl<'a> ChunkReader<'a> {
         Ok(Head { fingerprint, partition, stream, order, times })
     }
 
-    /// Adds the events to a batch. None is outside of the times that the head says.
+    /// Adds the events to a batch. All their times are within the range that the header states.
     pub(super) fn events(&mut self, head: &Head, batch: &mut EventBatch) -> Read<()> {
         let n_terms = self.count(2)?;
         let terms = (0..n_terms).map(|_| self.known(batch)).collect::<Read<Vec<_>>>()?;
@@ -282,7 +282,7 @@ impl<'a> ChunkReader<'a> {
         std::str::from_utf8(self.take(length)?).map_err(|_| damaged("a text is not UTF-8"))
     }
 
-    /// A count of items, each of which takes at least the given number of bytes.
+    /// A number of items, each of which takes at least this many bytes.
     fn count(&mut self, bytes_each: usize) -> Read<usize> {
         let count = usize::try_from(self.number()?).map_err(|_| damaged("it ends too early"))?;
         if count > self.rest.len() / bytes_each {

@@ -1,4 +1,4 @@
-//! How a query is spread, as JSON for programs.
+//! How a query is partitioned, as JSON for programs.
 
 use super::query::{Merge, ScaledQuery, Spreading};
 use crate::parse::StreamName;
@@ -6,8 +6,8 @@ use crate::plan::named;
 use serde_json::{Value, json};
 
 impl ScaledQuery {
-    /// Over how many partitions, by which variable and why, by what each pattern is routed, and what runs below and
-    /// above the cut.
+    /// The number of partitions, the variable and the reason for it, how each pattern is routed, and what runs below
+    /// and above the cut.
     #[must_use]
     pub fn explain(&self) -> String {
         let (variable, below, above) = match &self.spreading {

@@ -1,8 +1,7 @@
-//! The merge stage: what the partitions said after one batch in, the answers of the query out.
+//! The merge stage: combines the partial results of all partitions for one batch into the results of the query.
 //!
-//! Where the answer is all rows together, they are put into order and numbered, and nothing is kept but the number.
-//! Otherwise an engine runs what is above the cut (`plan/cut.rs`), and is given the changes of all partitions, instant
-//! by instant.
+//! If the result is the union of all rows, they are sorted and numbered, and only the number is kept. Otherwise an
+//! engine runs the part above the cut (`plan/cut.rs`) on the changes of all partitions, instant by instant.
 
 use super::query::{Merge, ScaledQuery, Spreading, engine_options};
 use super::reported::{ONLY, Reported, ReportedRow, Writing, check_width, term_of};
@@ -18,19 +17,19 @@ use crate::window::WindowBounds;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Puts partial answers together.
+/// Combines partial results.
 pub struct MergeEngine {
     query: Arc<ScaledQuery>,
     state: State,
 }
 
 enum State {
-    /// How many answers there were.
+    /// The number of results so far.
     Passing(u64),
     Computing(Box<Engine>),
 }
 
-/// What the partitions said at one instant.
+/// What the partitions reported at one instant.
 #[derive(Default)]
 struct Instant {
     windows: Vec<WindowBounds>,
@@ -38,10 +37,10 @@ struct Instant {
 }
 
 impl MergeEngine {
-    /// A merge that has seen nothing.
+    /// A merge without state.
     ///
     /// # Errors
-    /// When the query cannot be registered, which is found when it is planned.
+    /// If the query cannot be registered, which planning detects.
     pub fn new(query: Arc<ScaledQuery>) -> Result<Self, EngineError> {
         let state = match &query.spreading {
             Spreading::Over { above: Some((above, _)), .. } => {
@@ -54,10 +53,10 @@ impl MergeEngine {
         Ok(Self { query, state })
     }
 
-    /// The merge a snapshot was taken of.
+    /// Restores a merge from its snapshot.
     ///
     /// # Errors
-    /// As [`super::PartitionEngine::restore`].
+    /// Those of [`super::PartitionEngine::restore`].
     pub fn restore(query: Arc<ScaledQuery>, snapshot: &[u8]) -> Result<Self, EngineError> {
         let payload = opened(&query, Owner::Merge, snapshot)?;
         let mut merge = Self::new(query)?;
@@ -85,10 +84,10 @@ impl MergeEngine {
         sealed(&self.query, Owner::Merge, &payload)
     }
 
-    /// Takes what each partition has drained after one batch, in any order.
+    /// Merges the results that each partition has drained after one batch, in any order.
     ///
     /// # Errors
-    /// When a partial answer is not of this query, or the query has failed.
+    /// If a partial result does not belong to this query, or the query has failed.
     pub fn merge(&mut self, partials: Vec<Vec<Reported>>) -> Result<Vec<Reported>, EngineError> {
         let partials: Vec<_> = partials.into_iter().filter(|partial| !partial.is_empty()).collect();
         for row in partials.iter().flatten().flat_map(|reported| &reported.rows) {
@@ -106,7 +105,7 @@ impl MergeEngine {
         }
     }
 
-    /// Rows, groups and terms that are kept here.
+    /// The number of rows, groups and terms kept here.
     #[must_use]
     pub fn state_size(&self) -> usize {
         match &self.state {
@@ -129,7 +128,7 @@ fn numbered(reported: impl Iterator<Item = Reported>, said: &mut u64) -> Vec<Rep
     reported.map(&mut number).collect()
 }
 
-/// What all partitions said, instant by instant. A partition that has nothing more to close says nothing.
+/// The reports of all partitions, instant by instant. A partition without further windows to close reports nothing.
 fn instants(partials: Vec<Vec<Reported>>) -> BTreeMap<Timestamp, Instant> {
     let mut instants: BTreeMap<Timestamp, Instant> = BTreeMap::new();
     for reported in partials.into_iter().flatten() {
@@ -140,7 +139,7 @@ fn instants(partials: Vec<Vec<Reported>>) -> BTreeMap<Timestamp, Instant> {
     instants
 }
 
-/// Rows that came, then rows that went, each by their terms.
+/// Added rows, then removed rows, each sorted by their terms.
 fn in_order(at: Timestamp, mut instant: Instant) -> Result<Reported, EngineError> {
     if sort_by_names(&mut instant.rows) {
         return Ok(Reported { seq: 0, at, windows: instant.windows, rows: instant.rows });
@@ -153,13 +152,13 @@ fn in_order(at: Timestamp, mut instant: Instant) -> Result<Reported, EngineError
     Ok(Reported { seq: 0, at, windows: instant.windows, rows })
 }
 
-/// Where the first column is an IRI that tells all rows apart, its text is the order, and no term need be read. False,
-/// and the rows in any order, where it does not.
+/// Sorts by the text of the first column, if it holds IRIs that are unique, so that no other term has to be parsed.
+/// Otherwise returns false, with the rows in any order.
 fn sort_by_names(rows: &mut [ReportedRow]) -> bool {
     fn key(row: &ReportedRow) -> (i8, Option<&str>) {
         let first = row.cells.first().and_then(Option::as_deref);
         let iri = first.and_then(|cell| cell.strip_prefix('<')?.strip_suffix('>'));
-        // Triple terms have brackets too, and more of them.
+        // Triple terms begin with a bracket too, but with more than one.
         (-row.sign, iri.filter(|iri| !iri.starts_with('<')))
     }
     if !rows.iter().all(|row| key(row).1.is_some()) {
@@ -177,7 +176,7 @@ fn ids_of(row: &ReportedRow, dictionary: &mut Dictionary) -> Result<Vec<TermId>,
     row.cells.iter().map(&mut id).collect()
 }
 
-/// Gives the changes of each instant to what is above the cut.
+/// Passes the changes of each instant to the part above the cut.
 fn computed(engine: &mut Engine, instants: BTreeMap<Timestamp, Instant>) -> Result<Vec<Reported>, EngineError> {
     engine.begin_rows();
     for (at, instant) in instants {

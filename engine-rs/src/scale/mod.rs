@@ -1,17 +1,17 @@
 //! One query over many engines: streams are distributed over partitions, results are merged.
 //!
 //! ```text
-//!   events ─► route ─► chunks ─► partition 0 ─► partial answers ─┐
-//!                           └──► partition 1 ─► partial answers ─┴─► merge ─► answers
+//!   events ─► route ─► chunks ─► partition 0 ─► partial results ─┐
+//!                           └──► partition 1 ─► partial results ─┴─► merge ─► results
 //! ```
 //!
-//! [`ScaledQuery`] is the plan of all that, computed from the same arguments wherever it is needed: in the tasks that
-//! route, in those that hold partitions, and where answers are merged. A chunk has the events of one call of `route`
-//! for one partition, and a head that says which times the call has seen, so that every partition finds the same first
-//! window and the same watermark without asking the others.
+//! [`ScaledQuery`] is the plan of all stages, computed from the same arguments wherever it is needed: in the tasks that
+//! route, in those that run partitions, and where results are merged. A chunk contains the events of one call of
+//! `route` for one partition, and a header with the range of times that the call has seen, so that every partition
+//! determines the same first window and the same watermark without communication.
 //!
-//! What stays true: the merged answers are those of one engine that is given each batch sorted by time, byte for byte;
-//! whatever the number of partitions, and however a batch was cut into calls of `route`.
+//! Invariant: the merged results are byte for byte those of one engine that receives each batch sorted by time,
+//! whatever the number of partitions and the division of a batch into calls of `route`.
 
 mod chunk;
 mod explain;

@@ -1,9 +1,9 @@
-//! Why a query is not spread, as far as its clauses say it; what its pattern says is found by the planner.
+//! The reasons in a query's clauses for running on one partition; the planner finds those in its pattern.
 
 use crate::parse::{ContinuousQuery, Report, Tick, WindowKind};
 use spargebra::Query;
 
-/// The first reason, in words that follow "runs on one partition:".
+/// The first reason, worded to follow "runs on one partition:".
 pub(super) fn obstacle(query: &ContinuousQuery) -> Option<String> {
     by_form(query).or_else(|| by_time(query)).or_else(|| by_windows(query))
 }

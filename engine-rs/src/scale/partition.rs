@@ -1,4 +1,4 @@
-//! The partition stage: the chunks of one batch in, partial answers out.
+//! The partition stage: takes the chunks of one batch, returns partial results.
 
 use super::chunk::{ChunkReader, Head};
 use super::query::{ScaledQuery, engine_options};
@@ -15,14 +15,14 @@ use std::sync::Arc;
 /// Static data: the name of a graph (`None`: the default graph), a document, and its format.
 pub(super) type Document<'a> = (Option<&'a str>, &'a [u8], RdfFormat);
 
-/// What became of a batch.
+/// The outcome of a batch.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Absorbed {
-    /// Events that had something for this partition. An event with triples for two of them counts in both.
+    /// Events with triples for this partition. An event with triples for two partitions counts in both.
     pub events: u64,
-    /// Triples of those that were taken.
+    /// Triples of the accepted events.
     pub triples: u64,
-    /// Events that came too late for every window.
+    /// Events that were too late for every window.
     pub late: u64,
 }
 
@@ -31,15 +31,15 @@ pub struct PartitionEngine {
     query: Arc<ScaledQuery>,
     partition: u32,
     engine: Engine,
-    /// Blank nodes of static data, which every partition numbers alike.
+    /// The number of blank nodes in static data, which every partition numbers alike.
     shared_blanks: u64,
 }
 
 impl PartitionEngine {
-    /// A partition that has seen nothing but static data, which every partition is given in the same order.
+    /// A partition that has only static data, which every partition loads in the same order.
     ///
     /// # Errors
-    /// When there is no such partition, or a document does not parse.
+    /// If there is no such partition, or a document does not parse.
     pub fn new(query: Arc<ScaledQuery>, partition: u32, graphs: &[Document<'_>]) -> Result<Self, EngineError> {
         check_partition(&query, partition)?;
         let engine = query.engine(partition, graphs)?;
@@ -47,7 +47,7 @@ impl PartitionEngine {
         Ok(Self { query, partition, engine, shared_blanks })
     }
 
-    /// The partition a snapshot was taken of.
+    /// Restores a partition from its snapshot.
     ///
     /// # Errors
     /// When the bytes are damaged (`snapshot.damaged`), of another release (`snapshot.version`), or of another query or
@@ -69,12 +69,12 @@ impl PartitionEngine {
         sealed(&self.query, Owner::Partition(self.partition), &payload)
     }
 
-    /// Takes all chunks of one batch: events in the order of their times, and then the watermark that all events of
-    /// the batch make, those of other partitions too. Nothing is taken when a chunk is damaged or not of this
-    /// partition. A chunk that is intact but invalid leaves the engine unusable: restore it.
+    /// Applies all chunks of one batch: events in the order of their times, and then the watermark that all events of
+    /// the batch imply, including those of other partitions. Nothing is applied if a chunk is damaged or belongs to
+    /// another partition. A chunk that is intact but invalid leaves the engine unusable: restore it.
     ///
     /// # Errors
-    /// When a chunk is damaged, or of another query or partition, or a time is too far ahead.
+    /// If a chunk is damaged, belongs to another query or partition, or has a time too far ahead.
     pub fn absorb<B: AsRef<[u8]>>(&mut self, chunks: &[B]) -> Result<Absorbed, EngineError> {
         let n_streams = self.query.streams.len();
         let mut times: Vec<Option<(Timestamp, Timestamp)>> = vec![None; n_streams];
@@ -99,8 +99,8 @@ impl PartitionEngine {
         Ok(Absorbed { events: report.events, triples: report.triples, late: report.late })
     }
 
-    /// A stream that is further behind than it may be holds nothing back until it speaks again. Only between batches do
-    /// all partitions know the same of each stream.
+    /// A stream that lags more than its idle timeout holds nothing back until its next event. This is decided only
+    /// between batches, because then all partitions have the same information about each stream.
     fn leave_idle_behind(&mut self) -> Result<(), EngineError> {
         let fastest = self.watermarks().filter_map(|(_, at)| at).max();
         for (iri, options) in &self.query.streams {
@@ -112,12 +112,12 @@ impl PartitionEngine {
         Ok(())
     }
 
-    /// All streams have ended: every window closes.
+    /// Ends all streams: every window closes.
     pub fn close(&mut self) {
         self.engine.close();
     }
 
-    /// Takes what has been said since the last call.
+    /// Drains the reports since the last call.
     ///
     /// # Errors
     /// When the query has failed.
@@ -131,13 +131,13 @@ impl PartitionEngine {
         Ok(results.into_iter().map(|result| writing.reported(result)).collect())
     }
 
-    /// The watermark of each stream; none where nothing has come.
+    /// The watermark of each stream; `None` before its first event.
     pub fn watermarks(&self) -> impl Iterator<Item = (&str, Option<Timestamp>)> {
         let watermark = |iri: &str| self.engine.watermark(iri).ok().flatten();
         self.query.streams.iter().map(move |(iri, _)| (iri.as_str(), watermark(iri.as_str())))
     }
 
-    /// Mappings, rows, groups and terms that streams have left here.
+    /// The number of mappings, rows, groups and stream terms kept here.
     #[must_use]
     pub fn state_size(&self) -> usize {
         self.engine.state_size()
@@ -159,7 +159,7 @@ impl PartitionEngine {
     }
 }
 
-/// A chunk that is known to be of this partition.
+/// A chunk that is verified to belong to this partition.
 struct ChunkPiece<'a> {
     head: Head,
     reader: ChunkReader<'a>,
@@ -182,7 +182,7 @@ impl Piece for ChunkPiece<'_> {
     }
 }
 
-/// The first and the last of two pairs of times.
+/// The union of two ranges of times.
 fn both(a: Option<(Timestamp, Timestamp)>, b: Option<(Timestamp, Timestamp)>) -> Option<(Timestamp, Timestamp)> {
     match (a, b) {
         (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),

@@ -1,4 +1,4 @@
-//! A query, the streams it reads, and how both are spread.
+//! A query, the streams it reads, and how both are partitioned.
 
 use super::obstacle::obstacle;
 use super::route::Router;
@@ -14,13 +14,13 @@ use sha2::{Digest, Sha256};
 use spargebra::Query;
 use std::fmt::Write;
 
-/// More would cost more heads than they are worth.
+/// With more partitions, headers would cost more than partitioning saves.
 const PARTITIONS_MAX: u32 = 4096;
-/// Grows when chunks, partial answers or snapshots of before could not be read.
+/// Must be increased whenever earlier chunks, partial results or snapshots become unreadable.
 pub(super) const FORMAT: u32 = 2;
 pub(super) const FINGERPRINT_BYTES: usize = 16;
 
-/// How a query is spread over partitions.
+/// How a query is partitioned.
 ///
 /// ```
 /// use whorl_engine::{ParseOptions, ScaledQuery};
@@ -46,21 +46,21 @@ pub struct ScaledQuery {
     router: Router,
 }
 
-/// Over how many partitions, and why.
+/// The number of partitions, and the reason for it.
 #[derive(Debug)]
 pub(super) enum Spreading {
     One { why: String, plan: String },
     Over { spread: Spread, merge: Merge, below: String, above: Option<(Part, String)>, columns: Vec<String> },
 }
 
-/// What is done with the answers of the partitions.
+/// How the results of the partitions are combined.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Merge {
-    /// The one partition has the answer.
+    /// The single partition has the result.
     None,
-    /// All rows together.
+    /// The union of all rows.
     Union,
-    /// What came and went in all partitions, cancelled.
+    /// The changes of all partitions, added up.
     Netting,
     Groups,
     Distinct,
@@ -68,10 +68,10 @@ pub(super) enum Merge {
 }
 
 impl ScaledQuery {
-    /// Plans a query for a number of partitions; streams that are not named have the default settings.
+    /// Plans a query for a number of partitions; streams without settings have the defaults.
     ///
     /// # Errors
-    /// When the text does not parse or asks for what is not supported, there or here.
+    /// If the text does not parse, or uses a feature that is not supported in general or in partitions.
     pub fn new(
         text: &str,
         options: ParseOptions,
@@ -112,7 +112,7 @@ impl ScaledQuery {
             spreading,
         };
         query.fingerprint = query.digest();
-        // What cannot be registered is said now, and not in some task.
+        // Report errors in the query now, not in some task.
         let engine = query.engine(0, &[])?;
         if !query.is_spread() && !counts_all(&query.definition) {
             let read = query.streams.iter().map(|(iri, _)| engine.patterns_read(iri.as_str())).collect();
@@ -121,7 +121,7 @@ impl ScaledQuery {
         Ok(query)
     }
 
-    /// The same for the same text, options, streams and number of partitions, in the same release or a compatible one.
+    /// Equal for equal text, options, streams and number of partitions, in the same release or a compatible one.
     #[must_use]
     pub fn fingerprint(&self) -> String {
         self.fingerprint.iter().fold(String::new(), |mut text, byte| {
@@ -134,7 +134,7 @@ impl ScaledQuery {
         self.fingerprint
     }
 
-    /// How many partitions are used: as many as were asked for, or one.
+    /// The number of partitions in use: the requested number, or one.
     #[must_use]
     pub fn partitions(&self) -> u32 {
         match self.spreading {
@@ -148,13 +148,13 @@ impl ScaledQuery {
         self.streams.iter().map(|(iri, _)| iri.as_str())
     }
 
-    /// The variables of the answer.
+    /// The variables of the result.
     #[must_use]
     pub fn variables(&self) -> &[String] {
         &self.variables
     }
 
-    /// The variables of what partitions say.
+    /// The variables of partial results.
     #[must_use]
     pub fn partial_variables(&self) -> &[String] {
         match &self.spreading {
@@ -169,17 +169,17 @@ impl ScaledQuery {
     }
 
     /// One chunk per partition. `order` is the place of the first event in its source: events of one instant are
-    /// taken in this order, where that matters.
+    /// processed in this order, if it matters.
     ///
     /// # Errors
-    /// When the stream is not known, an event is wrong or has no time, or a blank node would have to be known in two
-    /// partitions.
+    /// If the stream is not known, an event is invalid or has no time, or two partitions would need the same blank
+    /// node.
     pub fn route(&self, stream: &str, batch: &EventBatch, order: u64) -> Result<Vec<Vec<u8>>, EngineError> {
         let number = self.stream_number(stream)?;
         self.router.route(number, batch, order, &self.fingerprint, self.partitions())
     }
 
-    /// The events of a body, to be routed.
+    /// The events of a body, ready to be routed.
     ///
     /// # Errors
     /// When the body is wrong, or has lines that are not events.
@@ -187,7 +187,7 @@ impl ScaledQuery {
         super::route::read_body(body, format, at)
     }
 
-    /// A mapping made ready for rows that begin at this place of their source.
+    /// A mapping compiled for rows that begin at this place of their source.
     ///
     /// # Errors
     /// When the text is no mapping.
@@ -215,7 +215,7 @@ impl ScaledQuery {
         })
     }
 
-    /// What a partition runs.
+    /// The plan that a partition runs.
     fn part(&self, partition: u32) -> Part {
         let Spreading::Over { spread, merge, .. } = &self.spreading else { return Part::Whole };
         let share = Share {
@@ -253,7 +253,7 @@ impl ScaledQuery {
         };
         add(format!("{FORMAT} {PLACEMENT_SCHEME} {}", self.asked_partitions));
         add(self.text.clone());
-        // Options and settings are plain values: what they are made of is what they are.
+        // Options and settings are plain values, so their debug form identifies them.
         add(format!("{:?}", self.options));
         add(format!("{:?}", self.streams));
         let digest = hash.finalize();
@@ -269,14 +269,14 @@ pub(super) fn unsupported(reason: impl Into<String>, hint: impl Into<String>) ->
     EngineError::NotScalable { reason: reason.into(), hint: hint.into() }
 }
 
-/// Whether triples count that no pattern matches: DESCRIBE shows them, and windows by number count them.
+/// Whether triples matter that no pattern matches: DESCRIBE shows them, and windows by number count them.
 fn counts_all(definition: &ContinuousQuery) -> bool {
     let is_counted = |kind: &WindowKind| matches!(kind, WindowKind::Elements { .. } | WindowKind::Triples { .. });
     matches!(definition.query, Query::Describe { .. })
         || definition.windows.iter().any(|window| is_counted(&window.kind))
 }
 
-/// The settings of each stream the query reads; settings of others are a mistake.
+/// The settings of each stream that the query reads; settings of other streams are an error.
 fn streams_of(
     definition: &ContinuousQuery,
     given: &[(String, StreamOptions)],
@@ -337,7 +337,7 @@ fn variables_of(definition: &ContinuousQuery) -> Vec<String> {
     }
 }
 
-/// The variables a SELECT shows.
+/// The variables of a SELECT.
 fn projected(definition: &ContinuousQuery) -> Vec<String> {
     crate::plan::shown_variables(definition).iter().map(|variable| variable.as_str().to_owned()).collect()
 }

@@ -1,4 +1,4 @@
-//! Answers between engines: rows of terms in N-Triples syntax.
+//! Results exchanged between engines: rows of terms in N-Triples syntax.
 
 use super::query::ScaledQuery;
 use crate::encode::Dictionary;
@@ -11,13 +11,13 @@ use crate::window::WindowBounds;
 use oxrdf::Term;
 use std::str::FromStr;
 
-/// The only query of an engine that runs a part.
+/// The only query of an engine that runs a part of a query.
 pub(super) const ONLY: QueryId = QueryId(1);
 
-/// What was said at one instant.
+/// One report.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reported {
-    /// Counts what was said, from one.
+    /// The number of the report, from 1.
     pub seq: u64,
     pub at: Timestamp,
     /// In the order of the window clauses.
@@ -25,19 +25,19 @@ pub struct Reported {
     pub rows: Vec<ReportedRow>,
 }
 
-/// A row that came (1) or went (−1): one cell per variable, empty where it is unbound.
+/// An added (1) or removed (−1) row: one cell per variable, empty if unbound.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReportedRow {
     pub sign: i8,
     pub cells: Vec<Option<String>>,
 }
 
-/// How terms are written down.
+/// How terms are written.
 pub(super) struct Writing<'a> {
     pub dictionary: &'a Dictionary,
-    /// Blank nodes that are not the same everywhere get the number of the partition into their labels.
+    /// Blank nodes that differ between partitions get the number of the partition in their labels.
     pub partition: Option<u32>,
-    /// Blank nodes up to this number are of static data, which every partition has numbered alike.
+    /// Blank nodes up to this number belong to static data, which every partition has numbered alike.
     pub shared_blanks: u64,
 }
 
@@ -77,7 +77,7 @@ impl Writing<'_> {
     }
 }
 
-/// The bounds that [`crate::windows_json`] wrote; none when the text is something else.
+/// The bounds that [`crate::windows_json`] wrote; `None` for any other text.
 #[must_use]
 pub fn read_windows_json(text: &str) -> Option<Vec<WindowBounds>> {
     let windows: serde_json::Value = serde_json::from_str(text).ok()?;
@@ -100,7 +100,7 @@ pub(super) fn term_of(cell: &str) -> Result<Term, EngineError> {
     Term::from_str(cell).map_err(unreadable)
 }
 
-/// A partial answer has the columns that the query's partitions write.
+/// A partial result must have the columns that the query's partitions write.
 pub(super) fn check_width(row: &ReportedRow, query: &ScaledQuery) -> Result<(), EngineError> {
     let (given, wanted) = (row.cells.len(), query.partial_variables().len());
     if given == wanted {

@@ -1,10 +1,10 @@
-//! The matcher stage: events in, the share of each partition out.
+//! The routing stage: takes events, returns the share of each partition.
 //!
-//! A triple goes where a pattern wants it: to the partition of the term at the variable's place in the pattern it
-//! matches; to two, when it matches patterns with the variable at different places; nowhere, when no pattern matches.
-//! A query that runs on one partition is sent every event, because each moves its time, with the triples that its
-//! patterns match; all triples if it is re-evaluated, describes, or counts what comes. Cost per triple: a look at the
-//! patterns; per distinct term at the variable's place, one hash.
+//! A triple goes where a pattern needs it: to the partition of the term at the variable's position in the matching
+//! pattern; to two partitions if it matches patterns with the variable at different positions; nowhere if no pattern
+//! matches. A query that runs on one partition receives every event, because each one advances its time, with the
+//! triples that its patterns match, or with all triples if it is re-evaluated, is a DESCRIBE, or counts triples. Cost
+//! per triple: a comparison with the patterns, and one hash per distinct term at the variable's position.
 
 use super::chunk::{ChunkWriter, Head};
 use super::query::{FINGERPRINT_BYTES, Spreading};
@@ -28,15 +28,15 @@ pub(super) struct Router {
 struct Routing {
     /// The predicate whose object is the time of an event without one.
     timestamp_predicate: Option<NamedNode>,
-    /// None: every triple goes to the one partition there is.
+    /// `None`: every triple goes to the only partition.
     patterns: Option<Vec<Pattern>>,
-    /// There is one partition, which takes every event.
+    /// There is one partition, which receives every event.
     is_single: bool,
     /// Whether no blank node can be distributed, not even as the value of the variable.
     refuses_blanks: bool,
 }
 
-/// A pattern over the stream: its constants, and where the variable stands.
+/// A pattern over the stream: its constants, and the position of the variable.
 #[derive(Debug)]
 struct Pattern {
     terms: [Option<Term>; 3],
@@ -79,7 +79,7 @@ impl Router {
         Self { streams: streams.iter().map(routing).collect() }
     }
 
-    /// For a query on one partition: what it reads of each stream, `None` for everything.
+    /// For a query on one partition: the patterns over each stream; `None`: all triples.
     pub(super) fn prune(&mut self, read: Vec<Option<Vec<Constants>>>) {
         for (routing, patterns) in self.streams.iter_mut().zip(read) {
             // With one partition, no variable has a place.
@@ -137,20 +137,20 @@ fn constant(place: &Place) -> Option<Term> {
     }
 }
 
-/// One batch being distributed.
+/// A batch while it is distributed.
 struct Distribution<'a> {
     batch: &'a EventBatch,
     writers: Vec<ChunkWriter>,
-    /// There is one partition, which takes every event.
+    /// There is one partition, which receives every event.
     is_single: bool,
-    /// It takes every triple, too.
+    /// It receives every triple, too.
     takes_all: bool,
     wanted: Vec<Wanted>,
     refuses_blanks: bool,
     partitions: u32,
     /// By slot of the batch's dictionary, the partition of the term.
     known: Vec<u32>,
-    /// The partitions the current event has triples for.
+    /// The partitions for which the current event has triples.
     touched: Vec<u32>,
     times: Option<(Timestamp, Timestamp)>,
 }
@@ -160,7 +160,7 @@ const UNKNOWN: u32 = u32::MAX;
 impl<'a> Distribution<'a> {
     fn new(routing: &Routing, batch: &'a EventBatch, partitions: u32) -> Self {
         let dictionary = batch.dictionary();
-        // A constant that is not in the batch is in no triple of it.
+        // If a constant is not in the batch, no triple of the batch contains it.
         let ids = |pattern: &Pattern| {
             let mut ids = [None; 3];
             for (id, term) in ids.iter_mut().zip(&pattern.terms) {
@@ -241,7 +241,7 @@ impl<'a> Distribution<'a> {
         self.known[slot]
     }
 
-    /// A blank node is known in one partition alone, and so only where the variable stands.
+    /// A blank node is known to one partition only, so it is allowed only at the variable's position.
     fn check_blanks(&self, triple: &EncodedTriple, place: usize) -> Result<(), EngineError> {
         let other = 2 - place;
         let dictionary = self.batch.dictionary();

@@ -1,4 +1,4 @@
-//! The header of a snapshot of one part: whose it is, and whether it is whole.
+//! The header of a snapshot of one part: identifies the part and detects damage.
 //!
 //! ```text
 //!   magic · format · release · fingerprint · part · length · checksum · payload
@@ -11,7 +11,7 @@ use crate::error::EngineError;
 const MAGIC: u64 = u64::from_le_bytes(*b"WHORLPRT");
 const RELEASE: &str = env!("CARGO_PKG_VERSION");
 
-/// Which part of a query a snapshot is of.
+/// The part of a query that a snapshot contains.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Owner {
     Partition(u32),

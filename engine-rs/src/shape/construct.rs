@@ -1,8 +1,8 @@
-//! CONSTRUCT: each solution becomes the triples of the template; those in GRAPH blocks have a fourth column with the name
-//! of their graph.
+//! CONSTRUCT: each solution becomes the triples of the template; those in GRAPH blocks have a fourth column with the
+//! name of their graph.
 //!
-//! A blank node of the template is a fresh one for each solution, and the same one again when the
-//! solution is taken back. Triples with an unbound or impossible term are left out.
+//! Each solution gets fresh blank nodes for those of the template, and its retraction uses the same ones. Triples with
+//! an unbound or invalid term are left out.
 
 use crate::codec::{Decoded, Reader, Writer, ensure};
 use crate::encode::Dictionary;
@@ -10,11 +10,11 @@ use crate::expr::EvalContext;
 use crate::flow::{Flow, HeldTerms, Operator, terms_of};
 use crate::model::{Batch, RowMap, TermId, Weight};
 
-/// One place of a template triple.
+/// One position of a template triple.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum TemplateSlot {
     Constant(TermId),
-    /// A column of the solution; `None` for a variable nothing binds.
+    /// A column of the solution; `None` for a variable that is never bound.
     Column(Option<usize>),
     /// The blank node with this number in the template.
     Blank(usize),
@@ -23,7 +23,7 @@ pub(crate) enum TemplateSlot {
 }
 
 impl TemplateSlot {
-    /// How many blank nodes it needs.
+    /// The number of blank nodes it needs.
     fn blanks(&self) -> usize {
         match self {
             Self::Constant(_) | Self::Column(_) => 0,
@@ -32,7 +32,7 @@ impl TemplateSlot {
         }
     }
 
-    /// The term for one solution; unbound where there is none.
+    /// The term for one solution; unbound if there is none.
     fn fill(&self, row: &[TermId], blanks: &[TermId], dictionary: &mut Dictionary) -> TermId {
         match self {
             Self::Constant(term) => *term,
@@ -58,7 +58,7 @@ impl QuadSlots {
         self.triple.iter().chain(&self.graph)
     }
 
-    /// The quad for one solution; `None` if some term is unbound or cannot stand in its place.
+    /// The quad for one solution; `None` if some term is unbound or not allowed in its position.
     fn fill(&self, row: &[TermId], blanks: &[TermId], dictionary: &mut Dictionary) -> Option<[TermId; 4]> {
         let [s, p, o] = self.triple.each_ref().map(|slot| slot.fill(row, blanks, dictionary));
         let graph = self.graph.as_ref().map(|slot| slot.fill(row, blanks, dictionary));
@@ -78,7 +78,7 @@ pub(crate) struct Construct {
     /// Columns of a row: subject, predicate and object, and the graph if a triple of the template names one.
     width: usize,
     n_blanks: usize,
-    /// Blank nodes given to each solution that is there, one set per occurrence.
+    /// The blank nodes of each current solution, one set per occurrence.
     given: RowMap<Vec<Vec<TermId>>>,
 }
 
@@ -154,12 +154,12 @@ impl Operator for Construct {
         self.given.len()
     }
 
-    /// A triple term is made of a solution, and stays with the row it is in.
+    /// A triple term is created per solution, and kept as long as its row.
     fn makes_lasting_rows(&self) -> bool {
         self.template.iter().flat_map(QuadSlots::slots).any(|slot| matches!(slot, TemplateSlot::Triple(_)))
     }
 
-    /// The blank nodes given are ids without a term.
+    /// Blank nodes created here are ids without a dictionary entry.
     fn held_terms(&self) -> HeldTerms<'_> {
         terms_of(self.given.keys())
     }

@@ -1,4 +1,4 @@
-//! Distinct: each row once, for as long as it is there at all (the papers' Algorithm 7).
+//! DISTINCT: each row once, as long as it occurs at all (Algorithm 7 of the papers).
 
 use crate::codec::{Decoded, Reader, Writer};
 use crate::expr::EvalContext;

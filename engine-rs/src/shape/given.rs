@@ -1,4 +1,4 @@
-//! Rows from outside: what partitions have computed is laid into the node before the instant is settled.
+//! Rows from outside: results of partitions are put into this node before the instant is settled.
 
 use crate::codec::{Decoded, Reader, Writer};
 use crate::expr::EvalContext;
@@ -18,7 +18,7 @@ impl Operator for Given {
         Ok(())
     }
 
-    /// No window bounds what comes from other engines.
+    /// Rows from other engines are not bounded by a window.
     fn makes_lasting_rows(&self) -> bool {
         true
     }

@@ -1,4 +1,4 @@
-//! Filter, extend, and the rearranging of columns that projection and union need. Stateless.
+//! Filter, extend, and the reordering of columns for projection and union. Stateless.
 
 use crate::codec::{Decoded, Reader, Writer};
 use crate::expr::{EvalContext, Expr};
@@ -35,7 +35,7 @@ impl Operator for Filter {
     }
 }
 
-/// Adds a column; an expression that fails leaves it unbound.
+/// Adds a column, which stays unbound if the expression fails.
 #[derive(Debug)]
 pub(crate) struct Extend {
     pub expression: Expr,
@@ -49,7 +49,7 @@ impl Operator for Extend {
         }
     }
 
-    /// A row that is renewed keeps what was computed when it first came.
+    /// A renewed row keeps the value that was computed on its first arrival.
     fn makes_lasting_rows(&self) -> bool {
         true
     }

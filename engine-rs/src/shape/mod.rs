@@ -1,4 +1,4 @@
-//! Operators that look at one mapping at a time: filter, extend, project, union, distinct, construct.
+//! Operators on single mappings: filter, extend, project, union, distinct, construct.
 
 mod construct;
 mod distinct;

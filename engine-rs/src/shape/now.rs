@@ -1,11 +1,11 @@
-//! NOW(): the one mapping that changes with every instant.
+//! NOW(): the only mapping that changes at every instant.
 
 use crate::codec::{Decoded, Reader, Writer};
 use crate::expr::{EvalContext, instant};
 use crate::flow::{Flow, HeldTerms, Operator};
 use crate::model::{Batch, TermId};
 
-/// One mapping: the instant of the evaluation. What was computed with the last one is taken back.
+/// One mapping with the instant of the evaluation. Results computed with the previous one are retracted.
 #[derive(Debug, Default)]
 pub(crate) struct Now {
     shown: Option<TermId>,
@@ -47,7 +47,7 @@ impl Operator for Now {
         Box::new(self.shown.into_iter())
     }
 
-    /// The clock is no state of a stream.
+    /// The clock does not count as state of a stream.
     fn state_size(&self) -> usize {
         0
     }

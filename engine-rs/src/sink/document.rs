@@ -1,4 +1,4 @@
-//! Whole results and graphs as documents in the standard formats.
+//! Full results and graphs as documents in the standard formats.
 
 use crate::error::EngineError;
 use crate::parse::RdfFormat;

@@ -1,4 +1,4 @@
-//! The description of a query as JSON, for running and for merely validated queries; see `docs/reference/queries.md`.
+//! The description of a query as JSON, for registered and for validated queries; see `docs/reference/queries.md`.
 
 use super::json_text::{Object, push_list, push_string};
 use super::plan_json::{push_node, push_warning};

@@ -1,11 +1,11 @@
-//! A queue in one piece of memory: what waits is always one slice.
+//! A queue in one contiguous allocation: its content is always one slice.
 
-/// What is taken from the front leaves a gap, which is closed when it is as long as the rest: on average, each item is
-/// moved once.
+/// Removing from the front leaves a gap, which is closed once it is as long as the rest: on average, each item is moved
+/// once.
 #[derive(Debug)]
 pub(super) struct FlatQueue<T> {
     items: Vec<T>,
-    /// Where the first item is.
+    /// The index of the first item.
     begins: usize,
 }
 
@@ -34,12 +34,12 @@ impl<T: Copy> FlatQueue<T> {
         self.items.extend_from_slice(items);
     }
 
-    /// Keeps the first of them.
+    /// Keeps only the first items.
     pub(super) fn truncate(&mut self, len: usize) {
         self.items.truncate(self.begins + len);
     }
 
-    /// Takes so many from the front.
+    /// Removes this many items from the front.
     pub(super) fn forget_first(&mut self, n_items: usize) {
         self.begins += n_items;
         if self.begins * 2 >= self.items.len() {
@@ -48,7 +48,7 @@ impl<T: Copy> FlatQueue<T> {
         }
     }
 
-    /// Takes all, and keeps memory for so many.
+    /// Takes all items, and keeps memory for this many.
     pub(super) fn clear(&mut self, kept: usize) {
         self.items.clear();
         self.begins = 0;

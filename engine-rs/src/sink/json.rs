@@ -10,7 +10,7 @@ use crate::window::WindowBounds;
 use oxrdf::{NamedNode, Variable};
 use std::fmt::Write;
 
-/// What all envelopes of one query have in common.
+/// The members that all envelopes of one query have in common.
 #[derive(Clone, Copy, Debug)]
 pub struct Sender<'a> {
     /// The name of the query.
@@ -21,7 +21,7 @@ pub struct Sender<'a> {
     pub variables: &'a [Variable],
 }
 
-/// One report as a JSON object: sender, windows and time, with the standard results format inside, unchanged.
+/// One result as a JSON object: sender, windows and time, with the standard results format inside, unchanged.
 #[must_use]
 pub fn envelope_json(sender: &Sender<'_>, result: &QueryResult, dictionary: &Dictionary) -> Vec<u8> {
     let mut text = String::with_capacity(256 + 128 * result.n_rows() * sender.variables.len().max(1));
@@ -117,7 +117,7 @@ pub fn bindings_json(variables: &[Variable], rows: &Rows, dictionary: &Dictionar
     text.into_bytes()
 }
 
-/// Triples as N-Triples, one a line; N-Quads where they have the name of a graph.
+/// Triples as N-Triples, one per line; N-Quads if they have graph names.
 #[must_use]
 pub fn graph_ntriples(rows: &Rows, dictionary: &Dictionary) -> String {
     let mut text = String::new();

@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Write};
 
-/// Appends a quoted string. Runs without escapes, which is nearly everything, are copied at once.
+/// Appends a quoted string. Runs without escapes, the usual case, are copied at once.
 pub(super) fn push_string(text: &mut String, value: &str) {
     text.push('"');
     push_escaped(text, value);
@@ -54,7 +54,7 @@ pub(super) fn push_list<T>(text: &mut String, items: &[T], push: impl Fn(&mut St
     text.push(']');
 }
 
-/// An object that is being written.
+/// An object under construction.
 pub(super) struct Object<'a> {
     text: &'a mut String,
     is_empty: bool,
@@ -89,7 +89,7 @@ impl<'a> Object<'a> {
         let _ = write!(self.key(key), "{value}");
     }
 
-    /// What there is, or null.
+    /// The value, or null if there is none.
     pub(super) fn optional(&mut self, key: &str, value: Option<impl Display>) {
         match value {
             Some(value) => self.value(key, value),

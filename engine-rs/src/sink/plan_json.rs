@@ -1,4 +1,4 @@
-//! A plan as JSON, for programs: every name whole, nothing cut. The shape stands in `docs/reference/queries.md`.
+//! A plan as JSON, for programs: names in full, nothing shortened. `docs/reference/queries.md` documents the members.
 
 use super::json_text::{Object, push_list};
 use crate::plan::{BufferView, IndexView, Mode, NodeView, PlanView, QueryView, SourceView, Warning, WindowView};

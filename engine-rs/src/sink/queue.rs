@@ -1,4 +1,4 @@
-//! The results of one query until they are taken; the oldest go when the queue is full.
+//! The undrained results of one query; if the queue is full, the oldest are dropped.
 
 use super::flat::FlatQueue;
 use crate::codec::{Damaged, Decoded, Reader, Writer, ensure};
@@ -9,28 +9,28 @@ use crate::window::WindowBounds;
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 
-/// One report of a query.
+/// One result of a query.
 #[derive(Clone, PartialEq, Debug)]
 pub struct QueryResult {
-    /// Numbers the reports of a query from 1, without gaps.
+    /// Numbers the results of a query from 1, without gaps.
     pub seq: u64,
     pub at: Timestamp,
     /// What each window of the query covered, in the order of its clauses.
     pub windows: SmallVec<[WindowBounds; 4]>,
-    /// The reports this one stands for as well, if there are any.
+    /// The results that this one represents as well, if any.
     pub skipped: Option<Skipped>,
     pub r2s: R2s,
     pub answer: Answered,
 }
 
-/// Reports at which nothing had changed, passed over by one that says the same; it is the last of them.
+/// Unchanged results that were replaced by a single one, which is the last of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Skipped {
     /// The instant of the first.
     pub from: Timestamp,
     /// The instant of the last.
     pub to: Timestamp,
-    /// How many windows, or periods, ended at them.
+    /// The number of windows or periods that ended at them.
     pub windows: u64,
 }
 
@@ -41,7 +41,7 @@ pub enum Answered {
         inserted: Rows,
         deleted: Rows,
     },
-    /// Triples, as rows of three.
+    /// Triples, as rows of three terms.
     Graph {
         inserted: Rows,
         deleted: Rows,
@@ -49,11 +49,11 @@ pub enum Answered {
     Boolean(bool),
 }
 
-/// Rows of one width, in the order of the answer; a row that occurs twice is there twice.
+/// Rows of one width, in result order; duplicates are repeated.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Rows {
     width: usize,
-    /// Most results are a row or two: those need no allocation.
+    /// Most results have one or two rows, which need no allocation.
     terms: SmallVec<[TermId; 8]>,
     len: usize,
 }
@@ -145,12 +145,12 @@ impl QueryResult {
     }
 }
 
-/// Results wait in one flat queue of rows and one of bounds: a result is a header, and becomes a [`QueryResult`] when it is
-/// taken.
+/// Undrained results share one flat queue of rows and one of window bounds: a result is a header, and becomes a
+/// [`QueryResult`] when it is drained.
 #[derive(Debug)]
 pub(crate) struct ResultQueue {
     headers: VecDeque<Header>,
-    /// For each result, the rows that came and the rows that went.
+    /// For each result, the numbers of added and removed rows.
     terms: FlatQueue<TermId>,
     bounds: FlatQueue<WindowBounds>,
     rows: usize,
@@ -171,7 +171,7 @@ struct Header {
     n_deleted: u32,
 }
 
-/// What a report answers with.
+/// The form of a query's results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum AnswerKind {
     Bindings,
@@ -196,13 +196,13 @@ impl ResultQueue {
         self.headers.is_empty()
     }
 
-    /// Begins a report with rows of this width. What is written is no result before it is added.
+    /// Begins a result with rows of this width. It is not in the queue until it is added.
     #[inline]
     pub(crate) fn draft(&mut self, width: usize) -> Draft<'_> {
         Draft { width, begins: self.terms.len(), n_bounds: 0, n_inserted: 0, n_deleted: 0, queue: self }
     }
 
-    /// Adds a report; overflow drops the oldest, which the gap in `seq` shows.
+    /// Adds a result; overflow drops the oldest, which leaves a gap in `seq`.
     fn push(&mut self, header: Header) {
         self.next_seq = header.seq + 1;
         self.rows += header.n_rows();
@@ -228,7 +228,7 @@ impl ResultQueue {
         results
     }
 
-    /// The results that wait, oldest first.
+    /// The undrained results, oldest first.
     fn results(&self, r2s: R2s) -> Vec<QueryResult> {
         let (mut terms, mut bounds) = (self.terms.as_slice(), self.bounds.as_slice());
         let mut results = Vec::with_capacity(self.headers.len());
@@ -241,7 +241,7 @@ impl ResultQueue {
         results
     }
 
-    /// Every term of the waiting results: none may be freed.
+    /// Every term of the undrained results, which must not be freed.
     pub(crate) fn terms(&self) -> impl Iterator<Item = TermId> + '_ {
         self.terms.as_slice().iter().copied()
     }
@@ -321,7 +321,7 @@ impl Header {
     }
 }
 
-/// A report that is being written: first the rows that came, then the rows that went.
+/// A result under construction: first the added rows, then the removed rows.
 pub(crate) struct Draft<'a> {
     queue: &'a mut ResultQueue,
     width: usize,
@@ -354,7 +354,7 @@ impl Draft<'_> {
         self.n_inserted + self.n_deleted == 0
     }
 
-    /// The rows that came, or those that went.
+    /// The added or the removed rows.
     pub(crate) fn rows(&self, inserted: bool) -> impl Iterator<Item = Row> + '_ {
         let numbers = if inserted { 0..self.n_inserted } else { self.n_inserted..self.n_inserted + self.n_deleted };
         let row = |number: usize| {
@@ -364,20 +364,20 @@ impl Draft<'_> {
         numbers.map(row)
     }
 
-    /// The next window of the query covers this.
+    /// Sets the extent of the next window of the query.
     #[inline]
     pub(crate) fn cover(&mut self, bounds: WindowBounds) {
         self.queue.bounds.push(bounds);
         self.n_bounds += 1;
     }
 
-    /// Forgets the rows that were written.
+    /// Discards the rows written so far.
     pub(crate) fn discard(&mut self) {
         self.queue.terms.truncate(self.begins);
         (self.n_inserted, self.n_deleted) = (0, 0);
     }
 
-    /// Adds the report to the results.
+    /// Adds the result to the queue.
     #[inline]
     pub(crate) fn add(self, kind: AnswerKind, at: Timestamp, skipped: Option<Skipped>) {
         let Self { queue, width, n_bounds, n_inserted, n_deleted, .. } = self;

@@ -1,10 +1,10 @@
 //! Terms and rows in SPARQL 1.1 Results JSON, written straight from ids.
 //!
-//! Most of the bytes a server sends are written here. A term of the dictionary is copied once, from where it is stored
-//! into the text; a value inside an id is printed without becoming a term first. The general serializer makes a term
-//! and a list of events of every cell. Measured on rows of an IRI, an integer and a short string, in the profile `dev`
-//! alone, medians of 400 interleaved rounds: 0.24 µs a row here and 2.5 µs there in answers of 1,000 rows, 0.28 µs and
-//! 3.6 µs in answers of one. Other shapes of rows were not measured.
+//! Most of the bytes that a server sends are written here. A dictionary term is copied once, from its storage into the
+//! text; an inlined value is printed without creating a term first. A general serializer creates a term and a list of
+//! events for every cell. Measured on rows of an IRI, an integer and a short string, in the profile `dev` only, medians
+//! of 400 interleaved rounds: 0.24 µs per row here and 2.5 µs there for results of 1,000 rows, 0.28 µs and 3.6 µs for
+//! results of one row. Other shapes of rows were not measured.
 
 use super::json_text::push_string;
 use super::queue::Rows;
@@ -19,7 +19,7 @@ pub(super) fn push_bindings(text: &mut String, variables: &[Variable], rows: &Ro
     text.push_str("{\"head\":{\"vars\":[");
     for (number, variable) in variables.iter().enumerate() {
         text.push_str(if number > 0 { ",\"" } else { "\"" });
-        // Names of variables have no character that would have to be escaped.
+        // Names of variables contain no character that needs an escape.
         text.push_str(variable.as_str());
         text.push('"');
     }
@@ -77,7 +77,7 @@ fn push_term(text: &mut String, term: TermRef<'_>) {
         TermRef::BlankNode(node) => push_node(text, "bnode", node.as_str()),
         TermRef::Literal(literal) => {
             push_literal(text, literal.value());
-            // What follows stands inside the object just written.
+            // Continues inside the object just written.
             text.pop();
             if let Some(language) = literal.language() {
                 push_member(text, "xml:lang", language);

@@ -29,7 +29,7 @@ impl StaticGraphs {
         Self { default, named, version: 0, removed: 0, log: ChangeLog::default() }
     }
 
-    /// No graphs yet; so many of their changes will be remembered.
+    /// No graphs yet; this many changes of them are kept.
     pub(crate) fn remembering(changes: usize) -> Self {
         Self { log: ChangeLog::new(changes), ..Self::default() }
     }

@@ -1,8 +1,8 @@
 //! ORDER BY with LIMIT and OFFSET, kept incrementally.
 //!
-//! All rows stay in order; after an instant the prefix that is in view is compared with the one
-//! before. Ties in the order are broken by the terms that the query shows, so the answer does not depend on
-//! the order of arrival. Cost per delta: one search in a tree; per instant: offset + limit rows.
+//! All rows are kept in order; after an instant, the visible prefix is compared with the previous one. Ties are broken
+//! by the visible terms, so the result does not depend on the order of arrival. Cost per delta: one search in a tree;
+//! per instant: offset + limit rows.
 
 use crate::codec::{Decoded, Reader, Writer};
 use crate::expr::order::{SortKey, sort_key};
@@ -24,11 +24,11 @@ pub(crate) struct Comparator {
 #[derive(Debug)]
 pub(crate) struct RowOrder {
     pub comparators: Vec<Comparator>,
-    /// Columns; `None` is one that is never bound.
+    /// Columns; `None` is a column that is never bound.
     pub shown: Vec<Option<usize>>,
 }
 
-/// Where a row stands: the values of the comparators, then the terms that are shown.
+/// The position of a row: the values of the comparators, then the visible terms.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Rank {
     keys: Vec<(SortKey, bool)>,
@@ -46,7 +46,7 @@ impl Ord for Rank {
             }
         }
         // Ties are compared by value and form, never by id first: ids depend on the order of arrival, and the cut of a
-        // LIMIT must not. The ids only keep rows apart that look alike.
+        // LIMIT must not. Ids only distinguish rows that look alike.
         self.ties.cmp(&other.ties).then_with(|| self.row.cmp(&other.row))
     }
 }
@@ -107,7 +107,7 @@ impl TopK {
 
 impl Operator for TopK {
     fn absorb(&mut self, _port: usize, deltas: &Batch, _out: &mut Batch, flow: &mut Flow<'_>) {
-        // Each row is given a key for every column that orders it, and a place among all others.
+        // Each row gets a key for every ordering column, and a position among all rows.
         let keys = 2 + self.order.comparators.len() + self.order.shown.len();
         flow.eval.scratch.budget.spend_rows(deltas.len(), keys);
         for (row, weight) in deltas.iter() {
@@ -128,7 +128,7 @@ impl Operator for TopK {
             self.shown.iter().for_each(|(row, weight)| out.push(row, -weight));
             view.iter().for_each(|(row, weight)| out.push(row, *weight));
             debug_assert_eq!(start, 0, "only finish emits");
-            // Most of the view usually stays; its rows cancel here, and only what enters and leaves goes on.
+            // Most of the visible rows usually stay; they cancel here, and only rows that enter or leave are passed on.
             out.consolidate(self.compared_max);
             self.shown = view;
         }
@@ -148,7 +148,7 @@ impl Operator for TopK {
         to.list(self.shown.iter().map(|(row, weight)| (row, weight)), counted);
     }
 
-    /// Where a row stands follows from the row.
+    /// The position of a row follows from the row.
     fn restore(&mut self, from: &mut Reader<'_>, eval: &mut EvalContext<'_>) -> Decoded<()> {
         let ranked: Vec<(Row, Weight)> = from.list(16, |from| Ok((from.row()?, from.i64()?)))?;
         self.ranked = ranked.iter().map(|(row, weight)| (self.order.rank(row, eval), *weight)).collect();

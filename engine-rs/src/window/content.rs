@@ -41,7 +41,7 @@ impl Content {
         self.arrivals.insert(place, arrival.clone());
     }
 
-    /// Removes what expires; appends the triples whose last copy went, with −1.
+    /// Removes what expires; appends the triples whose last copy left, with −1.
     pub(super) fn expire_below(&mut self, bound: i64, changes: &mut Vec<(EncodedTriple, i64)>) {
         while self.arrivals.front().is_some_and(|a| a.expiry_key < bound) {
             let Some(arrival) = self.arrivals.pop_front() else { return };

@@ -13,7 +13,7 @@ pub(crate) struct Element {
     /// Number of the event in order of acceptance. The dictionary keeps the terms of every event from the oldest one
     /// that a window may still show (`oldest_seq`).
     pub seq: u64,
-    /// The name of the event's graph; unbound when it has none.
+    /// The name of the event's graph; unbound if it has none.
     pub graph: TermId,
     pub triples: EventTriples,
 }

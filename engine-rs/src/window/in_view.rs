@@ -1,20 +1,20 @@
-//! What a window shows, in the order in which it expires: few entries where many elements expire together.
+//! The content of a window, in the order in which it expires; elements that expire together share an entry.
 
 use super::rule::Rule;
 use crate::time::Timestamp;
 use std::collections::VecDeque;
 
-/// Elements in view that expire together; in a sliding window one of them.
+/// Elements that expire together; in a sliding window, a single one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct InView {
-    /// Its key; for a window that steps, the greatest that expires with it.
+    /// Its expiry key; for a stepping window, the greatest key that expires with it.
     pub expiry_key: i64,
-    /// The first of their numbers.
+    /// The lowest of their numbers.
     pub seq: u64,
     pub n_elements: u64,
 }
 
-/// An element with this key. Between two openings of a window that steps, all elements expire together.
+/// Adds an element with this key. Between two openings of a stepping window, all elements expire together.
 #[inline]
 pub(super) fn in_view(rule: &Rule, key: i64, seq: u64) -> InView {
     let expiry_key = match rule {
@@ -28,8 +28,9 @@ pub(super) fn n_elements(entries: &VecDeque<InView>) -> usize {
     entries.iter().map(|entry| entry.n_elements as usize).sum()
 }
 
-/// Keeps what is in view in the order of expiry keys. Elements that expire together have one entry, except in sliding
-/// windows, whose elements may be listed with those of others, by their numbers (`engine/asleep.rs`).
+/// The content of a window, sorted by expiry keys. Elements that expire together share one entry. Sliding windows are
+/// the exception: their elements may be listed in a log with those of other windows (`engine/asleep.rs`), which needs
+/// their numbers.
 #[inline]
 pub(super) fn show(in_view: &mut VecDeque<InView>, rule: &Rule, entry: InView) {
     let place = match in_view.back() {

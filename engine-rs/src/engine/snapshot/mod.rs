@@ -34,7 +34,7 @@ const FORMAT: u32 = 7;
 const HEADER_BYTES: usize = 28;
 
 impl Engine {
-    /// Everything the engine knows, as bytes that [`Engine::restore`] makes the same engine of.
+    /// The whole engine as bytes, from which [`Engine::restore`] creates an equal engine.
     ///
     /// ```
     /// use whorl_engine::{Engine, EngineOptions};
@@ -63,11 +63,11 @@ impl Engine {
         sealed(to.into_bytes())
     }
 
-    /// The engine that was saved, with these options; queries it brings along keep the way in which they take results
-    /// back, whatever the options say.
+    /// The saved engine, with these options. Restored queries keep their way of retracting results, whatever the
+    /// options say.
     ///
     /// # Errors
-    /// When the bytes are damaged or no snapshot (`snapshot.damaged`), or are of another release
+    /// If the bytes are damaged or not a snapshot (`snapshot.damaged`), or come from another release
     /// (`snapshot.version`).
     pub fn restore(bytes: &[u8], options: EngineOptions) -> Result<Self, EngineError> {
         let payload = opened(bytes)?;
@@ -87,7 +87,7 @@ impl Engine {
         for stream in streams {
             engine.add_stream(stream);
         }
-        // What is computed on the way is used by no event.
+        // Values computed during the restore are used by no event.
         engine.dictionary.set_epoch(0);
         let n_terms = engine.dictionary.len();
         engine.restore_queries(&mut from)?;
@@ -109,7 +109,7 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Which places of the timelines are taken, then the queries in the order of their registration.
+    /// Writes which places of the timelines are in use, then the queries in the order of their registration.
     fn save_queries(&self, to: &mut Writer) {
         to.list(self.timelines.iter(), |to, timeline| {
             let places = if timeline.is_unused() { &[] } else { timeline.queries.as_slice() };
@@ -138,7 +138,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Connects streams and queries; what was declared after the last query came or went stays as it was.
+    /// Connects streams and queries. Declarations made since the last registration stay as they were.
     fn reconnect_streams(&mut self) {
         let is_new: Vec<bool> = self.streams.iter().map(|stream| stream.interest.is_none()).collect();
         self.connect_streams();
@@ -147,7 +147,7 @@ impl Engine {
         }
     }
 
-    /// Restores the dictionary as it was saved, without the terms that restoring has computed on the way.
+    /// Restores the dictionary as it was saved, without the terms that restoring has computed.
     fn settle_dictionary(&mut self, n_terms: usize, saved: &[u8]) -> Decoded<()> {
         let mut from = Reader::new(saved);
         if self.dictionary.len() == n_terms {
@@ -183,7 +183,7 @@ fn save_chain(to: &mut Writer, chain: &Chain) {
     to.count(chain.stream);
 }
 
-/// Writes the header into the room left for it.
+/// Writes the header into the space reserved for it.
 fn sealed(mut document: Vec<u8>) -> Vec<u8> {
     let payload = &document[HEADER_BYTES..];
     let (length, sum) = (payload.len() as u64, checksum(payload));
@@ -194,7 +194,7 @@ fn sealed(mut document: Vec<u8>) -> Vec<u8> {
     document
 }
 
-/// The payload of a document that is whole.
+/// The payload of an intact document.
 fn opened(document: &[u8]) -> Result<&[u8], EngineError> {
     let (header, payload) = document.split_at_checked(HEADER_BYTES).ok_or(Damaged { what: "it ends too early" })?;
     let mut header = Reader::new(header);

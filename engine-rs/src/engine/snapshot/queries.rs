@@ -1,4 +1,4 @@
-//! A query in a snapshot: how it was registered, then what it has counted, queued and kept.
+//! A query in a snapshot: how it was registered, then its counters, queue and operator state.
 
 use super::super::Engine;
 use super::super::query::{Failure, Registration, RunningQuery};
@@ -18,14 +18,14 @@ use crate::time::Timestamp;
 use crate::window::Rule;
 use oxrdf::Variable;
 
-/// What it takes to register a query once more.
+/// The arguments for registering a query again.
 pub(super) struct QueryRecord {
     pub id: QueryId,
-    /// Its timeline, and where there.
+    /// Its timeline, and its place there.
     pub place: (usize, usize),
     text: String,
     registration: Registration,
-    /// Then it has no operators and reads no leaves.
+    /// If it has failed, it has no operators and reads no leaves.
     has_failed: bool,
 }
 
@@ -85,7 +85,7 @@ impl QueryRecord {
 }
 
 impl Engine {
-    /// Plans a query again, on the timeline and in the place it had; nothing is evaluated.
+    /// Plans a query again on its timeline and in its place, without evaluating it.
     pub(super) fn reregister(&mut self, record: QueryRecord) -> Result<(), EngineError> {
         let mut definition = record.definition()?;
         let families = families_of(&mut definition, &record.registration.named_streams);
@@ -124,7 +124,7 @@ impl Engine {
         query.map_err(|error| record.refused(error))
     }
 
-    /// A query planned again for another timeline with the same key; nothing is in it.
+    /// Plans a query again for another timeline with the same key, without state.
     pub(in super::super) fn planned_for(&mut self, id: QueryId, to: usize) -> Result<RunningQuery, EngineError> {
         let (from, place) = self.place(id)?;
         let record = QueryRecord::of(id, (from, place), self.timelines[from].query(place));
@@ -136,7 +136,7 @@ impl Engine {
 }
 
 impl RunningQuery {
-    /// A query that has failed works no more: of it, what it had to say is kept.
+    /// A failed query does not run again; only its results and its error are kept.
     pub(in super::super) fn save_state(&self, n_reports: u64, to: &mut Writer) {
         to.option(self.failed.as_ref(), |to, failure| {
             to.text(failure.code);
@@ -193,7 +193,7 @@ impl RunningQuery {
     }
 }
 
-/// What a node is, so that no other one takes its state.
+/// Identifies the kind of a node, so that no other node reads its state.
 fn save_shape(node: &PlanNode, to: &mut Writer) {
     to.text(node.description.operator);
     to.count(node.schema.width());
@@ -256,7 +256,7 @@ fn restored_variable(from: &mut Reader<'_>) -> Decoded<Variable> {
     Variable::new(from.text()?).map_err(|_| Damaged { what: "a variable has no name" })
 }
 
-/// How a query is evaluated and takes results back is written as its place in this list.
+/// The modes of evaluation and retraction are written as indexes into this list.
 const WAYS: [(Evaluation, Retraction); 6] = [
     (Evaluation::Incremental, Retraction::Auto),
     (Evaluation::Incremental, Retraction::Tree),

@@ -1,4 +1,4 @@
-//! A stream in a snapshot: its settings, its clock, what waits. Who reads it follows from the queries.
+//! A stream in a snapshot: its settings, its clock, its waiting events. Its readers follow from the queries.
 
 use super::super::interest::Interest;
 use super::super::stream::{Stream, StreamCounts, StreamMapping, StreamOptions};
@@ -46,7 +46,7 @@ impl Stream {
     }
 }
 
-/// A mapping of rows is parsed again from its text.
+/// A row mapping is parsed again from its text.
 fn restored_mapping(from: &mut Reader<'_>) -> Decoded<StreamMapping> {
     let mapping = RowMapping::parse(&from.text()?);
     let mapping = mapping.map_err(|_| Damaged { what: "a mapping of rows cannot be read" })?;

@@ -1,7 +1,7 @@
-//! A timeline in a snapshot: how far its time has come, its windows, its leaves, and the state of its queries.
+//! A timeline in a snapshot: its progress in time, its windows, its leaves, and the state of its queries.
 //!
-//! Leaves are found again by what they match, since their numbers tell of queries that have gone. The order in which
-//! a window hands triples to its leaves is kept: what is made at an instant is made in that order.
+//! Leaves are found again by what they match, because their numbers depend on removed queries. The order in which a
+//! window offers triples to its leaves is kept, because results are created in that order.
 
 use super::super::place::WindowPlace;
 use super::super::timeline::{Timeline, TimelineKey};
@@ -16,7 +16,7 @@ use crate::window::InView;
 use std::collections::{HashMap, VecDeque};
 
 impl Timeline {
-    /// A timeline without queries, with room for the given number of them.
+    /// A timeline without queries, with places for this number of them.
     pub(super) fn unused(places: usize, thresholds: Thresholds) -> Self {
         let key = TimelineKey {
             windows: Vec::new(),
@@ -30,7 +30,7 @@ impl Timeline {
         timeline
     }
 
-    /// `clock`, `n_reports` and `view` are what the timeline would have if it were awake.
+    /// `clock`, `n_reports` and `view` are the values that the timeline would have if it were awake.
     pub(super) fn save(&self, clock: Timestamp, n_reports: u64, view: Option<&VecDeque<InView>>, to: &mut Writer) {
         [clock, self.read_before, self.begins_at, self.last_period].into_iter().for_each(|at| to.at(at));
         let flags = [self.started, self.pristine, self.changed, self.unreported, self.is_over, self.has_stragglers];
@@ -45,7 +45,7 @@ impl Timeline {
         self.queries.iter().flatten().for_each(|query| query.save_state(n_reports, to));
     }
 
-    /// Its queries are there already, with nothing in them.
+    /// Its queries exist already, without state.
     pub(super) fn restore(&mut self, dictionary: &mut Dictionary, from: &mut Reader<'_>) -> Result<(), EngineError> {
         (self.clock, self.read_before, self.begins_at, self.last_period) =
             (from.at()?, from.at()?, from.at()?, from.at()?);
@@ -78,7 +78,7 @@ fn restore_leaves(place: &mut WindowPlace, leaves: &mut [Leaf], from: &mut Reade
     Ok(())
 }
 
-/// What tells the leaves of a window apart: the pattern and the condition.
+/// Identifies a leaf of a window: the pattern and the condition.
 fn leaf_key(leaf: &Leaf) -> Vec<u8> {
     let mut key = Writer::default();
     leaf.pattern.save(&mut key);

@@ -1,4 +1,4 @@
-//! What the reference cannot tell: limits, sequences, compile errors, and the laws of the order.
+//! What the reference cannot show: limits, sequences, compile errors, and the laws of the order.
 
 use super::reference::awkward_terms;
 use crate::encode::Dictionary;

@@ -1,8 +1,9 @@
 //! Expressions against the reference evaluator, over a cross product of awkward terms.
 //!
-//! Sees: any function, operator or cast whose result differs from spareval's in term, or in a lexical
-//! form that is not a better one (`laws.rs` says which those are), any difference in errors, any difference between `evaluate` and `holds`. Cannot see: faults
-//! both share, `RAND`, `UUID`, `STRUUID`, `BNODE` and `NOW` (tested on their own below).
+//! Detects: a function, operator or cast whose result differs from spareval's in term, or in a lexical form that is not
+//! a better one (`laws.rs` lists those); a difference in errors; a difference between `evaluate` and `holds`. Does not
+//! detect: faults that both share, and anything in `RAND`, `UUID`, `STRUUID`, `BNODE` and `NOW` (tested separately
+//! below).
 
 mod laws;
 mod reference;

@@ -28,7 +28,7 @@ pub(super) fn agree_on_pairs(expressions: &[&str]) {
     }
 }
 
-/// Terms that cause trouble, and one variable left unbound.
+/// Awkward terms, and one variable left unbound.
 pub(crate) fn awkward_terms() -> Vec<Option<Term>> {
     let iri = NamedNode::new_unchecked("http://example.org/a");
     let typed = |text: &str, datatype: NamedNodeRef<'_>| Term::from(Literal::new_typed_literal(text, datatype));
@@ -191,9 +191,9 @@ fn agree(expression: &str, a_terms: &[Option<Term>], b_terms: &[Option<Term>]) {
     assert_eq!(n_rows, a_terms.len() * b_terms.len());
 }
 
-/// Where the reference departs from the standard: it writes the value in canonical form where `STR` and `DATATYPE` ask for
-/// the term (W3C `dawg-str-1`), it does not compare dates as `date-2` has it, and it has other orders than
-/// SPARQL 1.1 §17.3: on IRIs, blank nodes and unknown literals, none on booleans, and errors for NaN.
+/// Where the reference deviates from the standard: `STR` and `DATATYPE` of a value use its canonical form instead of
+/// the term (W3C `dawg-str-1`), dates are not compared as `date-2` requires, and its orders differ from SPARQL 1.1
+/// §17.3: it orders IRIs, blank nodes and unknown literals, does not order booleans, and reports errors for NaN.
 fn we_know_better(expression: &str, term: &Term) -> bool {
     let asks_order = [" < ", " <= ", " > ", " >= "].iter().any(|operator| expression.contains(operator));
     let value = Value::of_term(term.as_ref());
@@ -210,9 +210,9 @@ fn we_know_better(expression: &str, term: &Term) -> bool {
     let writes_anew = Term::from(spareval::ExpressionTerm::from(term.clone())) != *term;
     let Term::Literal(literal) = term else { return asks_term && writes_anew };
     let is_binary = literal.datatype() == xsd::DOUBLE || literal.datatype() == xsd::FLOAT;
-    // Only a literal with a tag has the datatype of tagged ones.
+    // Only a literal with a tag has the datatype `rdf:langString`.
     let makes_untagged = expression.contains("STRDT(") && literal.language().is_some();
-    // The reference takes two texts of one instant for the same term.
+    // The reference treats two texts of one instant as the same term.
     let is_instant = expression.contains("sameTerm(COALESCE") && literal.datatype() == xsd::DATE_TIME;
     literal.datatype() == xsd::DATE
         || makes_untagged
@@ -221,8 +221,8 @@ fn we_know_better(expression: &str, term: &Term) -> bool {
         || expression.contains("xsd:string(") && is_binary
 }
 
-/// Whether the two differ in form alone, and ours is the right one: that of a term that is passed through, or
-/// the canonical one of a double.
+/// Whether the two differ only in form and ours is the correct one: the form of a term that is passed through, or the
+/// canonical form of a double.
 fn is_better_form(expression: &str, got: Option<&Term>, expected: Option<&Term>, given: &[&Option<Term>]) -> bool {
     let (Some(got), Some(expected)) = (got, expected) else { return false };
     let written = |term: &Term| Value::of_term(term.as_ref()).into_term();
@@ -232,14 +232,15 @@ fn is_better_form(expression: &str, got: Option<&Term>, expected: Option<&Term>,
     written(got) == written(expected) && (passes || is_given || is_binary && written(got) == *got)
 }
 
-/// Whether one is a date or a time and the other a duration: the reference adds them in one order and not in the other,
-/// and takes them in any. Our own sums are in the laws.
+/// Whether one is a date or a time and the other a duration: the reference adds them in one order only, and subtracts
+/// them in any. Our own sums are covered by the laws.
 fn adds_to_a_moment(terms: &[&Option<Term>; 2]) -> bool {
     let is_duration = |term: &&&Option<Term>| matches!(term, Some(Term::Literal(literal)) if literal.datatype().as_str().ends_with("uration"));
     terms.iter().filter(is_duration).count() == 1
 }
 
-/// Whether zero is divided by a decimal: that is zero, and the reference finds no value if the decimal has a fraction.
+/// Whether zero is divided by a decimal: the result is zero, but the reference finds no value if the decimal has a
+/// fraction.
 fn divides_zero([dividend, divisor]: &[&Option<Term>; 2]) -> bool {
     let is_zero = dividend.as_ref().is_some_and(|term| match Value::of_term(term.as_ref()) {
         Value::Number(number) => f64::from(number.to_double()) == 0.0,
@@ -270,7 +271,7 @@ fn reference_rows(
             }
         }
     }
-    // It would refuse the query; for us, calling the function is the error.
+    // The reference would refuse the query; here, calling the function is the error.
     let unknown = NamedNode::new_unchecked("http://example.org/unknown");
     let evaluator = QueryEvaluator::new().with_custom_function(unknown, |_| None);
     let Ok(QueryResults::Solutions(solutions)) = evaluator.prepare(query).execute(&dataset) else {

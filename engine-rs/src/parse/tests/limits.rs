@@ -1,4 +1,4 @@
-//! Claims about hostile input: whatever it is, the answer comes soon and on a small stack.
+//! Claims about hostile input: whatever it is, the parser responds quickly and on a small stack.
 //!
 //! Covers parsing, cloning, printing and dropping; the engine's own walks of the tree are not seen here.
 
@@ -71,7 +71,7 @@ fn what_is_nested_too_deep_is_refused_on_a_small_stack() {
         let error = on_small_stack(text.clone()).expect_err(&text);
         assert_eq!(error.code(), "limit.depth", "{}", &text[..40]);
     }
-    // At the limit itself the parser runs, whatever it answers.
+    // Exactly at the limit the parser runs, whether it accepts the text or not.
     for text in (0..=64).step_by(3).flat_map(nested) {
         let _ = on_small_stack(text);
     }

@@ -1,7 +1,6 @@
-//! Claims about whole queries: dialects and windows here, places of errors and limits in the files beside.
+//! Claims about whole queries: dialects and windows here, error positions and limits in the other files of this folder.
 //!
-//! These see what comes out of `parse_query`; they do not see whether the engine gives windows the meaning the
-//! parser found.
+//! They check the output of `parse_query`, not whether the engine gives windows the meaning that the parser found.
 
 mod errors;
 mod limits;
