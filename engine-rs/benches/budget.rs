@@ -1,7 +1,7 @@
-//! What a unit of work costs: how long a query runs until its budget stops it, for each family of work.
+//! The cost of a unit of work: how long a query runs until its budget stops it, for each family of work.
 //!
-//! Limits count work and not time, so that a replay stops at the same place. That is worth something only if a unit costs
-//! about the same everywhere: the recommended 10,000,000 units should be well below a second of any of these.
+//! Limits count work and not time, so that a replay stops at the same place. This is useful only if a unit costs about
+//! the same everywhere: the recommended 10,000,000 units should take well below a second in every family.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
@@ -13,7 +13,7 @@ const STREAM: &str = "http://ex/s";
 const NODES: usize = 4_000;
 const FROM: &str = "FROM NAMED WINDOW :w ON :s [RANGE 10s]";
 
-/// Name, pattern, and how long the texts are.
+/// Name, pattern, and the length of the texts.
 const FAMILIES: &[(&str, &str, usize)] = &[
     ("product of three", "?a :p ?b . ?c :q ?d . ?e :p ?f FILTER(?a != ?c && ?c != ?f)", 8),
     ("arithmetic", "?a :v ?m . ?b :v ?n FILTER(?m * 3 + ?n < -1)", 8),
@@ -69,7 +69,7 @@ fn turtle(bytes: usize) -> String {
     turtle
 }
 
-/// Nanoseconds that this thread has spent on a core.
+/// CPU time of this thread in nanoseconds.
 fn cpu_ns() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux");
     text.split_whitespace().next().and_then(|ns| ns.parse().ok()).expect("a number")

@@ -1,8 +1,8 @@
-//! From bytes to ids: bodies of sensor observations in every format of text, kept by a query, or of no interest to it.
+//! From bytes to ids: bodies of sensor observations in every text format, either stored by a query or read by none.
 //!
-//! Says triples per second of this thread's CPU time, beside what the parser of the format alone reaches in the same run.
-//! The query joins four patterns of which one never matches: triples are kept in windows and no result is made. With
-//! `WHORL_CASE` one case runs alone, `WHORL_ROUNDS` times, without the parser: under callgrind or memcheck, the
+//! Prints triples per second of this thread's CPU time, beside the rate of the format's parser alone in the same run.
+//! The query joins four patterns, one of which never matches: triples are stored in windows, but there are no results.
+//! With `WHORL_CASE` one case runs alone, `WHORL_ROUNDS` times, without the parser: under callgrind or memcheck, the
 //! difference between two numbers of rounds is the cost of the triples between them.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
@@ -14,9 +14,9 @@ use whorl_engine::{BodyFormat, Engine, EngineOptions, ParseOptions, PushOptions,
 
 const STREAM: &str = "http://ex/s";
 const OBSERVATIONS: usize = 334;
-/// Triples of a body.
+/// Triples per body.
 const TRIPLES: usize = OBSERVATIONS * 3;
-/// Bodies that differ; they come again and again.
+/// The number of different bodies, which are repeated.
 const BODIES: usize = 50;
 const KEEPS: &str = "PREFIX sosa: <http://www.w3.org/ns/sosa/>
      SELECT ?o ?n FROM NAMED WINDOW <http://ex/w> ON <http://ex/s> [RANGE 10s] WHERE { WINDOW <http://ex/w> {
@@ -28,9 +28,9 @@ const IGNORES: &str = "SELECT ?o ?n FROM NAMED WINDOW <http://ex/w> ON <http://e
 enum Form {
     /// A body is one event.
     Lines,
-    /// A body is an event for each line, in a graph of its own.
+    /// A body has one event per line, each in a named graph.
     Quads,
-    /// A line is a body.
+    /// Each line is a body.
     Single,
     Turtle,
     TriG,
@@ -155,7 +155,7 @@ impl Running {
         Self { engine, now: 0 }
     }
 
-    /// One time over all bodies; gives the nanoseconds per triple.
+    /// Measures one pass over all bodies; returns nanoseconds per triple.
     fn round(&mut self, form: Form, bodies: &[Vec<u8>]) -> f64 {
         let format = BodyFormat::from(form.format());
         let per_body = if form == Form::Single { 1 } else { 1000 };
@@ -169,9 +169,9 @@ impl Running {
     }
 }
 
-/// The CPU time of this thread, or the time where the system does not say.
+/// The CPU time of this thread, or wall time if the system does not provide it.
 fn cpu_ns() -> f64 {
-    // The system brings its account up to date when a thread yields, and otherwise only now and then.
+    // The system updates its CPU accounting when a thread yields, and otherwise only at intervals.
     std::thread::yield_now();
     let said = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
     let spent = said.and_then(|said| said.split(' ').next()?.parse().ok());
@@ -214,7 +214,7 @@ fn measure(case: &Case, rounds: usize) {
     report(&format!("  {} by the parser alone", case.form.format().name()), parsing);
 }
 
-/// What a dictionary needs for terms beyond their text.
+/// The memory of a dictionary beyond the texts of its terms.
 fn measure_terms(n_terms: usize) {
     const TEXT: usize = 49;
     let mut engine = Engine::new(EngineOptions::default());

@@ -1,15 +1,16 @@
 //! Three-way chain join over count windows: the engine against a hand-written loop, in one run.
 //!
-//! `S1(a,b) ⋈ S2(b,c) ⋈ S3(c,d)`, W triples per stream, keys uniform over W values, arrivals in turn;
-//! one event is one arrival and one expiry, and gives about one result. The kernel knows the
-//! schema, the windows and the order of probing; what the engine costs beyond it is the price of
-//! generality. Both count results and add them up, so a fast wrong answer shows. A third runner is the engine with a clock,
-//! which measures how long its query is evaluated: that must cost next to nothing.
+//! `S1(a,b) ⋈ S2(b,c) ⋈ S3(c,d)`, W triples per stream, keys uniform over W values, streams in rotation; one event is
+//! one arrival and one expiry, and yields about one result. The kernel hard-codes the schema, the windows and the
+//! probing order, so the difference to the engine is the price of generality. Both count the results and add up their
+//! values, so that a fast wrong answer is detected. A third runner is the engine with an injected clock, which measures
+//! evaluation time: its overhead must be negligible.
 //!
-//! Times are processor time of this thread, and include taking the results and adding them up. `WHORL_WIDTH`, `WHORL_EVENTS` and
-//! `WHORL_ROUNDS` choose the window, the events measured and the rounds. `WHORL_RUNNER=kernel` or `engine` runs one alone, for
-//! a profiler: `valgrind --tool=callgrind --toggle-collect='*Running::measured*'` counts what is measured of the engine and
-//! nothing else, `'*measured_kernel*'` the same of the kernel.
+//! Times are CPU time of this thread, and include draining the results and adding them up. `WHORL_WIDTH`,
+//! `WHORL_EVENTS` and `WHORL_ROUNDS` set the window, the number of measured events and the rounds.
+//! `WHORL_RUNNER=kernel` or `engine` runs one alone, for a profiler: `valgrind --tool=callgrind
+//! --toggle-collect='*Running::measured*'` counts only the measured part of the engine, `'*measured_kernel*'` that of
+//! the kernel.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
@@ -25,10 +26,10 @@ fn setting(name: &str, default: usize) -> usize {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
 }
 
-/// Results are taken often enough to stay in the cache, as a subscriber would.
+/// Results are drained often enough to stay in the cache, as with a subscriber.
 const TAKEN_EVERY: usize = 64;
 
-/// Events before anything is measured: each window is filled three times over, by when each store is one ring.
+/// Events before the measurement: each window is filled three times, after which each store is a single ring.
 fn filled(width: usize) -> usize {
     9 * width
 }
@@ -53,7 +54,7 @@ struct Running {
     now: i64,
 }
 
-/// The clock a host would lend.
+/// A clock such as a host injects.
 fn now_ns() -> u64 {
     static BEGINNING: OnceLock<Instant> = OnceLock::new();
     BEGINNING.get_or_init(Instant::now).elapsed().as_nanos() as u64
@@ -86,7 +87,7 @@ impl Running {
         self.engine.push_encoded(self.streams[event.stream], Timestamp::from_millis(self.now), &[triple]);
     }
 
-    /// Takes what has been found. The numbers are in their ids, one after the other, so reading them back costs nothing.
+    /// Drains the results. The numbers are inlined in their ids, so reading them back costs nothing.
     fn take(&mut self, tally: &mut Tally) {
         let zero = self.numbers[0].to_bits();
         for result in self.engine.drain(self.query).expect("the query runs") {
@@ -112,7 +113,7 @@ impl Running {
     }
 }
 
-/// How long this thread has been on a processor, where the system tells: a busy machine must not show.
+/// The CPU time of this thread, if the system provides it, so that other load on the machine has no effect.
 fn processor_time() -> Duration {
     static BEGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
@@ -126,7 +127,7 @@ fn measure_kernel(width: usize, events: &[Event]) -> (Duration, Tally) {
     measured_kernel(&mut kernel, &events[filled(width)..])
 }
 
-/// Not inlined, so that a profiler can tell what is measured from filling the windows.
+/// Not inlined, so that a profiler can distinguish the measurement from filling the windows.
 #[inline(never)]
 fn measured_kernel(kernel: &mut Chain, events: &[Event]) -> (Duration, Tally) {
     let (start, mut tally) = (processor_time(), Tally::default());
@@ -134,7 +135,7 @@ fn measured_kernel(kernel: &mut Chain, events: &[Event]) -> (Duration, Tally) {
     (processor_time() - start, tally)
 }
 
-/// Processor time, results, and the time of evaluation by the clock, if there is one.
+/// CPU time, results, and the evaluation time by the injected clock, if there is one.
 fn measure_engine(width: usize, events: &[Event], clock: Option<fn() -> u64>) -> (Duration, Tally, Duration) {
     let mut running = Running::new(width, clock);
     let (first, last) = (running.numbers[0].to_bits(), running.numbers[width - 1].to_bits());
@@ -146,7 +147,7 @@ fn measure_engine(width: usize, events: &[Event], clock: Option<fn() -> u64>) ->
     (spent, tally, evaluated(&running) - before)
 }
 
-/// One runner without the others.
+/// Runs one runner alone.
 fn run_alone(runner: &str, width: usize, events: &[Event], ns: impl Fn(Duration) -> f64) {
     let (spent, tally) = match runner {
         "kernel" => measure_kernel(width, events),
@@ -174,7 +175,7 @@ fn main() {
         for round in 0..rounds {
             let (kernel, expected) = measure_kernel(width, &events);
             let with_clock = || measure_engine(width, &events, Some(now_ns));
-            // Each goes first in turn: who comes second finds a warmer machine.
+            // The runners take turns in going first, because the second one runs on a warmer machine.
             let first = (round % 2 == 0).then(with_clock);
             let (engine, got, _) = measure_engine(width, &events, None);
             let (timed, got_timed, evaluated) = first.unwrap_or_else(with_clock);

@@ -1,8 +1,9 @@
-//! What one event costs in the operators above the join, as more is kept below them.
+//! The cost of one event in the operators above the join, as the state below them grows.
 //!
-//! Plain rows and aggregates over 1,000 groups as the window grows; NOT EXISTS, MINUS and OPTIONAL as the rows of a key
-//! grow in a window of fixed size; the longest push of a window that steps. Figures are processor time per event, the median of several rounds, and the ratio to the first of the line.
-//! `LINE` chooses lines by a part of their name, `MOST` bounds the sizes.
+//! Plain rows and aggregates over 1,000 groups as the window grows; NOT EXISTS, MINUS and OPTIONAL as the rows per key
+//! grow in a window of fixed size; the longest push into a stepping window. Figures are CPU time per event, the median
+//! of several rounds, and the ratio to the first figure of the line. `LINE` selects lines by a part of their name,
+//! `MOST` limits the sizes.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
@@ -12,14 +13,14 @@ use whorl_engine::rdf::{Literal, NamedNode, Term};
 use whorl_engine::{Engine, EngineOptions, ParseOptions, QueryId, StreamId, TermId, Timestamp};
 
 const GROUPS: usize = 1_000;
-/// More values than the largest window has events: a copy would only renew what is there.
+/// More values than the largest window has events, because a copy would only renew an existing mapping.
 const VALUES: usize = 2_000_003;
 
 fn setting(name: &str, default: usize) -> usize {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
 }
 
-/// Events of 1 ms each; subjects and values drawn at random, values without copies in a window.
+/// Events at intervals of 1 ms; random subjects and values, with no value twice in a window.
 struct Source {
     stream: StreamId,
     subjects: Vec<TermId>,
@@ -36,7 +37,7 @@ impl Source {
             stream: engine.stream_id("http://ex/s").expect("declared by the query"),
             subjects: (0..subjects).map(|n| engine.pin(&node(format!("s{n}")))).collect(),
             predicates: ["p", "q"].map(|name| engine.pin(&node(name.to_owned()))),
-            // 7,919 and the number of values have no common divisor: neighbours in time are far apart in value.
+            // 7,919 and the number of values are coprime: consecutive events have distant values.
             values: (0..VALUES).map(|n| engine.pin(&Literal::from((n * 7_919 % VALUES) as i64).into())).collect(),
             at: 0,
             state: 7,
@@ -62,7 +63,7 @@ fn running(query: &str, subjects: usize) -> (Engine, QueryId, Source) {
     (engine, id, source)
 }
 
-/// Pushes events and takes their results; `predicates` of them in turn.
+/// Pushes events and drains their results; the events use `predicates` in rotation.
 fn push(engine: &mut Engine, query: QueryId, source: &mut Source, events: usize, predicates: usize) -> usize {
     let mut results = 0;
     for n in 0..events {
@@ -82,7 +83,7 @@ fn per_event(query: &str, subjects: usize, window: usize, predicates: usize) -> 
     let rounds = (0..setting("ROUNDS", 5)).map(|_| {
         let start = processor_time();
         let results = push(&mut engine, id, &mut source, events, predicates);
-        // The least of many values changes rarely, and where every key has witnesses there is nothing to say.
+        // The minimum of many values changes rarely, and if every key has witnesses there is nothing to report.
         assert!(results > 0 || predicates > 1, "events are answered");
         (processor_time() - start) / events as u32
     });
@@ -113,14 +114,14 @@ fn aggregate(name: &str) {
     line(name, &[10_000, 100_000, 1_000_000], |window| per_event(&text(window), GROUPS, window, 1));
 }
 
-/// Two predicates in turn; a key has as many rows of each as the size says.
+/// Two predicates in rotation; the size is the number of rows of each per key.
 fn negation(name: &str, left_over: &str) {
     const WINDOW: usize = 200_000;
     let text = format!("SELECT ?k ?v WHERE {{ STREAM :s [RANGE {WINDOW}ms] {{ ?k :p ?v {left_over} }} }}");
     line(name, &[1, 10, 100, 1_000, 10_000, 100_000], |rows| per_event(&text, WINDOW / 2 / rows, WINDOW, 2));
 }
 
-/// OPTIONAL makes a row for each pair: one right row for each key, which stays, and as many left rows as the size says.
+/// OPTIONAL creates a row per pair: one permanent right row per key, and as many left rows as the size.
 fn optional() {
     const WINDOW: usize = 100_000;
     let text = format!(
@@ -145,7 +146,8 @@ fn optional() {
     });
 }
 
-/// The longest push of a window of so many events that closes all of them at once, or a tenth; after the first window, and so without growth.
+/// The longest push in a window of this many events, all or a tenth of which a close removes. The first window, in
+/// which structures grow, is not counted.
 fn closing(name: &str, step: usize) {
     line(name, &[10_000, 100_000, 1_000_000], |window| {
         let text = format!(
@@ -154,7 +156,7 @@ fn closing(name: &str, step: usize) {
             window / step
         );
         let (mut engine, id, mut source) = running(&text, GROUPS);
-        // Others on the machine lengthen some pushes: each place of the window counts at its best.
+        // Other processes delay some pushes, so the best time at each position of the window counts.
         let mut best = vec![Duration::MAX; window];
         for round in 0..4 {
             for place in &mut best {
@@ -192,7 +194,7 @@ fn compared_stars() {
             for _ in 0..events {
                 at += 1;
                 let (side, subject) = (at % 2, subjects[at % subjects.len()]);
-                // The numbers of the two sides overlap only at their ends, so that a star meets about one other.
+                // The numbers of the two sides overlap only at their ends, so that a star matches about one other.
                 let overlap = (2_000_000.0 / (window as f64).sqrt()) as usize;
                 let number = numbers[at * 7_919 % 1_000_000 + side * (1_000_000 - overlap)];
                 let [first, second] = [predicates[2 * side], predicates[2 * side + 1]];
@@ -214,7 +216,7 @@ fn compared_stars() {
     });
 }
 
-/// Trips of taxis as in the challenge of DEBS 2015, three each second, whose places follow hot cells.
+/// Taxi trips as in the DEBS 2015 challenge, three per second, concentrated in moving hot cells.
 struct Trips {
     stream: StreamId,
     trips: Vec<TermId>,
@@ -291,7 +293,7 @@ impl Trips {
     }
 }
 
-/// The challenge's queries with full windows of 30 minutes, per trip; the size is that of a window.
+/// The challenge's queries with full windows of 30 minutes, per trip; the size is the number of trips in a window.
 fn debs(name: &str, text: &str) {
     line(name, &[5_400], |window| {
         let mut engine = Engine::new(EngineOptions::default());
@@ -314,7 +316,7 @@ fn debs(name: &str, text: &str) {
     });
 }
 
-/// How long this thread has been on a processor, where the system tells: a busy machine must not show.
+/// The CPU time of this thread, if the system provides it, so that other load on the machine has no effect.
 fn processor_time() -> Duration {
     static BEGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();

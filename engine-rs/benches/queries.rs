@@ -1,7 +1,8 @@
-//! What one event costs when many queries are registered: it must not depend on how many it does not concern.
+//! The cost of one event when many queries are registered: it must not depend on the number of queries that the event
+//! does not concern.
 //!
-//! Every event gives one row, whatever the number of queries, so that what grows is the cost of finding the query.
-//! Figures are processor time per event, the median of several rounds; each line names the ratio to its first figure.
+//! Every event yields one row, whatever the number of queries, so that only the cost of finding the query can grow.
+//! Figures are CPU time per event, the median of several rounds; each line also has the ratio to its first figure.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
@@ -12,7 +13,8 @@ use whorl_engine::{Engine, EngineOptions, ParseOptions, QueryId, RdfFormat, Stre
 
 const EVENTS: usize = 20_000;
 const ROUNDS: usize = 5;
-/// More than a window has events: what comes is never what goes at the same instant, which would be no news.
+/// More than a window has events, so that an arriving reading never equals one that expires at the same instant and
+/// would cancel it.
 const VALUES: usize = 3_001;
 
 fn setting(name: &str, default: usize) -> usize {
@@ -22,15 +24,15 @@ fn setting(name: &str, default: usize) -> usize {
 /// How the queries of a family differ from each other.
 #[derive(Clone, Copy)]
 enum Family {
-    /// One pattern with a constant of its own.
+    /// One pattern with a different constant.
     Constant,
-    /// Two patterns with a constant of its own.
+    /// Two patterns with a different constant.
     Joined,
-    /// One query reads what comes, the others read predicates that never come.
+    /// One query reads the events, the others read predicates that never occur.
     Untouched,
-    /// A constant and a window of its own.
+    /// A different constant and a different window.
     Window,
-    /// One pattern, joined with static data by a constant of its own.
+    /// One pattern, joined with static data by a different constant.
     Static,
 }
 
@@ -47,7 +49,7 @@ impl Family {
         format!("PREFIX : <http://ex/> SELECT * WHERE {{ STREAM :s [RANGE {range}ms] {{ {body} }} {and} }}")
     }
 
-    /// How many subjects events have.
+    /// The number of subjects of events.
     fn n_subjects(self, queries: usize) -> usize {
         if matches!(self, Self::Untouched) { 1 } else { queries }
     }
@@ -57,7 +59,7 @@ fn node(name: &str) -> Term {
     NamedNode::new_unchecked(format!("http://ex/{name}")).into()
 }
 
-/// A stream of readings, each of a subject that some query asks for.
+/// A stream of readings, each of a subject that some query selects.
 struct Source {
     stream: StreamId,
     subjects: Vec<TermId>,
@@ -108,7 +110,7 @@ fn run(family: Family, queries: usize, events: usize) -> Duration {
     let (mut engine, ids) = registered(family, queries);
     let mut source = Source::new(&mut engine, family.n_subjects(queries));
     if matches!(family, Family::Joined) {
-        // One unit for each, in an event of its own, which stays for the whole run.
+        // One unit per subject, in a single event that stays for the whole run.
         let unit = engine.pin(&node("unit"));
         let triples: Vec<_> = source.subjects.iter().map(|subject| [*subject, unit, source.values[0]]).collect();
         engine.push_encoded(source.stream, Timestamp::from_millis(1), &triples);
@@ -140,7 +142,7 @@ fn median(mut times: Vec<Duration>) -> Duration {
 fn line(name: &str, family: Family, sizes: &[usize]) {
     let mut first = None;
     for queries in sizes {
-        // Few rounds where each takes long: the figure is then far from what it is compared with.
+        // Few rounds if each takes long: the figure is then far from the limit that it is compared with.
         let events = setting("EVENTS", EVENTS);
         let time = median((0..setting("ROUNDS", ROUNDS)).map(|_| run(family, *queries, events)).collect());
         let first = *first.get_or_insert(time);
@@ -149,17 +151,17 @@ fn line(name: &str, family: Family, sizes: &[usize]) {
     }
 }
 
-/// How long this thread has been on a processor, where the system tells: a busy machine must not show.
+/// The CPU time of this thread, if the system provides it, so that other load on the machine has no effect.
 fn processor_time() -> Duration {
     static BEGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
-    // The system brings its account up to date when a thread yields, and otherwise only now and then.
+    // The system updates its CPU accounting when a thread yields, and otherwise only at intervals.
     std::thread::yield_now();
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
     let ns = told.and_then(|text| text.split(' ').next()?.parse().ok());
     ns.map_or_else(|| BEGIN.elapsed(), Duration::from_nanos)
 }
 
-/// Resident memory in bytes, where the system tells.
+/// Resident memory in bytes, if the system provides it.
 fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or("0 kB");
@@ -175,7 +177,8 @@ fn registration(name: &str, family: Family, queries: usize) {
     drop(engine);
 }
 
-/// One triple more among many, and the event that shows it to every query; `graph` has the triples, if it is given.
+/// Adds one triple to many, and pushes an event that makes every query see it; `graph` contains the triples, if it is
+/// given.
 fn static_triple(triples: usize, queries: usize, graph: Option<&str>) {
     let mut engine = Engine::new(EngineOptions::default());
     let document: String =

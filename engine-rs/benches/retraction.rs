@@ -1,7 +1,7 @@
-//! Retraction by tree and by probe: where each wins.
+//! Retraction by tree and by probe: where each of them is faster.
 //!
-//! Chains of k patterns over one count window, counted per first key, so that every result must be
-//! taken back. The keys decide how many results an event makes. Both ways give the same counts.
+//! Chains of k patterns over one count window, counted per first key, so that every result must be retracted. The
+//! number of keys determines how many results an event creates. Both ways yield the same counts.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 

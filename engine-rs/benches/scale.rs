@@ -1,8 +1,8 @@
 //! A query in partitions, stage by stage, on one core: how many triples a second `route`, `absorb` and the merge take.
 //!
-//! A million triples of ten thousand sensors, in ten batches; windows tumble every ten seconds of event time. The merged
-//! answers must be those of one engine before a figure is printed. Events are encoded already: what reading their text
-//! or columns costs is not in here.
+//! A million triples of ten thousand sensors, in ten batches; windows tumble every ten seconds of event time. A figure
+//! is printed only if the merged results equal those of one engine. Events are already encoded: the cost of reading
+//! their text or columns is not included.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 

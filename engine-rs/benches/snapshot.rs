@@ -1,7 +1,7 @@
 //! Snapshot and restore of a large state: a million live triples in one window by time, under a join of three patterns.
 //!
-//! Says seconds and bytes, for terms in the dictionary and for a join whose results are kept as trees. The restored
-//! engine must say what the other says when the window moves on.
+//! Prints seconds and bytes, for terms in the dictionary and for a join whose results are kept as trees. When the
+//! window moves on, the restored engine must emit the same results as the original one.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 

@@ -1,8 +1,8 @@
-//! Bad input gets a clear error with a code and a place, and nothing else notices.
+//! Bad input gets a clear error with a code and a position, and affects nothing else.
 //!
-//! Every case runs beside a query that gives its results, and these must be the same bytes as without the bad input;
-//! on a thread with the 2 MB of stack that a worker thread has. Sees: panics, overflows of the stack, half-taken
-//! documents, errors without a place. Does not see: the wording of the messages.
+//! Every case runs beside another query, whose results must be the same bytes as without the bad input, on a thread
+//! with the 2 MB stack of a worker thread. Detects: panics, stack overflows, partly applied documents, errors without a
+//! position. Does not detect: poor wording of messages.
 
 use whorl_engine::rdf::NamedNode;
 use whorl_engine::{
@@ -13,7 +13,7 @@ use whorl_engine::{
 const STREAM: &str = "http://ex/s";
 const BESIDE: &str = "PREFIX : <http://ex/> SELECT ?e ?v FROM NAMED WINDOW :w ON :s [RANGE 5ms STEP 2ms] WHERE { WINDOW :w { ?e :v ?v } }";
 
-/// What an error must say: its code, and line and column where there is a text.
+/// What an error must contain: its code, and line and column if it concerns a text.
 type Place = Option<(u32, u32)>;
 
 fn register(engine: &mut Engine, query: &str) -> Result<QueryId, EngineError> {
@@ -24,7 +24,7 @@ fn push(engine: &mut Engine, at: Option<i64>, rdf: &[u8], format: RdfFormat) -> 
     engine.push(STREAM, at.map(Timestamp::from_millis), rdf, format).map(|report| report.accepted)
 }
 
-/// The results of the query beside, with something done to the engine after every event.
+/// The results of the other query, with an action on the engine after every event.
 fn results(meanwhile: &mut dyn FnMut(&mut Engine)) -> Vec<Vec<u8>> {
     let mut engine = Engine::new(EngineOptions::default());
     let query = register(&mut engine, BESIDE).expect("a good query");
@@ -42,7 +42,7 @@ fn results(meanwhile: &mut dyn FnMut(&mut Engine)) -> Vec<Vec<u8>> {
     engine.drain_json(query, "beside").expect("results")
 }
 
-/// Does something bad, which must give this error and disturb nothing.
+/// Performs an invalid action, which must return this error and disturb nothing.
 fn refused<T>(code: &'static str, place: Place, bad: impl Fn(&mut Engine) -> Result<T, EngineError> + Send + 'static) {
     let run = move || {
         let undisturbed = results(&mut |_| {});
@@ -153,7 +153,7 @@ fn an_event_without_a_time_is_refused() {
     refused("timestamp.missing", None, |engine| {
         engine.push("http://ex/timed", None, b"<urn:a> <urn:v> 1 .", RdfFormat::Turtle)
     });
-    // One graph of two has a time: nothing of the document is taken.
+    // One of two graphs has a time: nothing of the document is applied.
     let half = "<urn:g1> <http://www.w3.org/ns/prov#generatedAtTime> 100 . <urn:g1> { <http://ex/a> <http://ex/v> 1 } <urn:g2> { <http://ex/a> <http://ex/v> 2 }";
     refused("timestamp.missing", None, move |engine| push(engine, None, half.as_bytes(), RdfFormat::TriG));
 }
@@ -231,7 +231,7 @@ fn nesting_and_chains_beyond_the_limits_are_refused_and_do_not_overflow_the_stac
     assert_eq!(code_of(&with_body(&format!("FILTER({}1{})", "(".repeat(900), ")".repeat(900)))), "limit.depth");
 }
 
-/// The code of the error, which must also have a place and disturb nothing.
+/// The code of the error, which must also have a position and disturb nothing.
 fn code_of(query: &str) -> &'static str {
     let query_text = query.to_owned();
     let first = std::thread::Builder::new().stack_size(2 << 20).spawn(move || {
@@ -251,7 +251,7 @@ fn queries_just_within_the_limits_are_answered_on_a_small_stack() {
         let nested = format!("{}?e :v ?x{}", "{ ".repeat(50), " }".repeat(50));
         for body in [nested, format!("FILTER({}1 > 0)", "1+".repeat(200)), "OPTIONAL { ?e :v ?x } ".repeat(60)] {
             let mut engine = Engine::new(EngineOptions::default());
-            // Static patterns in the body read the default graph, which is empty; it only must not fail.
+            // Static patterns in the body read the default graph, which is empty; here they must only not fail.
             register(&mut engine, &with_body(&body)).expect("within the limits");
             push(&mut engine, Some(1), b"<http://ex/a> <http://ex/v> 1 .", RdfFormat::Turtle).expect("an event");
             engine.close();
@@ -304,7 +304,7 @@ fn a_graph_inside_a_window_reads_events_and_not_static_data() {
     }
 }
 
-/// Each line is within what any body may unfold to; all of them together are not.
+/// Each line is within the limit on expansion for a body; all of them together exceed it.
 #[test]
 fn lines_of_one_body_unfold_together() {
     let turtle = format!("@prefix p: <http://ex/{}> . {}", "n".repeat(4_000), "p:a p:b p:c . ".repeat(400));

@@ -1,7 +1,7 @@
 //! Costly queries are refused or fail alone, after a bounded amount of work and memory.
 //!
-//! Sees: work that is not counted (a test that does not end), failures that spread, state that a failed query leaves
-//! behind, limits that are not enforced. Does not see: what a unit of work costs in time.
+//! Detects: work that is not counted (a test that does not end), failures that spread, state that a failed query leaves
+//! behind, limits that are not enforced. Does not detect: how long a unit of work takes.
 
 use std::path::Path;
 use whorl_engine::{
@@ -57,8 +57,8 @@ enum Fate {
     Answered,
 }
 
-/// Registers the query beside a neighbour that shares its windows, runs both, and checks that the neighbour answers as if
-/// it were alone.
+/// Registers the query beside a neighbour that shares its windows, runs both, and checks that the neighbour emits the
+/// same results as alone.
 fn fate(text: &str, allow_cartesian: bool, limits: Limits) -> Fate {
     let mut alone = engine(limits);
     let reference = register(&mut alone, NEIGHBOUR, false).expect("the neighbour is harmless");
@@ -187,7 +187,8 @@ fn strings_that_double_stop_the_query() {
         breaks_within(worked, &select("*", &doublings(30, step)), "literal_bytes");
         breaks(&select("*", &doublings(30, step).replace(":n1", "?s")), "work");
     }
-    // Each match may have read all of the rest: so many of them are work before they are too long.
+    // Each match may have read the rest of the text, so the limit is reached through work before the results are too
+    // long.
     breaks(&select("*", &doublings(30, "REPLACE(@, '.', '$0$0')")), "work");
     breaks_within(
         worked,
@@ -239,7 +240,7 @@ fn texts_that_grow_stop_where_another_evaluator_makes_them() {
     assert_eq!(String::from_utf8_lossy(&answer), "all\r\na%20-b%20\r\n");
 }
 
-/// Static parts of a query in each graph are left to the other evaluator, expressions and all.
+/// Static parts of a query in each graph are left to the other evaluator, including their expressions.
 #[test]
 fn texts_that_grow_in_static_graphs_fail_their_query() {
     let binds: String = (0..25).map(|i| format!("BIND(CONCAT(?x{i}, ?x{i}) AS ?x{}) ", i + 1)).collect();
@@ -352,8 +353,8 @@ fn updates_have_a_budget_too() {
     assert_eq!(engine.graph_names()[0].1, 400, "nothing has changed");
 }
 
-/// The queries of the benchmarks are what people write: none of them is refused. Those of `feeding` show a whole file in
-/// one window, however long it is.
+/// The queries of the benchmarks are realistic: none of them is refused. Those of `feeding` show a whole file in one
+/// window, however long it is.
 #[test]
 fn every_example_is_registered() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
@@ -395,14 +396,14 @@ fn dense_stream(engine: &mut Engine, events: i64) {
     }
 }
 
-/// The failure of a query over the dense stream, or its answers.
+/// The failure of a query over the dense stream, or its results.
 fn over_dense_stream(pattern: &str, events: i64, limits: Limits) -> Result<Vec<Vec<u8>>, EngineError> {
     let mut engine = engine(limits);
     let text = format!("SELECT ?a ?b ?c ?y WHERE {{ STREAM :s [RANGE 400ms] {{ {pattern} }} }}");
     let query = register(&mut engine, &text, false)?;
     dense_stream(&mut engine, events);
     let answers = engine.drain_json(query, "q")?;
-    // A failure is said once the answers before it have been taken.
+    // A failure is reported once the earlier results have been drained.
     engine.drain_json(query, "q").map(|_| answers)
 }
 
@@ -431,7 +432,7 @@ fn where_values_stand_does_not_show() {
         let last = answers(&format!("{DENSE} VALUES {given}"));
         assert!(!last.is_empty());
         assert!(last == answers(&format!("VALUES {given} {DENSE}")), "{given}");
-        // A sub-query keeps them where they stand.
+        // A sub-query keeps them in place.
         let apart = format!("{{ SELECT ?a ?b ?c ?y {{ {DENSE} }} }} VALUES {given}");
         assert!(last == answers(&apart), "{given}");
     }

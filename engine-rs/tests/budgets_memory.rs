@@ -1,11 +1,12 @@
-//! The memory of a query that is too costly is bounded, and comes back. A process of its own, so that nothing else shows.
+//! The memory of a query that is too costly is bounded, and freed. This is a separate process, so that nothing else
+//! affects the measurement.
 
 use whorl_engine::{Engine, EngineOptions, Limits, ParseOptions, RdfFormat, Timestamp};
 
 const NODES: usize = 400;
 const GROWTH_KB_MAX: u64 = 400_000;
 
-/// Peak of resident memory in kB, where the system tells.
+/// Peak of resident memory in kB, if the system provides it.
 fn peak() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

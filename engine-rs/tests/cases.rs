@@ -1,6 +1,6 @@
 //! Golden cases: one behaviour per file in `tests/cases`, with the answer written out.
 //!
-//! Sees: any change of an answer, of its instants or of its order. Does not see: faults no case
+//! Detects: any change of an answer, of its instants or of its order. Does not detect: faults no case
 //! was written for. `WHORL_CASES_UPDATE=1` rewrites the expected parts; a person reads the diff.
 //! `WHORL_CASE=periodic` runs only the cases whose file name contains `periodic`.
 //!
@@ -247,7 +247,7 @@ fn is_chosen(path: &Path) -> bool {
     path.file_stem().is_some_and(|name| name.to_string_lossy().contains(&chosen))
 }
 
-/// Other ways to the same answer: nothing of this may show.
+/// Other ways to the same result: none of them may change it.
 fn ways() -> Vec<EngineOptions> {
     use whorl_engine::{Probing, Retraction};
     let base = EngineOptions::default();

@@ -1,7 +1,7 @@
-//! Chains: a query over what another writes is that query over the same events pushed by hand.
+//! Chains: a query over the output of another one gives the same results as over the same events pushed by hand.
 //!
-//! Sees: events lost, doubled, late or at the wrong instant on the way, windows downstream that do not close, terms
-//! let go too early. Does not see: faults of the queries themselves.
+//! Detects: events lost, duplicated, late or at the wrong instant, downstream windows that do not close, terms freed
+//! too early. Does not detect: faults of the queries themselves.
 
 #![expect(clippy::tests_outside_test_module, reason = "an integration test is a test module")]
 
@@ -14,7 +14,7 @@ use whorl_engine::{
 const PREFIX: &str = "PREFIX : <http://ex/> ";
 const OUT: &str = "http://ex/out";
 
-/// A small generator of numbers; the same seed gives the same run.
+/// A small random generator; the same seed gives the same run.
 struct Dice(u64);
 
 impl Dice {
@@ -54,13 +54,13 @@ fn downstream(dice: &mut Dice) -> String {
     body.replace("WINDOW]", &format!("{window}]"))
 }
 
-/// The answers as text, without ids.
+/// The results as text, without ids.
 fn answers(engine: &mut Engine, query: QueryId) -> Vec<String> {
     let envelopes = engine.drain_json(query, "q").expect("the query runs");
     envelopes.into_iter().map(|envelope| String::from_utf8(envelope).expect("JSON is UTF-8")).collect()
 }
 
-/// The events a query has written since the last call.
+/// The events that a query has written since the last call.
 fn written(engine: &mut Engine, query: QueryId) -> Vec<(Timestamp, Vec<Triple>)> {
     let results = engine.drain(query).expect("the query runs");
     let mut events = Vec::new();
@@ -89,7 +89,7 @@ fn a_query_over_a_chain_is_the_query_over_what_was_written() {
         let dice = &mut Dice(seed * 0x9E37_79B9);
         let (up, down) = (upstream(dice), downstream(dice));
         let mut chain = Engine::new(EngineOptions::default());
-        // The reader may come before the writer.
+        // The reader may be registered before the writer.
         let reader_first = dice.roll(2) == 0;
         let early = reader_first.then(|| register(&mut chain, &down));
         let middle = register(&mut chain, &up);
@@ -127,7 +127,7 @@ fn a_query_over_a_chain_is_the_query_over_what_was_written() {
         }
         chain.drain(middle).expect("the query runs");
         chain.advance_to(Timestamp::MAX).expect("the end");
-        // Windows by count keep what they have at the end, and what [NOW] loses waits for a report that never comes.
+        // Count windows keep their content at the end, and changes of [NOW] wait for a report that never comes.
         let keeps = ["ELEMENTS", "TRIPLES 3", "[NOW]"].iter().any(|word| up.contains(word) || down.contains(word));
         assert!(keeps || chain.state_size() == 0, "seed {seed}\n{up}\n{down}");
     }
@@ -177,7 +177,7 @@ fn a_long_stretch_without_news_loses_no_event_of_a_chain() {
     push_at(&mut engine, 0);
     push_at(&mut engine, 20_000);
     let answers = answers(&mut engine, reader);
-    // One event for each window that closes; the first second has that of the arrival too.
+    // One event per closing window; the first second also has that of the arrival.
     assert_eq!(answers.len(), 20);
     assert!(answers.iter().all(|answer| answer.contains("\"value\":\"1000\"")), "{answers:?}");
 }
@@ -193,7 +193,7 @@ fn a_chain_that_would_repeat_itself_for_ever_fails_alone() {
         push_at(&mut engine, 0);
         push_at(&mut engine, 31_556_952_000_000);
         let error = chain.map(|chain| {
-            // What it said before it failed is still there.
+            // Results from before the failure are still readable.
             assert_eq!(engine.drain(chain).expect("results").len(), 100_003);
             engine.drain(chain).expect_err("it has failed").code()
         });
@@ -204,8 +204,8 @@ fn a_chain_that_would_repeat_itself_for_ever_fails_alone() {
     assert!(alone.0 == with_chain.0, "another query must not change what is reported");
 }
 
-/// A chain counts events of its own while an event is taken. If the next reading of that event (by a time in its data)
-/// got a number of those, a sweep would take the terms that its windows still show.
+/// A chain numbers its own events while an event is applied. If the next reading of that event (by a time in its data)
+/// got one of those numbers, a sweep would free terms that its windows still show.
 #[test]
 fn an_event_keeps_its_number_in_every_reading_of_its_stream() {
     let thresholds = Thresholds { new_terms_min: 1, ..Thresholds::default() };
@@ -233,8 +233,8 @@ fn an_event_keeps_its_number_in_every_reading_of_its_stream() {
     assert!(names.iter().all(|name| answers[0].contains(&format!("\"http://ex/{name}\""))), "{answers:?}");
 }
 
-/// A query that fails between two instants is visited at the next one, though nothing happens to it there, so that what
-/// it kept is released.
+/// A query that fails between two instants is visited at the next one, although that does not concern it, so that its
+/// state is released.
 #[test]
 fn a_chain_that_fails_in_a_quiet_stretch_leaves_no_state() {
     let thresholds =
@@ -257,8 +257,8 @@ fn a_chain_that_fails_in_a_quiet_stretch_leaves_no_state() {
     }
 }
 
-/// The condition is evaluated again when a left row leaves. It must then find what it found before, also where it draws:
-/// what is drawn belongs to the pair of rows, and NOW() is part of the row.
+/// The condition is evaluated again when a left row leaves. It must then give the same result as before, even if it
+/// uses RAND: random values belong to the pair of rows, and NOW() is part of the row.
 #[test]
 fn a_condition_of_optional_that_draws_takes_back_what_it_gave() {
     let thresholds = Thresholds { checks: true, ..Thresholds::default() };
@@ -315,7 +315,7 @@ fn a_query_is_replaced_or_left_as_it_was() {
         engine.replace(old, &text(OUT, "?s :p ?o . ?s :p ?x"), &options, None).expect("it writes the same stream");
     assert_eq!(engine.output_stream(new).expect("it runs"), Some(OUT));
     assert!(matches!(engine.drain(old), Err(EngineError::UnknownQuery { .. })));
-    // Its windows are empty: what arrived before is not in the first report, and readers of the stream read on.
+    // Its windows are empty: earlier events are not in the first report, and readers of the stream continue.
     push_at(&mut engine, 2_500);
     engine.advance_to(Timestamp::from_millis(7_000)).expect("time goes on");
     let read = answers(&mut engine, reader);

@@ -1,5 +1,5 @@
-//! How long queries are evaluated, by a clock that moves only when it is read: so the readings of the engine can be
-//! counted, and every nanosecond of a query is known.
+//! Evaluation time, measured by a clock that advances only when it is read, so that the engine's readings can be
+//! counted and every nanosecond of a query is known.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -19,7 +19,7 @@ fn ticking() -> u64 {
     NOW_NS.get()
 }
 
-/// An engine whose clock moves on by `step_ns` whenever it is read; a reading itself seems to take `reading_ns`.
+/// An engine whose clock advances by `step_ns` on each reading; a reading itself appears to take `reading_ns`.
 fn timed_engine(reading_ns: u64, step_ns: u64) -> Engine {
     let mut engine = Engine::new(EngineOptions::default());
     STEP_NS.set(reading_ns);
@@ -60,7 +60,7 @@ fn without_a_clock_there_are_no_times() {
 fn a_query_alone_has_all_of_its_instants() {
     let mut engine = timed_engine(0, 10);
     let query = register(&mut engine, LOOK);
-    // Registration is one lap; an instant is one for what is shared, and one for the query itself.
+    // Registration is one interval; an instant is one for the shared work, and one for the query itself.
     assert_eq!(nanoseconds(&engine, query), 10);
     push_many(&mut engine, 5);
     assert_eq!(nanoseconds(&engine, query), 10 + 5 * 20);
@@ -84,7 +84,7 @@ fn an_idle_query_has_no_time() {
     assert_eq!((nanoseconds(&engine, idle), nanoseconds(&engine, busy)), (before, 10 + 5 * 20));
 }
 
-/// The second query joins every event with those before it, the first with none.
+/// The second query joins every event with the earlier ones, the first joins none.
 #[test]
 fn what_queries_do_together_is_shared_out_by_work() {
     const N: i64 = 400;
@@ -95,7 +95,7 @@ fn what_queries_do_together_is_shared_out_by_work() {
     let before = [light, heavy].map(|query| nanoseconds(&engine, query));
     push_many(&mut engine, N);
     let [light, heavy] = [light, heavy].map(|query| nanoseconds(&engine, query));
-    // An instant is one lap together, and one of each query.
+    // An instant is one shared interval, and one per query.
     let (light, heavy) = (light - before[0], heavy - before[1]);
     let all = 3_000 * N as u64;
     assert!(all - N as u64 <= light + heavy && light + heavy <= all, "{light} and {heavy} of {all}");
@@ -103,7 +103,7 @@ fn what_queries_do_together_is_shared_out_by_work() {
     assert!(shares.0 * 10 < shares.1, "{shares:?}");
 }
 
-/// Every instant does the same work, so what is reckoned must be what would have been measured.
+/// Every instant does the same work, so the estimate must equal the measurement.
 #[test]
 fn short_instants_are_reckoned_from_those_that_are_measured() {
     const N: i64 = 20_000;
@@ -120,8 +120,8 @@ fn short_instants_are_reckoned_from_those_that_are_measured() {
     assert!((0.9..1.02).contains(&time), "{time} of the time");
 }
 
-/// After an instant that was measured comes a pause; an event that meets ten thousand others in it is not taken for one
-/// of the short ones.
+/// After a measured instant there is a pause; an event in the pause that joins with ten thousand others must not be
+/// charged as a short one.
 #[test]
 fn a_costly_instant_that_is_not_measured_is_charged_by_its_work() {
     let mut engine = timed_engine(1, 100_001);

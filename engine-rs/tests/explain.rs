@@ -1,6 +1,6 @@
 //! Plans as people and programs see them: one file each in `tests/plans`, with the text, and for some the JSON.
 //!
-//! Sees: any change in how a query is planned or shown, and names that differ from run to run. Does not see: whether
+//! Detects: any change in how a query is planned or shown, and names that differ from run to run. Does not detect: whether
 //! the plan is a good one. `WHORL_CASES_UPDATE=1` rewrites the expected parts; a person reads the diff.
 //!
 //! ```text

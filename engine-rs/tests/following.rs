@@ -1,9 +1,9 @@
 //! Static data that changes under running queries, read in named graphs and by many queries at once.
 //!
-//! After every change, the answer of a running query equals that of a fresh engine that has had the present graphs from
-//! the beginning, and the reported changes add up to it. Sees: changes that are missed, counted twice or applied to
-//! the wrong graph; events that are not shown to a query whose static rows they meet. Does not see: what is evaluated
-//! in vain, which `growth.rs` counts.
+//! After every change, the result of a running query equals that of a fresh engine that has had the current graphs from
+//! the beginning, and the reported changes add up to it. Detects: changes that are missed, counted twice or applied to
+//! the wrong graph; events that are not offered to a query whose static rows they match. Does not detect: unnecessary
+//! evaluations, which `growth.rs` counts.
 
 use std::collections::BTreeMap;
 use whorl_engine::{
@@ -97,7 +97,7 @@ fn add(engine: &Engine, rows: &Rows, sign: i64, to: &mut Bag) {
     to.retain(|_, weight| *weight != 0);
 }
 
-/// The last answer, if there was a report.
+/// The last result, if there was a report.
 fn last_answer(engine: &mut Engine, query: QueryId) -> Option<Bag> {
     let results = engine.drain(query).expect("it runs");
     let Answered::Bindings { inserted, .. } = &results.last()?.answer else { panic!("SELECT gives bindings") };
@@ -114,7 +114,7 @@ fn add_changes(engine: &mut Engine, query: QueryId, to: &mut Bag) {
     }
 }
 
-/// An engine with the graphs of another one, and nothing else.
+/// An engine with only the graphs of another one.
 fn with_graphs_of(engine: &Engine) -> Engine {
     let mut fresh = Engine::new(EngineOptions::default());
     for (name, _) in engine.graph_names() {
@@ -132,7 +132,7 @@ fn with_graphs_of(engine: &Engine) -> Engine {
     fresh
 }
 
-/// The answer at the last of these events, with the present graphs from the beginning.
+/// The result at the last of these events, with the current graphs from the beginning.
 fn expected(engine: &Engine, text: &str, events: &[String]) -> Bag {
     let mut fresh = with_graphs_of(engine);
     let query = register(&mut fresh, text, R2s::Rstream);
@@ -183,7 +183,7 @@ fn patterns_over_named_graphs_follow_every_change() {
     assert!(Rare::StaticFollowed.count() > before, "some changes were followed");
 }
 
-/// The work allowed is far less than a look at the whole graph would cost.
+/// The work limit is far below the cost of a scan of the whole graph.
 #[test]
 fn a_change_of_a_named_graph_costs_what_it_changes() {
     let limits = Limits { work: Some(1_500), ..Limits::default() };
@@ -226,7 +226,7 @@ fn members() -> Vec<(String, R2s)> {
     bodies.iter().flat_map(each).collect()
 }
 
-/// All results of these queries, while static data changes and the engine is now and then restored.
+/// All results of these queries, while static data changes and the engine is sometimes restored.
 fn results(members: &[(String, R2s)], seed: u64, thresholds: Thresholds) -> Vec<Vec<String>> {
     let mut random = Random(seed);
     let mut engine = Engine::new(EngineOptions { thresholds, ..EngineOptions::default() });

@@ -1,8 +1,8 @@
 //! The borders of windows, cell by cell: width × step × t0 × bounds × partial × where the events lie.
 //!
-//! The answer is computed here from the formulas of the contract (`o_k = t0 + kβ`, `c_k = o_k + ω`) and nothing of the
-//! engine. Sees: which event is in which window, the order of reports, their bounds, empty windows, late events. Does
-//! not see: joins, expressions, windows of other kinds.
+//! The expected result is computed here from the formulas of the contract (`o_k = t0 + kβ`, `c_k = o_k + ω`),
+//! independently of the engine. Detects: events in wrong windows, wrong order or bounds of reports, faults with empty
+//! windows and late events. Does not detect: faults of joins, expressions, and windows of other kinds.
 
 use whorl_engine::{Answered, Bounds, Engine, EngineOptions, ParseOptions, QueryId, Report, Timestamp, rdf};
 
@@ -17,7 +17,7 @@ struct Cell {
     layout: usize,
 }
 
-/// One report: open, close, and the events in the window, by number.
+/// One report: open, close, and the numbers of the events in the window.
 type Seen = (i64, i64, Vec<usize>);
 
 const STREAM: &str = "http://ex/s";
@@ -41,13 +41,13 @@ impl Cell {
         self.close(k) + self.shift <= watermark
     }
 
-    /// Windows from the first there is to one far behind all events.
+    /// Windows from the first one to one far after all events.
     fn windows(&self) -> impl Iterator<Item = i64> + '_ {
         let exists = |k: &i64| self.open(*k) >= self.t0 || self.partial && self.close(*k) > self.t0;
         (-20..200).filter(exists)
     }
 
-    /// Where the events lie, in the order of their arrival.
+    /// The times of the events, in arrival order.
     fn events(&self) -> Vec<i64> {
         let around = |b: i64| [b - 1, b, b + 1];
         let edges = |ks: &[i64]| {
@@ -63,14 +63,14 @@ impl Cell {
         match self.layout {
             0 => edges(&[0]),
             1 => once(edges(&[0, 1, 3])),
-            // One event alone, on a border.
+            // A single event, on a border.
             2 => vec![self.open(2)],
             3 => vec![self.close(1) + self.shift],
             // A gap of several windows, then both sides of a border.
             4 => vec![self.open(0), self.open(0), self.close(5) + 40, self.close(5) + 40, self.close(5) + 41],
-            // Before t0, at it, and the borders of a window that is not partial.
+            // Before t0, at t0, and at the borders of a window that is not partial.
             5 => once(vec![self.t0 - self.width, self.t0 - 1, self.t0, self.t0 + self.width, self.t0 + self.width + 1]),
-            // Out of order: behind the watermark, before and behind closes.
+            // Out of order: behind the watermark, and before and after closes.
             _ => {
                 let (open, close) = (self.open(1), self.close(1));
                 vec![
@@ -88,7 +88,7 @@ impl Cell {
         }
     }
 
-    /// What each window holds, and how many events are late.
+    /// The content of each window, and the number of late events.
     fn contents(&self, events: &[i64]) -> (Vec<(i64, Vec<usize>)>, u64) {
         let mut contents: Vec<(i64, Vec<usize>)> = self.windows().map(|k| (k, Vec::new())).collect();
         let mut watermark = i64::MIN;
@@ -138,7 +138,7 @@ impl Cell {
         engine.register(&query, &options).expect("the query registers")
     }
 
-    /// Runs the cell; says what differs.
+    /// Runs the cell; returns the difference, if any.
     fn check(&self) -> Result<(), String> {
         let events = self.events();
         let mut engine = Engine::new(EngineOptions::default());
@@ -212,7 +212,7 @@ fn every_event_is_in_the_windows_whose_borders_hold_it() {
 
 #[test]
 fn a_report_of_one_window_carries_the_bounds_the_others_have_at_that_instant() {
-    // At 5 the tumbling window empties; the window in view of the other is [2, 6) by then, no longer [0, 4).
+    // At 5 the tumbling window empties; by then the current window of the other kind is [2, 6), no longer [0, 4).
     let query = "PREFIX : <http://ex/> SELECT ?e
         FROM NAMED WINDOW :steps ON :s [RANGE 4ms STEP 2ms] FROM NAMED WINDOW :tumbles ON :s [RANGE 5ms]
         WHERE { WINDOW :steps { ?e :in :x } OPTIONAL { WINDOW :tumbles { ?e :in ?y } } }";

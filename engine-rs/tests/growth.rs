@@ -1,8 +1,8 @@
-//! How the cost of an event grows with the number of queries, and with the rows that share its key: not at all with
-//! those that it does not concern.
+//! How the cost of an event grows with the number of queries that it does not concern, and with the rows that share its
+//! key: not at all.
 //!
-//! What is looked at is counted exactly. Time is compared within one run, with margins so wide that only a walk over all
-//! queries passes them.
+//! Visited leaves and queries are counted exactly. Times are compared within one run, with margins so wide that only a
+//! walk over all queries exceeds them.
 
 use std::time::{Duration, Instant};
 use whorl_engine::rdf::{Literal, NamedNode, Term, Triple};
@@ -25,7 +25,7 @@ fn node(name: &str) -> NamedNode {
     NamedNode::new_unchecked(format!("http://ex/{name}"))
 }
 
-/// One reading, of a subject that some query of the template asks for.
+/// One reading, of a subject that some query of the template selects.
 fn push(engine: &mut Engine, at: i64, queries: usize) -> usize {
     let subject = (at as usize * 7) % queries;
     let triple = Triple::new(node(&format!("s{subject}")), node("p"), Literal::from(at));
@@ -33,7 +33,7 @@ fn push(engine: &mut Engine, at: i64, queries: usize) -> usize {
     subject
 }
 
-/// What is looked at in so many events, and how many reports they bring.
+/// The visits of this many events, and the number of their reports.
 fn visits(queries: usize, text: impl Fn(usize) -> String) -> (u64, usize) {
     let (mut engine, ids) = registered(queries, text);
     let first = push(&mut engine, 0, queries);
@@ -52,7 +52,7 @@ fn an_event_leads_to_the_query_that_asks_for_its_constant() {
     let template = |n: usize| format!("SELECT ?v WHERE {{ STREAM :s [RANGE 50ms] {{ :s{n} :p ?v }} }}");
     let (one, reports) = visits(1, template);
     assert_eq!(reports, EVENTS as usize);
-    // What comes and what goes is one leaf and one query for one query, and up to two of each for many.
+    // One query visits one leaf and one query per arrival and expiry, many queries visit up to two of each.
     let (many, reports) = visits(1_000, template);
     assert_eq!(reports, EVENTS as usize);
     assert!(many <= 2 * one, "{many} for a thousand queries, {one} for one");
@@ -67,7 +67,7 @@ fn queries_whose_windows_close_with_no_news_are_not_visited() {
         )
     };
     let (many, _) = visits(1_000, template);
-    // The first report is everybody's; then each event is looked at in a leaf and by a query, when it comes and when it goes.
+    // The first report concerns every query; then each event visits one leaf and one query, on arrival and on expiry.
     assert!(many <= 1_000 + 4 * EVENTS as u64, "{many} for a thousand queries");
 }
 
@@ -82,7 +82,7 @@ fn an_event_leads_to_the_query_that_asks_for_its_constant_whatever_the_lengths_o
     assert!(many <= 3 * one, "{many} for a thousand queries, {one} for one");
 }
 
-/// Queries come one at a time, as they do in a server: what came before them is not in their windows.
+/// Queries are registered one at a time, as in a server: earlier events are not in their windows.
 #[test]
 fn an_event_leads_to_the_query_that_asks_for_its_constant_whenever_that_has_come() {
     const QUERIES: usize = 300;
@@ -104,7 +104,8 @@ fn an_event_leads_to_the_query_that_asks_for_its_constant_whenever_that_has_come
     assert!(visits <= 8 * EVENTS as u64, "{visits} visits in {EVENTS} events");
 }
 
-/// What equal queries keep, of which one came before each of the first events, after their windows have turned over.
+/// The state of equal queries, one of them registered before each of the first events, after their windows have turned
+/// over.
 fn state_of(queries: i64, text: &str) -> usize {
     let mut engine = Engine::new(EngineOptions::default());
     let mut ids = Vec::new();
@@ -169,7 +170,7 @@ fn least(queries: usize) -> Duration {
         }
         start.elapsed()
     };
-    // The shortest of many short rounds is one that nobody has interrupted.
+    // The shortest of many short rounds is one without interruptions.
     (0..100).map(|_| round()).min().unwrap_or_default()
 }
 
@@ -188,18 +189,18 @@ fn a_query_that_was_not_visited_answers_when_its_turn_comes() {
         engine.push(STREAM, Some(Timestamp::from_millis(at)), rdf.as_bytes(), RdfFormat::Turtle).expect("an event");
         ids.iter().map(|id| engine.drain(*id).expect("it runs").len()).collect::<Vec<_>>()
     };
-    // The first report says that there is nothing, to each of them.
+    // The first report tells each of them that there is nothing.
     assert_eq!(push(1, "s0"), [1, 1, 1]);
     assert_eq!(push(2, "s0"), [1, 0, 0]);
     assert_eq!(push(3, "s2"), [0, 0, 1]);
-    // What came first goes at 11: nobody but its query hears of it, when the next event comes.
+    // The first event expires at 11, when the next event arrives; only its query is visited.
     assert_eq!(push(11, "s1"), [1, 1, 0]);
 }
 
 /// Units of work that one event may cost.
 const WORK_MAX: u64 = 100;
 
-/// Rows of one key, on both sides in turn: how many events it takes until one of them costs too much.
+/// Rows of one key, on both sides in rotation: the number of events until one of them costs too much.
 fn events_within_work(pattern: &str, events: i64) -> i64 {
     let limits = Limits { work: Some(WORK_MAX), ..Limits::default() };
     let mut engine = Engine::new(EngineOptions { limits, ..EngineOptions::default() });
@@ -221,7 +222,7 @@ fn witnesses_are_counted_and_not_compared_with_every_row_of_their_key() {
     for pattern in ["FILTER NOT EXISTS { ?k :q ?w }", "FILTER EXISTS { ?k :q ?w }", "MINUS { ?k :q ?w }"] {
         assert_eq!(events_within_work(pattern, EVENTS), EVENTS, "{pattern}");
     }
-    // What each pair must be asked does cost the rows of the key.
+    // A condition on each pair does cost the rows of the key.
     assert!(events_within_work("FILTER NOT EXISTS { ?k :q ?w FILTER(?w > ?v) }", EVENTS) < 200);
 }
 
@@ -239,7 +240,7 @@ fn a_change_of_static_data_leads_to_the_queries_that_read_it() {
     assert_eq!(engine.drain(ids[0]).expect("it runs").len(), 1, "both events have a room now");
 }
 
-/// The queries that wait are listed, so that a server need not ask each of them after every batch.
+/// The waiting queries are listed, so that a server need not ask each query after every batch.
 #[test]
 fn the_queries_that_wait_are_those_with_results_and_those_that_failed() {
     let (mut engine, ids) =
@@ -297,7 +298,7 @@ fn places_and_timelines_are_used_again() {
     let mut ids: Vec<QueryId> = Vec::new();
     let mut at = 0;
     for round in 0..300 {
-        // Windows of a few lengths; some queries come between events and have windows of their own.
+        // Windows of a few lengths; some queries are registered between events and have windows of their own.
         ids.push(engine.register(&text(10 + round % 3), &ParseOptions::default()).expect("a query"));
         if round % 2 == 0 {
             at += 1;
@@ -318,8 +319,8 @@ fn places_and_timelines_are_used_again() {
     assert_eq!(engine.state_size(), 0);
 }
 
-/// Queries that differ in a constant of their static part (a person with a name, say) share the leaf; an event finds
-/// the one whose static rows it meets.
+/// Queries that differ in a constant of their static part (for example, a person's name) share the leaf; an event finds
+/// the one whose static rows it matches.
 #[test]
 fn an_event_leads_to_the_query_whose_static_rows_it_meets() {
     let names = |n: usize| format!("<http://ex/s{n}> <http://ex/name> \"name {n}\" .\n");

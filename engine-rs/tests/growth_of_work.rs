@@ -1,9 +1,9 @@
-//! How the work of one evaluation grows: flat in the width of the windows, flat in the rows that a window has when it
-//! closes, flat in the static data, linear in the size of an event, and never more at one event than at another.
+//! How the work of one evaluation grows: constant in the width of the windows, in the rows of a closing window and in
+//! the static data, linear in the size of an event, and without peaks at single events.
 //!
-//! Work is counted by the budget of the query, so that these laws hold on any machine: an engine with a limit stops a query at
-//! the first evaluation that does more. Each law comes with a query, or a way to evaluate it, that breaks it. Not seen: what
-//! is not counted as work, such as memory that is copied because a structure has grown.
+//! The query's budget counts the work, so these laws hold on any machine: an engine with a limit stops a query at the
+//! first evaluation that exceeds it. Each law comes with a query, or a way to evaluate it, that breaks it. Does not
+//! detect: anything that is not counted as work, such as memory that is copied when a structure grows.
 
 use whorl_engine::rdf::{NamedNode, Triple};
 use whorl_engine::{
@@ -28,14 +28,14 @@ fn triple(subject: i64, predicate: &str, object: i64) -> Triple {
     Triple::new(node(subject), node(predicate), node(object))
 }
 
-/// The rows that come, or `None` once the query has stopped.
+/// The new rows, or `None` once the query has stopped.
 fn push(engine: &mut Engine, query: QueryId, stream: &str, at: i64, triples: &[Triple]) -> Option<usize> {
     engine.push_triples(&format!("http://ex/{stream}"), Timestamp::from_millis(at), triples).expect("an event");
     engine.drain(query).ok().map(|results| results.len())
 }
 
-/// A chain of three windows, in which every key is there exactly once: how many events are affordable, and how many of
-/// them bring a result.
+/// A chain of three windows in which every key occurs exactly once: how many events fit into the budget, and how many
+/// of them bring a result.
 fn chain(width: i64, work: u64, evaluation: Evaluation) -> (i64, usize) {
     let mut engine = engine(work, evaluation);
     let window = |n: usize| format!("STREAM :s{n} [TRIPLES {width}] {{ ?v{n} :p{n} ?v{} }}", n + 1);
@@ -65,8 +65,8 @@ fn work_is_flat_in_the_width_of_the_windows() {
     assert!(affordable < 257, "re-evaluation affords {affordable} events");
 }
 
-/// A stream beside static data that grows by ten triples between events, of which an event needs one: how many events are
-/// affordable.
+/// A stream beside static data that grows by ten triples between events, of which an event needs one: how many events
+/// fit into the budget.
 fn beside_static(triples: i64, join: &str, work: u64) -> i64 {
     let mut engine = engine(work, Evaluation::Incremental);
     let query = register(&mut engine, &format!("SELECT * WHERE {{ STREAM :s [TRIPLES 10] {{ ?k :p ?v }} {join} }}"));
@@ -87,7 +87,7 @@ fn work_is_flat_in_the_static_data() {
     assert!(beside_static(5_000, "?j :q ?w", WORK) < 50);
 }
 
-/// Events of so many stars of four triples: how many of ten are affordable.
+/// Events of this many stars of four triples: how many of ten fit into the budget.
 fn stars(per_event: i64, pattern: &str, work: u64) -> usize {
     let mut engine = engine(work, Evaluation::Incremental);
     let query = register(&mut engine, &format!("SELECT * WHERE {{ STREAM :s [ELEMENTS 1] {{ {pattern} }} }}"));
@@ -107,7 +107,8 @@ fn work_is_linear_in_the_size_of_an_event() {
     assert!(stars(640, "?s :p ?a . ?t :q ?b", WORK_PER_STAR * 640) < 10, "a product is quadratic");
 }
 
-/// Events of ten groups, one each millisecond, up to the second close after the window is full: how many are affordable.
+/// Events of ten groups, one per millisecond, up to the second close after the window is full: how many fit into the
+/// budget.
 fn until_closes(select: &str, (width, step): (i64, i64), work: u64) -> bool {
     let mut engine = engine(work, Evaluation::Incremental);
     let query = register(
@@ -132,11 +133,12 @@ fn the_work_of_a_close_is_flat_in_the_rows_of_its_window() {
     for (width, step) in [(1_000, 1_000), (20_000, 20_000), (20_000, 2_000), (20_000, 21_000)] {
         assert!(until_closes("SELECT ?g (COUNT(?v) AS ?n)", (width, step), WORK), "RANGE {width} STEP {step}");
     }
-    // The rows of a window are walked where the value of a group is made of all of them.
+    // An aggregate over all rows of a group visits the rows of the window.
     assert!(!until_closes("SELECT ?g (GROUP_CONCAT(STR(?v)) AS ?n)", (20_000, 20_000), WORK));
 }
 
-/// Stars of two triples in each of two windows, compared by numbers that hardly ever overlap: how many events are affordable.
+/// Stars of two triples in each of two windows, compared by numbers that hardly ever overlap: how many events fit into
+/// the budget.
 fn compared_stars(width: i64, filter: &str, work: u64) -> (i64, usize) {
     let mut engine = engine(work, Evaluation::Incremental);
     let star = |n: usize, x: &str| format!("STREAM :s{n} [ELEMENTS {width}] {{ ?s{n} :p{n} {x} ; :q{n} ?v{n} }}");

@@ -1,7 +1,7 @@
 //! Bodies of events through the engine's own interface: lines of JSON, batches of encoded events, row mappings.
 //!
-//! Sees: bodies that are half taken, ids of a batch that a sweep made invalid, mappings that lose rows. The columns of
-//! Arrow and hostile bytes are tested from Python.
+//! Detects: partly applied bodies, ids of a batch that a sweep made invalid, mappings that lose rows. Arrow columns and
+//! hostile bytes are tested from Python.
 
 use whorl_engine::rdf::{NamedNode, Term};
 use whorl_engine::{
@@ -64,7 +64,7 @@ fn a_batch_gives_the_same_results_as_text() {
 #[test]
 fn ids_of_a_batch_outlive_sweeps_between_its_events() {
     let mut engine = Engine::new(EngineOptions::default());
-    // Results that wait keep terms; this query has one, at the end.
+    // Undrained results keep terms; this query has one result, at the end.
     let text = "PREFIX : <http://ex/> SELECT ?s FROM NAMED WINDOW :w ON :s [RANGE 10ms STEP 10ms] WHERE { WINDOW :w { ?s :p ?o . ?s :last 1 } }";
     let options = ParseOptions {
         report: Some(whorl_engine::Report { close: true, nonempty: true, ..Default::default() }),

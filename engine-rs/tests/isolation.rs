@@ -3,7 +3,7 @@
 use whorl_engine::{Answered, Engine, EngineError, EngineOptions, Limits, ParseOptions, QueryId, RdfFormat, Timestamp};
 
 const SOUND: &str = "PREFIX : <http://ex/> SELECT ?a ?b WHERE { STREAM :s [RANGE 5s] { ?a :p ?b } }";
-/// Reads the same leaf three times: a few triples make more rows than the limit allows.
+/// Reads the same leaf three times: a few triples produce more rows than the limit allows.
 const COSTLY: &str = "PREFIX : <http://ex/> SELECT * WHERE { STREAM :s [RANGE 5s] { ?a :p ?b . ?c :p ?d . ?e :p ?f } }";
 
 fn engine() -> Engine {
@@ -15,7 +15,7 @@ fn register(engine: &mut Engine, text: &str) -> QueryId {
     engine.register(text, &ParseOptions::default()).expect("the query registers")
 }
 
-/// An event with so many triples.
+/// An event with this many triples.
 fn push(engine: &mut Engine, at: i64, n_triples: i64) {
     let triple = |n: i64| format!("<http://ex/a> <http://ex/p> {} .", at * 100 + n);
     let turtle: String = (0..n_triples).map(triple).collect();
@@ -39,7 +39,7 @@ fn a_query_that_fails_fails_alone() {
     assert_eq!(engine.drain(sound).expect("results").len(), 1);
 }
 
-/// The first to give back what it held of the shared leaves must not take them from the second.
+/// The first query to release the shared leaves must not take them from the second.
 #[test]
 fn queries_that_fail_together_spare_the_engine() {
     let mut engine = engine();
@@ -55,8 +55,8 @@ fn queries_that_fail_together_spare_the_engine() {
     assert_eq!(engine.drain(third).expect("results").len(), 1);
 }
 
-/// What is refused, while it is parsed, planned or built, is as if it had never been asked for: no stream, no term, no
-/// leaf on the timeline it would have shared. Else an engine that a log is replayed into would differ.
+/// A query that is refused, whether in parsing, planning or building, leaves nothing behind: no stream, no term, no
+/// leaf on the timeline it would have shared. Otherwise an engine that replays a log would differ.
 #[test]
 fn a_refused_registration_leaves_nothing_behind() {
     let mut engine = engine();

@@ -1,7 +1,7 @@
 //! Joins at their edges: filters that one step decides, copies that leave and return, indexes that outlive their users.
 //!
-//! Sees: filters that are skipped, results reported as new that only went and came back, indexes nobody uses. Does not
-//! see: results that are missing among many; the oracle is for that.
+//! Detects: skipped filters, results reported as new that only left and returned, unused indexes. Does not detect:
+//! missing results among many; the oracle does.
 
 #![expect(clippy::tests_outside_test_module, reason = "an integration test is a test module")]
 
@@ -42,7 +42,7 @@ fn ways() -> impl Iterator<Item = EngineOptions> {
     })
 }
 
-/// What a filter needs may be bound all at once: by the mapping that arrives, by an input, or by nothing at all.
+/// The variables of a filter may be bound all at once: by the arriving mapping, by an input, or by nothing at all.
 #[test]
 fn a_filter_that_one_step_decides_is_decided() {
     let bodies = [
@@ -92,7 +92,7 @@ fn what_leaves_and_returns_at_one_instant_is_not_new() {
     }
 }
 
-/// A leaf has the indexes that some query needs: those of a neighbour go with it.
+/// A leaf has the indexes that some query needs; those of a removed neighbour are dropped.
 #[test]
 fn a_neighbour_takes_its_indexes_along() {
     let window = "FROM NAMED WINDOW :w ON :s [RANGE 10ms]";
@@ -106,8 +106,8 @@ fn a_neighbour_takes_its_indexes_along() {
     assert_eq!(engine.explain(query).expect("a plan"), alone);
 }
 
-/// Everything that a query says while events come one by one, each a triple. Neighbours ask the same, so that the leaves
-/// have several readers.
+/// Everything that a query emits while events of one triple arrive one by one. Neighbours run the same query, so that
+/// the leaves have several readers.
 fn said(text: &str, limits: Limits, neighbours: usize) -> Vec<String> {
     let mut engine = Engine::new(EngineOptions { limits, ..EngineOptions::default() });
     let query = register(&mut engine, text);
@@ -132,7 +132,7 @@ fn said(text: &str, limits: Limits, neighbours: usize) -> Vec<String> {
     said
 }
 
-/// An event that comes alone goes straight through its instant; where a leaf has two readers, it goes by lists.
+/// An event that arrives alone takes the direct path; if a leaf has two readers, it takes the general one.
 #[test]
 fn an_instant_says_the_same_straight_and_by_lists() {
     let texts = [
@@ -162,7 +162,7 @@ fn an_instant_says_the_same_straight_and_by_lists() {
     }
 }
 
-/// The result that goes with a mapping of one leaf comes back with a mapping of another.
+/// A result that leaves with a mapping of one leaf returns with a mapping of another.
 #[test]
 fn what_goes_from_one_leaf_and_comes_back_from_another_is_not_new() {
     let mut engine = Engine::new(EngineOptions::default());
@@ -171,7 +171,7 @@ fn what_goes_from_one_leaf_and_comes_back_from_another_is_not_new() {
     push(&mut engine, 2, ":v :q 2 .");
     push(&mut engine, 3, ":v :p 1 .");
     assert_eq!(rows(&mut engine, query).len(), 2);
-    // The first of the four goes, and a row with it; one row comes.
+    // The first of the four leaves, and a row with it; one row arrives.
     push(&mut engine, 4, ":v :p 2 .");
     assert_eq!(rows(&mut engine, query), [""; 0]);
 }

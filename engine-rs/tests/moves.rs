@@ -1,8 +1,8 @@
-//! Results survive the moves of the mappings they were made of: when a ring grows in the middle of a move, when the
-//! engine was restored with rings of another capacity, and when sub-results move.
+//! Results survive the moves of their mappings: when a ring grows during a move, when the engine was restored with
+//! rings of another capacity, and when sub-results move.
 //!
-//! Each stream is long and repetitive enough that triples are renewed and rings grow. What is compared: the default
-//! way of taking results back with the one that keeps nothing (`Retraction::Probe`), byte by byte.
+//! Each stream is long and repetitive enough that triples are renewed and rings grow. Compares the default way of
+//! retracting results with the one that stores none (`Retraction::Probe`), byte by byte.
 
 use whorl_engine::rdf::{NamedNode, Triple};
 use whorl_engine::{Engine, EngineOptions, ParseOptions, QueryId, Retraction, Thresholds, Timestamp};
@@ -10,7 +10,7 @@ use whorl_engine::{Engine, EngineOptions, ParseOptions, QueryId, Retraction, Thr
 const PREFIX: &str = "PREFIX : <http://ex/> ";
 const TRIANGLE: &str = "?a :at ?b . ?b :at ?c . ?c :at ?a";
 
-/// A small deterministic source of choices.
+/// A small deterministic random generator.
 struct Random(u64);
 
 impl Random {

@@ -1,7 +1,7 @@
-//! One order of rows, however a query is evaluated, cut, or asked, and in whatever order events arrive.
+//! One order of rows, whatever the evaluation mode, the partitions, the way of reading, and the order of arrival.
 //!
-//! Sees: ties that ids, hidden columns or the order of arrival decide. Does not see: a wrong order of values, which is a
-//! test of the expressions.
+//! Detects: ties decided by ids, hidden columns or the order of arrival. Does not detect: a wrong order of values,
+//! which the tests of expressions cover.
 
 use whorl_engine::{AnswerFormat, AskOptions, Engine, EngineOptions, Evaluation, ParseOptions, RdfFormat, Timestamp};
 
@@ -13,7 +13,7 @@ fn turtle(order: &[usize]) -> String {
     format!("PREFIX : <http://ex/> {triples}")
 }
 
-/// The values of `?x` in the first report, one event after the other.
+/// The values of `?x` in the first report, after pushing the events one by one.
 fn reported(query: &str, evaluation: Evaluation, order: &[usize]) -> Vec<String> {
     let mut engine = Engine::new(EngineOptions { evaluation, ..EngineOptions::default() });
     let text = format!("PREFIX : <http://ex/> {}", query.replace("FROM", FROM));

@@ -1,4 +1,5 @@
-//! What a server asks of the engine besides results: envelopes, current answers, one-off queries, validation, facts.
+//! What a server needs of the engine besides results: envelopes, current results, ad-hoc queries, validation,
+//! descriptions.
 
 use whorl_engine::{
     AnswerFormat, AskOptions, Engine, EngineError, EngineOptions, Limits, ParseOptions, QueryForm, QueryId, R2s,
@@ -185,8 +186,8 @@ fn an_answer_that_is_not_kept_is_refused_with_a_hint() {
     assert!(error.hint().is_some_and(|hint| hint.contains("keep_answer")), "{error}");
 }
 
-/// A plain join that reports additions need not notice what leaves. Its current result is found when it is asked for, and
-/// keeping it costs nothing.
+/// A plain join that reports only additions does not need to process expiries. Its current result is computed on
+/// request, and keeping it readable costs nothing.
 #[test]
 fn the_current_result_of_a_plain_istream_is_enumerated_and_not_kept() {
     const JOIN: &str = "SELECT ?a ?b ?c FROM NAMED WINDOW :w ON :s [RANGE 10s STEP 1s] \
@@ -267,7 +268,7 @@ fn a_window_that_is_kept_is_a_graph_under_its_names() {
     let own = format!("urn:whorl:window:{}:1", ten.0);
     assert_eq!(ask(&engine, &format!("SELECT ?v {{ GRAPH <{own}> {{ :a :p ?v }} }}")), "v 1");
     assert!(engine.describe(ten).expect("facts").contains(&format!("\"graph\":\"{own}\"")));
-    // Another query calls another window by the same name: the name stands for both.
+    // Another query uses the same name for another window: the name then denotes both.
     let twenty = register(&mut engine, &body("20s"), &keeping());
     push(&mut engine, 11_000, ":a :p 2 .");
     advance(&mut engine, 40_000 - 1);

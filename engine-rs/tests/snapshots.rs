@@ -1,7 +1,7 @@
-//! Snapshots at their edges: damage of every kind is an error and nothing else, other releases are told apart, options
+//! Snapshots in special cases: damage of every kind is an error and nothing else, other releases are detected, options
 //! may differ, and a stream that has ended stays ended.
 //!
-//! Sees: panics, endless allocations, damage that passes. Does not see: state that is missing; law 8 is for that.
+//! Detects: panics, unbounded allocations, undetected damage. Does not detect: missing state; law 8 does.
 
 #![expect(clippy::tests_outside_test_module, reason = "an integration test is a test module")]
 
@@ -30,7 +30,7 @@ fn said(engine: &mut Engine, query: QueryId) -> Vec<String> {
     envelopes.into_iter().map(|bytes| String::from_utf8(bytes).expect("UTF-8")).collect()
 }
 
-/// Something of every section.
+/// Something in every section.
 fn engine_with_everything() -> (Engine, Vec<QueryId>) {
     let mut engine = Engine::new(EngineOptions::default());
     let options = StreamOptions { lateness: Some(Span::from_millis(3)), ..StreamOptions::default() };
@@ -76,7 +76,7 @@ fn damage_at_any_place_is_an_error() {
     refused(&[0xFF; 4096]);
 }
 
-/// The sum of `codec.rs`, so that damage gets past it and meets the readers behind.
+/// The checksum of `codec.rs`, so that damage passes it and reaches the readers after it.
 fn resealed(mut document: Vec<u8>) -> Vec<u8> {
     let step = |sum: u64, word: u64| (sum ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
     let payload = &document[28..];
@@ -89,7 +89,7 @@ fn resealed(mut document: Vec<u8>) -> Vec<u8> {
     document
 }
 
-/// Such damage may give an engine that is wrong; it must not give a panic or ask for memory without end.
+/// Such damage may produce a wrong engine, but never a panic or an unbounded allocation.
 #[test]
 fn damage_behind_the_checksum_does_not_panic() {
     let snapshot = engine_with_everything().0.snapshot();
@@ -158,7 +158,7 @@ fn an_ended_stream_takes_nothing_more_and_holds_nothing_back() {
     assert!(matches!(engine.close_stream("http://ex/none"), Err(EngineError::UnknownStream { .. })));
 }
 
-/// Between two closes, groups have counted what they do not show yet. Stragglers and copies come as well.
+/// Between two closes, groups have counted events that they do not show yet. Stragglers and copies occur as well.
 #[test]
 fn a_window_that_is_folded_ahead_is_restored_in_its_middle() {
     let text = |step: i64| {

@@ -1,8 +1,9 @@
-//! Static data that changes: what requests make of the graphs, what running queries make of the changes, and that
-//! nothing is left of data that has gone.
+//! Changing static data: the effect of requests on the graphs, the effect of changes on running queries, and that
+//! deleted data leaves nothing behind.
 //!
-//! Sees: half-done updates, queries that lag or look in vain, terms that stay behind. Does not see: the finer points
-//! of SPARQL Update, for which there are the W3C tests in Python, and rare interleavings, for which there is a law.
+//! Detects: partly applied updates, queries that lag or evaluate unnecessarily, terms that are not freed. Does not
+//! detect: the finer points of SPARQL Update, which the W3C tests in Python cover, and rare interleavings, which a law
+//! covers.
 
 use whorl_engine::rdf::GraphName;
 use whorl_engine::{
@@ -244,7 +245,7 @@ fn what_is_computed_at_every_instant_leaves_no_terms() {
     assert_flat(&samples);
 }
 
-/// Patterns that are kept up by the changes, and some that are not.
+/// Patterns that are maintained from the changes, and some that are not.
 const FOLLOWERS: [&str; 5] = [
     "?x :in ?y",
     "?x :in ?y . ?y :in ?z . ?z :in ?x",
@@ -253,7 +254,7 @@ const FOLLOWERS: [&str; 5] = [
     "?x :in ?y OPTIONAL { ?y :in :n1 . GRAPH ?g { ?y :in ?z } }",
 ];
 
-/// What each query says at this instant, of an event that names every node.
+/// The output of each query at this instant, for an event that mentions every node.
 fn said(engine: &mut Engine, queries: &[QueryId], at: i64) -> Vec<Vec<String>> {
     push(engine, at, ":e :at :n0 , :n1 , :n2 , :n3 .");
     queries.iter().map(|query| changes(engine, *query)).collect()
@@ -268,7 +269,7 @@ fn followers(engine: &mut Engine) -> Vec<QueryId> {
     FOLLOWERS.iter().map(register).collect()
 }
 
-/// The same graphs in an engine that has never seen others.
+/// The same graphs in an engine that never had others.
 fn said_afresh(engine: &Engine, at: i64) -> Vec<Vec<String>> {
     let mut fresh = self::engine();
     for graph in [None, GRAPH] {
@@ -307,7 +308,7 @@ fn what_follows_the_changes_is_what_is_evaluated_anew() {
     assert!(Rare::StaticFollowed.count() > before, "changes were followed");
 }
 
-/// An engine with much static data that a query has looked at, which may not look at all of it again.
+/// An engine with much static data that a query has read, and may not read completely again.
 fn on_a_budget(text: &str) -> (Engine, QueryId) {
     let mut engine = engine();
     let rdf: String = (0..5_000).map(|n| format!("<http://ex/n{n}> <http://ex/in> <http://ex/m{n}> .")).collect();

@@ -1,4 +1,4 @@
-//! Time at the border: the order of a body, late events, bounds, far timestamps, times that cannot be read.
+//! Special cases of time: the order of a body, late events, bounds, distant timestamps, unreadable times.
 
 use whorl_engine::{
     Answered, BodyFormat, Engine, EngineOptions, IngestReport, ParseOptions, PushOptions, QueryId, QueryResult, R2s,
@@ -180,7 +180,7 @@ fn what_stands_for_the_rest_is_a_report_like_the_others() {
 fn windows_that_close_together_are_one_report() {
     let windows = "FROM NAMED WINDOW :w ON :s [RANGE 2ms] FROM NAMED WINDOW :v ON :s [RANGE 3ms]";
     let results = across_a_gap(windows, &ParseOptions::default());
-    // Reports at multiples of 2 or 3: three with content, ten thousand without, and the rest.
+    // Reports at multiples of 2 or 3: three with content, ten thousand without, and the rest as one.
     let due: Vec<i64> = (1..=100_000).filter(|ms| ms % 2 == 0 || ms % 3 == 0).collect();
     assert_eq!(instants(&results[..10_003]), due[..10_003]);
     assert_eq!(skipped(&results), (due[10_003], 100_000, (due.len() - 10_003) as u64));
@@ -219,7 +219,8 @@ fn what_follows_the_clock_is_said_at_each_reading_while_something_is_in_view() {
     push(&mut engine, 20_000);
     let results = engine.drain(query).expect("results");
     assert_eq!(instants(&results), (0..=20_000).collect::<Vec<_>>());
-    // Nobody is heard for ever: the event, its window, the first without it, a hundred thousand more, and the rest.
+    // Even such a query is limited: the event, its window, the first empty one, a hundred thousand more, and the rest
+    // as one.
     push(&mut engine, 31_556_952_000_000);
     let results = engine.drain(query).expect("results");
     assert_eq!((results.len(), skipped(&results).1), (100_004, 31_556_952_000_000));
@@ -240,7 +241,7 @@ fn what_comes_on_an_idle_stream_after_its_windows_have_closed_is_late() {
         let report = engine.push_triples("http://ex/idle", at(ms), &[triple]).expect("an event");
         (report.accepted, report.late)
     };
-    // Its stream has seen nothing yet, but the query has gone on without it.
+    // Its stream has seen nothing yet, but the query has moved on without it.
     assert_eq!([push_idle(3), push_idle(22)], [(0, 1), (1, 0)]);
 }
 
@@ -268,7 +269,7 @@ fn no_time_is_too_far_ahead() {
     assert_eq!(across_a_millennium(step, &report(true, true, false, None)).0, 2);
     assert_eq!(across_a_millennium(step, &report(false, true, true, None)).0, 1);
     assert_eq!(across_a_millennium(step, &report(false, true, true, Some(3))).0, 1);
-    // The event by itself, its window, the first empty one, ten thousand more, and the rest.
+    // The event itself, its window, the first empty one, ten thousand more, and the rest as one.
     assert_eq!(across_a_millennium(beside, &report(true, false, false, None)).0, 10_004);
     let all = "SELECT ?e FROM NAMED WINDOW :l ON :s [ALL] WHERE { WINDOW :l { ?e :in :x } }";
     assert_eq!(across_a_millennium(all, &report(false, false, false, Some(7))).0, 10_001);
@@ -336,8 +337,8 @@ fn with_tick_tuple_an_event_nobody_takes_does_not_hide_what_expires_at_its_insta
     assert_eq!(instants(&engine.drain(query).expect("results")), [0, 5, 8]);
 }
 
-/// They stand for "before all events" and "after all events": as a time, the one would be a mapping that is dead when it
-/// arrives, and the other would end the stream.
+/// They mean "before all events" and "after all events": as times, the first would create a mapping that is dead on
+/// arrival, and the second would end the stream.
 #[test]
 fn the_first_and_the_last_number_are_no_times() {
     let by_data = "SELECT ?e FROM NAMED WINDOW :w ON :s [RANGE 5ms @ :when] WHERE { WINDOW :w { ?e :in :x } }";
@@ -346,7 +347,7 @@ fn the_first_and_the_last_number_are_no_times() {
     for ms in [i64::MIN, i64::MAX] {
         let refused = engine.push(S, Some(at(ms)), text(1).as_bytes(), RdfFormat::Turtle);
         assert_eq!(refused.map_err(|error| error.code()), Err("timestamp.invalid"), "{ms}");
-        // In the data, the event is not in the windows that take the time from there.
+        // In the data: the event is not in the windows that take their time from there.
         engine.push(S, Some(at(1)), text(ms).as_bytes(), RdfFormat::Turtle).expect("an event");
     }
     assert_eq!(engine.stats().queries[0].unreadable_times, 2);

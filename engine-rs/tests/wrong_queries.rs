@@ -1,9 +1,9 @@
-//! Wrong queries and what is said about them: `tests/wrong/*.txt`, one kind of fault per file.
+//! Invalid queries and their errors: `tests/wrong/*.txt`, one kind of fault per file.
 //!
-//! A case is a name, the text, and behind `---` the code, line:column, message and hint that must come out of
-//! `Engine::register`. Sees: the wording of errors and the place they point at. Does not see whether a good query is
-//! refused. Rewritten with `WHORL_UPDATE=1 cargo test -p whorl-engine --test wrong_queries`; the diff is read by a
-//! person, who asks of each case: would I look there, and do I know what to do?
+//! A case is a name, the text, and after `---` the code, line:column, message and hint that `Engine::register` must
+//! return. Detects: changes in the wording and position of errors. Does not detect: a valid query that is refused.
+//! Rewritten with `WHORL_UPDATE=1 cargo test -p whorl-engine --test wrong_queries`; a person reads the diff and asks of
+//! each case: would I look there, and do I know what to do?
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 """The subscription without sockets: each result once, whatever breaks and wherever; losses are said.
 
-Sees faults in positions, de-duplication, gaps, credit and back-off. Cannot see faults of the sockets themselves: those
+Detects faults in positions, de-duplication, gaps, credit and back-off. Does not detect faults of the sockets themselves: those
 are for `test_shells` and `test_real_server`.
 """
 

@@ -4,7 +4,7 @@ The mechanism is a library that is preloaded before libc (disk/shim.c). It makes
 keeps a trace of writes and syncs, from which power cuts at any moment are made (disk/power_cut.py). The long form is
 the campaign of docs/reliability.md: 5,600 runs and power cuts, 5,000 damaged stores.
 
-Cannot see: a disk that acknowledges a sync and then loses both the log and the mark.
+Does not detect: a disk that acknowledges a sync and then loses both the log and the mark.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A producer, of three kinds, sends every event once and repeats what was not ackn
 resume. At the end: every acknowledged event is there once; each result comes once or lies in a gap that was told; and
 the results are, to the last number, those of an embedded engine that was given the acknowledged events and never died.
 
-Cannot see: a machine that loses power (the kernel keeps what a killed process wrote); test_disk.py does.
+Does not detect: a machine that loses power (the kernel keeps what a killed process wrote); test_disk.py does.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The queries are read where they were published, and only their syntax is repaired: many are drafts on a wiki. *Right*
 means that the answer does not change under bag semantics, on data in which every reading has a value that another one
-has, too. Does not see: aggregates over a product of patterns, which both semantics count alike.
+has, too. Does not detect: aggregates over a product of patterns, which both semantics count alike.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a query may not mean is said with its place, and nothing is said of queries that mean what they say.
 
-Sees: a warning that is missing, stands in the wrong place, or is given for benchmarks that keep observations apart.
-Does not see: readings that only the data merges; the plan counts those, which the last test looks at.
+Detects: a warning that is missing, stands in the wrong place, or is given for benchmarks that keep observations apart.
+Does not detect: readings that only the data merges; the plan counts those, which the last test looks at.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The store: what is written is there, whole and in order; what is damaged, missing or foreign is refused by name.
 
-Cannot see: faults of a real disk (tests/faults/test_disk.py).
+Does not detect: faults of a real disk (tests/faults/test_disk.py).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The modules of the engine import only from modules above them in ARCHITECTURE.md.
 
-Sees: paths that begin with `crate::`, in `use` and in expressions, tests included, and `use super::…` that leaves a
-module for the crate root. A name that `lib.rs` re-exports counts as the module it comes from. Does not see: a path
+Detects: paths that begin with `crate::`, in `use` and in expressions, tests included, and `use super::…` that leaves a
+module for the crate root. A name that `lib.rs` re-exports counts as the module it comes from. Does not detect: a path
 that a macro builds, or `super::` inside an inline module.
 """
 

@@ -1,6 +1,6 @@
 """SPARQL 1.1 Update as the W3C tests have it.
 
-Sees: graphs that are not what a request should make of them, requests that are refused or taken wrongly. Does not see:
+Detects: graphs that are not what a request should make of them, requests that are refused or taken wrongly. Does not detect:
 whether running queries follow; the laws of the engine are for that.
 """
 

@@ -1,7 +1,7 @@
-//! A chain of windows joined by hand: it knows the schema, the windows and the order of probing. What the engine costs
-//! beyond it is the price of generality.
+//! A hand-written join of a chain of windows, with hard-coded schema, windows and probing order. The difference to the
+//! engine is the price of generality.
 
-/// One arrival: the stream it is on, and its two values.
+/// One arrival: its stream and its two values.
 #[derive(Clone, Copy)]
 pub struct Event {
     pub stream: usize,
@@ -9,7 +9,7 @@ pub struct Event {
     pub object: u32,
 }
 
-/// Results seen, and a sum that depends on every value of each.
+/// The number of results, and a sum over all their values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
     pub results: u64,
@@ -31,7 +31,7 @@ struct Row {
     older: [u32; 2],
 }
 
-/// A window of rows with one chained index per key: newest first, and a row is expired when its position is too old, so
+/// A window of rows with one chained index per key: newest first. A row has expired when its position is too old, so
 /// nothing is ever deleted.
 pub struct Window {
     rows: Vec<Row>,
@@ -109,7 +109,7 @@ impl Chain {
         }
     }
 
-    /// For chains of any length; three streams are written out above.
+    /// For chains of any length; the case of three streams is unrolled above.
     fn propagate(&self, event: Event, tally: &mut Tally) {
         let mut row = [0; WAYS_MAX + 1];
         row[event.stream] = event.subject;
@@ -117,7 +117,7 @@ impl Chain {
         self.leftwards(event.stream, event.stream + 1, &mut row, tally);
     }
 
-    /// Everything before `at` is found first, then what comes from `right` on.
+    /// Everything before `at` is joined first, then everything from `right` on.
     fn leftwards(&self, at: usize, right: usize, row: &mut [u32; WAYS_MAX + 1], tally: &mut Tally) {
         if at == 0 {
             return self.rightwards(right, row, tally);

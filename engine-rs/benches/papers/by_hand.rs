@@ -1,12 +1,13 @@
-//! The experiments without an engine, in two ways: the kernel, which is what the hardware allows, and the relational twin,
-//! which copies every row of every intermediate result. Both are also the check: all programs must agree on the sum.
+//! The experiments without an engine, in two ways: the kernel, which shows what the hardware allows, and the relational
+//! twin, which copies every row of every intermediate result. Both also verify the result: all programs must agree on
+//! the sum.
 
 use crate::experiment::{Experiment, Mode, thousandths};
 use crate::kernel::{Chain, Event, Tally, Window};
 use crate::relational::{Copies, JoinTree, Table};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-/// Something that takes events, and says at the end which of the rows it holds have a key below `sample`.
+/// A program that takes events, and finally returns those of its rows that have a key below `sample`.
 pub trait ByHand {
     fn push(&mut self, event: Event, tally: &mut Tally);
 
@@ -100,7 +101,7 @@ impl ByHand for Averages {
     }
 }
 
-/// The values of a group, with as many copies as there are results.
+/// The values of a group, with one copy per result.
 pub trait Bag: Default {
     fn add(&mut self, value: u32);
     fn remove(&mut self, value: u32);
@@ -128,12 +129,12 @@ impl Bag for Counted {
     }
 }
 
-/// `S0(a,b) ⋈ S1(b,d)`, and per `a` the least `d`, or only whether there is one.
+/// `S0(a,b) ⋈ S1(b,d)`, and per `a` the minimum of `d`, or only whether there is one.
 struct OverJoin<B> {
     mode: Mode,
     width: usize,
     live: [VecDeque<[u32; 2]>; 2],
-    /// For each stream, the other value of the rows with a key, in the order of arrival.
+    /// For each stream, the other value of the rows with a key, in arrival order.
     by_key: [HashMap<u32, VecDeque<u32>, foldhash::fast::FixedState>; 2],
     groups: HashMap<u32, B, foldhash::fast::FixedState>,
 }

@@ -1,8 +1,9 @@
-//! What is streamed and asked: the events are made of a seed, so that other programs can make the same ones.
+//! The streams and queries of the experiments. Events are generated from a seed, so that other programs can generate
+//! the same ones.
 
 use crate::kernel::Event;
 
-/// The numbers of all programs: xorshift from one seed.
+/// The random numbers of all programs: xorshift with one seed.
 struct Draws(u64);
 
 impl Draws {
@@ -14,13 +15,13 @@ impl Draws {
     }
 }
 
-/// What is asked.
+/// The kind of query.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
     Join,
-    /// A window with an index that nobody probes while it is measured.
+    /// A window with an index that is not probed during the measurement.
     Insert,
-    /// A full window, probed with keys that it does not have.
+    /// A full window, probed with keys that are not in it.
     Probe,
     Average,
     Minimum,
@@ -29,7 +30,7 @@ pub enum Mode {
     MinimumOverChain,
 }
 
-/// An experiment: its streams, its query, the events that fill the windows and those that are measured.
+/// An experiment: its streams, its query, the events that fill the windows, and the measured events.
 pub struct Experiment {
     pub mode: Mode,
     pub streams: usize,
@@ -39,14 +40,15 @@ pub struct Experiment {
     pub values: usize,
     pub filling: Vec<Event>,
     pub measured: Vec<Event>,
-    /// After the measured events, those that show what is in the window: every row whose key is below `sample`.
+    /// The events after the measured ones, which reveal the content of the window: every row whose key is below
+    /// `sample`.
     pub showing: Vec<Event>,
     pub sample: usize,
 }
 
 /// Values of averages and minima.
 const VALUES: usize = 1_000;
-/// About so many rows of a window are looked at when it is checked.
+/// The approximate number of rows in a window that are checked.
 const SHOWN: usize = 10_000;
 
 impl Experiment {
@@ -80,7 +82,7 @@ fn query(head: &str, parts: &[String], tail: &str) -> String {
     format!("PREFIX : <http://ex/> SELECT {head} WHERE {{ {} }} {tail}", parts.join(" "))
 }
 
-/// Arrivals in turn, both values uniform over the keys.
+/// Streams in rotation, both values uniform over the keys.
 fn in_turn(streams: usize, keys: usize, count: usize, draws: &mut Draws) -> Vec<Event> {
     (0..count).map(|at| Event { stream: at % streams, subject: draws.below(keys), object: draws.below(keys) }).collect()
 }
@@ -115,7 +117,7 @@ fn insert(index: &str, size: Size) -> Experiment {
 fn probe(index: &str, size: Size) -> Experiment {
     let mut draws = Draws(42);
     let filling = in_turn(1, size.keys, size.width, &mut draws);
-    // By the hash index a key above all others; by the ordered one nothing is below the least.
+    // A key greater than all others for the hash index; for the ordered one, no value is below the least.
     let missing = |_| Event { stream: 1, subject: (size.keys + 1) as u32 + draws.below(size.keys), object: 0 };
     let measured = (0..size.events).map(missing).collect();
     indexed(Mode::Probe, index, size, filling, measured)
@@ -126,7 +128,7 @@ fn indexed(mode: Mode, index: &str, size: Size, filling: Vec<Event>, measured: V
     let sample = (keys * SHOWN / width.max(SHOWN)).max(1);
     let window = stream_text(0, width, "?k :p0 ?v");
     let (text, showing) = match index {
-        // One probe finds all that is below.
+        // One probe finds everything below.
         "tree" => {
             let parts = [window, stream_text(1, 1, "?j :p1 ?w"), String::from("FILTER(?k < ?w)")];
             (query("?k ?v ?j ?w", &parts, ""), vec![Event { stream: 1, subject: 0, object: sample as u32 }])
@@ -182,7 +184,7 @@ fn over_join(mode: Mode, head: &str, tail: &str, Size { width, keys, events }: S
     }
 }
 
-/// MIN above a chain of windows: every result must be taken back. Keys are the groups and the values, too.
+/// MIN above a chain of windows: every result must be retracted. Keys are both the groups and the values.
 fn over_chain(ways: usize, size: Size) -> Experiment {
     let plain = chain(ways, size);
     let parts: Vec<_> = (0..ways).map(|n| stream_text(n, size.width, &format!("?v{n} :p{n} ?v{}", n + 1))).collect();
@@ -190,7 +192,7 @@ fn over_chain(ways: usize, size: Size) -> Experiment {
     Experiment { mode: Mode::MinimumOverChain, text, ..plain }
 }
 
-/// A mean in thousandths, rounded down; programs in other languages have it as a double.
+/// A mean in thousandths, rounded down; programs in other languages compute it as a double.
 pub fn thousandths(mean: f64) -> u32 {
     (mean * 1_000.0 + 1e-6).floor() as u32
 }

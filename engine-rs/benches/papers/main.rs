@@ -1,7 +1,8 @@
 //! The experiments of the papers that stream encoded values: indexes, joins, aggregates, memory.
 //!
-//! `whorl bench` starts it with `key=value` arguments and reads the line of JSON it prints. Results are counted and added
-//! up, so that a fast wrong answer shows: engine, kernel, relational twin and peers must agree on the sum.
+//! `whorl bench` runs it with `key=value` arguments and reads the line of JSON that it prints. Results are counted and
+//! added up, so that a fast wrong answer is detected: engine, kernel, relational twin and the other engines must agree
+//! on the sum.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
@@ -22,10 +23,10 @@ use whorl_engine::{
     Timestamp,
 };
 
-/// Results are taken often enough to stay in the cache, as a subscriber would.
+/// Results are drained often enough to stay in the cache, as with a subscriber.
 const TAKEN_EVERY: usize = 64;
 
-/// What is to be measured, as `key=value` words.
+/// The measurement to run, as `key=value` words.
 struct Arguments(HashMap<String, String>);
 
 impl Arguments {
@@ -91,7 +92,7 @@ impl Running {
         self.engine.drain(self.query).expect("the query runs")
     }
 
-    /// Adds the rows of results: all of their values, or of a row of a window its key and its value.
+    /// Adds up the rows of results: all of their values, or, for a row of a window, its key and its value.
     fn add_up(&self, results: &[QueryResult], mode: Mode, tally: &mut Tally) {
         for result in results {
             let Answered::Bindings { inserted, .. } = &result.answer else { continue };
@@ -103,7 +104,7 @@ impl Running {
         }
     }
 
-    /// A number that was streamed, or a mean.
+    /// A streamed number, or a mean.
     fn value(&self, id: TermId) -> u32 {
         self.numbers.get(&id).copied().unwrap_or_else(|| match self.engine.dictionary().term(id) {
             Term::Literal(mean) => thousandths(mean.value().parse().expect("a number")),
@@ -112,7 +113,7 @@ impl Running {
     }
 }
 
-/// What a run took, and what it found.
+/// The time and the results of a run.
 struct Measured {
     cpu: Duration,
     wall: Duration,
@@ -136,7 +137,8 @@ impl Watch {
     }
 }
 
-/// Time of the measured events and of taking their results; turning ids back into numbers is the benchmark's work.
+/// The time for the measured events and for draining their results; converting ids back to numbers belongs to the
+/// benchmark.
 fn run_engine(experiment: &Experiment, options: EngineOptions) -> Measured {
     let before = resident_bytes();
     let mut running = Running::new(experiment, options);
@@ -151,7 +153,7 @@ fn run_engine(experiment: &Experiment, options: EngineOptions) -> Measured {
         chunk.iter().for_each(|event| running.push(*event));
         results.append(&mut running.take());
         if experiment.mode == Mode::Average {
-            // The dictionary lets computed values go, so they are read now.
+            // The dictionary frees computed values, so they are read now.
             let reading = Watch::start();
             running.add_up(&std::mem::take(&mut results), experiment.mode, &mut tally);
             let (cpu, wall) = reading.elapsed();
@@ -180,8 +182,8 @@ fn run_by_hand(experiment: &Experiment, make: fn(&Experiment) -> Box<dyn ByHand>
     Measured { cpu, wall, tally, bytes }
 }
 
-/// Processor time of this process, which has one thread; wall time where the system does not say. The system brings the
-/// count up to date when a thread gives way, otherwise only some hundred times a second.
+/// The CPU time of this process, which has one thread, or wall time if the system does not provide it. The system
+/// updates the count when a thread yields, otherwise only a few hundred times a second.
 fn processor_time() -> Duration {
     std::thread::yield_now();
     std::fs::read_to_string("/proc/self/schedstat")
@@ -203,7 +205,7 @@ fn resident_bytes() -> u64 {
 
 fn main() {
     let arguments = Arguments::read();
-    // `cargo test` and `cargo bench` start it without a mode: then it has nothing to say.
+    // `cargo test` and `cargo bench` run it without a mode; it then prints nothing.
     if !arguments.0.contains_key("mode") {
         return;
     }

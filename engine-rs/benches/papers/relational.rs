@@ -1,7 +1,7 @@
 //! The relational twin: a left-deep tree of binary hash joins, each of which keeps its results as copied rows.
 //!
-//! A row carries the positions of the base rows it was made of. What has expired is dropped when its bucket is visited, and
-//! everywhere when a relation has doubled.
+//! A row has the positions of its base rows. Expired rows are dropped when their bucket is visited, and everywhere when
+//! a relation has doubled.
 
 use crate::by_hand::{Bag, ByHand};
 use crate::kernel::{Event, Tally};
@@ -48,7 +48,7 @@ impl ByHand for Table {
     }
 }
 
-/// The values of a group as copied rows: the least is found by looking at all of them.
+/// The values of a group as copied rows: a full scan finds the minimum.
 #[derive(Default)]
 pub struct Copies(Vec<u32>);
 

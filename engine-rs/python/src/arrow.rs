@@ -1,4 +1,4 @@
-//! Arrow out: one batch per drained queue. What comes in is read by `columns.rs`.
+//! Arrow output: one batch per drained queue. `columns.rs` reads Arrow input.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use oxrdf::Term;
 use oxrdf::vocab::xsd;
 
-/// One row of a drained answer.
+/// One row of a drained result.
 pub struct OutRow<'a> {
     pub seq: u64,
     pub at: i64,
@@ -19,7 +19,7 @@ pub struct OutRow<'a> {
     pub values: &'a [Option<Term>],
 }
 
-/// Makes one batch of all rows: `@seq`, `@t`, `@sign`, which no variable can be called, then a column per variable.
+/// Builds one batch of all rows: `@seq`, `@t`, `@sign`, which cannot be names of variables, then a column per variable.
 pub fn write_batch(variables: &[String], rows: &[OutRow<'_>], typed: bool) -> Result<RecordBatch, String> {
     let numbers = |pick: fn(&OutRow<'_>) -> i64| -> ArrayRef {
         Arc::new(rows.iter().map(|row| Some(pick(row))).collect::<arrow_array::Int64Array>())

@@ -1,4 +1,4 @@
-//! The clock that engines are lent, so that they can say how long queries are evaluated.
+//! The clock that is injected into engines to measure evaluation time.
 
 use std::sync::OnceLock;
 use std::time::Instant;

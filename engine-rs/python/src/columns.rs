@@ -1,8 +1,8 @@
 //! Columns of Arrow data → ids of terms in a batch of events.
 //!
-//! A value that repeats is read and checked once: dictionary-encoded columns by their dictionary, IRIs and literals by
-//! that of the batch, terms in N-Triples syntax by a table of those seen. A value that makes no sense spoils its row alone; a column of a type that holds no terms spoils the
-//! data.
+//! A repeated value is read and checked once: dictionary-encoded columns by their dictionary, IRIs and literals by that
+//! of the batch, terms in N-Triples syntax by a cache. An invalid value refuses only its row; a column of a type that
+//! cannot hold terms refuses the data.
 
 use std::collections::HashMap;
 use std::str::FromStr;
@@ -30,7 +30,7 @@ pub struct Column {
 }
 
 impl Column {
-    /// The id in a row; `None` where the column is null.
+    /// The id in a row; `None` if the column is null there.
     pub fn get(&self, row: usize) -> Result<Option<TermId>, Refusal> {
         let id = self.ids[row];
         match self.wrong.get(&row) {
@@ -43,7 +43,7 @@ impl Column {
         Self { ids, wrong: HashMap::new() }
     }
 
-    /// A column by the ids of its distinct values, and which of them each row has.
+    /// A column as the ids of its distinct values, with the index of each row's value.
     fn spread(&self, keys: &[usize], column: &dyn Array) -> Self {
         let mut spread = Self::of(Vec::with_capacity(keys.len()));
         for (row, key) in keys.iter().enumerate() {
@@ -95,7 +95,7 @@ pub fn values(column: &ArrayRef, batch: &mut EventBatch) -> Result<Column, Refus
             let numbers = column.as_primitive::<Float64Type>();
             Ok(Column::of(numbers.iter().map(|value| or_unbound(value, |value| batch.double(value))).collect()))
         }
-        // The shortest text of a narrow number is what was meant: 0.1 and not 0.10000000149011612.
+        // A narrow number stands for its shortest text: 0.1 and not 0.10000000149011612.
         kind if kind.is_floating() => each_text(column, |text| {
             text.parse().map(|value: f64| batch.double(value)).map_err(|_| format!("'{text}' is not a number"))
         }),
@@ -115,10 +115,10 @@ pub fn values(column: &ArrayRef, batch: &mut EventBatch) -> Result<Column, Refus
     }
 }
 
-/// A literal as three columns write it: text, datatype, language.
+/// A literal in three columns: text, datatype, language.
 type Written<'a> = (&'a str, Option<&'a str>, Option<&'a str>);
 
-/// Objects: names where the column is text, literals where it is typed or where a datatype or language is given.
+/// Objects: IRIs if the column is text, literals if it is typed or if a datatype or language is given.
 pub fn objects(data: &RecordBatch, batch: &mut EventBatch) -> Result<Column, Refusal> {
     let column = data.column_by_name("o").ok_or_else(|| String::from("column 'o' is missing"))?;
     let (datatypes, languages) = (text_column(data, "datatype")?, text_column(data, "lang")?);
@@ -228,7 +228,7 @@ fn as_type(column: &ArrayRef, wanted: &DataType) -> Result<ArrayRef, Refusal> {
     cast(column, wanted).map_err(|error| format!("a column of type {} cannot be read: {error}", column.data_type()))
 }
 
-/// For each row the number of its value in the dictionary; of no meaning where the row is null.
+/// For each row, the index of its value in the dictionary; meaningless if the row is null.
 fn keys_of(column: &ArrayRef) -> Vec<usize> {
     column.as_any_dictionary().normalized_keys()
 }

@@ -1,4 +1,4 @@
-//! A copy of what a document is to be made of: it is made without the engine, and without its lock.
+//! A copy of the data for a document, which is rendered without the engine and its lock.
 
 use std::sync::Mutex;
 
@@ -22,7 +22,7 @@ impl Copied {
 
 #[pymethods]
 impl Copied {
-    /// The document, once. A question has a time limit in milliseconds.
+    /// Renders the document, at most once. An ad-hoc query has a time limit in milliseconds.
     fn document<'py>(&self, py: Python<'py>, milliseconds: u64) -> PyResult<Bound<'py, PyBytes>> {
         let document = enter(py, &self.inner, |copied| {
             copied.take().map(|copied| copied.document_within(milliseconds, now_ns)).transpose()

@@ -56,13 +56,13 @@ impl Engine {
         Ok(Self { inner: Mutex::new(engine) })
     }
 
-    /// Everything the engine knows, as bytes.
+    /// The whole engine as bytes.
     fn snapshot<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = enter(py, &self.inner, |engine| Ok::<_, EngineError>(engine.snapshot()))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// The engine that a snapshot was taken of.
+    /// Restores an engine from a snapshot.
     #[staticmethod]
     #[pyo3(signature = (data, **options))]
     fn restore(py: Python<'_>, data: &[u8], options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
@@ -106,7 +106,7 @@ impl Engine {
         enter(py, &self.inner, |engine| engine.declare_stream(iri, chosen))
     }
 
-    /// With `known_streams` the query may read only these; otherwise the streams that it names are declared. The query
+    /// With `known_streams`, the query may read only these; otherwise the streams that it names are declared. The query
     /// that it `replaces` ends if this one is accepted.
     #[pyo3(signature = (text, *, known_streams=None, replaces=None, **options))]
     fn register(
@@ -126,7 +126,7 @@ impl Engine {
         enter(py, &self.inner, register).map(|id| id.0)
     }
 
-    /// What the query would be, as JSON; nothing is registered.
+    /// The description of the query as JSON, without registering it.
     #[pyo3(signature = (text, **options))]
     fn validate(&self, py: Python<'_>, text: &str, options: Option<&Bound<'_, PyDict>>) -> PyResult<String> {
         let chosen = options::query(options)?;
@@ -164,7 +164,7 @@ impl Engine {
         ingested(py, &report)
     }
 
-    /// Several bodies as one, in the order of their times; all are Arrow, or none is.
+    /// Several bodies as one, in the order of their times; either all are Arrow, or none is.
     #[pyo3(signature = (stream, bodies, *, latest=None, zone=None))]
     fn push_bodies<'py>(
         &self,
@@ -223,7 +223,7 @@ impl Engine {
         ingested(py, &report)
     }
 
-    /// Events of Arrow data. All of it is read and checked before the first event goes in.
+    /// Events of Arrow data. All of it is read and checked before the first event is applied.
     #[pyo3(signature = (stream, at, data, *, latest=None, atomic=true))]
     #[expect(clippy::too_many_arguments, reason = "each is an argument of the Python method")]
     fn push_arrow<'py>(
@@ -258,7 +258,7 @@ impl Engine {
         }
     }
 
-    /// How rows of a stream become triples; None takes the mapping away.
+    /// Sets how rows of a stream become triples; None removes the mapping.
     #[pyo3(signature = (stream, construct, *, time_column="t"))]
     fn set_mapping(&self, py: Python<'_>, stream: &str, construct: Option<&str>, time_column: &str) -> PyResult<()> {
         enter(py, &self.inner, |engine| engine.set_mapping(stream, construct, time_column))
@@ -308,7 +308,7 @@ impl Engine {
         enter(py, &self.inner, |engine| engine.drop_graph(graph)).map(updated)
     }
 
-    /// The graphs are the dataset of every WHERE, as the SPARQL protocol has them.
+    /// The graphs are the dataset of every WHERE, as in the SPARQL protocol.
     #[pyo3(signature = (text, base_iri=None, *, default_graphs=None, named_graphs=None))]
     fn update(
         &self,
@@ -332,7 +332,7 @@ impl Engine {
         Ok(enter(py, &self.inner, |engine| engine.watermark(stream))?.map(Timestamp::as_millis))
     }
 
-    /// The queries with results to take, and those that have failed.
+    /// The queries with results to drain, and those that have failed.
     fn waiting(&self, py: Python<'_>) -> PyResult<Vec<u64>> {
         let waiting = enter(py, &self.inner, |engine| Ok::<_, EngineError>(engine.waiting()))?;
         Ok(waiting.into_iter().map(|query| query.0).collect())
@@ -369,7 +369,7 @@ impl Engine {
         Ok(PyBytes::new(py, &document))
     }
 
-    /// The waiting results as JSON envelopes.
+    /// Drains the results as JSON envelopes.
     #[pyo3(signature = (query, name=None))]
     fn drain_json<'py>(&self, py: Python<'py>, query: u64, name: Option<&str>) -> PyResult<Bound<'py, PyList>> {
         let name = name.map_or_else(|| query.to_string(), str::to_owned);
@@ -377,7 +377,7 @@ impl Engine {
         PyList::new(py, envelopes.iter().map(|envelope| PyBytes::new(py, envelope)))
     }
 
-    /// The waiting results as `(seq, at, envelope)`.
+    /// Drains the results as `(seq, at, envelope)`.
     fn drain_envelopes<'py>(
         &self,
         py: Python<'py>,
@@ -411,7 +411,7 @@ impl Engine {
         Ok(PyBytes::new(py, &document))
     }
 
-    /// As `ask`, but gives up after this many milliseconds and returns None.
+    /// Like `ask`, but stops after this many milliseconds and returns None.
     #[pyo3(signature = (text, format, milliseconds, **options))]
     fn ask_for<'py>(
         &self,
@@ -426,7 +426,7 @@ impl Engine {
         Ok(document.map(|document| PyBytes::new(py, &document)))
     }
 
-    /// A copy of what a query can read, taken within this many milliseconds.
+    /// A copy of the data that a query can read, made within this many milliseconds.
     #[pyo3(signature = (text, format, milliseconds, **options))]
     fn copy_for_question(
         &self,
@@ -440,13 +440,13 @@ impl Engine {
         enter(py, &self.inner, |engine| engine.copy_for_question(text, format, &chosen, milliseconds)).map(Copied::of)
     }
 
-    /// A copy of the current result, to be written as a document later.
+    /// A copy of the current result, to be rendered as a document later.
     fn copy_answer(&self, py: Python<'_>, query: u64, format: &str) -> PyResult<Copied> {
         let format = options::answer_format(format)?;
         enter(py, &self.inner, |engine| engine.copy_answer(QueryId(query), format)).map(Copied::of)
     }
 
-    /// A copy of the triples of a graph, to be written as a document later.
+    /// A copy of the triples of a graph, to be rendered as a document later.
     #[pyo3(signature = (graph, format))]
     fn copy_graph(&self, py: Python<'_>, graph: Option<&str>, format: &str) -> PyResult<Copied> {
         let format = options::format(format)?;
@@ -461,15 +461,15 @@ impl Engine {
         form.map(QueryForm::name).map_err(|error| raise(py, error.into()))
     }
 
-    /// The waiting results as tuples of Python terms.
+    /// Drains the results as tuples of Python terms.
     fn drain<'py>(&self, py: Python<'py>, query: u64, terms: &str) -> PyResult<Bound<'py, PyList>> {
-        // Checked before the results are taken from the queue, so that an unknown word does not lose them.
+        // Checked before the results leave the queue, so that an unknown word does not lose them.
         Factory::new(py, terms)?;
         let drained = enter(py, &self.inner, |engine| Drained::from(engine, QueryId(query)))?;
         drained.to_python(py, terms)
     }
 
-    /// The waiting results as one Arrow table.
+    /// Drains the results as one Arrow table.
     fn drain_arrow(&self, py: Python<'_>, query: u64, typed: bool) -> PyResult<PyTable> {
         let batch = enter(py, &self.inner, |engine| {
             let drained = Drained::from(engine, QueryId(query))?;
@@ -487,7 +487,7 @@ impl Engine {
         enter(py, &self.inner, |engine| engine.explain_json(QueryId(query)))
     }
 
-    /// What the query is, as JSON.
+    /// The description of the query, as JSON.
     fn describe(&self, py: Python<'_>, query: u64) -> PyResult<String> {
         enter(py, &self.inner, |engine| engine.describe(QueryId(query)))
     }
@@ -497,7 +497,7 @@ impl Engine {
         stats::to_python(py, &found)
     }
 
-    /// Seconds by the number of the query.
+    /// Evaluation seconds by the number of the query.
     fn evaluation_seconds(&self, py: Python<'_>) -> PyResult<BTreeMap<u64, f64>> {
         enter(py, &self.inner, |engine| {
             let times = engine.evaluation_times().map(|(id, time)| (id.0, time.as_secs_f64()));
@@ -514,7 +514,7 @@ fn push_options(latest: Option<i64>, atomic: bool, zone: Option<&AssumedZone>) -
     PushOptions { latest: latest.map(Timestamp::from_millis), atomic, zone: zone.map(|zone| zone.inner.clone()) }
 }
 
-/// All batches of some Arrow data, with a look at the signals after each.
+/// All batches of some Arrow data, with a check for signals after each.
 pub fn batches_of(py: Python<'_>, data: AnyRecordBatch) -> PyResult<Vec<RecordBatch>> {
     let mut batches = Vec::new();
     for batch in data.into_reader()? {
@@ -524,7 +524,7 @@ pub fn batches_of(py: Python<'_>, data: AnyRecordBatch) -> PyResult<Vec<RecordBa
     Ok(batches)
 }
 
-/// Reads Arrow data: triples where its columns are `s`, `p` and `o`, else rows of the stream's mapping.
+/// Reads Arrow data: triples if its columns are `s`, `p` and `o`, otherwise rows for the stream's mapping.
 struct ArrowReader {
     rows: Option<RowReader>,
     triples: TripleReader,

@@ -1,7 +1,7 @@
-//! The one way into the engine.
+//! The only way into the engine.
 //!
 //! Releases the GIL, waits for the engine's lock, runs, and turns both errors and panics into exceptions. The lock is
-//! taken after the GIL has been given up, so a thread that waits never stops another one.
+//! acquired after the GIL is released, so a waiting thread never blocks another one.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -33,7 +33,7 @@ where
     }
 }
 
-/// A panic was reported when it happened; it does not lock the others out.
+/// The panic was reported when it happened; it must not lock out other threads.
 fn lock<N>(engine: &Mutex<N>) -> MutexGuard<'_, N> {
     engine.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! Errors of the engine as exceptions of `whorl.errors`: one match says which is which.
+//! Errors of the engine as exceptions of `whorl.errors`: one match maps all of them.
 
 use std::borrow::Cow;
 
@@ -6,15 +6,15 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use whorl_engine::{EngineError, ParseError, Position};
 
-/// Everything that can come back from a call into the engine.
+/// Every error that a call into the engine can return.
 pub enum Failure {
     Engine(EngineError),
-    /// Arrow data that holds no triples.
+    /// Arrow data without triples.
     Arrow(String),
     Panic(String),
 }
 
-/// What an exception is made of.
+/// The parts of an exception.
 struct Report {
     class: &'static str,
     message: String,

@@ -1,8 +1,8 @@
 //! Record batches → events: triples in the columns `s`, `p`, `o`, or rows of a mapping.
 //!
-//! All of a body is read before any of it is pushed. Which rows are one event: with a mapping, each is one; with
-//! triples, each row that has a time is one, unless the column `event` says that neighbours belong together; without a
-//! column of times all rows are one.
+//! A body is read completely before any of it is pushed. With a mapping, each row is an event. With triples, each row
+//! with a time is an event, unless the column `event` groups neighbouring rows; without a column of times, all rows are
+//! one event.
 
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
@@ -10,7 +10,7 @@ use whorl_engine::{AssumedZone, EngineError, EventBatch, RowMapper, RowMapping, 
 
 use crate::columns::{Column, Refusal, Times, names, objects, text_at, text_column, values};
 
-/// Whether the data holds triples as they are.
+/// Whether the data contains triples as they are.
 pub fn has_triples(schema: &Schema) -> bool {
     ["s", "p", "o"].iter().all(|name| schema.column_with_name(name).is_some())
 }
@@ -18,13 +18,13 @@ pub fn has_triples(schema: &Schema) -> bool {
 /// Collects the events of triples.
 pub struct TripleReader {
     batch: EventBatch,
-    /// The time of the data as a whole, which is one event then.
+    /// The time of the data as a whole, which is then one event.
     at: Option<Timestamp>,
     zone: Option<AssumedZone>,
     /// The event being read: its number, its time and its name.
     current: Option<(u64, Option<Timestamp>, Option<String>)>,
     is_new_body: bool,
-    /// The triple of the row before.
+    /// The triple of the previous row.
     last: [TermId; 3],
 }
 
@@ -41,7 +41,7 @@ impl TripleReader {
         Ok(())
     }
 
-    /// Another body follows: its first row begins an event.
+    /// Starts another body: its first row begins an event.
     pub fn begin_body(&mut self) {
         self.batch.begin_body();
         self.is_new_body = true;
@@ -81,7 +81,7 @@ impl TripleReader {
         }
     }
 
-    /// Rows without a time are one event; rows with one are, where a column says so.
+    /// Rows without a time are one event; rows with times are one event if a column groups them.
     fn begins(&self, time: Option<Timestamp>, event: Option<&str>) -> bool {
         let Some((_, last_time, last_event)) = &self.current else { return true };
         let same = time == *last_time && event == last_event.as_deref();
@@ -120,7 +120,7 @@ impl Columns {
         })
     }
 
-    /// `last` is the triple before this one: what it has in the same place needs no check.
+    /// `last` is the previous triple: a term that it has in the same position needs no check.
     fn triple(&self, row: usize, last: [TermId; 3], batch: &EventBatch) -> Result<[TermId; 3], Refusal> {
         let present = |column: &Column, name: &str| column.get(row)?.ok_or_else(|| format!("column '{name}' is empty"));
         let subject = present(&self.subjects, "s")?;
@@ -140,7 +140,7 @@ pub struct RowReader {
     mapping: RowMapping,
     mapper: RowMapper,
     time_column: String,
-    /// The time of rows where there is no such column.
+    /// The time of rows if there is no such column.
     at: Option<Timestamp>,
     zone: Option<AssumedZone>,
     rows: u64,
@@ -151,7 +151,7 @@ impl RowReader {
         Self { mapping, mapper, time_column, at, zone: None, rows: 0 }
     }
 
-    /// Times without a zone are read in this one.
+    /// The zone of times without one.
     pub fn in_zone(self, zone: Option<AssumedZone>) -> Self {
         Self { zone, ..self }
     }
@@ -172,7 +172,7 @@ impl RowReader {
         Ok(())
     }
 
-    /// Another body follows.
+    /// Starts another body.
     pub fn begin_body(&mut self) {
         self.mapper.batch_mut().begin_body();
     }
@@ -181,7 +181,7 @@ impl RowReader {
         self.mapper.into_batch()
     }
 
-    /// Columns that only VALUES speaks of may be missing.
+    /// Columns that only VALUES mentions may be missing.
     fn columns(&mut self, data: &RecordBatch) -> Result<Vec<Option<Column>>, Refusal> {
         let batch = self.mapper.batch_mut();
         let read = |name: &str| match data.column_by_name(name) {

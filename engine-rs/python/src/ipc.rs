@@ -1,8 +1,8 @@
 //! Arrow IPC stream bytes → record batches.
 //!
-//! The bytes come from outside: before the reader of the library sees them, all lengths they state are compared with
-//! what is there, so that a damaged or hostile body asks for no memory that it does not pay for. What the library still
-//! stumbles over is an error and not the end of the process.
+//! The bytes come from outside: before the library's reader sees them, all lengths that they state are compared with
+//! the size of the body, so that a damaged or hostile body cannot request memory out of proportion. Panics of the
+//! library become errors and do not end the process.
 
 use std::io::Cursor;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,23 +15,23 @@ use whorl_engine::EngineError;
 
 use crate::lz4;
 
-/// What compressed buffers may unfold to: so much in any body, and so much for each of its bytes.
+/// Limits on the uncompressed size of buffers: a fixed amount for any body, and more for each of its bytes.
 const EXPANDED_FREE: u64 = 32 << 20;
 const EXPANDED_PER_BYTE: u64 = 16;
-/// How many rows a body may have: a row costs the engine hundreds of bytes, whatever a codec made of it.
+/// The maximum number of rows in a body: a row costs the engine hundreds of bytes, however well it is compressed.
 const ROWS_FREE: u64 = 65_536;
 const ROWS_PER_BYTE: u64 = 1;
-/// How many values the columns may have in all, nested ones included: a column of nothing has no bytes.
+/// The maximum number of values in all columns, including nested ones: a null column has no bytes.
 const VALUES_FREE: u64 = 1 << 20;
 const VALUES_PER_BYTE: u64 = 8;
-/// How many columns there may be, with all fields inside of them.
+/// The maximum number of columns, including all fields inside them.
 const FIELDS_MAX: usize = 1024;
-/// How deep fields may be nested.
+/// The maximum nesting of fields.
 const FIELD_DEPTH_MAX: usize = 16;
 const CONTINUATION: [u8; 4] = [0xFF; 4];
 const FILE_MAGIC: &[u8] = b"ARROW1";
 
-/// Reads all batches, and hands each on.
+/// Reads all batches, and passes each on.
 pub fn each_batch(
     body: &[u8],
     mut take: impl FnMut(&RecordBatch) -> Result<(), EngineError>,
@@ -56,11 +56,11 @@ fn unreadable(reason: String) -> EngineError {
     EngineError::BadColumns { reason: format!("the body is not an Arrow IPC stream: {reason}") }
 }
 
-/// Why a body is not read.
+/// Why a body is refused.
 enum Refusal {
-    /// It is no stream of Arrow data.
+    /// It is not an Arrow stream.
     Unreadable(String),
-    /// It is one, of too much.
+    /// It is a stream that exceeds a limit.
     TooMuch(String),
 }
 
@@ -94,7 +94,7 @@ fn check(body: &[u8]) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// What the messages so far say is in them. Sums do not wrap: what is stated may be any number.
+/// The totals that the messages so far state. Sums saturate, because a stated size may be any number.
 #[derive(Default)]
 struct Claims {
     expanded: u64,
@@ -104,7 +104,7 @@ struct Claims {
 }
 
 impl Claims {
-    /// Compares them with what a body of this size may have.
+    /// Compares them with the limits of a body of this size.
     fn check(&self, bytes: u64) -> Result<(), Refusal> {
         let most = |free: u64, per_byte: u64| free.saturating_add(per_byte.saturating_mul(bytes));
         let unfolded_max = most(EXPANDED_FREE, EXPANDED_PER_BYTE);
@@ -127,7 +127,7 @@ impl Claims {
 
 type Parts<'a> = (&'a [u8], &'a [u8], &'a [u8]);
 
-/// The metadata and the body of the next message, and what follows; `None` at the end marker.
+/// The metadata and the body of the next message, and the rest; `None` at the end marker.
 fn next_message(bytes: &[u8]) -> Result<Option<Parts<'_>>, String> {
     let short = || String::from("it ends too early, or a length in it is wrong");
     let bytes = bytes.strip_prefix(&CONTINUATION).unwrap_or(bytes);
@@ -162,7 +162,7 @@ fn check_message(metadata: &[u8], content: &[u8], claims: &mut Claims) -> Result
             unfolded = unfolded.saturating_add(unfolded_length(bytes, compression.codec()));
         }
     }
-    // A column of nothing has no bytes; a row of data has at least a bit.
+    // A null column has no bytes; in any other column, a row takes at least a bit.
     let rows = u64::try_from(batch.length()).unwrap_or(u64::MAX);
     if rows > unfolded.saturating_mul(8) {
         return Err(String::from("it claims more rows than it has data").into());
@@ -192,7 +192,8 @@ fn check_schema(message: &Message<'_>, claims: &mut Claims) -> Result<(), Refusa
     Ok(())
 }
 
-/// What a compressed buffer may unfold to. The library holds zstd to the stated length, but unfolds lz4 to its end.
+/// The uncompressed size that a compressed buffer states. The library limits zstd to the stated length, but
+/// decompresses lz4 to its end.
 fn unfolded_length(bytes: &[u8], codec: CompressionType) -> u64 {
     let stated = stated_length(bytes);
     if codec == CompressionType::LZ4_FRAME && stated != 0 {
@@ -201,7 +202,7 @@ fn unfolded_length(bytes: &[u8], codec: CompressionType) -> u64 {
     stated
 }
 
-/// A compressed buffer begins with the length of what is in it; −1 says that it is not compressed.
+/// A compressed buffer begins with its uncompressed length; −1 means that it is not compressed.
 fn stated_length(bytes: &[u8]) -> u64 {
     let stated = bytes.first_chunk::<8>().map_or(0, |length| i64::from_le_bytes(*length));
     u64::try_from(stated).unwrap_or(if stated == -1 { 0 } else { u64::MAX })

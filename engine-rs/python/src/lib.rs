@@ -1,8 +1,9 @@
-//! The Python module `whorl._engine`: a thin skin over the engine, and the only code that knows Python.
+//! The Python module `whorl._engine`: a thin layer over the engine, and the only code that knows Python.
 //!
-//! `engine.rs` holds the class of the engine, `scale.rs` those of one in partitions, whose answers `partial.rs` carries; it checks arguments and calls through `enter.rs`, which gives up the GIL and
-//! catches panics. `error.rs` turns errors into the exceptions of `whorl.errors`; `terms.rs` carries values across,
-//! `arrow.rs` and `columns.rs` do so for columns, `events.rs` and `ipc.rs` for bodies of them. What users see is the Python class in `whorl/engine.py`.
+//! `engine.rs` has the engine's class, `scale.rs` those of partitioned queries, whose results `partial.rs` reads and
+//! writes; they check arguments and call through `enter.rs`, which releases the GIL and catches panics. `error.rs`
+//! turns errors into the exceptions of `whorl.errors`; `terms.rs` converts values, `arrow.rs` and `columns.rs` columns,
+//! `events.rs` and `ipc.rs` bodies of columns. Users see the Python class in `whorl/engine.py`.
 
 mod arrow;
 mod clock;

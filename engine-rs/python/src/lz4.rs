@@ -1,14 +1,14 @@
-//! What an LZ4 frame can unfold to, read from its head and the lengths of its blocks.
+//! The maximum uncompressed size of an LZ4 frame, from its header and the lengths of its blocks.
 //!
-//! A frame is a magic number, flags, and blocks that each begin with their length. A block unfolds to at most the
-//! greatest size that the head allows, and to at most 255 times its bytes.
+//! A frame is a magic number, flags, and blocks that each begin with their length. A block decompresses to at most the
+//! block size in the header, and to at most 255 times its bytes.
 
 const MAGIC: [u8; 4] = [0x04, 0x22, 0x4D, 0x18];
 const RATIO_MAX: u64 = 255;
 const STORED: u32 = 1 << 31;
 
-/// An upper bound over all frames in the bytes, whole or not. What is no frame is refused by the reader and unfolds to
-/// nothing.
+/// An upper bound over all frames in the bytes, complete or not. Bytes that are not a frame count as empty, because the
+/// reader refuses them.
 pub fn unfolds_to(bytes: &[u8]) -> u64 {
     let (mut rest, mut total) = (bytes, 0_u64);
     while let Some((length, after)) = frame(rest) {
@@ -18,11 +18,11 @@ pub fn unfolds_to(bytes: &[u8]) -> u64 {
     total
 }
 
-/// The bound of the first frame, and what follows it.
+/// The bound of the first frame, and the rest of the bytes.
 fn frame(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let rest = bytes.strip_prefix(&MAGIC)?;
     let [flags, sizes, ..] = *rest else { return None };
-    // Two bytes of flags, perhaps the length of the content, perhaps the id of a dictionary, a check of the head.
+    // Two bytes of flags, optionally the length of the content, optionally a dictionary id, a checksum of the header.
     let head = 3 + if flags & 0x08 == 0 { 0 } else { 8 } + if flags & 0x01 == 0 { 0 } else { 4 };
     let block_check = if flags & 0x10 == 0 { 0 } else { 4 };
     let content_check = if flags & 0x04 == 0 { 0 } else { 4 };

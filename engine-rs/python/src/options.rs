@@ -9,7 +9,7 @@ use whorl_engine::{
     Probing, RdfFormat, Retraction, Span, Thresholds,
 };
 
-/// The value that belongs to a word; an unknown word names the known ones.
+/// The value for a word; the error for an unknown word lists the known ones.
 fn choose<T: Copy>(what: &str, word: &str, choices: &[(&str, T)]) -> PyResult<T> {
     let found = choices.iter().find(|(name, _)| name.eq_ignore_ascii_case(word));
     found.map(|(_, value)| *value).ok_or_else(|| {
@@ -35,7 +35,7 @@ pub fn format(word: &str) -> PyResult<RdfFormat> {
     )
 }
 
-/// How a body of events is read.
+/// How a body of events is to be read.
 pub enum Body {
     Text(BodyFormat),
     /// An Arrow IPC stream.
@@ -50,7 +50,7 @@ pub fn body(word: &str) -> PyResult<Body> {
     }
 }
 
-/// A format of results, or one of RDF for graphs.
+/// A results format, or an RDF format for graphs.
 pub fn answer_format(word: &str) -> PyResult<AnswerFormat> {
     choose(
         "format",
@@ -77,7 +77,7 @@ pub fn evaluation(word: &str) -> PyResult<Evaluation> {
     choose("evaluation", word, &[("incremental", Evaluation::Incremental), ("reevaluate", Evaluation::Reevaluate)])
 }
 
-/// The options of a query, by name; the engine knows the names and what each can be. `None` is as if left out.
+/// The options of a query, by name; the engine knows the names and their values. `None` means not set.
 pub fn query(chosen: Option<&Bound<'_, PyDict>>) -> PyResult<ParseOptions> {
     let mut options = ParseOptions::default();
     for (name, value) in chosen.into_iter().flatten().filter(|(_, value)| !value.is_none()) {
@@ -90,7 +90,7 @@ pub fn query(chosen: Option<&Bound<'_, PyDict>>) -> PyResult<ParseOptions> {
     Ok(options)
 }
 
-/// The options of an ad-hoc query, by name. `None` is as if left out.
+/// The options of an ad-hoc query, by name. `None` means not set.
 pub fn ask(chosen: Option<&Bound<'_, PyDict>>) -> PyResult<AskOptions> {
     let mut options = AskOptions::default();
     for (name, value) in chosen.into_iter().flatten() {
@@ -111,7 +111,7 @@ pub fn parse_duration(py: Python<'_>, text: &str) -> PyResult<i64> {
 }
 
 fn option_value(name: &str, value: &Bound<'_, PyAny>) -> PyResult<OptionValue> {
-    // A Python bool is an int too.
+    // A Python bool is an int, too.
     if let Ok(flag) = value.cast::<PyBool>() {
         return Ok(OptionValue::Flag(flag.is_true()));
     }
@@ -124,7 +124,7 @@ fn option_value(name: &str, value: &Bound<'_, PyAny>) -> PyResult<OptionValue> {
     })
 }
 
-/// The options of an engine, by name; what is left out is as usual.
+/// The options of an engine, by name; omitted options have their defaults.
 pub fn engine(chosen: Option<&Bound<'_, PyDict>>) -> PyResult<EngineOptions> {
     let mut options = EngineOptions::default();
     for (name, value) in chosen.into_iter().flatten().filter(|(_, value)| !value.is_none()) {
@@ -145,7 +145,7 @@ pub fn engine(chosen: Option<&Bound<'_, PyDict>>) -> PyResult<EngineOptions> {
     Ok(options)
 }
 
-/// What a query may cost, by name; `None` and a name left out are no limit, an unknown name is refused.
+/// The limits of a query, by name; `None` or a missing name means unlimited, an unknown name is refused.
 pub fn limits(chosen: &Bound<'_, PyDict>) -> PyResult<Limits> {
     let mut limits = Limits::default();
     for (name, value) in chosen {
@@ -170,8 +170,8 @@ pub fn limits(chosen: &Bound<'_, PyDict>) -> PyResult<Limits> {
     Ok(limits)
 }
 
-/// When structures grow and tidy up, by name: for tests that make the rare common. `{"tiny": True}` starts from the
-/// smallest of all.
+/// When structures grow and clean up, by name: for tests that make rare paths common. `{"tiny": True}` starts from the
+/// smallest values.
 pub fn thresholds(chosen: &Bound<'_, PyDict>) -> PyResult<Thresholds> {
     let is_tiny = chosen.get_item("tiny")?.is_some_and(|tiny| tiny.is_truthy().unwrap_or(false));
     let mut thresholds = if is_tiny { Thresholds::tiny() } else { Thresholds::default() };

@@ -1,7 +1,8 @@
-//! Answers between partitions and the merge, and out of it: Arrow IPC streams.
+//! Results between partitions and the merge, and results of the merge: Arrow IPC streams.
 //!
-//! Columns: `seq` (final answers alone), `at`, `open`, `close` of the first window, `windows` with the bounds of all as
-//! JSON, `sign`, then one of text per variable, in N-Triples syntax. An answer without rows is one row with sign 0.
+//! Columns: `seq` (final results only), `at`, `open`, `close` of the first window, `windows` with the bounds of all
+//! windows as JSON, `sign`, then a text column per variable, in N-Triples syntax. A result without rows is one row with
+//! sign 0.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use whorl_engine::{EngineError, Reported, ReportedRow, ScaledQuery, Timestamp, W
 
 use crate::ipc;
 
-/// Whose answers they are.
+/// Whose results they are.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Columns {
     Partial,
@@ -35,7 +36,8 @@ pub fn write_answers(query: &ScaledQuery, reported: &[Reported], columns: Column
     };
     let batch = batch_of(query, reported, variables, columns).map_err(|error| error.to_string())?;
     let mut bytes = Vec::new();
-    // Rows of one report say much alike. What is very large is not read again when it is compressed (`ipc.rs`).
+    // The rows of one report are similar, so they compress well. Very large bodies are not compressed, because the
+    // reader would refuse them (`ipc.rs`).
     let is_compressed = batch.get_array_memory_size() <= COMPRESSED_BYTES_MAX;
     let mut write = || {
         let compression = is_compressed.then_some(CompressionType::LZ4_FRAME);
@@ -94,12 +96,12 @@ fn batch_of(
     RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
 }
 
-/// An end of a window that has one.
+/// The start or end of a window, if it has one.
 fn known(at: Option<Timestamp>, unbounded: Timestamp) -> Option<i64> {
     at.filter(|at| *at != unbounded).map(Timestamp::as_millis)
 }
 
-/// What a partition drained.
+/// The results that a partition drained.
 pub fn read_answers(bytes: &[u8], query: &ScaledQuery) -> Result<Vec<Reported>, EngineError> {
     let mut reported: Vec<Reported> = Vec::new();
     ipc::each_batch(bytes, |batch| read_batch(batch, query, &mut reported))?;

@@ -1,4 +1,4 @@
-//! What became of pushed events, as a Python dictionary.
+//! The outcome of a push, as a Python dictionary.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};

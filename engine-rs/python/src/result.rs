@@ -1,7 +1,8 @@
-//! Drained answers, decoded, and as Python values.
+//! Drained results, decoded, as Python values.
 //!
-//! Ids are decoded while the engine is locked: they are valid until the next push. An answer crosses as one tuple
-//! `(seq, at, windows, kind, variables, inserted, deleted, boolean, skipped)`; `whorl/engine.py` gives it names.
+//! Ids are decoded while the engine is locked, because they are valid only until the next push. A result is passed as
+//! one tuple `(seq, at, windows, kind, variables, inserted, deleted, boolean, skipped)`; `whorl/engine.py` names its
+//! members.
 
 use oxrdf::Term;
 use pyo3::prelude::*;
@@ -15,10 +16,10 @@ use crate::terms::Factory;
 
 type Decoded = Vec<Vec<Option<Term>>>;
 
-/// The answers that waited, with the names of their columns.
+/// The drained results, with the names of their columns.
 pub struct Drained {
     pub variables: Vec<String>,
-    /// Names of the windows, in the order in which answers list their bounds.
+    /// Names of the windows, in the order in which results list their bounds.
     windows: Vec<String>,
     answers: Vec<Answer>,
 }
@@ -41,7 +42,7 @@ enum Kind {
 }
 
 impl Drained {
-    /// Takes the waiting answers out of the engine.
+    /// Drains the results of a query.
     pub fn from(engine: &mut Engine, query: QueryId) -> Result<Self, EngineError> {
         let variables = engine.variables(query)?.iter().map(|variable| variable.as_str().to_owned()).collect();
         let windows = engine.window_names(query)?.iter().map(|name| name.as_str().to_owned()).collect();
@@ -59,7 +60,7 @@ impl Drained {
         Ok(list)
     }
 
-    /// The rows of all answers, for a table. Graphs and booleans have none.
+    /// The rows of all results, for a table. Graphs and booleans have none.
     pub fn rows(&self) -> Vec<OutRow<'_>> {
         let bindings = self.answers.iter().filter(|answer| matches!(answer.kind, Kind::Bindings));
         let rows = bindings.flat_map(|answer| {
@@ -111,7 +112,7 @@ impl Answer {
     }
 }
 
-/// The ends of time are no bounds.
+/// The ends of time mean "no bound".
 fn bound(at: Timestamp) -> Option<i64> {
     (at != Timestamp::MIN && at != Timestamp::MAX).then(|| at.as_millis())
 }

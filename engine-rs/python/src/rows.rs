@@ -10,7 +10,7 @@ use crate::error::{Failure, raise};
 use crate::events::RowReader;
 use crate::ipc;
 
-/// Maps the rows of Arrow data, or of an Arrow IPC stream, by a CONSTRUCT: the events as N-Quads.
+/// Maps the rows of Arrow data, or of an Arrow IPC stream, by a CONSTRUCT: returns the events as N-Quads.
 #[pyfunction]
 #[pyo3(signature = (construct, data, *, time_column="t", at=None))]
 pub fn map_rows<'py>(

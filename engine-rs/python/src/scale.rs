@@ -1,7 +1,7 @@
-//! A query spread over partitions: the classes `ScaledQuery`, `PartitionEngine` and `MergeEngine`.
+//! A partitioned query: the classes `ScaledQuery`, `PartitionEngine` and `MergeEngine`.
 //!
-//! Arguments are checked under the GIL, everything else is done without it. Chunks and snapshots pass as bytes; answers
-//! pass as Arrow IPC streams, which `partial.rs` writes and reads.
+//! Arguments are checked under the GIL, everything else runs without it. Chunks and snapshots are passed as bytes,
+//! results as Arrow IPC streams, which `partial.rs` writes and reads.
 
 use std::sync::{Arc, Mutex};
 
@@ -131,7 +131,7 @@ impl ScaledQuery {
     }
 }
 
-/// Reads Arrow data: rows of a mapping where there is one, else triples.
+/// Reads Arrow data: rows for the mapping if there is one, otherwise triples.
 #[expect(clippy::large_enum_variant, reason = "there is one for each body")]
 enum Reader {
     Rows(RowReader),
@@ -193,7 +193,7 @@ impl PartitionEngine {
         Ok(Self { inner: Mutex::new(made.map_err(|error| fail(py, error))?), query })
     }
 
-    /// The partition a snapshot was taken of.
+    /// Restores a partition from its snapshot.
     #[staticmethod]
     fn restore(py: Python<'_>, query: &ScaledQuery, partition: u32, snapshot: &[u8]) -> PyResult<Self> {
         let query = query.inner.clone();
@@ -262,7 +262,7 @@ impl MergeEngine {
         Ok(Self { inner: Mutex::new(made), query })
     }
 
-    /// The merge a snapshot was taken of.
+    /// Restores a merge from its snapshot.
     #[staticmethod]
     fn restore(py: Python<'_>, query: &ScaledQuery, snapshot: &[u8]) -> PyResult<Self> {
         let query = query.inner.clone();

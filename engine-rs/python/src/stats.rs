@@ -1,4 +1,4 @@
-//! Numbers about the engine as Python dictionaries.
+//! Counters of the engine as Python dictionaries.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};

@@ -1,8 +1,8 @@
-//! RDF terms as Python objects, both ways.
+//! RDF terms as Python objects, in both directions.
 //!
-//! In: a `str` is an IRI (`_:x` a blank node), Python numbers, booleans and times are literals, terms of whorl, rdflib
-//! and pyoxigraph are recognised by their class. Out: objects of the library the caller chose. rdflib knows neither
-//! directions nor triple terms: a direction is left out there, and a triple term is its text.
+//! Input: a `str` is an IRI (`_:x` a blank node); Python numbers, booleans and times are literals; terms of whorl,
+//! rdflib and pyoxigraph are recognised by their class. Output: objects of the library that the caller chose. rdflib
+//! has neither directions nor triple terms: a direction is left out there, and a triple term becomes its text.
 
 use oxrdf::vocab::{rdf, xsd};
 use oxrdf::{BaseDirection, BlankNode, Literal, NamedNode, NamedOrBlankNode, Term, Triple};
@@ -68,7 +68,7 @@ pub fn read_term(value: &Bound<'_, PyAny>) -> PyResult<Term> {
     }
 }
 
-/// Booleans before integers: in Python the one is the other.
+/// Booleans before integers: a Python bool is an int, too.
 fn read_value(value: &Bound<'_, PyAny>) -> PyResult<Option<Literal>> {
     if value.is_instance_of::<PyBool>() {
         return Ok(Some(Literal::from(value.extract::<bool>()?)));
@@ -145,7 +145,7 @@ fn typed(value: &Bound<'_, PyAny>, method: &str, datatype: NamedNode) -> PyResul
     Ok(Literal::new_typed_literal(text, datatype))
 }
 
-/// `Decimal` may print an exponent, which `xsd:decimal` has not.
+/// `Decimal` may print an exponent, which `xsd:decimal` does not allow.
 fn read_decimal(value: &Bound<'_, PyAny>) -> PyResult<Literal> {
     let text: String = value.call_method1("__format__", ("f",))?.extract()?;
     Ok(Literal::new_typed_literal(text, xsd::DECIMAL))
@@ -185,7 +185,7 @@ impl<'py> Factory<'py> {
         let (terms, class) = match self {
             Self::Python { terms, .. } => (terms, "TripleTerm"),
             Self::Pyoxigraph { terms } => (terms, "Triple"),
-            // It has no triple terms.
+            // rdflib has no triple terms.
             Self::Rdflib { .. } => return self.make(("", "Literal", ""), &Term::from(triple.clone()).to_string()),
         };
         let (subject, predicate) = (triple.subject.clone().into(), triple.predicate.clone().into());
@@ -238,7 +238,7 @@ impl<'py> Factory<'py> {
         terms.getattr("Literal")?.call((literal.value(),), Some(&options))
     }
 
-    /// The Python value of a literal, where its type has one and its form is valid.
+    /// The Python value of a literal, if its type has one and its form is valid.
     fn value(&self, literal: &Literal) -> PyResult<Option<Bound<'py, PyAny>>> {
         let Self::Python { terms, decimal, datetime } = self else { return Ok(None) };
         let py = terms.py();

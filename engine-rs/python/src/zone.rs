@@ -1,4 +1,4 @@
-//! The zone that dateTimes without one are read in, as a table which Python makes from its database of zones.
+//! The zone of dateTimes without one, as a table that Python makes from its time zone database.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

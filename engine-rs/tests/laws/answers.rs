@@ -1,4 +1,4 @@
-//! Law 31: the current answer is the same whatever of it is reported, and it is what RSTREAM reports.
+//! Law 31: the current result does not depend on what the query reports, and equals what RSTREAM reports.
 
 use crate::run::{hold, json, prepared, step, text};
 use crate::scenario::Scenario;
@@ -30,7 +30,7 @@ fn the_current_answer_is_the_same_whatever_of_it_is_reported() {
         };
         let ways = [R2s::Rstream, R2s::Istream, R2s::Dstream, R2s::Changes];
         let queries: Vec<QueryId> = ways.into_iter().map(&mut register).collect::<Option<_>>()?;
-        // DISTINCT may hide what the order needs; then only RSTREAM, which shows an order, keeps it.
+        // DISTINCT may hide the columns that the order needs; then only RSTREAM, which shows an order, stores them.
         let is_ordered = !scenario.query.contains("DISTINCT");
         let mut telling = 0;
         for one in &scenario.steps {
@@ -45,7 +45,7 @@ fn the_current_answer_is_the_same_whatever_of_it_is_reported() {
                 }
             }
         }
-        // Answers that are always empty say nothing.
+        // Results that are always empty prove nothing.
         (telling > 0).then_some(telling)
     });
 }
@@ -53,7 +53,7 @@ fn the_current_answer_is_the_same_whatever_of_it_is_reported() {
 #[test]
 fn the_current_answer_is_what_rstream_reported_last() {
     hold(32, |scenario: &Scenario, _| {
-        // Without any condition, every read is reported.
+        // Without any condition, every reading is reported.
         let options =
             ParseOptions { r2s: Some(R2s::Rstream), report: Some(Report::default()), ..scenario.options.clone() };
         let mut engine = prepared(scenario, EngineOptions::default());

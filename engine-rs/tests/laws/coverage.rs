@@ -1,4 +1,4 @@
-//! Laws 1 and 2: windows hold what they must, and the answer is that of SPARQL over what they hold.
+//! Laws 1 and 2: windows contain what they must, and the result is that of SPARQL over their content.
 
 use crate::random::Random;
 use crate::run::{Bag, drained, hold};
@@ -52,7 +52,7 @@ fn the_counts_of_tumbling_windows_add_up_to_the_accepted_events() {
     });
 }
 
-/// Three queries whose answers over a set of triples a few loops can tell.
+/// Three queries whose results over a set of triples a few loops can compute.
 const SHAPES: [(&str, &str); 3] = [
     ("?a ?b ?c", "?a :p ?b . ?b :q ?c"),
     ("?a ?b ?c", "?a :p ?b OPTIONAL { ?b :q ?c }"),

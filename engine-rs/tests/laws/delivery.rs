@@ -1,4 +1,4 @@
-//! Laws 4, 5 and 8: how the events are delivered, and how often, does not show.
+//! Laws 4, 5 and 8: results do not depend on how the events are delivered.
 
 use crate::random::Random;
 use crate::run::{by_time, envelopes, hold, in_order, json, shuffle, started, step, time};
@@ -9,7 +9,7 @@ use whorl_engine::{Engine, EngineOptions, RdfFormat, parse_rdf};
 const GENERATED_AT: &str = "http://www.w3.org/ns/prov#generatedAtTime";
 const LONG: &str = "http://www.w3.org/2001/XMLSchema#long";
 
-/// Events of one stream as one document: each a graph, with its time in the default graph.
+/// Events of one stream as one document: each is a graph, with its time in the default graph.
 fn push_together(engine: &mut Engine, events: &[Step], as_trig: bool) {
     let mut document = String::new();
     let mut on = "";
@@ -35,7 +35,7 @@ fn push_together(engine: &mut Engine, events: &[Step], as_trig: bool) {
     assert_eq!(report.accepted + report.late, events.len() as u64);
 }
 
-/// Runs of events on one stream that do not go back in time: what may be one document.
+/// Runs of events on one stream with non-decreasing times, which can be one document.
 fn documents(steps: &[Step], random: &mut Random) -> Vec<Vec<Step>> {
     let mut documents: Vec<Vec<Step>> = Vec::new();
     for next in steps {
@@ -65,7 +65,7 @@ fn documents_of_many_events_give_what_the_events_give_one_by_one() {
                 [one @ (Step::Watermark(_) | Step::Close)] => step(&mut engine, one),
                 events => push_together(&mut engine, events, as_trig),
             }
-            // Taken now or much later: the results wait.
+            // Results can be drained now or much later.
             if random.chance(30) {
                 got.extend(json(&mut engine, query));
             }
@@ -101,7 +101,7 @@ fn disorder_within_the_lateness_changes_nothing() {
         }
         let expected = envelopes(&scenario, EngineOptions::default())?;
         let mut late = scenario.clone();
-        // Each event is held up by at most the lateness.
+        // Each event is delayed by at most the lateness.
         let mut keyed: Vec<(i64, Step)> =
             late.steps.drain(..).map(|s| (time(&s).saturating_add(random.range(0, lateness)), s)).collect();
         keyed.sort_by_key(|(key, _)| *key);

@@ -1,9 +1,9 @@
-//! The laws of the contract on generated streams: what must hold whatever the answer is.
+//! The laws of the contract on generated streams: what must hold for any result.
 //!
 //! No second engine is needed: each law compares the engine with itself on a changed input, or with arithmetic.
-//! Sees: answers that depend on batches, order, neighbours, names or ways of working, and state that stays behind.
-//! Does not see: an answer that is wrong in the same way on both sides; the oracle and the cases are for that.
-//! `WHORL_LAW_CASES` sets the cases per law, `WHORL_SEED` where to begin.
+//! Detects: results that depend on batches, order, neighbours, names or engine options, and state that is left behind.
+//! Does not detect: a result that is wrong in the same way on both sides; the oracle and the cases do.
+//! `WHORL_LAW_CASES` sets the number of cases per law, `WHORL_SEED` the first seed.
 
 #[path = "../oracle/random.rs"]
 mod random;

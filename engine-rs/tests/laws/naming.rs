@@ -1,4 +1,4 @@
-//! How a query is written and what things are called does not matter.
+//! Results do not depend on how a query is written and how things are named.
 
 use crate::random::Random;
 use crate::run::{Bag, Seen, envelopes, hold, reports, shuffle};
@@ -7,7 +7,7 @@ use whorl_engine::EngineOptions;
 
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 
-/// The text with `:a` to `:d` called otherwise.
+/// The text with `:a` to `:d` renamed.
 fn renamed(text: &str, names: &[&str; 4]) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -82,7 +82,7 @@ fn exchanged_names_give_exchanged_answers() {
     });
 }
 
-/// A pattern that shares a variable with those before, so that most joins find something.
+/// A pattern that shares a variable with earlier ones, so that most joins find something.
 fn pattern(number: usize, random: &mut Random) -> String {
     let shared = random.below(number + 1);
     let predicate = *random.pick(&[":p", ":q", ":r"]);

@@ -1,4 +1,4 @@
-//! Laws 9 and 10: neither other queries nor the way of working show in the answer.
+//! Laws 9 and 10: results depend neither on other queries nor on options that affect cost only.
 
 use crate::random::Random;
 use crate::run::{envelopes, hold, json, prepared, step, text};
@@ -92,7 +92,7 @@ fn no_probing_order_retraction_sharing_or_hash_seed_shows() {
     });
 }
 
-/// Nothing but options that do not show tells the two engines apart.
+/// The two engines differ only in options that must have no effect.
 #[test]
 fn no_number_of_a_query_tells_whether_its_timeline_has_slept() {
     hold(13, |scenario: &Scenario, random| {
@@ -144,7 +144,7 @@ fn no_number_of_a_query_tells_whether_its_timeline_has_slept() {
             }
             let numbers = |engine: &Engine| {
                 let mut queries = engine.stats().queries;
-                // Once all queries that share a timeline have failed, it follows watermarks alone and shows nothing.
+                // Once all queries that share a timeline have failed, it follows only watermarks and shows nothing.
                 for query in queries.iter_mut().filter(|_| limits.work.is_some()) {
                     (query.windows, query.clock) = (Vec::new(), None);
                 }

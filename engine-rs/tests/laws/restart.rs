@@ -1,9 +1,9 @@
-//! Law 8: an engine that is taken away and brought back from its snapshot says what it would have said, to the byte.
+//! Law 8: an engine that is replaced by its restored snapshot emits the same bytes as the original.
 //!
-//! Each case is a random script: events in and out of order, watermarks, static data that changes, queries of many
-//! kinds that come, go and fail, results that are taken or left. One engine plays the script through; the other is
-//! replaced by its own snapshot at random points. What both say must be equal: envelopes with their sequence numbers
-//! and blank nodes, errors, plans with their counts, and the numbers about what runs.
+//! Each case is a random script: events in and out of order, watermarks, changing static data, queries of many kinds
+//! that are registered, removed and fail, results that are drained or not. One engine plays the script through; the
+//! other is replaced by its own snapshot at random points. Their output must be equal: envelopes with sequence numbers
+//! and blank nodes, errors, plans with their counters, and statistics.
 
 use crate::random::Random;
 use crate::run::{hold, prepared, text};
@@ -18,7 +18,7 @@ const FEEDS: &str = ":feed1 :stream :s . :feed2 :stream :s2 . :feed1 :limit 2 ."
 const MAPPING: &str =
     "PREFIX : <http://ex/> CONSTRUCT { ?row :p ?value } WHERE { BIND(IRI(CONCAT(\"http://ex/\", ?name)) AS ?row) }";
 
-/// What is done to an engine.
+/// An action on an engine.
 #[derive(Debug)]
 enum Action {
     Step(Step),
@@ -29,12 +29,12 @@ enum Action {
     Drain,
     Release,
     CloseStream,
-    /// A stream that no query may ever read, and an event of it.
+    /// A stream that queries may never read, and an event of it.
     Declare(i64),
     Map(Option<&'static str>),
 }
 
-/// Bodies beyond the generator's: what keeps more than its windows, or names things.
+/// Queries beyond those of the generator, with state outside of windows, or with names.
 const BODIES: [&str; 12] = [
     "CONSTRUCT { ?a :up _:x . _:x :of ?b ; :with ?c } FROM NAMED WINDOW :w ON :s [WINDOW] WHERE { WINDOW :w { ?a :p ?b } OPTIONAL { WINDOW :w { ?b :q ?c } } }",
     "SELECT ?x ?y ?z FROM NAMED WINDOW :w ON :out [WINDOW] WHERE { WINDOW :w { ?x :up ?y . ?y :of ?z } }",
@@ -86,7 +86,7 @@ fn query(scenario: &Scenario, random: &mut Random) -> Action {
     Action::Register(format!("{PREFIXES}{body}"), options)
 }
 
-/// The events of the scenario; some of them name nothing, say a time, or come on a stream of queries' own.
+/// The events of the scenario; some have names or times in their data, or arrive on a stream that queries write.
 fn step(one: &Step, random: &mut Random) -> Step {
     let mut one = one.clone();
     if let Step::Event(Event { turtle, at, .. }) = &mut one {
@@ -120,7 +120,7 @@ fn script(scenario: &Scenario, random: &mut Random) -> Vec<Action> {
     script
 }
 
-/// Does one thing; says what came of it.
+/// Performs one action; returns its outcome.
 fn act(engine: &mut Engine, action: &Action) -> String {
     match action {
         Action::Step(Step::Event(Event { stream, at, turtle })) => {
@@ -172,7 +172,7 @@ fn restored(engine: &Engine, options: EngineOptions) -> Engine {
     restored
 }
 
-/// Plays the script; `restarts` says after which actions the engine is replaced.
+/// Plays the script; `restarts` tells after which actions the engine is replaced.
 fn play(scenario: &Scenario, script: &[Action], options: EngineOptions, restarts: &[bool]) -> Vec<String> {
     let mut engine = prepared(scenario, options);
     engine.load(None, format!("{PREFIXES}{FEEDS}").as_bytes(), RdfFormat::Turtle).expect("static data");
@@ -202,7 +202,7 @@ fn options(variant: usize, random: &mut Random) -> EngineOptions {
     }
 }
 
-/// Tiny ones, some of them, or the real ones; what they change is recounted in most.
+/// Tiny, mixed, or real thresholds; most runs recount the structures that they affect.
 fn thresholds(random: &mut Random) -> Thresholds {
     let tiny = Thresholds { checks: random.chance(70), ..Thresholds::tiny() };
     match random.below(3) {
@@ -212,7 +212,7 @@ fn thresholds(random: &mut Random) -> Thresholds {
     }
 }
 
-/// Tight enough that some queries stop for what they cost, at an evaluation that their history decides.
+/// Limits so tight that some queries stop, at an evaluation that their history determines.
 fn limits(random: &mut Random) -> Limits {
     Limits {
         work: random.chance(50).then(|| random.range(100, 3_000) as u64),

@@ -10,7 +10,7 @@ use whorl_engine::{
 
 pub type Bag = BTreeMap<String, i64>;
 
-/// One report as text: its instant, what its windows covered, what came and what went.
+/// One report as text: its instant, the extents of its windows, additions and removals.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Seen {
     pub at: i64,
@@ -23,9 +23,9 @@ fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
 }
 
-/// Runs a law on generated scenarios until enough of them meet its conditions; half must say something.
+/// Runs a law on generated scenarios until enough of them meet its conditions; half of them must compare something.
 ///
-/// The law gives `None` where a scenario does not meet its conditions, else how many reports it has compared.
+/// The law returns `None` if a scenario does not meet its conditions, otherwise the number of compared reports.
 pub fn hold(law: u64, mut check: impl FnMut(&Scenario, &mut Random) -> Option<usize>) {
     let (cases, mut seed) = (setting("WHORL_LAW_CASES", 500), setting("WHORL_SEED", 1) + law * 1_000_000_000);
     let (mut met, mut telling) = (0, 0);
@@ -54,7 +54,7 @@ pub fn definition(scenario: &Scenario) -> ContinuousQuery {
     parse_query(&text(scenario), &scenario.options).expect("the generator writes what parses")
 }
 
-/// Streams and static data, no query yet.
+/// Streams and static data, without queries.
 pub fn prepared(scenario: &Scenario, options: EngineOptions) -> Engine {
     let mut engine = Engine::new(options);
     for stream in ["http://ex/s", "http://ex/s2"] {
@@ -65,7 +65,7 @@ pub fn prepared(scenario: &Scenario, options: EngineOptions) -> Engine {
     engine
 }
 
-/// An engine with the query of the scenario, unless that is not supported.
+/// An engine with the query of the scenario, unless the query is not supported.
 pub fn started(scenario: &Scenario, options: EngineOptions) -> Option<(Engine, QueryId)> {
     let mut engine = prepared(scenario, options);
     let query = engine.register(&text(scenario), &scenario.options).ok()?;
@@ -91,7 +91,7 @@ pub fn json(engine: &mut Engine, query: QueryId) -> Vec<String> {
     envelopes.into_iter().map(|bytes| String::from_utf8(bytes).expect("JSON is UTF-8")).collect()
 }
 
-/// All results as envelopes, taken after every step.
+/// All results as envelopes, drained after every step.
 pub fn envelopes(scenario: &Scenario, options: EngineOptions) -> Option<Vec<String>> {
     let (mut engine, query) = started(scenario, options)?;
     let mut all = Vec::new();
@@ -102,7 +102,7 @@ pub fn envelopes(scenario: &Scenario, options: EngineOptions) -> Option<Vec<Stri
     Some(all)
 }
 
-/// All results taken apart.
+/// All results drained separately.
 pub fn reports(scenario: &Scenario) -> Option<Vec<Seen>> {
     let (mut engine, query) = started(scenario, EngineOptions::default())?;
     let mut all = Vec::new();
@@ -147,7 +147,7 @@ pub fn is_by_count(kind: &WindowKind) -> bool {
     matches!(kind, WindowKind::Elements { .. } | WindowKind::Triples { .. })
 }
 
-/// The scenario read instant by instant, if its windows go by time alone.
+/// The scenario read instant by instant, if all its windows are by time.
 pub fn by_time(scenario: &Scenario) -> Option<Scenario> {
     let by_time = definition(scenario).windows.iter().all(|window| !is_by_count(&window.kind));
     let mut scenario = scenario.clone();
@@ -155,7 +155,7 @@ pub fn by_time(scenario: &Scenario) -> Option<Scenario> {
     by_time.then_some(scenario)
 }
 
-/// The scenario with its events in order of time, and an end.
+/// The scenario with its events in order of time, and with an end.
 pub fn in_order(scenario: &Scenario) -> Scenario {
     let mut scenario = scenario.clone();
     scenario.steps.retain(|step| matches!(step, Step::Event(_)));
@@ -171,7 +171,7 @@ pub fn time(step: &Step) -> i64 {
     }
 }
 
-/// The scenario with all its times moved.
+/// The scenario with all its times shifted.
 pub fn moved(scenario: &Scenario, by: i64) -> Scenario {
     let mut scenario = scenario.clone();
     for step in &mut scenario.steps {

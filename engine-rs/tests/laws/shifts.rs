@@ -1,11 +1,11 @@
-//! Laws 6 and 7: time has no favourite instants, and `(]` is `[)` one millisecond later.
+//! Laws 6 and 7: no instant is special, and `(]` is `[)` one millisecond later.
 
 use crate::random::Random;
 use crate::run::{Seen, definition, hold, in_order, moved, reports, time};
 use crate::scenario::Scenario;
 use whorl_engine::{Bounds, ContinuousQuery, Timestamp, WindowKind};
 
-/// The step of a window, and how far back it reaches.
+/// The step of a window, and its width.
 fn reach(kind: &WindowKind) -> (i64, i64) {
     match kind {
         WindowKind::Step { width, slide } => (slide.as_millis(), width.as_millis()),
@@ -19,7 +19,7 @@ fn gcd(a: i64, b: i64) -> i64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// A time after which every window begins anew.
+/// A duration after which every window begins anew.
 fn cycle(query: &ContinuousQuery) -> i64 {
     let period = query.report.periodic.map_or(1, |period| period.as_millis());
     let steps = query.windows.iter().map(|window| reach(&window.kind).0);
@@ -32,7 +32,7 @@ fn later(seen: Seen, by: i64) -> Seen {
     Seen { at: seen.at + by, windows, ..seen }
 }
 
-/// The scenario so late that no window in use begins before t0.
+/// The scenario shifted so far that no window in use begins before t0.
 fn far_from_t0(scenario: &Scenario, query: &ContinuousQuery) -> Scenario {
     let first = scenario.steps.iter().map(time).min().unwrap_or(0);
     let reach: i64 = query.windows.iter().map(|window| reach(&window.kind)).map(|(step, back)| step + back).sum();
@@ -87,7 +87,7 @@ fn the_half_open_bounds_differ_by_one_millisecond() {
         earlier.options.bounds = Some(Bounds::ClosedOpen);
         let mut expected = reports(&earlier)?;
         if by_change {
-            // Not at a close but at an arrival or an expiry: the instant itself moves.
+            // Not at a close but at an arrival or an expiry: the instant itself is shifted.
             expected.iter_mut().for_each(|seen| seen.at += 1);
         }
         assert_eq!(got, expected);

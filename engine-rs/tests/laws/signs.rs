@@ -1,4 +1,4 @@
-//! Law 3: what comes and what goes add up to what is there.
+//! Law 3: additions and removals add up to the current result.
 
 use crate::run::{Bag, drained, hold, minus, prepared, step, text};
 use crate::scenario::Scenario;

@@ -1,4 +1,4 @@
-//! Law 11: when all windows are empty, nothing is kept.
+//! Law 11: when all windows are empty, no state is left.
 
 use crate::run::{definition, drained, hold, is_by_count, started, step};
 use crate::scenario::{Event, Scenario, Step};
@@ -8,12 +8,13 @@ use whorl_engine::{Engine, EngineOptions, ParseOptions, Probing, R2s, Retraction
 fn when_all_windows_are_empty_nothing_is_kept() {
     hold(11, |scenario: &Scenario, random| {
         let query = definition(scenario);
-        // These are never empty once something has come.
+        // These windows are never empty after their first event.
         if query.windows.iter().any(|window| is_by_count(&window.kind) || window.kind == WindowKind::All) {
             return None;
         }
-        // ISTREAM and DSTREAM compare with the last reported answer (example J: with `nonempty`, the x of the next window
-        // is not new). Where the emptying itself is not reported, that answer is rightly kept: such queries are left out.
+        // ISTREAM and DSTREAM compare with the last reported result (example J: with `nonempty`, the x of the next
+        // window is not new). If the emptying itself is not reported, that result is rightly kept: such queries are
+        // left out.
         let steps = |kind: &WindowKind| matches!(kind, WindowKind::Step { .. } | WindowKind::Past { .. });
         let reports_all = query.report.change || query.report.close && query.windows.iter().all(|w| steps(&w.kind));
         if query.r2s != R2s::Rstream && (!reports_all || query.report.periodic.is_some()) {
@@ -28,7 +29,7 @@ fn when_all_windows_are_empty_nothing_is_kept() {
             ..EngineOptions::default()
         };
         let (mut engine, query) = started(&scenario, options)?;
-        // What static data alone answers, and the one row of an aggregate over nothing, are there from the beginning.
+        // Results of static data alone, and the one row of an aggregate over nothing, exist from the beginning.
         let at_first = engine.state_size();
         scenario.steps.iter().for_each(|one| step(&mut engine, one));
         let reports = drained(&mut engine, query).len();
@@ -52,7 +53,7 @@ fn a_query_that_is_let_go_leaves_nothing() {
         let before = engine.state_size();
         drained(&mut engine, query);
         engine.unregister(query).expect("it runs");
-        // Events within the lateness still wait in their stream, whoever reads it.
+        // Events within the lateness still wait in their stream, whichever query reads it.
         let waits = !scenario.lateness.is_empty();
         assert!(waits || engine.state_size() == 0, "{before} before, {:?} after", engine.stats());
         Some(before)

@@ -1,9 +1,9 @@
-//! Law 2 under change: static data that has become what it is gives the answers of data that was always so.
+//! Law 2 under change: the results depend on the current static data and not on its history.
 //!
-//! Between the steps of a scenario the static graphs change at random. At every step the reports of the running
-//! query equal those of a fresh engine that has had the same data from the beginning, and the signs of a second query
-//! add up to them. Terms are let go after every change, so an id that outlives its term shows as a wrong answer where
-//! windows are empty; that is what the second test is made for.
+//! Between the steps of a scenario, the static graphs change at random. At every step the reports of the running query
+//! equal those of a fresh engine that has had the same data from the beginning, and the signed changes of a second
+//! query add up to them. Unused terms are freed after every change, so an id that outlives its term shows up as a wrong
+//! result when windows are empty; the second test concentrates on that.
 
 use crate::random::Random;
 use crate::run::{Bag, Seen, drained, hold, minus, prepared, step, text};
@@ -11,7 +11,7 @@ use crate::scenario::{Event, PREFIXES, Scenario, Step};
 use std::collections::BTreeMap;
 use whorl_engine::{Engine, EngineOptions, ParseOptions, QueryId, R2s, RdfFormat};
 
-/// Some terms are of the streams, some are new each time, so that slots of terms are used again.
+/// Some terms occur in the streams, some are always new, so that slots of terms are reused.
 fn triple(random: &mut Random, made: &mut u32) -> String {
     *made += 1;
     let subject = *random.pick(&[":a", ":b", ":c"]);
@@ -72,7 +72,7 @@ fn fresh(scenario: &Scenario, statics: String, n: usize) -> Vec<Seen> {
     drained(&mut engine, query)
 }
 
-/// Adds the changes between two answers to what the other query must have said.
+/// Compares the changes between two results with those that the other query reported.
 fn check_signs(previous: &mut Bag, answer: &Seen, signs: &mut impl Iterator<Item = Seen>) {
     let (inserted, deleted) = (minus(&answer.inserted, previous), minus(previous, &answer.inserted));
     if !inserted.is_empty() || !deleted.is_empty() {
@@ -82,9 +82,10 @@ fn check_signs(previous: &mut Bag, answer: &Seen, signs: &mut impl Iterator<Item
     previous.clone_from(&answer.inserted);
 }
 
-/// Runs a scenario with changes in between; how many reports were compared, `None` when it is not supported.
+/// Runs a scenario with changes in between; returns the number of compared reports, or `None` if the query is not
+/// supported.
 fn follow(scenario: &Scenario, random: &mut Random, change: fn(&mut Engine, &mut Random, &mut u32)) -> Option<usize> {
-    // In engines of their own: what one query holds must not help the other.
+    // In separate engines: state held by one query must not help the other.
     let mut engines = [R2s::Rstream, R2s::Changes].map(|r2s| {
         let mut engine = prepared(scenario, EngineOptions::default());
         register(&mut engine, scenario, r2s).map(|query| (engine, query))
@@ -120,7 +121,7 @@ fn running_queries_follow_static_data_as_if_it_had_always_been_so() {
     hold(12, |scenario, random| scenario.query.contains(":static").then(|| follow(scenario, random, change)).flatten());
 }
 
-/// Rows of static data alone, and what operators of every kind compute and keep of them, while windows are empty.
+/// Rows of static data alone, and values that operators of every kind compute and keep of them while windows are empty.
 const LASTING: [&str; 13] = [
     "SELECT * WHERE { ?a :static ?n OPTIONAL { WINDOW :w { ?a :p ?b } } }",
     "SELECT * WHERE { { ?a :static ?n } UNION { WINDOW :w { ?a :p ?n } } BIND(CONCAT(STR(?n), ' made of it') AS ?m) }",
@@ -140,7 +141,7 @@ const LASTING: [&str; 13] = [
     "SELECT * WHERE { WINDOW :w { ?a :p ?b } ?a :static ?n BIND(CONCAT(STR(?n), STR(?b), ' made') AS ?m) }",
 ];
 
-/// Few events in short windows; they bring terms of their own, for the slots that have become free.
+/// A few events in short windows, with new terms for the slots that have become free.
 fn sparse(query: &str, random: &mut Random) -> Scenario {
     let head = query.replacen("WHERE", "FROM NAMED WINDOW :w ON :s [RANGE 3ms STEP 1ms] WHERE", 1);
     let mut at = 0;

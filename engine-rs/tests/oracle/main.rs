@@ -1,8 +1,8 @@
 //! The engine against its slow twin, at every instant, on random queries and streams.
 //!
-//! `WHORL_PAIRS` sets how many pairs, `WHORL_SEED` where to begin; a failure prints its seed and a
-//! scenario cut down to the steps that matter. `WHORL_PAIR_MS` gives up a pair when the twin takes longer: a few pairs
-//! of ten thousand, with many rows in a product, would take most of the time of a long campaign.
+//! `WHORL_PAIRS` sets the number of pairs, `WHORL_SEED` the first seed; a failure prints its seed and a scenario that
+//! is reduced to the steps that matter. `WHORL_PAIR_MS` abandons a pair if the twin takes longer: a few pairs in ten
+//! thousand, with many rows in a product, would take most of the time of a long campaign.
 
 #![expect(clippy::print_stderr, reason = "a campaign says what it has covered")]
 
@@ -26,11 +26,11 @@ fn pairs() -> u64 {
     setting("WHORL_PAIRS", if is_long { 100_000 } else { 2000 })
 }
 
-/// How often so many pairs must take a path, so that its faults would be seen; few pairs prove nothing about it.
+/// How often this many pairs must take a path, so that its faults would be detected; few pairs prove nothing about it.
 fn floor(rare: Rare, pairs: u64) -> u64 {
     match rare {
         _ if pairs < 10_000 => 0,
-        // Late queries join where both show the same: equal keys, windows by time, nothing kept in trees.
+        // Late queries join where both timelines show the same: equal keys, windows by time, nothing stored in trees.
         Rare::Joined => pairs / 200,
         Rare::Breached => pairs / 100,
         Rare::StaticFollowed | Rare::ExpiredAhead => pairs / 50,
@@ -38,7 +38,7 @@ fn floor(rare: Rare, pairs: u64) -> u64 {
     }
 }
 
-/// Drops steps as long as the difference stays.
+/// Drops steps as long as the difference remains.
 fn shrink(scenario: &Scenario, differs: impl Fn(&Scenario) -> bool) -> Scenario {
     let mut small = scenario.clone();
     let mut at = 0;
@@ -54,7 +54,7 @@ fn shrink(scenario: &Scenario, differs: impl Fn(&Scenario) -> bool) -> Scenario 
     small
 }
 
-/// A panic is a difference too.
+/// A panic is a difference, too.
 fn checked(scenario: &Scenario, limit: Duration) -> Outcome {
     std::panic::catch_unwind(|| compare(scenario, limit)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
@@ -91,7 +91,7 @@ fn the_engine_equals_re_evaluation_at_every_instant() {
     );
     Rare::ALL.iter().for_each(|rare| eprintln!("{rare:?}: {}", rare.count()));
     if let Some(seed) = wrong.first() {
-        // What has been found is worth any time.
+        // A difference is worth any amount of time.
         let is_different = |s: &Scenario| matches!(checked(s, Duration::MAX), Outcome::Different(_));
         let small = shrink(&Scenario::generate(*seed), is_different);
         let Outcome::Different(text) = checked(&small, Duration::MAX) else { panic!("shrunk away") };

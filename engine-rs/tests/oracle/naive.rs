@@ -1,8 +1,8 @@
-//! The slow twin: keeps every event, cuts windows by the formulas of the contract at every single
-//! millisecond, and asks spareval for the whole answer each time.
+//! The slow twin: keeps every event, cuts windows by the formulas of the contract at every single millisecond, and
+//! computes the full result with spareval each time.
 //!
-//! It shares with the engine the parser and nothing else. Sees: windows, reports, joins, every
-//! operator. Does not see: faults of the parser, and faults that spareval has too.
+//! It shares only the parser with the engine. Detects: faults of windows, reports, joins, every operator. Does not
+//! detect: faults of the parser, and faults that spareval has too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use whorl_engine::rdf::{GraphName, NamedNode, Quad, Term, Triple};
@@ -10,7 +10,7 @@ use whorl_engine::{Bounds, ContentSemantics, ContinuousQuery, R2s, StreamName, T
 
 use crate::solve::{Bag, Occurrences, solve};
 
-/// One report: its instant, what came and what went (everything, for RSTREAM).
+/// One report: its instant, additions and removals (everything, for RSTREAM).
 #[derive(Clone, PartialEq, Debug)]
 pub struct Report {
     pub at: i64,
@@ -22,24 +22,24 @@ pub struct Report {
 struct Event {
     at: i64,
     triples: Vec<Triple>,
-    /// Came when its instant had been read already.
+    /// Arrived after its instant had been read.
     behind: bool,
 }
 
 struct NaiveWindow {
     stream: String,
     kind: WindowKind,
-    /// Indexes of events in view at the last read.
+    /// Indexes of the events in view at the last reading.
     view: Vec<usize>,
-    /// For windows by count: what was counted, in order: event and triple.
+    /// For count windows: the counted elements in order, as event and triple.
     counted: Vec<(usize, usize)>,
     /// For `[TRIPLES n]`, what is in view.
     triples_in_view: Vec<(usize, usize)>,
     seen: usize,
     next_k: Option<i64>,
-    /// Events a close has passed: shown by it, or covered by none that is still to come.
+    /// Events that a close has passed: shown by it, or not covered by any later one.
     poured: Vec<usize>,
-    /// Events it has taken and not shown at any read yet.
+    /// Accepted events that no reading has shown yet.
     unread: Vec<usize>,
 }
 
@@ -52,13 +52,13 @@ pub struct Naive {
     watermarks: BTreeMap<String, i64>,
     windows: Vec<NaiveWindow>,
     next_r: Option<i64>,
-    /// The earliest event delivered, or instant declared over.
+    /// The earliest event or watermark so far.
     begins: i64,
     clock: i64,
     changed: bool,
     unreported: bool,
     previous: Bag,
-    /// The last content that was solved, and its solutions: equal content has equal solutions.
+    /// The last content and its solutions: equal content has equal solutions.
     solved: Option<(Vec<Quad>, Bag)>,
     pub reports: Vec<Report>,
 }
@@ -103,7 +103,7 @@ impl Naive {
         }
     }
 
-    /// A static triple comes or goes; the next evaluation sees it.
+    /// Adds or removes a static triple; the next evaluation sees it.
     pub fn set_static(&mut self, triple: Triple, comes: bool) {
         self.statics.retain(|other| *other != triple);
         if comes {
@@ -206,7 +206,7 @@ impl Naive {
         }
     }
 
-    /// Before the first read: whether some window covers the instant and has not closed.
+    /// Before the first reading: whether some window covers the instant and has not closed.
     fn is_open_for(&self, stream: &str, at: i64) -> bool {
         let r = if self.is_tuple() { self.clock } else { self.clock + 1 };
         (0..self.windows.len()).filter(|i| self.windows[*i].stream == stream).any(|i| {
@@ -222,7 +222,7 @@ impl Naive {
         })
     }
 
-    /// Whether a window not waiting for its close shows an element of this time at `r`.
+    /// Whether a window that does not wait for its close shows an element of this time at `r`.
     fn covers(&self, window: usize, at: i64, r: i64) -> bool {
         match self.windows[window].kind {
             WindowKind::Sliding { width } => at > r - width.as_millis(),
@@ -242,7 +242,7 @@ impl Naive {
         }
     }
 
-    /// With `close` as well, a change is looked for when a window closes.
+    /// With `close` as well, changes are checked only when a window closes.
     fn follows_changes(&self) -> bool {
         self.query.report.change && !self.query.report.close
     }
@@ -272,7 +272,7 @@ impl Naive {
         self.open(window, k) + width + delay - 1
     }
 
-    /// The first window: none that opens before t0, unless partial ones count.
+    /// The first window: none that opens before t0, unless partial windows count.
     fn first_k(&self, window: usize) -> i64 {
         let (_, width, _, _) = self.parts(window);
         let t0 = self.query.t0.as_millis() + self.shift();
@@ -343,7 +343,7 @@ impl Naive {
         })
     }
 
-    /// Whether a period is all that says when to report.
+    /// Whether a period is the only report condition.
     fn is_periodic(&self) -> bool {
         let report = &self.query.report;
         !report.close && !report.change && report.periodic.is_some()
@@ -390,14 +390,14 @@ impl Naive {
         })
     }
 
-    /// Whether a window that is still to close covers the instant.
+    /// Whether a window that has yet to close covers the instant.
     fn will_show(&self, window: usize, at: i64) -> bool {
         let (_, width, _, _) = self.parts(window);
         let covers = |k: i64| self.open(window, k) <= at && at < self.open(window, k) + width;
         self.windows[window].next_k.is_some_and(|k| (k..k + 1000).any(covers))
     }
 
-    /// Brings every window to `r` and reports.
+    /// Moves every window to `r` and reports.
     fn read_period(&mut self, r: i64) {
         (0..self.windows.len()).filter(|i| !self.waits_for_close(*i)).collect::<Vec<_>>().into_iter().for_each(|i| {
             self.refresh(i, r);
@@ -410,7 +410,7 @@ impl Naive {
         }
     }
 
-    /// Brings every window to `r`; reports if that is due.
+    /// Moves every window to `r`; reports if required.
     fn read(&mut self, r: i64, is_close: bool) {
         let mut arrived = false;
         let mut differs = false;
@@ -489,7 +489,7 @@ impl Naive {
         self.triples(window, content).map(Triple::to_string).collect()
     }
 
-    /// Recomputes what a window not waiting for its close shows at `r`; whether elements entered.
+    /// Recomputes the content at `r` of a window that does not wait for its close; returns whether elements entered.
     fn refresh(&mut self, window: usize, r: i64) -> bool {
         let events = &self.events[&self.windows[window].stream];
         let before = self.windows[window].view.clone();

@@ -25,7 +25,7 @@ impl Generator<'_> {
         if self.random.below(self.n_streams) == 0 { ":s" } else { ":s2" }
     }
 
-    /// A block of patterns over one window: a new one, which is then used, or one there is.
+    /// A block of patterns over one window: a new window, which is added to those in use, or an existing one.
     pub(super) fn block(&mut self, patterns: &str) -> String {
         let is_new = self.windows.is_empty() || self.random.chance(30) && self.windows.len() < 3;
         if is_new {
@@ -85,12 +85,13 @@ impl Generator<'_> {
         format!("{subject} {predicate} {object} .")
     }
 
-    /// Subject and predicate are fixed: where EXISTS puts a literal there, the reference takes the whole for unbound.
+    /// Subject and predicate are fixed: if EXISTS substitutes a literal there, the reference treats the whole as
+    /// unbound.
     pub(super) fn triple_term(&mut self) -> String {
         let subject = *self.random.pick(&[":a", ":b"]);
         let predicate = *self.random.pick(&[":p", ":q"]);
         let object = match self.random.below(5) {
-            // Not "01": the reference writes constants inside triple terms anew.
+            // Not "01": the reference rewrites constants inside triple terms.
             0 => ":c",
             1 => "<<( :b :q 2 )>>",
             _ => self.variable(),
@@ -98,7 +99,7 @@ impl Generator<'_> {
         format!("<<( {subject} {predicate} {object} )>>")
     }
 
-    /// What few queries have.
+    /// Features that few queries have.
     pub(super) fn rare_part(&mut self) -> String {
         self.made += 1;
         let (a, b, made) = (self.variable(), self.variable(), self.made);
@@ -129,13 +130,13 @@ impl Generator<'_> {
     pub(super) fn comparison(&mut self) -> String {
         let (left, operator, right, _) = self.operands();
         match operator {
-            // spareval takes a term for equal to itself; SPARQL has no order on IRIs, and none on NaN.
+            // spareval treats a term as equal to itself; SPARQL has no order on IRIs, and none on NaN.
             "<=" | ">=" if right.starts_with('?') => ordered(left, operator, &right),
             _ => format!("{left} {operator} {right}"),
         }
     }
 
-    /// What may stand under `!`: spareval takes comparisons with NaN for errors, SPARQL for false.
+    /// Operands that may stand under `!`: comparisons with NaN are errors in spareval, and false in SPARQL.
     pub(super) fn negatable(&mut self) -> String {
         let (left, operator, right, is_order) = self.operands();
         if is_order { ordered(left, operator, &right) } else { format!("{left} {operator} {right}") }
@@ -158,7 +159,7 @@ impl Generator<'_> {
         }
     }
 
-    /// One more part of a group; what it may hold depends on the depth.
+    /// One more part of a group; the allowed kinds depend on the depth.
     pub(super) fn part(&mut self, depth: usize) -> String {
         if self.rare && self.random.chance(40) {
             return self.rare_part();
@@ -207,7 +208,7 @@ impl Generator<'_> {
         }
     }
 
-    /// A join of three or four patterns of one predicate: what result trees are kept for.
+    /// A join of three or four patterns of one predicate, for which result trees are kept.
     pub(super) fn shape(&mut self) -> String {
         (*self.random.pick(&[
             "?a :p ?b . ?b :p ?c . ?c :p ?a .",
@@ -273,7 +274,7 @@ impl Generator<'_> {
     }
 }
 
-/// A comparison in which neither NaN nor an IRI has a place. Not by STR: spareval forgets the lexical form of `01`.
+/// A comparison without NaN and IRIs. It does not use STR, because spareval loses the lexical form of `01`.
 fn ordered(left: &str, operator: &str, right: &str) -> String {
     format!("xsd:decimal({left}) {operator} xsd:decimal({right})")
 }

@@ -1,4 +1,4 @@
-//! A small deterministic source of choices: a failing seed can be run again.
+//! A small deterministic random generator, so that a failing seed can be run again.
 
 pub struct Random(u64);
 
@@ -23,7 +23,7 @@ impl Random {
         from + self.below((to - from + 1) as usize) as i64
     }
 
-    /// True `percent` times in a hundred.
+    /// True with a probability of `percent`.
     pub fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }

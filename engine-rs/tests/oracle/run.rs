@@ -1,4 +1,4 @@
-//! One scenario through the engine, in some way of working, and through the twin.
+//! One scenario through the engine, with some options, and through the twin.
 
 use crate::naive::{Naive, Report, term_text};
 use crate::scenario::{Event, PREFIXES, Scenario, Step};
@@ -16,14 +16,14 @@ pub enum Outcome {
     Same {
         reports: usize,
     },
-    /// The engine does not support the query, and says so.
+    /// The engine refuses the query as not supported.
     Refused,
-    /// The twin has taken longer than a long campaign gives it.
+    /// The twin has exceeded the time limit of a long campaign.
     GivenUp,
     Different(String),
 }
 
-/// The engine of a scenario, the queries that are compared, and neighbours that come and go.
+/// The engine of a scenario, the queries that are compared, and neighbours that are registered and removed.
 struct Subject {
     engine: Engine,
     query: QueryId,
@@ -59,7 +59,7 @@ impl Subject {
             Step::Restore(options) => {
                 self.engine = Engine::restore(&self.engine.snapshot(), restored(**options)).expect("a snapshot");
             }
-            // What the planner refuses does not come.
+            // A neighbour that the planner refuses is not registered.
             Step::Join(query) => {
                 let joined = self.engine.register(&query_text(query), &ParseOptions::default());
                 self.neighbours.extend(joined);
@@ -72,7 +72,7 @@ impl Subject {
         }
     }
 
-    /// Takes what neighbours say: results that wait hold their terms. None of them may break.
+    /// Drains the neighbours, because undrained results hold their terms. None of them may fail.
     fn hear_neighbours(&mut self) {
         for neighbour in &self.neighbours {
             if let Err(error) = self.engine.drain(*neighbour) {
@@ -81,7 +81,7 @@ impl Subject {
         }
     }
 
-    /// Whether a query has stopped for what it costs.
+    /// Whether a query has stopped because of its cost.
     fn has_stopped(&mut self, query: QueryId) -> bool {
         self.engine.drain(query).is_err_and(|error| error.code() == "query.too_costly")
     }
@@ -104,12 +104,12 @@ impl Pair {
         Self { query, naive, has_stopped: false }
     }
 
-    /// Compares what both say after a step; the number of reports, or what differs.
+    /// Compares the output of both after a step; returns the number of reports, or the difference.
     fn compare(&mut self, step: &Step, subject: &mut Subject) -> Result<usize, String> {
         naive_step(&mut self.naive, step);
         let (got, stretches) = drained(subject, self.query);
         let expected = shortened(self.naive.reports.split_off(0), &stretches, subject.offset);
-        // A query that costs too much is right until it stops.
+        // A query that costs too much is compared until it stops.
         self.has_stopped = self.has_stopped || got.len() < expected.len() && subject.has_stopped(self.query);
         let is_right = if self.has_stopped { expected.starts_with(&got) } else { got == expected };
         if is_right { Ok(got.len()) } else { Err(difference(step, &got, &expected, subject, self.query)) }
@@ -132,13 +132,13 @@ fn query_text(query: &str) -> String {
     format!("{PREFIXES}{query}")
 }
 
-/// The options with windows counted from the offset, where the twin counts from zero.
+/// The options with windows counted from the offset, whereas the twin counts from zero.
 fn shifted(scenario: &Scenario) -> ParseOptions {
     let t0 = scenario.options.t0.map_or(0, Timestamp::as_millis) + scenario.offset;
     ParseOptions { t0: Some(Timestamp::from_millis(t0)), ..scenario.options.clone() }
 }
 
-/// Compares after every step, until the end or until the time for one pair is over.
+/// Compares after every step, until the end or until the time limit of the pair.
 pub fn compare(scenario: &Scenario, limit: Duration) -> Outcome {
     let began = Instant::now();
     let mut subject = match Subject::new(scenario, scenario.working) {
@@ -187,11 +187,11 @@ fn prepared(scenario: &Scenario, options: EngineOptions) -> Engine {
 }
 
 thread_local! {
-    /// Each text is read several times: for the engine, for each query's twin, and again while a scenario is cut down.
+    /// Each text is read several times: for the engine, for each query's twin, and again while a scenario is reduced.
     static READ: RefCell<HashMap<String, Vec<Triple>>> = RefCell::default();
 }
 
-/// So many texts are kept.
+/// The number of cached texts.
 const READ_MAX: usize = 4096;
 
 fn triples(turtle: &str) -> Vec<Triple> {
@@ -229,8 +229,8 @@ fn naive_step(naive: &mut Naive, step: &Step) {
     }
 }
 
-/// What the twin says, with each stretch that the engine has reported as one left to its last report, if it is that
-/// long and says the same throughout.
+/// The output of the twin, with each stretch that the engine has reported as one reduced to its last report, if it is
+/// long enough and uniform.
 fn shortened(mut reports: Vec<Report>, stretches: &[Skipped], offset: i64) -> Vec<Report> {
     for Skipped { from, to, windows } in stretches {
         let ends = (from.as_millis() - offset, to.as_millis() - offset);
@@ -268,7 +268,7 @@ fn drained(subject: &mut Subject, query: QueryId) -> (Vec<Report>, Vec<Skipped>)
     (results.iter().map(report).collect(), results.iter().filter_map(|result| result.skipped).collect())
 }
 
-/// Other ways of working, with the number of steps between two looks at the results.
+/// Other options, with the number of steps between two drains.
 pub fn ways() -> Vec<(&'static str, EngineOptions, usize)> {
     let base = EngineOptions::default();
     vec![
@@ -294,7 +294,7 @@ pub fn ways() -> Vec<(&'static str, EngineOptions, usize)> {
     ]
 }
 
-/// The bytes of all results, taken every `batch` steps, with a second query beside that reads the same.
+/// The bytes of all results, drained every `batch` steps, beside a second query that reads the same.
 pub fn engine_reports(scenario: &Scenario, options: EngineOptions, batch: usize) -> Option<Vec<Vec<u8>>> {
     let mut subject = Subject::new(scenario, options).ok()?;
     if options.hash_seed != EngineOptions::default().hash_seed || !options.sharing {

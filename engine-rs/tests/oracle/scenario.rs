@@ -1,9 +1,9 @@
-//! Random queries over random streams, favouring trouble: equal timestamps, borders ± 1, gaps,
-//! duplicates, late events, one hot key, empty windows, steps wider than windows.
+//! Random queries over random streams that favour trouble: equal timestamps, borders ± 1, gaps, duplicates, late
+//! events, one hot key, empty windows, steps longer than windows.
 //!
-//! Each pair also works in a way of its own: with thresholds that are tiny, random or real, retraction
-//! and probing order forced or not; and at random instants the engine is saved and restored, and
-//! neighbours come and go. Times are shifted far away in some: the twin counts from zero.
+//! Each pair also varies the engine: thresholds are tiny, random or real, retraction and probing order are forced or
+//! not, and at random instants the engine is saved and restored, and neighbours are registered and removed. Some pairs
+//! shift all times far away; the twin counts from zero.
 
 #[path = "query_text.rs"]
 mod query_text;
@@ -28,7 +28,7 @@ pub struct Scenario {
     pub lateness: BTreeMap<String, i64>,
     pub steps: Vec<Step>,
     pub working: EngineOptions,
-    /// Added to all times the engine sees; a multiple of every step and period there is.
+    /// Added to all times that the engine sees; a multiple of every step and period in use.
     pub offset: i64,
 }
 
@@ -37,19 +37,19 @@ pub enum Step {
     Event(Event),
     /// Events of one stream in one push.
     Batch(Vec<Event>),
-    /// A static triple comes, or goes.
+    /// Adds or removes a static triple.
     Static {
         triple: String,
         comes: bool,
     },
     Watermark(i64),
-    /// The engine is saved, and goes on as the one that is restored.
+    /// Saves the engine and continues with the restored one.
     Restore(Box<EngineOptions>),
-    /// Another query comes.
+    /// Registers another query.
     Join(String),
-    /// The neighbour that came first goes.
+    /// Removes the oldest neighbour.
     Leave,
-    /// Every term that nothing holds is released.
+    /// Releases every unused term.
     Sweep,
     Close,
 }
@@ -75,7 +75,7 @@ const STREAMS: [&str; 2] = ["http://ex/s", "http://ex/s2"];
 const PREDICATES: [&str; 3] = [":p", ":q", ":r"];
 const VARIABLES: [&str; 5] = ["?a", "?b", "?c", "?d", "?e"];
 
-/// Literals inside triple terms are canonical: the twin reads them as values, and writes them anew.
+/// Literals inside triple terms are canonical: the twin parses them as values and renders them anew.
 const RARE_OBJECTS: [&str; 9] = [
     "<<( :a :p 3 )>>",
     "<<( :b :p :c )>>",
@@ -105,9 +105,9 @@ struct Generator<'r> {
     windows: Vec<String>,
     n_streams: usize,
     made: usize,
-    /// Literals that are equal in value and different as terms; off where ties would be free.
+    /// Literals of equal value that are different terms; off where ties would be undetermined.
     awkward: bool,
-    /// Events are edges between few nodes, so that joins find much and triples come again and again.
+    /// Events are edges between few nodes, so that joins find many matches and triples recur.
     dense: bool,
     /// Triple terms, dates, functions nobody knows, EXISTS with BIND and LIMIT.
     rare: bool,
@@ -118,7 +118,7 @@ impl Scenario {
         let mut random = Random::new(seed);
         let is_cqels = random.chance(35);
         let n_streams = 1 + random.below(2);
-        // One in five, and the others stay what they were.
+        // One in five pairs, so that the others stay as they were.
         let rare = seed.is_multiple_of(5);
         let awkward = random.chance(30) || rare;
         let dense = random.chance(35);
@@ -143,12 +143,12 @@ impl Scenario {
         Self { query, others, options, statics, lateness, steps, working, offset }
     }
 
-    /// The same with events, watermarks and the end alone, for laws that change them in ways of their own.
+    /// The same with only events, watermarks and the end, for laws that modify them.
     #[allow(dead_code, reason = "one of two test binaries uses it")]
     pub fn quiet(seed: u64) -> Self {
         let mut scenario = Self::generate(seed);
         scenario.steps = std::mem::take(&mut scenario.steps).into_iter().flat_map(Step::quiet).collect();
-        // Laws run a stream many times over: the end of a long one follows its beginning.
+        // Laws run a stream many times, so the end of a long one is cut off.
         let end = scenario.steps.pop();
         scenario.steps.truncate(30);
         scenario.steps.extend(end);
@@ -249,7 +249,7 @@ impl Generator<'_> {
         triples.join(" ")
     }
 
-    /// Most streams are long enough to cross thresholds again and again; a failure is cut down to what matters.
+    /// Most streams are long enough to cross thresholds many times; a failure is reduced to what matters.
     fn n_events(&mut self, is_costly: bool) -> i64 {
         let most = if is_costly { 60 } else { 2_000 };
         let (from, to) = match self.random.below(1_000) {
@@ -316,7 +316,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Mostly none that matters; else so tight that some queries stop for what they cost.
+    /// Usually limits that have no effect; otherwise so tight that some queries stop.
     fn limits(&mut self) -> Limits {
         if self.random.chance(95) {
             return Limits::default();
@@ -345,8 +345,8 @@ impl Generator<'_> {
         }
     }
 
-    /// A query beside: often the same one or a relative, so that much is shared; some write a stream, read it, or take
-    /// the time from the data, which the twin does not know.
+    /// Another query: often the same one or a relative, so that much is shared; some write a stream, read it, or take
+    /// the time from the data, which the twin does not support.
     fn neighbour(&mut self, query: &str) -> String {
         match self.random.below(10) {
             0..=1 => query.to_owned(),
@@ -363,7 +363,7 @@ impl Generator<'_> {
         Generator { random, is_cqels, windows: vec![], n_streams, made: 0, awkward, dense, rare }.query()
     }
 
-    /// What happens beside the events.
+    /// Actions besides the events.
     fn disturbance(&mut self, query: &str) -> Option<Step> {
         match self.random.below(100) {
             0..=3 => Some(Step::Restore(Box::new(self.working()))),
@@ -412,10 +412,10 @@ impl Generator<'_> {
     }
 }
 
-/// A query of the same template: it has other constants and, if that is wanted, windows of other lengths.
+/// A query of the same template: with other constants and, if requested, windows of other lengths.
 pub fn member(query: &str, other_lengths: bool, random: &mut Random) -> String {
     let families: [&[&str]; 3] = [&[":p", ":q", ":r"], &[":a", ":b", ":c"], &["0", "1", "2", "3"]];
-    // Numbers behind these words belong to a window or to the end of the query.
+    // Numbers after these words belong to a window or to the end of the query.
     let sizes = ["[TRIPLES", "[ELEMENTS", "STEP", "SLIDE", "LIMIT", "OFFSET", "@"];
     let mut before = "";
     let tokens = query.split(' ').map(|token| {

@@ -1,4 +1,4 @@
-//! Whole answers by spareval over a plain dataset, as bags of rendered rows.
+//! Full results by spareval over a plain dataset, as bags of rendered rows.
 
 use crate::naive::term_text;
 use spareval::{QueryEvaluator, QueryResults};
@@ -29,7 +29,7 @@ impl Bag {
     }
 }
 
-/// Bag windows: every element is a graph of its own, and a marker says in which window it is.
+/// Bag windows: every element is a graph of its own, and a marker assigns it to its window.
 #[derive(Default)]
 pub struct Occurrences {
     made: usize,

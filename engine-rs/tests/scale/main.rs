@@ -1,10 +1,8 @@
-//! A query in partitions says what one engine says that is given each batch sorted by time: instant by instant, byte
-//! by byte.
+//! A partitioned query emits the same bytes, instant by instant, as one engine that receives each batch sorted by time.
 //!
 //! Streams are random and favour trouble: equal timestamps, window borders ± 1 ms, gaps, copies, events behind the
-//! watermark, one hot key. Batches are cut at random, routed by several calls, their chunks shuffled; engines are saved and
-//! restored in between. What this cannot see is a fault that the embedded engine has too: for that there is the
-//! oracle.
+//! watermark, one hot key. Batches are cut at random, routed by several calls, and their chunks shuffled; engines are
+//! saved and restored in between. Does not detect: a fault that the embedded engine has too; the oracle does.
 
 mod pair;
 mod queries;
@@ -112,7 +110,7 @@ fn what_cannot_be_spread_runs_on_one_partition_and_says_why() {
         let query = scaled(&text, &ParseOptions::default(), 8, 0);
         let why = why(&query);
         assert!(query.partitions() == 1 && why.contains(reason), "{why}: {text}");
-        // Random values, and times in the data, are of the engine's own making.
+        // Random values, and times in the data, come from the engine itself.
         if !text.contains("RAND") && !text.contains('@') {
             (0..3).for_each(|seed| {
                 compare(&text, &ParseOptions::default(), 8, seed);
@@ -135,7 +133,7 @@ fn what_cannot_be_spread_runs_on_one_partition_and_says_why() {
     }
 }
 
-/// How many bytes the one partition is sent for an event, without and with triples that no pattern matches.
+/// The bytes per event sent to the single partition, without and with triples that no pattern matches.
 fn sent(query: &str, options: &ParseOptions) -> [usize; 2] {
     let query = scaled(&format!("{PREFIX}{query}"), options, 8, 0);
     assert_eq!(query.partitions(), 1);
@@ -175,7 +173,7 @@ fn one_partition_is_sent_the_triples_that_its_patterns_match() {
 #[test]
 fn an_event_without_a_matching_triple_still_moves_the_time_of_one_partition() {
     let text = format!("{PREFIX}ASK FROM NAMED WINDOW :w ON :s [RANGE 2s] WHERE {{ WINDOW :w {{ ?k :never ?v }} }}");
-    // The pair compares every report, so a window that closes because of an event must close here, too.
+    // The pair compares every report, so a window that an event closes must close here, too.
     (0..3).for_each(|seed| {
         compare(&text, &ParseOptions::default(), 8, seed);
     });

@@ -1,4 +1,4 @@
-//! One engine and the same query in partitions, side by side.
+//! One engine and the same query partitioned, side by side.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(crate) fn stream_options(lateness: i64) -> StreamOptions {
     StreamOptions { lateness: (lateness > 0).then(|| Span::from_millis(lateness)), ..StreamOptions::default() }
 }
 
-/// How far the second stream may be behind the first one.
+/// How far the second stream may lag behind the first one.
 pub(crate) fn with_timeout(options: StreamOptions, iri: &str, timeout: Option<i64>) -> StreamOptions {
     let idle_timeout = timeout.filter(|_| iri == STREAMS[1]).map(Span::from_millis);
     StreamOptions { idle_timeout, ..options }
@@ -42,7 +42,7 @@ pub(crate) fn said(result: &QueryResult, engine: &Engine) -> Reported {
     Reported { seq: result.seq, at: result.at, windows: result.windows.to_vec(), rows }
 }
 
-/// One engine that is given each batch sorted by time.
+/// One engine that receives each batch sorted by time.
 pub(crate) struct Embedded {
     pub(crate) engine: Engine,
     pub(crate) query: QueryId,
@@ -185,7 +185,7 @@ pub(crate) fn streams_in(text: &str) -> Vec<String> {
     names.iter().filter(|(mark, _)| text.contains(mark)).map(|(_, iri)| (*iri).to_owned()).collect()
 }
 
-/// Runs a query both ways on several streams; gives how many rows there were.
+/// Runs a query both ways on several streams; returns the number of rows.
 pub(crate) fn compare(text: &str, options: &ParseOptions, partitions: u32, seed: u64) -> usize {
     let mut random = Random(seed);
     let lateness = [0, 0, 400, 1_500][random.below(4) as usize];
@@ -211,10 +211,10 @@ pub(crate) fn compare(text: &str, options: &ParseOptions, partitions: u32, seed:
     embedded.engine.close();
     spread.partitions.iter_mut().for_each(PartitionEngine::close);
     n_rows += check(&mut embedded, &mut spread);
-    // Terms of answers that waited go with the next sweep.
+    // Terms of results that have been drained are freed by the next sweep.
     spread.partitions.iter_mut().for_each(PartitionEngine::close);
     let left: usize = spread.partitions.iter().map(PartitionEngine::state_size).sum();
-    // The one row of an answer without groups is always there; in partitions it is in the merge.
+    // The one row of an ungrouped aggregate always exists; with partitions it is in the merge.
     assert!(
         left == 0 || spread.query.partitions() == 1,
         "{left} left: nothing is left in {partitions} partitions, seed {seed}: {text}"

@@ -1,4 +1,4 @@
-//! The queries that are compared, and what their explanation says.
+//! The queries to compare, and what their explanation states.
 
 use whorl_engine::ScaledQuery;
 
@@ -8,7 +8,7 @@ pub(crate) const S: &str = "FROM NAMED WINDOW :w ON :s [RANGE 2s STEP 1s]";
 pub(crate) const ST: &str =
     "FROM NAMED WINDOW :w ON :s [RANGE 2s STEP 1s] FROM NAMED WINDOW :x ON :t [RANGE 3s STEP 1s]";
 
-/// Text of the query, with `OUT` for the way of reporting, and the merge it asks for under RSTREAM and otherwise.
+/// The text of the query, with `OUT` for the R2S operator, and the kind of merge under RSTREAM and otherwise.
 pub(crate) const QUERIES: &[(&str, &str, &str, &str)] = &[
     ("OUT SELECT ?k ?v ?r", S, "WINDOW :w { ?k :temp ?v ; :in ?r }", "union union"),
     ("OUT SELECT ?v", S, "WINDOW :w { ?k :temp ?v ; :in ?r }", "union netting"),

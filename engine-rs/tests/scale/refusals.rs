@@ -1,4 +1,4 @@
-//! What partitions refuse: states and chunks of something else, and data that cannot be distributed.
+//! What partitions refuse: states and chunks of other queries, and data that cannot be distributed.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ fn star() -> String {
     query_text(&QUERIES[0], "RSTREAM")
 }
 
-/// Chunks of one event per key, and the partitions that took them.
+/// Chunks of one event per key, and the partitions that received them.
 fn filled(query: &Arc<ScaledQuery>) -> (Vec<Vec<u8>>, Vec<PartitionEngine>) {
     let mut random = Random(7);
     let triples: Vec<Triple> = (0..40).map(|_| triple(&mut random, 0)).collect();
