@@ -1,4 +1,4 @@
-"""Queries, plans and results of the embedded engine as a notebook shows them."""
+"""Notebook output for queries, plans and results of the embedded engine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROWS_SHOWN_MAX = 50
 
 
 class PlanText(str):
-    """A plan as text; a notebook keeps its lines."""
+    """A plan as text; a notebook preserves its line breaks."""
 
     __slots__ = ()
 
@@ -31,7 +31,7 @@ def query_html(name: str, text: str, plan: str) -> str:
 
 
 def result_html(result: ResultOf[Any]) -> str:
-    """A table of what came and what went; of a long result the first rows."""
+    """A table of additions and removals; only the first rows of a long result."""
     caption = f"<p>result {result.seq} · {result.time:%Y-%m-%d %H:%M:%S}</p>"
     if result.kind == "boolean":
         return f"{caption}<p><b>{str(result.boolean).lower()}</b></p>"
@@ -49,13 +49,13 @@ def result_html(result: ResultOf[Any]) -> str:
 
 
 def _statement_columns(result: ResultOf[Any]) -> tuple[str, ...]:
-    """Those of triples; the names of graphs are shown if there is one."""
+    """The columns of triples; graph names are shown if there are any."""
     named = any(len(row) > 3 for row in (*result.inserted, *result.deleted))
     return ("subject", "predicate", "object", "graph") if named else ("subject", "predicate", "object")
 
 
 def _cells(rows: Iterable[Any], columns: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """The cells of each row as text: of a solution by its variables, a triple has no graph."""
+    """The cells of each row as text: those of a solution in the order of its variables; a triple has no graph."""
     members = ((row[name] for name in columns) if isinstance(row, dict) else row for row in rows)
     texts = (tuple("" if term is None else str(term) for term in row) for row in members)
     return [text + ("",) * (len(columns) - len(text)) for text in texts]

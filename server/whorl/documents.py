@@ -9,9 +9,9 @@ from typing import Literal, NotRequired, TypedDict
 
 QueryKind = Literal["SELECT", "ASK", "CONSTRUCT", "DESCRIBE"]
 Relation = Literal["RSTREAM", "ISTREAM", "DSTREAM", "CHANGES"]
-# The watermark of what has ended: no instant that anybody should be shown.
+# The watermark of a closed stream, which is not shown as an instant.
 _END_OF_TIME = 2**63 - 1
-# Numbers of seconds between 1985 and 2286; as milliseconds they are days in 1970.
+# Between these numbers a time is most likely in seconds: 1985 to 2286. As milliseconds, they are days in 1970.
 EPOCH_SECONDS = range(500_000_000, 10_000_000_000)
 
 
@@ -138,7 +138,7 @@ class PlannedWindow(TypedDict):
     text: str
     line: int
     column: int
-    # Copies that it has merged; only for windows that are sets.
+    # Copies that it has merged; only for set windows.
     merged: NotRequired[int]
 
 

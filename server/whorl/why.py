@@ -1,6 +1,6 @@
 """Why a query has no solutions now, or that it has some.
 
-Reasons are tried in the order in which events meet them: is the query running, have events arrived, were they on time,
+Reasons are checked in the order of processing: is the query running, have events arrived, were they on time,
 has a window closed, has each pattern matched, are the matches still in the window, and did they join. The first that
 holds is reported. It comes from counters that the engine keeps anyway; only the predicates are looked up, in a bounded
 number of triples.
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from whorl import _engine
 
-# How many triples are looked at for the predicates that occur.
+# The maximum number of triples to search for predicates.
 TRIPLES_MAX = 10_000
-# For these, the first input must have solutions; the others may have none.
+# Operators whose first input must have solutions, while the others may have none.
 _WITNESSES = frozenset({"optional", "minus", "exists"})
 _REFUSED_ADVICE = "correct what the producer sends; the response to each push names the place"
 _AHEAD_ADVICE = "times are milliseconds since 1970: check their unit, and the clock of the producer"
@@ -41,7 +41,7 @@ class Reason(NamedTuple):
 
 
 class TurnedAway(NamedTuple):
-    """What did not get onto a stream: refused, or set aside because it was too far ahead of the clock."""
+    """Events that a stream did not accept: refused, or set aside because they were too far ahead of the clock."""
 
     refused: int = 0
     ahead: int = 0
@@ -50,7 +50,7 @@ class TurnedAway(NamedTuple):
 
 @dataclass
 class Subject:
-    """The query that is asked about; `number` is None while it does not run."""
+    """The query to explain; `number` is None while it does not run."""
 
     engine: _engine.Engine
     number: int | None
@@ -61,14 +61,14 @@ class Subject:
     failure: dict[str, Any] | None = None
     # By stream.
     turned_away: dict[str, TurnedAway] = field(default_factory=dict)
-    # No event is to come: what has not ended by now has been reported.
+    # Whether the input has ended, so that every window has reported.
     has_ended: bool = False
-    # The predicates that a window has met, with counts; by default those that it holds now.
+    # Returns the predicates in a window, with counts; by default those of its current content.
     look: Callable[[dict[str, Any]], dict[str, int]] | None = None
 
 
 def why(subject: Subject) -> dict[str, Any]:
-    """Why a query has no answer now, with the windows and patterns that say so: the document of `GET …/why`."""
+    """Why a query has no solutions now, with the windows and patterns that show it: the document of `GET …/why`."""
     case = _Case(subject)
     reason = next(found for tried in _REASONS if (found := tried(case)) is not None)
     return {
@@ -98,7 +98,7 @@ class _Leaf:
 
 @dataclass
 class _Case:
-    """A query, with the counters that decide on a reason."""
+    """A query, with the counters that determine the reason."""
 
     subject: Subject
     _seen: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -129,7 +129,7 @@ class _Case:
         return dict(_PREFIX.findall(self.subject.text))
 
     def seen(self, window: str) -> dict[str, int]:
-        """The predicates that a window has met, each with how many triples have it."""
+        """The predicates in a window, each with the number of its triples."""
         if window not in self._seen:
             described = next((one for one in self.windows if one["name"] == window), None)
             look = self.subject.look or self._look
@@ -171,7 +171,7 @@ class _Case:
         return {row["p"]["value"]: int(row["n"]["value"]) for row in rows}
 
 
-# ---- reasons, in the order in which they are tried ----
+# ---- reasons, in the order in which they are checked ----
 
 
 def _failed(case: _Case) -> Reason | None:
@@ -262,13 +262,13 @@ _REASONS = (_failed, _paused, _answers, _no_events, _late, _waiting, _unmatched,
 
 def _is_empty(case: _Case) -> bool:
     form, number = case.subject.facts.get("form"), case.subject.number
-    assert number is not None  # noqa: S101 - a query that is not running has a reason already
+    assert number is not None  # noqa: S101 - a query that does not run has its reason already
     if case.numbers.get("evaluations", 0) == 0:
         return True
     try:
         answer = case.subject.engine.answer(number, "json" if form in {"SELECT", "ASK"} else "ntriples")
     except WhorlError:
-        # Its current result is not kept, so what it has emitted counts.
+        # Its current result is not kept, so its emitted results are counted.
         return case.subject.results == 0
     return b'"bindings":[]' in answer or not answer.strip()
 

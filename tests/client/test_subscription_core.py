@@ -1,7 +1,7 @@
-"""The subscription without sockets: each result once, whatever breaks and wherever; losses are said.
+"""The subscription without sockets: each result once, whatever breaks and wherever; losses are reported.
 
-Detects faults in positions, de-duplication, gaps, credit and back-off. Does not detect faults of the sockets themselves: those
-are for `test_shells` and `test_real_server`.
+Detects faults in positions, de-duplication, gaps, credit and back-off. Does not detect faults of the sockets
+themselves; `test_shells` and `test_real_server` do.
 """
 
 from __future__ import annotations

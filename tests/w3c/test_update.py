@@ -1,7 +1,7 @@
-"""SPARQL 1.1 Update as the W3C tests have it.
+"""The W3C tests of SPARQL 1.1 Update.
 
-Detects: graphs that are not what a request should make of them, requests that are refused or taken wrongly. Does not detect:
-whether running queries follow; the laws of the engine are for that.
+Detects: wrong graphs after a request, requests that are wrongly refused or accepted. Does not detect: running queries
+that miss an update; the laws of the engine do.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from typer.core import TyperGroup
 
 from whorl.cli.faults import reports_faults
 
-# In the order of `whorl --help`: from the first minute to the rare.
+# In the order of `whorl --help`: the most common first.
 COMMANDS = (
     "serve",
     "open",
@@ -48,7 +48,7 @@ class Commands(TyperGroup):
     """A group that imports a command when it is called."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401, ARG002 - typer does not publish its context class
-        """The names."""
+        """The names of the commands."""
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401, ARG002 - typer does not publish its context class

@@ -11,7 +11,7 @@ import typer
 
 from whorl.cli.faults import CommandError, UsageError
 
-# `server/whorl/cli/bench.py` in a checkout; an installed package has no such neighbour.
+# In a checkout, the folder beside `server`; an installed package has none.
 _BENCHMARKS = Path(__file__).resolve().parents[3] / "benchmarks"
 
 Names = Annotated[
@@ -73,7 +73,7 @@ def command(  # noqa: PLR0913 - each option is a parameter
         raise UsageError(str(error)) from None
 
 
-def _compare(main: Any, old: Path, new: Path) -> None:  # noqa: ANN401 - the package is not there when this is installed
+def _compare(main: Any, old: Path, new: Path) -> None:  # noqa: ANN401 - the package does not exist in an installation
     table, is_slower = main.compared(old, new)
     typer.echo(table)
     raise typer.Exit(int(is_slower))

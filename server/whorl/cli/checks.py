@@ -1,6 +1,6 @@
-"""What `whorl doctor` looks at, one check after the other: each says one sentence, and what to do about a fault.
+"""The checks of `whorl doctor`: each returns one sentence and, for a fault, what to do about it.
 
-Nothing is changed, and no secret is read: of a token it says whether it is set and who can read its file.
+They change nothing and read no secret: for a token they only report whether it is set and who can read its file.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _PACKAGES = ("whorl", "whorl-client", "fastapi", "uvicorn", "pyspark", "pyarrow"
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     name: str
     state: State
@@ -44,7 +44,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting that is not its default, and where it comes from; of a secret only that it is set."""
+    """A setting that differs from its default, and its origin; the value of a secret is left out."""
 
     name: str
     value: str
@@ -53,7 +53,7 @@ class Setting:
 
 @dataclass(slots=True)
 class Patient:
-    """What is looked at: the settings that a server would start with, and the server that answers, if one does."""
+    """The subjects of the checks: the settings that a server would start with, and the running server, if any."""
 
     settings: Settings
     config: Path | None
@@ -62,13 +62,13 @@ class Patient:
 
 
 def checks(patient: Patient) -> Iterator[Check]:
-    """All of them, in the order in which a start meets them."""
+    """All checks, in the order in which they would affect a start."""
     for look in _LOOKS:
         yield from look(patient)
 
 
 def settings_set(settings: Settings, config: Path | None) -> list[Setting]:
-    """What an operator has chosen."""
+    """The settings that differ from their defaults."""
     path = config_path(config)
     said = {} if path is None else read_config(path)
     variables = {name.upper() for name in os.environ}
@@ -86,7 +86,7 @@ def _shown(value: object) -> str:
 
 
 def versions() -> dict[str, str]:
-    """Of Python, the machine, and the packages that are installed."""
+    """Versions of Python, the system, and the installed packages."""
     found = {"python": platform.python_version(), "platform": platform.platform()}
     for package in _PACKAGES:
         try:
@@ -96,7 +96,7 @@ def versions() -> dict[str, str]:
     return found
 
 
-# ---- looks ----
+# ---- checks ----
 
 
 def _versions(patient: Patient) -> Iterator[Check]:

@@ -1,4 +1,4 @@
-"""`whorl demo`: play the demo into a server that runs already."""
+"""`whorl demo`: play the demo into a running server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`whorl doctor`: what keeps a server from starting or from being used, and a bundle for whoever helps."""
+"""`whorl doctor`: finds what prevents a server from starting or from being used, and writes a bundle for support."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _show(found: list[Check]) -> None:
 
 @contextmanager
 def _answering(url: str, token: str | None) -> Iterator[Client | None]:
-    """A client of the server at an address, if one answers there."""
+    """A client of the server at an address, if a server responds there."""
     import whorl_client as wc
 
     with wc.Client(url, token or local_token(url), timeout_s=5.0, patience_s=0.0) as client:
@@ -85,7 +85,7 @@ def _answering(url: str, token: str | None) -> Iterator[Client | None]:
         except wc.ConnectionFailedError:
             answers = False
         except wc.WhorlError:
-            # It answers, if only to refuse.
+            # It responds, even if only with a refusal.
             answers = True
         else:
             answers = True

@@ -59,7 +59,7 @@ class LiveTable:
         self._live.update(self._view(), refresh=True)
 
     def waits(self, why: str, advice: str | None) -> None:
-        """No row has come yet, for this reason."""
+        """Show why no row has arrived yet."""
         self._reason = f"no result yet: {why}" + ("" if advice is None else f"\nhint: {advice}")
         self._live.update(self._view(), refresh=True)
 

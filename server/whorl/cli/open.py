@@ -46,9 +46,9 @@ def command(url: Url = DEFAULT_URL, token: Token = None, print_link: PrintLink =
 
 
 def _hand_over(link: str) -> None:
-    """Open an address that only this browser knows, and that leads to the link once.
+    """Open an address that only this browser knows, and that redirects to the link once.
 
-    What a browser is started with can be seen by everybody on the machine: the link itself must not be part of it.
+    Every user of the machine can see the browser's command line, so the link itself must not be part of it.
     """
     with _Door(link) as door:
         threading.Thread(target=door.serve_forever, daemon=True).start()
@@ -67,7 +67,7 @@ def _open(address: str) -> None:
 
 
 class _Door(ThreadingHTTPServer):
-    """One page on loopback, under a name that cannot be guessed."""
+    """One page on loopback, with an unguessable name."""
 
     def __init__(self, link: str) -> None:
         super().__init__(("127.0.0.1", 0), _Redirect)
@@ -81,7 +81,7 @@ class _Door(ThreadingHTTPServer):
 
 
 class _Redirect(BaseHTTPRequestHandler):
-    """Leads to the link; whoever does not know the name learns nothing."""
+    """Redirects to the link; requests for other names learn nothing."""
 
     server: _Door
 
@@ -97,4 +97,4 @@ class _Redirect(BaseHTTPRequestHandler):
             self.server.used.set()
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name that the library calls
-        """Nothing: the name of the page is a secret."""
+        """Log nothing, because the name of the page is a secret."""

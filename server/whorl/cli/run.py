@@ -213,14 +213,14 @@ def _only_stream(query: Query, file: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _RowMapping:
-    """The CONSTRUCT that makes triples of rows."""
+    """The CONSTRUCT that turns rows into triples."""
 
     source: str
     text: str
     time_column: str
 
     def set_on(self, engine: Engine, sources: list[Input]) -> None:
-        """Rows of all these inputs become triples."""
+        """Set the mapping of all these inputs."""
         from whorl import WhorlError
 
         try:
@@ -261,7 +261,7 @@ class _Stop:
 
 @dataclass(slots=True)
 class _Files:
-    """Files on their way through the engine."""
+    """Pushes files through the engine."""
 
     engine: Engine
     query: Query
@@ -274,7 +274,7 @@ class _Files:
     has_rows: bool = False
 
     def evaluate(self, reading: Reading, names: Names) -> None:
-        """Push everything and write what comes; without a single row, say why."""
+        """Push everything and write the results; if there is no row at all, explain why."""
         try:
             with Waiting(lambda: self._reason(has_ended=False), names, tell_reason) as waiting:
                 has_enough = self._push_all(reading, waiting)
@@ -287,7 +287,7 @@ class _Files:
             typer.echo(f"{events}, {self.late} late, {results}", err=True)
 
     def _push_all(self, reading: Reading, waiting: Waiting) -> bool:
-        """Whether there were enough answers before the end."""
+        """Push all inputs; returns whether the limit on results was reached before the end."""
         for source, batch in Units().seen(_together(self.sources, reading), lambda item: item[1].t):
             self.sample.keep(source.stream, batch)
             accepted, late = _push(self.engine, source, batch)
@@ -298,7 +298,7 @@ class _Files:
         return self._write(waiting)
 
     def _write(self, waiting: Waiting) -> bool:
-        """Hand out what waits; whether that was enough."""
+        """Write the waiting results; returns whether the limit was reached."""
         for answer in self._results():
             envelope = json.loads(answer)
             if self.stop.reached_by(envelope):
@@ -330,7 +330,7 @@ def _together(sources: list[Input], reading: Reading) -> Iterator[tuple[Input, B
         return
     if len(sources) == 1:
         pieces = read_pieces(sources[0].file, replace(reading, rows_cut="order"))
-        # What a pipe has brought is evaluated before the next event comes.
+        # Events from a pipe are evaluated before the next one arrives.
         flowing = with_pauses(pieces) if sources[0].file == "-" else pieces
         yield from ((sources[0], batch) for batch in batches(flowing, in_order=True))
         return

@@ -1,6 +1,6 @@
-"""The first events of each stream of `whorl run`, kept to name the predicates that do occur when a pattern meets none.
+"""The first events of each stream of `whorl run`, kept to list the predicates that occur if a pattern matches nothing.
 
-The engine itself passes over triples that no pattern asks for. Bodies are kept as they were pushed, one for each
+The engine itself skips triples that no pattern matches. Bodies are kept as they were pushed, one for each
 stream, and read only to explain why there is no result.
 """
 
@@ -24,13 +24,13 @@ WHERE {{ WINDOW <urn:w> {{ ?s ?p ?o }} }} GROUP BY ?p ORDER BY DESC(?n) ?p LIMIT
 
 @dataclass(slots=True)
 class Sample:
-    """One body of each stream, and a way to make an engine that can read it."""
+    """One body of each stream, and a factory for an engine that can read it."""
 
     engine_for: Callable[[str], Engine]
     bodies: dict[str, Batch] = field(default_factory=dict)
 
     def keep(self, stream: str, batch: Batch) -> None:
-        """The first body of a stream stands for the rest."""
+        """Keep the first body of a stream, which represents the rest."""
         self.bodies.setdefault(stream, batch)
 
     def predicates(self, stream: str) -> dict[str, int]:
@@ -52,7 +52,7 @@ class Sample:
 
 
 def reason_of(engine: Engine, query: Query, sample: Sample, *, has_ended: bool) -> dict[str, Any]:
-    """Why the query has no result: the document that a server would give."""
+    """Why the query has no result: the document that a server would return."""
     facts: dict[str, Any] = dict(query.describe())
     return why(
         Subject(

@@ -48,10 +48,10 @@ def command(*, demo: bool, config: Path | None, **options: Any) -> None:  # noqa
 
 
 def _say_ready(address: str, settings: Settings, pace: Pace | None) -> None:
-    """The one line that is printed, when everything answers; then the demo may begin."""
+    """Print one line once the server is ready; then the demo may begin."""
     token = _token(settings)
     if pace is not None:
-        # Who looks at the demo again should not have to look for its token. In a file or a log it has no place.
+        # On a terminal, the demo prints its token again at each start. It must not reach a file or a log.
         if token is not None and "#" not in address and sys.stdout.isatty():
             address = f"{address}#token={token}"
         typer.echo(f"the demo plays; follow it with: whorl query {_FIRST_QUERY} --follow", err=True)
@@ -76,8 +76,8 @@ def _token(settings: Settings) -> str | None:
 
 
 def settings_of(options: dict[str, Any], config: Path | None = None) -> Settings:
-    """The settings: options that were given, then the environment, then the file, then defaults."""
-    # An option that may be repeated is an empty list when it was not given at all.
+    """The settings: command line options, then the environment, then the file, then defaults."""
+    # A repeatable option that was not given is an empty list.
     given = {name: value for name, value in options.items() if value is not None and value != []}
     try:
         return load_settings(given, config)

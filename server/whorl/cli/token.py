@@ -1,4 +1,4 @@
-"""`whorl token`: the admin token of the server on this machine, found again."""
+"""`whorl token`: prints the admin token of the server on this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`whorl tokens`: who may use a server.
+"""`whorl tokens`: access tokens of a server.
 
 A group of commands (`COMMANDS`, under the help of `group`).
 """
@@ -16,7 +16,7 @@ from whorl.cli.remote import connected
 
 
 class Scope(enum.StrEnum):
-    """What a token may do."""
+    """What a token permits."""
 
     INGEST = "ingest"
     SUBSCRIBE = "subscribe"

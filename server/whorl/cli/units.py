@@ -19,20 +19,20 @@ _HINT = "add --time-unit s for rows, or write milliseconds or dateTimes"
 
 
 class Units:
-    """Warns once about a time that looks like seconds, whoever has seen it."""
+    """Warns once about a time that looks like seconds, whether this process or the server noticed it."""
 
     def __init__(self) -> None:
         self._has_warned = False
 
     def seen(self, items: Iterable[Item], time_of: Callable[[Item], int | None]) -> Iterator[Item]:
-        """The items unchanged, after a look at their times."""
+        """The items unchanged, after checking their times."""
         for item in items:
             if not self._has_warned:
                 self.warn(seconds_warning(time_of(item)))
             yield item
 
     def warn(self, warning: str | None) -> None:
-        """Show a warning, here or from the server, unless one was shown; None is no warning."""
+        """Show a warning from here or from the server, unless one was shown already; None means no warning."""
         if warning is None or self._has_warned:
             return
         self._has_warned = True

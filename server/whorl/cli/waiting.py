@@ -1,6 +1,6 @@
-"""What is said while no result comes: the reason, in the words of `whorl why`, on standard error or in the live table.
+"""Explains why no result arrives, in the words of `whorl why`, on standard error or in the live table.
 
-The reason is looked for in a thread of its own, because the command itself waits for the network or for its input.
+A separate thread looks for the reason, because the command itself waits for the network or for its input.
 It is shown after a few seconds and again whenever it changes, at growing intervals, and never after the first row.
 """
 
@@ -28,7 +28,7 @@ Document = Mapping[str, Any]
 
 
 class Waiting:
-    """Looks for the reason as long as `with` lasts and no row has come."""
+    """Looks for the reason inside `with`, until the first row arrives."""
 
     def __init__(self, ask: Callable[[], Document], names: Names, tell: Callable[[str, str | None], None]) -> None:
         self._ask = ask
@@ -51,7 +51,7 @@ class Waiting:
 
     def _watch(self) -> None:
         pause_s, shown = FIRST_S, ""
-        # The server may go away, and the client be closed, while it is asked: then there is nothing to tell.
+        # The server may stop, or the client be closed, during the request: then there is nothing to show.
         with contextlib.suppress(Exception):
             while not self._is_over.wait(pause_s):
                 found = self._ask()
@@ -63,12 +63,12 @@ class Waiting:
 
 
 def tell_reason(why: str, advice: str | None, kind: str = "no result yet") -> None:
-    """The reason on standard error, with what to do about it."""
+    """The reason on standard error, with a remedy."""
     typer.echo(describe(CommandError(why, hint=advice), kind), err=True)
 
 
 def reason(document: Document, names: Names) -> str:
-    """One sentence, and how far the windows have come."""
+    """One sentence, and the watermark of the windows."""
     return "; ".join([document["summary"], *(_window(window, names) for window in document.get("windows", ()))])
 
 

@@ -1,4 +1,4 @@
-"""How fast the demo plays: a rate that can be changed while it runs."""
+"""The speed of the demo, which can be changed while it runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RATE_MAX = 8.0
 
 
 class Pace:
-    """So many times the usual number of events; zero is a pause. Event time follows the clock at any rate."""
+    """A multiple of the usual number of events; zero pauses. Event time follows the clock at any rate."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
@@ -24,11 +24,11 @@ class Pace:
 
     @property
     def rate(self) -> float:
-        """The rate now."""
+        """The current rate."""
         return self._rate
 
     def set_rate(self, rate: float) -> None:
-        """From now on, play at this rate."""
+        """Set the rate."""
         if not 0 <= rate <= RATE_MAX:
             raise ValueError(f"the rate of the demo is between 0 and {RATE_MAX:g}")
         with self._changed:
@@ -40,12 +40,12 @@ class Pace:
         return int(self._clock() * 1_000)
 
     def next_step(self, last_ms: int) -> int:
-        """Wait until the step after the one at `last_ms` is due; its instant. A change of the rate counts at once."""
+        """Wait until the step after `last_ms` is due; returns its instant. A new rate takes effect at once."""
         with self._changed:
             while self._rate == 0 or self._left_ms(last_ms) > 0:
                 self._changed.wait(None if self._rate == 0 else self._left_ms(last_ms) / 1_000)
             due_ms = last_ms + int(STEP_MS / self._rate)
-        # A little behind, steps keep their distance; after a pause there is nothing to make up for.
+        # Slightly late steps keep their distance; after a pause, missed steps are not made up for.
         return due_ms if self.now_ms() - due_ms < STEP_MS else self.now_ms()
 
     def _left_ms(self, last_ms: int) -> int:

@@ -28,14 +28,14 @@ _ANY = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104 - compared with, 
 
 
 def start(address: str, token: str | None, pace: Pace) -> threading.Thread:
-    """Play into the server at an address, beside whatever this process does; it ends with the process."""
+    """Play into the server at an address, in a background thread that ends with the process."""
     thread = threading.Thread(target=_play_at, args=(address, token, pace), name="whorl-demo", daemon=True)
     thread.start()
     return thread
 
 
 def play(client: Client, pace: Pace) -> None:
-    """Set the demo up and send its events by the clock, for ever; taxis begin half an hour ago.
+    """Set up the demo and send its events by the clock until the process ends; taxis begin half an hour ago.
 
     Streams, queries and the graph of an earlier start are reused.
     """
@@ -49,7 +49,7 @@ def play(client: Client, pace: Pace) -> None:
 
 
 class _Trips:
-    """Taxi trips from half an hour ago on, without those that the server has from an earlier start."""
+    """Taxi trips from half an hour ago on, except those that the server has from an earlier start."""
 
     def __init__(self, client: Client, now_ms: int) -> None:
         self._at_ms = now_ms - BEFORE_MS
@@ -57,7 +57,7 @@ class _Trips:
         self._known_ms = max(client.streams.get(stream).watermark or 0 for stream in TAXI_STREAMS)
 
     def until(self, now_ms: int, rate: float) -> list[Event]:
-        """What is due, a few minutes at most: the half-hour is caught up with while the building goes on."""
+        """The events that are due, a few minutes at most: the first half-hour is sent while the building continues."""
         from_ms, self._at_ms = self._at_ms, min(now_ms, self._at_ms + _AT_ONCE_MS)
         return [event for event in self._taxis.step(from_ms, self._at_ms, rate) if event.t > self._known_ms]
 

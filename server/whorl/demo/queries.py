@@ -1,4 +1,4 @@
-"""The gallery: queries for the demo, one file each; the first line says what the query shows."""
+"""The gallery: queries for the demo, one file each; the first line describes the query."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class GalleryQuery:
 
 
 def gallery() -> list[GalleryQuery]:
-    """All of them, in the order of the same list that the console reads."""
+    """All queries, in the order of the list that the console reads, too."""
     return [_read(name) for name in (_HERE / "gallery.txt").read_text(encoding="utf-8").split()]
 
 

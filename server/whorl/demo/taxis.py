@@ -1,4 +1,4 @@
-"""Taxis in New York: trips like those of the first hour of 2013, which the Grand Challenge of DEBS 2015 is about.
+"""Taxis in New York: trips like those of the first hour of 2013 in the data of the DEBS 2015 Grand Challenge.
 
 Areas, distances, speeds, fares and tips follow the distribution of 9,787 trips of that night; taxis and instants are
 generated. Like the building, this reads no clock: the same seed gives the same trips.
@@ -86,11 +86,11 @@ class Taxis:
         self._random.shuffle(self._free)
         # Rides in progress: end, start, taxi, and the event at the end.
         self._riding: list[tuple[int, int, int, list[Event]]] = []
-        # The part of a ride that the steps so far have not begun.
+        # The fraction of a ride carried over to the next step.
         self._owed = 0.0
 
     def step(self, from_ms: int, until_ms: int, rate: float = 1.0) -> list[Event]:
-        """What is sent from one instant to just before another, at a multiple of the usual number of rides."""
+        """The events sent from one instant to just before another, at a multiple of the usual number of rides."""
         span = until_ms - from_ms
         self._owed += PICKUPS_PER_S * rate * span / 1_000
         rides = min(int(self._owed), span, len(self._free))
@@ -107,7 +107,7 @@ class Taxis:
         return events
 
     def _ride(self, at: int) -> Event:
-        """Start a ride and queue the event at its end. It is named after its instant, which is unique."""
+        """Start a ride and queue the event at its end. Its name is its instant, which is unique."""
         taxi = self._free.pop()
         start, end = self._way()
         miles = max(0.2, 1.3 * _miles(start, end))

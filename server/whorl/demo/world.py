@@ -1,6 +1,6 @@
 """A simulated building: temperatures drift, people walk around, and from time to time a room catches fire.
 
-Readings are observations of SOSA, each with a name and a time of its own: two equal readings stay two in a window.
+Readings are SOSA observations, each with its own name and time, so that two equal readings stay apart in a window.
 
 The simulation reads no clock: its start time is a parameter, and the same seed gives the same events.
 """
@@ -22,7 +22,7 @@ STEP_MS = 1_000
 FIRE_EVERY_S = 60
 FIRE_LASTS_S = 25
 
-# Name, the temperature it tends to, and the rooms next door. Floors stand in building.ttl.
+# Name, the temperature it tends to, and the adjacent rooms. building.ttl has the floors.
 ROOMS: dict[str, tuple[float, tuple[str, ...]]] = {
     "hall": (19.0, ("kitchen", "workshop", "library")),
     "kitchen": (22.0, ("hall",)),
@@ -52,7 +52,7 @@ class Event:
 
 
 class World:
-    """The building; each step is a reading of it, usually a second after the one before."""
+    """The building; each step reads all sensors, usually a second after the previous step."""
 
     def __init__(self, start_ms: int, seed: int = 1) -> None:
         self._random = random.Random(seed)  # noqa: S311 - the same events every time are the point
@@ -61,7 +61,7 @@ class World:
         self._delayed: list[Event] = []
 
     def step(self, now_ms: int) -> list[Event]:
-        """What is sent now: a reading of every sensor, and what was delayed until now."""
+        """The events sent now: a reading of every sensor, and events that were delayed until now."""
         happened = [self._sent(stream, now_ms, turtle) for stream, turtle in self._happens(now_ms)]
         waiting = sorted([*self._delayed, *happened])
         self._delayed = [event for event in waiting if event.due > now_ms]
@@ -100,9 +100,9 @@ def _observation(room: str, observed: str, value: str, at_ms: int) -> str:
 
 
 def _fire(second: float) -> tuple[str, float]:
-    """The room whose turn it is to burn, and how much it does: from 0 up to 1 and down again."""
+    """The room that burns in this cycle, and the intensity of the fire: from 0 up to 1 and down again."""
     turn, since = divmod(second, FIRE_EVERY_S)
-    # The first ten seconds of a turn are quiet, so that the demo begins with an ordinary day.
+    # The first ten seconds of a cycle are quiet, so that the demo begins without a fire.
     share = (since - 10) / FIRE_LASTS_S
     heat = math.sin(math.pi * share) if 0 <= share <= 1 else 0.0
     return list(ROOMS)[(int(turn) * 5 + 1) % len(ROOMS)], heat

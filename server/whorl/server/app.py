@@ -60,12 +60,12 @@ Every operation but the service document, `/healthz` and `/readyz` needs `Author
 `application/problem+json` (RFC 9457) with a stable `type`. All paths exist under `/v1` as well.
 """
 
-# Routes are tried in turn, so more particular paths come before others: /queries/validate before /queries/{name}.
+# Routes are tried in order, so specific paths come before general ones: /queries/validate before /queries/{name}.
 _PARTS = (streams, service, console, health, demo, backup, tokens, queries, results, ws, graphs, sparql)
 
 
 def create_app(settings: Settings, opened_tokens: Tokens | None = None, pace: Pace | None = None) -> FastAPI:
-    """The server as an ASGI application; `pace` is that of the demo, where one plays."""
+    """The server as an ASGI application; `pace` is that of the demo, if one runs."""
     check_exposure(settings)
     app = FastAPI(
         title="Whorl",

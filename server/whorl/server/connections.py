@@ -1,10 +1,10 @@
-"""HTTP connections under uvicorn, with limits on heads of requests, and on answers that nobody reads.
+"""HTTP connections under uvicorn, with limits on request heads and on unread responses.
 
-A client that sends half a head and then nothing, or a head without end, would otherwise hold its connection, or fill
-the memory, before any route can object. Questions about health are answered however many connections there are: beyond
-the limit, each new connection takes the place of the one that has been idle longest, so that handles never run out.
-An answer is in memory until it has been read: a reader that takes none of it for a while is disconnected, and so is the
-one that has taken nothing for longest, when all that waits to be read is too much.
+A client that sends half a head and then nothing, or an endless head, would otherwise hold its connection or fill the
+memory before any route can refuse it. Health checks are served however many connections are open: beyond the limit,
+each new connection replaces the one that has been idle longest, so that handles never run out. A response stays in
+memory until the client has read it: a client that reads nothing for a while is disconnected and, if unread responses
+exceed their limit in total, so is the one that has read nothing for longest.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ HEAD_SECONDS_MAX = 10.0
 
 # Connections beyond the limit that are still accepted, to respond with 503 or to a health check.
 SPARE_CONNECTIONS = 64
-# Cheap, and asked by whoever decides whether the server is restarted: always answered.
+# Cheap, and requested by the supervisor that may restart the server, so always served.
 _WATCHED = frozenset({b"/healthz", b"/readyz", b"/v1/healthz", b"/v1/readyz"})
 _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 _TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
@@ -35,7 +35,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     _head_bytes = 0
     _is_in_head = True
-    # In the bytes that came last.
+    # Whether a head ended in the last chunk.
     _has_ended_head = False
     _head_timer: asyncio.TimerHandle | None = None
     _is_asked = False
@@ -43,7 +43,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     # Settings, see `reading_within`.
     answer_seconds_max = 30.0
     answers_bytes_max = 256 * 1024 * 1024
-    # Bytes of the answer that wait to be read, when they last became fewer, and the next look at them.
+    # Unread bytes of the response, when they last decreased, and the next check.
     _unread = 0
     _read_at = 0.0
     _answer_timer: asyncio.TimerHandle | None = None
@@ -81,27 +81,27 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._end_head()
         self._has_ended_head = True
         self._is_asked = True
-        # uvicorn answers 503 beyond this number, and whoever watches must not take a crowd for a dead server.
+        # uvicorn responds with 503 beyond this number, and monitoring must not mistake a crowd for a dead server.
         limit = self.config.limit_concurrency
         is_watcher = self.url.partition(b"?")[0] in _WATCHED
         self.limit_concurrency = None if is_watcher else limit
         super().on_headers_complete()
 
     def on_response_complete(self) -> None:
-        """A request has been answered."""
+        """The response is complete."""
         self._is_asked = False
         self._idle_since = time.monotonic()
         super().on_response_complete()
 
     def pause_writing(self) -> None:
-        """More of an answer waits than the system takes."""
+        """The send buffer of the system is full."""
         super().pause_writing()
         self._unread, self._read_at = self.transport.get_write_buffer_size(), time.monotonic()
         self._look_again()
         self._make_room_for_answers()
 
     def resume_writing(self) -> None:
-        """Most of it has been read."""
+        """The client has read most of the response."""
         self._end_answer()
         super().resume_writing()
 
@@ -135,7 +135,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     @property
     def _running(self) -> RequestResponseCycle | None:
-        """The last request that was begun; there may be none, which uvicorn's own type leaves out."""
+        """The latest request; there may be none, which uvicorn's own type leaves out."""
         return self.cycle
 
     def _end_answer(self) -> None:
@@ -174,7 +174,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             return
         running = self._running
         if running is not None and not running.response_complete:
-            # An earlier request is being answered: this would be taken for its answer, and that can be sent no more.
+            # The response to an earlier request is incomplete: the client would mistake this one for it.
             running.disconnected = True
         else:
             self.transport.write(answer)
@@ -182,7 +182,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
 
 def reading_within(seconds: float, bytes_max: int) -> type[BoundedHttpProtocol]:
-    """The protocol for a server whose readers have so much time to take some of an answer, and all together so much."""
+    """The protocol for these limits: the time a client may read nothing, and the unread bytes of all clients."""
 
     class Protocol(BoundedHttpProtocol):
         answer_seconds_max = seconds

@@ -37,7 +37,7 @@ class DomainError(Exception):
 
 
 class EngineRefusal(DomainError):  # noqa: N818 - the engine has the error; this is what the server makes of it
-    """The engine refused, and its exception says why; its position refers to `text`."""
+    """A refusal by the engine, with the reason from its exception; its position refers to `text`."""
 
     def __init__(self, error: WhorlError, text: str | None = None) -> None:
         super().__init__(
@@ -132,7 +132,7 @@ class UnknownStageError(DomainError):
     """No staged body of the stream has this token."""
 
 
-# ---- room ----
+# ---- limits ----
 
 
 class TooManyStreamsError(DomainError):

@@ -92,7 +92,7 @@ def format_of(header: str | None, formats: Mapping[str, str]) -> str:
 
 
 def negotiate(accept: str | None, offers: Sequence[str]) -> str:
-    """The offer that an `Accept` header prefers; of several, the one offered first."""
+    """The offer that an `Accept` header prefers; among equals, the first one."""
     ranges = _ranges(accept or "*/*")
     scored = [(_quality(offer, ranges), -place, offer) for place, offer in enumerate(offers)]
     quality, _, best = max(scored)
@@ -119,7 +119,7 @@ def _range(part: str) -> tuple[str, float]:
 
 
 def _quality(offer: str, ranges: list[tuple[str, float]]) -> float:
-    """What the most specific range that covers the offer says."""
+    """The quality that the most specific matching range gives to the offer."""
     for pattern in (offer, offer.partition("/")[0] + "/*", "*/*"):
         found = [quality for media_range, quality in ranges if media_range == pattern]
         if found:

@@ -1,6 +1,6 @@
 """The documents of a plan, as the engine writes them: `docs/reference/queries.md` explains their members.
 
-They describe what `GET /queries/{name}/plan` and `POST /queries/validate` answer; nothing is validated by them.
+They describe the responses of `GET /queries/{name}/plan` and `POST /queries/validate`, and validate nothing.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class PlanNode(_Written):
 
 
 class PlanQuery(_Written):
-    """What a query is, and when it reports."""
+    """The facts about a query: its form, and when it reports."""
 
     dialect: str
     form: str
@@ -143,7 +143,7 @@ class ValidatedWindow(BaseModel):
 
 
 class ValidationDocument(_Written):
-    """What a query would be."""
+    """The description of a query that is not registered."""
 
     dialect: str
     form: str

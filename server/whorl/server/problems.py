@@ -96,7 +96,7 @@ TABLE: dict[type[DomainError], ProblemType] = {
     )
 }
 
-# What the engine refuses: by its code where one class of exceptions has several meanings, otherwise by its class.
+# Refusals by the engine: by code if one class of exceptions has several meanings, otherwise by class.
 _BY_CODE: dict[str, ProblemType] = {
     "query.too_costly": ProblemType("query-too-costly", 422),
     "query.output_taken": ProblemType("output-taken", 409),
@@ -128,7 +128,7 @@ _BY_CLASS: tuple[tuple[type[engine.WhorlError], ProblemType], ...] = (
     (engine.EnginePanicError, ProblemType("engine-fault", 500)),
     (engine.WhorlError, ProblemType("refused", 422)),
 )
-# What the framework refuses before a route is found.
+# Refusals by the framework before a route is found.
 _BY_STATUS = {
     404: "not-found",
     405: "method-not-allowed",
@@ -136,7 +136,7 @@ _BY_STATUS = {
     413: "body-too-large",
     415: "not-read",
 }
-# Options whose names in the engine's messages differ from those in JSON. Such a name is no word of its own.
+# Options whose names in the engine's messages differ from those in JSON; none of them is an English word.
 _NAMES_IN_JSON = {name: in_json for in_json, name in NAMES_BY_JSON.items() if name != in_json}
 _ENGINE_OPTION = re.compile(rf"\b(?:{'|'.join(_NAMES_IN_JSON)})\b")
 
@@ -153,7 +153,7 @@ def problem_type(error: DomainError) -> ProblemType:
 
 
 def of_status(status: int) -> ProblemType:
-    """The type of a refusal of which only the status is known."""
+    """The type of a refusal with a known status and nothing else."""
     return ProblemType(_BY_STATUS.get(status, "refused"), status)
 
 
@@ -184,5 +184,5 @@ def _json(value: Any) -> Any:  # noqa: ANN401 - JSON of any kind
 
 
 def _as_json_names(text: str) -> str:
-    """Options as requests spell them."""
+    """A message with options as requests spell them."""
     return _ENGINE_OPTION.sub(lambda found: _NAMES_IN_JSON[found[0]], text)

@@ -125,7 +125,7 @@ class StreamSettings(_Shape):
 
 
 class Refusal(_Shape):
-    """Why events were refused the last time."""
+    """Why events were last refused."""
 
     at: int = Field(description="when, by the server's clock")
     reason: str
@@ -223,7 +223,7 @@ def _in_json(kind: object) -> object:
     return Annotated[kind, BeforeValidator(lambda given: words.get(str(given).lower(), given), kind)] if words else kind
 
 
-# Of options that are text, and more than words.
+# Options whose values are free text.
 _FORMATS = {"base_iri": "iri", "default_graph": "whorl-default-graph"}
 
 
@@ -359,8 +359,9 @@ class Demo(_Shape):
 # ---- tokens ----
 
 
-# Of a token: letters of any script, but nothing that controls a terminal or the direction of a line. Written so that
-# the regular expressions of Python, Rust and JSON Schema, whose classes of letters differ, mean the same by it.
+# The name of a token: letters of any script, but no characters that control a terminal or the direction of text. The
+# pattern lists the excluded characters, because regular expressions of Python, Rust and JSON Schema differ in what a
+# letter is.
 _NAME = r"^[^\u0000-\u001f\u007f-\u00a0\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]+$"
 
 

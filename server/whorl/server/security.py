@@ -1,4 +1,4 @@
-"""Who may do what: tokens with scopes, and one-use tickets for browsers.
+"""Authorisation: tokens with scopes, and one-use tickets for browsers.
 
 The admin token comes from the settings or from a file. A file named in the settings must exist; `data_dir/token` is
 created at the first start (mode 0600). Further tokens are stored as hashes in `data_dir/tokens.json`; their text is
@@ -36,7 +36,7 @@ Scope = Literal["ingest", "subscribe", "register", "admin"]
 SCOPES: frozenset[Scope] = frozenset(get_args(Scope))
 TICKET_SECONDS = 30
 TICKETS_MAX = 10_000
-# Unused ones of one token, so that none takes those of all others.
+# The limit per token, so that one token cannot use up the tickets of all others.
 TICKETS_PER_TOKEN_MAX = 100
 TOKENS_MAX = 1_000
 

@@ -48,7 +48,7 @@ class StartError(Exception):
 def serve(settings: Settings, on_ready: Callable[[str], None] | None = None, pace: Pace | None = None) -> None:
     """Serve until a signal comes. `on_ready` receives the address, with the token if it was created just now.
 
-    `pace` is that of the demo, where one plays.
+    `pace` is that of the demo, if one runs.
     """
     _configure_logging(settings)
     for name in unknown_names(os.environ):
@@ -65,7 +65,7 @@ def serve(settings: Settings, on_ready: Callable[[str], None] | None = None, pac
     life = _Life(app)
     server = _Server(_config(settings, life), lambda: (on_ready or _print_ready)(_ready_text(address, tokens)))
     server.rings = app.state.rings
-    # uvicorn handles signals while it serves and raises them again when it has stopped; by then they have been obeyed.
+    # uvicorn handles signals while it serves and raises them again after it has stopped: nothing is left to do then.
     for signal_number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(signal_number, lambda *_: None)
     with (
@@ -191,7 +191,7 @@ def _ready_text(address: str, tokens: Tokens) -> str:
     if tokens.made_admin_token is None:
         return address
     _log.info("the admin token is in %s, readable only by its owner", tokens.data_dir / "token")
-    # Elsewhere the line ends up in a file or in the log of a container, where others read it.
+    # Elsewhere the line may end up in a file or in a container's log, which others can read.
     return f"{address}#token={tokens.made_admin_token}" if sys.stdout.isatty() else address
 
 

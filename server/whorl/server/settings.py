@@ -1,4 +1,4 @@
-"""One frozen `Settings`, read once: see `config.py` for where from."""
+"""One frozen `Settings`, read once; `config.py` combines its sources."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 MIB = 1024 * 1024
 
 
-def _listed(given: Any) -> Any:  # noqa: ANN401 - what the environment or a caller has, before it is checked
+def _listed(given: Any) -> Any:  # noqa: ANN401 - an unchecked value from the environment or a caller
     """A list in an environment variable: comma-separated words, or JSON."""
     if not isinstance(given, str):
         return given
@@ -28,7 +28,7 @@ def _listed(given: Any) -> Any:  # noqa: ANN401 - what the environment or a call
     return tuple(word.strip() for word in given.split(",") if word.strip())
 
 
-# Not decoded by the settings library, which would take JSON alone.
+# Not decoded by the settings library, which would accept only JSON.
 Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
 
 
@@ -124,7 +124,7 @@ def check_names(environment: Mapping[str, str]) -> None:
 
 
 def unknown_names(environment: Mapping[str, str]) -> list[str]:
-    """The variables with our prefix that are no settings; they may belong to other tools, so they are not refused."""
+    """The variables with our prefix that are not settings; they may belong to other tools, so they are not refused."""
     known = _known_names()
     return [name for name in sorted(environment) if name.upper().startswith("WHORL_") and name.upper() not in known]
 

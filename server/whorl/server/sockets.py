@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 EXTENSION = "whorl.socket"
 _SHUTDOWN_SECONDS = 1.0
-# Far more than a `connection_init` with the longest token and a few pings need.
+# Much more than a `connection_init` with the longest token and a few pings take.
 EARLY_BYTES_MAX = 8 * 1024
 # Enough for a message of the maximum size in fragments of 256 bytes.
 FRAGMENTS_MAX = 4096
-# The bytes parsed at once, some hundred frames at most, and the time after which other connections get a turn.
+# The bytes parsed at once (a few hundred frames at most), and the time after which other connections get a turn.
 _SLICE_BYTES = 4096
 _TURN_S = 0.002
 _TEXT = 0x81  # FIN bit and opcode 1: an unfragmented text frame.
@@ -72,7 +72,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
             self._take_turn()
 
     def _take_turn(self) -> None:
-        """Parse received bytes for up to one turn; the rest waits until other connections had theirs."""
+        """Parse received bytes for up to one turn; the rest waits until other connections have had theirs."""
         ends_at = time.monotonic() + _TURN_S
         while self._unparsed and not self._is_over:
             piece = bytes(self._unparsed[:_SLICE_BYTES])

@@ -6,7 +6,7 @@
     df.writeStream.format("whorl").option("url", …).option("stream", …).start()
     spark.readStream.format("whorl").option("url", …).option("query", …).load()
 
-Everything is loaded when it is first asked for.
+Every name is imported on first use.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Record batches → bodies for the server: Arrow IPC streams of a bounded size, compressed.
 
-What comes in: the batches of one task, of any size. What goes out: bodies, each made of at most `bytes_max` bytes of
-data before compression, so that a task holds no more than that. A body is one record batch; columns of text that
-repeat themselves are dictionary-encoded, for then each value is sent, and read by the server, once.
+Input: the batches of one task, of any size. Output: bodies with at most `bytes_max` bytes of data each before
+compression, so that a task holds no more than that. A body is one record batch; text columns with repeated values are
+dictionary-encoded, so that each value is sent, and parsed by the server, once.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
     from whorl.spark.options import Compression
 
-# A text is worth a dictionary when it comes this often on average.
+# A column is dictionary-encoded if each text occurs this often on average.
 _REPEATED = 2
 
 
 def bodies_of(batches: Iterable[pa.RecordBatch], compression: Compression, bytes_max: int) -> Iterator[bytes]:
-    """The batches as bodies, in their order; none where there are no rows."""
+    """The batches as bodies, in order; none if there are no rows."""
     waiting: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
@@ -36,7 +36,7 @@ def bodies_of(batches: Iterable[pa.RecordBatch], compression: Compression, bytes
 
 
 def _pieces(batch: pa.RecordBatch, bytes_max: int) -> Iterator[pa.RecordBatch]:
-    """A batch in parts that fit; a row that is too large alone is for the server to refuse."""
+    """A batch in parts that fit; the server refuses a single row that is too large."""
     if batch.num_rows == 0:
         return
     if batch.nbytes <= bytes_max or batch.num_rows == 1:

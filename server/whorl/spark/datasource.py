@@ -1,4 +1,4 @@
-"""The data source `whorl`: what Spark asks for, from which sink and source are made."""
+"""The data source `whorl`: Spark's entry points to the sink and the source."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 
 class WhorlDataSource(DataSource):
-    """Writes streams and reads the results of queries. Hooks are called by Spark, with arguments by these names."""
+    """Writes streams and reads the results of queries. Spark calls the hooks, with arguments of these names."""
 
     @classmethod
     def name(cls) -> str:
-        """What `format` is called with."""
+        """The name for `format`."""
         return "whorl"
 
     def schema(self) -> StructType:
-        """The columns of a source where the user names none."""
+        """The default columns of a source."""
         from whorl.spark.source import schema_of
 
         return schema_of(SourceOptions.of(self.options))

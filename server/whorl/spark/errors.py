@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
     from whorl_client import ProblemError
 
-# From the name of the exception to the first line that is no part of the message but Spark's.
+# From the name of the exception to the first line that Spark has added.
 _OURS = re.compile(r"WhorlSparkError: (.+?)(?=\n\s*\n|\n\s+at |\n ?SQLSTATE|\n===|\nDriver stacktrace|\Z)", re.DOTALL)
 
 _HINT = "\nhint: "
@@ -39,7 +39,7 @@ class WhorlSparkError(Exception):
 
     @classmethod
     def of_paragraph(cls, paragraph: str) -> Self:
-        """The error whose text this is: Spark carries nothing but text from a worker to the driver."""
+        """The error with this text: Spark passes only text from a worker to the driver."""
         message, _, hint = paragraph.partition(_HINT)
         return cls(message, hint or None)
 
@@ -56,7 +56,7 @@ def whorl_error_in(error: BaseException) -> WhorlSparkError | None:
     return WhorlSparkError.of_paragraph(found[-1].strip()) if found else None
 
 
-# What Spark calls a fault that a user can do something about, and what that is.
+# Spark's messages for faults that a user can fix, with the remedy.
 _ADVICE = {
     "PATH_NOT_FOUND": "name a directory, a file or a pattern that is there; a path without a scheme is on this machine",
     "UNABLE_TO_INFER_SCHEMA": "is the directory empty, or are its files of another format?",
@@ -65,7 +65,7 @@ _ADVICE = {
 
 
 def spark_message(error: Exception) -> tuple[str, str | None]:
-    """One line of what Spark says, without ids, plans and traces, and what to do, where that is known."""
+    """One line of Spark's message, without ids, plans and traces, and the remedy, if known."""
     lines = str(getattr(error, "java_exception", None) or error).strip().splitlines()
     said = next((line for line in lines if line.strip()), type(error).__name__)
     condition = error.getCondition() if isinstance(error, PySparkException) else None

@@ -1,6 +1,6 @@
-"""Rows in time order, of which any span can be read again, as a replay needs it.
+"""Rows in time order; any span can be read again, which a replay needs.
 
-An instant is never cut: rows of the same time are read together. A position in a feed is a time, and means that
+An instant is never split: rows of the same time are read together. A position in a feed is a time, and means that
 everything up to it has been read.
 """
 
@@ -45,7 +45,7 @@ class Feed(Protocol):
 
 @dataclass(frozen=True)
 class _Group:
-    """A row group of a file: what lies before it, how much it has, when it begins and ends."""
+    """A row group of a file: the rows before it, its size, its first and last time."""
 
     path: str
     number: int
@@ -85,7 +85,7 @@ class StoredFeed:
         end = min(done + most, self._total)
         cut = self._time_of(end - 1)
         if end < self._total and self._time_of(end) == cut:
-            # The instant goes on behind the cut: stop before it, unless it is all there is.
+            # The instant continues after the cut: stop before it, unless there is no other.
             before = self._rank(cut - 1)
             return self._time_of(before - 1) if before > done else cut
         return cut
@@ -118,7 +118,7 @@ class StoredFeed:
         return self._groups[-1].rows_before + self._groups[-1].rows if self._groups else 0
 
     def _rank(self, t: int) -> int:
-        """How many rows have a time up to `t`."""
+        """The number of rows with a time up to `t`."""
         place = bisect.bisect_left(self._groups, t + 1, key=lambda group: group.last)
         if place == len(self._groups):
             return self._total
@@ -146,7 +146,7 @@ def _file(uri: str, path: str) -> parquet.ParquetFile:
     return parquet.ParquetFile(path, filesystem=files)
 
 
-# A search looks at the same few groups again and again.
+# A search reads the same few groups repeatedly.
 @lru_cache(maxsize=8)
 def _times(uri: str, path: str, number: int) -> NDArray[np.int64]:
     table = _file(uri, path).read_row_group(number, columns=["t"])

@@ -1,4 +1,4 @@
-"""The client of `whorl_client` for jobs: with retries, and with errors for people who run jobs."""
+"""`whorl_client` for jobs: with retries, and with errors worded for operators of jobs."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 @contextmanager
 def connected(connection: Connection, doing: str) -> Iterator[wc.Client]:
-    """A client whose exceptions are those of a job; `doing` says what fails."""
+    """A client whose exceptions become those of a job; `doing` describes the failed action."""
     with job_errors(connection, doing), client_of(connection) as client:
         yield client
 
 
 def client_of(connection: Connection) -> wc.Client:
-    """A client. Each process of a job makes its own, of a server that others have met: it is waited for at once."""
+    """A client. Each process of a job creates its own; the server is known to exist, so the first call retries, too."""
     client = wc.Client(
         connection.url, connection.token, timeout_s=connection.timeout_s, patience_s=connection.patience_s
     )
@@ -33,7 +33,7 @@ def client_of(connection: Connection) -> wc.Client:
 
 @contextmanager
 def job_errors(connection: Connection, doing: str) -> Iterator[None]:
-    """Inside, exceptions of the client become those of a job."""
+    """Turn exceptions of the client inside the block into those of a job."""
     try:
         yield
     except ValueError as error:

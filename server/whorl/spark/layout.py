@@ -1,7 +1,7 @@
-"""Which columns of a data frame go to a stream, and under which names: decided on the driver, before anything is sent.
+"""Which columns of a data frame go to a stream, and under which names; decided on the driver before sending.
 
-With a mapping, those that its text names, and the column of times. Without, the columns of triples. What a server
-would refuse is refused here, where the columns are known by name.
+With a mapping: the columns that its text names, and the column of times. Without: the columns of triples. Data that the
+server would refuse is refused here, where the names of the columns are known.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _TRIPLE = ("s", "p", "o")
 _TRIPLE_FURTHER = ("datatype", "lang", "event")
-# A superset of the variables that must be columns: BIND and VALUES make others.
+# A superset of the variables that must be columns: BIND and VALUES create others.
 _VARIABLE = re.compile(r"[?$](\w+)")
 _PER_MS = {"s": 0.001, "ms": 1, "us": 1000, "ns": 1_000_000}
 
@@ -53,10 +53,10 @@ class Layout:
 def layout_of(
     schema: StructType, mapping: str | None, time_column: str | None, *, has_time_in_data: bool, needs_numbers: bool
 ) -> Layout:
-    """What to send of rows with this schema.
+    """The columns to send of rows with this schema.
 
-    `has_time_in_data`: the stream reads times from a predicate, so no column needs to have them. `needs_numbers`: the
-    greatest time will be asked for.
+    `has_time_in_data`: the stream reads times from a predicate, so no column is required for them. `needs_numbers`: the
+    greatest time will be needed.
     """
     arrow = to_arrow_schema(schema, timezone="UTC")
     time = _time_column(arrow, time_column or "t", is_named=time_column is not None, optional=has_time_in_data)
@@ -106,7 +106,7 @@ def _check_times(field: pa.Field, *, needs_numbers: bool) -> None:
 
 
 def _check_mapping(mapping: str, arrow: pa.Schema, time: str | None) -> None:
-    """The engine reads the mapping as the server will, on no rows at all."""
+    """Let the engine check the mapping as the server will, on a table without rows."""
     if all(name in arrow.names for name in _TRIPLE):
         raise WhorlSparkError(
             "rows with the columns s, p and o are triples, which need no mapping",

@@ -20,7 +20,7 @@ Compression = Literal["zstd", "lz4", "none"]
 Reading = Literal["answer", "results"]
 
 MIB = 1024 * 1024
-# Half of what a server takes by default: what surrounds the data has room.
+# Half of the server's default limit, which leaves space for the envelope of the data.
 BODY_BYTES = 4 * MIB
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
@@ -65,7 +65,7 @@ class SinkOptions:
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> Self:
-        """Read them, or say what is wrong with them."""
+        """Read the options, or raise an error that says what is wrong."""
         options = _Reader(given, SINK_NAMES)
         return cls(
             connection=options.connection(),
@@ -97,7 +97,7 @@ class SourceOptions:
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> Self:
-        """Read them, or say what is wrong with them."""
+        """Read the options, or raise an error that says what is wrong."""
         options = _Reader(given, SOURCE_NAMES)
         return cls(
             connection=options.connection(),

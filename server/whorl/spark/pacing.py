@@ -1,9 +1,9 @@
 """Replay by event time: the Spark source `whorl-replay`.
 
-What may be read is what has happened by now, and now is the event time that the clock says: `speed` seconds of it pass
-in a second. Spark records the positions of every micro-batch before it runs; a restarted job reads the batch that was
-under way again, the same rows, and its clock goes on from there. The speed changes what is in which batch, and never
-what is read.
+The source offers the rows up to the current event time, which advances by `speed` seconds per second of the clock.
+Spark records the positions of every micro-batch before it runs; a restarted job reads the interrupted batch again, with
+the same rows, and its clock continues from there. The speed affects how rows are divided into batches, never which rows
+are read.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 NAME = "whorl-replay"
 BATCH_ROWS = 50_000
-# What one task reads: a batch that is larger than this is read by several.
+# The number of rows that one task reads; several tasks read a larger batch.
 TASK_ROWS = 12_500
 
 
 class Pace:
-    """The event time of now. It starts to run when it is first asked, from the position it is asked for."""
+    """The current event time. The clock starts when it is first read, at the given position."""
 
     def __init__(self, speed: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._speed = speed
@@ -39,7 +39,7 @@ class Pace:
         self._origin: tuple[int, float] | None = None
 
     def now(self, position: int) -> float:
-        """The event time, infinite when as much as possible is wanted at once."""
+        """The event time; infinite if the speed is unlimited."""
         if math.isinf(self._speed):
             return math.inf
         if self._origin is None:
@@ -58,7 +58,7 @@ class Span(InputPartition):
 
 
 class ReplayReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Positions and rows of a feed, as Spark asks for them. An offset is `{"t": …}`: read up to this time."""
+    """Offsets and rows of a feed, as Spark requests them. An offset is `{"t": …}`: read up to this time."""
 
     def __init__(self, feed: Feed, pace: Pace, *, origin: int | None = None, batch_rows: int = BATCH_ROWS) -> None:
         self._feed = feed
@@ -72,13 +72,13 @@ class ReplayReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"t": (begin or 0) - 1}
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """How many rows a batch may have."""
+        """The maximum number of rows in a batch."""
         return ReadMaxRows(self._batch_rows)
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:
-        """How far the next batch goes; `start` itself when nothing is due yet."""
+        """The end of the next batch; `start` itself if nothing is due yet."""
         after = start["t"]
-        # Without a limit Spark would want everything at once, and a feed may have no end.
+        # Without a limit Spark would request everything at once, and a feed may be endless.
         rows = limit.max_rows if isinstance(limit, ReadMaxRows) else self._batch_rows
         now = self._pace.now(after)
         stop = self._feed.stop(after, rows)
@@ -90,11 +90,11 @@ class ReplayReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"t": math.floor(now)} if due is not None and due <= now else start
 
     def reportLatestOffset(self) -> dict[str, int] | None:
-        """Where the feed ends, if it does."""
+        """The end of the feed, if it has one."""
         return None if self._feed.last is None else {"t": self._feed.last}
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """A feed does not grow: what is available now is all of it."""
+        """A feed does not grow: all of it is available now."""
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[Span]:
         """Spans of about equally many rows, in order of time."""
@@ -109,7 +109,7 @@ class ReplayReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The rows of a span."""
         after, until = partition.value
         for batch in self._feed.read(after, until):
-            # Spark wants its own types, to the letter: nanoseconds are not microseconds.
+            # Spark requires exactly its own types: it does not accept nanoseconds for microseconds.
             yield batch.cast(self._schema)
 
     @property
@@ -124,7 +124,7 @@ class ReplaySource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """What it is called."""
+        """The name for `format`."""
         return NAME
 
     def schema(self) -> StructType:
@@ -148,7 +148,7 @@ class ReplaySource(DataSource):
 def replay_options(
     feed: Mapping[str, Any], *, speed: float, origin: int | None, batch_rows: int = BATCH_ROWS
 ) -> dict[str, str]:
-    """Options of the source: which feed (see `feed_of`), how fast, from which event time on."""
+    """Options of the source: the feed (see `feed_of`), the speed, and the first event time."""
     options = {"feed": json.dumps(feed), "speed": str(speed), "batchRows": str(batch_rows)}
     return options if origin is None else {**options, "origin": str(origin)}
 
@@ -168,7 +168,7 @@ def feed_of(described: Mapping[str, Any]) -> Feed:
 
 
 def spark_schema(schema: pa.Schema) -> StructType:
-    """The columns in the words of Spark."""
+    """The columns as types of Spark."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     return from_arrow_schema(schema)

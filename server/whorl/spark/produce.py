@@ -1,7 +1,7 @@
 """Running a producer: one streaming query per stream, started and watched together.
 
-What a restart needs is in the checkpoint directory: Spark's own checkpoint of each stream, the rows of a data directory
-in order of time (`rows`), and what was asked for (`job.json`), so that a restart cannot continue with something else.
+The checkpoint directory has everything that a restart needs: Spark's own checkpoint of each stream, the rows of a data
+directory in order of time (`rows`), and the options (`job.json`), so that a restart cannot continue with other options.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ if TYPE_CHECKING:
     from whorl.spark.jobs import Job, Output, Wanted
 
 DEFAULT_SPEED = 60.0
-# How often a paced replay looks at its clock.
+# How often a paced replay reads its clock.
 TRIGGER = "1 second"
 _TRIPLES = frozenset({"s", "p", "o"})
-# Spark waits ten seconds for a Python worker to start, which is too short on a busy machine, and names no other sign
-# of it than this sentence.
+# Spark waits ten seconds for a Python worker to start, which is too short on a busy machine. This sentence is the only
+# sign of it.
 _SLOW_WORKER = "Python worker failed to connect back"
 _STARTS_MAX = 30
-# A stream that says nothing for so long is left to the watch, and the next one is started.
+# After this long without progress, the next stream is started anyway.
 _FIRST_PROGRESS_S = 180.0
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Target:
-    """Where the events go."""
+    """The server that receives the events."""
 
     url: str
     token: str | None = None
@@ -56,7 +56,7 @@ class Target:
 
 @dataclass
 class Production:
-    """A stream that is being written."""
+    """A stream while it is written."""
 
     output: Output
     query: StreamingQuery
@@ -69,7 +69,7 @@ class Production:
     _seen: int = -1
 
     def begin_again(self) -> bool:
-        """Start once more if a worker of Python was too slow; the checkpoint says where to go on."""
+        """Start once more if a Python worker was too slow; the checkpoint has the position."""
         error = self.query.exception()
         if error is None or self.starts >= _STARTS_MAX or _SLOW_WORKER not in str(error):
             return False
@@ -78,7 +78,7 @@ class Production:
         return True
 
     def await_first_progress(self, pause_s: float = 0.1) -> None:
-        """Wait until the stream runs: workers that start at the same time hold each other up."""
+        """Wait until the stream runs, because workers that start at the same time delay each other."""
         deadline = time.monotonic() + _FIRST_PROGRESS_S
         while not self.query.recentProgress and time.monotonic() < deadline:
             if not self.query.isActive and not self.begin_again():
@@ -86,7 +86,7 @@ class Production:
             time.sleep(pause_s)
 
     def update(self) -> None:
-        """Take in what Spark says of the batches that are done."""
+        """Add Spark's figures for the finished batches."""
         for progress in self.query.recentProgress:
             batch = int(progress["batchId"])
             self.position = _position(progress["sources"][0]["endOffset"]) or self.position
@@ -97,14 +97,14 @@ class Production:
 
     @property
     def is_done(self) -> bool:
-        """Whether all there is has been written."""
+        """Whether all rows have been written."""
         return not self.query.isActive or (
             self.last is not None and self.position is not None and self.position >= self.last
         )
 
 
 def produce(spark: SparkSession, job: Job, wanted: Wanted, target: Target, checkpoint: str) -> list[Production]:
-    """Start to write all streams of a producer, one after the other."""
+    """Start writing all streams of a producer, one after the other."""
     outputs = job.outputs(wanted)
     wanted = settle(job, wanted, checkpoint)
     register(spark)
@@ -129,7 +129,7 @@ def watch(
     *,
     pause_s: float = 0.25,
 ) -> None:
-    """Wait until all is written, or one fails; then stop them all."""
+    """Wait until all rows are written or a stream fails; then stop all streams."""
     try:
         while True:
             for one in productions:
@@ -137,7 +137,7 @@ def watch(
             show(productions)
             if sum(one.begin_again() for one in productions):
                 continue
-            # In this order: a query that has failed has ended, too.
+            # In this order, because a failed query has ended, too.
             is_done = all(one.is_done for one in productions)
             failed = next((one.query.exception() for one in productions if one.query.exception() is not None), None)
             if failed is not None:
@@ -151,7 +151,7 @@ def watch(
 
 
 def stop(productions: list[Production]) -> None:
-    """Stop what is still running."""
+    """Stop the streams that are still running."""
     for one in productions:
         if one.query.isActive:
             one.query.stop()
@@ -159,7 +159,7 @@ def stop(productions: list[Production]) -> None:
 
 
 def settle(job: Job, wanted: Wanted, checkpoint: str) -> Wanted:
-    """What a checkpoint was begun with holds for ever; the speed alone may be another each time."""
+    """A checkpoint keeps the options of its first run; only the speed may change."""
     files, root = fs.FileSystem.from_uri(checkpoint)
     path = f"{root}/job.json"
     asked: dict[str, Any] = {
@@ -175,7 +175,7 @@ def settle(job: Job, wanted: Wanted, checkpoint: str) -> Wanted:
         return wanted
     with files.open_input_stream(path) as recorded:
         known = json.loads(recorded.read())
-    # `--start now` means the now of the first time.
+    # `--start now` means the time of the first run.
     other = [name for name in asked if name != "start" and asked[name] != known.get(name)]
     if other:
         said = ", ".join(f"{name} {known.get(name)!r}, not {asked[name]!r}" for name in other)
@@ -207,7 +207,7 @@ def _sources(
     speed = DEFAULT_SPEED if wanted.speed is None else wanted.speed
     found = []
     for output, one, feed in zip(outputs, described, feeds, strict=True):
-        # All streams begin at the same instant, so that none runs ahead of the others.
+        # All streams begin at the same instant, so that none gets ahead of the others.
         options = replay_options(one, speed=speed, origin=min(firsts, default=None))
         reader = spark.readStream.format(NAME).options(**options)
         found.append(_Source(output, _patiently(reader.load, reader.load), feed))
@@ -228,12 +228,12 @@ def _described(spark: SparkSession, job: Job, output: Output, wanted: Wanted, ch
 
 
 def stored(rows: DataFrame, path: str, most: int | None = None) -> str:
-    """The rows in order of time, as Parquet; what is there from an earlier start is taken as it is."""
+    """The rows in order of time, as Parquet; files of an earlier run are used as they are."""
     from pyspark.sql import functions as f
 
     files, root = fs.FileSystem.from_uri(path)
     if files.get_file_info(f"{root}/_SUCCESS").type == fs.FileType.NotFound:
-        # Rows of one instant stay in the order in which they were read.
+        # Rows of one instant keep the order in which they were read.
         ordered = rows.withColumn("_order", f.monotonically_increasing_id()).orderBy(TIME_COLUMN, "_order")
         wanted = ordered if most is None else ordered.limit(most)
         wanted.drop("_order").write.mode("overwrite").parquet(path)
@@ -251,21 +251,21 @@ def _start(source: _Source, wanted: Wanted, target: Target, checkpoint: str) -> 
     }
     if target.token is not None:
         options["token"] = target.token
-    # Rows that are triples already need no mapping.
+    # Rows that are triples need no mapping.
     if output.mapping is not None and not set(source.rows.columns) >= _TRIPLES:
         options |= {"mapping": output.mapping, "replaceMapping": str(target.replace_mapping).lower()}
     writer = source.rows.writeStream.format("whorl").queryName(output.name).options(**options)
     begin = _triggered(writer, source.feed, wanted).start
 
     def again() -> StreamingQuery:
-        """A start that failed may have left a query of this name, and Spark has one of a name at most."""
+        """Stop a query of this name that a failed start has left, because Spark allows only one per name."""
         _end_query(source.rows.sparkSession, output.name)
         return begin()
 
     production = Production(output, _patiently(begin, again), partial(_patiently, again, again))
     if source.feed is not None:
         production.last = source.feed.last
-        # Without rows, the end is where it begins.
+        # Without rows, the end is the beginning.
         production.position = production.last if source.feed.first is None else None
     return production
 
@@ -277,7 +277,7 @@ def _end_query(spark: SparkSession, name: str) -> None:
 
 
 def _patiently(call: Callable[[], T], again: Callable[[], T]) -> T:
-    """What a call gives; if a worker of Python was too slow, what `again` gives in the end."""
+    """The result of a call or, if a Python worker was too slow, that of `again`."""
     for _ in range(_STARTS_MAX - 1):
         try:
             return call()
@@ -289,7 +289,7 @@ def _patiently(call: Callable[[], T], again: Callable[[], T]) -> T:
 
 
 def _triggered(writer: DataStreamWriter, feed: Feed | None, wanted: Wanted) -> DataStreamWriter:
-    """When batches begin: at once and until all is read, or by the clock."""
+    """The trigger of batches: at once until everything is read, or by the clock."""
     at_once = wanted.once if feed is None else feed.last is not None and wanted.speed == math.inf
     if at_once:
         return writer.trigger(availableNow=True)

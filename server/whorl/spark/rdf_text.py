@@ -1,8 +1,7 @@
 """RDF as text → rows of triples, which a stream takes without a mapping.
 
-Inside of Spark's workers, by `mapInArrow`. A graph is an event: the triples of one graph stand together and have one
-name in the column `event`. A graph's time is its `prov:generatedAtTime` in the default graph, else the time the text
-came with.
+Runs in Spark's workers, by `mapInArrow`. A graph is an event: its triples are adjacent and have the same name in the
+column `event`. A graph's time is its `prov:generatedAtTime` in the default graph, otherwise the time of the text.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 FORMATS = {"nquads": "N_QUADS", "trig": "TRIG", "turtle": "TURTLE", "ntriples": "N_TRIPLES", "jsonld": "JSON_LD"}
 GENERATED_AT = "http://www.w3.org/ns/prov#generatedAtTime"
-# The columns of a text that comes in, and of the triples that go out.
+# The columns of the input texts, and of the output triples.
 TEXT_COLUMNS = "t bigint, text string, source string"
 TRIPLE_SCHEMA = "t bigint, s string, p string, o string, event string"
 _ARROW = pa.schema([("t", pa.int64()), *[(name, pa.string()) for name in ("s", "p", "o", "event")]])
@@ -54,7 +53,7 @@ def triples_of(form: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.Re
 
 
 def parse(text: str, form: str, t: int | None, source: str) -> list[Triple]:
-    """The triples of one text, event by event; `source` says where it is from, and names its events."""
+    """The triples of one text, event by event; `source` is its origin, from which events get their names."""
     try:
         import pyoxigraph as ox
     except ImportError:
@@ -84,7 +83,7 @@ def parse(text: str, form: str, t: int | None, source: str) -> list[Triple]:
 
 
 class _Labels:
-    """Terms as text. Blank nodes of two texts are never the same, and those of one text have the same names again."""
+    """Terms as text. Blank nodes of different texts are different; a text that is read again yields the same names."""
 
     def __init__(self, source: str) -> None:
         self._prefix = hashlib.sha256(source.encode()).hexdigest()[:16]

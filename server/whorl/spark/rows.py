@@ -1,7 +1,7 @@
-"""Results of a query → record batches with the columns a source has.
+"""Results of a query → record batches with the columns of the source.
 
-Columns that say where a row comes from begin with an underscore, as in the tables of the client. The others are
-variables of the query: `v` is the value, `v_lexical` its text, `v_type` what it is.
+Columns about the origin of a row begin with an underscore, as in the tables of the client. The others are variables of
+the query: `v` is the value, `v_lexical` its text, `v_type` its type.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ PLACE_COLUMNS: dict[str, t.DataType] = {
     "_close": t.TimestampType(),
     "_windows": t.ArrayType(_WINDOW),
 }
-# The parts of a statement stand where the variables of a SELECT do, and the truth of an ASK too.
+# The parts of a triple, or the boolean of an ASK, take the place of the variables of a SELECT.
 STATEMENT = ("subject", "predicate", "object", "graph")
 TRUTH = ("boolean",)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-# A row: what came or went, and its terms by name.
+# A row: its sign, and its terms by name.
 Row = tuple[int, dict[str, Member]]
 
 
 def default_schema(variables: Sequence[str]) -> t.StructType:
-    """Without types from the user: every value as text, with its type."""
+    """The default columns: every value as text, with its type."""
     schema = t.StructType()
     for name, type_ in PLACE_COLUMNS.items():
         schema.add(name, type_)

@@ -1,4 +1,4 @@
-"""The Spark session of a command: made here, or the one that `spark-submit` has prepared."""
+"""The Spark session of a command: created here, or prepared by `spark-submit`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 DEFAULT_MASTER = "local[2]"
 _LOGGING = Path(__file__).with_name("log4j2.properties")
-# Set by spark-submit: the master, the name and the packages are its affair then.
+# Set by spark-submit, which then provides the master, the name and the packages.
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
 
 
@@ -44,7 +44,7 @@ def _open(name: str, master: str | None, packages: Sequence[str], jars: Sequence
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
-    # Nothing here is done by pandas.
+    # No code here uses pandas.
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     builder = SparkSession.builder
     if _SUBMITTED not in os.environ:
@@ -61,7 +61,7 @@ def _open(name: str, master: str | None, packages: Sequence[str], jars: Sequence
         builder = builder.config("spark.ui.showConsoleProgress", "false")
         # Times without a zone are in UTC, wherever the job runs.
         builder = builder.config("spark.sql.session.timeZone", "UTC")
-        # A restarted job with nothing left to do says so at once.
+        # A restarted job with nothing left to do ends at once.
         builder = builder.config("spark.sql.streaming.noDataProgressEventInterval", "1000")
     elif master is not None or jars:
         raise WhorlSparkError("options --master and --jars are given to spark-submit itself, before the file")
@@ -76,12 +76,12 @@ def _open(name: str, master: str | None, packages: Sequence[str], jars: Sequence
 
 
 def versioned(package: str) -> str:
-    """A Maven package of Spark, in the version of the Spark that runs unless it has one."""
+    """A Maven package of Spark, by default in the version of the running Spark."""
     return package if package.count(":") > 1 else f"{package}:{version('pyspark')}"
 
 
 def require_java() -> None:
-    """Say what is missing, before Spark says it in its own words."""
+    """Report missing requirements before Spark fails with a message of its own."""
     home = os.environ.get("JAVA_HOME")
     if shutil.which("java") is None and not (home and (Path(home) / "bin" / "java").exists()):
         raise WhorlSparkError("Spark needs Java, and there is none", "install Java 17, or set JAVA_HOME")

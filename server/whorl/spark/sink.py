@@ -1,17 +1,17 @@
-"""The sink: rows of a job become events of a stream, each batch once, whatever is retried, replayed or killed.
+"""The sink: rows of a job become events of a stream, each batch exactly once despite retries, replays and crashes.
 
-Spark may run a task twice, and a batch again after a crash. So a batch goes in two steps. Each task stages its rows as
-Arrow bodies under secret tokens: stored, but invisible. When all tasks are done, the driver commits the
-tokens of the attempts that won, under the id of the query and the number of the batch; at that moment the rows become
-events, in the order of their times. A batch that Spark runs again is staged again and answered `duplicates`. What is
-never committed expires.
+Spark may run a task twice, and a batch again after a crash. So a batch is written in two steps. Each task stages its
+rows as Arrow bodies under secret tokens: stored, but invisible. When all tasks are done, the driver commits the tokens
+of the winning attempts under the id of the query and the number of the batch; at that moment the rows become events, in
+the order of their times. A batch that Spark runs again is staged again, and its commit is acknowledged as a duplicate.
+Staged bodies that are never committed expire.
 
     task ─► POST stages ─► token ┐
     task ─► POST stages ─► token ┼─► driver: POST commits {producer, batch, tokens}
     task ─► POST stages ─► token ┘
 
-The producer is the id that Spark keeps in the checkpoint of a query: the same after a restart, another for another
-checkpoint, whose batches count from 0 again.
+The producer is the id that Spark keeps in the checkpoint of a query: it stays the same after a restart, and differs for
+another checkpoint, whose batches count from 0 again.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ if TYPE_CHECKING:
 
     from whorl.spark.options import SinkOptions
 
-# What Spark lets every task of a streaming query know.
+# The property with which Spark tells every task the id of its streaming query.
 _QUERY_ID = "sql.streaming.queryId"
-# Of one commit, by the server.
+# The server's limit per commit.
 _TOKENS_MAX = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Staged(WriterCommitMessage):
-    """What one task has done: the tokens of its bodies, or the fault that it met."""
+    """The outcome of one task: the tokens of its bodies, or an error."""
 
     tokens: tuple[str, ...] = ()
     rows: int = 0
@@ -57,7 +57,7 @@ class Staged(WriterCommitMessage):
 
 
 class Stager:
-    """Writes the rows of tasks; made on the driver, where the server is prepared, and sent to the workers."""
+    """Writes the rows of tasks; created on the driver, which prepares the server, and sent to the workers."""
 
     def __init__(self, options: SinkOptions, schema: StructType) -> None:
         self.options = options
@@ -136,7 +136,7 @@ class BatchSink(DataSourceArrowWriter):
 
 
 class _Tally:
-    """Counts what goes by."""
+    """Counts the rows that pass through."""
 
     def __init__(self, layout: Layout, *, counts_time: bool) -> None:
         self.rows = 0
@@ -158,7 +158,7 @@ class _Tally:
 
 
 def _prepared(client: Client, options: SinkOptions, schema: StructType) -> Layout:
-    """The stream and its mapping are there; and what to send of the rows."""
+    """Prepare the stream and its mapping; returns the columns to send."""
     info = _stream(client, options)
     mapping, time_column = _known_mapping(options, info)
     has_time_in_data = bool(info.settings.get("timestampPredicate"))
@@ -197,7 +197,7 @@ def _there(info: StreamInfo) -> tuple[str | None, str]:
 
 
 def _known_mapping(options: SinkOptions, info: StreamInfo) -> tuple[str | None, str | None]:
-    """The mapping and the column of times that hold for this job; a stream has one mapping for all who write it."""
+    """The mapping and the column of times for this job; a stream has one mapping for all of its writers."""
     there, there_time = _there(info)
     wanted = options.mapping
     if there is None or options.replace_mapping:
@@ -248,7 +248,7 @@ def _watermark(options: SinkOptions, staged: list[Staged]) -> int | None:
 
 
 def _tell_losses(options: SinkOptions, batch: int, ack: Ack) -> None:
-    """Report events that no window sees: they are not an error of the job, but should not go unnoticed."""
+    """Report events that no window shows: they are not an error of the job, but should not go unnoticed."""
     if ack.late or ack.ahead:
         said = f"{ack.late} events too late for every window, {ack.ahead} too far ahead of the clock and set aside"
         print(f"whorl: stream <{options.stream}>, batch {batch}: {said}", file=sys.stderr)  # noqa: T201 - Spark collects a worker's standard error

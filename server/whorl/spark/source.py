@@ -1,9 +1,9 @@
 """The source: results of a query as rows, with sequence numbers as offsets.
 
-An offset is the place after a result: the incarnation of the query and the number of the result. A batch is what lies
-between two of them, so reading it again gives the same rows, for as long as the server keeps the results (its ring,
-`WHORL_RING_BYTES_MAX`). Results that are gone before they were read are a gap: an error that names them, or, where
-`allowGaps` says so, skipped.
+An offset is the position after a result: the incarnation of the query and the number of the result. A batch is the
+range between two offsets, so reading it again returns the same rows, as long as the server keeps the results (in its
+ring, `WHORL_RING_BYTES_MAX`). Results that were dropped before they were read are a gap: an error that names them or,
+with `allowGaps`, skipped.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
 
     from whorl.spark.options import SourceOptions
 
-# How long Spark's question for news waits for some: an idle query asks twice a second, not a hundred times.
+# How long a request for new results waits for them: an idle query asks twice a second, not a hundred times.
 _NEWS_WAIT_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The place just after a result."""
+    """The position just after a result."""
 
     incarnation: str
     seq: int
 
     @classmethod
     def of_token(cls, token: str) -> Self:
-        """The place a token stands for."""
+        """The position that a token denotes."""
         incarnation, _, seq = token.rpartition(":")
         if not (incarnation and seq.isdecimal()):
             raise WhorlSparkError(
@@ -52,21 +52,21 @@ class Place:
 
     @classmethod
     def of_offset(cls, offset: dict[str, Any]) -> Self:
-        """The place an offset of Spark's checkpoint stands for."""
+        """The position that an offset of Spark's checkpoint denotes."""
         return cls(str(offset["incarnation"]), int(offset["seq"]))
 
     @property
     def token(self) -> str:
-        """As the server writes it."""
+        """The server's form."""
         return f"{self.incarnation}:{self.seq}"
 
     def offset(self) -> dict[str, Any]:
-        """As Spark keeps it."""
+        """Spark's form."""
         return {"incarnation": self.incarnation, "seq": self.seq}
 
 
 class ResultRange(InputPartition):
-    """The results after one place, up to a number."""
+    """The results after a position, up to a number."""
 
     def __init__(self, after: Place, to_seq: int) -> None:
         super().__init__((after, to_seq))
@@ -75,14 +75,14 @@ class ResultRange(InputPartition):
 
 
 class Results:
-    """Reads results of one query, and decides what a gap means."""
+    """Reads results of one query, and handles gaps."""
 
     def __init__(self, options: SourceOptions) -> None:
         self.options = options
         self.doing = f"query '{options.query}'"
 
     def first(self, query: Query) -> Place:
-        """Where a new reader begins."""
+        """The position at which a new reader starts."""
         wanted = self.options.starting_from
         if wanted not in {"earliest", "latest"}:
             return Place.of_token(wanted)
@@ -91,11 +91,11 @@ class Results:
         return Place(found[0].incarnation, found[0].seq - 1) if found else Place.of_token(token)
 
     def newest(self, query: Query) -> Place:
-        """The place after the newest result."""
+        """The position after the newest result."""
         return Place.of_token(query.poll(from_="latest", limit=1)[1])
 
     def next_after(self, query: Query, place: Place, wait_s: float) -> Place | None:
-        """A place, moved over a gap where that is allowed; None when nothing comes after it."""
+        """A position, moved past a gap if gaps are allowed; None if there are no results after it."""
         try:
             found, _ = query.poll(place.token, wait_s=wait_s, limit=1, raw=True)
         except ExpiredError as error:
@@ -103,7 +103,7 @@ class Results:
         return place if found else None
 
     def over_gap(self, error: ExpiredError) -> Place:
-        """The place after a gap; unless gaps are allowed, an error that says what is lost."""
+        """The position after a gap; unless gaps are allowed, an error that names the lost results."""
         gap = error.document
         earliest = Place.of_token(str(gap.get("earliest")))
         if self.options.allows_gaps:
@@ -136,7 +136,7 @@ class Results:
 
 
 class StreamSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Follows a query. Made on the driver, and sent to the workers for `read`."""
+    """Follows a query. Created on the driver, and sent to the workers for `read`."""
 
     def __init__(self, options: SourceOptions, schema: StructType) -> None:
         self._results = Results(options)
@@ -148,26 +148,26 @@ class StreamSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
         RowWriter(schema, self._variables)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Connections stay where they are."""
+        """The state to send: connections stay in their process."""
         return {**self.__dict__, "_client": None}
 
     def initialOffset(self) -> dict[str, Any]:
-        """Where a query without a checkpoint begins."""
+        """The position at which a query without a checkpoint starts."""
         with self._told():
             return self._results.first(self._query()).offset()
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """Spark calls them rows; here they are results."""
+        """The limit per batch, which Spark counts in rows and this source in results."""
         most = self._results.options.results_max
         return ReadAllAvailable() if most is None else ReadMaxRows(most)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Read up to here, and end."""
+        """Read up to the current end, then stop."""
         with self._told():
             self._target = self._results.newest(self._query())
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """How far the next batch reads; the start itself when there is nothing new."""
+        """The end of the next batch; the start itself if there is nothing new."""
         with self._told():
             wait_s = _NEWS_WAIT_S if self._target is None else 0.0
             after = self._results.next_after(self._query(), Place.of_offset(start), wait_s)
@@ -177,10 +177,11 @@ class StreamSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return self._end(after, newest, limit).offset()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        """The range of a batch, cut into as many as are wanted."""
+        """The range of a batch, divided into the requested number of partitions."""
         after, to = Place.of_offset(start), Place.of_offset(end)
         if after.incarnation != to.incarnation:
-            # Allowed: `latestOffset` would have refused. The new run is read from its oldest result on.
+            # Gaps are allowed, or `latestOffset` would have raised an error. The new incarnation is read from its
+            # oldest result on.
             after = Place(to.incarnation, 0)
         return list(_cut(after, to.seq, self._results.options.n_partitions))
 
@@ -198,7 +199,7 @@ class StreamSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _end(self, after: Place, newest: Place, limit: ReadLimit) -> Place:
         if newest.incarnation != after.incarnation:
-            # Restarted a moment ago: the next question finds the gap.
+            # The query has just been restarted; the next request finds the gap.
             return after
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else newest.seq
         return Place(after.incarnation, max(after.seq, min(newest.seq, after.seq + most)))
@@ -225,7 +226,7 @@ class BatchSource(DataSourceReader):
         RowWriter(schema, self._variables)
 
     def partitions(self) -> list[InputPartition]:
-        """One for the answer; of results, as many as are wanted."""
+        """One partition for the current result; for kept results, the requested number."""
         if self._results.options.reading == "answer":
             return [InputPartition(None)]
         return list(_cut(*self._range, self._results.options.n_partitions)) or [ResultRange(self._range[0], 0)]
@@ -236,7 +237,7 @@ class BatchSource(DataSourceReader):
 
 
 def schema_of(options: SourceOptions) -> StructType:
-    """The columns where the user names none."""
+    """The default columns."""
     with connected(options.connection, f"query '{options.query}'") as client:
         return default_schema(_variables(client.query(options.query)))
 
@@ -254,7 +255,7 @@ def _read(
 
 
 def _variables(query: Query) -> tuple[str, ...]:
-    """Of a SELECT its variables; the other forms have columns of their own."""
+    """The variables of a SELECT; other forms have fixed columns."""
     info = query.info()
     match str(info.document.get("form", "")).lower():
         case "ask":

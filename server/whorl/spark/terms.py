@@ -1,8 +1,8 @@
-"""Terms of results → values of Spark columns, by the type the column has.
+"""Terms of results → values of Spark columns, by the type of the column.
 
-A column of text takes any term: the IRI, the label of a blank node, the lexical form of a literal. A column of another
-type takes literals whose datatype says that they are such values (an integer is also a decimal and a double); anything
-else is null there, and can be read in `…_lexical` and `…_type`.
+A text column accepts any term: the IRI, the label of a blank node, the lexical form of a literal. A column of another
+type accepts literals whose datatype matches (an integer is also a decimal and a double); anything else is null there,
+and can be read in `…_lexical` and `…_type`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from whorl.spark.errors import WhorlSparkError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# A term as SPARQL 1.1 Results JSON has it.
+# A term as in SPARQL 1.1 Results JSON.
 Member = dict[str, Any]
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
@@ -41,13 +41,13 @@ _BITS = {t.ByteType: 8, t.ShortType: 16, t.IntegerType: 32, t.LongType: 64}
 
 
 def lexical(member: Member) -> str:
-    """The text of a term: an IRI, a label, a lexical form; of a triple term, its JSON."""
+    """The text of a term: an IRI, a label, a lexical form; for a triple term, its JSON."""
     value = member["value"]
     return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
 
 
 def kind(member: Member) -> str:
-    """What a term is: `iri`, `bnode`, `triple`, the IRI of a datatype, or `@` and a language."""
+    """The type of a term: `iri`, `bnode`, `triple`, the IRI of a datatype, or `@` and a language."""
     match member["type"]:
         case "uri":
             return "iri"
@@ -58,7 +58,7 @@ def kind(member: Member) -> str:
 
 
 def reader_of(name: str, kind_: t.DataType) -> Callable[[Member], Any]:
-    """How values of a column are read; a type that can hold no term is refused."""
+    """The function that reads values of a column; a type that cannot hold terms is refused."""
     match kind_:
         case t.StringType():
             return lexical
@@ -136,7 +136,7 @@ def _date_time(member: Member) -> datetime | None:
 
 
 def _instant(member: Member) -> datetime | None:
-    """An instant has a zone; a wall clock without one says none."""
+    """The instant of a dateTime with a zone; None without one."""
     found = _date_time(member)
     return None if found is None or found.tzinfo is None else found.astimezone(UTC)
 

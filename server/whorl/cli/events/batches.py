@@ -30,7 +30,7 @@ class Batch:
     n_events: int
     # The time of its last event, if it has one.
     t: int | None
-    # What it was made of.
+    # The pieces in it.
     pieces: tuple[Piece, ...] = ()
 
     def place(self, line: int, column: int | None) -> Place | None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-# Where rows are cut: anywhere; where time goes back; or at each instant, as a replay needs it.
+# Where rows are cut: anywhere, where time goes back, or at each instant, which a replay needs.
 Cut: TypeAlias = Literal["size", "order", "instant"]
 
 

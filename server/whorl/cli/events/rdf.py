@@ -33,7 +33,7 @@ class _Event:
     triples: list[str] = field(default_factory=list)
     nodes: set[str] = field(default_factory=set)
     time: object = None
-    # Where it stands, if it is a line.
+    # Its line number, if it is a line.
     line: int | None = None
 
     def add(self, quad: Quad, predicate: str) -> None:

@@ -45,7 +45,7 @@ def _rewritten(scope: Scope) -> dict[str, str]:
     return {"path": path + "/" if path == VERSION_PREFIX else path, "root_path": root}
 
 
-# Most requests are for few streams.
+# Most requests concern a few streams.
 @lru_cache(maxsize=256)
 def stream_path(raw: str) -> str:
     """What follows `/streams/`, undecoded, as `{encoded IRI}` or `{encoded IRI}/{sub-resource}`."""

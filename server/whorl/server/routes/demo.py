@@ -1,4 +1,4 @@
-"""The demo, where one plays: how fast."""
+"""The speed of the demo, if one runs."""
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -16,7 +16,7 @@ router = APIRouter(tags=["demo"])
 
 @router.get("/demo", summary="How fast the demo plays", response_model=schemas.Demo, responses=problems(404))
 async def get_demo(request: Request, _: Anybody) -> Response:
-    """The rate of the demo that this server was started with."""
+    """The pace of the demo that this server was started with."""
     return JsonResponse(schemas.Demo(rate=_pace(request).rate).document())
 
 

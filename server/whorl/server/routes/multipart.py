@@ -1,7 +1,7 @@
 """The parts of a multipart body, by one search for its boundary.
 
-Parsers of mail do more than is needed here (parts in parts, comments and continuations in headers), in time that grows
-with the square of a header, on the event loop: 200 kB could hold it for minutes.
+Mail parsers do more than is needed here (nested parts, comments and continuations in headers), and take time quadratic
+in the length of a header: 200 kB could block the event loop for minutes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PLAIN = frozenset({"", "7bit", "8bit", "binary"})
 
 
 class Part(NamedTuple):
-    """A part: its content type, and what is in it."""
+    """A part: its content type and its content."""
 
     content_type: str | None
     body: bytes
@@ -50,7 +50,7 @@ def parts_of(content_type: str, body: bytes) -> list[Part]:
 
 
 def _delimiters(body: bytes, delimiter: bytes) -> list[tuple[int, int, bool]]:
-    """Where the lines of the boundary begin, with the line end before them, and end; and whether one is the last."""
+    """The start (including the preceding line break) and end of each boundary line, and whether it is the last."""
     found: list[tuple[int, int, bool]] = []
     at = body.find(delimiter)
     while at >= 0 and len(found) <= PARTS_MAX + 1:

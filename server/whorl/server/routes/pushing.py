@@ -1,8 +1,8 @@
 """Pushing events: the one route that is called for every event, and so without the framework's machinery.
 
-`PushRoute` comes before all routes of the framework. It reads the parameters that `streams.push_events` describes, and
-refuses what that description would refuse, with the same words; the framework would spend as much time on finding the
-route and on resolving its dependencies as the rest of the server on the event.
+`PushRoute` precedes all routes of the framework. It reads the parameters that `streams.push_events` describes, and
+refuses the same requests with the same messages. The framework would take as long to find the route and to resolve its
+dependencies as the rest of the server takes for the event.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class PushRoute(BaseRoute):
         return Match.NONE, {}
 
     def url_path_for(self, name: str, /, **path_params: Any) -> URLPath:  # noqa: ANN401 - as in the base class
-        """The route has no name."""
+        """The route has no name, so no address can be built from it."""
         raise NoMatchFound(name, path_params)
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -65,7 +65,7 @@ class PushRoute(BaseRoute):
 
 
 async def push(request: Request, encoded_iri: str) -> Response:
-    """Take the events of a body."""
+    """Ingest the events of a body."""
     caller = authorize(request, "ingest")
     # Only now, so that callers who may not use the route learn nothing about it.
     check_parameters(request, _PARAMETERS)

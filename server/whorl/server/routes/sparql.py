@@ -125,7 +125,7 @@ def _fields(form: str) -> list[tuple[str, str]]:
 
 
 def _operation(request: Request, kind: str, text: str | None, fields: list[tuple[str, str]]) -> _Operation:
-    """The operation of these fields; its text is one of them, or the body."""
+    """The operation described by these fields; its text is one of them, or the body."""
     texts = [value for name, value in fields if name in {"query", "update"}]
     texts += [] if text is None else [text]
     if len(texts) != 1 or any(name in {"query", "update"} and name != kind for name, _ in fields):

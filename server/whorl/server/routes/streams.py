@@ -145,7 +145,7 @@ async def push_events(
     NDJSON each line is one event; the body may be endless, and is ingested in batches as it arrives. The header
     `RSP-Producer: id;epoch;seq` makes retries safe.
     """
-    # Described here, and answered by `PushRoute`, which reads the same parameters without the framework.
+    # Only the description; `PushRoute` handles the request, and reads the same parameters without the framework.
     del t, atomic, ack
     return await push(request, iri)
 

@@ -211,7 +211,7 @@ class _Socket:
             if text is not None:
                 for effect in self._session.receive(text):
                     await self._do(effect)
-                # Messages that wait are received without waiting: others must have their turn.
+                # Messages that have arrived are received without waiting, so yield to other connections.
                 await asyncio.sleep(0)
             while self._session.is_clogged:
                 self._sent.clear()
@@ -265,7 +265,7 @@ class _Socket:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(max(0.0, due_at - now)):
                     await self._closing.wait()
-        # The last messages get a moment, then the connection ends regardless.
+        # The last messages get a short time, then the connection ends in any case.
         await asyncio.sleep(_CLOSE_SECONDS)
 
     # ---- effects ----
@@ -287,7 +287,7 @@ class _Socket:
             payload = effect.payload
             body, form = payload.body()
             iri = checked_iri(payload.stream)
-            # The token may have been deleted while this waited for its turn.
+            # The token may have been deleted while this waited in the queue.
             self._tokens.check(self._session.caller)
             reply = await self._ingest.push(iri, body, form, PushOptions(payload.t, payload.atomic))
             self._session.published(effect.id, reply)

@@ -1,4 +1,4 @@
-"""The clock: the one place where wall time becomes commands.
+"""The clock: the only place where wall time becomes commands.
 
 The clock advances streams in arrival time, so that their windows close without new events, and marks streams in event
 time idle once they have been silent for their idle timeout. Once a second it reads the engine's counters and sends
@@ -53,7 +53,7 @@ class Clock:
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(self._runtime.settings.tick_ms / 1000)
-            # The server may be recovering or overloaded; the next tick repeats what this one would have said.
+            # The server may be recovering or overloaded; the next tick makes up for this one.
             try:
                 await self._tick()
                 now = time.monotonic()

@@ -1,4 +1,4 @@
-"""Commands: what changes the state of the server. Each is logged once and applied in order, now and at every recovery.
+"""Commands change the state of the server. Each is logged once and applied in order, now and at every recovery.
 
 A command is a frozen dataclass of JSON values and at most one `body` of bytes, so that its record in the log is a line
 of JSON and the bytes as received. Everything that depends on the clock or on randomness (arrival times, ticks,

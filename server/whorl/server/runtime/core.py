@@ -30,7 +30,7 @@ Reply = dict[str, Any]
 
 # The server serves current results and window contents; a query that needs neither can opt out.
 _SERVED = {"keepAnswer": True, "keepWindows": True}
-# Of producers and of committers whose numbers are known. A constant, because a replay must forget the same ones.
+# How many producers and committers are remembered. A constant, because a replay must forget the same ones.
 _PRODUCERS_MAX = 50_000
 _HEADER = struct.Struct("<8sI")
 _MAGIC = b"WHORLCO1"
@@ -72,7 +72,7 @@ class QueryEntry:
 
 @dataclass(slots=True)
 class Sequence:
-    """How far a producer has come."""
+    """The last sequence number of a producer."""
 
     epoch: int
     seq: int
@@ -208,7 +208,7 @@ class Core:
             self._check_output_unread(reader)
         for reader in running:
             self._stop(reader, "paused")
-        # The time of a closed stream cannot go back: a new stream takes its place.
+        # The time of a closed stream cannot go back, so a new stream replaces it.
         self.engine.drop_stream(command.iri)
         self._declare(command.iri, entry.options)
         if entry.mapping is not None:
@@ -433,7 +433,7 @@ class Core:
         keywords = self.engine_keywords(entry.options)
         old, known = None, self._readable()
         if replaced is not None and replaced.number is not None:
-            # A query cannot read the output of the one whose place it takes.
+            # A query cannot read the output of the one that it replaces.
             old, known = replaced.number, known - {replaced.facts.get("output")}
         try:
             number = self.engine.register(entry.text, known_streams=list(known), replaces=old, **keywords)
@@ -510,7 +510,7 @@ class Core:
         self.engine.advance_to(t, iri)
 
     def _remember(self, key: tuple[str, str], sequence: Sequence) -> None:
-        """How far a producer has come; beyond the limit, the one that has been silent for longest is forgotten."""
+        """The state of a producer; beyond the limit, the one that has been silent for longest is forgotten."""
         self.producers.pop(key, None)
         self.producers[key] = sequence
         if len(self.producers) > _PRODUCERS_MAX:
@@ -536,9 +536,9 @@ class Core:
         refused = {"refused": report["refused"]} if report.get("refused") else {}
         watermark = shown_instant(self.engine.watermark(iri))
         reply = {**counts, "duplicates": duplicates, "offset": self.offset + 1, "watermark": watermark, **refused}
-        # The time of a late event is not in the watermark.
+        # The watermark does not show the time of a late event.
         for what, t in (("watermark", watermark), ("time", at)):
-            # `None in range(…)` would go through the whole range.
+            # `None in range(…)` would iterate over the whole range.
             if t is not None and t in EPOCH_SECONDS:
                 return {**reply, "warning": _seconds_warning(what, t)}
         return reply

@@ -1,4 +1,4 @@
-"""What the runtime has done since it was started, for metrics."""
+"""Counters of the runtime, for metrics."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class Growth:
         self._seconds_max = settings.snapshot_replay_s
         self.log_bytes = 0
         self.replay_s = 0.0
-        # What the snapshot that is being written replaces, and whether writing it failed: said by another thread.
+        # The growth that the snapshot being written covers, and whether writing it failed: set by another thread.
         self._replaced = (0, 0.0)
         self._has_failed = False
         # The growth at which a snapshot is tried again.
@@ -74,7 +74,7 @@ class Growth:
         self._has_failed = False
         log_bytes, replay_s = self._replaced
         self._replaced = (0, 0.0)
-        # What has come since the attempt counts towards the next one.
+        # Growth since the attempt counts towards the next one.
         self._retry_bytes = log_bytes + _RETRY_SHARE * self._bytes_max
         self._retry_s = replay_s + _RETRY_SHARE * self._seconds_max
         self.log_bytes += log_bytes

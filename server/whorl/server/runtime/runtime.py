@@ -211,7 +211,7 @@ class Runtime:
                 raise errors.BackupFailedError("the backup could not be made", retry_after_s=60) from error
 
     def _backed_up(self) -> IO[bytes]:
-        file = tempfile.TemporaryFile(dir=self.settings.data_dir)  # noqa: SIM115 - who asked for it closes it
+        file = tempfile.TemporaryFile(dir=self.settings.data_dir)  # noqa: SIM115 - the caller closes it
         try:
             write_backup(self._store, file)
         except BaseException:
@@ -233,7 +233,7 @@ class Runtime:
         return replace(command, parts=parts, body=b"".join(body for _, body in found))
 
     def _check_fits(self, size_bytes: int) -> None:
-        # Otherwise it would be asked to retry for ever.
+        # Otherwise the caller would retry without end.
         limit = self.settings.queue_bytes_max
         if size_bytes > limit:
             detail = f"the staged bodies have {size_bytes} bytes, more than the queue's limit of {limit}"
@@ -270,9 +270,9 @@ class Runtime:
         self._batches.put(None)
 
     def _passed_on(self, batch: _Batch) -> bool:
-        """Commit a batch here if nothing else is to be done meanwhile, otherwise hand it to the committer.
+        """Commit a batch here if nothing else is waiting, otherwise hand it to the committer.
 
-        Who wants replies from memory is not to wait for the disk behind others, nor anybody for a snapshot.
+        A caller with ack `memory` must not wait for the disk behind other batches, and no caller for a snapshot.
         """
         self._replies_early |= any(job.ack == "memory" for job in batch.jobs)
         is_idle = self._handed_on == self._finished and self._queue.empty()
@@ -340,7 +340,7 @@ class Runtime:
         except Exception as error:
             job.problem = error
             if isinstance(error.__cause__, EnginePanicError):
-                # How far it got is unknown.
+                # The state may be partly changed.
                 self._loop.call_soon_threadsafe(_answer, job)
                 raise
 
@@ -399,7 +399,7 @@ class Runtime:
             try:
                 self._store.write_snapshot(*batch.snapshot)
             except StoreError as error:
-                # The log still has everything, and counts again until a snapshot is written.
+                # The log is still complete, and must be replayed until a snapshot is written.
                 self._growth.snapshot_failed()
                 _log.error("snapshot failed: %s", error)
         self.metrics.commit_seconds += time.perf_counter() - began

@@ -1,4 +1,4 @@
-"""Ad-hoc queries, and documents of what the engine holds. Neither blocks ingestion.
+"""Ad-hoc queries, and documents of the engine's content. Neither blocks ingestion.
 
 An ad-hoc query gets a short turn on the engine's thread, which is enough for most. One that takes longer starts again
 beside the engine: a second turn copies the data that the query can read, and another thread evaluates it on the copy.

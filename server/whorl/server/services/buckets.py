@@ -1,4 +1,4 @@
-"""How often a caller may do what costs the server much, or brings it nothing."""
+"""Rate limits for requests that are expensive or useless to the server."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Changed(NamedTuple):
-    """What a call did to the static graphs."""
+    """The effect of a call on the static graphs."""
 
     created: bool
     inserted: int

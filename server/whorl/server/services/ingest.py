@@ -98,7 +98,7 @@ class Ingest:
         return 0.0 if found is None else round(found.per_second(time.monotonic()), 2)
 
     def refusals(self, iri: str) -> Refusals:
-        """What was refused on a stream since the server started."""
+        """Refused events of a stream since the server started."""
         return self._refusals.get(iri) or Refusals()
 
     def forget(self, iri: str) -> None:
@@ -110,7 +110,7 @@ class Ingest:
         try:
             reply: dict[str, Any] = await self._runtime.execute(command, ack)
         except errors.EngineRefusal as problem:
-            # Of a stream that exists: names of others are not to fill the memory.
+            # Only for a stream that exists, so that arbitrary names cannot fill the memory.
             if self._runtime.stream_options(iri) is not None:
                 self._refusals.setdefault(iri, Refusals()).note_body(problem)
             raise

@@ -1,4 +1,4 @@
-"""Prometheus metrics of the server. Nothing is counted here: the counters exist already.
+"""Prometheus metrics of the server, read from counters that exist elsewhere.
 
 The time of a query is that of its evaluations; reading events and writing results count only towards the total
 (`whorl_apply_…`).

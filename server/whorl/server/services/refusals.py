@@ -1,4 +1,4 @@
-"""What was refused on each stream, and why the last time. Refusals are not logged, so they count from the start on."""
+"""Refused events of each stream, with the last reason. Refusals are not logged, so they count since the start."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from whorl.server.runtime.runtime import now_ms
 if TYPE_CHECKING:
     from whorl.server.errors import DomainError
 
-# A reason may quote what was sent; a document is no place for all of it.
+# A reason may quote the input, which may be too long for a document.
 _TEXT_MAX = 400
 
 

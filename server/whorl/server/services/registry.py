@@ -1,6 +1,6 @@
 """The registry adds, changes and deletes streams and queries for every caller: HTTP, WebSocket or a cascade.
 
-Three rules hold for every caller: limits are kept (`streams_max`, `queries_max`, `registrations_per_minute`), the
+Three rules hold for every caller: limits are enforced (`streams_max`, `queries_max`, `registrations_per_minute`), the
 request is valid, and only the owner of a query or an admin may change it. Limits and ownership are checked in the same
 turn as the command, on the state that it changes: nothing happens in between, and a refusal leaves no trace. The checks
 are not part of the command, because a replay must not depend on the current settings.
@@ -167,7 +167,7 @@ class Registry:
         return found.document.id
 
     async def validate(self, wanted: schemas.QueryRequest, caller: Principal) -> dict[str, Any]:
-        """What a query would be, without registering it."""
+        """The description of a query, without registering it."""
         self._admit(wanted.query, caller)
         return await self._runtime.read(lambda core: _validated(core, wanted))
 

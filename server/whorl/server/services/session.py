@@ -34,8 +34,8 @@ SUBPROTOCOL = "rsp.v1.json"
 # Replies that may be queued for a client before the server stops reading from it.
 _OUTBOX_MAX = 256
 _OUTBOX_BYTES_MAX = 1024 * 1024
-# Pings and pongs, as messages and as frames: some dozens at once, then ten a second. Nobody needs more to know that
-# the other side is there, and each costs the event loop time that belongs to others.
+# Pings and pongs, as messages and as frames: some dozens at once, then ten a second. That is enough for any
+# keep-alive, and each one costs time on the event loop that all connections share.
 PINGS_BURST = 100
 PINGS_PER_S = 10.0
 _CLOSE_CODES = {401: 4401, 403: 4403, 429: 4429, 503: 1012}
@@ -178,7 +178,7 @@ class _Connection:
 
     @property
     def is_clogged(self) -> bool:
-        """Whether replies wait that the reader does not take."""
+        """Whether replies wait that the client does not read."""
         return len(self._outbox) >= _OUTBOX_MAX or self._outbox_chars >= _OUTBOX_BYTES_MAX
 
     def _say(self, text: str) -> None:

@@ -1,4 +1,4 @@
-"""Why a query of the catalogue has no answer now: see `whorl.why`."""
+"""Why a query of the catalogue has no solutions now: see `whorl.why`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def why(core: Core, name: str, ingest: Ingest) -> schemas.WhyDocument:
-    """Why a query has no answer now, with the windows and patterns that say so."""
+    """Why a query has no solutions now, with the windows and patterns that show it."""
     return schemas.WhyDocument(query=name, **reasons.why(_subject(core, core.query(name), ingest)))
 
 

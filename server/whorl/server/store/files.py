@@ -25,7 +25,7 @@ def make_private_directory(path: Path) -> None:
 
 
 def make_private(path: Path) -> None:
-    """Remove everybody but the owner from the permissions of a file or directory, if this process may."""
+    """Restrict a file or directory to its owner, if this process may change its permissions."""
     mode = path.stat().st_mode & 0o777
     if mode & 0o077:
         with contextlib.suppress(PermissionError):

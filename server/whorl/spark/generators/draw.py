@@ -1,6 +1,6 @@
 """Pseudo-random numbers that depend only on a seed, a name and the row number.
 
-No state is carried from row to row: any range of rows can be made anywhere, by any task, and again after a restart.
+No state is carried from row to row: any task can compute any range of rows, and again after a restart.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The social network of LSBench, with a thousand users: posts, likes, photos and positions.
 
-A like is of one of the things made shortly before it; a user's position moves a little from fix to fix.
+A like refers to a recently created item; a user's position moves a little from fix to fix.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Taxi trips in New York in the form of DEBS 2015.
 
-Taxis drive in turn: trip n is one of taxi n mod `TAXIS`, and ends before that taxi's next one begins. No two trips
-begin in the same millisecond.
+Trips rotate over the taxis: trip n belongs to taxi n mod `TAXIS`, and ends before that taxi's next trip begins. No two
+trips begin in the same millisecond.
 
-Places follow the real ones of DEBS 2015: the squares of a kilometre that `whorl.demo.taxis` has, by their shares. The
-hour moves them: in the morning trips end in Midtown, in the evening they begin there, at night they begin downtown; the
-surcharges of the evening and of the night are those of 2013. The number of trips is the same in every hour.
+Places follow the distribution in the data of DEBS 2015, over the squares of one kilometre in `whorl.demo.taxis`. It
+changes with the hour: in the morning trips end in Midtown, in the evening they begin there, at night they begin
+downtown. The evening and night surcharges are those of 2013. The number of trips is the same in every hour.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Weather stations: each station reports every ten minutes, at a second of its own.
+"""Weather stations: each station reports every ten minutes, at its own second of the period.
 
-Temperatures follow the day; now and then a station does not measure something.
+Temperatures follow the time of day; occasionally a measurement is missing.
 """
 
 from __future__ import annotations

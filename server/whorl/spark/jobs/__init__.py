@@ -1,4 +1,4 @@
-"""The producers, by name. Each is a module with a constant `JOB`, and can be given to `spark-submit` as it is."""
+"""The producers, by name. Each is a module with a constant `JOB`, and also a script for `spark-submit`."""
 
 from __future__ import annotations
 

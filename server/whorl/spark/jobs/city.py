@@ -1,8 +1,8 @@
-"""Sensors of a city in the shape of CityBench: traffic, car parks, air quality, weather, and where a user is.
+"""City sensors in the format of CityBench: traffic, car parks, air quality, weather, and the position of a user.
 
-Each row becomes one observation per property of the sensor: what was observed, by which sensor, and the value. The
-class of the property comes with it, so that a query for congestion needs no list of sensors. A stream carries all
-sensors of a kind; `ssn:observedBy` tells them apart.
+Each row becomes one observation per property of the sensor, with the property, the sensor and the value. The class of
+the property is included, so that a query for congestion needs no list of sensors. A stream carries all sensors of a
+kind; `ssn:observedBy` distinguishes them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PREFIX ct: <http://www.insight-centre.org/citytraffic#>
 _OBSERVATION = """  ?observation a ssn:Observation ; ssn:observedBy ?by ; ssn:observedProperty ?property ;
                sao:hasValue ?value .
 """
-# The class of a property by the column that has its values.
+# The class of each property, by the column of its values.
 TRAFFIC = {
     "avg_speed": "AvgSpeed",
     "vehicle_count": "VehicleCount",

@@ -1,6 +1,6 @@
 """The CQELS conference scenario: people seen at places of a building by RFID readers.
 
-Recorded detections carry no time; they are replayed five to a second.
+Recorded detections have no times; they are replayed at five per second.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def detections(spark: SparkSession, data: str) -> DataFrame:
     """Lines `person detectedAt place`, in the order of the file."""
     from pyspark.sql import functions as f
 
-    # One partition, so that the numbers of its lines follow one another.
+    # One partition, so that line numbers are consecutive.
     lines = spark.read.text(data).coalesce(1).select(f.monotonically_increasing_id().alias("line"), "value")
     words = f.split("value", " ")
     time = generated.START_MS + f.col("line") * generated.PACE_MS

@@ -1,7 +1,7 @@
 """Files of the user's own: CSV, JSON lines or Parquet, with a mapping and a column of times.
 
-A directory is followed: files that come later are read when they come. With a speed, what is there now is replayed in
-order of time instead.
+A directory is followed: new files are read as they appear. With a speed, the files that exist now are replayed in order
+of time instead.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _DEFAULTS: Mapping[str, Mapping[str, str]] = {"csv": {"header": "true"}, "json":
 
 
 def outputs(wanted: Wanted) -> tuple[Output, ...]:
-    """One stream, read from the directory that is named."""
+    """One stream, read from the given directory."""
     data = needed(wanted.data, "--data", "the directory, file or pattern to read")
     form = format_of(data, wanted.input_format)
     time_column = needed(wanted.time_column, "--time", "the column with the times")
@@ -48,7 +48,7 @@ def outputs(wanted: Wanted) -> tuple[Output, ...]:
 
 
 def format_of(data: str, given: str | None) -> str:
-    """The format of the files, by their name unless it is given."""
+    """The format of the files: the given one, or the one that their names imply."""
     name = PurePosixPath(data.removesuffix(".gz").rstrip("*"))
     form = given or _ENDINGS.get(name.suffix)
     if form not in FORMATS:

@@ -1,7 +1,7 @@
-"""The frame of a producer: which streams it writes, how rows become triples, and where the rows come from.
+"""The description of a producer: the streams it writes, the mapping of rows to triples, and the source of the rows.
 
-Rows come from a generator, from files that are replayed in order of time, or from a source that is followed as it goes
-(`follow`). All three have the same columns, so that one mapping does for all.
+Rows come from a generator, from files that are replayed in order of time, or from a live source (`follow`). All three
+have the same columns, so that one mapping fits all.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TIME_COLUMN = "t"
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a user asks a producer for. Times in milliseconds."""
+    """The user's options for a producer. Times are in milliseconds."""
 
     data: str | None = None
     stream: str | None = None
@@ -51,8 +51,8 @@ class Wanted:
 class Output:
     """One stream of a producer.
 
-    `load` gives all rows of a data directory, with the columns of the generator or those of triples; `follow` a stream
-    of rows that Spark reads by itself. Either way the time is in a column `t`, in milliseconds.
+    `load` returns all rows of a data directory, with the columns of the generator or those of triples; `follow` returns
+    a streaming source of Spark. In both, column `t` has the time in milliseconds.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Output:
     follow: Callable[[SparkSession], DataFrame] | None = None
 
     def generated(self, *, start_ms: int | None, rows: int | None, seed: int, changes: Changes = NO_CHANGES) -> Feed:
-        """The rows that are made up where there are none."""
+        """The generated rows of the stream."""
         if self.generator is None:
             raise WhorlSparkError(f"'{self.name}' has no generator", "give --data")
         return self.generator.feed(start_ms=start_ms, rows=rows, seed=seed, changes=changes)
@@ -71,7 +71,7 @@ class Output:
 
 @dataclass(frozen=True)
 class Job:
-    """A producer. `outputs` depends on what the user wants only where the data is the user's own."""
+    """A producer. `outputs` depends on the options only if the data is the user's own."""
 
     name: str
     description: str
@@ -80,31 +80,31 @@ class Job:
     packages: tuple[str, ...] = ()
 
     def output(self, name: str) -> Output:
-        """The output of that name, of a producer that has data of its own."""
+        """The output of that name, of a producer with recorded or generated data."""
         return next(output for output in self.outputs(Wanted()) if output.name == name)
 
 
 def always(*outputs: Output) -> Callable[[Wanted], tuple[Output, ...]]:
-    """The same streams, whatever is wanted of them."""
+    """An `outputs` function for streams that do not depend on the options."""
     return lambda _: outputs
 
 
 def needed(value: str | None, option: str, meaning: str) -> str:
-    """An option that the data of a user cannot do without."""
+    """The value of an option that is required for the user's own data."""
     if value is None:
         raise WhorlSparkError(f"option {option} is missing", f"give {meaning}")
     return value
 
 
 def millis_of(moment: Column) -> Column:
-    """A date and time without a zone, in UTC whatever the zone of the session is."""
+    """A date and time without a zone, read as UTC whatever the zone of the session is."""
     from pyspark.sql import functions as f
 
     return f.unix_millis(f.to_timestamp(f.concat(moment, f.lit("Z"))))
 
 
 def timed(rows: DataFrame, column: str) -> DataFrame:
-    """Rows of a user, with their time as milliseconds in `t`; the column it is made of stays."""
+    """Rows of a user, with their time as milliseconds in `t`; the original column stays."""
     from pyspark.sql import functions as f
     from pyspark.sql import types
 
@@ -119,7 +119,7 @@ def timed(rows: DataFrame, column: str) -> DataFrame:
 
 
 def submitted(name: str) -> None:
-    """What a producer does when it is a script: `spark-submit taxi.py --speed x60` is `whorl spark produce taxi …`."""
+    """The main function of a producer's script: `spark-submit taxi.py --speed x60` is `whorl spark produce taxi …`."""
     from whorl.cli.app import app
 
     app(["spark", "produce", name, *sys.argv[1:]], prog_name="whorl")

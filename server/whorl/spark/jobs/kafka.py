@@ -1,6 +1,6 @@
-"""A topic of Kafka: values in JSON by a mapping, or values that are RDF as text.
+"""A Kafka topic: JSON values with a mapping, or values that are RDF text.
 
-Columns of the message itself are there for the mapping too: `key`, `topic`, `partition`, `offset` and `timestamp`.
+The mapping can also use columns of the message itself: `key`, `topic`, `partition`, `offset` and `timestamp`.
 An event has the time of its message unless a column or its graph says otherwise.
 """
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 MESSAGE_COLUMNS = ("key", "topic", "partition", "offset", "timestamp")
-# How many messages are looked at to find out which columns they have.
+# How many messages are read to find their columns.
 _SAMPLE = 1_000
 _BATCH_MESSAGES = "50000"
-# Spark's own connector; a version of its own must be compatible with the Spark that runs.
-# There is no connector 4.3; this one works with pyspark 4.3, and the tests use it.
+# Spark's own connector, whose version must be compatible with the running Spark.
+# There is no connector 4.3; this one works with pyspark 4.3 and is tested with it.
 CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
 
 
 def outputs(wanted: Wanted) -> tuple[Output, ...]:
-    """One stream, read from the topic that is named."""
+    """One stream, read from the given topic."""
     needed(wanted.topic, "--topic", "the topic to read")
     needed(wanted.servers, "--servers", "the brokers, such as localhost:9092")
     form = wanted.input_format or "json"
@@ -53,7 +53,7 @@ def outputs(wanted: Wanted) -> tuple[Output, ...]:
 
 
 def source_options(wanted: Wanted) -> dict[str, str]:
-    """Options of Spark's Kafka source; those of the user win."""
+    """Options of Spark's Kafka source; those of the user take precedence."""
     return {
         "kafka.bootstrap.servers": wanted.servers or "",
         "subscribe": wanted.topic or "",
@@ -77,7 +77,7 @@ def values(messages: DataFrame, schema: str) -> DataFrame:
 
 
 def triples(messages: DataFrame, form: str) -> DataFrame:
-    """Values that are RDF as text, as triples."""
+    """Values that are RDF text, as triples."""
     from pyspark.sql import functions as f
 
     source = f.concat_ws("/", "topic", "partition", "offset")
@@ -88,9 +88,9 @@ def triples(messages: DataFrame, form: str) -> DataFrame:
 
 
 def sampled_schema(spark: SparkSession, wanted: Wanted) -> str:
-    """The columns of the first messages, as Spark finds them."""
+    """The columns of the first messages, as Spark infers them."""
     options = {**source_options(wanted), "startingOffsets": "earliest"}
-    # What bounds a stream has no meaning for a batch.
+    # Options that limit a stream have no meaning for a batch.
     options.pop("maxOffsetsPerTrigger")
     first = spark.read.format("kafka").options(**options).load().selectExpr("cast(value as string)").limit(_SAMPLE)
     texts = [row[0] for row in first.collect() if row[0]]

@@ -1,4 +1,4 @@
-"""A social network in the shape of LSBench: posts, photos, what is liked of them, and where users are.
+"""A social network in the format of LSBench: posts, photos, likes, and positions of users.
 
 The streams and the vocabulary are those of the queries in examples/lsbench. Recorded streams are files of the
 benchmark's generator, which hold RDF already: see `social_files`.
@@ -59,7 +59,7 @@ WHERE {{
 
 
 def likes(folder: str) -> str:
-    """Who likes which thing."""
+    """Likes: a user and an item."""
     return f"""{_PREFIXES}CONSTRUCT {{ ?theUser sib:like ?theLiked }}
 WHERE {{
 {_iri("user", "user", "theUser")}{_iri("liked", folder, "theLiked")}}}

@@ -1,8 +1,8 @@
-"""The files of LSBench's generator as rows: Turtle, one triple per line, in the order of the stream.
+"""The files of LSBench's generator as rows: Turtle, one triple per line, in stream order.
 
-Posts, comments, albums, photos and fixes are events at the time they carry, and stay the triples they are. Likes carry
-no time: the n-th like of a thing comes n minutes after it. The generator writes each like several times; it is taken
-once.
+Posts, comments, albums, photos and fixes are events at the times in their data, with unchanged triples. Likes have no
+times: the n-th like of an item comes n minutes after it. The generator writes each like several times; duplicates are
+dropped.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 LIKE_PACE_MS = 60_000
-# The first line of a thing or of a fix, and the line that has its time.
+# The first line of an item or of a fix, and the line with its time.
 _BEGINNING = re.compile(
     r"(\S+) (?:(?:a|rdf:type) (?:sib:Post|sib:Comment|sib:Photo|sioct:ImageGallery)|sib:trackedAt \S+) \."
 )
@@ -41,7 +41,7 @@ def things(name: str) -> Callable[[SparkSession, str], DataFrame]:
 
 
 def likes(name: str, liked: str) -> Callable[[SparkSession, str], DataFrame]:
-    """Likes with the times of what is liked."""
+    """Likes with the times of the liked items."""
 
     def load(spark: SparkSession, data: str) -> DataFrame:
         from pyspark.sql import Window
@@ -59,7 +59,7 @@ def likes(name: str, liked: str) -> Callable[[SparkSession, str], DataFrame]:
 
 
 def _lines(spark: SparkSession, data: str, name: str) -> DataFrame:
-    # One partition, because one thing is spread over several lines.
+    # One partition, because an item has several lines.
     return spark.read.text(f"{data}/{name}*.ttl*").coalesce(1)
 
 

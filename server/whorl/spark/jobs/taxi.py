@@ -1,8 +1,7 @@
 """NYC taxi trips as three streams: pick-ups, drop-offs and fares.
 
-A ride is picked up at one time and ends at another; its fare is paid at the end, by a transaction that knows when the
-ride began and not which one it was. Rows are trips in the form of the DEBS 2015 Grand Challenge, 17 columns without a
-header.
+A ride has a pick-up and a drop-off time; the fare is paid at the end, in a transaction that refers to the pick-up time
+and not to the ride. Rows are trips in the format of the DEBS 2015 Grand Challenge, 17 columns without a header.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ COLUMNS = (
     "tip_amount string, tolls_amount string, total_amount string"
 )
 _PREFIXES = f"PREFIX : <{NYCTAXI}>\nPREFIX xsd: <http://www.w3.org/2001/XMLSchema#>\n"
-# A taxi begins one ride at a time, so taxi and beginning name it.
+# A taxi begins one ride at a time, so taxi and pick-up time identify it.
 _KEY = 'CONCAT(?medallion, "-", REPLACE(?pickup_datetime, "[^0-9]", ""))'
 _PICKUP_TIME = 'STRDT(CONCAT(REPLACE(?pickup_datetime, " ", "T"), "Z"), xsd:dateTime)'
 
@@ -51,7 +50,7 @@ WHERE {{
 
 def trips(spark: SparkSession, data: str) -> DataFrame:
     """The rows of CSV files, compressed or not."""
-    # A row of another form is an error with the name of its file: dropped silently, it would be missed nowhere.
+    # A malformed row is an error that names its file; if it were dropped silently, the loss would go unnoticed.
     return spark.read.csv(data, schema=COLUMNS, mode="FAILFAST")
 
 
@@ -64,12 +63,12 @@ def at(trips: DataFrame, time: str) -> DataFrame:
 
 
 def by_pickup(spark: SparkSession, data: str) -> DataFrame:
-    """Trips when they begin."""
+    """Trips at their pick-up times."""
     return at(trips(spark, data), "pickup_datetime")
 
 
 def by_dropoff(spark: SparkSession, data: str) -> DataFrame:
-    """Trips when they end."""
+    """Trips at their drop-off times."""
     return at(trips(spark, data), "dropoff_datetime")
 
 

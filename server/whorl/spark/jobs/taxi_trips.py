@@ -1,4 +1,4 @@
-"""NYC taxi trips as one stream: a graph for each trip, when it ends.
+"""NYC taxi trips as one stream: a graph per trip, at its drop-off time.
 
 The vocabulary is the one of the queries in examples/debs2015.
 """

@@ -1,4 +1,4 @@
-"""Weather stations in the shape of SRBench: one event per station and instant, with what was measured.
+"""Weather stations in the format of SRBench: one event per station and instant, with its measurements.
 
 An observation has a class, a property, a station, a sampling time and a result with value and unit, in the vocabulary
 of LinkedSensorData; the queries in examples/srbench run on it as they are.
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 OBSERVATIONS = "http://example.org/srbench/observations"
 SENSOR = "http://knoesis.wright.edu/ssw/"
-# The column, the name of the property, the class of its observations, and the unit. The unit of pressure is not known.
+# The column, the name of the property, the class of its observations, and the unit. The unit of pressure is unknown.
 PROPERTIES = (
     ("airtemperature", "AirTemperature", "TemperatureObservation", "weather:fahrenheit"),
     ("dewpoint", "DewPoint", "TemperatureObservation", "weather:fahrenheit"),
@@ -39,7 +39,7 @@ STATION_COLUMNS = "station string, altitude string, latitude string, longitude s
 
 
 def mapping() -> str:
-    """A row is looked at once for each property; what was not measured gives nothing."""
+    """The mapping: one solution per property of a row; missing values yield no observation."""
     table = "\n".join(f'    ("{name}" weather:{kind} weather:_{name} {unit})' for _, name, kind, unit in PROPERTIES)
     value = "?pressure"
     for column, name, *_ in PROPERTIES[-2::-1]:
@@ -70,7 +70,7 @@ WHERE {{
 
 
 def observations(spark: SparkSession, data: str) -> DataFrame:
-    """A day of observations of a directory, with the codes of its stations."""
+    """A day of observations from a directory, with the codes of its stations."""
     from pyspark.sql import functions as f
 
     read = spark.read.option("mode", "FAILFAST").csv

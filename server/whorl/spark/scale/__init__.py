@@ -1,6 +1,6 @@
-"""The engine inside Spark: continuous queries over more data than one machine takes.
+"""The engine inside Spark: continuous queries over more data than one machine can process.
 
-`run` starts one; `StreamInput` describes how rows of a DataFrame become events; outputs receive the results.
+`run` starts a query; `StreamInput` describes how rows of a DataFrame become events; outputs receive the results.
 """
 
 from whorl.spark.scale.driver import BatchReport

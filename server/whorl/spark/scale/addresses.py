@@ -23,7 +23,7 @@ _ENDINGS = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".ndjson": "j
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where the rows of a stream come from: a format of Spark, and a place."""
+    """The source of a stream's rows: a format of Spark, and a location."""
 
     format: str
     place: str
@@ -32,7 +32,7 @@ class Source:
 
     @classmethod
     def of(cls, address: str, schema: str | None = None, options: dict[str, str] | None = None) -> Source:
-        """`FORMAT:PLACE`, or a path whose name says its format."""
+        """`FORMAT:PLACE`, or a path whose name implies its format."""
         form, colon, place = address.partition(":")
         if colon and form in (*_FILE_FORMATS, "kafka"):
             return cls(form, place, schema, options or {})
@@ -55,7 +55,7 @@ class Source:
 
     def _files(self, spark: SparkSession) -> DataFrame:
         options = {"header": "true", **self.options} if self.format == "csv" else self.options
-        # Without a schema, the files that are there tell it; inferSchema is for CSV.
+        # Without a schema, it is inferred from the existing files; inferSchema is for CSV.
         schema: Any = self.schema or (
             spark.read.format(self.format).options(inferSchema="true", **options).load(self.place).schema
         )
@@ -74,7 +74,7 @@ class Source:
 
 
 class ConsoleOutput:
-    """Rows as lines of JSON on standard output. A batch that comes again is shown again."""
+    """Rows as lines of JSON on standard output. A repeated batch is printed again."""
 
     def write(self, answers: Answers, spark: Any) -> None:  # noqa: ANN401, ARG002 - the contract of outputs
         """One batch."""

@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 QUERY_FILE = "query.json"
 MANIFESTS_MIN = 3
 _FORMAT = 1
-# A look at the whole directory finds what tasks that lost have written; it costs a listing.
+# A sweep of the whole directory finds files of losing task attempts; it costs a listing.
 _SWEEP_EVERY = 32
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Whose checkpoint it is."""
+    """The identity of a checkpoint's query."""
 
     id: str
     fingerprint: str
@@ -61,10 +61,10 @@ class Checkpoint:
         self._keep = keep
         self._n_published = 0
 
-    # ---- whose it is ----
+    # ---- identity ----
 
     def identity(self) -> Identity | None:
-        """What `query.json` says; None if nothing has run here yet."""
+        """The content of `query.json`; None if nothing has run here yet."""
         try:
             document = json.loads(self.files.read(QUERY_FILE))
             if document["format"] != _FORMAT:
@@ -78,7 +78,7 @@ class Checkpoint:
     def take(
         self, spec: QuerySpec, fingerprint: str, graphs: Iterable[tuple[str | None, bytes, str]] = (), name: str = ""
     ) -> QuerySpec:
-        """Make this the checkpoint of a query, or find that it is; the spec with what the checkpoint adds to it."""
+        """Make this the checkpoint of a query, or check that it is; returns the spec completed from the checkpoint."""
         static = self._keep_static(graphs)
         known = self.identity()
         if known is None:
@@ -88,7 +88,7 @@ class Checkpoint:
         return replace(spec, static=tuple(static), root=self.files.path(""), query_id=known.id)
 
     def _check_empty(self) -> None:
-        """Manifests are of a query, and only `query.json` says of which."""
+        """Refuse manifests without `query.json`, the only file that identifies their query."""
         if self.batches():
             raise CheckpointError(
                 f"{self.files.path('')} has manifests and no {QUERY_FILE}, which says whose they are",
@@ -114,7 +114,7 @@ class Checkpoint:
         return identity
 
     def _keep_static(self, graphs: Iterable[tuple[str | None, bytes, str]]) -> list[StaticDocument]:
-        """Static data is read once and kept, so that a later start does not depend on files that have changed."""
+        """Copy static data into the checkpoint, so that a later start does not depend on changed files."""
         documents, there = [], set(self.files.names("static"))
         for graph, body, form in graphs:
             name = f"static/{hashlib.sha256(body).hexdigest()[:32]}.{form}"
@@ -123,10 +123,10 @@ class Checkpoint:
             documents.append(StaticDocument(graph, form, name))
         return documents
 
-    # ---- what is true ----
+    # ---- state ----
 
     def manifest(self, batch: int) -> Manifest | None:
-        """The state after a batch; None if it is not there."""
+        """The state after a batch; None if there is no manifest."""
         name = manifests.name_of(batch)
         try:
             return Manifest.from_bytes(name, self.files.read(name))
@@ -158,7 +158,7 @@ class Checkpoint:
         )
 
     def publish(self, manifest: Manifest) -> None:
-        """Mark the batch as done, then delete what is no longer needed."""
+        """Commit the batch, then delete files that are no longer needed."""
         try:
             self.files.publish(manifest.name, manifest.to_bytes())
         except FileExistsError:
@@ -171,7 +171,7 @@ class Checkpoint:
         self._n_published += 1
 
     def collect(self, *, sweep: bool) -> None:
-        """Drop old manifests and what only they name; with `sweep`, also what no manifest has ever named."""
+        """Delete old manifests and the files that only they name; with `sweep`, also files that no manifest names."""
         batches = self.batches()
         kept = [found for batch in batches[-self._keep :] if (found := self.manifest(batch)) is not None]
         needed: set[str] = set().union(*(manifest.files() for manifest in kept))
@@ -179,7 +179,7 @@ class Checkpoint:
         for batch in batches[: -self._keep]:
             dropped = self.manifest(batch)
             unneeded |= set() if dropped is None else dropped.files()
-            # The manifest goes first: one that is there always has its files.
+            # The manifest is deleted first, so that an existing one always has its files.
             self.files.delete(manifests.name_of(batch))
         if sweep:
             newest = batches[-1] if batches else -1
@@ -194,7 +194,7 @@ def open_checkpoint(root: str | os.PathLike[str], *, keep: int = MANIFESTS_MIN) 
 
 
 def _check(known: Identity, spec: QuerySpec, fingerprint: str, static: list[StaticDocument], name: str) -> None:
-    """A checkpoint is of one query; each thing that differs has its own sentence."""
+    """Refuse another query than that of the checkpoint, with one sentence per difference."""
     hint = "use another checkpoint directory, or the query this one was made by (whorl spark state DIR shows it)"
     if known.partitions != spec.partitions:
         said = f"the checkpoint has {known.partitions} partitions, not {spec.partitions}"

@@ -35,7 +35,7 @@ _REPORTS_MAX = 1000
 
 @dataclass(frozen=True, slots=True)
 class BatchReport:
-    """What one micro-batch did. `replayed` ones were in the manifests already."""
+    """The outcome of one micro-batch. `replayed` batches were in the manifests already."""
 
     batch: int
     seconds: float
@@ -63,7 +63,7 @@ class Driver:
         self._merger = Merger(self.spec, self.checkpoint.files)
 
     def step(self, chunks: DataFrame, batch: int) -> None:
-        """The body of `foreachBatch`. What goes wrong is kept: Spark would only pass on its text."""
+        """The body of `foreachBatch`. It keeps an exception, because Spark would pass on only its text."""
         try:
             self.take(chunks, batch)
         except Exception as error:
@@ -71,19 +71,19 @@ class Driver:
             raise
 
     def take(self, chunks: DataFrame, batch: int) -> None:
-        """One batch: computed unless it has been, then handed to the output."""
+        """Compute a batch unless it has been computed, then pass it to the output."""
         began = time.perf_counter()
         known = self.checkpoint.manifest(batch)
         manifest = known or self._computed(chunks, batch, closing=False)
         self.deliver(manifest, began, replayed=known is not None)
 
     def close(self, batch: int) -> None:
-        """The end of all streams, as a batch without data."""
+        """End all streams, as a batch without data."""
         began = time.perf_counter()
         self.deliver(self._computed(None, batch, closing=True), began)
 
     def deliver(self, manifest: Manifest, began: float, *, replayed: bool = False) -> None:
-        """The answers of a batch to the output."""
+        """Pass the results of a batch to the output."""
         data = b"" if manifest.answers is None else read_state(self.checkpoint.files, manifest.answers.name)
         answers = Answers(self.spec.query_id, manifest.batch, data, manifest.closed)
         self.output.write(answers, self.spark)
@@ -113,13 +113,13 @@ class Driver:
         return manifest
 
     def _partials(self, chunks: DataFrame | None, stage: PartitionStage) -> list[Partial]:
-        """Stage 2 as a Spark job. A row without a chunk makes each partition take part, whatever the sources gave."""
+        """Stage 2 as a Spark job. A row without a chunk makes each partition take part, even without data."""
         present = self.spark.range(0, self.spec.partitions, 1, 1).selectExpr(
             "cast(id as int) as part", "-1L as origin", "cast(null as binary) as chunk"
         )
         rows = present if chunks is None else chunks.union(present)
         table = (
-            # By number and not by hash: Spark's hash puts labels 0 and 1 into one of two tasks.
+            # By number and not by hash: Spark's hash assigns the labels 0 and 1 to one of two tasks.
             rows.repartitionById(self.tasks, "part").mapInArrow(lambda batches: stage(batches), PARTIALS).toArrow()
         )
         found = partials(table)
@@ -131,7 +131,7 @@ class Driver:
 
 
 def _watermarks(found: list[Partial]) -> dict[str, int | None]:
-    """All partitions have the same; a difference would be a fault of the routing."""
+    """The watermarks, which are equal in all partitions; a difference would be a bug in the routing."""
     seen = [partial.facts()["watermark"] for partial in found]
     if any(one != seen[0] for one in seen):
         raise ScaleError("the partitions are at different times", code="spark.watermark")
@@ -139,7 +139,7 @@ def _watermarks(found: list[Partial]) -> dict[str, int | None]:
 
 
 def _totals(found: list[Partial], before: dict[str, int]) -> dict[str, int]:
-    """Counts since the beginning, and how much the windows hold now."""
+    """Counters since the beginning, and the current size of the windows."""
     facts = [partial.facts() for partial in found]
     totals = {name: before.get(name, 0) + sum(one[name] for one in facts) for name in ("triples", "late")}
     return totals | {"state": sum(one["state"] for one in facts)}

@@ -21,23 +21,23 @@ _MERGES = {
 
 @dataclass(frozen=True, slots=True)
 class Partitioning:
-    """What `ScaledQuery.explain` says."""
+    """The content of `ScaledQuery.explain`."""
 
     document: dict[str, Any]
 
     @property
     def partitions(self) -> int:
-        """How many virtual partitions are used."""
+        """The number of virtual partitions in use."""
         return int(self.document["partitions"])
 
     @property
     def variable(self) -> str | None:
-        """The variable whose term decides where a triple goes; None on one partition."""
+        """The variable whose term determines the partition of a triple; None on one partition."""
         found: str | None = self.document.get("variable")
         return found
 
     def text(self) -> str:
-        """Several lines, without one at the end."""
+        """Several lines, without a trailing line break."""
         document = self.document
         by = "" if self.variable is None else f" by ?{self.variable}"
         lines = [f"partitions  {self.partitions}{by}", f"why         {document['why']}"]

@@ -1,10 +1,10 @@
-"""What can go wrong with a query on Spark, and how a fault inside Spark is reported without Spark's stack traces.
+"""Errors of a query on Spark, and their extraction from Spark's stack traces.
 
     WhorlError
     └── ScaleError
         └── CheckpointError      the checkpoint is another query's, damaged, or in use
 
-Each has a `code`, and a hint where there is one.
+Each has a `code`, and possibly a hint.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HINT = re.compile(r"^\s*hint: (.+)$", re.MULTILINE)
 
 
 class ScaleError(WhorlError):
-    """A query cannot run, or go on, on Spark."""
+    """A query cannot start or continue on Spark."""
 
 
 class CheckpointError(ScaleError):
@@ -31,7 +31,7 @@ class CheckpointError(ScaleError):
 
 
 def cause_of(error: BaseException) -> WhorlError:
-    """The fault behind an error of Spark: the exception that a task or the driver raised, in its own words."""
+    """The cause of an error of Spark: the exception that a task or the driver raised, in its own words."""
     if isinstance(error, WhorlError):
         return error
     if isinstance(error, WhorlSparkError):
@@ -41,7 +41,7 @@ def cause_of(error: BaseException) -> WhorlError:
     if not raised:
         said = text.strip().partition("\n")[0] or type(error).__name__
         return ScaleError(f"Spark stopped the query: {said}", code="spark.failed")
-    # The first one is the innermost: Spark wraps from the outside.
+    # The first one is the innermost, because Spark wraps errors.
     hint = _HINT.search(text, raised[0].end())
     said_hint = _OTHER_PYTHON if raised[0][1] == "ModuleNotFoundError" else None if hint is None else hint[1].strip()
     return ScaleError(raised[0][2].strip(), code="spark.failed", hint=said_hint)

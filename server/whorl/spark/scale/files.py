@@ -1,8 +1,8 @@
-"""The directory of a checkpoint: whole files under names that are given once.
+"""The directory of a checkpoint: complete files under names that are never reused.
 
-A file is there with all of its bytes or not at all, and is never changed. Local paths are synced before their name
-appears; whatever else pyarrow knows (`s3://`, `gs://`, `hdfs://` …) is as durable as that file system makes a closed
-file. The directory must be the same one for the driver and all executors.
+A file exists with all of its bytes or not at all, and is never changed. Local files are synced before their names
+appear; on other file systems of pyarrow (`s3://`, `gs://`, `hdfs://` …), a file is as durable as that file system makes
+a closed file. The driver and all executors must see the same directory.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ class Files(Protocol):
     """Files by name; a name has at most one folder."""
 
     def read(self, name: str) -> bytes:
-        """All of a file; FileNotFoundError if it is not there."""
+        """The content of a file; FileNotFoundError if it does not exist."""
 
     def write(self, name: str, data: bytes) -> None:
         """A new file under a unique name."""
 
     def publish(self, name: str, data: bytes) -> None:
-        """A new file; FileExistsError if somebody else was first."""
+        """A new file; FileExistsError if the name is taken."""
 
     def names(self, folder: str) -> list[str]:
-        """The names in a folder, with the folder, in order; none if there is no such folder."""
+        """The names in a folder, prefixed with the folder, in order; none if the folder does not exist."""
 
     def delete(self, name: str) -> None:
-        """A file is no longer needed; it may be gone already."""
+        """Delete a file, which may be gone already."""
 
     def path(self, name: str) -> str:
-        """What others (Spark, people) call it."""
+        """The address of a file for Spark and for people."""
 
 
 def read_state(files: Files, name: str) -> bytes:
-    """A file that a manifest names; without it, the query cannot go on."""
+    """A file that a manifest names; without it, the query cannot continue."""
     try:
         return files.read(name)
     except FileNotFoundError:
@@ -71,7 +71,7 @@ class LocalFiles:
         self._root = root.absolute()
 
     def read(self, name: str) -> bytes:
-        """All of a file."""
+        """The content of a file."""
         return (self._root / name).read_bytes()
 
     def write(self, name: str, data: bytes) -> None:
@@ -96,7 +96,7 @@ class LocalFiles:
         return sorted(f"{folder}/{path.name}" for path in found if not path.name.startswith(_TEMPORARY))
 
     def delete(self, name: str) -> None:
-        """A file is no longer needed."""
+        """Delete a file."""
         (self._root / name).unlink(missing_ok=True)
 
     def path(self, name: str) -> str:
@@ -123,7 +123,7 @@ class ArrowFiles:
         self._address = address.rstrip("/")
 
     def read(self, name: str) -> bytes:
-        """All of a file."""
+        """The content of a file."""
         with self._fs.open_input_stream(f"{self._root}/{name}", compression=None) as source:
             data: bytes = source.read()
         return data
@@ -135,7 +135,7 @@ class ArrowFiles:
             out.write(data)
 
     def publish(self, name: str, data: bytes) -> None:
-        """A new file. Object stores put a file as a whole, others are given it by a move."""
+        """A new file. Object stores create a file as a whole; on other file systems it is moved into place."""
         if name in self.names(name.rpartition("/")[0]):
             raise FileExistsError(name)
         if self._fs.type_name in {"s3", "gcs", "abfs"}:
@@ -151,14 +151,14 @@ class ArrowFiles:
         return sorted(f"{folder}/{name}" for name in self._listed(folder) if not name.startswith(_TEMPORARY))
 
     def delete(self, name: str) -> None:
-        """A file is no longer needed."""
+        """Delete a file."""
         try:
             self._fs.delete_file(f"{self._root}/{name}")
         except FileNotFoundError:
             return
 
     def path(self, name: str) -> str:
-        """The address, as it was given."""
+        """The address as given."""
         return f"{self._address}/{name}"
 
     def _listed(self, folder: str) -> Iterator[str]:
@@ -184,7 +184,7 @@ def _arrow_files(address: str) -> ArrowFiles:
 
 
 def _sync_folder(folder: Path) -> None:
-    """A name is durable when its folder is."""
+    """Sync the folder, which makes the name durable."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -1,4 +1,4 @@
-"""The streams of a query on Spark: a DataFrame or files each, and how rows become events."""
+"""The streams of a query on Spark: for each a DataFrame or files, and how rows become events."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class StreamInput:
 
     Without a mapping its rows are triples, in the columns `t`, `s`, `p`, `o` and, if there are, `datatype`, `lang`,
     `event`. With a SPARQL CONSTRUCT over the names of its columns, each row is an event. Times are in `time_column`:
-    timestamps, or integers in milliseconds since the Unix epoch. A stream that a micro-batch leaves further behind the
-    others than `idle_timeout`, in event time, no longer holds their windows back until it speaks again. Durations are
-    milliseconds, timedeltas, or text such as `"10s"`.
+    timestamps, or integers in milliseconds since the Unix epoch. If a stream lags behind the others by more than
+    `idle_timeout` in event time after a micro-batch, it does not hold their windows back until its next event.
+    Durations are milliseconds, timedeltas, or text such as `"10s"`.
     """
 
     frame: DataFrame | ParquetFiles
@@ -38,7 +38,7 @@ class StreamInput:
 
     @property
     def listing(self) -> DataFrame:
-        """What Spark is to read: rows, or the names of files."""
+        """The frame that Spark reads: rows, or the names of files."""
         return self.frame.frame if isinstance(self.frame, ParquetFiles) else self.frame
 
     @property
@@ -52,7 +52,7 @@ class StreamInput:
         return RouteStage(spec, iri, idx, self.mapping, self.time_column, files)
 
     def settings(self) -> dict[str, Any]:
-        """What the engine must know of the stream."""
+        """The settings of the stream for the engine."""
         given = {
             "lateness_ms": duration_ms(self.lateness),
             "timestamp_predicate": self.timestamp_predicate,
@@ -62,7 +62,7 @@ class StreamInput:
 
 
 def inputs_of(streams: Mapping[str, DataFrame | ParquetFiles | StreamInput]) -> dict[str, StreamInput]:
-    """Bare frames are streams with default settings."""
+    """Plain frames become streams with default settings."""
     if not streams:
         raise ScaleError("a query needs a stream", code="spark.streams", hint="give streams={iri: DataFrame}")
     inputs = {iri: one if isinstance(one, StreamInput) else StreamInput(one) for iri, one in streams.items()}
@@ -72,7 +72,7 @@ def inputs_of(streams: Mapping[str, DataFrame | ParquetFiles | StreamInput]) -> 
 
 
 def check_streams(inputs: Mapping[str, StreamInput], wanted: list[str]) -> None:
-    """Each stream of the query has a frame. That each frame has a stream was seen when the query was compiled."""
+    """Check that each stream of the query has a frame. Compiling the query has checked the converse."""
     for iri in wanted:
         if iri not in inputs:
             raise ScaleError(f"the query reads <{iri}>, which is not among the streams", code="spark.streams")
@@ -83,7 +83,7 @@ def routed(inputs: Mapping[str, StreamInput], spec: QuerySpec) -> DataFrame:
     union: DataFrame | None = None
     for idx, (iri, one) in enumerate(sorted(inputs.items())):
         stage = one.stage(spec, iri, idx)
-        # Spark wants a function; an object with a call is not one to it.
+        # Spark requires a function and does not accept a callable object.
         chunks = one.listing.mapInArrow(lambda batches, stage=stage: stage(batches), ROUTED)  # type: ignore[misc]  # mypy cannot infer it
         union = chunks if union is None else union.union(chunks)
     assert union is not None, "inputs_of refuses an empty mapping"  # noqa: S101 - for mypy

@@ -1,4 +1,4 @@
-"""What a checkpoint holds, for people and programs; nothing is run or changed."""
+"""The content of a checkpoint, for people and programs, read without running or changing anything."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def inspect(root: str | os.PathLike[str]) -> dict[str, Any]:
-    """Query, manifests, and for the newest one the partitions with their sizes."""
+    """The query, its manifests, and for the newest one the partitions with their sizes."""
     checkpoint = open_checkpoint(root)
     identity = checkpoint.identity()
     if identity is None:

@@ -1,7 +1,7 @@
-"""What is true after a micro-batch: one JSON file per batch, written at once, never changed.
+"""The state after a micro-batch: one JSON file per batch, written atomically, never changed.
 
-The manifest names the state of every partition, the state of the merge and the answers of the batch. A file that no
-manifest names does not count, so attempts of tasks that failed, or ran twice, cannot mix.
+The manifest names the state of every partition, the state of the merge and the results of the batch. Files that no
+manifest names do not count, so the files of failed or repeated task attempts cannot be mixed up.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Manifest:
 
     @property
     def name(self) -> str:
-        """Of its file."""
+        """The name of its file."""
         return name_of(self.batch)
 
     def files(self) -> set[str]:

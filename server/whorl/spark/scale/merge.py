@@ -1,6 +1,6 @@
 """The end of a micro-batch, on the driver: partial results become results.
 
-What the merge must remember (the previous answer, instants that wait) is a file of the checkpoint like any other state.
+The state of the merge (the previous result, pending instants) is a file of the checkpoint like any other state.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 class Merged(NamedTuple):
-    """The file of a batch's answers, an Arrow IPC stream, and the file of the state of the merge."""
+    """The file of a batch's results, an Arrow IPC stream, and the file of the state of the merge."""
 
     answers: StateFile
     state: StateFile
 
 
 class Merger:
-    """The merge of one query; what it has in memory is used if it is the state that the manifest names."""
+    """The merge of one query; its state in memory is used if it is the one that the manifest names."""
 
     def __init__(self, spec: QuerySpec, files: Files) -> None:
         self._spec = spec
@@ -35,7 +35,7 @@ class Merger:
     def merge(self, batch: int, before: StateFile | None, partials: list[bytes]) -> Merged:
         """One batch."""
         engine = self._at(before)
-        # Only a merge that came to its end is one to go on with.
+        # Only a merge that has completed can be continued.
         self._engine = None
         answers = self._write(batch, "answers", engine.merge(partials))
         state = self._write(batch, "merge", engine.snapshot())

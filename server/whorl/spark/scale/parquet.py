@@ -1,7 +1,7 @@
 """Parquet files as a stream, read by Arrow in the tasks of stage 1.
 
-Spark lists the files, and keeps book of those that have been read: a row of its frame is a file. Its own reader would
-make a row of every triple, and columns of the rows again, which costs almost as much as the rest of a micro-batch.
+Spark lists the files and records which of them have been read: a row of its frame is a file. Spark's own reader would
+turn every triple into a row, and rows into columns again, which costs almost as much as the rest of a micro-batch.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 _LISTING = "path string, modificationTime timestamp, length bigint, content binary"
 _BATCH_ROWS = 131_072
-# What Spark writes for a null in the name of a directory.
+# Spark's directory name for a null.
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 @dataclass(frozen=True, slots=True)
 class ParquetRows:
-    """How the rows of files are read; what travels to the executors."""
+    """How the rows of files are read; sent to the executors."""
 
     schema: pa.Schema
 
@@ -39,7 +39,7 @@ class ParquetRows:
                 yield from self.rows(address)
 
     def rows(self, address: str) -> Iterator[pa.RecordBatch]:
-        """The rows of one file, as the schema says they are."""
+        """The rows of one file, with the types of the schema."""
         import pyarrow.parquet as pq
 
         try:
@@ -47,7 +47,7 @@ class ParquetRows:
                 facts = pq.read_metadata(source)
                 there = set(facts.schema.to_arrow_schema().names)
                 fields = [field for field in self.schema if field.name in there]
-                # A text that repeats is read once.
+                # Repeated texts are read once.
                 texts = [field.name for field in fields if pa.types.is_string(field.type)]
                 file = pq.ParquetFile(source, metadata=facts, read_dictionary=texts)
                 columns = [field.name for field in fields]
@@ -87,9 +87,9 @@ def parquet_files(
 ) -> ParquetFiles:
     """The Parquet files of a directory as a stream.
 
-    `schema` has the columns as Spark writes them (`"t bigint, s string"`); without one, the files that are there now
-    tell it. `options` are those of Spark's file source (`maxFilesPerTrigger`, `pathGlobFilter` …). One task reads a
-    file: where there are more cores than files in a micro-batch, smaller files are faster.
+    `schema` has the columns as Spark writes them (`"t bigint, s string"`); without one, it is inferred from existing
+    files. `options` are those of Spark's file source (`maxFilesPerTrigger`, `pathGlobFilter` …). One task reads one
+    file: if there are more cores than files in a micro-batch, smaller files are faster.
     """
     from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.types import StructType
@@ -97,8 +97,8 @@ def parquet_files(
     place, given = os.fspath(path), options or {}
     columns = spark.read.options(**given).parquet(place).schema if schema is None else StructType.fromDDL(schema)
     listing = spark.readStream.format("binaryFile").schema(_LISTING).options(**given).load(place)
-    # Only the address is asked for, so that Spark does not open the files.
-    arrow = to_arrow_schema(columns, timezone="UTC")  # type: ignore[arg-type]  # of DDL Spark says less
+    # Only the address is selected, so that Spark does not open the files.
+    arrow = to_arrow_schema(columns, timezone="UTC")  # type: ignore[arg-type]  # Spark's stubs do not cover DDL
     return ParquetFiles(listing.select("path"), ParquetRows(arrow))
 
 
@@ -109,7 +109,7 @@ def _as_type(column: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 
 def _named_in(address: str, name: str) -> str | None:
-    """The value that a directory names, as in `day=2024-05-01`."""
+    """The value in the name of a directory, as in `day=2024-05-01`."""
     for part in address.split("/")[:-1]:
         key, equals, value = part.partition("=")
         if equals and unquote(key) == name and value != _NULL:

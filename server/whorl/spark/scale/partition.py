@@ -1,9 +1,9 @@
-"""Stage 2: the engine of each virtual partition takes the chunks of the micro-batch, and says what it has to say.
+"""Stage 2: the engine of each virtual partition absorbs the chunks of the micro-batch and emits partial results.
 
-In come rows `(part, origin, chunk)`, all of a partition in one task; out goes one row per partition: the file its state
-is in now, its partial answers, its watermarks. An engine may be left in the memory of a worker for the next batch. It
-is used only if its version is the one the manifest names, and otherwise restored from files: which worker gets which
-partition is up to Spark.
+Input: rows `(part, origin, chunk)`, all rows of a partition in one task. Output: one row per partition with the file of
+its state, its partial results and its watermarks. A worker may keep an engine in memory for the next batch; it is used
+only if its version is the one that the manifest names. Otherwise the engine is restored from files, because Spark
+decides which worker gets which partition.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ _SCHEMA = pa.schema(
 
 
 class Kept(NamedTuple):
-    """An engine in memory, and the file it is the state of."""
+    """An engine in memory, and the file with the same state."""
 
     version: str
     engine: PartitionEngine
 
 
-# By checkpoint and partition. An engine is taken out while it works: if the task fails, it is gone.
+# By checkpoint and partition. An engine is removed while it works, so that a failing task loses it.
 _kept: dict[tuple[str, int], Kept] = {}
 
 
 class Partial(NamedTuple):
-    """What a partition gives for a batch. Without a file its state is as before."""
+    """The output of a partition for a batch. Without a file, its state is unchanged."""
 
     part: int
     kind: str
@@ -60,7 +60,7 @@ class Partial(NamedTuple):
     report: str
 
     def state_after(self, before: PartState) -> PartState:
-        """The state of the partition when this one counts."""
+        """The state of the partition once this output is committed."""
         if not self.file:
             return before
         kind: Kind = "full" if self.kind == "full" else "log"
@@ -82,7 +82,7 @@ class PartitionStage:
     closing: bool = False
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The body of `mapInArrow`. An empty chunk column only says that the partition is here."""
+        """The body of `mapInArrow`. A null chunk only makes the partition take part."""
         self._forget_stale()
         for part, chunks in sorted(_by_part(batches).items()):
             partial = self.work(part, chunks)
@@ -102,7 +102,7 @@ class PartitionStage:
         if self.closing:
             return Partial(part, "", "", 0, answers, json.dumps(report))
         if not chunks:
-            # Nothing was said about any stream: the engine is where it was, and so is its state.
+            # There is no information about any stream, so the engine and its state are unchanged.
             _kept[self.spec.root, part] = Kept(before.version, engine)
             return Partial(part, "", "", 0, answers, json.dumps(report))
         kind, file = self.written(files, part, engine, chunks)
@@ -110,7 +110,7 @@ class PartitionStage:
         return Partial(part, kind, file.name, file.bytes, answers, json.dumps(report))
 
     def restored(self, files: Files, part: int, before: PartState) -> PartitionEngine:
-        """The engine as the manifest says it is."""
+        """The engine in the state that the manifest names."""
         from whorl._engine import PartitionEngine
 
         query = self.spec.query()
@@ -125,7 +125,7 @@ class PartitionStage:
         return engine
 
     def written(self, files: Files, part: int, engine: PartitionEngine, chunks: list[bytes]) -> tuple[Kind, StateFile]:
-        """The state after the batch: what has come, or all there is."""
+        """The state after the batch: a log file or a snapshot."""
         kind = self.parts[part].next_kind(sum(map(len, chunks)))
         data = write_log(chunks) if kind == "log" else engine.snapshot()
         name = new_name(self.batch, f"p{part:05d}", _attempt(), kind)
@@ -137,19 +137,19 @@ class PartitionStage:
         return kept.engine if kept is not None and version and kept.version == version else None
 
     def _forget_stale(self) -> None:
-        """Engines that another worker has brought further are of no use any more."""
+        """Drop engines that another worker has advanced."""
         for root, part in list(_kept):
             if root == self.spec.root and _kept[root, part].version != self.parts[part].version:
                 del _kept[root, part]
 
 
 def partials(table: pa.Table) -> list[Partial]:
-    """The rows that the stage gave, by partition."""
+    """The output rows of the stage, by partition."""
     return sorted(Partial(**row) for row in table.to_pylist())
 
 
 def _by_part(batches: Iterator[pa.RecordBatch]) -> dict[int, list[bytes]]:
-    """The chunks of each partition in the order of their origins, which no shuffle changes."""
+    """The chunks of each partition sorted by their origins, so that a shuffle has no effect."""
     found: dict[int, list[tuple[int, bytes]]] = {}
     for batch in batches:
         columns = (batch.column(name).to_pylist() for name in ("part", "origin", "chunk"))

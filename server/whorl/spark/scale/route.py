@@ -1,8 +1,8 @@
 """Stage 1, in every task that reads a stream: Arrow batches become one chunk per virtual partition.
 
-In come the columns `t`, `s`, `p`, `o` … of triples, or the columns of rows with a mapping; out go rows `(part, origin,
-chunk)`. What no pattern of the query wants is pruned here. Every partition gets a chunk each time, an empty one if
-there is nothing for it: its head says up to when the stream has been read, so that all partitions have the same time.
+Input: the columns `t`, `s`, `p`, `o` … of triples, or the columns of rows with a mapping. Output: rows `(part, origin,
+chunk)`. Triples that no pattern of the query matches are pruned here. Every partition gets a chunk each time, possibly
+an empty one: its header has the time up to which the stream has been read, so that all partitions have the same time.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from whorl.spark.scale.parquet import ParquetRows
     from whorl.spark.scale.spec import QuerySpec
 
-# Spark's types of the columns. `origin` orders the chunks of a partition: stream, task, place in the task.
+# Spark's types of the columns. `origin` orders the chunks of a partition: stream, task, position in the task.
 ROUTED = "part int, origin bigint, chunk binary"
 _SCHEMA = pa.schema([("part", pa.int32()), ("origin", pa.int64()), ("chunk", pa.binary())])
 
-# Spark hands out some 10 000 rows at a time. Larger chunks compress better and are fewer.
+# Spark passes about 10,000 rows at a time. Larger chunks compress better, and there are fewer of them.
 _CHUNK_ROWS = 262_144
 _CHUNK_BYTES = 64 << 20
 _TASK_BITS, _CHUNK_BITS = 24, 24
@@ -38,7 +38,7 @@ class RouteStage:
     stream_idx: int
     mapping: str | None = None
     time_column: str = "t"
-    # Set where what comes in are the addresses of files.
+    # Set if the input consists of addresses of files.
     files: ParquetRows | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -53,7 +53,7 @@ class RouteStage:
             n_rows += table.num_rows
 
     def routed(self, table: pa.Table, origin: int, order: int) -> pa.RecordBatch:
-        """The chunks of one table; `order` is the place of its first row among rows of equal times."""
+        """The chunks of one table; `order` is the position of its first row among rows of equal times."""
         chunks = self.spec.query().route(
             self.stream, table, mapping=self.mapping, time_column=self.time_column, order=order
         )
@@ -63,7 +63,7 @@ class RouteStage:
 
 
 def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """The same rows in fewer pieces."""
+    """The same rows in fewer batches."""
     held: list[pa.RecordBatch] = []
     n_rows = n_bytes = 0
     for batch in batches:
@@ -79,7 +79,7 @@ def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 
 def _task_idx() -> int:
-    """The number of the task, which is the same when the batch is replayed; 0 outside of Spark."""
+    """The number of the task, which a replay of the batch repeats; 0 outside of Spark."""
     from pyspark import TaskContext
 
     context = TaskContext.get()

@@ -4,7 +4,7 @@
                                                                            │ partial results, state files
                                                       driver: merge ─► manifest ─► output ─► Spark's commit
 
-What a batch does is in `driver`; here a run is started, waited for and ended.
+`driver` processes a batch; this module starts a run, waits for it and ends it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from whorl.spark.scale.parquet import ParquetFiles
 
 AVAILABLE_NOW = "available-now"
-# Of this process, by the checkpoint: Spark itself would stop the older of two without a word.
+# The runs of this process, by checkpoint: Spark itself would silently stop the older of two.
 _RUNS: WeakValueDictionary[str, ScaledRun] = WeakValueDictionary()
 
 
@@ -57,13 +57,13 @@ def run(  # noqa: PLR0913 - the options of a run, each by its name
     """Start a continuous query on Spark.
 
     `streams` has a streaming DataFrame, `parquet_files(…)`, or a `StreamInput` of either, for each stream of the query.
-    `checkpoint` is a directory that the driver and all executors see; a run that starts with a checkpoint continues
-    where the last one ended. `partitions` is the number of virtual partitions, which a checkpoint keeps; they are
-    worked on by `tasks` Spark tasks at a time, as many as there are cores if none are said. `trigger` is
-    `"available-now"`, or an interval such as `"5 seconds"`; without one a micro-batch starts when the last one is done.
-    With `close=True` (and `"available-now"`) the streams end with the data, and the windows that are still open report.
-    `static` has static data: graph, RDF, format. `name` is the query's id for its outputs. `progress` is called with
-    each batch. `options` are those of `Engine.register`.
+    `checkpoint` is a directory that the driver and all executors can access; a run that starts with a checkpoint
+    continues where the last one ended. `partitions` is the number of virtual partitions, which a checkpoint keeps;
+    `tasks` Spark tasks process them in parallel, by default one per core. `trigger` is `"available-now"`, or an
+    interval such as `"5 seconds"`; without one, a micro-batch starts when the previous one is complete. With
+    `close=True` (and `"available-now"`) the streams end with the data, and open windows report. `static` has static
+    data: graph, RDF, format. `name` is the query's id for its outputs. `progress` is called with each batch. `options`
+    are those of `Engine.register`.
     """
     if close and trigger != AVAILABLE_NOW:
         raise ScaleError("close=True is for runs that end", code="spark.close", hint=f"add trigger={AVAILABLE_NOW!r}")
@@ -116,17 +116,17 @@ class ScaledRun:
 
     @property
     def streaming(self) -> StreamingQuery | None:
-        """Spark's own handle; None when there was nothing left to run."""
+        """Spark's own handle; None if there was nothing left to run."""
         return self._streaming
 
     @property
     def is_active(self) -> bool:
-        """Whether it still takes data."""
+        """Whether it still processes data."""
         return self._streaming is not None and self._streaming.isActive
 
     @property
     def reports(self) -> list[BatchReport]:
-        """What the last micro-batches of this run did, oldest first."""
+        """The last micro-batches of this run, oldest first."""
         return list(self._driver.reports)
 
     def explain(self) -> str:
@@ -134,7 +134,7 @@ class ScaledRun:
         return self.partitioning.text()
 
     def await_termination(self, timeout: float | None = None) -> bool:
-        """Wait for the end; whether it has come. A fault that ended the query is raised as a `WhorlError`."""
+        """Wait for the end; returns whether it was reached. If an error ended the query, a `WhorlError` is raised."""
         if self._streaming is not None and not self._ended(self._streaming, timeout):
             return False
         with self._finished:
@@ -143,7 +143,7 @@ class ScaledRun:
         return True
 
     def stop(self) -> None:
-        """End after the batch that runs. The checkpoint can be gone on with."""
+        """End after the current batch. A later run can continue from the checkpoint."""
         if self._streaming is not None:
             self._close = False
             self._streaming.stop()
@@ -162,7 +162,7 @@ class ScaledRun:
         _RUNS[root] = self
 
     def finish_closed(self, latest: Manifest, trigger: str | None) -> None:
-        """The streams have ended in an earlier run: nothing can come any more, but the last answers may not be out."""
+        """Finish a query whose streams ended in an earlier run: its last results may not have reached the output."""
         if trigger != AVAILABLE_NOW:
             raise CheckpointError(
                 "the streams of this checkpoint have been closed",

@@ -1,4 +1,4 @@
-"""A query as it travels to the executors: plain data, of which every process makes its own compiled query."""
+"""A query as sent to the executors: plain data, which every process compiles for itself."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class StaticDocument:
 
 @dataclass(frozen=True, slots=True)
 class QuerySpec:
-    """All that decides what the answers are, and the checkpoint they are computed in."""
+    """Everything that determines the results, and the checkpoint."""
 
     text: str
     partitions: int

@@ -1,8 +1,9 @@
 """The state of a virtual partition as files: a full snapshot of its engine, or none yet, and a log of chunks since.
 
-A log file holds the chunks that one micro-batch gave to the partition; an engine that absorbs them again is where it
-was. So a micro-batch writes what it read, and not all that the windows hold, until the log has become longer than the
-last snapshot. Names are unique: a task that runs twice writes two files, and the manifest says which one counts.
+A log file contains the chunks of one micro-batch for the partition; an engine that absorbs them again reaches the same
+state. So a micro-batch writes only its input, and not the whole content of the windows, until the log has become longer
+than the last snapshot. Names are unique: a task that runs twice writes two files, and the manifest determines which one
+counts.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from whorl.spark.scale.faults import CheckpointError
 Kind = Literal["full", "log"]
 
 FOLDER = "state"
-# Below this, a snapshot is not worth its while, however short the last one was.
+# A shorter log is not replaced by a snapshot, however short the last snapshot was.
 _LOG_BYTES_MIN = 1 << 20
-# How many micro-batches are absorbed again at most when an engine is restored.
+# The maximum number of micro-batches to absorb again when an engine is restored.
 _LOG_FILES_MAX = 32
 
 _MAGIC = b"WHORLLOG"
@@ -31,7 +32,7 @@ _FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class StateFile:
-    """A file of the checkpoint, and how long it is."""
+    """A file of the checkpoint, and its length."""
 
     name: str
     bytes: int
@@ -39,25 +40,25 @@ class StateFile:
 
 @dataclass(frozen=True, slots=True)
 class PartState:
-    """What a partition is restored from. Nothing at all is a new engine."""
+    """The files from which a partition is restored. Without files, it is a new engine."""
 
     base: StateFile | None = None
     log: tuple[StateFile, ...] = ()
 
     @property
     def version(self) -> str:
-        """The newest file: names are unique, so an engine that made or read it is where this state is."""
+        """The newest file: names are unique, so an engine that wrote or read it is in this state."""
         if self.log:
             return self.log[-1].name
         return "" if self.base is None else self.base.name
 
     @property
     def log_bytes(self) -> int:
-        """How much is absorbed again at a restore."""
+        """The number of bytes that a restore absorbs again."""
         return sum(file.bytes for file in self.log)
 
     def next_kind(self, log_bytes: int) -> Kind:
-        """Whether a micro-batch of this size is logged, or makes a snapshot due."""
+        """Whether a micro-batch of this size is logged; otherwise a snapshot is due."""
         bound = max(_LOG_BYTES_MIN, 0 if self.base is None else self.base.bytes)
         fits = self.log_bytes + log_bytes <= bound and len(self.log) < _LOG_FILES_MAX
         return "log" if fits else "full"
@@ -71,7 +72,7 @@ class PartState:
         return [file.name for file in ((self.base,) if self.base else ()) + self.log]
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in a manifest."""
+        """The form in a manifest."""
         base = None if self.base is None else [self.base.name, self.base.bytes]
         return {"base": base, "log": [[file.name, file.bytes] for file in self.log]}
 
@@ -83,12 +84,12 @@ class PartState:
 
 
 def new_name(batch: int, owner: str, attempt: int, kind: str) -> str:
-    """A name that no other attempt has."""
+    """A name that no other task attempt uses."""
     return f"{FOLDER}/{batch:012d}-{owner}-{attempt}-{secrets.token_hex(6)}.{kind}"
 
 
 def batch_of(name: str) -> int | None:
-    """The micro-batch that a file was written in; None for names that are not ours."""
+    """The micro-batch that wrote a file; None for foreign names."""
     head = name.rpartition("/")[2].partition("-")[0].partition(".")[0]
     return int(head) if head.isdecimal() else None
 

@@ -1,7 +1,7 @@
-"""Where the answers of a query on Spark go: files, Kafka, a Whorl stream, a function.
+"""Outputs for the results of a query on Spark: files, Kafka, a Whorl stream, a function.
 
-A batch may be handed to an output twice: when the driver ended between the manifest and Spark's commit. It is then the
-same batch to the byte, under the same query id and batch number, and each output says what it makes of that.
+An output may receive a batch twice, if the driver ended between the manifest and Spark's commit. The second one is byte
+for byte the same, under the same query id and batch number; each output documents how it handles it.
 """
 
 from whorl.spark.scale.outputs.answers import Answers, Output

@@ -1,4 +1,4 @@
-"""The answers of one micro-batch, and the contract of those who take them."""
+"""The results of one micro-batch, and the interface of outputs."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ FIXED = ("seq", "at", "open", "close", "windows", "sign")
 
 @dataclass(frozen=True)
 class Answers:
-    """What a micro-batch has brought.
+    """The results of a micro-batch.
 
-    `table` has the columns `seq` (the number of the report), `at` (its instant), `open` and `close` (of the first
-    window), `windows` (all of them, as JSON), `sign` (1 came, -1 went, 0: nothing, a report without rows), then one
-    column per variable with terms in the syntax of N-Triples. A variable that is not bound is null.
+    `table` has the columns `seq` (the number of the result), `at` (its instant), `open` and `close` (of the first
+    window), `windows` (all of them, as JSON), `sign` (1: added, -1: removed, 0: a result without rows), then one column
+    per variable with terms in N-Triples syntax. An unbound variable is null.
     """
 
     query_id: str
@@ -32,7 +32,7 @@ class Answers:
 
     @functools.cached_property
     def table(self) -> pa.Table:
-        """All reports, those without rows too."""
+        """All results, including those without rows."""
         if not self.data:
             return pa.table({name: pa.array([], pa.null()) for name in FIXED})
         table = pa.ipc.open_stream(self.data).read_all()
@@ -45,28 +45,28 @@ class Answers:
 
     @functools.cached_property
     def rows(self) -> pa.Table:
-        """The rows alone."""
+        """The rows, without results that have none."""
         if self.table.num_rows == 0:
             return self.table
         return self.table.filter(pc.not_equal(self.table["sign"], 0))
 
     @property
     def n_reports(self) -> int:
-        """How many instants reported."""
+        """The number of results."""
         return 0 if self.table.num_rows == 0 else int(pc.count_distinct(self.table["seq"]).as_py())
 
     def tagged(self, table: pa.Table) -> pa.Table:
-        """A table with the query and the batch in front."""
+        """A table with the columns `query` and `batch` in front."""
         tags = {"query": pa.repeat(self.query_id, table.num_rows), "batch": pa.repeat(self.batch, table.num_rows)}
         return pa.table({**tags, **{name: table[name] for name in table.column_names}})
 
     def frame(self, spark: SparkSession) -> DataFrame:
-        """All reports as a DataFrame, with the columns `query` and `batch`."""
+        """All results as a DataFrame, with the columns `query` and `batch`."""
         return spark.createDataFrame(self.tagged(self.table))
 
 
 class Output(Protocol):
-    """Takes the answers of one batch after the other."""
+    """Receives the results of one batch after the other."""
 
     def write(self, answers: Answers, spark: Any) -> None:  # noqa: ANN401 - a SparkSession, classic or Connect
-        """When this returns, the answers are where they belong. The same batch may come again."""
+        """Write the results of a batch before returning. The same batch may be passed again."""

@@ -1,4 +1,4 @@
-"""Answers for a function."""
+"""Results for a function."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class CallbackOutput:
     """Calls a function on the driver: with a DataFrame and the number of the batch, or with `Answers` (`form="arrow"`).
 
-    A function that must not see a batch twice remembers the numbers it has seen.
+    A function that must process each batch once has to remember the numbers it has seen.
     """
 
     function: Callable[..., object]

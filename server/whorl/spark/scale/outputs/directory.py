@@ -1,4 +1,4 @@
-"""Answers as files: one per micro-batch."""
+"""Results as files: one per micro-batch."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _ENDINGS = {"parquet": "parquet", "ndjson": "ndjson"}
 
 @dataclass(frozen=True, slots=True)
 class FilesOutput:
-    """One file per batch that has reports: `batch-000000000012.parquet`, or `.ndjson`.
+    """One file per batch with results: `batch-000000000012.parquet`, or `.ndjson`.
 
-    A file appears as a whole; a batch that comes again replaces its file by the same bytes.
+    A file appears atomically; a repeated batch replaces its file by the same bytes.
     """
 
     directory: str | os.PathLike[str]
     format: Literal["parquet", "ndjson"] = "parquet"
 
     def __post_init__(self) -> None:
-        """A wrong word is found before anything runs."""
+        """Check the format before anything runs."""
         if self.format not in _ENDINGS:
             raise ValueError(f"files are 'parquet' or 'ndjson', not {self.format!r}")
 
@@ -43,7 +43,7 @@ class FilesOutput:
 
 
 def ndjson(answers: Answers) -> bytes:
-    """One line per row: the tags of the report, and under `row` the terms by variable."""
+    """One line per row: the columns of the result, and under `row` the terms by variable."""
     lines = []
     variables = answers.variables
     for row in answers.tagged(answers.table).to_pylist():

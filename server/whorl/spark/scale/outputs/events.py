@@ -1,4 +1,4 @@
-"""Answers as events of a stream: N-Quads, one named graph per event with its time."""
+"""Results as events of a stream: N-Quads, one named graph per event with its time."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ VOCABULARY = "urn:whorl:variable:"
 _SIGN = "<urn:whorl:sign>"
 _GENERATED_AT = "<http://www.w3.org/ns/prov#generatedAtTime>"
 _INTEGER = "<http://www.w3.org/2001/XMLSchema#integer>"
-# What ScaledQuery.variables has for CONSTRUCT.
+# The variables of a CONSTRUCT in `ScaledQuery.variables`.
 _TRIPLE = ["subject", "predicate", "object"]
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))")
 _SHORT = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f"}
 
 
 def bodies(answers: Answers, vocabulary: str, mapping: str | None, body_bytes: int) -> Iterator[bytes]:
-    """The events of a batch in bodies of about that size; an event is never cut."""
+    """The events of a batch in bodies of about that size; an event is never split."""
     if mapping is None:
         yield from _packed(_events(answers, vocabulary), body_bytes)
     elif answers.rows.num_rows:
         from whorl import map_rows
 
-        # A mapping sees text: of an IRI the IRI, of a literal its lexical form.
+        # A mapping reads text: the IRI, or the lexical form of a literal.
         yield map_rows(mapping, lexical_table(answers), time_column="at")
 
 
@@ -43,7 +43,7 @@ def lexical_table(answers: Answers) -> pa.Table:
 
 
 def lexical(term: str | None) -> str | None:
-    """What a term says: `<http://ex/a>` is http://ex/a, `"5"^^<…#integer>` is 5."""
+    """The text of a term: `<http://ex/a>` is http://ex/a, `"5"^^<…#integer>` is 5."""
     if term is None or term.startswith("_:"):
         return term
     if term.startswith("<"):
@@ -60,7 +60,7 @@ def _unescaped(text: str) -> str:
 
 
 def _events(answers: Answers, vocabulary: str) -> Iterator[str]:
-    """One event per report that has rows."""
+    """One event per result with rows."""
     is_graph = answers.variables == _TRIPLE
     for (seq, at), rows in groupby(answers.rows.to_pylist(), key=lambda row: (row["seq"], row["at"])):
         graph = f"<urn:whorl:{answers.query_id}:{seq}>"

@@ -1,4 +1,4 @@
-"""Answers in a Kafka topic, by Spark's own writer."""
+"""Results to a Kafka topic, by Spark's own writer."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class KafkaOutput:
-    """One record per row: the key is the query, the value a JSON object; headers say `query`, `batch` and `seq`.
+    """One record per row: the key is the query, the value a JSON object; the headers are `query`, `batch` and `seq`.
 
-    Spark's writer delivers at least once. A batch that comes again has the same headers and values, so that a reader
-    who remembers the last batch sees each once. `options` go to the writer (`kafka.security.protocol` …).
+    Spark's writer delivers at least once. A repeated batch has the same headers and values, so a reader that remembers
+    the last batch can skip it. `options` are those of the writer (`kafka.security.protocol` …).
     """
 
     servers: str
@@ -33,10 +33,10 @@ class KafkaOutput:
         ).save()
 
     def records(self, answers: Answers, spark: Any) -> DataFrame:  # noqa: ANN401 - as above
-        """The records as Spark's writer takes them."""
+        """The records in the form of Spark's writer."""
         from pyspark.sql import functions as f
 
-        # One task, so that records of one key are in the order of the reports.
+        # One task, so that records of one key keep the order of the results.
         frame = answers.frame(spark).coalesce(1)
         headers = f.array(
             *(

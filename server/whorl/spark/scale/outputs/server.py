@@ -1,4 +1,4 @@
-"""Answers as events of a stream of a Whorl server, each once."""
+"""Results as events of a stream of a Whorl server, each exactly once."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from whorl.spark.scale.outputs.events import VOCABULARY, bodies
 if TYPE_CHECKING:
     from whorl.spark.scale.outputs.answers import Answers
 
-# Half of what a server takes by default.
+# Half of the server's default limit.
 _BODY_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class WhorlStreamOutput:
-    """Stages the answers of a batch and commits them under (query id, batch), so that one that comes again is ignored.
+    """Stages the results of a batch and commits them under (query id, batch), so that a repeated batch is ignored.
 
-    A report is one event at its instant. The triples of a CONSTRUCT query are those of the event. A row of a SELECT
-    query is a node with one property per variable, `vocabulary` and the name; `mapping`, a SPARQL CONSTRUCT over the
-    variables, makes other triples of it. After a batch the watermark of the stream is the instant of its last report.
+    A result is one event at its instant. The triples of a CONSTRUCT query are those of the event. A row of a SELECT
+    query is a node with one property per variable, named by `vocabulary` and the variable; `mapping`, a SPARQL
+    CONSTRUCT over the variables, creates other triples instead. After a batch, the watermark of the stream is the
+    instant of its last result.
     """
 
     url: str
