@@ -1,4 +1,4 @@
-"""`PushRoute` refuses what the description of the route refuses, with the same documents."""
+"""The door refuses what the description of its route would refuse, with the same documents."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 from whorl.server.app import create_app
-from whorl.server.routes.pushing import PushRoute
+from whorl.server.routes import push_description
+from whorl.server.routes.pushing import Door
 from whorl.server.security import Tokens
 from whorl.server.settings import Settings
 
@@ -51,13 +52,14 @@ async def _answered(app: FastAPI, token: str, path: str, headers: dict[str, str]
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[FastAPI, FastAPI, str]:
-    """The server as it is, and one that leaves the route to the framework."""
+    """The server as it is, and one without the door, whose framework has the route."""
     data_dir: Path = tmp_path_factory.mktemp("data")
     settings = Settings(data_dir=data_dir)
     tokens = Tokens.open(settings)
     usual, described = create_app(settings, tokens), create_app(settings, tokens)
-    described.router.routes[:] = [route for route in described.router.routes if not isinstance(route, PushRoute)]
-    assert len(described.router.routes) == len(usual.router.routes) - 1
+    described.user_middleware = [layer for layer in described.user_middleware if layer.cls is not Door]
+    assert len(described.user_middleware) == len(usual.user_middleware) - 1
+    described.include_router(push_description.router)
     return usual, described, str(tokens.made_admin_token)
 
 
@@ -77,3 +79,24 @@ def test_other_paths_are_left_to_the_framework(both: tuple[FastAPI, FastAPI, str
     usual, described, token = both
     found = asyncio.run(_answered(usual, token, path, {}))
     assert found == asyncio.run(_answered(described, token, path, {}))
+
+
+def test_the_framework_has_no_route_of_its_own(both: tuple[FastAPI, FastAPI, str]) -> None:
+    """One way through, and a description of it."""
+    usual, _, token = both
+    usual_layers = usual.user_middleware
+    usual.user_middleware, usual.middleware_stack = [layer for layer in usual_layers if layer.cls is not Door], None
+    try:
+        assert asyncio.run(_answered(usual, token, STREAM, {}))[0] == 405
+    finally:
+        usual.user_middleware, usual.middleware_stack = usual_layers, None
+    assert "post" in usual.openapi()["paths"]["/streams/{iri}"]
+    assert "POST" in asyncio.run(_allowed(usual, token))
+
+
+async def _allowed(app: FastAPI, token: str) -> str:
+    transport = httpx.ASGITransport(app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+        reply = await client.patch(STREAM, headers={"Authorization": f"Bearer {token}"})
+        assert reply.status_code == 405
+        return str(reply.headers["allow"])

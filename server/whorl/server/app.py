@@ -22,6 +22,7 @@ from whorl.server.routes import (
     demo,
     graphs,
     health,
+    push_description,
     queries,
     results,
     service,
@@ -32,7 +33,7 @@ from whorl.server.routes import (
 )
 from whorl.server.routes.openapi import operation_id, settle
 from whorl.server.routes.parameters import invalid_parameters
-from whorl.server.routes.pushing import PushRoute
+from whorl.server.routes.pushing import Door
 from whorl.server.routes.responses import ProblemResponse, problem_response
 from whorl.server.runtime.clock import Clock
 from whorl.server.runtime.runtime import Runtime
@@ -45,10 +46,12 @@ from whorl.server.services.rings import Rings
 from whorl.server.services.traffic import Traffic
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterable
+    from types import ModuleType
 
     from starlette.requests import Request
     from starlette.responses import Response
+    from starlette.types import Lifespan
 
     from whorl.demo.pace import Pace
     from whorl.server.settings import Settings
@@ -62,24 +65,14 @@ Every operation but the service document, `/healthz` and `/readyz` needs `Author
 
 # Routes are tried in order, so specific paths come before general ones: /queries/validate before /queries/{name}.
 _PARTS = (streams, service, console, health, demo, backup, tokens, queries, results, ws, graphs, sparql)
+# What callers see: the door answers one more.
+_DESCRIBED = (push_description, *_PARTS)
 
 
 def create_app(settings: Settings, opened_tokens: Tokens | None = None, pace: Pace | None = None) -> FastAPI:
     """The server as an ASGI application; `pace` is that of the demo, if one runs."""
     check_exposure(settings)
-    app = FastAPI(
-        title="Whorl",
-        summary="Continuous SPARQL over RDF streams",
-        description=_DESCRIPTION,
-        version="1",
-        openapi_url=None,
-        docs_url=None,
-        redoc_url=None,
-        redirect_slashes=False,
-        root_path_in_servers=False,
-        lifespan=_life,
-        generate_unique_id_function=operation_id,
-    )
+    app = _framework(_PARTS, _life)
     rings = Rings(settings)
     runtime = Runtime(settings, rings)
     app.state.settings = settings
@@ -93,15 +86,33 @@ def create_app(settings: Settings, opened_tokens: Tokens | None = None, pace: Pa
     app.state.registry = Registry(runtime, rings, app.state.ingest, settings)
     if opened_tokens is not None:
         app.state.tokens = opened_tokens
-    app.router.routes.append(PushRoute())
-    for part in _PARTS:
-        app.include_router(part.router)
     _handle_problems(app)
-    _describe_problems(app)
+    app.openapi = lambda: _described(app)  # type: ignore[method-assign]  # FastAPI's way to extend the description
     # The last one added is the outermost.
+    app.add_middleware(Door)
     app.add_middleware(Paths)
     app.add_middleware(Gate, settings=settings)
     app.add_middleware(Trace, traffic=app.state.traffic)
+    return app
+
+
+def _framework(parts: Iterable[ModuleType], life: Lifespan[FastAPI] | None = None) -> FastAPI:
+    """The framework with the routes of these modules."""
+    app = FastAPI(
+        title="Whorl",
+        summary="Continuous SPARQL over RDF streams",
+        description=_DESCRIPTION,
+        version="1",
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        root_path_in_servers=False,
+        lifespan=life,
+        generate_unique_id_function=operation_id,
+    )
+    for part in parts:
+        app.include_router(part.router)
     return app
 
 
@@ -149,7 +160,7 @@ async def _on_http_exception(request: Request, error: Exception) -> Response:
 
 def _allowed(request: Request) -> str:
     """The methods of this path. Each has a route of its own, and the framework reports only the first one's."""
-    routes = [route for part in _PARTS for route in part.router.routes if isinstance(route, Route)]
+    routes = [route for part in _DESCRIBED for route in part.router.routes if isinstance(route, Route)]
     found = (route.methods or set() for route in routes if route.matches(request.scope)[0] is not Match.NONE)
     return ", ".join(sorted(set().union(*found)))
 
@@ -161,23 +172,18 @@ async def _on_invalid_request(request: Request, error: Exception) -> Response:
     return problem_response(invalid_parameters(faults))
 
 
-def _describe_problems(app: FastAPI) -> None:
-    """Add the problem document to the OpenAPI description and remove FastAPI's own error schema, which is unused."""
-    generate = app.openapi
-
-    def described() -> dict[str, Any]:
-        if app.openapi_schema is None:
-            description = generate()
-            shapes = description.setdefault("components", {}).setdefault("schemas", {})
-            shapes["Problem"] = schemas.ProblemDocument.model_json_schema()
-            _replace_validation_errors(description)
-            settle(description)
-            shapes.pop("HTTPValidationError", None)
-            shapes.pop("ValidationError", None)
-            app.openapi_schema = description
-        return app.openapi_schema
-
-    app.openapi = described  # type: ignore[method-assign]  # FastAPI's way to extend the description
+def _described(app: FastAPI) -> dict[str, Any]:
+    """The OpenAPI description: with the problem document, and without FastAPI's own error schema, which is unused."""
+    if app.openapi_schema is None:
+        description = _framework(_DESCRIBED).openapi()
+        shapes = description.setdefault("components", {}).setdefault("schemas", {})
+        shapes["Problem"] = schemas.ProblemDocument.model_json_schema()
+        _replace_validation_errors(description)
+        settle(description)
+        shapes.pop("HTTPValidationError", None)
+        shapes.pop("ValidationError", None)
+        app.openapi_schema = description
+    return app.openapi_schema
 
 
 def _replace_validation_errors(description: dict[str, Any]) -> None:

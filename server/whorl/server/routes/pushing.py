@@ -1,8 +1,7 @@
 """Pushing events: the one route that is called for every event, and so without the framework's machinery.
 
-`PushRoute` precedes all routes of the framework. It reads the parameters that `streams.push_events` describes, and
-refuses the same requests with the same messages. The framework would take as long to find the route and to resolve its
-dependencies as the rest of the server takes for the event.
+`Door` answers it. The framework would take as long to find the route and to resolve its dependencies as the rest of the
+server takes for the event. It only describes the route, in `push_description.py`.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import orjson
 from pydantic import TypeAdapter, ValidationError
 from starlette.requests import Request
-from starlette.routing import BaseRoute, Match, NoMatchFound
 
 from whorl.server import media
 from whorl.server.errors import DomainError
@@ -20,16 +18,15 @@ from whorl.server.problems import document
 from whorl.server.routes.bodies import read_body, stream_body
 from whorl.server.routes.deps import authorize, decoded_iri, event_time, producer_of
 from whorl.server.routes.parameters import check_parameters, invalid_parameters
-from whorl.server.routes.responses import DuplexResponse, JsonResponse
+from whorl.server.routes.responses import DuplexResponse, JsonResponse, problem_response
 from whorl.server.services.ingest import PushOptions, Tally
 from whorl.server.services.lines import BATCH_BYTES_MAX, LineCutter
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from starlette.datastructures import URLPath
     from starlette.responses import Response
-    from starlette.types import Receive, Scope, Send
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
     from whorl.server.security import Principal, Tokens
     from whorl.server.services.ingest import Ingest
@@ -42,26 +39,36 @@ _ATOMIC: TypeAdapter[bool] = TypeAdapter(bool)
 _ACK: TypeAdapter[AckKind] = TypeAdapter(AckKind)
 
 
-class PushRoute(BaseRoute):
-    """`POST /streams/{iri}`, with the IRI as one encoded segment."""
+class Door:
+    """Answers what pushes events, and passes everything else on to the framework.
 
-    def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Whether a request pushes events."""
-        if scope["type"] == "http" and scope["method"] == "POST":
-            path: str = scope["path"]
-            parent, _, iri = path.removeprefix(scope.get("root_path", "")).rpartition("/")
-            if parent == "/streams" and iri:
-                return Match.FULL, {"path_params": {"iri": iri}}
-        return Match.NONE, {}
+    It stands behind the checks of every connection and before the framework's own layers, so it turns refusals into
+    responses by itself.
+    """
 
-    def url_path_for(self, name: str, /, **path_params: Any) -> URLPath:  # noqa: ANN401 - as in the base class
-        """The route has no name, so no address can be built from it."""
-        raise NoMatchFound(name, path_params)
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
 
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
-        response = await push(Request(scope, receive, send), scope["path_params"]["iri"])
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One connection."""
+        iri = _pushed_to(scope)
+        if iri is None:
+            await self.app(scope, receive, send)
+            return
+        try:
+            response = await push(Request(scope, receive, send), iri)
+        except DomainError as problem:
+            response = problem_response(problem)
         await response(scope, receive, send)
+
+
+def _pushed_to(scope: Scope) -> str | None:
+    """The encoded IRI in `POST /streams/{iri}`, if this is what the request is."""
+    if scope["type"] != "http" or scope["method"] != "POST":
+        return None
+    path: str = scope["path"]
+    parent, _, iri = path.removeprefix(scope.get("root_path", "")).rpartition("/")
+    return iri if parent == "/streams" and iri else None
 
 
 async def push(request: Request, encoded_iri: str) -> Response:

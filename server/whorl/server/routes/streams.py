@@ -1,4 +1,4 @@
-"""Streams: declare them, push events, advance watermarks."""
+"""Streams: declare them, advance watermarks, map rows, stage and commit. Events are pushed in `pushing.py`."""
 
 from typing import Annotated
 from urllib.parse import quote
@@ -11,8 +11,6 @@ from whorl.server import errors, media, schemas
 from whorl.server.routes.bodies import read_body, read_json, read_text
 from whorl.server.routes.deps import (
     Anybody,
-    EncodedIri,
-    EventTime,
     Ingester,
     Registrar,
     StreamIri,
@@ -21,33 +19,11 @@ from whorl.server.routes.deps import (
     TheSettings,
 )
 from whorl.server.routes.openapi import bodies, json_body, problems, text_answer
-from whorl.server.routes.pushing import AckKind, push
+from whorl.server.routes.push_description import EXAMPLES
 from whorl.server.routes.responses import JsonResponse
 from whorl.server.services import descriptors
 
 router = APIRouter(tags=["streams"])
-
-Ack = Annotated[
-    AckKind | None,
-    Query(description="`synced`: respond when durable; `memory`: when applied; `batch`: NDJSON, one line per batch"),
-]
-Atomic = Annotated[
-    bool, Query(description="all events or none; with false, valid events are accepted and the others reported")
-]
-
-
-_EXAMPLES = {
-    "text/turtle": "@prefix ex: <http://ex.org/> . ex:room1 ex:temperature 21.5 .",
-    "application/n-triples": '<http://ex.org/room1> <http://ex.org/name> "lab" .',
-    "application/ld+json": '{"@id": "http://ex.org/room1", "http://ex.org/temperature": 21.5}',
-    "application/n-quads": "<http://ex.org/e1> <http://www.w3.org/ns/prov#generatedAtTime> "
-    '"2026-01-31T12:00:00Z"^^<http://www.w3.org/2001/XMLSchema#dateTime> .\n'
-    '<http://ex.org/room1> <http://ex.org/name> "lab" <http://ex.org/e1> .',
-    "application/trig": "@prefix ex: <http://ex.org/> . ex:e1 { ex:room1 ex:temperature 21.5 }",
-    "application/x-ndjson": '{"t": 1000, "event": {"@id": "http://ex.org/room1", "http://ex.org/temperature": 21.5}}\n'
-    '{"watermark": 2000}\n',
-    "application/vnd.apache.arrow.stream": "(an Arrow IPC stream with the columns t, s, p, o, or those of the mapping)",
-}
 
 
 # ---- the catalogue ----
@@ -118,36 +94,7 @@ async def delete_stream(
     return Response(status_code=204)
 
 
-# ---- events ----
-
-
-@router.post(
-    "/streams/{iri}",
-    summary="Push events",
-    status_code=202,
-    responses={
-        200: {"description": "the body was accepted before: see `duplicates`", "model": schemas.Ingested},
-        202: {
-            "description": "accepted and durable; with `ack=batch` a line for each batch, or a problem",
-            "model": schemas.Ingested,
-            "content": {media.NDJSON: {"schema": {}}},
-        },
-        **problems(400, 404, 408, 409, 413, 415, 422),
-    },
-    openapi_extra=bodies(_EXAMPLES),
-)
-async def push_events(
-    request: Request, _: Ingester, iri: EncodedIri, t: EventTime = None, *, atomic: Atomic = True, ack: Ack = None
-) -> Response:
-    """One event (Turtle, N-Triples, JSON-LD) with its time in `?t=` or the header `RSP-Event-Time`; or many.
-
-    In N-Quads and TriG each named graph is one event; `prov:generatedAtTime` in the default graph gives its time. In
-    NDJSON each line is one event; the body may be endless, and is ingested in batches as it arrives. The header
-    `RSP-Producer: id;epoch;seq` makes retries safe.
-    """
-    # Only the description; `PushRoute` handles the request, and reads the same parameters without the framework.
-    del t, atomic, ack
-    return await push(request, iri)
+# ---- time and ends ----
 
 
 @router.post(
@@ -241,7 +188,7 @@ async def delete_mapping(_: Registrar, iri: StreamIri, registry: TheRegistry) ->
     summary="Stage a body for a later commit",
     status_code=201,
     responses={201: {"description": "kept", "model": schemas.Staged}, **problems(400, 404, 408, 413, 415)},
-    openapi_extra=bodies({name: _EXAMPLES[name] for name in (media.ARROW, "application/n-quads")}),
+    openapi_extra=bodies({name: EXAMPLES[name] for name in (media.ARROW, "application/n-quads")}),
 )
 async def stage_body(
     request: Request, _: Ingester, iri: StreamIri, ingest: TheIngest, settings: TheSettings
