@@ -30,8 +30,9 @@ BLOCK = 250
 def without_open_ends(one: Pair) -> Pair:
     """The pair without the end of all streams, where the contract leaves open which empty windows still report.
 
-    With several streams the order in which they end decides, a window that slides becomes empty without a last report,
-    and a period alone goes on until what came has been shown (see docs/decisions/0003-end-of-stream.md).
+    With several streams the order in which they end decides, also with what a waiting window by count is read. A window
+    that slides becomes empty without a last report, and a period alone goes on until what came has been shown (see
+    docs/decisions/0003-end-of-stream.md).
     """
     report = one.query.options.report
     kinds = [window.kind for window in one.query.windows]
@@ -39,7 +40,7 @@ def without_open_ends(one: Pair) -> Pair:
     mixed = steps and any(isinstance(kind, Sliding | Now) for kind in kinds)
     streams = {window.stream for window in one.query.windows}
     period_alone = report.periodic is not None and not report.close and not report.change
-    if period_alone or (report.close and ((steps and len(streams) > 1) or mixed)):
+    if period_alone or (report.close and (len(streams) > 1 or mixed)):
         return replace(one, actions=tuple(action for action in one.actions if not isinstance(action, Close)))
     return one
 

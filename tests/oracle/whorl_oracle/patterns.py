@@ -221,6 +221,9 @@ class Patterns(Expressions):
             return subject, self.new(names, "node"), self.new(names, "")
         path = self.path() if self.chance(0.3) else f":{rng.choice(LINKS)}"
         closed = bool(CLOSURE.search(path))
+        if "!" in path:
+            # `!(^:p)` begins at any object, also at a literal.
+            self.kinds[subject] = ""
         if not closed:
             # A loop on one node is rare in data.
             others = names if self.chance(0.1) else [name for name in names if name != subject]

@@ -138,11 +138,14 @@ class Oracle:
             heapq.heappush(self.pending, instant)
 
     def advance(self, at: int, streams: Iterable[str]) -> None:
+        # The time of a stream that the query does not read is none of its business: it begins nothing.
+        own = [stream for stream in streams if stream in self.watermarks]
+        if not own:
+            return
         if at < INFINITY:
             self.explicit.append(at)
-        for stream in streams:
-            if stream in self.watermarks:
-                self.note_watermark(stream, at)
+        for stream in own:
+            self.note_watermark(stream, at)
         if self.options.tick is Tick.TUPLE:
             self.expire_tuples()
         else:
