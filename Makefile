@@ -26,7 +26,7 @@ export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help setup test test-all test-rust test-python rust-checked bench run fmt lint lint-rust lint-python docs lock cases-update clean
-.PHONY: chromium client-sync types runnable docs-engine screenshots bench-quick bench-programs
+.PHONY: chromium client-sync types runnable docs-engine screenshots bench-quick bench-programs bench-peers
 .PHONY: wheels wheel-test wheel-repeat image-test compose-check audit audit-offline sbom
 
 help:
@@ -143,10 +143,17 @@ client-sync: $(DEPS_STAMP)
 types: setup
 	npx --yes pyright
 
-# Peers in Java are built where Maven is, and said to be absent elsewhere.
-bench-programs: setup
+# Each by itself, from its registry: a peer that cannot be had here is absent, and the tables say so.
+PEERS := benchmarks/peers
+PEERS_CARGO := cargo build --locked --release --manifest-path $(PEERS)/rust/Cargo.toml --target-dir $(PEERS)/rust/target
+bench-peers:
+	-mvn -q -B -f $(PEERS)/java package
+	-$(PYTHON) -m venv $(PEERS)/python/.venv && $(PEERS)/python/.venv/bin/pip install -q -r $(PEERS)/python/requirements.txt
+	-$(PEERS_CARGO) -p whorl-peers-differential
+	-$(PEERS_CARGO) -p whorl-peers-rsp
+
+bench-programs: setup bench-peers
 	cargo bench --locked --no-run -p whorl-engine --bench papers
-	if command -v mvn >/dev/null; then mvn -q -B -f benchmarks/peers/java package; fi
 
 # At most ten minutes; docs/performance.md is made of it. The figures are kept in benchmarks/results/quick.json:
 # `whorl bench --compare benchmarks/results/quick.json NEW` compares a later run with them.

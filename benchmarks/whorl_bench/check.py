@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from whorl_oracle.compare import same_rows
@@ -19,6 +20,7 @@ from whorl_workloads.check import check as compare_with_oracle
 
 from whorl_bench.case import AbsentError, Case
 from whorl_bench.contestants import Answers, Contestant
+from whorl_bench.isolate import RunError, isolated
 
 # So many queries of a case are compared with the oracle; the others differ in a constant.
 _QUERIES = 2
@@ -36,8 +38,11 @@ class Checked:
     solutions: int
 
 
-def checked(case: Case, engine: Contestant, others: Mapping[str, Contestant]) -> Checked:
-    """Compare everybody; the first difference is a `WrongAnswerError`."""
+def checked(case: Case, engine: Contestant, others: Mapping[str, Contestant]) -> tuple[Checked, dict[str, Exception]]:
+    """Compare everybody with the engine, and the engine with the oracle.
+
+    What was compared, and who differs or fails, with the reason. An engine that is wrong is a `WrongAnswerError`.
+    """
     for query in case.queries[:_QUERIES]:
         try:
             compare_with_oracle(query.text, query.dialect, case.events, case.static, settings_of(case.options))
@@ -46,12 +51,13 @@ def checked(case: Case, engine: Contestant, others: Mapping[str, Contestant]) ->
     found = engine.answers(case)
     if not found:
         raise WrongAnswerError(f"the check proves nothing: no solution came over {len(case.events)} events")
+    refused: dict[str, Exception] = {}
     for name, other in others.items():
         try:
-            _compare(name, found, other.answers(case))
-        except AbsentError:
-            continue
-    return Checked(len(case.events), found.total())
+            _compare(name, found, isolated(partial(other.answers, case)))
+        except (AbsentError, RunError, WrongAnswerError) as error:
+            refused[name] = error
+    return Checked(len(case.events), found.total()), refused
 
 
 def _compare(name: str, ours: Answers, theirs: Answers) -> None:

@@ -3,14 +3,18 @@
 Machines are noisy and differ, so a figure is compared in units of the calibration work that ran beside it. A change
 counts when the ranges of the rounds do not overlap and the medians differ by more than the margin. A figure that the
 second file lacks counts as well, since the worst slow-down has none.
+
+Counted work stands beside the figure where both files have it. It depends on neither the machine nor its load, so that
+a slow-down which two busy machines would hide is seen in it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from whorl_bench.figures import METRICS
+from whorl_bench.figures import COUNTED, METRICS, spread
 from whorl_bench.results import ContestantResult, PointResult, Results, WorkloadResult
 
 MARGIN = 1.15
@@ -27,6 +31,8 @@ class Change:
     is_clear: bool
     # Why the second file has no such figure.
     gone: str = ""
+    # What was counted, where it is not the figure of the workload.
+    counted: str = ""
 
     @property
     def verdict(self) -> str:
@@ -60,6 +66,7 @@ def _workload(old: WorkloadResult, new: WorkloadResult) -> Iterator[Change]:
                 yield Change(old.name, point.label, name, 1.0, is_clear=True, gone=reason)
             elif now is not None:
                 yield _change(old, new, point.label, name, then, now.contestants[name])
+                yield from _counted(old.name, point.label, name, then.runs, now.contestants[name].runs)
 
 
 def _gone(old: WorkloadResult, new: WorkloadResult, then: PointResult, now: PointResult | None, name: str) -> str:
@@ -84,6 +91,21 @@ def _change(
     first, second = _costs(old, then), _costs(new, now)
     is_clear = second.least > first.most or second.most < first.least
     return Change(new.name, point, name, second.median / first.median, is_clear)
+
+
+def _counted(
+    workload: str, point: str, name: str, then: Sequence[dict[str, Any]], now: Sequence[dict[str, Any]]
+) -> Iterator[Change]:
+    """What both have counted over the same events: a run whose time was over has counted others."""
+    if {run["events"] for run in then} != {run["events"] for run in now}:
+        return
+    for what, count in COUNTED.items():
+        known = [[count(run) for run in runs] for runs in (then, now)]
+        if not all(known) or min(known[0]) <= 0:
+            continue
+        first, second = (spread(counts) for counts in known)
+        is_clear = second.least > first.most or second.most < first.least
+        yield Change(workload, point, name, second.median / first.median, is_clear, counted=what)
 
 
 @dataclass(frozen=True)
@@ -117,5 +139,5 @@ def table(changes: list[Change], unshared: Sequence[str] = ()) -> str:
 
 
 def _row(one: Change) -> str:
-    figure = f"{one.workload}, {one.point}: {one.contestant}"
+    figure = f"{one.workload}, {one.point}: {one.contestant}{', ' if one.counted else ''}{one.counted}"
     return f"{'–':>6}  gone     {figure}: {one.gone}" if one.gone else f"{one.ratio:6.2f}  {one.verdict:7}  {figure}"

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 _PAGE = resource.getpagesize()
 
@@ -23,6 +24,9 @@ class Figures:
     setup_ns: int = 0
     rss_bytes: int = 0
     results: int = 0
+    # Work that is counted and not timed: leaves and queries that the events led to, and mappings kept at the end.
+    visits: int = 0
+    mappings: int = 0
     # Wall time from handing an event over to having its results, in ns: `mean`, `p50`, `p99`, `max`.
     delays: dict[str, float] = field(default_factory=dict)
     # Depends on every result; equal for contestants that agree. Only programs have one.
@@ -95,6 +99,13 @@ def _per(total: float, count: int) -> float:
     return total / max(count, 1)
 
 
+# What depends on neither the machine nor its load, from a run as it stands in the results.
+COUNTED: dict[str, Callable[[dict[str, Any]], float]] = {
+    "visits per event": lambda run: _per(run.get("visits", 0), run["events"]),
+    "mappings kept": lambda run: float(run.get("mappings", 0)),
+}
+
+
 METRICS = {
     "us_per_event": Metric("µs/event", lambda one: _per(one.cpu_ns / 1e3, one.events)),
     "ms_per_event": Metric("ms/event", lambda one: _per(one.cpu_ns / 1e6, one.events)),
@@ -102,8 +113,10 @@ METRICS = {
     "events_per_s": Metric("events/s", lambda one: one.events * 1e9 / max(one.cpu_ns, 1), is_cost=False),
     "triples_per_s": Metric("triples/s", lambda one: one.triples * 1e9 / max(one.cpu_ns, 1), is_cost=False),
     "delay_ms": Metric("ms delay, mean", lambda one: one.delays.get("mean", 0.0) / 1e6),
+    "longest_ms": Metric("ms, the longest event", lambda one: one.delays.get("max", 0.0) / 1e6),
     "total_ms": Metric("ms in all", lambda one: one.cpu_ns / 1e6),
     "setup_ms": Metric("ms to set up", lambda one: one.setup_ns / 1e6),
+    "mappings": Metric("mappings kept", lambda one: float(one.mappings)),
     "megabytes": Metric("MB", lambda one: one.rss_bytes / 1e6),
 }
 

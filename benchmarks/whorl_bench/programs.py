@@ -33,11 +33,18 @@ class Program:
 
     def run(self, parameters: Mapping[str, Any], timeout_s: float) -> Figures:
         """Start it once, and stop it when its time is over."""
-        said = _said([*self._command(), *(f"{key}={value}" for key, value in parameters.items())], timeout_s)
+        said = self.said(parameters, timeout_s, needed=("events", "cpu_ns", "wall_ns", "checksum"))
         known = {key: said[key] for key in ("results", "checksum", "rss_bytes") if key in said}
         return Figures(
             events=said["events"], triples=said["events"], cpu_ns=said["cpu_ns"], wall_ns=said["wall_ns"], **known
         )
+
+    def said(self, parameters: Mapping[str, Any], timeout_s: float, needed: Sequence[str]) -> dict[str, Any]:
+        """Start it once; what it says, which must have what is needed."""
+        said = _said([*self._command(), *(f"{key}={value}" for key, value in parameters.items())], timeout_s)
+        if missing := sorted(set(needed) - said.keys()):
+            raise RunError(f"{self._program} said nothing of {', '.join(missing)}")
+        return said
 
     def _command(self) -> list[str]:
         found = self._found()
@@ -72,6 +79,4 @@ def _said(command: Sequence[str], timeout_s: float) -> dict[str, Any]:
         said: dict[str, Any] = json.loads(lines[-1])
     except json.JSONDecodeError:
         raise RunError(f"{command[0]} said no JSON: {lines[-1][:200]}") from None
-    if missing := sorted({"events", "cpu_ns", "wall_ns", "checksum"} - said.keys()):
-        raise RunError(f"{command[0]} said nothing of {', '.join(missing)}")
     return said

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from whorl_bench.figures import METRICS
+from whorl_bench.figures import COUNTED, METRICS
 from whorl_bench.goals import growth, reached
 from whorl_bench.plots import Chart, Series, number
 from whorl_bench.results import ContestantResult, PointResult, Results, WorkloadResult
@@ -269,7 +269,7 @@ def _table(workload: Workload, result: WorkloadResult) -> Iterator[str]:
 
 
 def _details(workload: Workload, result: WorkloadResult) -> Iterator[str]:
-    """Wall time and memory, as medians of the rounds."""
+    """Wall time, memory and counted work, as medians of the rounds."""
     rows = [
         f"| {point.label} | {entry.name} | {_detail(point.contestants[entry.name])} |"
         for point in result.points
@@ -279,8 +279,9 @@ def _details(workload: Workload, result: WorkloadResult) -> Iterator[str]:
     if not rows:
         return
     axis = workload.axis or "point"
-    yield f"| {axis} | contestant | events a round | CPU µs/event | wall µs/event | memory growth MB |"
-    yield "|---|---|---|---|---|---|"
+    heads = ["contestant", "events a round", "CPU µs/event", "wall µs/event", "memory growth MB", *COUNTED]
+    yield f"| {axis} | {' | '.join(heads)} |"
+    yield f"|{'---|' * (len(heads) + 1)}"
     yield from rows
     yield ""
 
@@ -292,7 +293,11 @@ def _detail(one: ContestantResult) -> str:
         )
 
     times = [median(key, 1e3, per_event=True) for key in ("cpu_ns", "wall_ns")]
-    return " | ".join([median("events", 1, per_event=False), *times, median("rss_bytes", 1e6, per_event=False)])
+    counted = [
+        _number(statistics.median(map(count, one.runs))) if count(one.runs[0]) else "–" for count in COUNTED.values()
+    ]
+    memory = median("rss_bytes", 1e6, per_event=False)
+    return " | ".join([median("events", 1, per_event=False), *times, memory, *counted])
 
 
 def _cell(workload: Workload, one: ContestantResult | None) -> str:

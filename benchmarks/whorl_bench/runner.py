@@ -108,10 +108,22 @@ def _turns(result: PointResult, workload: Workload, point: Point, plan: Plan) ->
     if workload.source == "program":
         return _Programs(workload, result.parameters, _beyond(workload, result, plan.size), plan.timeout_s)
     small = case_of(workload.source, workload.check_parameters_of(point, plan.size))
-    contestants = {entry.name: contestant_of(entry) for entry in workload.contestants}
-    result.check = asdict(_checked(small, workload.contestants, contestants))
+    left_out = _beyond(workload, result, plan.size)
+    contestants = _contestants(workload.contestants, left_out)
+    result.check = asdict(_checked(small, workload.contestants, contestants, left_out))
     case = case_of(workload.source, result.parameters)
-    return _Streamed(case, contestants, _beyond(workload, result, plan.size), plan.limit_s)
+    return _Streamed(case, contestants, left_out, plan.limit_s)
+
+
+def _contestants(entries: Sequence[Entry], left_out: dict[str, str]) -> dict[str, Contestant]:
+    """The adapters of those who take part; one whose library is missing says so."""
+    found: dict[str, Contestant] = {}
+    for entry in entries:
+        try:
+            found[entry.name] = contestant_of(entry)
+        except ImportError as error:
+            left_out[entry.name] = f"{error.name} is not installed"
+    return found
 
 
 def _beyond(workload: Workload, result: PointResult, size: Size) -> dict[str, str]:
@@ -120,12 +132,22 @@ def _beyond(workload: Workload, result: PointResult, size: Size) -> dict[str, st
     return {name: reason for name, reason in reasons.items() if reason}
 
 
-def _checked(case: Case, entries: Sequence[Entry], contestants: Mapping[str, Contestant]) -> Checked:
-    """The first contestant of the engine's kind is the one that the oracle checks."""
+def _checked(
+    case: Case, entries: Sequence[Entry], contestants: Mapping[str, Contestant], left_out: dict[str, str]
+) -> Checked:
+    """The first contestant of the engine's kind is the one that the oracle checks. A peer that differs is left out."""
     first = next((entry.name for entry in entries if entry.kind == "whorl"), None)
-    if first is None:
+    if first is None or first not in contestants:
         raise AbsentError("no contestant is the engine, so nothing checks the answers")
-    return checked(case, contestants[first], {name: one for name, one in contestants.items() if name != first})
+    peers = {entry.name for entry in entries if entry.is_peer}
+    found, refused = checked(
+        case, contestants[first], {name: one for name, one in contestants.items() if name != first}
+    )
+    for name, error in refused.items():
+        if name not in peers and isinstance(error, WrongAnswerError):
+            raise error
+        left_out.setdefault(name, _last_line(error))
+    return found
 
 
 @dataclass
@@ -134,11 +156,8 @@ class _Streamed:
 
     case: Case
     contestants: Mapping[str, Contestant]
-    beyond: Mapping[str, str]
+    left_out: Mapping[str, str]
     limit_s: float
-
-    def names(self) -> list[str]:
-        return list(self.contestants)
 
     def run(self, name: str) -> Figures:
         whole = self._run(name, self.case)
@@ -154,15 +173,12 @@ class _Programs:
 
     workload: Workload
     parameters: Mapping[str, Any]
-    beyond: Mapping[str, str]
+    left_out: Mapping[str, str]
     timeout_s: float
     programs: dict[str, Program] = field(init=False)
 
     def __post_init__(self) -> None:
         self.programs = {entry.name: Program(**entry.settings) for entry in self.workload.contestants}
-
-    def names(self) -> list[str]:
-        return list(self.programs)
 
     def run(self, name: str) -> Figures:
         return self.programs[name].run(self.parameters, self.timeout_s)
@@ -170,22 +186,22 @@ class _Programs:
 
 def _measure(result: PointResult, workload: Workload, plan: Plan, turns: _Streamed | _Programs) -> None:
     """Rounds in turn; whoever cannot take part is left out and says why."""
-    found: dict[str, list[Figures]] = {name: [] for name in turns.names()}
-    absent = dict(turns.beyond)
+    found: dict[str, list[Figures]] = {entry.name: [] for entry in workload.contestants}
+    absent = dict(turns.left_out)
     for number in range(plan.rounds + 1):
-        for name in turns.names() if number % 2 == 0 else reversed(turns.names()):
-            if name in absent:
+        for entry in workload.contestants if number % 2 == 0 else reversed(workload.contestants):
+            if entry.name in absent or not entry.is_in_round(number):
                 continue
             try:
-                figures = turns.run(name)
+                figures = turns.run(entry.name)
             except (AbsentError, RunError) as error:
-                absent[name] = _last_line(error)
+                absent[entry.name] = _last_line(error)
                 continue
             if number > 0:
-                found[name].append(figures)
+                found[entry.name].append(figures)
     for name, runs in found.items():
         result.contestants[name] = _summed(workload, runs, absent.get(name, ""))
-    _compare_checksums(result, found)
+    _compare_checksums(result, workload, found)
 
 
 def _summed(workload: Workload, runs: Sequence[Figures], absent: str) -> ContestantResult:
@@ -196,18 +212,24 @@ def _summed(workload: Workload, runs: Sequence[Figures], absent: str) -> Contest
     return ContestantResult(median=value.median, least=value.least, most=value.most, runs=[asdict(one) for one in runs])
 
 
-def _compare_checksums(result: PointResult, found: Mapping[str, Sequence[Figures]]) -> None:
-    """Programs must agree on the sum of their results, in every round, and on a sum of something."""
+def _compare_checksums(result: PointResult, workload: Workload, found: Mapping[str, Sequence[Figures]]) -> None:
+    """Programs must agree on the sum of their results, in every round, and on a sum of something.
+
+    A peer that has another sum than ours is left out; ours must be the same.
+    """
     sums = {name: {one.checksum for one in runs} for name, runs in found.items() if runs}
-    said = set().union(*sums.values())
-    if said == {""} or not said:
-        return
-    if len(said) > 1:
+    ours = set().union(*(sums.get(entry.name, set()) for entry in workload.contestants if not entry.is_peer))
+    if len(ours) > 1:
         _refuse(result, f"the programs disagree on the results: {sums}")
-    elif said == {_NOTHING}:
+        return
+    for entry in workload.contestants:
+        if entry.is_peer and ours and sums.get(entry.name, ours) != ours:
+            reason = f"its results add up to {', '.join(sorted(sums.pop(entry.name)))}, ours to {', '.join(ours)}"
+            result.contestants[entry.name] = ContestantResult(absent=reason)
+    if ours == {_NOTHING}:
         _refuse(result, "the check proves nothing: no program has a result")
-    else:
-        result.check = {"checksum": said.pop(), "programs": len(sums)}
+    elif ours - {""}:
+        result.check = {"checksum": ours.pop(), "programs": len(sums)}
 
 
 def _refuse(result: PointResult, reason: str) -> None:

@@ -23,7 +23,8 @@ _KEYS = {
 }
 
 
-_LIMITS = ("limit", "quick_limit")
+# What an entry says beside the settings of its adapter.
+_OF_ENTRY = ("limit", "quick_limit", "rounds")
 
 
 class WorkloadError(ValueError):
@@ -35,7 +36,8 @@ class Entry:
     """A contestant: its name in tables, its kind, its settings, and whether it is a baseline or a peer.
 
     `limit` says how far it takes part, the largest value of a parameter that it is asked for; `quick_limit` adds to it
-    in the quick size.
+    in the quick size. `rounds` is for a peer that takes long to start: it takes part in so many rounds, and not in the
+    one that warms up.
     """
 
     name: str
@@ -44,6 +46,11 @@ class Entry:
     is_peer: bool = False
     limit: Mapping[str, float] = field(default_factory=dict)
     quick_limit: Mapping[str, float] = field(default_factory=dict)
+    rounds: int = 0
+
+    def is_in_round(self, number: int) -> bool:
+        """Whether it takes part; round 0 warms up."""
+        return not self.rounds or 0 < number <= self.rounds
 
     def beyond(self, parameters: Parameters, size: Size) -> str:
         """Why it is not asked for this point, or nothing."""
@@ -148,9 +155,9 @@ def _workload(name: str, document: dict[str, Any]) -> Workload:
 
 
 def _entry(document: dict[str, Any]) -> Entry:
-    settings = {key: value for key, value in document.items() if key not in ("name", "kind", "peer", *_LIMITS)}
-    limits = (document.get(key, {}) for key in _LIMITS)
-    return Entry(document["name"], document["kind"], settings, document.get("peer", False), *limits)
+    settings = {key: value for key, value in document.items() if key not in ("name", "kind", "peer", *_OF_ENTRY)}
+    given = {key: document[key] for key in _OF_ENTRY if key in document}
+    return Entry(document["name"], document["kind"], settings, document.get("peer", False), **given)
 
 
 def _point(document: dict[str, Any]) -> Point:

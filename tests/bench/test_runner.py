@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -107,6 +108,41 @@ def test_wrong_answers_have_no_figure(tmp_path: Path, monkeypatch: pytest.Monkey
     assert point.contestants == {}
 
 
+def test_a_peer_that_differs_is_left_out_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether the engine is right is the oracle's to say."""
+    monkeypatch.setitem(contestants._KINDS, "liar", lambda **_: Liar())
+    point = measured(tmp_path, CHAIN + entry("liar", "liar") + "peer = true\n").workloads[0].points[0]
+    assert point.absent == ""
+    assert point.contestants["Whorl"].median > 0
+    assert point.contestants["liar"].absent.startswith("liar differs from the engine")
+
+
+class Broken:
+    """Fails in its own way."""
+
+    def run(self, case: Case, limit_s: float) -> Figures:
+        raise NotImplementedError((case, limit_s))
+
+    def answers(self, case: Case) -> Answers:
+        raise ZeroDivisionError(case.feed)
+
+
+@pytest.mark.parametrize("kind", [lambda **_: Broken(), lambda **_: __import__("nobody_has_it")])
+def test_a_peer_that_fails_is_left_out_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: Callable[..., Broken]
+) -> None:
+    monkeypatch.setitem(contestants._KINDS, "broken", kind)
+    point = measured(tmp_path, CHAIN + entry("broken", "broken") + "peer = true\n").workloads[0].points[0]
+    assert point.contestants["Whorl"].median > 0
+    assert point.contestants["broken"].absent in {"ZeroDivisionError: ntriples", "nobody_has_it is not installed"}
+
+
+def test_a_peer_takes_part_in_as_many_rounds_as_it_says(tmp_path: Path) -> None:
+    point = measured(tmp_path, CHAIN + entry("ox", "re-evaluation") + "rounds = 1\n").workloads[0].points[0]
+    assert len(point.contestants["ox"].runs) == 1
+    assert len(point.contestants["Whorl"].runs) == PLAN.rounds
+
+
 def test_a_check_without_solutions_has_no_figure(tmp_path: Path) -> None:
     point = measured(tmp_path, CHAIN.replace("events = 60\nwidth = 8", "events = 2\nwidth = 8")).workloads[0].points[0]
     assert point.absent == "the check proves nothing: no solution came over 2 events"
@@ -181,6 +217,14 @@ def test_programs_agree_on_the_sum_of_their_results(tmp_path: Path, first: str, 
     assert point.absent.startswith(reason)
     assert bool(point.contestants) == (not reason)
     assert reason or point.check == {"checksum": "2:7", "programs": 2}
+
+
+def test_a_peer_with_another_sum_is_left_out_alone(tmp_path: Path) -> None:
+    others = program("twin", saying("2:7")) + program("peer", saying("2:8")) + "peer = true\n"
+    point = measured(tmp_path, PROGRAMS + program("one", saying("2:7")) + others).workloads[0].points[0]
+    assert point.check == {"checksum": "2:7", "programs": 2}
+    assert point.contestants["peer"].absent == "its results add up to 2:8, ours to 2:7"
+    assert point.contestants["one"].median == 5
 
 
 def test_a_program_that_takes_too_long_is_left_out_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

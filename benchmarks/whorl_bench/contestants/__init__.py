@@ -54,9 +54,16 @@ def _delta(**settings: Any) -> Contestant:
     return DeltaQueries(**settings)
 
 
+def _outside(**settings: Any) -> Contestant:
+    from whorl_bench.contestants.outside import Outside
+
+    return Outside(**settings)
+
+
 # Adapters are imported when they are asked for: each needs a library of its own.
 _KINDS: dict[str, Callable[..., Contestant]] = {
     "whorl": _whorl,
     "re-evaluation": _reevaluation,
     "delta": _delta,
+    "outside": _outside,
 }

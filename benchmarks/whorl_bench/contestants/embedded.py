@@ -39,7 +39,7 @@ class Embedded:
         for body in warming:
             body.push(engine)
             taken(queries)
-        watch, delays = Stopwatch(limit_s), Delays()
+        watch, delays, visited = Stopwatch(limit_s), Delays(), engine._engine.n_visits()
         done = _measure(engine, queries, measured, watch, delays, case.take)
         counted = list(islice(measured, done.bodies))
         return Figures(
@@ -50,6 +50,8 @@ class Embedded:
             setup_ns=setup_ns,
             rss_bytes=resident_bytes() - before,
             results=done.results,
+            visits=engine._engine.n_visits() - visited,
+            mappings=engine.state_size(),
             delays=delays.summary(),
         )
 

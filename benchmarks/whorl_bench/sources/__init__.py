@@ -17,6 +17,9 @@ Source = Callable[[Parameters], Case]
 
 SOURCES: dict[str, Source] = {
     "chain": chains.chain,
+    "hopping": chains.hopping,
+    "groups": chains.groups,
+    "values": chains.values,
     "rotating": chains.rotating,
     "conference": conference.single,
     "conference-many": conference.many,

@@ -497,6 +497,11 @@ impl Engine {
         stats::to_python(py, &found)
     }
 
+    /// Counted work, for tests and benchmarks: leaves and queries that events and time have led to.
+    fn n_visits(&self, py: Python<'_>) -> PyResult<u64> {
+        enter(py, &self.inner, |engine| Ok::<_, EngineError>(engine.n_visits()))
+    }
+
     /// Evaluation seconds by the number of the query.
     fn evaluation_seconds(&self, py: Python<'_>) -> PyResult<BTreeMap<u64, f64>> {
         enter(py, &self.inner, |engine| {

@@ -202,6 +202,7 @@ pub fn thresholds(chosen: &Bound<'_, PyDict>) -> PyResult<Thresholds> {
             "changes_kept_max" => thresholds.changes_kept_max = value.extract()?,
             "row_slots_kept" => thresholds.row_slots_kept = value.extract()?,
             "buffers_ordered_max" => thresholds.buffers_ordered_max = value.extract()?,
+            "folded_min" => thresholds.folded_min = value.extract()?,
             "subsets_indexed_max" => thresholds.subsets_indexed_max = value.extract()?,
             "checks" => thresholds.checks = value.extract()?,
             other => return Err(PyValueError::new_err(format!("there is no threshold '{other}'"))),
