@@ -3,6 +3,8 @@
 //!
 //! Every event yields one row, whatever the number of queries, so that only the cost of finding the query can grow.
 //! Figures are CPU time per event, the median of several rounds; each line also has the ratio to its first figure.
+//! `ALONE=10000` runs one template with this many queries alone, for a profiler: `valgrind --tool=callgrind
+//! --cache-sim=yes --toggle-collect='*queries::measured*'` counts the instructions of an event and its waits for memory.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
@@ -122,6 +124,8 @@ fn run(family: Family, queries: usize, events: usize) -> Duration {
     measured(&mut engine, &ids, &mut source, events)
 }
 
+/// Not inlined, so that a profiler can tell what is measured from what prepares it.
+#[inline(never)]
 fn measured(engine: &mut Engine, ids: &[QueryId], source: &mut Source, events: usize) -> Duration {
     ids.iter().for_each(|id| drop(engine.drain(*id).expect("it runs")));
     let (mut rows, start) = (0, processor_time());
@@ -212,6 +216,11 @@ fn static_triple(triples: usize, queries: usize, graph: Option<&str>) {
 }
 
 fn main() {
+    let alone = setting("ALONE", 0);
+    if alone > 0 {
+        let time = run(Family::Constant, alone, setting("EVENTS", EVENTS));
+        return println!("one template, {alone} queries: {:.3} µs an event", time.as_secs_f64() * 1e6);
+    }
     let most = setting("QUERIES", 10_000);
     let upto = |sizes: &[usize]| sizes.iter().copied().filter(|size| *size <= most).collect::<Vec<_>>();
     line("one template", Family::Constant, &upto(&[1, 10, 100, 1_000, 10_000]));

@@ -6,6 +6,7 @@
 
 use crate::codec::{Decoded, Reader, Writer};
 use crate::expr::EvalContext;
+use crate::index::{Probe, SlotId};
 use crate::leaf::Leaf;
 use crate::model::{Batch, Row, TermId};
 use crate::store::StaticGraphs;
@@ -18,6 +19,42 @@ pub(crate) struct Flow<'a> {
     pub leaves: &'a [Leaf],
     pub windows: &'a [Window],
     pub graphs: &'a StaticGraphs,
+    pub search: &'a mut SearchScratch,
+}
+
+/// Working memory that all joins share, one search after another. A variable that is certainly bound keeps its position
+/// in the row until a sibling overwrites it, so that one row serves all depths; variables that may be unbound are
+/// restored on the way back (`undo`).
+#[derive(Debug, Default)]
+pub(crate) struct SearchScratch {
+    pub row: Vec<TermId>,
+    pub probes: Vec<Probe>,
+    pub slots: Vec<SlotId>,
+    pub undo: Vec<(u8, TermId)>,
+}
+
+impl SearchScratch {
+    /// Unbinds all variables, even if the previous search was interrupted.
+    #[inline]
+    pub(crate) fn begin(&mut self, n_vars: usize, n_buffers: usize) {
+        self.row.clear();
+        self.row.resize(n_vars, TermId::UNBOUND);
+        self.slots.resize(n_buffers, SlotId(0));
+        if self.probes.len() < n_buffers * n_buffers {
+            self.probes.resize(n_buffers * n_buffers, Probe::NOTHING);
+        }
+        self.undo.clear();
+    }
+
+    /// Restores the variables that were bound since the mark.
+    #[inline]
+    pub(crate) fn rewind(&mut self, mark: usize) {
+        while self.undo.len() > mark {
+            if let Some((var, term)) = self.undo.pop() {
+                self.row[var as usize] = term;
+            }
+        }
+    }
 }
 
 /// Collects the terms that an operator keeps.

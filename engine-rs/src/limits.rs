@@ -132,7 +132,11 @@ impl Deadline {
 /// The remaining budget of a query at the instant under evaluation.
 #[derive(Clone, Debug)]
 pub(crate) struct Budget {
-    limits: Limits,
+    /// Boxed, because an evaluation reads only the copies below.
+    limits: Box<Limits>,
+    /// The limits for the work of one evaluation and for the rows of a report.
+    work_max: u64,
+    rows_max: u64,
     work_left: u64,
     /// Work that is released only after the next look at the clock.
     work_behind: u64,
@@ -153,9 +157,18 @@ impl Default for Budget {
 
 impl Budget {
     pub(crate) fn new(limits: Limits) -> Self {
-        let work_left = limits.work.unwrap_or(u64::MAX);
-        let measure_at = limits.state_rows.map_or(u64::MAX, |rows| rows as u64);
-        Self { limits, work_left, work_behind: 0, deadline: None, unmeasured: 0, measure_at, evaluation: 0 }
+        let work_max = limits.work.unwrap_or(u64::MAX);
+        Self {
+            work_max,
+            rows_max: limits.result_rows.map_or(u64::MAX, |rows| rows as u64),
+            work_left: work_max,
+            work_behind: 0,
+            deadline: None,
+            unmeasured: 0,
+            measure_at: limits.state_rows.map_or(u64::MAX, |rows| rows as u64),
+            evaluation: 0,
+            limits: Box::new(limits),
+        }
     }
 
     /// A budget for a part of the evaluation with this number.
@@ -202,17 +215,17 @@ impl Budget {
 
     /// Runs work that was already paid for: a restore recomputes what follows from the state.
     pub(crate) fn paid(&self) -> Self {
-        Self::new(Limits { work: None, ..self.limits })
+        Self::new(Limits { work: None, ..*self.limits })
     }
 
     pub(crate) fn limits(&self) -> Limits {
-        self.limits
+        *self.limits
     }
 
     /// Units of work since the last refill.
     #[inline]
     pub(crate) fn spent(&self) -> u64 {
-        self.limits.work.unwrap_or(u64::MAX) - self.work_left - self.work_behind
+        self.work_max - self.work_left - self.work_behind
     }
 
     /// Distinguishes evaluations within this process.
@@ -221,10 +234,11 @@ impl Budget {
     }
 
     /// Ends an evaluation: the next one has the full budget again.
+    #[inline]
     pub(crate) fn refill(&mut self) {
         self.unmeasured = self.unmeasured.saturating_add(self.spent());
         self.evaluation += 1;
-        self.work_left = self.limits.work.unwrap_or(u64::MAX);
+        self.work_left = self.work_max;
     }
 
     /// Spends units of work; unwinds if the budget does not cover them.
@@ -267,7 +281,7 @@ impl Budget {
 
     #[cold]
     fn stop_working(&self) -> ! {
-        stop("units of work in one evaluation", "work", self.limits.work.unwrap_or(u64::MAX))
+        stop("units of work in one evaluation", "work", self.work_max)
     }
 
     /// Whether an expression may create a string of this length. Beyond the default limit, the expression has no value;
@@ -282,9 +296,10 @@ impl Budget {
     }
 
     /// Unwinds if a result would have more rows than allowed.
+    #[inline]
     pub(crate) fn admit_result(&self, rows: u64) {
-        if let Some(limit) = self.limits.result_rows.filter(|limit| rows > *limit as u64) {
-            stop("rows in one report", "result_rows", limit as u64);
+        if rows > self.rows_max {
+            stop("rows in one report", "result_rows", self.rows_max);
         }
     }
 

@@ -81,7 +81,7 @@ impl Engine {
         // Sorting is charged to the query's budget, which only an evaluation refills.
         self.rouse(timeline);
         self.timelines[timeline].wake(place);
-        let Self { timelines, dictionary, graphs, .. } = self;
+        let Self { timelines, dictionary, graphs, search, .. } = self;
         let Timeline { queries, leaves, windows, clock, .. } = &mut timelines[timeline];
         let query = queries[place].as_mut().expect("the registry knows which queries run");
         if let Some(failure) = &query.failed {
@@ -90,7 +90,7 @@ impl Engine {
         let rows = if query.keeps_answer() {
             query.whole_answer(dictionary)
         } else if query.enumerates_answer() {
-            let around = &mut Surroundings { dictionary, leaves, windows, graphs, now: *clock };
+            let around = &mut Surroundings { dictionary, leaves, windows, graphs, search, now: *clock };
             let rows = query.enumerated_answer(around);
             rows.map_err(|breach| EngineError::question_too_costly(&breach))?
         } else {

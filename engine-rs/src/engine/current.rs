@@ -59,8 +59,7 @@ impl RunningQuery {
         let seed = text_seed(&self.definition.text);
         let mut scratch = Scratch::new(seed).within(self.scratch.budget.limits());
         within(|| {
-            let eval = EvalContext { dictionary: around.dictionary, now: around.now, scratch: &mut scratch };
-            let mut flow = Flow { eval, leaves: around.leaves, windows: around.windows, graphs: around.graphs };
+            let mut flow = around.flow(&mut scratch);
             let rows = self.enumerated_rows(&mut flow);
             flow.eval.now = Timestamp::EPOCH;
             self.shown_rows.in_order(&rows, &self.r2s, &mut flow.eval)
@@ -73,7 +72,7 @@ impl RunningQuery {
         for node in &mut self.nodes {
             let mut out = Batch::new(node.schema.width());
             match (&mut node.kind, &found) {
-                (NodeKind::Join(join), _) => join.enumerate(&mut out, flow.leaves, &mut flow.eval),
+                (NodeKind::Join(join), _) => join.enumerate(&mut out, flow),
                 (NodeKind::Operator(operator), Some(rows)) => {
                     flow.eval.scratch.budget.spend_rows(rows.len(), node.schema.width());
                     operator.absorb(0, rows, &mut out, flow);

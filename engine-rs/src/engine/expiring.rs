@@ -1,7 +1,7 @@
 //! How mappings leave at an instant: each is joined a last time, unless no query needs its retractions.
 
 use super::reading::surroundings;
-use super::timeline::{Timeline, TimelineContext};
+use super::timeline::{Rounds, Timeline, TimelineContext};
 use crate::index::{Moved, SlotId};
 use crate::leaf::{Leaf, LeafId, QueryPlace, Reader};
 use crate::parse::ContentSemantics;
@@ -99,11 +99,12 @@ impl Timeline {
     fn expires_quietly(&self, leaf: usize, expiry: Expiry) -> bool {
         let own = &self.leaves[leaf];
         let Some(reader) = own.lone_reader() else { return false };
-        let query = self.queries[reader.query.at()].as_ref();
         let n_arriving = usize::from(own.n_incoming() > 0);
+        // Every query with unreported rows is on one of these lists, so the query itself need not be read.
+        let Rounds { owing, touched, .. } = &self.rounds;
         expiry.reporting
             && reader.retracts_on_demand
-            && query.is_some_and(|query| !query.has_unreported_rows())
+            && !(owing.contains(reader.query) || touched.contains(reader.query))
             && (self.key.semantics == ContentSemantics::Set || self.leaves_incoming == n_arriving)
     }
 

@@ -199,9 +199,9 @@ impl Engine {
     /// Offers an event to every timeline that reads its stream; also returns whether watermarks can move one of them.
     fn offer(&mut self, stream: usize, element: &Element) -> (Accepted, bool) {
         let (mut accepted, mut follows_watermark) = (Accepted::Uncovered, false);
-        let Self { streams, timelines, dictionary, graphs, stopwatch, interests_stale, waiting, .. } = self;
+        let Self { streams, timelines, dictionary, graphs, stopwatch, interests_stale, waiting, search, .. } = self;
         let stopwatch = stopwatch.as_ref();
-        let context = &mut TimelineContext { dictionary, graphs, stopwatch, interests_stale, waiting };
+        let context = &mut TimelineContext { dictionary, graphs, stopwatch, interests_stale, waiting, search };
         let Stream { awake, sleepers, .. } = &mut streams[stream];
         for timeline in awake {
             let timeline = &mut timelines[*timeline];
@@ -235,17 +235,17 @@ impl Engine {
             // At the end of a stream, the current content is read once more.
             return self.rouse_all(stream);
         }
-        let Self { streams, timelines, dictionary, graphs, stopwatch, interests_stale, waiting, .. } = self;
+        let Self { streams, timelines, dictionary, graphs, stopwatch, interests_stale, waiting, search, .. } = self;
         let stopwatch = stopwatch.as_ref();
-        let context = &mut TimelineContext { dictionary, graphs, stopwatch, interests_stale, waiting };
+        let context = &mut TimelineContext { dictionary, graphs, stopwatch, interests_stale, waiting, search };
         streams[stream].sleepers.advance_to(watermark, timelines, context);
         self.rouse_over(stream);
     }
 
     pub(super) fn advance_timeline(&mut self, timeline: usize, watermark: Timestamp) {
-        let Self { timelines, dictionary, graphs, stopwatch, interests_stale, waiting, .. } = self;
+        let Self { timelines, dictionary, graphs, stopwatch, interests_stale, waiting, search, .. } = self;
         let stopwatch = stopwatch.as_ref();
-        let context = &mut TimelineContext { dictionary, graphs, stopwatch, interests_stale, waiting };
+        let context = &mut TimelineContext { dictionary, graphs, stopwatch, interests_stale, waiting, search };
         timelines[timeline].advance_to(watermark, context);
     }
 

@@ -51,6 +51,7 @@ pub use stats::{EngineStats, QueryStats, StreamStats};
 pub use stream::{StreamCounts, StreamOptions};
 
 use crate::encode::Dictionary;
+use crate::flow::SearchScratch;
 use crate::join::Probing;
 use crate::limits::Limits;
 use crate::plan::{Evaluation, PlanOptions, Retraction};
@@ -144,6 +145,8 @@ pub struct Engine {
     registry: Registry,
     joining: Joining,
     waiting: Waiting,
+    /// Working memory of the join search in progress; there is only one at a time.
+    search: SearchScratch,
     /// Queries that write streams, upstream first.
     chains: Vec<Chain>,
     /// A query has failed, so the interests still include what only that query read.
@@ -173,6 +176,7 @@ impl Engine {
             registry: Registry::default(),
             joining: Joining::default(),
             waiting: Waiting::default(),
+            search: SearchScratch::default(),
             chains: Vec::new(),
             interests_stale: false,
             events: 0,

@@ -49,9 +49,9 @@ impl Engine {
         changes: &[(Vec<TermId>, Weight)],
     ) -> Result<(), EngineError> {
         let (timeline, place) = self.place(id)?;
-        let Self { timelines, dictionary, graphs, stopwatch, interests_stale, waiting, .. } = self;
+        let Self { timelines, dictionary, graphs, stopwatch, interests_stale, waiting, search, .. } = self;
         let stopwatch = stopwatch.as_ref();
-        let context = &mut TimelineContext { dictionary, graphs, stopwatch, interests_stale, waiting };
+        let context = &mut TimelineContext { dictionary, graphs, stopwatch, interests_stale, waiting, search };
         timelines[timeline].settle_given(place, at, windows, changes, context);
         Ok(())
     }

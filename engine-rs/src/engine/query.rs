@@ -6,7 +6,7 @@ use super::registry::QueryId;
 use super::stopwatch::EvaluationTime;
 use crate::encode::Dictionary;
 use crate::expr::{EvalContext, Scratch, compare_rows};
-use crate::flow::{Emptying, Flow, Operator};
+use crate::flow::{Emptying, Flow, Operator, SearchScratch};
 use crate::index::{Moved, SlotId};
 use crate::join::RetractionMode;
 use crate::leaf::{Leaf, UsableValues};
@@ -73,43 +73,56 @@ impl Failure {
     }
 }
 
+/// The fields that most instants use come first: with many queries, a visit waits for each cache line that it touches.
+#[repr(C)]
 pub(crate) struct RunningQuery {
+    /// Set if it is a join whose new rows are its results, up to their order.
+    pub(super) plain: Option<Plain>,
+    pub failed: Option<Failure>,
+    /// Reports not yet passed to the stream that the query writes, if it writes one.
+    pub(super) output: Option<Vec<OutputEvent>>,
+    pub(super) evaluations: u64,
+    /// The number of reports of its timeline that are included.
+    counted_reports: u64,
+    /// The version of the static graphs that the operators have seen; always 0 if none of them reads static graphs.
+    pub(super) settled_version: Option<u64>,
+    pub nodes: Vec<PlanNode>,
+    /// The timeline's window of each window clause.
+    pub windows: SmallVec<[usize; 2]>,
     pub(super) id: QueryId,
     /// Whether it is listed among the queries with unread results (see [`super::waiting`]).
     pub(super) is_listed: bool,
-    pub definition: ContinuousQuery,
-    pub registration: Registration,
-    pub nodes: Vec<PlanNode>,
+    /// Whether some operator reads static graphs.
+    pub(super) reads_graphs: bool,
+    pub reevaluates: bool,
+    /// Whether the current result is enumerated from the leaves on request.
+    enumerates_answer: bool,
+    /// Whether evaluations without changes are reported too.
+    reports_always: bool,
+    pub(super) last_boolean: Option<bool>,
+    /// The operator that the query names; its results carry it.
+    pub(super) says: R2s,
+    pub(super) scratch: Scratch,
+    pub results: ResultQueue,
+    pub(super) r2s: RelationToStream,
     pub(super) outs: Vec<Batch>,
-    /// Whether it is a join whose new rows are its results, up to their order.
-    pub(super) is_plain: bool,
-    /// The timeline's window of each window clause.
-    pub windows: Vec<usize>,
+    pub time: EvaluationTime,
+    pub definition: Box<ContinuousQuery>,
+    pub registration: Box<Registration>,
     pub vars: VarTable,
     pub meanings: Meanings,
     pub variables: Vec<Variable>,
     pub answer: Answer,
     pub(super) shown_rows: ShownRows,
-    /// Whether the current result is enumerated from the leaves on request.
-    enumerates_answer: bool,
-    /// Whether evaluations without changes are reported too.
-    reports_always: bool,
-    pub(super) r2s: RelationToStream,
-    pub(super) last_boolean: Option<bool>,
-    pub results: ResultQueue,
-    /// Reports not yet passed to the stream that the query writes, if it writes one.
-    pub(super) output: Option<Vec<OutputEvent>>,
-    pub(super) scratch: Scratch,
-    /// The version of the static graphs that the operators have seen; always 0 if none of them reads static graphs.
-    pub(super) settled_version: Option<u64>,
-    /// Whether some operator reads static graphs.
-    pub(super) reads_graphs: bool,
-    pub reevaluates: bool,
-    pub(super) evaluations: u64,
-    /// The number of reports of its timeline that are included.
-    counted_reports: u64,
-    pub time: EvaluationTime,
-    pub failed: Option<Failure>,
+}
+
+/// The facts that a report needs about a query that is a single join.
+#[derive(Clone, Copy)]
+pub(super) struct Plain {
+    /// The number of terms in a row.
+    pub width: usize,
+    /// The work charged for sorting and reporting one row.
+    pub work: usize,
 }
 
 /// The state that the query's operators share with the rest of the timeline.
@@ -118,7 +131,17 @@ pub(crate) struct Surroundings<'a> {
     pub leaves: &'a [Leaf],
     pub windows: &'a [Window],
     pub graphs: &'a StaticGraphs,
+    pub search: &'a mut SearchScratch,
     pub now: Timestamp,
+}
+
+impl Surroundings<'_> {
+    /// The view of the operators of a query, with the budget that they spend.
+    #[inline]
+    pub(super) fn flow<'s>(&'s mut self, scratch: &'s mut Scratch) -> Flow<'s> {
+        let Self { dictionary, leaves, windows, graphs, search, now } = self;
+        Flow { eval: EvalContext { dictionary, now: *now, scratch }, leaves, windows, graphs, search }
+    }
 }
 
 impl RunningQuery {
@@ -152,16 +175,18 @@ impl RunningQuery {
             && matches!(built.answer, Answer::Bindings(_))
             && !(reads_graphs || built.reevaluates || reports_always)
             && r2s.passes_on(built.nodes[0].schema.width());
+        let work = 1 + built.order.comparators.len() + r2s.width();
         Self {
             id,
             is_listed: false,
-            is_plain,
+            plain: is_plain.then_some(Plain { width: r2s.width(), work }),
             r2s,
-            definition,
-            registration,
+            says: definition.r2s,
+            definition: Box::new(definition),
+            registration: Box::new(registration),
             nodes: built.nodes,
             outs,
-            windows,
+            windows: SmallVec::from_slice(&windows),
             vars: built.vars,
             meanings: built.meanings,
             variables,
@@ -292,17 +317,15 @@ impl RunningQuery {
 
     /// A mapping arrived in a leaf this query reads.
     pub(crate) fn arrive(&mut self, node: usize, role: usize, slot: SlotId, around: &mut Surroundings<'_>) {
-        let eval = &mut EvalContext { dictionary: around.dictionary, now: around.now, scratch: &mut self.scratch };
         if let NodeKind::Join(join) = &mut self.nodes[node].kind {
-            join.arrive(role, slot, &mut self.outs[node], around.leaves, eval);
+            join.arrive(role, slot, &mut self.outs[node], &mut around.flow(&mut self.scratch));
         }
     }
 
     /// A mapping is about to leave a leaf that this query reads.
     pub(crate) fn expire(&mut self, node: usize, role: usize, slot: SlotId, around: &mut Surroundings<'_>) {
-        let eval = &mut EvalContext { dictionary: around.dictionary, now: around.now, scratch: &mut self.scratch };
         if let NodeKind::Join(join) = &mut self.nodes[node].kind {
-            join.expire(role, slot, &mut self.outs[node], around.leaves, eval);
+            join.expire(role, slot, &mut self.outs[node], &mut around.flow(&mut self.scratch));
         }
     }
 
@@ -382,8 +405,7 @@ impl RunningQuery {
     }
 
     fn pass_upwards(&mut self, passing: Passing, around: &mut Surroundings<'_>) {
-        let eval = EvalContext { dictionary: around.dictionary, now: around.now, scratch: &mut self.scratch };
-        let mut flow = Flow { eval, leaves: around.leaves, windows: around.windows, graphs: around.graphs };
+        let mut flow = around.flow(&mut self.scratch);
         for at in 0..self.nodes.len() {
             let (inputs, out) = self.outs.split_at_mut(at);
             let PlanNode { kind, inputs: ports, schema, emitted, .. } = &mut self.nodes[at];

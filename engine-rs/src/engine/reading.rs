@@ -473,5 +473,6 @@ pub(super) fn surroundings<'a>(
     context: &'a mut TimelineContext<'_>,
     now: Timestamp,
 ) -> Surroundings<'a> {
-    Surroundings { dictionary: context.dictionary, leaves, windows, graphs: context.graphs, now }
+    let TimelineContext { dictionary, graphs, search, .. } = context;
+    Surroundings { dictionary, leaves, windows, graphs, search, now }
 }

@@ -125,9 +125,11 @@ impl Engine {
         let families = families_of(&mut definition, &named_streams);
         let planned = PlannedQuery::new(&definition, &families, &part, &self.options.plan())?;
         let output = self.check_output(&definition)?;
-        // Building may still refuse the query. Try it with a scratch timeline and dictionary first: interned terms and
-        // shared leaves could not be rolled back.
-        build_apart(&definition, &planned, self.options.plan())?;
+        // Building may still refuse the query. Unless it cannot, try it with a scratch timeline and dictionary first:
+        // interned terms and shared leaves could not be rolled back.
+        if !planned.surely_builds() {
+            build_apart(&definition, &planned, self.options.plan())?;
+        }
         check_readable(&definition, streams)?;
         let id = QueryId(self.registry.registered + 1);
         let (options, EngineOptions { evaluation, retraction, .. }) = (options.clone(), self.options);
@@ -135,9 +137,9 @@ impl Engine {
         let windows = self.windows_of(&definition)?;
         let timeline = self.timeline_for(timeline_key(&definition, &windows));
         let query = self.build_on(timeline, definition, registration, &planned, &windows)?;
-        let Self { timelines, dictionary, graphs, stopwatch, interests_stale, waiting, .. } = self;
+        let Self { timelines, dictionary, graphs, stopwatch, interests_stale, waiting, search, .. } = self;
         let stopwatch = stopwatch.as_ref();
-        let context = &mut TimelineContext { dictionary, graphs, stopwatch, interests_stale, waiting };
+        let context = &mut TimelineContext { dictionary, graphs, stopwatch, interests_stale, waiting, search };
         let place = timelines[timeline].add_query(query, context);
         self.occupy(timeline);
         self.connect_readers(timeline);
@@ -180,7 +182,7 @@ impl Engine {
     pub fn drain(&mut self, id: QueryId) -> Result<Vec<QueryResult>, EngineError> {
         let (timeline, place) = self.registry.place(id)?;
         let query = self.timelines[timeline].query_mut(place);
-        let results = query.results.drain(query.definition.r2s);
+        let results = query.results.drain(query.says);
         if let Some(failure) = &query.failed {
             return if results.is_empty() { Err(failed(id, failure)) } else { Ok(results) };
         }

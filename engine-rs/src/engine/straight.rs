@@ -9,14 +9,16 @@
 //! between operators. As soon as an instant turns out to concern other queries, the general path completes it.
 
 use super::expiring::Expiry;
-use super::query::RunningQuery;
+use super::query::{Plain, RunningQuery, Surroundings};
 use super::reading::{Matching, Reporting, cover, surroundings};
 use super::stopwatch::Timing;
 use super::timeline::{Rounds, Timeline, TimelineContext};
 use crate::encode::Dictionary;
 use crate::expr::{EvalContext, compare_rows};
+use crate::index::SlotId;
 use crate::leaf::{LeafId, Reader};
-use crate::model::{EncodedTriple, TermId};
+use crate::model::{Batch, EncodedTriple, TermId};
+use crate::plan::NodeKind;
 use crate::rare::Rare;
 use crate::sink::{AnswerKind, Draft};
 use crate::time::Timestamp;
@@ -52,8 +54,8 @@ impl Timeline {
             self.places[window].offered.clear();
         }
         let report = Reporting { at, label: self.label(at, Phase::Tick), rest: None };
-        if self.concerns_plainly(reader) {
-            self.arrive_plainly(leaf, reader, report, timing, context);
+        if let Some(plain) = self.concerns_plainly(reader) {
+            self.arrive_plainly(leaf, (reader, plain), report, timing, context);
         } else {
             self.arrive_in(leaf, at, context);
             self.conclude(report.label, Some(report), timing, context);
@@ -80,9 +82,9 @@ impl Timeline {
     /// Whether the instant concerns only this reader's query, whose results are exactly what its join emits from here
     /// on.
     #[inline]
-    fn concerns_plainly(&self, reader: Reader) -> bool {
-        let query = self.queries[reader.query.at()].as_ref();
-        self.rounds.touched.has_none_but(reader.query) && query.is_some_and(RunningQuery::is_plain)
+    fn concerns_plainly(&self, reader: Reader) -> Option<Plain> {
+        let query = self.queries[reader.query.at()].as_ref().filter(|_| self.rounds.touched.is_empty());
+        query.and_then(RunningQuery::reports_plainly)
     }
 
     /// Stores the mapping that was offered to a leaf, and completes the instant for the only query it concerns.
@@ -90,30 +92,28 @@ impl Timeline {
     fn arrive_plainly(
         &mut self,
         id: LeafId,
-        reader: Reader,
+        (reader, plain): (Reader, Plain),
         report: Reporting,
         mut timing: Timing<'_>,
         context: &mut TimelineContext<'_>,
     ) {
-        let Self { leaves, places, windows, queries, rounds, .. } = self;
+        let Self { leaves, places, windows, queries, rounds, found, .. } = self;
         let leaf = &mut leaves[id.at()];
         let arrived = leaf.arrive_lone();
         if let Some((_, expiry_key)) = arrived {
             places[leaf.window].dues.note(id, leaf, expiry_key);
         }
         rounds.n_visits += 1;
-        let is_touched = rounds.touched.take_lone().is_some() || arrived.is_some();
-        if let (true, Some(query)) = (is_touched, &mut queries[reader.query.at()]) {
+        if let (Some((slot, _)), Some(query)) = (arrived, &mut queries[reader.query.at()]) {
             rounds.n_visits += 1;
             query.count_reports(rounds.n_reports);
             let around = &mut surroundings(leaves, windows, context, report.at);
             query.guarded(|query| {
-                if let Some((slot, _)) = arrived {
-                    query.arrive(reader.node as usize, reader.role as usize, slot, around);
-                }
+                found.begin(plain.width);
+                query.find_plainly(reader.role as usize, slot, found, around);
                 query.has_all_of(timing.lap_ns());
                 let cover = |read: &[usize], draft: &mut Draft<'_>| cover(windows, read, report.at, draft);
-                query.report_plainly(report.label, cover, around.dictionary);
+                query.report_plainly(report.label, (found, plain), cover, around.dictionary);
             });
             let work = self.work_of(reader.query.at(), &timing);
             self.close_evaluation(reader.query.at(), context);
@@ -124,7 +124,7 @@ impl Timeline {
             timing.lap_ns();
         }
         self.rounds.n_reports += 1;
-        if let (true, Some(query)) = (is_touched, &mut self.queries[reader.query.at()]) {
+        if let (Some(_), Some(query)) = (arrived, &mut self.queries[reader.query.at()]) {
             query.begin_count(self.rounds.n_reports);
         }
         self.end_instant(&timing);
@@ -132,14 +132,19 @@ impl Timeline {
 }
 
 impl RunningQuery {
-    /// Whether the new rows of its only join are its results, and there are none yet.
+    /// Set if the new rows of its only join are its results. Unless the query was touched, there are none yet.
     #[inline]
-    pub(super) fn is_plain(&self) -> bool {
-        self.is_plain
-            && self.output.is_none()
-            && self.failed.is_none()
-            && self.outs[0].is_empty()
-            && !self.has_unreported_rows()
+    fn reports_plainly(&self) -> Option<Plain> {
+        self.plain.filter(|_| self.output.is_none() && self.failed.is_none())
+    }
+
+    /// Joins a mapping that has arrived in its only join.
+    #[inline]
+    fn find_plainly(&mut self, role: usize, slot: SlotId, found: &mut Batch, around: &mut Surroundings<'_>) {
+        debug_assert!(self.outs[0].is_empty() && !self.has_unreported_rows(), "nobody has touched it");
+        if let NodeKind::Join(join) = &mut self.nodes[0].kind {
+            join.arrive(role, slot, found, &mut around.flow(&mut self.scratch));
+        }
     }
 
     /// The time measured so far, if any, belongs to this query alone.
@@ -152,18 +157,23 @@ impl RunningQuery {
 
     /// Settles and reports, like [`RunningQuery::settle`] and [`RunningQuery::report`].
     #[inline]
-    fn report_plainly(&mut self, at: Timestamp, cover: impl FnOnce(&[usize], &mut Draft<'_>), dictionary: &Dictionary) {
-        let Self { outs, nodes, r2s, results, scratch, windows, shown_rows, .. } = self;
+    fn report_plainly(
+        &mut self,
+        at: Timestamp,
+        (rows, plain): (&Batch, Plain),
+        cover: impl FnOnce(&[usize], &mut Draft<'_>),
+        dictionary: &Dictionary,
+    ) {
+        let Self { nodes, results, scratch, windows, .. } = self;
         self.settled_version = Some(0);
         self.evaluations += 1;
-        let rows = &mut outs[0];
         if rows.is_empty() {
             return;
         }
         nodes[0].emitted += rows.len() as u64;
-        scratch.budget.spend_rows(rows.len(), 1 + shown_rows.order.comparators.len() + r2s.width());
+        scratch.budget.spend_rows(rows.len(), plain.work);
         scratch.budget.admit_result(rows.len() as u64);
-        let mut draft = results.draft(r2s.width());
+        let mut draft = results.draft(plain.width);
         if rows.len() == 1 {
             draft.insert(rows.row(0));
         } else {
@@ -171,7 +181,6 @@ impl RunningQuery {
             sorted.sort_unstable_by(|a, b| compare_rows(a, b, dictionary));
             sorted.into_iter().for_each(|row| draft.insert(row));
         }
-        rows.clear();
         cover(windows, &mut draft);
         draft.add(AnswerKind::Bindings, at, None);
     }

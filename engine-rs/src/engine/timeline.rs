@@ -15,8 +15,9 @@ use super::waiting::Waiting;
 use crate::codec::{Decoded, Reader};
 use crate::encode::Dictionary;
 use crate::expr::Scratch;
+use crate::flow::SearchScratch;
 use crate::leaf::{self, Leaf, LeafCondition, LeafId, LeafPattern, QueryPlace};
-use crate::model::TermId;
+use crate::model::{Batch, TermId};
 use crate::parse::{Bounds, ContentSemantics, Report, Tick};
 use crate::plan::{Host, NodeKind};
 use crate::store::StaticGraphs;
@@ -73,6 +74,8 @@ pub(crate) struct Timeline {
     pub(super) sleep: Option<Box<Sleep>>,
     /// It may not sleep before its stream has had this many events while others slept.
     pub(super) retries_at: u64,
+    /// The rows of the single join that the current instant concerns, until they are reported.
+    pub(super) found: Batch,
     /// The windows that moved at the instant being read, and how.
     pub(super) taken: Vec<(usize, Taken)>,
     /// Leaves with mappings that arrive at the instant being read.
@@ -121,6 +124,7 @@ pub(crate) struct TimelineContext<'a> {
     /// Set when a query fails: the interests may then be narrowed.
     pub interests_stale: &'a mut bool,
     pub waiting: &'a mut Waiting,
+    pub search: &'a mut SearchScratch,
 }
 
 impl Timeline {
@@ -141,6 +145,7 @@ impl Timeline {
             has_stragglers: false,
             places: windows.iter().map(|_| WindowPlace::new(thresholds.leaves_compared_max)).collect(),
             taken: Vec::new(),
+            found: Batch::default(),
             leaves_incoming: 0,
             folds: None,
             key,
@@ -386,7 +391,7 @@ pub(crate) struct TimelineHost<'a> {
 }
 
 impl Host for TimelineHost<'_> {
-    fn leaf(&mut self, clause: usize, pattern: LeafPattern, condition: Option<LeafCondition>) -> usize {
+    fn leaf(&mut self, clause: usize, pattern: LeafPattern, condition: Option<Box<LeafCondition>>) -> usize {
         let window = self.windows[clause];
         let Timeline { leaves, by_key, places, key, thresholds, .. } = &mut *self.timeline;
         let text = condition.as_ref().map(|condition| condition.text.clone());

@@ -38,22 +38,6 @@ impl Touched {
         self.listed.is_empty()
     }
 
-    /// Whether no other query is listed.
-    #[inline]
-    pub(super) fn has_none_but(&self, query: QueryPlace) -> bool {
-        matches!(self.listed[..], []) || self.listed[..] == [query]
-    }
-
-    /// Takes the query off the list if it is the only one listed. `None`, without any effect, if there is none or
-    /// another one.
-    #[inline]
-    pub(super) fn take_lone(&mut self) -> Option<QueryPlace> {
-        let [lone] = self.listed[..] else { return None };
-        self.listed.clear();
-        self.is_listed[lone.at()] = false;
-        Some(lone)
-    }
-
     pub(super) fn add_all(&mut self, others: &mut Self) {
         others.listed.drain(..).for_each(|query| {
             others.is_listed[query.at()] = false;

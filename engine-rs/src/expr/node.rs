@@ -237,8 +237,7 @@ impl Pattern {
                     Some(flags) => flags.value(row, scope)?.into_string()?,
                     None => Text::Borrowed(""),
                 };
-                let Scratch { regexes, budget, .. } = &mut *scope.scratch;
-                regexes.get(pattern.as_str(), flags.as_str(), budget)
+                scope.scratch.regex(pattern.as_str(), flags.as_str())
             }
         }
     }

@@ -8,7 +8,6 @@
 use super::text::Text;
 use super::value::Value;
 use crate::limits::Budget;
-use crate::thresholds::Thresholds;
 use regex::{Regex, RegexBuilder};
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Hir, HirKind};
@@ -59,9 +58,10 @@ pub(super) struct RegexCache {
 
 type Key = (String, String);
 
+#[cfg(test)]
 impl Default for RegexCache {
     fn default() -> Self {
-        Self::new(Thresholds::default().regexes_cached_max)
+        Self::new(crate::thresholds::Thresholds::default().regexes_cached_max)
     }
 }
 

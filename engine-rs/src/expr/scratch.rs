@@ -5,18 +5,29 @@
 //! yields the same terms. Solutions that are equal in everything else are equal in this, too.
 
 use super::hashes::hex;
-use super::regexes::RegexCache;
+use super::regexes::{Program, RegexCache};
 use crate::encode::Dictionary;
 use crate::limits::{Budget, Limits};
 use crate::model::TermId;
+use crate::thresholds::Thresholds;
 use sha2::{Digest, Sha256};
+use std::sync::Arc;
 
 /// The scratch space of a query: its seed, its compiled dynamic patterns, and its remaining budget.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Scratch {
     seed: u64,
-    pub(super) regexes: RegexCache,
+    /// Created on first use: most queries compute no patterns.
+    regexes: Option<Box<RegexCache>>,
+    regexes_max: usize,
     pub(crate) budget: Budget,
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        let regexes_max = Thresholds::default().regexes_cached_max;
+        Self { seed: 0, regexes: None, regexes_max, budget: Budget::default() }
+    }
 }
 
 /// Identifies one of the calls in a query.
@@ -48,7 +59,13 @@ impl Scratch {
     }
 
     pub(crate) fn caching(self, regexes_max: usize) -> Self {
-        Self { regexes: RegexCache::new(regexes_max), ..self }
+        Self { regexes_max, ..self }
+    }
+
+    /// The compiled form of a computed pattern; `None` if it is invalid.
+    pub(super) fn regex(&mut self, pattern: &str, flags: &str) -> Option<Arc<Program>> {
+        let Self { regexes, regexes_max, budget, .. } = self;
+        regexes.get_or_insert_with(|| Box::new(RegexCache::new(*regexes_max))).get(pattern, flags, budget)
     }
 
     /// The bits of a call: equal for equal solutions.

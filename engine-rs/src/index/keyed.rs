@@ -7,11 +7,10 @@
 //! or too large is not rebuilt in one go: its successor takes over a few keys with each change, so that no append waits
 //! for all of them. Used for its counters alone, this is the papers' one-way index.
 
-use super::ring::SlotId;
+use super::ring::{Sizes, SlotId};
 use super::table::{Entry, Table, mix};
 use crate::model::TermId;
 use crate::rare::Rare;
-use crate::thresholds::Thresholds;
 
 /// An index of a [`super::RingStore`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,9 +54,9 @@ pub(super) struct KeyedIndex {
 }
 
 impl KeyedIndex {
-    pub(super) fn new(columns: &[u8], thresholds: Thresholds) -> Self {
+    pub(super) fn new(columns: &[u8], sizes: Sizes) -> Self {
         let (table, old) = (Table::default(), Table::default());
-        let Thresholds { keys_moved: moves, keys_shrink_min: shrink_min, .. } = thresholds;
+        let (moves, shrink_min) = (sizes.keys_moved as usize, sizes.keys_shrink_min as usize);
         Self { columns: columns.into(), users: 0, table, old, n_moved: 0, n_keys: 0, moves, shrink_min }
     }
 
@@ -86,7 +85,7 @@ impl KeyedIndex {
         let (word, mut entry);
         if self.columns.len() == 1 {
             word = key(0).to_bits();
-            entry = self.table.get(self.table.place_of_word(word));
+            entry = self.table.entry_of_word(word);
         } else {
             word = self.word(&key);
             entry = self.table.get(self.table.place(word, is_right));

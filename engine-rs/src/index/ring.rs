@@ -58,7 +58,7 @@ pub(crate) struct IndexFacts<'a> {
 pub(crate) struct RingStore {
     array: Array,
     indexes: Vec<Option<KeyedIndex>>,
-    ordered: Option<OrderedIndex>,
+    ordered: Option<Box<OrderedIndex>>,
     front: u32,
     head: u32,
     live: usize,
@@ -67,7 +67,30 @@ pub(crate) struct RingStore {
     /// The greatest key to which a mapping was renewed.
     greatest_renewal: i64,
     stragglers: BTreeSet<(i64, SlotId)>,
-    thresholds: Thresholds,
+    sizes: Sizes,
+}
+
+/// The thresholds that a store needs: when the array and its indexes grow, shrink and compact.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sizes {
+    slots_min: u32,
+    shrink_min: u32,
+    gaps_max: u32,
+    pub keys_moved: u32,
+    pub keys_shrink_min: u32,
+}
+
+impl From<Thresholds> for Sizes {
+    fn from(thresholds: Thresholds) -> Self {
+        let size = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        Self {
+            slots_min: size(thresholds.ring_slots_min),
+            shrink_min: size(thresholds.ring_shrink_min),
+            gaps_max: size(thresholds.ring_gaps_max),
+            keys_moved: size(thresholds.keys_moved),
+            keys_shrink_min: size(thresholds.keys_shrink_min),
+        }
+    }
 }
 
 impl RingStore {
@@ -82,7 +105,7 @@ impl RingStore {
             greatest_key: i64::MIN,
             greatest_renewal: NOT_RENEWED,
             stragglers: BTreeSet::new(),
-            thresholds,
+            sizes: thresholds.into(),
         }
     }
 
@@ -142,7 +165,7 @@ impl RingStore {
     }
 
     pub(super) fn ordered(&self) -> Option<&OrderedIndex> {
-        self.ordered.as_ref()
+        self.ordered.as_deref()
     }
 
     pub(super) fn is_ordered(&self, slot: SlotId) -> bool {
@@ -209,7 +232,7 @@ impl RingStore {
             let capacity = self.used().next_power_of_two().max(self.array.capacity());
             self.array = self.array.relaid(capacity, self.indexes.len(), self.front, self.head);
         }
-        self.indexes[id] = Some(KeyedIndex::new(columns, self.thresholds));
+        self.indexes[id] = Some(KeyedIndex::new(columns, self.sizes));
         let slots: Vec<_> = self.slots().collect();
         for slot in slots {
             self.link(id, slot);
@@ -313,16 +336,32 @@ impl RingStore {
         self.greatest_renewal = NOT_RENEWED;
     }
 
-    /// Removes the oldest mappings that expire below the bound, up to one that was renewed or is to stay.
+    /// Removes the oldest mappings that expire below the bound, up to one that was renewed or is to stay. This
+    /// has the effect of [`RingStore::kill`], but marks nothing as dead: no one reads what lies before the front.
     #[inline]
     pub(crate) fn expire_first(&mut self, bound: i64, stays: impl Fn(&[u64]) -> bool) {
-        while self.front != self.head {
-            let slot = SlotId(self.front);
-            let (row, expiry_key) = self.array.row_and_key(slot);
-            if expiry_key >= bound || stays(row) || self.array.renewal(slot) != NOT_RENEWED {
-                break;
+        let Self { array, indexes, ordered, front, head, live, .. } = self;
+        while *front != *head {
+            let slot = SlotId(*front);
+            let (row, expiry_key) = array.row_and_key(slot);
+            if expiry_key != DEAD {
+                if expiry_key >= bound || stays(row) || array.renewal(slot) != NOT_RENEWED {
+                    break;
+                }
+                for keyed in indexes.iter_mut().flatten() {
+                    let is_newest = keyed.unlink(array, |column| TermId::from_bits(row[usize::from(column)]), slot);
+                    debug_assert!(!is_newest, "ring: the oldest mapping of a key is also its newest");
+                }
+                if let Some(ordered) = ordered {
+                    ordered.remove(array, slot);
+                }
+                *live -= 1;
             }
-            self.kill(slot);
+            *front = front.wrapping_add(1);
+        }
+        array.forget_before(*front);
+        if *live == 0 {
+            self.forget_keys();
         }
     }
 
@@ -334,7 +373,7 @@ impl RingStore {
     /// Removes all mappings.
     pub(crate) fn clear(&mut self) {
         self.indexes.iter_mut().flatten().for_each(KeyedIndex::clear);
-        self.ordered.iter_mut().for_each(OrderedIndex::clear);
+        self.ordered.iter_mut().for_each(|ordered| ordered.clear());
         self.front = self.head;
         self.array.forget_before(self.front);
         self.live = 0;
@@ -480,7 +519,7 @@ impl RingStore {
         self.greatest_key = from.i64()?;
         let used = self.head.wrapping_sub(self.front) as usize;
         ensure(used <= from.rest().len() / 8, "a store is longer than what is there")?;
-        let capacity = used.max(self.thresholds.ring_slots_min).next_power_of_two();
+        let capacity = used.max(self.sizes.slots_min as usize).next_power_of_two();
         self.array = self.array.relaid(capacity, self.indexes.len(), 0, 0);
         self.indexes.iter_mut().flatten().for_each(|index| index.reserve(used));
         for i in 0..used as u32 {
@@ -528,14 +567,14 @@ impl RingStore {
             for slot in self.slots() {
                 ordered.insert(&self.array, slot);
             }
-            self.ordered = Some(ordered);
+            self.ordered = Some(Box::new(ordered));
         }
         self.ordered.as_ref().is_some_and(|ordered| ordered.column() == column)
     }
 
     /// The column by which the mappings are sorted.
     pub(crate) fn ordered_on(&self) -> Option<usize> {
-        self.ordered.as_ref().map(OrderedIndex::column)
+        self.ordered.as_deref().map(OrderedIndex::column)
     }
 
     /// Visits the live mappings whose ordered column may be in the range (a superset).
@@ -549,7 +588,7 @@ impl RingStore {
     fn make_room(&mut self) {
         let capacity = self.array.capacity();
         let is_full = self.array.used(self.front, self.head) == capacity;
-        if is_full || (self.used() * 16 < capacity && capacity > self.thresholds.ring_shrink_min) {
+        if is_full || (self.used() * 16 < capacity && capacity > self.sizes.shrink_min as usize) {
             self.begin_segment(is_full);
         }
     }
@@ -562,7 +601,7 @@ impl RingStore {
             (used + 1).next_power_of_two()
         } else {
             Rare::RingShrank.note();
-            (used * 2).max(self.thresholds.ring_slots_min).next_power_of_two()
+            (used * 2).max(self.sizes.slots_min as usize).next_power_of_two()
         };
         self.array.begin_segment(self.head, wanted);
         self.array.forget_before(self.front);
@@ -573,7 +612,7 @@ impl RingStore {
     /// Stores without windows (sub-results) have no expiry order, so nothing else would let `front` advance.
     pub(crate) fn move_oldest_if_sparse(&mut self) -> Option<Moved> {
         let used = self.used();
-        if self.live == 0 || used <= 2 * self.live + self.thresholds.ring_gaps_max {
+        if self.live == 0 || used <= 2 * self.live + self.sizes.gaps_max as usize {
             return None;
         }
         let oldest = self.oldest();

@@ -79,6 +79,21 @@ impl Table {
         }
     }
 
+    /// The entry at [`Table::place_of_word`].
+    #[inline]
+    pub(super) fn entry_of_word(&self, word: u64) -> Entry {
+        let mask = self.len() - 1;
+        let mut at = self.home(word);
+        loop {
+            let [found, rest] = self.places[at];
+            let entry = Entry { word: found, newest: SlotId((rest >> 32) as u32), count: rest as u32 };
+            if found == word || entry.count == 0 {
+                return entry;
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
     /// As [`Table::place`], for words that are keys themselves, in a table that no key is taken from.
     #[inline]
     pub(super) fn place_of_word(&self, word: u64) -> usize {

@@ -5,7 +5,7 @@
 //! several roles in one join is processed role by role: earlier roles already see the change, later roles do not.
 
 use super::orders::{OrderCounts, Probing};
-use super::probe::{Found, Scratch, Search};
+use super::probe::{Found, Search, Way};
 use super::program::{Program, Start};
 use super::shape::{Buffer, BufferSource, BufferSpec, JoinShape, VarSet, bit};
 use super::trees::Trees;
@@ -68,13 +68,12 @@ pub(crate) struct JoinNode {
     routed_rows_max: usize,
     filters: Vec<JoinFilter>,
     retraction: RetractionMode,
-    trees: Option<Trees>,
+    trees: Option<Box<Trees>>,
     probing: Probing,
     orders: OrderCounts,
     /// How often a mapping arrived while another buffer was empty, so that nothing was probed.
     early_stops: u64,
     program: Program,
-    scratch: Scratch,
     slots: Vec<SlotId>,
 }
 
@@ -87,7 +86,7 @@ impl JoinNode {
         let by_value = inputs.iter_mut().map(index_on_all).collect();
         let ranges: Vec<_> = filters.iter().filter_map(|filter| filter.range).collect();
         let shape = JoinShape::new(specs, n_vars, &ranges, leaves, &mut inputs, thresholds);
-        let trees = (retraction == RetractionMode::Tree).then(|| Trees::new(specs.len(), thresholds));
+        let trees = (retraction == RetractionMode::Tree).then(|| Box::new(Trees::new(specs.len(), thresholds)));
         Self {
             slots: vec![SlotId(0); specs.len()],
             program: Program::new(&shape),
@@ -102,7 +101,6 @@ impl JoinNode {
             probing,
             orders: OrderCounts::default(),
             early_stops: 0,
-            scratch: Scratch::default(),
         }
     }
 
@@ -164,54 +162,41 @@ impl JoinNode {
     }
 
     /// Handles a mapping that has arrived in the leaf with this role.
-    pub(crate) fn arrive(
-        &mut self,
-        role: usize,
-        slot: SlotId,
-        out: &mut Batch,
-        leaves: &[Leaf],
-        eval: &mut EvalContext<'_>,
-    ) {
-        eval.scratch.budget.spend(1);
-        self.open_slot(role, slot, leaves);
-        self.join(Change { role, slot, weight: 1 }, out, leaves, eval);
+    pub(crate) fn arrive(&mut self, role: usize, slot: SlotId, out: &mut Batch, flow: &mut Flow<'_>) {
+        flow.eval.scratch.budget.spend(1);
+        self.open_slot(role, slot, flow.leaves);
+        self.join(Change { role, slot, weight: 1 }, out, flow);
     }
 
     /// Handles a mapping that is about to leave the leaf with this role: retracts its results.
-    pub(crate) fn expire(
-        &mut self,
-        role: usize,
-        slot: SlotId,
-        out: &mut Batch,
-        leaves: &[Leaf],
-        eval: &mut EvalContext<'_>,
-    ) {
+    pub(crate) fn expire(&mut self, role: usize, slot: SlotId, out: &mut Batch, flow: &mut Flow<'_>) {
         match self.retraction {
-            RetractionMode::Tree => self.retract_results(role, slot, out, leaves, eval),
-            _ => self.join(Change { role, slot, weight: -1 }, out, leaves, eval),
+            RetractionMode::Tree => self.retract_results(role, slot, out, flow),
+            _ => self.join(Change { role, slot, weight: -1 }, out, flow),
         }
     }
 
     /// Emits every result of the mappings that are there now, each combination once. Nothing is stored, and counters of
     /// probing orders do not change.
-    pub(crate) fn enumerate(&mut self, out: &mut Batch, leaves: &[Leaf], eval: &mut EvalContext<'_>) {
+    pub(crate) fn enumerate(&mut self, out: &mut Batch, flow: &mut Flow<'_>) {
+        let Flow { eval, leaves, search: scratch, .. } = flow;
         let live = |role: usize| self.store(role, leaves).live();
         let Some(role) = (0..self.shape.buffers.len()).min_by_key(|role| live(*role)) else { return };
         let starts: Vec<SlotId> = self.store(role, leaves).slots().collect();
-        let Self { program, shape, inputs, probing, filters, scratch, .. } = self;
+        let Self { program, shape, inputs, probing, filters, .. } = self;
         let mut orders = OrderCounts::default();
         let start = Start { role, leaving: false };
         for slot in starts {
             let search = Search { program, shape, leaves, inputs, probing: *probing, slot, start, blind: 0 };
-            let mut emit = Emit { filters, trees: None, weight: 1, out, eval };
-            emit.visit();
-            search.find_all(scratch, &mut orders, &mut emit);
+            let mut found = Emit { filters, trees: None, weight: 1, out, eval };
+            found.visit();
+            search.find_all(&mut Way { scratch, orders: &mut orders, found });
         }
     }
 
     /// A leaf is about to lose all its mappings, which ends all results; the caller informs the readers.
     pub(crate) fn forget_results(&mut self) {
-        self.trees.iter_mut().for_each(Trees::clear);
+        self.trees.iter_mut().for_each(|trees| trees.clear());
     }
 
     /// Handles a mapping that has moved to another slot of its leaf without changing.
@@ -251,9 +236,10 @@ impl JoinNode {
         }
     }
 
-    fn join(&mut self, change: Change, out: &mut Batch, leaves: &[Leaf], eval: &mut EvalContext<'_>) {
+    fn join(&mut self, change: Change, out: &mut Batch, flow: &mut Flow<'_>) {
         let Change { role, slot, weight } = change;
-        let Self { program, shape, inputs, probing, trees, filters, scratch, orders, .. } = self;
+        let Self { program, shape, inputs, probing, trees, filters, orders, .. } = self;
+        let Flow { eval, leaves, search: scratch, .. } = flow;
         let is_empty = |buffer: &Buffer| match buffer.source {
             BufferSource::Leaf(leaf) => leaves[leaf].store.live() == 0,
             BufferSource::Input(input) => inputs[input].live() == 0,
@@ -267,20 +253,13 @@ impl JoinNode {
         let blind = if weight > 0 { later } else { earlier };
         let start = Start { role, leaving: weight < 0 };
         let search = Search { program, shape, leaves, inputs, probing: *probing, slot, start, blind };
-        let mut emit = Emit { filters, trees: trees.as_mut().filter(|_| weight > 0), weight, out, eval };
-        search.find_all(scratch, orders, &mut emit);
+        let found = Emit { filters, trees: trees.as_deref_mut().filter(|_| weight > 0), weight, out, eval };
+        search.find_all(&mut Way { scratch, orders, found });
     }
 
     /// Emits −1 for every result under the mapping. Rows are rebuilt from the other mappings, all of which must still
     /// be readable; callers therefore remove the mapping from its store only afterwards.
-    fn retract_results(
-        &mut self,
-        role: usize,
-        slot: SlotId,
-        out: &mut Batch,
-        leaves: &[Leaf],
-        eval: &mut EvalContext<'_>,
-    ) {
+    fn retract_results(&mut self, role: usize, slot: SlotId, out: &mut Batch, flow: &mut Flow<'_>) {
         let Some(trees) = &mut self.trees else { return };
         // Most mappings that leave have no results: a row of usual width must not cost an allocation.
         let mut row: SmallVec<[TermId; 8]> = SmallVec::from_elem(TermId::UNBOUND, self.shape.n_vars);
@@ -288,7 +267,7 @@ impl JoinNode {
             row.fill(TermId::UNBOUND);
             for (buffer, slot) in self.shape.buffers.iter().zip(&self.slots) {
                 let store = match buffer.source {
-                    BufferSource::Leaf(leaf) => &leaves[leaf].store,
+                    BufferSource::Leaf(leaf) => &flow.leaves[leaf].store,
                     BufferSource::Input(input) => &self.inputs[input],
                 };
                 for (var, term) in buffer.vars.iter().zip(store.row(*slot)) {
@@ -297,7 +276,7 @@ impl JoinNode {
                     }
                 }
             }
-            eval.scratch.budget.spend_rows(1, row.len());
+            flow.eval.scratch.budget.spend_rows(1, row.len());
             out.push(&row, -1);
         }
     }
@@ -313,7 +292,7 @@ impl JoinNode {
         // Inputs have no windows, and only retractions remove their mappings. Hence all of them share one expiry key.
         let slot = self.inputs[port].append(row, 0);
         self.open_slot(role, slot, flow.leaves);
-        self.join(Change { role, slot, weight: 1 }, out, flow.leaves, &mut flow.eval);
+        self.join(Change { role, slot, weight: 1 }, out, flow);
     }
 
     fn remove(&mut self, port: usize, row: &[TermId], out: &mut Batch, flow: &mut Flow<'_>) {
@@ -323,7 +302,7 @@ impl JoinNode {
         let probe = store.probe(self.by_value[port], |column| row[column]);
         let slot = store.newest(self.by_value[port], probe).expect("what is retracted was emitted before");
         // Its results are read through it, so remove it after them.
-        self.expire(role, slot, out, flow.leaves, &mut flow.eval);
+        self.expire(role, slot, out, flow);
         self.inputs[port].kill(slot);
         while let Some(moved) = self.inputs[port].move_oldest_if_sparse() {
             flow.eval.scratch.budget.spend_rows(1, row.len());
@@ -369,7 +348,7 @@ impl Operator for JoinNode {
 
     fn state_size(&self) -> usize {
         let moving = self.inputs.iter().zip(&self.is_static).filter(|(_, is_static)| !**is_static);
-        moving.map(|(input, _)| input.live()).sum::<usize>() + self.trees.as_ref().map_or(0, Trees::live)
+        moving.map(|(input, _)| input.live()).sum::<usize>() + self.trees.as_ref().map_or(0, |trees| trees.live())
     }
 
     /// Trees refer to slots of leaves and inputs and hold no terms themselves.

@@ -8,8 +8,9 @@
 
 use super::orders::{OrderCounts, Probing};
 use super::program::{Candidate, Program, Start, node_after};
-use super::shape::{BufferSet, BufferSource, JoinShape, VarSet, bit};
-use crate::index::{Probe, RingStore, SlotId};
+use super::shape::{Buffer, BufferSet, BufferSource, Copies, JoinShape, VarSet, bit};
+use crate::flow::SearchScratch;
+use crate::index::{RingStore, SlotId};
 use crate::leaf::Leaf;
 use crate::model::TermId;
 
@@ -37,14 +38,11 @@ struct Choice<'a> {
     taken: &'a Candidate,
 }
 
-/// Reused memory. A variable that is certainly bound keeps its position in the row until a sibling overwrites it, so
-/// that one row serves all depths; variables that may be unbound are restored on the way back (`undo`).
-#[derive(Debug, Default)]
-pub(super) struct Scratch {
-    row: Vec<TermId>,
-    probes: Vec<Probe>,
-    slots: Vec<SlotId>,
-    undo: Vec<(u8, TermId)>,
+/// The mutable state of a search.
+pub(super) struct Way<'a, F> {
+    pub scratch: &'a mut SearchScratch,
+    pub orders: &'a mut OrderCounts,
+    pub found: F,
 }
 
 /// A complete combination: the joined row and the slot taken from each buffer.
@@ -68,40 +66,48 @@ impl Search<'_> {
     }
 
     /// Finds every combination that contains the starting mapping in this role.
-    pub(super) fn find_all(&self, scratch: &mut Scratch, orders: &mut OrderCounts, found: &mut impl Found) {
-        scratch.begin(self.shape);
+    pub(super) fn find_all(&self, way: &mut Way<'_, impl Found>) {
+        way.scratch.begin(self.shape.n_vars, self.shape.buffers.len());
+        if let [Buffer { source, copies: Some(copies), certain, .. }] = &self.shape.buffers[..] {
+            return self.find_itself(*source, copies, *certain, way);
+        }
         let start = self.program.start(self.shape, self.start);
         let candidate = &**start.as_ref();
         let bits = self.store(candidate.source).bits(self.slot);
         let choice = Choice { candidates: &[], taken: candidate };
-        self.take(choice, (self.slot, bits), scratch, orders, found);
+        self.take(choice, (self.slot, bits), way);
     }
 
-    fn extend(
-        &self,
-        candidates: &[Candidate],
-        scratch: &mut Scratch,
-        orders: &mut OrderCounts,
-        found: &mut impl Found,
-    ) {
-        let Some(candidate) = self.choose(candidates, scratch) else { return };
+    /// In a join of one buffer, each mapping is a result by itself.
+    #[inline]
+    fn find_itself(&self, source: BufferSource, copies: &Copies, certain: VarSet, way: &mut Way<'_, impl Found>) {
+        let row = &mut way.scratch.row;
+        copy(self.store(source).bits(self.slot), copies, row);
+        if way.found.passes(row, 0, certain) {
+            way.found.found(row, &[self.slot]);
+        }
+    }
+
+    fn extend(&self, candidates: &[Candidate], way: &mut Way<'_, impl Found>) {
+        let Some(candidate) = self.choose(candidates, way.scratch) else { return };
         let choice = Choice { candidates, taken: candidate };
         let store = self.store(candidate.source);
         let hidden = (self.blind & (1 << candidate.at) != 0).then_some(self.slot);
         if let Some(key) = &candidate.key {
-            let dead = store.walk(key.index, scratch.probes[key.probe], |slot, bits| {
+            let dead = store.walk(key.index, way.scratch.probes[key.probe], |slot, bits| {
                 if Some(slot) != hidden {
-                    found.visit();
-                    self.take(choice, (slot, bits), scratch, orders, found);
+                    way.found.visit();
+                    self.take(choice, (slot, bits), way);
                 }
             });
-            return found.pass(dead);
+            return way.found.pass(dead);
         }
-        let range = candidate.is_ranged.then(|| self.shape.buffers[candidate.at].range(candidate.before, &scratch.row));
+        let row = &way.scratch.row;
+        let range = candidate.is_ranged.then(|| self.shape.buffers[candidate.at].range(candidate.before, row));
         let visit = |slot| {
             if Some(slot) != hidden {
-                found.visit();
-                self.take(choice, (slot, store.bits(slot)), scratch, orders, found);
+                way.found.visit();
+                self.take(choice, (slot, store.bits(slot)), way);
             }
         };
         match range {
@@ -112,71 +118,50 @@ impl Search<'_> {
 
     /// Adds a mapping, its slot and its terms, to the combination, if it is compatible, and continues from there.
     #[inline]
-    fn take(
-        &self,
-        choice: Choice<'_>,
-        (slot, bits): (SlotId, &[u64]),
-        scratch: &mut Scratch,
-        orders: &mut OrderCounts,
-        found: &mut impl Found,
-    ) {
+    fn take(&self, choice: Choice<'_>, (slot, bits): (SlotId, &[u64]), way: &mut Way<'_, impl Found>) {
         let Some(copies) = &choice.taken.copies else {
-            return self.take_compared(choice, (slot, bits), scratch, orders, found);
+            return self.take_compared(choice, (slot, bits), way);
         };
-        for (column, var) in copies {
-            scratch.row[*var as usize] = TermId::from_bits(bits[*column as usize]);
-        }
-        self.go_on(choice, slot, scratch, orders, found);
+        copy(bits, copies, &mut way.scratch.row);
+        self.go_on(choice, slot, way);
     }
 
     /// The general case, for columns that may be unbound or whose variables are bound but not part of the key.
-    fn take_compared(
-        &self,
-        choice: Choice<'_>,
-        (slot, bits): (SlotId, &[u64]),
-        scratch: &mut Scratch,
-        orders: &mut OrderCounts,
-        found: &mut impl Found,
-    ) {
-        let mark = scratch.undo.len();
-        if self.merge_compared(choice.taken, bits, &mut scratch.row, &mut scratch.undo) {
-            self.go_on(choice, slot, scratch, orders, found);
+    fn take_compared(&self, choice: Choice<'_>, (slot, bits): (SlotId, &[u64]), way: &mut Way<'_, impl Found>) {
+        let SearchScratch { row, undo, .. } = &mut *way.scratch;
+        let mark = undo.len();
+        if self.merge_compared(choice.taken, bits, row, undo) {
+            self.go_on(choice, slot, way);
         }
-        scratch.rewind(mark);
+        way.scratch.rewind(mark);
     }
 
     /// Continues with a mapping that has been merged.
     #[inline]
-    fn go_on(
-        &self,
-        choice: Choice<'_>,
-        slot: SlotId,
-        scratch: &mut Scratch,
-        orders: &mut OrderCounts,
-        found: &mut impl Found,
-    ) {
+    fn go_on(&self, choice: Choice<'_>, slot: SlotId, way: &mut Way<'_, impl Found>) {
         let Choice { candidates, taken: candidate } = choice;
-        if !found.passes(&scratch.row, candidate.before, candidate.after) {
+        let SearchScratch { row, slots, .. } = &mut *way.scratch;
+        if !way.found.passes(row, candidate.before, candidate.after) {
             return;
         }
-        scratch.slots[candidate.at] = slot;
+        slots[candidate.at] = slot;
         if candidate.is_last {
-            if scratch.slots.len() > 2 {
-                orders.note(candidate.order, &candidate.counted_at);
+            if slots.len() > 2 {
+                way.orders.note(candidate.order, &candidate.counted_at);
             }
-            return found.found(&scratch.row, &scratch.slots);
+            return way.found.found(row, slots);
         }
         let make = |candidates: &[Candidate], taken: &Candidate| {
             node_after(self.shape, self.start, candidates, taken, self.probing)
         };
         let next = self.program.after(candidates, candidate, make);
-        self.extend(next.as_ref(), scratch, orders, found);
+        self.extend(next.as_ref(), way);
     }
 
     /// The buffer to probe next; `None` if some buffer has no candidate.
     #[inline]
-    fn choose<'c>(&self, candidates: &'c [Candidate], scratch: &mut Scratch) -> Option<&'c Candidate> {
-        let Scratch { row, probes, .. } = scratch;
+    fn choose<'c>(&self, candidates: &'c [Candidate], scratch: &mut SearchScratch) -> Option<&'c Candidate> {
+        let SearchScratch { row, probes, .. } = scratch;
         let (mut best, mut least) = (None, u64::MAX);
         for candidate in candidates {
             let store = self.store(candidate.source);
@@ -230,26 +215,10 @@ impl Search<'_> {
     }
 }
 
-impl Scratch {
-    /// Nothing is bound.
-    #[inline]
-    fn begin(&mut self, shape: &JoinShape) {
-        let n_buffers = shape.buffers.len();
-        if self.slots.len() != n_buffers {
-            self.row.resize(shape.n_vars, TermId::UNBOUND);
-            self.probes.resize(n_buffers * n_buffers, Probe::NOTHING);
-            self.slots.resize(n_buffers, SlotId(0));
-        }
-        self.undo.clear();
-    }
-
-    /// Restores the variables that were bound since the mark.
-    #[inline]
-    fn rewind(&mut self, mark: usize) {
-        while self.undo.len() > mark {
-            if let Some((var, term)) = self.undo.pop() {
-                self.row[var as usize] = term;
-            }
-        }
+/// Copies columns of a mapping to their variables.
+#[inline]
+fn copy(bits: &[u64], copies: &Copies, row: &mut [TermId]) {
+    for (column, var) in copies {
+        row[*var as usize] = TermId::from_bits(bits[*column as usize]);
     }
 }

@@ -23,6 +23,7 @@ use crate::model::{EncodedTriple, TermId};
 use crate::parse::ContentSemantics;
 use crate::thresholds::Thresholds;
 use crate::window::Element;
+use smallvec::SmallVec;
 
 /// A leaf of a timeline.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -70,11 +71,11 @@ impl LeafCondition {
 #[derive(Debug)]
 pub(crate) struct Leaf {
     pub pattern: LeafPattern,
-    pub condition: Option<LeafCondition>,
+    pub condition: Option<Box<LeafCondition>>,
     pub window: usize,
     pub store: RingStore,
     /// All joins that read it; a mapping concerns those that are [`Leaf::unrouted`] or [`Leaf::listed`] under its values.
-    pub readers: Vec<Reader>,
+    pub readers: SmallVec<[Reader; 1]>,
     routes: Option<Box<readers::ReaderRoutes>>,
     /// Its rank among the leaves of its window; `None` while no query reads it.
     pub rank: Option<u32>,
@@ -96,7 +97,7 @@ pub(crate) struct Leaf {
 impl Leaf {
     pub(crate) fn new(
         pattern: LeafPattern,
-        condition: Option<LeafCondition>,
+        condition: Option<Box<LeafCondition>>,
         window: usize,
         semantics: ContentSemantics,
         thresholds: Thresholds,
@@ -109,7 +110,7 @@ impl Leaf {
             condition,
             window,
             store,
-            readers: Vec::new(),
+            readers: SmallVec::new(),
             routes: None,
             rank: None,
             due: None,

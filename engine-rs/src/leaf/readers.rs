@@ -35,7 +35,7 @@ pub(crate) struct UsableValues {
 #[derive(Debug, Default)]
 pub(super) struct ReaderRoutes {
     /// Readers that every mapping concerns.
-    unrouted: Vec<Reader>,
+    unrouted: SmallVec<[Reader; 1]>,
     by_value: HashMap<(u8, TermId), SmallVec<[Reader; 1]>, FixedState>,
     /// The columns by which readers are listed, and how many of them.
     columns: SmallVec<[(u8, usize); 2]>,

@@ -34,11 +34,20 @@ impl Batch {
         self.weights.is_empty()
     }
 
+    /// Empties the batch for rows of this width.
+    #[inline]
+    pub(crate) fn begin(&mut self, width: usize) {
+        self.clear();
+        self.width = width;
+    }
+
+    #[inline]
     pub fn clear(&mut self) {
         self.terms.clear();
         self.weights.clear();
     }
 
+    #[inline]
     pub fn push(&mut self, row: &[TermId], weight: Weight) {
         debug_assert_eq!(row.len(), self.width);
         self.terms.extend_from_slice(row);

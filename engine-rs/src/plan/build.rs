@@ -60,7 +60,7 @@ pub struct PlanOptions {
 pub(crate) trait Host {
     /// Returns the leaf for this pattern and condition over the window of the given clause, creating it if no query of
     /// the timeline has asked for an equal one.
-    fn leaf(&mut self, clause: usize, pattern: LeafPattern, condition: Option<LeafCondition>) -> usize;
+    fn leaf(&mut self, clause: usize, pattern: LeafPattern, condition: Option<Box<LeafCondition>>) -> usize;
     fn leaves(&mut self) -> &mut [Leaf];
     /// The window of a clause. From now on the window also keeps its triples, because re-evaluation needs to read them.
     fn window_with_content(&mut self, clause: usize) -> usize;
@@ -104,6 +104,16 @@ impl PlannedQuery {
         let (top, plan, meanings) = root_of(query, families, options.evaluation)?;
         let plan = part_of(plan, part, &top)?;
         Ok(Self { top, plan, meanings, is_below: matches!(part, Part::Below(_)) })
+    }
+
+    /// Whether building it cannot fail: it has triple patterns over windows and no expressions.
+    pub(crate) fn surely_builds(&self) -> bool {
+        let is_leaf = |plan: &Plan| matches!(plan, Plan::Leaf(_));
+        let is_bare = match &self.plan {
+            Plan::Join { inputs, filters } => filters.is_empty() && inputs.iter().all(is_leaf),
+            plan => is_leaf(plan),
+        };
+        is_bare && self.top.order.is_empty() && matches!(self.top.answer, Answer::Bindings(_))
     }
 }
 

@@ -170,7 +170,7 @@ impl<H: Host> Builder<'_, H> {
         Ok((self.host.leaf(plan.window, pattern, condition), schema))
     }
 
-    fn leaf_condition(&mut self, condition: &Expression, schema: &Schema) -> Result<LeafCondition, PlanError> {
+    fn leaf_condition(&mut self, condition: &Expression, schema: &Schema) -> Result<Box<LeafCondition>, PlanError> {
         let expression = self.compile(condition, schema)?;
         let column = |variable: &Variable| {
             let column = self.vars.find(variable).and_then(|var| schema.column(var));
@@ -184,11 +184,8 @@ impl<H: Host> Builder<'_, H> {
         // Leaves are shared by this text. The debug form keeps brackets, which Display drops, and it names columns
         // instead of variables, so that queries with other variable names share too. IRI() depends on the base IRI.
         let base = self.query.query.base_iri().map_or("", |base| base.as_str());
-        Ok(LeafCondition {
-            text: format!("{by_column:?} base {base}"),
-            expression,
-            budget: Budget::new(self.options.limits),
-        })
+        let text = format!("{by_column:?} base {base}");
+        Ok(Box::new(LeafCondition { text, expression, budget: Budget::new(self.options.limits) }))
     }
 
     fn slot(&mut self, place: &Place, schema: &mut Schema) -> PatternSlot {

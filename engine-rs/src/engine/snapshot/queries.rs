@@ -35,7 +35,7 @@ impl QueryRecord {
             id,
             place,
             text: query.definition.text.clone(),
-            registration: query.registration.clone(),
+            registration: (*query.registration).clone(),
             has_failed: query.failed.is_some(),
         }
     }
@@ -143,7 +143,7 @@ impl RunningQuery {
             to.text(&failure.reason);
         });
         to.u64(self.evaluations_by(n_reports));
-        self.results.save(self.definition.r2s, to);
+        self.results.save(self.says, to);
         if self.failed.is_some() {
             return;
         }
@@ -164,7 +164,7 @@ impl RunningQuery {
     ) -> Result<(), EngineError> {
         self.failed = from.option(|from| Ok(Failure::restored(&from.text()?, from.text()?)))?;
         self.evaluations = from.u64()?;
-        self.results.restore(self.definition.r2s, from)?;
+        self.results.restore(self.says, from)?;
         if self.failed.is_some() {
             return Ok(());
         }
