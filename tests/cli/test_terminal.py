@@ -108,9 +108,22 @@ def test_a_plan_is_a_tree_with_counters() -> None:
     console(out).print(plan_tree("pairs", dict(query.explain("json"))))
     lines = out.getvalue().splitlines()
     assert lines[0].startswith("pairs: RSP-QL SELECT ?a ?b")
-    assert any("window http://ex/w on http://ex/s [RANGE 10s STEP 10s]" in line for line in lines)
+    assert any("window <http://ex/w> on <http://ex/s> [RANGE 10s STEP 10s]" in line for line in lines)
     assert any("join" in line and "incremental" in line for line in lines)
     assert any("?a :p ?b" in line and "matched" in line and "index on ?b" in line for line in lines)
+
+
+def test_a_plan_numbers_windows_without_a_name_and_shows_what_groups_take() -> None:
+    engine = Engine()
+    query = engine.register(
+        "PREFIX : <http://ex/> SELECT ?a (SUM(?b) AS ?n) WHERE { STREAM :s [RANGE 10s] { ?a :p ?b } } GROUP BY ?a"
+    )
+    engine.push("http://ex/s", 1_000, "<http://ex/a> <http://ex/p> 1.5e0 .")
+    out = io.StringIO()
+    console(out).print(plan_tree("sums", dict(query.explain("json"))))
+    lines = out.getvalue().splitlines()
+    assert any("window #1 on <http://ex/s>" in line for line in lines)
+    assert any("group by ?a" in line and "keeps" in line and " bytes" in line for line in lines), lines
 
 
 def on_a_terminal(directory: Path, **variables: str) -> bytes:

@@ -162,7 +162,7 @@ def _follow(client: Client, name: str, wanted: _Wanted) -> None:
             on_progress=_seen(writer),
             raw=True,
         )
-        _write_all(client, answers, writer, names)
+        _write_all(client, answers, writer)
 
 
 def _follow_text(client: Client, text: QueryText, wanted: _Wanted, semantics: Kind | None) -> None:
@@ -181,7 +181,7 @@ def _follow_text(client: Client, text: QueryText, wanted: _Wanted, semantics: Ki
             on_progress=_seen(writer),
             raw=True,
         )
-        _write_all(client, answers, writer, names)
+        _write_all(client, answers, writer)
 
 
 def _warnings(document: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - JSON of the server
@@ -203,9 +203,9 @@ def _seen(writer: Writer) -> Any:  # noqa: ANN401 - whorl_client is imported lat
     return writer.progress if isinstance(writer, LiveTable) else None
 
 
-def _write_all(client: Client, answers: Any, writer: Writer, names: Names) -> None:  # noqa: ANN401 - as above
+def _write_all(client: Client, answers: Any, writer: Writer) -> None:  # noqa: ANN401 - as above
     tell = writer.waits if isinstance(writer, LiveTable) else tell_reason
-    waiting = Waiting(lambda: client.queries.why(answers.query).document, names, tell)
+    waiting = Waiting(lambda: client.queries.why(answers.query).document, tell)
     with answers, waiting:
         for answer in answers:
             writer.write(answer.envelope)

@@ -42,7 +42,7 @@ def _lines(document: dict[str, Any]) -> Iterator[str]:
     for window in document.get("windows", ()):
         closes = f" · closes at {instant(window['close'])}" if window.get("close") is not None else ""
         events = f"{counted(window['events'], 'event')}, {window['late']} late"
-        yield f"window   {window['name']} · {events} · watermark {instant(window.get('watermark')) or 'none'}{closes}"
+        yield f"window   {window['short']} on <{window['stream']}> · {events} · watermark {instant(window.get('watermark')) or 'none'}{closes}"
     for pattern in document.get("patterns", ()):
         condition = f" if {pattern['condition']}" if pattern.get("condition") else ""
         yield f"pattern  {pattern['pattern']}{condition} · {pattern['matched']} matched · {pattern['live']} live"

@@ -56,12 +56,12 @@ export function Why({ query, prefixes }: { query: QueryDocument; prefixes: Prefi
 function Waiting({ window, prefixes }: { window: WhyWindow; prefixes: Prefixes }) {
   const { open, close, watermark } = window;
   if (open === null || close === null || watermark === null) {
-    return <p class="quiet">{shortIri(window.name, prefixes)} on {shortIri(window.stream, prefixes)} · {count(window.events)} events · watermark {instant(watermark)}</p>;
+    return <p class="quiet">window {window.short} on {shortIri(window.stream, prefixes)} · {count(window.events)} events · watermark {instant(watermark)}</p>;
   }
   const share = Math.min(1, Math.max(0, (watermark - open) / Math.max(1, close - open)));
   return (
     <div class="waiting">
-      <span>{shortIri(window.name, prefixes)} · watermark {clock(watermark)} · closes {clock(close)}</span>
+      <span>window {window.short} · watermark {clock(watermark)} · closes {clock(close)}</span>
       <span class="bar-track"><span class="bar" style={{ width: `${100 * share}%` }} /></span>
     </div>
   );
