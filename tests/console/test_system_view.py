@@ -23,10 +23,10 @@ def test_a_stream_is_declared_with_all_settings_and_says_what_it_refused(page: P
     show(page, "#/streams")
     page.get_by_role("button", name="Declare").click()
     page.get_by_label("IRI").fill("http://whorl.example/cellar")
-    page.get_by_label("Wait for events out of order").fill("3s")
-    page.get_by_label("Silent for this long").fill("1m")
-    page.get_by_label("Keep its log").fill("1d")
-    page.get_by_label("Zone of times").fill("Europe/Paris")
+    page.get_by_label("Allowed lateness").fill("3s")
+    page.get_by_label("Idle timeout").fill("1m")
+    page.get_by_label("Retention of the log").fill("1d")
+    page.get_by_label("Time zone of times").fill("Europe/Paris")
     page.locator("dialog").get_by_role("button", name="Declare").click()
     details = page.locator(".stream-details")
     expect(details).to_contain_text("waits 3 s for events out of order")
@@ -52,9 +52,9 @@ def test_numbers_have_a_past_when_somebody_looks(page: Page) -> None:
 
 
 def test_revoking_a_token_is_asked_about(page: Page) -> None:
-    page.get_by_role("button", name="Make a token").click()
+    page.get_by_role("button", name="Create a token").click()
     page.get_by_label("Name").fill("gateway")
-    page.get_by_role("button", name="Make", exact=True).click()
+    page.get_by_role("button", name="Create", exact=True).click()
     page.get_by_role("button", name="Close").click()
     page.get_by_role("button", name="Revoke").click()
     page.locator("dialog").get_by_role("button", name="Cancel").click()

@@ -27,8 +27,8 @@ function Chosen({ place, seen, query }: Properties) {
     return (
       <Facts facts={[
         ["results", count(query.stats.results)], ["rate", rate(seen.rates.get(RESULTS) ?? 0)],
-        ["evaluations", count(query.stats.evaluations ?? 0)], ["time spent", duration(1000 * (query.stats.evaluationSeconds ?? 0))],
-        ["subscribers", String(query.subscribers)], ["kept", count(query.stats.stateSize ?? 0)], ["memory", bytes(bytesKept(seen.plan.root))],
+        ["evaluations", count(query.stats.evaluations ?? 0)], ["evaluation time", duration(1000 * (query.stats.evaluationSeconds ?? 0))],
+        ["subscribers", String(query.subscribers)], ["state", count(query.stats.stateSize ?? 0)], ["memory", bytes(bytesKept(seen.plan.root))],
       ]} />
     );
   }
@@ -58,7 +58,7 @@ function WindowDetails({ name, plan, query }: { name: string; plan: PlanDocument
   return (
     <Facts facts={[
       ["window", window?.short ?? name], ["on stream", window?.stream ?? ""], ["rule", window?.text ?? ""],
-      ["holds now", count(query.stats.windows?.[name] ?? 0)],
+      ["elements", count(query.stats.windows?.[name] ?? 0)],
       ["live mappings", count(leaves.reduce((sum, leaf) => sum + (leaf.live ?? 0), 0))],
       ["memory", bytes(leaves.reduce((sum, leaf) => sum + bytesOf(leaf), 0))],
     ]} />

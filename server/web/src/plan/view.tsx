@@ -23,7 +23,7 @@ const EVERY_MS = 1_000;
 export function Plan({ query, prefixes }: { query: QueryDocument; prefixes: Prefixes }) {
   const [seen, fault] = usePlan(query);
   const [chosen, setChosen] = useState<string | null>(null);
-  if (seen === null) return <p class="empty">{fault ?? "Reading the plan…"}</p>;
+  if (seen === null) return <p class="empty">{fault ?? "Loading the plan…"}</p>;
   const { plan } = seen;
   const colourOf = (window: string | undefined): string => {
     const at = plan.windows.findIndex((one) => one.name === window);

@@ -29,7 +29,7 @@ export function Why({ query, prefixes }: { query: QueryDocument; prefixes: Prefi
       clearTimeout(timer);
     };
   }, [query.id, query.incarnation, query.status]);
-  if (why === null) return <p class="empty">{fault ?? "Looking for the reason…"}</p>;
+  if (why === null) return <p class="empty">{fault ?? "Loading…"}</p>;
   return (
     <section class={`why ${why.state}`} aria-label="Why there is no result">
       <h3><Spelled text={why.summary} /></h3>
