@@ -170,8 +170,24 @@ def test_a_plan_names_the_orders_of_probing_and_the_memory_of_its_parts(page: Pa
     expect(page.locator(".part.window .part-note").first).to_have_text(re.compile(r"[\d.K]+ live · [\d.]+ (B|KiB|MiB)"))
     expect(page.locator(".tree-facts")).to_contain_text("results kept")
     expect(page.locator(".flow-rate", has_text="/s").first).to_be_visible()
+    group = page.locator(".part.operator", has_text="group").locator(".part-note")
+    expect(group).to_have_text(re.compile(r"keeps [\d.K]+ · [\d.]+ (B|KiB|MiB) · by \?taxi"))
     page.locator(".part.window").first.click()
     expect(page.locator(".details")).to_contain_text("memory")
+
+
+def test_windows_without_a_name_are_numbered(page: Page) -> None:
+    write(
+        page,
+        "PREFIX : <http://whorl.example/> SELECT * WHERE { STREAM :people [RANGE 5s] { ?who :isIn ?room } }",
+        "who",
+    )
+    expect(page.locator(".preview-list")).to_contain_text("window #1 [RANGE 5s] on http://whorl.example/people")
+    page.get_by_role("button", name="Run").click()
+    page.get_by_role("tab", name="Plan").click()
+    expect(page.locator(".part.window .part-kind")).to_have_text("window #1")
+    page.get_by_role("button", name="Delete").click()
+    page.locator("dialog").get_by_role("button", name="Delete").click()
 
 
 def test_a_stream_is_declared_and_an_event_pushed_by_hand_is_seen(page: Page) -> None:

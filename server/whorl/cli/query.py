@@ -101,14 +101,27 @@ def command(  # noqa: PLR0913 - each option is a parameter
 def _once(client: Client, query: str, text: QueryText | None, output: Format) -> None:
     """Show the current result of a registered query, or evaluate a text once."""
     if text is None:
-        _write_answer(client.query(query).answer(raw=True), Names(client.queries.get(query).text), output)
+        names = Names(client.queries.get(query).text)
+        n_rows = write_document(_document(client.query(query).answer(raw=True)), names, output, sys.stdout)
+        why = f"the current result is empty; `whorl why {query}` shows why"
     else:
-        _write_answer(client.sparql(text.text, raw=True), Names(text.text), output)
+        n_rows = write_document(_document(_evaluated(client, text)), Names(text.text), output, sys.stdout)
+        why = "the result is empty"
+    if n_rows == 0:
+        typer.echo(why, err=True)
 
 
-def _write_answer(answer: Any, names: Names, output: Format) -> None:  # noqa: ANN401 - whorl_client is imported late
-    """Write a result without a time, as it would be in an envelope."""
-    write_document(_document(answer), names, output, sys.stdout)
+def _evaluated(client: Client, text: QueryText) -> Any:  # noqa: ANN401 - whorl_client is imported late
+    """The result of a text over static graphs and current windows."""
+    from whorl_client import ProblemError
+
+    try:
+        return client.sparql(text.text, raw=True)
+    except ProblemError as error:
+        fault = fault_of(error, text.source, text.text)
+        if error.document.get("code") == "query.continuous":
+            fault.hint = "add --follow to follow it, or --name NAME to register it"
+        raise fault from None
 
 
 def _document(answer: Any) -> dict[str, Any] | str:  # noqa: ANN401 - as above
