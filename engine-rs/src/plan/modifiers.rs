@@ -1,12 +1,12 @@
 //! Solution modifiers at the top of a query: which columns are shown, and in which order.
 
-use super::scope::{contains_exists, in_scope, is_volatile, mentioned, of_order};
+use super::scope::{Vars, contains_exists, in_scope, is_volatile, mentioned, of_order};
 use super::translate::single_value;
 use crate::parse::{ContinuousQuery, R2s, TemplateQuad, template_quads};
 use oxrdf::{NamedNode, Variable};
 use spargebra::Query;
 use spargebra::algebra::{Expression, GraphPattern, OrderExpression};
-use spargebra::term::{GroundTerm, TriplePattern};
+use spargebra::term::{GroundTerm, TermPattern, TriplePattern};
 
 /// The form of a query's result.
 #[derive(Clone, Debug)]
@@ -23,19 +23,44 @@ pub(super) struct Top {
     pub order: Vec<OrderExpression>,
     /// Show only the first of rows with equal visible columns: DISTINCT under an ORDER BY on hidden columns.
     pub shows_once: bool,
+    /// Whether the pattern begins with the projection of the outermost SELECT.
+    pub is_projected: bool,
     pub answer: Answer,
+}
+
+impl Top {
+    /// The variables that the result and its order are made of.
+    pub(super) fn needed(&self) -> Vars {
+        let mut needed: Vars = match &self.answer {
+            Answer::Bindings(variables) => variables.iter().cloned().collect(),
+            Answer::Boolean => Vars::new(),
+            Answer::Graph(quads) => quads.iter().flat_map(variables_of).collect(),
+        };
+        needed.extend(self.order.iter().flat_map(|order| mentioned(of_order(order))));
+        needed
+    }
+}
+
+fn variables_of((triple, graph): &TemplateQuad) -> Vars {
+    let mut variables = in_scope(&GraphPattern::Bgp { patterns: vec![triple.clone()] });
+    if let Some(TermPattern::Variable(name)) = graph {
+        variables.insert(name.clone());
+    }
+    variables
 }
 
 pub(super) fn take_apart(query: &ContinuousQuery) -> Top {
     match &query.query {
         Query::Select { pattern, .. } => select(pattern, query.r2s),
         Query::Ask { pattern, .. } => {
-            Top { pattern: pattern.clone(), order: vec![], shows_once: false, answer: Answer::Boolean }
+            let (pattern, order) = (pattern.clone(), vec![]);
+            Top { pattern, order, shows_once: false, is_projected: false, answer: Answer::Boolean }
         }
         Query::Construct { pattern, template, .. } => Top {
             pattern: pattern.clone(),
             order: vec![],
             shows_once: false,
+            is_projected: false,
             answer: Answer::Graph(template_quads(template)),
         },
         Query::Describe { pattern, .. } => describe(pattern, query),
@@ -70,7 +95,8 @@ fn describe(pattern: &GraphPattern, query: &ContinuousQuery) -> Top {
         .map(|(_, window)| GraphPattern::Graph { name: window.name.clone().into(), inner: triples.clone().into() });
     let triples = in_windows.fold(triples.clone(), either);
     let pattern = GraphPattern::Join { left: resources.into(), right: triples.into() };
-    Top { pattern, order: vec![], shows_once: false, answer: Answer::Graph(vec![(triple, None)]) }
+    let answer = Answer::Graph(vec![(triple, None)]);
+    Top { pattern, order: vec![], shows_once: false, is_projected: false, answer }
 }
 
 /// The IRI that a variable of DESCRIBE stands for, if the query names one.
@@ -91,7 +117,13 @@ fn constant_of<'a>(variable: &Variable, pattern: &'a GraphPattern) -> Option<&'a
 
 fn select(pattern: &GraphPattern, r2s: R2s) -> Top {
     let answer = Answer::Bindings(projected(pattern));
-    let top = |pattern, order, shows_once| Top { pattern, order, shows_once, answer };
+    let is_projected = match pattern {
+        GraphPattern::Slice { inner, .. } => matches!(**inner, GraphPattern::Project { .. }),
+        // `lift_order` removes the projection together with the order below it.
+        GraphPattern::Project { inner, .. } => !matches!(**inner, GraphPattern::OrderBy { .. }),
+        _ => false,
+    };
+    let top = |pattern, order, shows_once| Top { pattern, order, shows_once, is_projected, answer };
     if let GraphPattern::Slice { inner, .. } = pattern {
         // TopK already orders a sliced result, so the pattern stays as it is.
         let order = lift_order(inner).map(|(_, order)| order).unwrap_or_default();

@@ -7,6 +7,7 @@ use super::paths::FreshVariables;
 use super::spelling::Meanings;
 use super::translate::Translator;
 use crate::parse::ContinuousQuery;
+use oxrdf::Variable;
 use spargebra::algebra::GraphPattern;
 
 /// Whether queries are evaluated incrementally, or anew at each instant: the baseline to compare with.
@@ -27,18 +28,33 @@ pub(super) fn root_of(
     let mut top = take_apart(query);
     let mut translator = Translator { query, families, fresh: FreshVariables::default() };
     // The outermost projection only hides columns, and ORDER BY may still need them. So it is dropped here and applied
-    // by `visible` instead.
+    // by `visible` instead. A projection below it is dropped too if it hides nothing that is shown: what a sub-query
+    // hides, the query around it may show as a variable of its own, which is unbound.
+    let needed = top.needed();
+    let mut is_own = top.is_projected;
+    let mut hides_nothing = |variables: &[Variable]| {
+        std::mem::take(&mut is_own) || needed.iter().all(|variable| variables.contains(variable))
+    };
     let mut plan = match evaluation {
         Evaluation::Incremental => translator.plan(&top.pattern, &Dataset::Default)?,
         Evaluation::Reevaluate => {
-            while let GraphPattern::Project { inner, .. } = top.pattern {
-                top.pattern = *inner;
-            }
+            top.pattern = without_projections(top.pattern, &mut hides_nothing);
             translator.reevaluated(&top.pattern, &Dataset::Default, Reevaluation::Asked)?
         }
     };
-    while let Plan::Project { inner, .. } = plan {
-        plan = *inner;
+    loop {
+        plan = match plan {
+            Plan::Project { inner, variables } if hides_nothing(&variables) => *inner,
+            whole => break Ok((top, whole, translator.fresh.meanings)),
+        };
     }
-    Ok((top, plan, translator.fresh.meanings))
+}
+
+fn without_projections(mut pattern: GraphPattern, hides_nothing: &mut impl FnMut(&[Variable]) -> bool) -> GraphPattern {
+    loop {
+        pattern = match pattern {
+            GraphPattern::Project { inner, variables } if hides_nothing(&variables) => *inner,
+            whole => return whole,
+        };
+    }
 }
