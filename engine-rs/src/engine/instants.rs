@@ -60,6 +60,9 @@ impl Timeline {
             // What expires at this instant is removed in the same reading.
             self.clock = soonest;
             self.read(soonest, Phase::Tick, None, context);
+        } else if by_tuple {
+            // No window covers the event, but time has come to it.
+            self.windows.iter_mut().for_each(|window| window.end_by(soonest));
         }
         self.fold_ahead(context);
         // An event that is not behind the clock is never late.

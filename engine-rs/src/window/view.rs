@@ -57,7 +57,8 @@ pub(crate) struct Window {
     in_view: VecDeque<InView>,
     /// While what is in view is listed together with that of other windows: whether it is nothing.
     listed_elsewhere: Option<bool>,
-    /// For stepping windows, the next window to read (`Reading::Closed`) or the one in view (`Reading::Current`).
+    /// For stepping windows, the next window to read (`Reading::Closed`), or the first that still takes events
+    /// (`Reading::Current`).
     next_k: i64,
     started: bool,
     /// The number of elements (or triples) so far, for count windows.
@@ -210,7 +211,7 @@ impl Window {
 
     /// Windows start at the first instant that the timeline knows.
     pub(crate) fn start(&mut self, at: Timestamp) {
-        if let Rule::Step(step) = &self.rule {
+        if let (Rule::Step(step), Reading::Closed) = (&self.rule, self.reading) {
             self.next_k = self.next_k.max(step.first_read_from(at));
         }
         self.started = true;
@@ -254,10 +255,17 @@ impl Window {
         }
         let first_open = match self.reading {
             Reading::Closed => self.next_k,
-            Reading::Current => step.first_ending_after(soonest),
+            Reading::Current => step.first_ending_after(soonest).max(self.next_k),
         };
         let k = first_holding.max(first_open);
         if step.open(k) <= at { Accepted::Yes } else { Accepted::Late }
+    }
+
+    /// Windows that end by this instant take no more events.
+    pub(crate) fn end_by(&mut self, at: Timestamp) {
+        if let (Rule::Step(step), Reading::Current) = (&self.rule, self.reading) {
+            self.next_k = self.next_k.max(step.first_ending_after(at));
+        }
     }
 
     /// The next instant after `clock` at which elements arrive.

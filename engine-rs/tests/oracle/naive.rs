@@ -55,6 +55,8 @@ pub struct Naive {
     /// The earliest event or watermark so far.
     begins: i64,
     clock: i64,
+    /// With tick `tuple`, the time of the last event that no window covers.
+    passed: i64,
     changed: bool,
     unreported: bool,
     previous: Bag,
@@ -95,6 +97,7 @@ impl Naive {
             next_r: None,
             begins: i64::MAX,
             clock: NEVER,
+            passed: NEVER,
             changed: false,
             unreported: false,
             previous: Bag::default(),
@@ -194,7 +197,10 @@ impl Naive {
         let number = self.events[stream].len() - 1;
         let mut taken = false;
         for i in 0..self.windows.len() {
-            let takes = if self.waits_for_close(i) { self.will_show(i, at) } else { self.covers(i, at, r) };
+            // An event in no window moves time on: what ends by then is closed.
+            let steps = matches!(self.windows[i].kind, WindowKind::Step { .. });
+            let seen_at = if steps { r.max(self.passed) } else { r };
+            let takes = if self.waits_for_close(i) { self.will_show(i, at) } else { self.covers(i, at, seen_at) };
             if self.windows[i].stream == stream && takes {
                 self.windows[i].unread.push(number);
                 taken = true;
@@ -203,6 +209,8 @@ impl Naive {
         if self.is_tuple() && taken {
             self.clock = r;
             self.read(r, false);
+        } else if self.is_tuple() {
+            self.passed = self.passed.max(r);
         }
     }
 
