@@ -143,12 +143,14 @@ class Expressions(Streams):
         if d <= 0 or self.chance(0.5):
             return rng.choice(NUMBERS) if self.chance(0.35) else self.one_of(names, "number")
         n, m = self.number(names, d - 1), self.number(names, d - 1)
+        # See `exclusions`: zero divided by a decimal.
+        divisor = "2" if m in ("1.5", "2.25") else m
         return rng.choice(
             [
                 f"({n} + {m})",
                 f"({n} - {m})",
                 f"({n} * {m})",
-                f"({n} / {m})",
+                f"({n} / {divisor})",
                 f"(-{self.wrapped(n)})",
                 f"{rng.choice(['ABS', 'CEIL', 'FLOOR', 'ROUND'])}({n})",
                 f"STRLEN({self.string(names, d - 1)})",

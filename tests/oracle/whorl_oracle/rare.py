@@ -140,6 +140,9 @@ class _Rare:
         kinds = [isinstance(window.kind, Step | Past) for window in query.windows]
         streams = {window.stream for window in query.windows}
         report = query.options.report
+        if self.lateness and (report.change or not all(kinds)):
+            # What waits for its turn and what came too late for one: which is read first at the end is open.
+            return False
         return report.periodic is None and len(streams) == 1 and (all(kinds) or not any(kinds))
 
     def static(self) -> tuple[Triple, ...]:

@@ -185,7 +185,8 @@ class Streams:
         actions: list[Action] = []
         # The semantics say that an event behind the watermark enters at the next evaluation; where arrivals make the
         # evaluations, they do not say when that is.
-        report_needs_order = query.options.report.change and query.options.tick is Tick.TIME
+        by_count = any(isinstance(window.kind, Elements | Triples) for window in query.windows)
+        report_needs_order = (query.options.report.change or by_count) and query.options.tick is Tick.TIME
         floor = -(2**62)
         patterns = patterns_on_streams(query)
         pool = [self.triple(patterns) for _ in range(rng.randint(4, 10))]
