@@ -24,8 +24,6 @@ class WindowFacts(TypedDict):
     """A window of a query; `Engine.ask` can read its content under the name `graph`."""
 
     name: str
-    # As the text of the query writes it; the number of a window without a name: `#2`.
-    short: str
     stream: str
     kind: str
     text: str
@@ -116,7 +114,6 @@ class PlanNode(TypedDict):
     variables: list[str]
     keys: NotRequired[list[str]]
     keeps: int
-    bytes: NotRequired[int]
     emitted: int
     retraction: NotRequired[str]
     trees: NotRequired[PlanTrees]
@@ -136,7 +133,6 @@ class PlannedWindow(TypedDict):
     """A window of a plan, and where the text of the query declares it."""
 
     name: str
-    short: str
     stream: str
     kind: str
     text: str

@@ -2,14 +2,15 @@
 
 use crate::expr::Expr;
 use crate::flow::Flow;
-use crate::model::{Batch, Schema, TermId, Weight};
+use crate::model::{Batch, Schema, TermId, VarId, Weight};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum WitnessKind {
     /// Matched pairs, and left rows without a match.
     Optional,
-    /// Left rows without a witness; a witness must share a bound variable (MINUS).
-    Minus,
+    /// Left rows without a witness; a witness must share a bound variable (MINUS), and not only the one that does not
+    /// count.
+    Minus { uncounted: Option<VarId> },
     /// Left rows with an extra column: whether there is a witness (EXISTS anywhere in an expression).
     Mark,
 }
@@ -33,7 +34,8 @@ pub(super) struct Pairing {
     pub right_key: Vec<usize>,
     pub left_width: usize,
     pub right_width: usize,
-    shared: Vec<(usize, usize)>,
+    /// Columns of both sides, and whether they count as shared.
+    shared: Vec<(usize, usize, bool)>,
     right_only: Vec<usize>,
     /// A condition on each pair, over the left columns followed by the right ones that the left side does not have.
     condition: Option<Expr>,
@@ -55,24 +57,27 @@ impl Pairing {
         };
         for (column, (var, certain)) in right.iter().enumerate() {
             match left.column(var) {
-                Some(ours) => pairing.share(ours, column, certain && left.is_certain(ours)),
+                Some(ours) => {
+                    let counts = kind != WitnessKind::Minus { uncounted: Some(var) };
+                    pairing.shared.push((ours, column, counts));
+                    if certain && left.is_certain(ours) {
+                        pairing.left_key.push(ours);
+                        pairing.right_key.push(column);
+                    }
+                }
                 None => pairing.right_only.push(column),
             }
         }
         pairing
     }
 
-    fn share(&mut self, left: usize, right: usize, is_certain: bool) {
-        self.shared.push((left, right));
-        if is_certain {
-            self.left_key.push(left);
-            self.right_key.push(right);
-        }
+    fn is_minus(&self) -> bool {
+        matches!(self.kind, WitnessKind::Minus { .. })
     }
 
     /// If every shared variable is part of the key and there is no condition, equal keys decide.
     pub(super) fn matching(&self) -> Matching {
-        if self.kind == WitnessKind::Minus && self.shared.is_empty() {
+        if self.is_minus() && !self.shared.iter().any(|(_, _, counts)| *counts) {
             Matching::Never
         } else if self.condition.is_none() && self.shared.len() == self.left_key.len() {
             Matching::ByKey
@@ -87,16 +92,16 @@ impl Pairing {
         self.pair.clear();
         self.pair.extend_from_slice(left);
         let mut shares = false;
-        for (l, r) in &self.shared {
+        for (l, r, counts) in &self.shared {
             let (ours, theirs) = (left[*l], right[*r]);
             match (ours.is_bound(), theirs.is_bound()) {
                 (true, true) if ours != theirs => return false,
-                (true, true) => shares = true,
+                (true, true) => shares |= counts,
                 (false, true) => self.pair[*l] = theirs,
                 _ => {}
             }
         }
-        if self.kind == WitnessKind::Minus {
+        if self.is_minus() {
             return shares;
         }
         self.pair.extend(self.right_only.iter().map(|column| right[*column]));
@@ -117,7 +122,7 @@ impl Pairing {
                 let unmatched = self.right_only.iter().map(|_| TermId::UNBOUND);
                 out.push_with(weight, row.iter().copied().chain(unmatched));
             }
-            WitnessKind::Minus if witnesses == 0 => out.push(row, weight),
+            WitnessKind::Minus { .. } if witnesses == 0 => out.push(row, weight),
             WitnessKind::Mark => out.push_with(weight, row.iter().copied().chain([TermId::boolean(witnesses > 0)])),
             _ => {}
         }

@@ -9,7 +9,6 @@ use super::names::Names;
 use super::token::{Kind, Token, tokenize};
 use oxrdf::{NamedNode, Variable};
 
-const WINDOW_BLOCKS: [&str; 2] = ["WINDOW", "STREAM"];
 const FORMS: [&str; 4] = ["SELECT", "CONSTRUCT", "ASK", "DESCRIBE"];
 
 /// What to look for in a text.
@@ -30,8 +29,6 @@ pub(crate) enum Construct {
     /// The `*`, `+` or `?` of a path.
     ClosurePath,
     TripleTerm,
-    /// A window block inside a GRAPH block.
-    WindowInGraph,
 }
 
 /// The extent of the construct, or of the query form if the construct does not occur in the text.
@@ -72,9 +69,6 @@ impl<'a> Search<'a> {
             }
             Construct::ClosurePath => self.first(|at, token| self.is_closure(at, token)),
             Construct::TripleTerm => self.first(|_, token| token.text(self.text).starts_with("<<")),
-            Construct::WindowInGraph => {
-                WINDOW_BLOCKS.iter().chain(&["NOW", "GRAPH"]).find_map(|word| self.first_inside("GRAPH", word))
-            }
         }
     }
 
@@ -120,31 +114,6 @@ impl<'a> Search<'a> {
         let path = |t: Token| matches!(t.kind, Kind::Iri | Kind::Prefixed) || t.is(self.text, ")");
         matches!(token.text(self.text), "*" | "+" | "?") && before.is_some_and(|t| path(t) && t.end == token.start)
     }
-
-    /// The first such word inside the braces of a block of that kind.
-    fn first_inside(&self, block: &str, word: &str) -> Option<Token> {
-        let (mut depth, mut opened, mut inside) = (0_usize, None, false);
-        for token in &self.tokens {
-            if inside && token.is_word(self.text, word) {
-                return Some(*token);
-            }
-            match token.kind {
-                Kind::Word if !inside && depth > 0 && token.is_word(self.text, block) => opened = Some(depth),
-                Kind::Open => {
-                    inside |= opened == Some(depth) && token.is(self.text, "{");
-                    depth += 1;
-                }
-                Kind::Close => {
-                    depth = depth.saturating_sub(1);
-                    if inside && opened == Some(depth) {
-                        (opened, inside) = (None, false);
-                    }
-                }
-                _ => {}
-            }
-        }
-        None
-    }
 }
 
 #[cfg(test)]
@@ -179,7 +148,6 @@ mod tests {
             (iri("http://e/q"), (5, 35), (5, 47)),
             (Construct::Call("<http://e/now>".to_owned()), (4, 42), (4, 47)),
             (Construct::ClosurePath, (4, 22), (4, 23)),
-            (Construct::WindowInGraph, (5, 16), (5, 22)),
         ] {
             assert_eq!(place(TEXT, &construct), Some([start, end]), "{construct:?}");
         }

@@ -216,14 +216,16 @@ impl<H: Host> Builder<'_, H> {
             Plan::Project { inner, variables } => self.project(inner, variables),
             Plan::Union { inputs } => self.union(inputs),
             Plan::Optional { left, right, condition } => self.optional(left, right, condition.as_ref()),
-            Plan::Minus { left, right } => self.minus(left, right),
+            Plan::Minus { left, right, uncounted } => self.minus(left, right, uncounted.as_ref()),
             Plan::Mark { left, right, condition, flag } => self.mark(left, right, condition.as_ref(), flag),
             Plan::Distinct { inner } => {
                 let inner = self.build(inner, true)?;
                 Ok(self.distinct(inner))
             }
             Plan::Group { inner, keys, aggregates, stage } => self.group(inner, keys, aggregates, *stage),
-            Plan::TopK { inner, order, shown, offset, limit } => self.top_k(inner, (order, shown), *offset, *limit),
+            Plan::TopK { inner, each, order, shown, offset, limit } => {
+                self.top_k(inner, each.as_ref(), (order, shown), (*offset, *limit))
+            }
             Plan::Given { columns } => Ok(self.given(columns)),
         }
     }
@@ -338,11 +340,12 @@ impl<H: Host> Builder<'_, H> {
         Ok(self.add(Box::new(operator), vec![left, right], schema, description))
     }
 
-    fn minus(&mut self, left: &Plan, right: &Plan) -> Built {
+    fn minus(&mut self, left: &Plan, right: &Plan, uncounted: Option<&Variable>) -> Built {
         let (left, right) = (self.build(left, true)?, self.build(right, true)?);
         let (schema, right_schema) = (self.nodes[left].schema.clone(), self.nodes[right].schema.clone());
         let slots_kept = self.options.thresholds.row_slots_kept;
-        let operator = Witness::new(WitnessKind::Minus, &schema, &right_schema, None, slots_kept);
+        let uncounted = uncounted.and_then(|variable| self.vars.find(variable));
+        let operator = Witness::new(WitnessKind::Minus { uncounted }, &schema, &right_schema, None, slots_kept);
         let description = self.witness("minus", None, &schema, &right_schema, None);
         Ok(self.add(Box::new(operator), vec![left, right], schema, description))
     }

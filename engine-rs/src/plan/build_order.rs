@@ -32,9 +32,9 @@ impl<H: Host> Builder<'_, H> {
     pub(super) fn top_k(
         &mut self,
         inner: &Plan,
+        each: Option<&Variable>,
         (order, shown): (&[OrderExpression], &[Variable]),
-        offset: usize,
-        limit: Option<usize>,
+        (offset, limit): (usize, Option<usize>),
     ) -> Built {
         let inner = self.build(inner, true)?;
         let schema = self.nodes[inner].schema.clone();
@@ -42,10 +42,12 @@ impl<H: Host> Builder<'_, H> {
         let by = (!order.is_empty()).then(|| format!("by {}", order_text(order)));
         let limit_text = limit.map(|limit| format!("limit {limit}"));
         let offset_text = (offset > 0).then(|| format!("offset {offset}"));
-        let detail: Vec<String> = [by, limit_text, offset_text].into_iter().flatten().collect();
+        let each_text = each.map(|_| "in each graph".to_owned());
+        let detail: Vec<String> = [by, limit_text, offset_text, each_text].into_iter().flatten().collect();
         let description = Description::incremental("top-k", detail.join(" "));
         let compared_max = self.options.thresholds.rows_compared_max;
-        let operator = TopK::new(RowOrder { comparators, shown }, offset, limit, compared_max);
+        let each = each.and_then(|each| self.columns(std::slice::from_ref(each), &schema)[0]);
+        let operator = TopK::new(RowOrder { comparators, shown }, each, (offset, limit), compared_max);
         Ok(self.add(Box::new(operator), vec![inner], schema, description))
     }
 }

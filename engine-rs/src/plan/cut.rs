@@ -261,14 +261,14 @@ fn cut_here(plan: &Plan, inner: &Plan, given: &Plan) -> Result<Option<Pieces>, S
             let (below, above) = (stage(inner.clone(), Stage::Partial), stage(given.clone(), Stage::Final));
             Pieces { below, above, cut: Cut::Groups }
         }
-        Plan::TopK { order, shown, offset, limit, .. } => {
+        Plan::TopK { each, order, shown, offset, limit, .. } => {
             // The overall top k are among the top k of each partition, where k includes the offset: any partition may
             // hold all the rows that OFFSET skips.
             let best = limit.map(|limit| limit.saturating_add(*offset));
             let below = match best {
                 Some(_) => {
-                    let (order, shown) = (order.clone(), shown.clone());
-                    Plan::TopK { inner: inner.clone().into(), order, shown, offset: 0, limit: best }
+                    let (each, order, shown) = (each.clone(), order.clone(), shown.clone());
+                    Plan::TopK { inner: inner.clone().into(), each, order, shown, offset: 0, limit: best }
                 }
                 None => inner.clone(),
             };
@@ -334,7 +334,7 @@ fn placement(plan: &Plan, variable: &Variable) -> Result<Placement, String> {
                 false => Ok(Split),
             }
         }
-        Plan::Optional { left, right, .. } | Plan::Minus { left, right } | Plan::Mark { left, right, .. } => {
+        Plan::Optional { left, right, .. } | Plan::Minus { left, right, .. } | Plan::Mark { left, right, .. } => {
             match (placement(left, variable)?, placement(right, variable)?) {
                 (Keyed, Keyed | Everywhere) => Ok(Keyed),
                 (left, Everywhere) => Ok(left),

@@ -49,6 +49,12 @@ impl Translator<'_> {
         }
     }
 
+    /// The plan of a pattern that is not joined before its rows must carry the name of their graph.
+    pub(super) fn plan_carrying(&mut self, pattern: &GraphPattern, dataset: &Dataset) -> Planned {
+        let plan = self.plan(pattern, dataset)?;
+        Ok(self.carrying(plan, pattern, dataset))
+    }
+
     /// The names of the graphs in a window, without duplicates.
     pub(super) fn event_graphs(&mut self, window: usize, graph: Variable) -> Plan {
         let places = std::array::from_fn(|_| Place::Variable(self.fresh.next("any")));
@@ -64,7 +70,9 @@ pub(super) fn reads_graphs(pattern: &GraphPattern) -> bool {
         GraphPattern::Bgp { patterns } => !patterns.is_empty(),
         GraphPattern::Path { .. } | GraphPattern::Graph { .. } | GraphPattern::Group { .. } => true,
         GraphPattern::Join { left, right } => reads_graphs(left) || reads_graphs(right),
-        GraphPattern::LeftJoin { left, .. } | GraphPattern::Minus { left, .. } => reads_graphs(left),
+        // These are planned `carrying`.
+        GraphPattern::LeftJoin { .. } | GraphPattern::Minus { .. } | GraphPattern::Project { .. } => true,
+        GraphPattern::Slice { .. } => true,
         GraphPattern::Values { .. } | GraphPattern::Service { .. } => false,
         _ => children(pattern).into_iter().all(reads_graphs),
     }

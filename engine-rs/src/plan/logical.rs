@@ -82,6 +82,8 @@ pub(crate) enum Plan {
     Minus {
         left: Box<Plan>,
         right: Box<Plan>,
+        /// A variable of both sides that the query does not have: the name of a graph.
+        uncounted: Option<Variable>,
     },
     /// Left mappings with a flag that says whether some right mapping matches and satisfies the condition.
     Mark {
@@ -99,9 +101,11 @@ pub(crate) enum Plan {
         aggregates: Vec<(Variable, AggregateExpression)>,
         stage: Stage,
     },
-    /// The first rows by `order`, then by the terms of the variables that are shown.
+    /// The first rows by `order`, then by the terms of the variables that are shown; of each graph, if a variable holds
+    /// its name.
     TopK {
         inner: Box<Plan>,
+        each: Option<Variable>,
         order: Vec<OrderExpression>,
         shown: Vec<Variable>,
         offset: usize,
@@ -136,7 +140,7 @@ impl Plan {
                 vec![]
             }
             Self::Join { inputs, .. } | Self::Union { inputs } => inputs.iter().collect(),
-            Self::Optional { left, right, .. } | Self::Minus { left, right } | Self::Mark { left, right, .. } => {
+            Self::Optional { left, right, .. } | Self::Minus { left, right, .. } | Self::Mark { left, right, .. } => {
                 vec![left, right]
             }
             Self::Filter { inner, .. }
@@ -171,7 +175,7 @@ impl Plan {
             Self::Join { inputs, .. } | Self::Union { inputs } => {
                 *inputs = std::mem::take(inputs).into_iter().map(change).collect();
             }
-            Self::Optional { left, right, .. } | Self::Minus { left, right } | Self::Mark { left, right, .. } => {
+            Self::Optional { left, right, .. } | Self::Minus { left, right, .. } | Self::Mark { left, right, .. } => {
                 boxed(left);
                 boxed(right);
             }

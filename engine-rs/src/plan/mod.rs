@@ -4,7 +4,7 @@
 //!  query text ─parse─▶ algebra ─translate─▶ logical plan ─cut─▶ this engine's part ─build─▶ operators
 //!                        ▲                      ▲
 //!        costly, values, rename          help, exists, paths,
-//!        (before or while planning)      event_graphs, triple_terms
+//!        (before or while planning)      each_graph, event_graphs, triple_terms
 //! ```
 //!
 //! `translate.rs` turns SPARQL algebra into a logical plan (`logical.rs`): its leaves are triple patterns over
@@ -28,6 +28,7 @@ mod build_join;
 mod build_order;
 mod costly;
 mod cut;
+mod each_graph;
 mod error;
 mod event_graphs;
 mod exists;

@@ -4,13 +4,14 @@
 //! above them; what no operator can compute is re-evaluated, with a reason.
 //!
 //! Invariant: inside `GRAPH ?g` every row carries the name of its graph in one column (`carried`). Each operator that
-//! could lose or mix graphs has to keep that column: projections and group keys add it, MINUS must not count it as a
-//! shared variable, and whatever works on all rows of one graph (LIMIT, aggregates without GROUP BY) is refused by
-//! `check_each_graph`.
+//! could lose or mix graphs has to keep that column: projections and group keys add it, LIMIT counts the rows of each
+//! graph, an aggregate without GROUP BY has a row for each graph (`total_of_each`), and MINUS must not count the column as
+//! a shared variable.
 
 use super::blanks::{open_blanks, places};
+use super::each_graph::graph_names;
 use super::error::{PlanError, Reevaluation, Unsupported};
-use super::event_graphs::{reads_graphs, shares_nothing};
+use super::event_graphs::shares_nothing;
 use super::logical::{Dataset, LeafPlan, Place, Plan, Stage, WindowFamily};
 use super::paths::{FreshVariables, unfold, unfold_paths, unfolds};
 use super::scope::{self, Vars, contains_exists, is_volatile};
@@ -35,9 +36,6 @@ impl Translator<'_> {
         if self.is_static(pattern, dataset) {
             return Ok(static_parts(pattern, dataset));
         }
-        if carried(dataset).is_some() {
-            self.check_each_graph(pattern, dataset)?;
-        }
         match pattern {
             GraphPattern::Bgp { patterns } => self.basic(patterns, dataset),
             GraphPattern::Path { subject, path, object } => match unfold(subject, path, object, &mut self.fresh) {
@@ -61,18 +59,16 @@ impl Translator<'_> {
             GraphPattern::Extend { inner, variable, expression } => {
                 self.extend(pattern, inner, variable, expression, dataset)
             }
-            // With disjoint variables MINUS removes nothing. Planned as usual, the carried graph column would look like
-            // a shared variable and rows would be removed.
+            // With disjoint variables MINUS removes nothing.
             GraphPattern::Minus { left, right } if carried(dataset).is_some() && shares_nothing(left, right) => {
                 self.plan(left, dataset)
             }
             GraphPattern::Minus { left, right } => {
-                let (left, right) = (self.plan(left, dataset)?, self.plan(right, dataset)?);
-                Ok(Plan::Minus { left: left.into(), right: right.into() })
+                let (left, right) = (self.plan_carrying(left, dataset)?, self.plan(right, dataset)?);
+                Ok(Plan::Minus { left: left.into(), right: right.into(), uncounted: carried(dataset).cloned() })
             }
             GraphPattern::Project { inner, variables } => {
-                let plan = self.plan(inner, dataset)?;
-                let inner = self.carrying(plan, inner, dataset);
+                let inner = self.plan_carrying(inner, dataset)?;
                 let carried = carried(dataset).filter(|carried| !variables.contains(carried));
                 let variables = variables.iter().chain(carried).cloned().collect();
                 Ok(Plan::Project { inner: inner.into(), variables })
@@ -186,55 +182,6 @@ impl Translator<'_> {
         }
     }
 
-    /// A pattern that also reads windows, evaluated for each static graph. Rows carry the name of their graph in a
-    /// separate column, which keeps the graphs apart in joins; only the result exposes it under the variable.
-    fn streaming_graphs(&mut self, variable: &Variable, inner: &GraphPattern) -> Planned {
-        let graph = self.fresh.standing_for("graph", variable.to_string());
-        let plan = self.plan(inner, &Dataset::EachGraph(graph.clone()))?;
-        let named = Plan::Extend {
-            inner: graph_names(&graph).into(),
-            variable: variable.clone(),
-            expression: Expression::Variable(graph),
-        };
-        let mut shown = scope::in_scope(inner);
-        shown.insert(variable.clone());
-        Ok(project(Plan::join([plan, named]), shown))
-    }
-
-    /// Refuses operators over all rows of one graph: the graph column alone cannot keep them apart.
-    fn check_each_graph(&self, pattern: &GraphPattern, dataset: &Dataset) -> Result<(), PlanError> {
-        let what = match pattern {
-            GraphPattern::Slice { .. } => "LIMIT",
-            GraphPattern::Group { variables, .. } if variables.is_empty() => "an aggregate without GROUP BY",
-            GraphPattern::Minus { left, right }
-                if scope::certain(left).is_disjoint(&scope::certain(right)) && !shares_nothing(left, right) =>
-            {
-                "MINUS on variables that may be unbound"
-            }
-            _ => return Ok(()),
-        };
-        let graph = carried(dataset).and_then(|graph| self.fresh.meanings.get(graph));
-        let graph = graph.map_or("?g", String::as_str).to_owned();
-        Err(match dataset.window() {
-            Some(_) => Unsupported::GraphInWindow { what },
-            None => Unsupported::WindowInGraph { what, graph },
-        }
-        .into())
-    }
-
-    /// A pattern in each static graph. A filter that does not mention the graph variable can move outside, where the
-    /// engine's own expressions evaluate it.
-    fn each_graph(&mut self, variable: Variable, pattern: &GraphPattern, dataset: &Dataset) -> Planned {
-        if let GraphPattern::Filter { expr, inner } = pattern
-            && !contains_exists(expr)
-            && !scope::mentioned(expr).contains(&variable)
-        {
-            let outside = GraphPattern::Graph { name: variable.into(), inner: inner.clone() };
-            return self.plan(&GraphPattern::Filter { expr: expr.clone(), inner: outside.into() }, dataset);
-        }
-        Ok(Plan::Static { pattern: pattern.clone(), each_graph: Some(variable) })
-    }
-
     /// The pattern in each window of a family, together with the name of the window or of its stream.
     fn each_window(&mut self, family: &WindowFamily, inner: &GraphPattern) -> Planned {
         let mut inputs = Vec::new();
@@ -306,7 +253,7 @@ impl Translator<'_> {
         if let Some(condition) = condition.filter(|condition| needs_help(condition)) {
             return self.optional_with_help(whole, left, right, condition, dataset);
         }
-        let (left, right) = (self.plan(left, dataset)?, self.plan(right, dataset)?);
+        let (left, right) = (self.plan_carrying(left, dataset)?, self.plan(right, dataset)?);
         Ok(Plan::Optional { left: left.into(), right: right.into(), condition: condition.cloned() })
     }
 
@@ -329,7 +276,7 @@ impl Translator<'_> {
         let distinct = GraphPattern::Distinct { inner: shown.into() };
         let pairs = GraphPattern::Join { left: distinct.into(), right: right.clone().into() };
         let pairs = GraphPattern::Filter { expr: condition.clone(), inner: pairs.into() };
-        let (left, right) = (self.plan(left, dataset)?, self.plan(&pairs, dataset)?);
+        let (left, right) = (self.plan_carrying(left, dataset)?, self.plan(&pairs, dataset)?);
         Ok(Plan::Optional { left: left.into(), right: right.into(), condition: None })
     }
 
@@ -341,7 +288,7 @@ impl Translator<'_> {
         dataset: &Dataset,
     ) -> Planned {
         if needs_help(condition) {
-            let plan = self.plan(inner, dataset)?;
+            let plan = self.plan_carrying(inner, dataset)?;
             let Some((plan, condition)) = self.help(plan, condition, inner, dataset)? else {
                 return self.reevaluated(whole, dataset, Reevaluation::ExistsOverPattern);
             };
@@ -375,10 +322,11 @@ impl Translator<'_> {
         expression: &Expression,
         dataset: &Dataset,
     ) -> Planned {
-        let plan = self.plan(inner, dataset)?;
         if !needs_help(expression) {
-            return Ok(Plan::Extend { inner: plan.into(), variable: variable.clone(), expression: expression.clone() });
+            let inner = self.plan(inner, dataset)?.into();
+            return Ok(Plan::Extend { inner, variable: variable.clone(), expression: expression.clone() });
         }
+        let plan = self.plan_carrying(inner, dataset)?;
         let Some((plan, expression)) = self.help(plan, expression, inner, dataset)? else {
             return self.reevaluated(whole, dataset, Reevaluation::ExistsOverPattern);
         };
@@ -417,6 +365,9 @@ impl Translator<'_> {
             return self.reevaluated(whole, dataset, Reevaluation::ExistsInAggregate);
         }
         let plan = self.carrying(plan, &bound, dataset);
+        if let (Some(graph), []) = (carried(dataset), keys) {
+            return Ok(self.total_of_each(graph, plan, &simple, dataset));
+        }
         Ok(Plan::Group { inner: plan.into(), keys: distinct(keys, dataset), aggregates: simple, stage: Stage::Whole })
     }
 
@@ -437,11 +388,15 @@ impl Translator<'_> {
             _ => None,
         };
         let shown = super::modifiers::projected(inner);
-        let inner = self.plan(&pattern, dataset)?;
-        let top = Plan::TopK { inner: inner.into(), order, shown, offset, limit };
+        let inner = self.plan_carrying(&pattern, dataset)?;
+        let each = carried(dataset).cloned();
+        let top = Plan::TopK { inner: inner.into(), each: each.clone(), order, shown, offset, limit };
         // `lift_order` has removed the projection below; apply it above the slice.
         Ok(match projected {
-            Some(variables) => Plan::Project { inner: top.into(), variables },
+            Some(mut variables) => {
+                variables.extend(each.filter(|each| !variables.contains(each)));
+                Plan::Project { inner: top.into(), variables }
+            }
             None => top,
         })
     }
@@ -544,7 +499,7 @@ fn is_plain(pattern: &GraphPattern) -> bool {
 
 /// The pattern on its own, wrapped in the static GRAPH it stood in. A pattern that reads no triples means the same
 /// inside and outside a window.
-fn inside(pattern: &GraphPattern, dataset: &Dataset) -> GraphPattern {
+pub(super) fn inside(pattern: &GraphPattern, dataset: &Dataset) -> GraphPattern {
     let name = match dataset {
         Dataset::Default | Dataset::Window(_) | Dataset::EventGraph(..) => return pattern.clone(),
         Dataset::Graph(name) => name.clone().into(),
@@ -553,14 +508,8 @@ fn inside(pattern: &GraphPattern, dataset: &Dataset) -> GraphPattern {
     GraphPattern::Graph { name, inner: pattern.clone().into() }
 }
 
-/// The names of the static graphs, bound to this variable.
-fn graph_names(variable: &Variable) -> Plan {
-    let nothing = GraphPattern::Bgp { patterns: vec![] };
-    Plan::of_static(inside(&nothing, &Dataset::EachGraph(variable.clone())))
-}
-
 /// The variable that holds the graph name which every row inside GRAPH ?g carries.
-fn carried(dataset: &Dataset) -> Option<&Variable> {
+pub(super) fn carried(dataset: &Dataset) -> Option<&Variable> {
     match dataset {
         Dataset::EachGraph(variable) | Dataset::EventGraph(_, Place::Variable(variable)) => Some(variable),
         _ => None,
@@ -576,7 +525,7 @@ fn distinct(keys: &[Variable], dataset: &Dataset) -> Vec<Variable> {
 /// The variables in scope, and the carried column if rows have one.
 fn shown(pattern: &GraphPattern, dataset: &Dataset) -> Vars {
     let mut vars = scope::in_scope(pattern);
-    vars.extend(carried(dataset).filter(|_| dataset.window().is_none() || reads_graphs(pattern)).cloned());
+    vars.extend(carried(dataset).cloned());
     vars
 }
 

@@ -1,16 +1,16 @@
 //! ORDER BY with LIMIT and OFFSET, kept incrementally.
 //!
-//! All rows are kept in order; after an instant, the visible prefix is compared with the previous one. Ties are broken
-//! by the visible terms, so the result does not depend on the order of arrival. Cost per delta: one search in a tree;
-//! per instant: offset + limit rows.
+//! All rows are kept in order; after an instant, the visible prefix is compared with the previous one. Inside `GRAPH ?g`
+//! each graph has a prefix of its own. Ties are broken by the visible terms, so the result does not depend on the order of
+//! arrival. Cost per delta: one search in a tree; per instant: offset + limit rows, for each graph that has changed.
 
 use crate::codec::{Decoded, Reader, Writer};
 use crate::expr::order::{SortKey, sort_key};
 use crate::expr::{EvalContext, Expr, TermKey};
 use crate::flow::{Flow, HeldTerms, Operator, terms_of};
-use crate::model::{Batch, Row, TermId, Weight, list_bytes, tree_bytes};
+use crate::model::{Batch, Row, TermId, Weight};
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One comparator of ORDER BY.
 #[derive(Debug)]
@@ -57,14 +57,6 @@ impl PartialOrd for Rank {
     }
 }
 
-impl Rank {
-    fn heap_bytes(&self) -> usize {
-        let keys = list_bytes(&self.keys) + self.keys.iter().map(|(key, _)| key.heap_bytes()).sum::<usize>();
-        let ties = list_bytes(&self.ties) + self.ties.iter().map(TermKey::heap_bytes).sum::<usize>();
-        keys + ties + size_of_val(&*self.row)
-    }
-}
-
 impl RowOrder {
     pub(crate) fn rank(&self, row: &[TermId], eval: &mut EvalContext<'_>) -> Rank {
         let mut keys = Vec::with_capacity(self.comparators.len());
@@ -79,25 +71,32 @@ impl RowOrder {
 
 #[derive(Debug)]
 pub(crate) struct TopK {
-    pub order: RowOrder,
-    pub offset: usize,
-    pub limit: Option<usize>,
-    ranked: BTreeMap<Rank, Weight>,
-    shown: Vec<(Row, Weight)>,
+    order: RowOrder,
+    /// The column with the name of the graph, if the first rows of each graph are wanted.
+    each: Option<usize>,
+    offset: usize,
+    limit: Option<usize>,
+    /// By the name of the graph; without graphs there is one at most.
+    parts: BTreeMap<TermId, Ranked>,
+    /// Those in which something has changed at this instant.
+    changed: BTreeSet<TermId>,
     compared_max: usize,
 }
 
-impl TopK {
-    pub(crate) fn new(order: RowOrder, offset: usize, limit: Option<usize>, compared_max: usize) -> Self {
-        Self { order, offset, limit, ranked: BTreeMap::new(), shown: Vec::new(), compared_max }
-    }
+/// The rows of which the first are in view.
+#[derive(Debug, Default)]
+struct Ranked {
+    rows: BTreeMap<Rank, Weight>,
+    shown: Vec<(Row, Weight)>,
+}
 
+impl Ranked {
     /// The rows from `offset` on, at most `limit` of them, counting repetitions.
-    fn in_view(&self) -> Vec<(Row, Weight)> {
-        let mut skip = self.offset as Weight;
-        let mut left = self.limit.map_or(Weight::MAX, |limit| limit as Weight);
+    fn in_view(&self, offset: usize, limit: Option<usize>) -> Vec<(Row, Weight)> {
+        let mut skip = offset as Weight;
+        let mut left = limit.map_or(Weight::MAX, |limit| limit as Weight);
         let mut view = Vec::new();
-        for (rank, weight) in &self.ranked {
+        for (rank, weight) in &self.rows {
             let skipped = skip.min(*weight);
             skip -= skipped;
             let shown = (weight - skipped).min(left);
@@ -113,6 +112,21 @@ impl TopK {
     }
 }
 
+impl TopK {
+    pub(crate) fn new(
+        order: RowOrder,
+        each: Option<usize>,
+        (offset, limit): (usize, Option<usize>),
+        compared_max: usize,
+    ) -> Self {
+        Self { order, each, offset, limit, parts: BTreeMap::new(), changed: BTreeSet::new(), compared_max }
+    }
+
+    fn part_of(&self, row: &[TermId]) -> TermId {
+        self.each.map_or(TermId::UNBOUND, |column| row[column])
+    }
+}
+
 impl Operator for TopK {
     fn absorb(&mut self, _port: usize, deltas: &Batch, _out: &mut Batch, flow: &mut Flow<'_>) {
         // Each row gets a key for every ordering column, and a position among all rows.
@@ -120,31 +134,42 @@ impl Operator for TopK {
         flow.eval.scratch.budget.spend_rows(deltas.len(), keys);
         for (row, weight) in deltas.iter() {
             let rank = self.order.rank(row, &mut flow.eval);
-            let count = self.ranked.entry(rank.clone()).or_insert(0);
+            let name = self.part_of(row);
+            self.changed.insert(name);
+            let rows = &mut self.parts.entry(name).or_default().rows;
+            let count = rows.entry(rank.clone()).or_insert(0);
             *count += weight;
             if *count == 0 {
-                self.ranked.remove(&rank);
+                rows.remove(&rank);
             }
         }
     }
 
     fn finish(&mut self, out: &mut Batch, flow: &mut Flow<'_>) {
-        let view = self.in_view();
-        flow.eval.scratch.budget.spend(view.len() as u64);
-        if view != self.shown {
-            let start = out.len();
-            self.shown.iter().for_each(|(row, weight)| out.push(row, -weight));
-            view.iter().for_each(|(row, weight)| out.push(row, *weight));
-            debug_assert_eq!(start, 0, "only finish emits");
-            // Most of the visible rows usually stay; they cancel here, and only rows that enter or leave are passed on.
-            out.consolidate(self.compared_max);
-            self.shown = view;
+        debug_assert_eq!(out.len(), 0, "only finish emits");
+        for name in std::mem::take(&mut self.changed) {
+            let Some(part) = self.parts.get_mut(&name) else { continue };
+            let view = part.in_view(self.offset, self.limit);
+            flow.eval.scratch.budget.spend(view.len() as u64);
+            if view != part.shown {
+                part.shown.iter().for_each(|(row, weight)| out.push(row, -weight));
+                view.iter().for_each(|(row, weight)| out.push(row, *weight));
+                part.shown = view;
+            }
+            if part.rows.is_empty() {
+                self.parts.remove(&name);
+            }
         }
+        // Most of the visible rows usually stay; they cancel here, and only rows that enter or leave are passed on.
+        out.consolidate(self.compared_max);
     }
 
     fn check(&self) {
-        assert!(self.ranked.values().all(|weight| *weight > 0), "ranked rows: a row that has gone is kept");
-        assert!(self.shown == self.in_view(), "ranked rows: what is shown is not the first of them");
+        for part in self.parts.values() {
+            assert!(part.rows.values().all(|weight| *weight > 0), "ranked rows: a row that has gone is kept");
+            let view = part.in_view(self.offset, self.limit);
+            assert!(part.shown == view, "ranked rows: what is shown is not the first of them");
+        }
     }
 
     fn save(&self, to: &mut Writer) {
@@ -152,30 +177,35 @@ impl Operator for TopK {
             to.row(row);
             to.i64(*weight);
         };
-        to.list(self.ranked.iter().map(|(rank, weight)| (&rank.row, weight)), counted);
-        to.list(self.shown.iter().map(|(row, weight)| (row, weight)), counted);
+        let parts = || self.parts.values();
+        let ranked: Vec<_> = parts().flat_map(|part| &part.rows).map(|(rank, weight)| (&rank.row, weight)).collect();
+        to.list(ranked.into_iter(), counted);
+        let shown: Vec<_> = parts().flat_map(|part| &part.shown).map(|(row, weight)| (row, weight)).collect();
+        to.list(shown.into_iter(), counted);
     }
 
     /// The position of a row follows from the row.
     fn restore(&mut self, from: &mut Reader<'_>, eval: &mut EvalContext<'_>) -> Decoded<()> {
         let ranked: Vec<(Row, Weight)> = from.list(16, |from| Ok((from.row()?, from.i64()?)))?;
-        self.ranked = ranked.iter().map(|(row, weight)| (self.order.rank(row, eval), *weight)).collect();
-        self.shown = from.list(16, |from| Ok((from.row()?, from.i64()?)))?;
+        let shown: Vec<(Row, Weight)> = from.list(16, |from| Ok((from.row()?, from.i64()?)))?;
+        for (row, weight) in ranked {
+            let (name, rank) = (self.part_of(&row), self.order.rank(&row, eval));
+            self.parts.entry(name).or_default().rows.insert(rank, weight);
+        }
+        for (row, weight) in shown {
+            let name = self.part_of(&row);
+            self.parts.entry(name).or_default().shown.push((row, weight));
+        }
         Ok(())
     }
 
     fn state_size(&self) -> usize {
-        self.ranked.len()
-    }
-
-    fn bytes(&self) -> usize {
-        let shown: usize = self.shown.iter().map(|(row, _)| size_of_val(&**row)).sum();
-        let ranked: usize = self.ranked.keys().map(Rank::heap_bytes).sum();
-        tree_bytes::<(Rank, Weight)>(self.ranked.len()) + ranked + list_bytes(&self.shown) + shown
+        self.parts.values().map(|part| part.rows.len()).sum()
     }
 
     fn held_terms(&self) -> HeldTerms<'_> {
-        let in_view = self.shown.iter().map(|(row, _)| row);
-        terms_of(self.ranked.keys().map(|rank| &rank.row).chain(in_view))
+        let ranked = self.parts.values().flat_map(|part| part.rows.keys().map(|rank| &rank.row));
+        let in_view = self.parts.values().flat_map(|part| part.shown.iter().map(|(row, _)| row));
+        terms_of(ranked.chain(in_view))
     }
 }

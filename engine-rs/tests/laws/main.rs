@@ -13,6 +13,7 @@ mod scenario;
 mod answers;
 mod coverage;
 mod delivery;
+mod graphs;
 mod naming;
 mod neighbours;
 mod restart;

@@ -229,7 +229,25 @@ impl Generator<'_> {
         parts.join(" ")
     }
 
+    /// Groups over one window that overlaps with the next ones: what comes is folded ahead of the close, and what goes too.
+    pub(super) fn overlapping(&mut self) -> String {
+        let (slide, stream) = (self.random.range(1, 6), self.stream());
+        let width = slide * self.random.range(2, 4) + self.random.range(0, 1);
+        let (triple, (key, aggregate)) = (self.triple(), self.aggregate());
+        let more = match self.random.below(4) {
+            0 => format!("FILTER({})", self.condition()),
+            1 => format!("BIND({} + 1 AS ?next)", self.variable()),
+            2 => format!("{key} :static ?fact ."),
+            _ => String::new(),
+        };
+        let from = format!("FROM NAMED WINDOW :w0 ON {stream} [RANGE {width}ms STEP {slide}ms]");
+        format!("SELECT {key} {aggregate} {from} WHERE {{ WINDOW :w0 {{ {triple} }} {more} }} GROUP BY {key}")
+    }
+
     pub(super) fn query(&mut self) -> String {
+        if !self.is_cqels && self.random.chance(7) {
+            return self.overlapping();
+        }
         let depth = self.random.below(3);
         let body = self.group(depth);
         let (form, tail) = self.form();
@@ -258,14 +276,19 @@ impl Generator<'_> {
         }
     }
 
-    pub(super) fn aggregation(&mut self) -> (String, String) {
+    /// A variable to group by, and aggregates.
+    fn aggregate(&mut self) -> (&'static str, String) {
         let key = self.variable();
         let value = self.variable();
         let distinct = if self.random.chance(25) && !self.awkward { "DISTINCT " } else { "" };
         let functions: &[&str] =
             if self.awkward { &["COUNT", "SUM", "AVG"] } else { &["COUNT", "SUM", "AVG", "MIN", "MAX"] };
         let function = *self.random.pick(functions);
-        let aggregate = format!("({function}({distinct}{value}) AS ?result) (COUNT(*) AS ?rows)");
+        (key, format!("({function}({distinct}{value}) AS ?result) (COUNT(*) AS ?rows)"))
+    }
+
+    pub(super) fn aggregation(&mut self) -> (String, String) {
+        let (key, aggregate) = self.aggregate();
         match self.random.below(3) {
             0 => (aggregate, String::new()),
             1 => (format!("{key} {aggregate}"), format!("GROUP BY {key}")),

@@ -1,7 +1,7 @@
 //! One scenario through the engine, with some options, and through the twin.
 
 use crate::naive::{Naive, Report, term_text};
-use crate::scenario::{Event, PREFIXES, Scenario, Step};
+use crate::scenario::{Beside, Event, PREFIXES, Scenario, Step};
 use crate::solve::Bag;
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
@@ -34,7 +34,7 @@ struct Subject {
 impl Subject {
     fn new(scenario: &Scenario, options: EngineOptions) -> Result<Self, EngineError> {
         let mut engine = prepared(scenario, options);
-        let query = engine.register(&query_text(&scenario.query), &shifted(scenario))?;
+        let query = engine.register(&query_text(&scenario.query), &shifted(&scenario.options, scenario.offset))?;
         Ok(Self { engine, query, neighbours: VecDeque::new(), offset: scenario.offset })
     }
 
@@ -60,8 +60,8 @@ impl Subject {
                 self.engine = Engine::restore(&self.engine.snapshot(), restored(**options)).expect("a snapshot");
             }
             // A neighbour that the planner refuses is not registered.
-            Step::Join(query) => {
-                let joined = self.engine.register(&query_text(query), &ParseOptions::default());
+            Step::Join(beside) => {
+                let joined = self.engine.register(&query_text(&beside.query), &shifted(&beside.options, self.offset));
                 self.neighbours.extend(joined);
             }
             Step::Leave => {
@@ -95,8 +95,8 @@ struct Pair {
 }
 
 impl Pair {
-    fn new(scenario: &Scenario, text: &str, query: QueryId) -> Self {
-        let definition = match parse_query(&query_text(text), &scenario.options) {
+    fn new(scenario: &Scenario, text: &str, options: &ParseOptions, query: QueryId) -> Self {
+        let definition = match parse_query(&query_text(text), options) {
             Ok(definition) => definition,
             Err(error) => panic!("the generator writes what parses: {error}\n{text}"),
         };
@@ -133,9 +133,9 @@ fn query_text(query: &str) -> String {
 }
 
 /// The options with windows counted from the offset, whereas the twin counts from zero.
-fn shifted(scenario: &Scenario) -> ParseOptions {
-    let t0 = scenario.options.t0.map_or(0, Timestamp::as_millis) + scenario.offset;
-    ParseOptions { t0: Some(Timestamp::from_millis(t0)), ..scenario.options.clone() }
+fn shifted(options: &ParseOptions, offset: i64) -> ParseOptions {
+    let t0 = options.t0.map_or(0, Timestamp::as_millis) + offset;
+    ParseOptions { t0: Some(Timestamp::from_millis(t0)), ..options.clone() }
 }
 
 /// Compares after every step, until the end or until the time limit of the pair.
@@ -146,10 +146,10 @@ pub fn compare(scenario: &Scenario, limit: Duration) -> Outcome {
         Err(EngineError::Plan(_)) => return Outcome::Refused,
         Err(error) => panic!("{error}\n{}", scenario.query),
     };
-    let mut pairs = vec![Pair::new(scenario, &scenario.query, subject.query)];
-    for other in &scenario.others {
-        if let Ok(query) = subject.engine.register(&query_text(other), &shifted(scenario)) {
-            pairs.push(Pair::new(scenario, other, query));
+    let mut pairs = vec![Pair::new(scenario, &scenario.query, &scenario.options, subject.query)];
+    for Beside { query: text, options } in &scenario.others {
+        if let Ok(query) = subject.engine.register(&query_text(text), &shifted(options, scenario.offset)) {
+            pairs.push(Pair::new(scenario, text, options, query));
         }
     }
     let mut reports = 0;
@@ -298,7 +298,7 @@ pub fn ways() -> Vec<(&'static str, EngineOptions, usize)> {
 pub fn engine_reports(scenario: &Scenario, options: EngineOptions, batch: usize) -> Option<Vec<Vec<u8>>> {
     let mut subject = Subject::new(scenario, options).ok()?;
     if options.hash_seed != EngineOptions::default().hash_seed || !options.sharing {
-        subject.engine.register(&query_text(&scenario.query), &shifted(scenario)).ok()?;
+        subject.engine.register(&query_text(&scenario.query), &shifted(&scenario.options, scenario.offset)).ok()?;
         let beside = "SELECT ?a FROM NAMED WINDOW :z ON :s [RANGE 3ms] WHERE { WINDOW :z { ?a :p ?b } }";
         subject.engine.register(&format!("{PREFIXES}{beside}"), &ParseOptions::default()).ok()?;
     }

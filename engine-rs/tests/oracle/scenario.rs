@@ -12,8 +12,8 @@ use crate::random::Random;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use whorl_engine::{
-    Bounds, ContentSemantics, EngineOptions, Limits, ParseOptions, Probing, R2s, Report, Retraction, Span, Thresholds,
-    Tick, Timestamp,
+    Bounds, ContentSemantics, EngineOptions, Evaluation, Limits, ParseOptions, Probing, R2s, Report, Retraction, Span,
+    Thresholds, Tick, Timestamp,
 };
 
 pub const PREFIXES: &str = "PREFIX : <http://ex/> PREFIX xsd: <http://www.w3.org/2001/XMLSchema#> ";
@@ -22,7 +22,7 @@ pub const PREFIXES: &str = "PREFIX : <http://ex/> PREFIX xsd: <http://www.w3.org
 pub struct Scenario {
     pub query: String,
     /// Queries that are compared beside it, over the same streams.
-    pub others: Vec<String>,
+    pub others: Vec<Beside>,
     pub options: ParseOptions,
     pub statics: String,
     pub lateness: BTreeMap<String, i64>,
@@ -30,6 +30,13 @@ pub struct Scenario {
     pub working: EngineOptions,
     /// Added to all times that the engine sees; a multiple of every step and period in use.
     pub offset: i64,
+}
+
+/// Another query, with options of its own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Beside {
+    pub query: String,
+    pub options: ParseOptions,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -46,7 +53,7 @@ pub enum Step {
     /// Saves the engine and continues with the restored one.
     Restore(Box<EngineOptions>),
     /// Registers another query.
-    Join(String),
+    Join(Box<Beside>),
     /// Removes the oldest neighbour.
     Leave,
     /// Releases every unused term.
@@ -111,6 +118,8 @@ struct Generator<'r> {
     dense: bool,
     /// Triple terms, dates, functions nobody knows, EXISTS with BIND and LIMIT.
     rare: bool,
+    /// Many queries come while events flow, most of them the same one or its relatives.
+    crowded: bool,
 }
 
 impl Scenario {
@@ -122,24 +131,22 @@ impl Scenario {
         let rare = seed.is_multiple_of(5);
         let awkward = random.chance(30) || rare;
         let dense = random.chance(35);
+        let crowded = random.chance(10);
+        let (windows, made) = (vec![], 0);
         let mut generator =
-            Generator { random: &mut random, is_cqels, windows: vec![], n_streams, made: 0, awkward, dense, rare };
+            Generator { random: &mut random, is_cqels, windows, n_streams, made, awkward, dense, rare, crowded };
         let query = generator.query();
         let statics = generator.statics();
         let options = generator.options();
         let lateness = generator.lateness();
         let working = generator.working();
         let offset = generator.offset();
-        let is_bag = options.semantics.map_or(is_cqels, |semantics| semantics == ContentSemantics::Bag);
-        let is_costly = is_bag || query.contains("[ALL]") || query.contains("UNION");
-        let n_events = generator.n_events(is_costly);
-        let steps = generator.steps(&query, n_events);
         let n_others = if generator.random.chance(20) { 1 + generator.random.below(2) } else { 0 };
-        let others = (0..n_others).map(|_| match generator.random.chance(50) {
-            true => member(&query, generator.random.chance(70), generator.random),
-            false => generator.beside(),
-        });
-        let others = others.collect();
+        let others: Vec<Beside> = (0..n_others).map(|_| generator.compared_beside(&query, &options)).collect();
+        let compared = others.iter().map(|other| (&other.query, &other.options)).chain([(&query, &options)]);
+        let is_costly = compared.into_iter().any(|(query, options)| is_costly(query, options, is_cqels));
+        let n_events = generator.n_events(is_costly);
+        let steps = generator.steps(&query, &options, n_events);
         Self { query, others, options, statics, lateness, steps, working, offset }
     }
 
@@ -167,7 +174,7 @@ impl Scenario {
                 Step::Static { triple, comes } => writeln!(text, "static {triple} {comes}"),
                 Step::Watermark(at) => writeln!(text, "watermark {at}ms"),
                 Step::Restore(working) => writeln!(text, "restore {working:?}"),
-                Step::Join(query) => writeln!(text, "join {query}"),
+                Step::Join(beside) => writeln!(text, "join {beside:?}"),
                 Step::Leave => writeln!(text, "leave"),
                 Step::Sweep => writeln!(text, "sweep"),
                 Step::Close => writeln!(text, "close"),
@@ -310,6 +317,8 @@ impl Generator<'_> {
                 subsets_indexed_max: self.random.below(3) as u32,
                 timelines_awake_max: self.random.below(3),
                 join_events_min: 1 + self.random.below(6) as u64,
+                folded_min: 1 + self.random.below(8),
+                routed_rows_max: self.random.below(4),
                 checks: self.random.chance(40),
                 ..real
             },
@@ -318,7 +327,7 @@ impl Generator<'_> {
 
     /// Usually limits that have no effect; otherwise so tight that some queries stop.
     fn limits(&mut self) -> Limits {
-        if self.random.chance(95) {
+        if self.random.chance(90) {
             return Limits::default();
         }
         Limits {
@@ -332,7 +341,11 @@ impl Generator<'_> {
         let retraction = *self.random.pick(&[Retraction::Auto, Retraction::Auto, Retraction::Tree, Retraction::Probe]);
         let probing =
             if self.random.chance(60) { Probing::Adaptive } else { Probing::Fixed(self.random.below(40) as u64) };
+        // Queries keep the way in which they were registered: after a restore there are some of each.
+        let evaluation = if self.random.chance(95) { Evaluation::Incremental } else { Evaluation::Reevaluate };
         EngineOptions {
+            evaluation,
+            pruning: self.random.chance(85),
             retraction,
             probing,
             sharing: self.random.chance(75),
@@ -341,33 +354,67 @@ impl Generator<'_> {
             limits: self.limits(),
             // A batch may report more rows than a queue keeps by default; the twin drops none.
             result_rows_max: usize::MAX,
-            ..EngineOptions::default()
         }
     }
 
-    /// Another query: often the same one or a relative, so that much is shared; some write a stream, read it, or take
+    /// A query beside: often the same one or a relative, so that much is shared; some write a stream, read it, or take
     /// the time from the data, which the twin does not support.
-    fn neighbour(&mut self, query: &str) -> String {
-        match self.random.below(10) {
+    fn neighbour(&mut self, query: &str, options: &ParseOptions) -> Beside {
+        if self.crowded && self.random.chance(60) {
+            let query = if self.random.chance(60) { query.to_owned() } else { member(query, true, self.random) };
+            return Beside { query, options: options.clone() };
+        }
+        let query = match self.random.below(10) {
             0..=1 => query.to_owned(),
             2..=3 => member(query, self.random.chance(70), self.random),
             4..=5 => (*self.random.pick(&NEIGHBOURS)).to_owned(),
-            _ => self.beside(),
-        }
+            _ => self.query_beside(),
+        };
+        self.with_options(query, options)
+    }
+
+    /// A query that is compared too: one of the same template, or any other.
+    fn compared_beside(&mut self, query: &str, options: &ParseOptions) -> Beside {
+        let query = match self.random.chance(50) {
+            true => member(query, self.random.chance(70), self.random),
+            false => self.query_beside(),
+        };
+        self.with_options(query, options)
+    }
+
+    /// A query with the options of the query beside it, or with others: then it works on a timeline of its own, which
+    /// shares the events, the terms and the static data.
+    fn with_options(&mut self, query: String, options: &ParseOptions) -> Beside {
+        let options = match self.random.below(5) {
+            0..=1 => options.clone(),
+            2 => ParseOptions::default(),
+            _ => ParseOptions {
+                keep_answer: self.random.chance(30),
+                keep_windows: self.random.chance(30),
+                ..self.options()
+            },
+        };
+        Beside { query, options }
     }
 
     /// Another query over the same streams.
-    fn beside(&mut self) -> String {
-        let Self { is_cqels, n_streams, awkward, dense, rare, .. } = *self;
-        let random = &mut *self.random;
-        Generator { random, is_cqels, windows: vec![], n_streams, made: 0, awkward, dense, rare }.query()
+    fn query_beside(&mut self) -> String {
+        let Self { is_cqels, n_streams, awkward, dense, rare, crowded, .. } = *self;
+        let (random, windows, made) = (&mut *self.random, vec![], 0);
+        Generator { random, is_cqels, windows, n_streams, made, awkward, dense, rare, crowded }.query()
     }
 
     /// Actions besides the events.
-    fn disturbance(&mut self, query: &str) -> Option<Step> {
+    fn disturbance(&mut self, query: &str, options: &ParseOptions) -> Option<Step> {
+        if self.crowded && self.random.chance(10) {
+            return Some(Step::Join(Box::new(self.neighbour(query, options))));
+        }
+        if self.crowded && self.random.chance(6) {
+            return Some(Step::Leave);
+        }
         match self.random.below(100) {
             0..=3 => Some(Step::Restore(Box::new(self.working()))),
-            4..=5 => Some(Step::Join(self.neighbour(query))),
+            4..=5 => Some(Step::Join(Box::new(self.neighbour(query, options)))),
             6 => Some(Step::Leave),
             9..=10 => Some(Step::Sweep),
             7..=8 => Some(Step::Static { triple: self.static_triple(), comes: self.random.chance(50) }),
@@ -375,15 +422,15 @@ impl Generator<'_> {
         }
     }
 
-    fn steps(&mut self, query: &str, n_events: i64) -> Vec<Step> {
+    fn steps(&mut self, query: &str, options: &ParseOptions, n_events: i64) -> Vec<Step> {
         let mut steps = Vec::new();
         let mut now = [self.random.range(-3, 8), self.random.range(-3, 8)];
         let disorder = self.random.chance(40);
         if self.random.chance(20) {
-            steps.push(Step::Join(self.neighbour(query)));
+            steps.push(Step::Join(Box::new(self.neighbour(query, options))));
         }
         for _ in 0..n_events {
-            steps.extend(self.disturbance(query));
+            steps.extend(self.disturbance(query, options));
             let stream = self.random.below(self.n_streams);
             now[stream] += match self.random.below(10) {
                 0..=3 => 0,
@@ -410,6 +457,12 @@ impl Generator<'_> {
         steps.push(if self.random.chance(80) { Step::Close } else { Step::Watermark(now[0].max(now[1]) + 20) });
         steps
     }
+}
+
+/// Whether the twin needs long for a long stream.
+fn is_costly(query: &str, options: &ParseOptions, is_cqels: bool) -> bool {
+    let is_bag = options.semantics.map_or(is_cqels, |semantics| semantics == ContentSemantics::Bag);
+    is_bag || query.contains("[ALL]") || query.contains("UNION")
 }
 
 /// A query of the same template: with other constants and, if requested, windows of other lengths.

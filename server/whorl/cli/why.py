@@ -33,11 +33,8 @@ def command(name: QueryName, as_json: AsJson = False, url: Url = DEFAULT_URL, to
     if as_json:
         show_json(found.document)
         return
-    document = found.document
-    typer.echo(f"{name}: {document['summary']}")
-    if document.get("advice") is not None:
-        typer.echo(f"hint: {document['advice']}")
-    for line in _lines(document):
+    typer.echo(f"{name}: {found}")
+    for line in _lines(found.document):
         typer.echo(line)
 
 
@@ -45,8 +42,7 @@ def _lines(document: dict[str, Any]) -> Iterator[str]:
     for window in document.get("windows", ()):
         closes = f" · closes at {instant(window['close'])}" if window.get("close") is not None else ""
         events = f"{counted(window['events'], 'event')}, {window['late']} late"
-        reached = instant(window.get("watermark")) or "none"
-        yield f"window   {window['short']} on <{window['stream']}> · {events} · watermark {reached}{closes}"
+        yield f"window   {window['name']} · {events} · watermark {instant(window.get('watermark')) or 'none'}{closes}"
     for pattern in document.get("patterns", ()):
         condition = f" if {pattern['condition']}" if pattern.get("condition") else ""
         yield f"pattern  {pattern['pattern']}{condition} · {pattern['matched']} matched · {pattern['live']} live"

@@ -23,11 +23,6 @@ pub enum Unsupported {
     PartOfWindowReevaluated { reason: Reevaluation },
     #[error("{reason} inside GRAPH in a window")]
     ReevaluatedInGraph { reason: Reevaluation },
-    /// Something that would have to be counted, sliced or removed in each graph separately.
-    #[error("{what} together with a window inside GRAPH {graph}")]
-    WindowInGraph { what: &'static str, graph: String },
-    #[error("{what} inside GRAPH with a variable in a window")]
-    GraphInWindow { what: &'static str },
     #[error("a join of more than {most} variables")]
     JoinVariables { most: usize },
     #[error("aggregate {name}")]
@@ -48,8 +43,6 @@ impl Unsupported {
             Self::FunctionReevaluated { function, .. } => Construct::Call(function.clone()),
             Self::PartOfWindowReevaluated { .. } => Construct::Keyword("WINDOW"),
             Self::ReevaluatedInGraph { reason } => reason.construct(),
-            Self::WindowInGraph { .. } => Construct::WindowInGraph,
-            Self::GraphInWindow { .. } => Construct::Keyword("GRAPH"),
             Self::Aggregate { name } => Construct::Call(name.clone()),
             Self::JoinVariables { .. } | Self::AggregateOfParts { .. } | Self::Cut { .. } => Construct::Form,
         }
@@ -65,8 +58,6 @@ impl Unsupported {
                 "compute it outside this part, and use its variable"
             }
             Self::ReevaluatedInGraph { .. } => "put this part beside the GRAPH block and join them by a variable",
-            Self::WindowInGraph { .. } => "put the WINDOW block beside the GRAPH block and join them by a variable",
-            Self::GraphInWindow { .. } => "put it beside the GRAPH block and join them by a variable",
             Self::JoinVariables { .. } => "split the pattern into sub-queries that hand on fewer variables",
             Self::Aggregate { .. } => "see the query reference for the available aggregates",
             Self::Service | Self::AggregateOfParts { .. } | Self::Cut { .. } => {
