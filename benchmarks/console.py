@@ -64,14 +64,14 @@ def measure(demo: DemoServer, results: int, seconds: int) -> None:
         page.goto(demo.link)
         page.wait_for_selector(".card")
         print(f"first paint {page.evaluate(PAINT):.0f} ms")
-        page.evaluate("() => { location.hash = '#/query/bench/arrivals' }")
+        page.evaluate("() => { location.hash = '#/query/bench/history' }")
         page.wait_for_selector('[role="tab"]')
         page.evaluate(TIMER)
         feeding = threading.Thread(target=feed, args=(demo, token, results, seconds))
         feeding.start()
         watch(page, feeding)
         shown = client.queries.get("bench").last_seq
-        print(f"{shown} results in all; left out: {page.get_by_text('left out').count()}")
+        print(f"{shown} results in all; missing on the page: {page.get_by_text('results missing').count()}")
         browser.close()
 
 
@@ -83,7 +83,7 @@ def watch(page: Page, feeding: threading.Thread) -> None:
     while feeding.is_alive():
         until = time.monotonic() + 10
         while time.monotonic() < until and feeding.is_alive():
-            for name in ("Answer", "Chart", "As they arrive"):
+            for name in ("Result", "Chart", "History"):
                 tab = page.get_by_role("tab", name=name)
                 if tab.count():
                     tab.click()

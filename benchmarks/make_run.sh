@@ -29,7 +29,9 @@ walk() {
   step "a query of one's own" whorl query 'PREFIX : <http://whorl.example/>
     SELECT ?person ?room FROM NAMED WINDOW :w ON :people [RANGE 5s STEP 1s]
     WHERE { WINDOW :w { ?person :isIn ?room } }' --follow --limit 1
+  step "a query for data of one's own" whorl query examples/first/hot.rspql --name hot --declare
   step "data of one's own" whorl push examples/first/readings.nq --stream http://example.org/sensors --speed x60
+  step "its first results" whorl query hot --follow --from earliest --limit 2
   step "without a server" whorl run examples/first/hot.rspql --input examples/first/readings.nq
 }
 

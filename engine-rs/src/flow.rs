@@ -107,6 +107,11 @@ pub(crate) trait Operator: Send + std::fmt::Debug {
     /// The number of mappings (and groups, keys …) that the operator keeps.
     fn state_size(&self) -> usize;
 
+    /// The bytes that it has allocated for them. A join tells those of each buffer, index and tree instead.
+    fn bytes(&self) -> usize {
+        0
+    }
+
     /// Panics, naming the structure, if the state disagrees with a recount. Called between instants.
     fn check(&self) {}
 

@@ -9,7 +9,7 @@ use crate::codec::{Damaged, Decoded, Reader, Writer, ensure};
 use crate::encode::Dictionary;
 use crate::expr::{EvalContext, Expr};
 use crate::flow::{Emptying, Flow, HeldTerms, Operator, terms_of};
-use crate::model::{Batch, Row, RowMap, RowSlots, TermId, Weight, count_row};
+use crate::model::{Batch, Row, RowMap, RowSlots, TermId, Weight, count_row, list_bytes, row_map_bytes};
 
 /// One aggregate of a SELECT.
 #[derive(Debug)]
@@ -122,6 +122,11 @@ impl Members {
         Self { count: 0, states: aggregates.iter().map(State::new).collect(), shown: None, is_dirty: false }
     }
 
+    fn heap_bytes(&self) -> usize {
+        let states = size_of_val(&*self.states) + self.states.iter().map(State::heap_bytes).sum::<usize>();
+        states + self.shown.as_ref().map_or(0, |shown| size_of_val(&**shown))
+    }
+
     fn note_shown(&mut self, values: Option<&[TermId]>) {
         self.is_dirty = false;
         match (&mut self.shown, values) {
@@ -209,6 +214,14 @@ impl State {
             Self::Of(accumulator) => accumulator.state_size(),
         }
     }
+
+    fn heap_bytes(&self) -> usize {
+        match self {
+            Self::Rows => 0,
+            Self::DistinctRows(rows) => row_map_bytes(rows),
+            Self::Of(accumulator) => accumulator.heap_bytes(),
+        }
+    }
 }
 
 impl Operator for Group {
@@ -282,6 +295,10 @@ impl Operator for Group {
     fn state_size(&self) -> usize {
         let filled = self.groups.iter().filter(|(_, members)| members.count != 0);
         filled.map(|(_, members)| 1 + members.states.iter().map(State::size).sum::<usize>()).sum()
+    }
+
+    fn bytes(&self) -> usize {
+        self.groups.bytes(Members::heap_bytes) + list_bytes(&self.dirty)
     }
 
     /// Aggregates and their results are computed once, although rows may be renewed without end; the group without keys

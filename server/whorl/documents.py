@@ -24,6 +24,8 @@ class WindowFacts(TypedDict):
     """A window of a query; `Engine.ask` can read its content under the name `graph`."""
 
     name: str
+    # As the text of the query writes it; the number of a window without a name: `#2`.
+    short: str
     stream: str
     kind: str
     text: str
@@ -114,6 +116,7 @@ class PlanNode(TypedDict):
     variables: list[str]
     keys: NotRequired[list[str]]
     keeps: int
+    bytes: NotRequired[int]
     emitted: int
     retraction: NotRequired[str]
     trees: NotRequired[PlanTrees]
@@ -133,6 +136,7 @@ class PlannedWindow(TypedDict):
     """A window of a plan, and where the text of the query declares it."""
 
     name: str
+    short: str
     stream: str
     kind: str
     text: str

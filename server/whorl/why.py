@@ -300,6 +300,7 @@ def _window(case: _Case, window: dict[str, Any]) -> dict[str, Any]:
     opens, closes = _next_close(case, window)
     return {
         "name": window["name"],
+        "short": window["short"],
         "stream": window["stream"],
         "events": stream.get("events", 0),
         "late": stream.get("late", 0),

@@ -53,7 +53,7 @@ def test_run_warns_of_merged_readings_with_their_place(whorl: Whorl, mean: str, 
 def test_query_warns_when_it_registers(whorl: Whorl, mean: str, start_server: Start) -> None:
     server = start_server()
     at = ("--url", server.url, "--token", server.token)
-    whorl("streams", "http://ex/s", "--create", *at)
+    whorl("streams", "http://ex/s", "--declare", *at)
     registered = whorl("query", mean, "--name", "mean", *at)
     assert registered.exit_code == 0
     assert "warning: AVG(?t) counts equal readings once" in registered.stderr
@@ -73,7 +73,7 @@ def test_a_query_without_a_name_ends_with_its_command(
     ending: signal.Signals, whorl: Whorl, mean: str, start_server: Start
 ) -> None:
     server = start_server()
-    whorl("streams", "http://ex/s", "--create", "--url", server.url, "--token", server.token)
+    whorl("streams", "http://ex/s", "--declare", "--url", server.url, "--token", server.token)
     with following(server, mean) as command, server.client() as client:
         wait_for_results(command, client)
         assert len(client.get("/queries").json()["queries"]) == 1
@@ -84,7 +84,7 @@ def test_a_query_without_a_name_ends_with_its_command(
 
 def test_a_query_without_a_name_does_not_outlive_the_server(whorl: Whorl, mean: str, start_server: Start) -> None:
     server = start_server()
-    whorl("streams", "http://ex/s", "--create", "--url", server.url, "--token", server.token)
+    whorl("streams", "http://ex/s", "--declare", "--url", server.url, "--token", server.token)
     with following(server, mean) as command, server.client() as client:
         wait_for_results(command, client)
         server.kill()
@@ -205,3 +205,68 @@ def test_static_data_comes_out_of_an_archive_and_rows_are_refused_as_such(whorl:
     assert "rooms.csv' cannot be loaded as static data\nhint: static data is RDF, in a file that ends with .ttl," in (
         refused.stderr
     )
+
+
+# ---- where a stranger had to guess ----
+
+
+def test_a_mistyped_name_is_answered_with_the_one_that_was_meant(whorl: Whorl, mean: str, start_server: Start) -> None:
+    server = start_server()
+    at = ("--url", server.url, "--token", server.token)
+    assert whorl("query", "mean", *at).stderr == "error: query 'mean' does not exist\nhint: there are no queries\n"
+    assert whorl("query", mean, "--name", "mean-temperature", "--declare", *at).exit_code == 0
+    for command in (("query", "mean-temprature"), ("query", "mean-temprature", "--follow"), ("why", "mean-temprature")):
+        assert "hint: did you mean 'mean-temperature'?\n" in whorl(*command, *at).stderr
+    assert "hint: known queries: 'mean-temperature'\n" in whorl("explain", "rooms", *at).stderr
+    assert "hint: did you mean <http://ex/s>?\n" in whorl("streams", "http://ex/ss", *at).stderr
+    assert "hint: known streams: <http://ex/s>\n" in whorl("streams", "http://other/room", *at).stderr
+
+
+def test_a_continuous_text_without_follow_says_what_is_missing(whorl: Whorl, mean: str, start_server: Start) -> None:
+    server = start_server()
+    told = whorl("query", mean, "--url", server.url, "--token", server.token)
+    assert told.exit_code == 1
+    assert "error: this is a continuous query and cannot be evaluated once\n" in told.stderr
+    assert told.stderr.endswith("hint: add --follow to follow it, or --name NAME to register it\n")
+
+
+def test_an_empty_result_says_where_the_reason_is(whorl: Whorl, mean: str, start_server: Start) -> None:
+    server = start_server()
+    at = ("--url", server.url, "--token", server.token)
+    assert whorl("query", mean, "--name", "mean", "--declare", *at).exit_code == 0
+    assert whorl("query", "mean", *at).stderr == "the current result is empty; `whorl why mean` shows why\n"
+    assert whorl("query", "SELECT * { ?s ?p ?o }", *at).stderr == "the result is empty\n"
+    assert whorl("query", "ASK { ?s ?p ?o }", *at).stderr == ""
+
+
+def test_late_events_are_told_with_what_to_do(whorl: Whorl, mean: str, tmp_path: Path, start_server: Start) -> None:
+    server = start_server()
+    at = ("--url", server.url, "--token", server.token)
+    assert whorl("query", mean, "--name", "mean", "--declare", *at).exit_code == 0
+    push = ("push", str(tmp_path / "events.ndjson"), "--stream", "http://ex/s", *at)
+    assert whorl(*push).stderr == "4 accepted, 0 late, 0 duplicates\n"
+    counts, hint = whorl(*push).stderr.splitlines()
+    assert counts == "1 accepted, 3 late, 0 duplicates"
+    assert hint.startswith(
+        "hint: late events are older than the watermark of the stream, which is 1970-01-01T00:00:11Z"
+    )
+
+
+def test_a_file_that_cannot_be_read_leaves_no_stream(whorl: Whorl, tmp_path: Path, start_server: Start) -> None:
+    server = start_server()
+    at = ("--stream", "http://ex/s", "--url", server.url, "--token", server.token)
+    (tmp_path / "rows.csv").write_text("t,a\n1,2\n")
+    for name in ("missing.nq", "rows.csv"):
+        told = whorl("push", str(tmp_path / name), *at)
+        assert told.exit_code != 0
+        assert told.stderr.startswith("error: "), "nothing was sent, so there is nothing to count"
+    with server.client() as client:
+        assert client.get("/streams").json()["streams"] == []
+
+
+def test_lists_without_entries_say_so(whorl: Whorl, start_server: Start) -> None:
+    server = start_server()
+    at = ("--url", server.url, "--token", server.token)
+    assert whorl("streams", *at).stderr == "no stream is declared\n"
+    assert whorl("queries", *at).stderr == "no query is registered\n"
+    assert whorl("tokens", "list", *at).stderr == "there is only the admin token\n"

@@ -50,7 +50,7 @@ def test_tokens_are_made_listed_and_revoked(whorl: Whorl, server: ServerProcess)
     assert (listed["name"], listed["scopes"]) == ("gateway", ["ingest", "subscribe"])
     assert listed["id"] in whorl("tokens", "list", *at).stdout
     assert text not in whorl("tokens", "list", "--json", *at).stdout
-    assert whorl("streams", "http://ex/s", "--create", "--url", server.url, "--token", text).exit_code == 1
+    assert whorl("streams", "http://ex/s", "--declare", "--url", server.url, "--token", text).exit_code == 1
     assert whorl("queries", "--url", server.url, "--token", text).exit_code == 0
     assert whorl("tokens", "revoke", listed["id"], *at).stderr == f"revoked {listed['id']}\n"
     assert whorl("queries", "--url", server.url, "--token", text).exit_code == 1
@@ -179,7 +179,7 @@ def test_doctor_finds_nothing_wrong_where_a_server_could_start(whorl: Whorl) -> 
     checks = {check["name"]: check for check in json.loads(found.stdout)}
     assert checks["versions"]["state"] == "ok"
     assert checks["settings"]["says"] == "all are defaults"
-    assert checks["data directory"]["says"] == "whorl-data is made at the first start"
+    assert checks["data directory"]["says"] == "whorl-data is created at the first start"
 
 
 @pytest.mark.usefixtures("bare")
@@ -211,7 +211,7 @@ def test_the_bundle_has_no_secret_and_no_event(
 ) -> None:
     monkeypatch.setenv("WHORL_TOKEN", server.token)
     at = ("--url", server.url, "--token", server.token)
-    whorl("streams", "http://ex/s", "--create", *at)
+    whorl("streams", "http://ex/s", "--declare", *at)
     text = "PREFIX : <http://ex/> SELECT * FROM NAMED WINDOW :w ON :s [RANGE 1s] WHERE { WINDOW :w { ?x :p ?y } }"
     whorl("query", text, "--name", "asked", *at)
     (bare / "event.ttl").write_text('<http://ex/a> <http://ex/p> "told in confidence" .')

@@ -97,7 +97,7 @@ def told(whorl: Whorl, server: Server, monkeypatch: pytest.MonkeyPatch) -> Whorl
 def stream(told: Whorl, request: pytest.FixtureRequest) -> str:
     """The local name of a stream that this test has for itself."""
     name = request.node.name.partition("[")[0]
-    assert told("streams", f"http://ex/{name}", "--create").exit_code == 0
+    assert told("streams", f"http://ex/{name}", "--declare").exit_code == 0
     return str(name)
 
 
@@ -231,7 +231,7 @@ def test_lists_status_and_plans(told: Whorl, stream: str, events: str) -> None:
 
 
 def test_queries_and_streams_are_paused_restarted_and_deleted(told: Whorl) -> None:
-    assert told("streams", "http://ex/other", "--create", "--lateness", "10s").exit_code == 0
+    assert told("streams", "http://ex/other", "--declare", "--lateness", "10s").exit_code == 0
     told("query", query_on("other"), "--name", "brief")
     assert "paused" in told("queries", "brief", "--pause").stdout
     assert "running" in told("queries", "brief", "--restart").stdout

@@ -18,6 +18,7 @@ from whorl import Engine
 from whorl.cli.follow import LiveTable
 from whorl.cli.names import Names
 from whorl.cli.plans import plan_tree
+from whorl.cli.results import Format, write_document
 from whorl.cli.terminal import console
 
 QUERY = """PREFIX : <http://ex/>
@@ -94,6 +95,15 @@ def test_names_are_shortened_only_where_that_can_be_read_back() -> None:
     assert names.term(None) == ""
 
 
+def test_numbers_of_a_table_stand_below_each_other() -> None:
+    xsd = "http://www.w3.org/2001/XMLSchema#"
+    rows = [{"a": {"type": "literal", "value": text, "datatype": f"{xsd}integer"}} for text in ("7", "1200")]
+    document = {"head": {"vars": ["a"]}, "results": {"bindings": rows}}
+    out = io.StringIO()
+    assert write_document(document, Names(), Format.TABLE, out) == 2
+    assert [line.rstrip() for line in out.getvalue().splitlines()[3:5]] == ["    7", " 1200"]
+
+
 def test_markup_in_the_data_is_only_data() -> None:
     out = io.StringIO()
     console(out).print("[red]not red[/red]")
@@ -108,9 +118,22 @@ def test_a_plan_is_a_tree_with_counters() -> None:
     console(out).print(plan_tree("pairs", dict(query.explain("json"))))
     lines = out.getvalue().splitlines()
     assert lines[0].startswith("pairs: RSP-QL SELECT ?a ?b")
-    assert any("window http://ex/w on http://ex/s [RANGE 10s STEP 10s]" in line for line in lines)
+    assert any("window :w on <http://ex/s> [RANGE 10s STEP 10s]" in line for line in lines)
     assert any("join" in line and "incremental" in line for line in lines)
     assert any("?a :p ?b" in line and "matched" in line and "index on ?b" in line for line in lines)
+
+
+def test_a_plan_numbers_windows_without_a_name_and_shows_what_groups_take() -> None:
+    engine = Engine()
+    query = engine.register(
+        "PREFIX : <http://ex/> SELECT ?a (SUM(?b) AS ?n) WHERE { STREAM :s [RANGE 10s] { ?a :p ?b } } GROUP BY ?a"
+    )
+    engine.push("http://ex/s", 1_000, "<http://ex/a> <http://ex/p> 1.5e0 .")
+    out = io.StringIO()
+    console(out).print(plan_tree("sums", dict(query.explain("json"))))
+    lines = out.getvalue().splitlines()
+    assert any("window #1 on <http://ex/s>" in line for line in lines)
+    assert any("group by ?a" in line and "keeps" in line and " bytes" in line for line in lines), lines
 
 
 def on_a_terminal(directory: Path, **variables: str) -> bytes:

@@ -110,7 +110,7 @@ def test_a_run_that_waits_for_its_input_tells_how_far_the_window_is() -> None:
 def test_a_followed_query_tells_why_nothing_comes(named: bool, whorl: Whorl, start_server: Start) -> None:
     server = start_server()
     at = ("--url", server.url, "--token", server.token)
-    whorl("streams", "http://ex/s", "--create", *at)
+    whorl("streams", "http://ex/s", "--declare", *at)
     whorl("query", MISTYPED, "--name", "mistyped", *at)
     with started("query", "mistyped" if named else MISTYPED, "--follow", *at) as command, server.client() as client:
         assert told(command, "no result yet").startswith(

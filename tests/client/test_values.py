@@ -373,13 +373,13 @@ def test_a_plan_reads_as_a_tree() -> None:
     plan = Plan(
         {
             "query": {"dialect": "RSP-QL", "form": "SELECT", "variables": ["?s"], "r2s": "RSTREAM"},
-            "windows": [{"name": "http://w", "stream": "http://s", "text": "[RANGE 10s]"}],
+            "windows": [{"name": "http://w", "short": ":w", "stream": "http://s", "text": "[RANGE 10s]"}],
             "root": {"operator": "group", "detail": "by ?s", "inputs": [leaf]},
         }
     )
     assert str(plan).splitlines() == [
         "RSP-QL SELECT ?s · RSTREAM",
-        "window http://w on http://s [RANGE 10s]",
+        "window :w on <http://s> [RANGE 10s]",
         "group by ?s",
         "  leaf ?s :p ?o in :w · incremental · keeps 3",
     ]

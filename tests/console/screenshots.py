@@ -19,20 +19,20 @@ from playwright.sync_api import Browser, Page, sync_playwright
 ROOT = Path(__file__).parents[2]
 VIEWS = {
     "gallery": "#/gallery",
-    "query": "#/query/average-temperature/answer",
+    "query": "#/query/average-temperature/result",
     "chart": "#/query/average-temperature/chart",
     "plan": "#/query/taxi-rates/plan",
     "streams": "#/streams/http%3A%2F%2Fwhorl.example%2Fsensors",
     "system": "#/system",
 }
 FURTHER = {
-    "arrivals": "#/query/fire-alert/arrivals",
+    "arrivals": "#/query/fire-alert/history",
     "bars": "#/query/taxi-routes/chart",
     "map": "#/query/taxi-routes/map",
     "areas": "#/query/taxi-areas/map",
     "graph": "#/query/evacuation/graph",
     "new": "#/new",
-    "why": "#/query/fire-alert/answer",
+    "why": "#/query/fire-alert/result",
 }
 WIDE = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}

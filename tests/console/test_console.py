@@ -28,7 +28,7 @@ VIEWS = (
     "#/query/warmest-rooms",
     "#/query/warmest-rooms/chart",
     "#/query/average-temperature/chart",
-    "#/query/fire-alert/arrivals",
+    "#/query/fire-alert/history",
     "#/query/evacuation/graph",
     "#/query/taxi-routes/map",
     "#/query/people-in-smoke/plan",
@@ -43,7 +43,7 @@ DIALOGS = (
     (SENSORS, "Delete"),
     ("#/query/warmest-rooms", "Copy as"),
     ("#/query/warmest-rooms", "Delete"),
-    ("#/system", "Make a token"),
+    ("#/system", "Create a token"),
     ("#/gallery", "Keyboard shortcuts"),
 )
 
@@ -76,7 +76,7 @@ def test_a_wrong_query_shows_its_fault_where_it_is_and_the_quick_fix_mends_it(pa
     verdict(page).to_contain_text("3:1 unexpected 'WHER'")
     expect(page.locator(".cm-lintRange-error")).to_have_text("WHER")
     page.get_by_role("button", name="Write WHERE").click()
-    verdict(page).to_contain_text("no faults")
+    verdict(page).to_contain_text("no errors")
     verdict(page).to_contain_text("RSP-QL")
 
 
@@ -102,10 +102,10 @@ def test_completion_offers_predicates_after_a_chart_was_drawn(page: Page) -> Non
 
 
 def test_a_changed_text_replaces_the_query_and_a_wrong_one_does_not(page: Page) -> None:
-    show(page, "#/query/mean/answer")
+    show(page, "#/query/mean/result")
     rewrite(page, MEAN.replace("AVG", "MAX"))
     page.get_by_role("button", name="Replace").click()
-    expect(page.locator(".toast", has_text="mean runs with its new text")).to_be_visible()
+    expect(page.locator(".toast", has_text="mean was replaced")).to_be_visible()
     expect(page.locator(".panel tbody tr:not(.gone)")).to_have_count(6)
     rewrite(page, MEAN.replace("?room", "?raum", 1))
     page.get_by_role("button", name="Replace").click()
@@ -117,18 +117,18 @@ def test_a_changed_text_replaces_the_query_and_a_wrong_one_does_not(page: Page) 
 
 def test_the_demo_plays_faster_and_pauses(page: Page) -> None:
     show(page, "#/gallery")
-    rates = page.get_by_role("group", name="How fast the demo plays")
+    rates = page.get_by_role("group", name="Event rate of the demo")
     expect(rates.get_by_role("button", name="1×")).to_have_attribute("aria-pressed", "true")
     rates.get_by_role("button", name="4×").click()
-    expect(page.locator(".toast", has_text="4× its usual events")).to_be_visible()
+    expect(page.locator(".toast", has_text="4× as many events")).to_be_visible()
     expect(rates.get_by_role("button", name="4×")).to_have_attribute("aria-pressed", "true")
     rates.get_by_role("button", name="Pause").click()
-    expect(page.locator(".toast", has_text="The demo pauses")).to_be_visible()
-    show(page, "#/query/mean/arrivals")
+    expect(page.locator(".toast", has_text="The demo is paused")).to_be_visible()
+    show(page, "#/query/mean/history")
     held = resting(page, ".number-fact", "results")
     show(page, "#/gallery")
     rates.get_by_role("button", name="1×").click()
-    show(page, "#/query/mean/answer")
+    show(page, "#/query/mean/result")
     expect(page.locator(".number-fact", has_text="results")).not_to_have_text(held or "")
 
 
@@ -170,8 +170,24 @@ def test_a_plan_names_the_orders_of_probing_and_the_memory_of_its_parts(page: Pa
     expect(page.locator(".part.window .part-note").first).to_have_text(re.compile(r"[\d.K]+ live · [\d.]+ (B|KiB|MiB)"))
     expect(page.locator(".tree-facts")).to_contain_text("results kept")
     expect(page.locator(".flow-rate", has_text="/s").first).to_be_visible()
+    group = page.locator(".part.operator", has_text="group").locator(".part-note")
+    expect(group).to_have_text(re.compile(r"keeps [\d.K]+ · [\d.]+ (B|KiB|MiB) · by \?taxi"))
     page.locator(".part.window").first.click()
     expect(page.locator(".details")).to_contain_text("memory")
+
+
+def test_windows_without_a_name_are_numbered(page: Page) -> None:
+    write(
+        page,
+        "PREFIX : <http://whorl.example/> SELECT * WHERE { STREAM :people [RANGE 5s] { ?who :isIn ?room } }",
+        "who",
+    )
+    expect(page.locator(".preview-list")).to_contain_text("window #1 [RANGE 5s] on http://whorl.example/people")
+    page.get_by_role("button", name="Run").click()
+    page.get_by_role("tab", name="Plan").click()
+    expect(page.locator(".part.window .part-kind")).to_have_text("window #1")
+    page.get_by_role("button", name="Delete").click()
+    page.locator("dialog").get_by_role("button", name="Delete").click()
 
 
 def test_a_stream_is_declared_and_an_event_pushed_by_hand_is_seen(page: Page) -> None:
@@ -197,18 +213,18 @@ def test_a_link_opens_the_page_with_a_text(page: Page) -> None:
 
 
 def test_the_page_goes_on_by_itself_when_the_server_was_killed(page: Page, demo: DemoServer) -> None:
-    show(page, "#/query/mean/answer")
+    show(page, "#/query/mean/result")
     expect(page.locator(".panel tbody tr:not(.gone)").first).to_be_visible()
     results = number(page.locator(".number-fact", has_text="results").text_content())
     demo.kill()
-    expect(page.locator(".banner")).to_contain_text("does not answer")
+    expect(page.locator(".banner")).to_contain_text("is not responding")
     demo.start()
     assert "#token=" in demo.link, "a later start prints a link that signs in, too"
     expect(page.locator(".banner")).to_have_count(0)
-    expect(page.locator(".state")).to_contain_text("went on where it broke off")
+    expect(page.locator(".state")).to_contain_text("no result was missed")
     expect(page.locator("td.changed").first).to_be_visible()
     assert number(page.locator(".number-fact", has_text="results").text_content()) >= results
-    expect(page.get_by_text("left out")).to_have_count(0)
+    expect(page.get_by_text("results missing")).to_have_count(0)
 
 
 def serious_faults(page: Page) -> list[tuple[str, list[Any]]]:
@@ -264,9 +280,9 @@ def test_the_api_is_browsed_with_the_token_of_the_console(page: Page, demo: Demo
 def test_without_a_token_the_page_asks_for_one(browser: Browser, demo: DemoServer) -> None:
     stranger = browser.new_page()
     stranger.goto(demo.link.partition("#")[0])
-    expect(stranger.get_by_role("heading", name="A token, please")).to_be_visible()
+    expect(stranger.get_by_role("heading", name="Sign in")).to_be_visible()
     stranger.get_by_placeholder("token").fill((demo.data_dir / "token").read_text().strip())
-    stranger.get_by_role("button", name="Enter").click()
+    stranger.get_by_role("button", name="Sign in").click()
     expect(stranger.locator(".card").first).to_be_visible()
     stranger.close()
 

@@ -44,7 +44,7 @@ def test_an_order_without_a_limit_gets_one(page: Page) -> None:
     write(page, MEAN + "\nORDER BY ?mean", "ordered")
     page.get_by_role("button", name="Add LIMIT 10").click()
     expect(page.locator(".cm-content")).to_contain_text("LIMIT 10")
-    verdict(page).to_contain_text("no faults")
+    verdict(page).to_contain_text("no errors")
 
 
 def test_beside_static_data_predicates_of_the_stream_alone_are_looked_up(page: Page) -> None:
@@ -59,19 +59,19 @@ def test_beside_static_data_predicates_of_the_stream_alone_are_looked_up(page: P
 
 def test_words_of_streams_are_highlighted_and_those_of_others_refused(page: Page) -> None:
     write(page, MEAN.replace("STEP 1s", "STEP 1s REPORT CLOSE NONEMPTY TICK TIME"), "words")
-    verdict(page).to_contain_text("no faults")
+    verdict(page).to_contain_text("no errors")
     rewrite(page, MEAN.replace("STEP 1s", "STEP 1s EMIT ON_CLOSE"))
     verdict(page).to_contain_text("unexpected 'EMIT'")
 
 
 def test_a_text_is_formatted_without_changing_its_meaning(page: Page) -> None:
     write(page, " ".join(MEAN.split()), "format")
-    verdict(page).to_contain_text("no faults")
+    verdict(page).to_contain_text("no errors")
     page.get_by_role("button", name="Format").click()
     lines = page.locator(".cm-line")
     expect(lines.filter(has_text=re.compile("^SELECT"))).to_have_count(1)
     expect(lines.filter(has_text=re.compile("^GROUP BY"))).to_have_count(1)
-    verdict(page).to_contain_text("no faults")
+    verdict(page).to_contain_text("no errors")
 
 
 def snippet(page: Page, language: str, name: str) -> str:
@@ -117,7 +117,7 @@ def test_the_copied_python_program_runs_as_it_is(page: Page, demo: DemoServer) -
 
 
 def test_the_border_beside_the_editor_moves_by_keys(page: Page) -> None:
-    show(page, "#/query/average-temperature/answer")
+    show(page, "#/query/average-temperature/result")
     border = page.get_by_role("separator")
     before = number(border.get_attribute("aria-valuenow"))
     border.focus()

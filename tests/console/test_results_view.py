@@ -22,10 +22,10 @@ def column(page: Page, at: int) -> list[str]:
 
 
 def test_a_click_on_a_head_sorts_and_another_turns_the_order_round(page: Page) -> None:
-    show(page, "#/query/average-temperature/answer")
+    show(page, "#/query/average-temperature/result")
     expect(page.locator(ROWS)).to_have_count(6)
     # What is held does not change while it is looked at.
-    page.get_by_role("button", name="Hold").click()
+    page.get_by_role("button", name="Freeze").click()
     head = page.get_by_role("columnheader", name="room")
     head.get_by_role("button").click()
     expect(head).to_have_attribute("aria-sort", "ascending")
@@ -41,7 +41,7 @@ def test_what_is_held_stays_while_the_query_goes_on(page: Page) -> None:
     results = page.locator(".number-fact", has_text="results").text_content()
     expect(page.locator(".number-fact", has_text="results")).not_to_have_text(results or "")
     assert page.locator(".panel tbody").text_content() == before
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Resume").click()
     expect(page.locator("td.changed").first).to_be_visible()
 
 
@@ -53,7 +53,7 @@ def exported(page: Page, form: str) -> str:
 
 
 def test_the_answer_is_exported(page: Page) -> None:
-    show(page, "#/query/average-temperature/answer")
+    show(page, "#/query/average-temperature/result")
     expect(page.locator(ROWS)).to_have_count(6)
     rows = list(csv.reader(exported(page, "CSV").splitlines()))
     assert rows[0] == ["room", "mean", "readings"]
@@ -103,7 +103,7 @@ def test_all_that_acts_on_results_is_in_sight_on_a_phone(page: Page) -> None:
     size = page.viewport_size
     page.set_viewport_size({"width": 390, "height": 800})
     show(page, "#/query/taxi-routes/chart")
-    for name in ("Hold", "Export", "Pause", "Restart"):
+    for name in ("Freeze", "Export", "Pause", "Restart"):
         button = page.get_by_role("button", name=name, exact=True).first
         expect(button).to_be_visible()
         box = button.bounding_box()
@@ -122,7 +122,7 @@ def test_a_query_that_is_restarted_begins_anew(page: Page) -> None:
     expect(page.locator(".number-fact", has_text="results")).to_have_text(re.compile(r"results ([4-9]|\d\d)"))
     before = number(page.locator(".number-fact", has_text="results").text_content())
     page.get_by_role("button", name="Restart").click()
-    expect(page.locator(".toast", has_text="anew begins anew")).to_be_visible()
+    expect(page.locator(".toast", has_text="anew was restarted")).to_be_visible()
     page.wait_for_function(
         "before => Number(/\\d+/.exec([...document.querySelectorAll('.number-fact')]"
         ".find((one) => one.textContent.includes('results')).textContent)[0]) < before",

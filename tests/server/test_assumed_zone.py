@@ -101,7 +101,7 @@ def test_the_command_line_declares_it(start_server: Callable[..., ServerProcess]
     server = start_server()
     at = ["--url", server.url, "--token", server.token]
     stream = "http://ex.org/s"
-    words = ["streams", stream, "--create", "--timestamp-predicate", AT, "--assume-zone", "Europe/Copenhagen", *at]
+    words = ["streams", stream, "--declare", "--timestamp-predicate", AT, "--assume-zone", "Europe/Copenhagen", *at]
     assert CliRunner().invoke(app, words).exit_code == 0
     for suffix, form in ((".nq", "n-quads"), (".ndjson", "lines")):
         (tmp_path / f"events{suffix}").write_text(str(BODIES[form][1]))

@@ -1,9 +1,10 @@
 """How often producers of five streams start while two other processes keep two cores busy.
 
 Each start is a process of its own, as a user's is: it begins Spark, starts five streams and writes a few rows to each.
-It counts if the command succeeds and the server has every row. Run it by itself for figures:
+It counts if the command succeeds and the server has every row. Run it by itself for figures; the last number is
+that of the busy processes, 0 if other work on the machine keeps the cores busy:
 
-    PYTHONPATH=tests/common:tests/spark python tests/spark/start_campaign.py social 20
+    PYTHONPATH=tests/common:tests/spark python tests/spark/start_campaign.py social 20 2
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ class Start:
 
 
 @contextmanager
-def busy_cores() -> Iterator[None]:
-    """Two processes that only count."""
-    processes = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(BUSY)]
+def busy_cores(busy: int = BUSY) -> Iterator[None]:
+    """Processes that only count."""
+    processes = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(busy)]
     try:
         for process in processes:
             watch(process)
@@ -88,8 +89,8 @@ def campaign(producer: str, starts: int) -> list[Start]:
 
 def main() -> None:
     """Print a line for each start."""
-    producer, starts = sys.argv[1], int(sys.argv[2])
-    with busy_cores(), tempfile.TemporaryDirectory() as folder:
+    producer, starts, busy = sys.argv[1], int(sys.argv[2]), int([*sys.argv[3:], BUSY][0])
+    with busy_cores(busy), tempfile.TemporaryDirectory() as folder:
         n_complete = 0
         for number in range(starts):
             one = start(producer, Path(folder) / str(number))

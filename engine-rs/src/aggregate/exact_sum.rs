@@ -5,6 +5,7 @@
 //! and the order of values does not matter. Cost per value: one multiplication, and a carry over the limbs in use.
 
 use crate::codec::{Decoded, Reader, Writer, ensure};
+use crate::model::list_bytes;
 
 /// Weight of bit 0 as a power of two.
 const UNIT_EXPONENT: i32 = -1074;
@@ -81,6 +82,10 @@ impl ExactSum {
 
     pub(super) fn limbs_in_use(&self) -> usize {
         self.limbs.len()
+    }
+
+    pub(super) fn heap_bytes(&self) -> usize {
+        list_bytes(&self.limbs)
     }
 
     pub(super) fn save(&self, to: &mut Writer) {

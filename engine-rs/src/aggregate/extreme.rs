@@ -12,7 +12,7 @@ use super::ordered_bag::OrderedBag;
 use super::ranked::Ranked;
 use crate::codec::{Decoded, Reader, Writer, ensure};
 use crate::encode::Dictionary;
-use crate::model::{TermId, Weight};
+use crate::model::{TermId, Weight, queue_bytes};
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 
@@ -101,6 +101,13 @@ impl Extreme {
         match &self.values {
             Values::InTurn(queue) => queue.total,
             Values::InAnyOrder(bag) => bag.len(),
+        }
+    }
+
+    pub(super) fn heap_bytes(&self) -> usize {
+        match &self.values {
+            Values::InTurn(queue) => queue_bytes(&queue.runs) + queue_bytes(&queue.leaders),
+            Values::InAnyOrder(bag) => bag.heap_bytes(),
         }
     }
 

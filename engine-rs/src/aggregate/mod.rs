@@ -31,7 +31,7 @@ use crate::codec::{Damaged, Decoded, Reader, Writer};
 use crate::encode::Dictionary;
 use crate::expr::{Number, Value};
 use crate::limits::Budget;
-use crate::model::{TermId, Weight};
+use crate::model::{TermId, Weight, table_bytes};
 use crate::thresholds::Thresholds;
 use extreme::Extreme;
 use foldhash::fast::FixedState;
@@ -230,6 +230,17 @@ impl Accumulator {
             State::Bag(bag) => bag.distinct(),
         };
         held + self.seen.as_ref().map_or(0, HashMap::len)
+    }
+
+    /// The bytes it has allocated, beside its own.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        let held = match &self.state {
+            State::Count(_) => 0,
+            State::Sum(sum) => sum.heap_bytes(),
+            State::Extreme(extreme) => extreme.heap_bytes(),
+            State::Bag(bag) => bag.heap_bytes(),
+        };
+        held + self.seen.as_ref().map_or(0, |seen| table_bytes::<(TermId, Weight)>(seen.capacity()))
     }
 
     /// The terms among the stored values; sums contain none.

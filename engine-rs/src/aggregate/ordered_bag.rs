@@ -7,7 +7,7 @@
 use super::ranked::Ranked;
 use crate::codec::{Decoded, Reader, Writer};
 use crate::encode::Dictionary;
-use crate::model::{TermId, Weight};
+use crate::model::{TermId, Weight, list_bytes};
 use std::cmp::Ordering;
 
 #[derive(Clone, Debug)]
@@ -60,6 +60,10 @@ impl OrderedBag {
     /// The number of values, including copies.
     pub(super) fn len(&self) -> Weight {
         self.total
+    }
+
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.root.heap_bytes()
     }
 
     /// The number of distinct terms.
@@ -136,6 +140,15 @@ impl OrderedBag {
 }
 
 impl Node {
+    fn heap_bytes(&self) -> usize {
+        match self {
+            Self::Leaf(entries) => list_bytes(entries),
+            Self::Branch(children) => {
+                list_bytes(children) + children.iter().map(|child| child.node.heap_bytes()).sum::<usize>()
+            }
+        }
+    }
+
     /// The values in the subtree, including copies, and the number of distinct ones.
     fn recount(&self) -> (Weight, usize) {
         match self {

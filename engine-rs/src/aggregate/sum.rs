@@ -51,6 +51,10 @@ impl NumberSum {
         self.binary.as_ref().map_or(0, |binary| binary.limbs_in_use())
     }
 
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.binary.as_ref().map_or(0, |binary| size_of::<ExactSum>() + binary.heap_bytes())
+    }
+
     /// The sum of the values present; zero when there are none.
     pub(super) fn total(&self) -> Option<Number> {
         if self.n_doubles != 0 {

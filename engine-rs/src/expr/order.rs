@@ -148,6 +148,22 @@ impl TermKey {
         };
         Self { value: key_of(&value), form }
     }
+
+    pub(crate) fn heap_bytes(&self) -> usize {
+        let form = if let Form::Written(text) = &self.form { text.len() } else { 0 };
+        self.value.heap_bytes() + form
+    }
+}
+
+impl SortKey {
+    pub(crate) fn heap_bytes(&self) -> usize {
+        match &self.0 {
+            Key::Blank(text) | Key::Iri(text) => text.len(),
+            Key::Literal(literal) => literal.text.len() + literal.kind.as_ref().map_or(0, |kind| kind.len()),
+            Key::Triple(parts) => size_of_val(&**parts) + parts.iter().map(Self::heap_bytes).sum::<usize>(),
+            _ => 0,
+        }
+    }
 }
 
 impl Form {

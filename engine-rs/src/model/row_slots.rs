@@ -3,7 +3,7 @@
 //! A slot keeps its number until its row is released, so that others can refer to it. Numbers are reused, the most
 //! recently released first. Cost: one hash to find a row; no allocation per row.
 
-use super::TermId;
+use super::{TermId, list_bytes, table_bytes};
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
@@ -45,6 +45,13 @@ impl<V> RowSlots<V> {
 
     pub(crate) fn width(&self) -> usize {
         self.width
+    }
+
+    /// The bytes it has allocated, with those that its values own. Values of released slots stay until a slot is given out
+    /// again, so they count.
+    pub(crate) fn bytes(&self, of_value: impl Fn(&V) -> usize) -> usize {
+        let slots = list_bytes(&self.terms) + list_bytes(&self.values) + list_bytes(&self.free);
+        slots + table_bytes::<u32>(self.table.capacity()) + self.values.iter().map(of_value).sum::<usize>()
     }
 
     pub(crate) fn len(&self) -> usize {

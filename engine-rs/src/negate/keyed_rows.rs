@@ -99,6 +99,10 @@ impl Keys {
         self.entries.terms()
     }
 
+    pub(super) fn bytes(&self) -> usize {
+        self.entries.bytes(|_| 0)
+    }
+
     /// The state of all keys, in an order that does not depend on their arrival.
     pub(super) fn sorted_entries(&self) -> Vec<KeyEntry> {
         self.entries.sorted_slots().into_iter().map(|slot| *self.entries.value(slot)).collect()
@@ -208,6 +212,10 @@ impl KeyedRows {
 
     pub(super) fn len(&self) -> usize {
         self.rows.len()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.rows.bytes(|_| 0)
     }
 
     /// The rows of a list.

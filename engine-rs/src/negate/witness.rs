@@ -202,6 +202,10 @@ impl Operator for Witness {
         self.left.len() + self.right.len() + counted
     }
 
+    fn bytes(&self) -> usize {
+        self.keys.bytes() + self.left.bytes() + self.right.bytes()
+    }
+
     fn held_terms(&self) -> HeldTerms<'_> {
         Box::new(self.left.terms().chain(self.right.terms()).chain(self.keys.terms()))
     }

@@ -133,6 +133,8 @@ pub(crate) struct NodeView {
     pub variables: Vec<String>,
     pub keys: Vec<String>,
     pub keeps: usize,
+    /// The memory of what it keeps; `None` for joins, which have it in their buffers, indexes and trees.
+    pub bytes: Option<usize>,
     /// Deltas emitted so far.
     pub emitted: u64,
     pub retraction: Option<&'static str>,
@@ -262,6 +264,7 @@ impl Explained<'_> {
             variables: spelled(node.schema.vars()),
             keys: spelled(keys),
             keeps: 0,
+            bytes: None,
             emitted: node.emitted,
             retraction: None,
             trees: None,
@@ -271,7 +274,10 @@ impl Explained<'_> {
             inputs: node.inputs.iter().map(|input| self.node(&self.nodes[*input], spelling)).collect(),
         };
         match &node.kind {
-            NodeKind::Operator(operator) => view.keeps = operator.state_size(),
+            NodeKind::Operator(operator) => {
+                view.keeps = operator.state_size();
+                view.bytes = Some(operator.bytes());
+            }
             NodeKind::Join(join) => {
                 view.keeps = join.state_size();
                 view.retraction = Some(match join.retraction() {

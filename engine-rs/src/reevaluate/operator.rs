@@ -9,7 +9,7 @@ use crate::encode::Dictionary;
 use crate::expr::{CompileError, EvalContext};
 use crate::flow::{Flow, HeldTerms, Operator, terms_of};
 use crate::limits::{Budget, Limits};
-use crate::model::{Batch, RowMap, TermId, Weight};
+use crate::model::{Batch, RowMap, TermId, Weight, row_map_bytes};
 use crate::rare::Rare;
 use crate::store::{StaticGraphs, TripleSet};
 use crate::window::Window;
@@ -287,6 +287,10 @@ impl Operator for Reevaluated {
 
     fn state_size(&self) -> usize {
         if self.is_static { 0 } else { self.shown.len() }
+    }
+
+    fn bytes(&self) -> usize {
+        row_map_bytes(&self.shown)
     }
 
     fn makes_lasting_rows(&self) -> bool {

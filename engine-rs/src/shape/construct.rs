@@ -8,7 +8,7 @@ use crate::codec::{Decoded, Reader, Writer, ensure};
 use crate::encode::Dictionary;
 use crate::expr::EvalContext;
 use crate::flow::{Flow, HeldTerms, Operator, terms_of};
-use crate::model::{Batch, RowMap, TermId, Weight};
+use crate::model::{Batch, RowMap, TermId, Weight, list_bytes, row_map_bytes};
 
 /// One position of a template triple.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -152,6 +152,11 @@ impl Operator for Construct {
 
     fn state_size(&self) -> usize {
         self.given.len()
+    }
+
+    fn bytes(&self) -> usize {
+        let sets = |sets: &Vec<Vec<TermId>>| list_bytes(sets) + sets.iter().map(list_bytes).sum::<usize>();
+        row_map_bytes(&self.given) + self.given.values().map(sets).sum::<usize>()
     }
 
     /// A triple term is created per solution, and kept as long as its row.

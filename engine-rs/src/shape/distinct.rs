@@ -3,7 +3,7 @@
 use crate::codec::{Decoded, Reader, Writer};
 use crate::expr::EvalContext;
 use crate::flow::{Flow, HeldTerms, Operator, terms_of};
-use crate::model::{Batch, RowMap, Weight, count_row};
+use crate::model::{Batch, RowMap, Weight, count_row, row_map_bytes};
 
 #[derive(Debug, Default)]
 pub(crate) struct Distinct {
@@ -33,6 +33,10 @@ impl Operator for Distinct {
 
     fn state_size(&self) -> usize {
         self.counts.len()
+    }
+
+    fn bytes(&self) -> usize {
+        row_map_bytes(&self.counts)
     }
 
     fn held_terms(&self) -> HeldTerms<'_> {

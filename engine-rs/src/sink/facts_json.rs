@@ -46,6 +46,7 @@ fn push_facts(object: &mut Object<'_>, plan: &PlanView, graphs: &[Option<String>
 fn push_window(text: &mut String, window: &WindowView, graph: Option<&str>) {
     let mut object = Object::open(text);
     object.string("name", &window.name.iri);
+    object.string("short", &window.name.short);
     object.string("stream", &window.stream.iri);
     object.string("kind", window.kind);
     object.string("text", &window.text);

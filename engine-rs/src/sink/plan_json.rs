@@ -35,6 +35,7 @@ fn push_query(text: &mut String, query: &QueryView) {
 fn push_window(text: &mut String, window: &WindowView) {
     let mut object = Object::open(text);
     object.string("name", &window.name.iri);
+    object.string("short", &window.name.short);
     object.string("stream", &window.stream.iri);
     object.string("kind", window.kind);
     object.string("text", &window.text);
@@ -59,6 +60,9 @@ pub(super) fn push_node(text: &mut String, node: &NodeView, windows: &[WindowVie
         object.strings("keys", &node.keys);
     }
     object.value("keeps", node.keeps);
+    if let Some(bytes) = node.bytes {
+        object.value("bytes", bytes);
+    }
     object.value("emitted", node.emitted);
     if let Some(retraction) = node.retraction {
         object.string("retraction", retraction);

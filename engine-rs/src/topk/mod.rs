@@ -8,7 +8,7 @@ use crate::codec::{Decoded, Reader, Writer};
 use crate::expr::order::{SortKey, sort_key};
 use crate::expr::{EvalContext, Expr, TermKey};
 use crate::flow::{Flow, HeldTerms, Operator, terms_of};
-use crate::model::{Batch, Row, TermId, Weight};
+use crate::model::{Batch, Row, TermId, Weight, list_bytes, tree_bytes};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -54,6 +54,14 @@ impl Ord for Rank {
 impl PartialOrd for Rank {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
+    }
+}
+
+impl Rank {
+    fn heap_bytes(&self) -> usize {
+        let keys = list_bytes(&self.keys) + self.keys.iter().map(|(key, _)| key.heap_bytes()).sum::<usize>();
+        let ties = list_bytes(&self.ties) + self.ties.iter().map(TermKey::heap_bytes).sum::<usize>();
+        keys + ties + size_of_val(&*self.row)
     }
 }
 
@@ -201,6 +209,12 @@ impl Operator for TopK {
 
     fn state_size(&self) -> usize {
         self.parts.values().map(|part| part.rows.len()).sum()
+    }
+
+    fn bytes(&self) -> usize {
+        let shown: usize = self.shown.iter().map(|(row, _)| size_of_val(&**row)).sum();
+        let ranked: usize = self.ranked.keys().map(Rank::heap_bytes).sum();
+        tree_bytes::<(Rank, Weight)>(self.ranked.len()) + ranked + list_bytes(&self.shown) + shown
     }
 
     fn held_terms(&self) -> HeldTerms<'_> {

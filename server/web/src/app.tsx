@@ -32,7 +32,7 @@ export function App() {
       <a class="skip" href="#main" onClick={(event) => (event.preventDefault(), document.getElementById("main")?.focus())}>To the content</a>
       <Sidebar help={() => help(true)} />
       <main id="main" tabIndex={-1}>
-        {connection.value === "offline" && <p class="banner" role="status">The server does not answer. The page goes on by itself when it is back.</p>}
+        {connection.value === "offline" && <p class="banner" role="status">The server is not responding. This page reconnects by itself.</p>}
         {isRefused.value ? <SignIn /> : <View />}
       </main>
       <Toasts />
@@ -65,7 +65,7 @@ function View() {
 function Named({ name }: { name: string }) {
   const query = queryNamed(name);
   if (query !== undefined) return <QueryView query={query} />;
-  return <p class="empty">{isLoaded.value ? `There is no query named ${name}.` : "Reading…"}</p>;
+  return <p class="empty">{isLoaded.value ? `There is no query named ${name}.` : "Loading…"}</p>;
 }
 
 function Sidebar({ help }: { help(): void }) {
@@ -124,7 +124,7 @@ function Place({ to, icon, title, note, isHere }: PlaceProperties) {
 
 function QueryLink({ query, isHere }: { query: QueryDocument; isHere: boolean }) {
   return (
-    <a class="query-link" href={links.query(query.id)} aria-current={isHere ? "page" : undefined} title={`${query.id} · ${query.status}`}>
+    <a class="query-link" href={links.query(query.id)} aria-current={isHere ? "page" : undefined} title={`${query.id} · ${query.status} · ${query.stats.results} results`}>
       <span class={`lamp ${query.status}`} /><span class="query-title">{query.id}</span><span class="note">{count(query.stats.results)}</span>
     </a>
   );
@@ -139,18 +139,18 @@ function SignIn() {
   };
   return (
     <form class="sign-in" onSubmit={enter}>
-      <h1>A token, please</h1>
-      <p>Open the address that the server printed at its first start, or paste the token here. It is in the file <code>token</code> of the server's data directory, and stays in this tab.</p>
+      <h1>Sign in</h1>
+      <p>Open the link that the server printed when it started, or paste its token here: <code>whorl token</code> prints it. The token stays in this tab.</p>
       <label><span class="hidden">Token</span><input type="password" value={text} autocomplete="off" placeholder="token" onInput={(event) => setText(event.currentTarget.value)} /></label>
-      <button type="submit" class="button primary" disabled={text.trim() === ""}>Enter</button>
+      <button type="submit" class="button primary" disabled={text.trim() === ""}>Sign in</button>
     </form>
   );
 }
 
 const SHORTCUTS: readonly (readonly [string, string])[] = [
-  ["Ctrl+Enter", "run or replace the query"], ["Shift+Alt+F", "format the query"], ["Ctrl+Space", "complete"],
-  ["F8", "next fault in the text"], ["Ctrl+F", "find in the text"], ["Alt+1 … Alt+4", "Gallery, Streams, System, New query"],
-  ["← →", "between tabs of results"], ["Esc", "leave the editor, close a dialog"], ["?", "this list"],
+  ["Ctrl+Enter", "run or replace the query"], ["Shift+Alt+F", "format the query"], ["Ctrl+Space", "complete a word"],
+  ["F8", "next error in the text"], ["Ctrl+F", "find in the text"], ["Alt+1 … Alt+4", "Gallery, Streams, System, New query"],
+  ["← →", "switch between the views of a result"], ["Esc", "leave the editor, close a dialog"], ["?", "this list"],
 ];
 
 function Help({ close }: { close(): void }) {

@@ -1,7 +1,7 @@
 /** Where we are: the fragment of the address. The server knows one page only. */
 import { signal } from "@preact/signals";
 
-export type Tab = "answer" | "arrivals" | "chart" | "graph" | "map" | "plan";
+export type Tab = "result" | "history" | "chart" | "graph" | "map" | "plan";
 
 export type Route =
   | { view: "gallery" }
@@ -10,7 +10,7 @@ export type Route =
   | { view: "new"; text: string | null; name: string | null }
   | { view: "query"; name: string; tab: Tab | null };
 
-const TABS: readonly string[] = ["answer", "arrivals", "chart", "graph", "map", "plan"];
+const TABS: readonly string[] = ["result", "history", "chart", "graph", "map", "plan"];
 
 function read(): Route {
   const [path = "", search = ""] = location.hash.replace(/^#\/?/, "").split("?", 2);

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import SecretStr
 
-from whorl.cli.listing import bytes_text
+from whorl.cli.counts import size
 from whorl.server.config import config_path, read_config
 from whorl.server.security import check_exposure, is_loopback, token_path
 from whorl.server.settings import Settings, unknown_names
@@ -149,7 +149,7 @@ def _data_directory(patient: Patient) -> Iterator[Check]:
 def _missing_directory(path: Path) -> Check:
     parent = next(one for one in path.absolute().parents if one.exists())
     if os.access(parent, os.W_OK):
-        return Check("data directory", "ok", f"{path} is made at the first start")
+        return Check("data directory", "ok", f"{path} is created at the first start")
     return Check(
         "data directory", "fault", f"{path} is missing and {parent} cannot be written", "create it, or set data_dir"
     )
@@ -164,7 +164,7 @@ def _token(patient: Patient) -> Iterator[Check]:
         is_named = settings.token_file is not None
         state: State = "fault" if is_named else "ok"
         hint = f"create {path}" if is_named else None
-        yield Check("admin token", state, f"{path} is missing" if is_named else "is made at the first start", hint)
+        yield Check("admin token", state, f"{path} is missing" if is_named else "is created at the first start", hint)
     elif not os.access(path, os.R_OK):
         yield Check("admin token", "fault", f"{path} cannot be read", f"its owner must be {_user()}")
     elif _is_open(path):
@@ -177,7 +177,7 @@ def _disk(patient: Patient) -> Iterator[Check]:
     path = patient.settings.data_dir.absolute()
     there = path if path.exists() else next(one for one in path.parents if one.exists())
     usage = shutil.disk_usage(there)
-    shown = f"{bytes_text(usage.free)} of {bytes_text(usage.total)} are free"
+    shown = f"{size(usage.free)} of {size(usage.total)} are free"
     is_low = usage.free < _FREE_BYTES_MIN or usage.free < _FREE_SHARE_MIN * usage.total
     hint = "a full disk refuses events: make room, or set data_dir" if is_low else None
     yield Check("disk", "warning" if is_low else "ok", shown, hint)

@@ -24,5 +24,5 @@ def command(url: Url = DEFAULT_URL, token: Token = None) -> None:
     from whorl.demo.player import play
 
     with ended_by_signals(), connected(url, token) as client:
-        typer.echo(f"the demo plays at {client.url}; Ctrl-C ends it", err=True)
+        typer.echo(f"playing the demo at {client.url}; Ctrl-C ends it", err=True)
         play(client, Pace())

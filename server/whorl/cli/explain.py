@@ -38,7 +38,7 @@ def command(
     Examples:
       whorl explain hot.rspql
       whorl explain join.rspql --static http://ex/rooms=rooms.ttl --json
-      whorl explain average-temperature --url http://127.0.0.1:8080
+      whorl explain average-temperature
 
     """
     text = query_text(query)

@@ -20,16 +20,21 @@ def show_json(document: Any) -> None:  # noqa: ANN401 - JSON
     typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
 
 
-def show_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
-    """Print rows under their column headers."""
+def show_table(columns: Iterable[str], rows: Iterable[Iterable[object]], *, empty: str = "nothing to list") -> None:
+    """Print rows under their column headers; without rows, say so on standard error."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
+    shown = [list(row) for row in rows]
+    if not shown:
+        typer.echo(empty, err=True)
+        return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    for row in rows:
+    for at, column in enumerate(columns):
+        numeric = all(isinstance(row[at], int | float) for row in shown)
+        table.add_column(column, overflow="fold", justify="right" if numeric else "left")
+    for row in shown:
         table.add_row(*(Text("" if value is None else str(value)) for value in row))
     console(sys.stdout).print(table)
 
@@ -37,12 +42,3 @@ def show_table(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None
 def instant(at: object) -> str:
     """A watermark, if there is one."""
     return show_time(at) if isinstance(at, int) else ""
-
-
-def bytes_text(count: float) -> str:
-    """A size for people: `512 MB`, `1.5 GB`."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000:
-            return f"{count:.0f} {unit}" if count >= 10 or unit == "B" else f"{count:.1f} {unit}"
-        count /= 1000
-    return f"{count:.1f} TB"

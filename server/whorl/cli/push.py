@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
 import time
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 
 import typer
 
+from whorl.cli.counts import counted
 from whorl.cli.events import (
     Batch,
     Cut,
@@ -81,9 +83,11 @@ class Total:
     late: int = 0
     duplicates: int = 0
     ahead: int = 0
+    watermark: int | None = None
 
     def add(self, ack: Ack) -> None:
         """Add one acknowledgement."""
+        self.watermark = ack.watermark
         self.accepted += ack.accepted
         self.late += ack.late
         self.duplicates += ack.duplicates
@@ -92,7 +96,17 @@ class Total:
     def __str__(self) -> str:
         """For people; `ahead` only if it is not zero."""
         ahead = f", {self.ahead} too far ahead of the clock" if self.ahead else ""
-        return f"{self.accepted} accepted, {self.late} late, {self.duplicates} duplicates{ahead}"
+        return f"{self.accepted} accepted, {self.late} late, {counted(self.duplicates, 'duplicate')}{ahead}"
+
+    @property
+    def hint(self) -> str | None:
+        """What to do about late events."""
+        if self.late == 0 or self.watermark is None:
+            return None
+        return (
+            f"late events are older than the watermark of the stream, which is {show_time(self.watermark)} now; to "
+            "allow for disorder, declare the stream with --lateness; to replay old data, delete the stream first"
+        )
 
 
 def command(  # noqa: PLR0913 - each option is a parameter
@@ -145,6 +159,9 @@ def command(  # noqa: PLR0913 - each option is a parameter
         sort,
     )
     construct = None if mapping is None else QueryText(read_text(Path(mapping)), mapping)
+    batches = paced(_pieces(files, reading), factor, time.monotonic, time.sleep)
+    # A file that cannot be read leaves no stream behind; a pipe may take its time.
+    first = None if "-" in files else next(batches, None)
     with connected(url, token, construct) as client:
         ensure_stream(client, stream, None if lateness is None else duration_ms(lateness))
         if construct is not None:
@@ -152,19 +169,29 @@ def command(  # noqa: PLR0913 - each option is a parameter
     total = Total()
     try:
         with connected(url, token) as client:
-            _push_all(files, reading, factor, Sender(client, stream), total, quiet=quiet)
+            _push_all(_again(first, batches), Sender(client, stream), total, quiet=quiet)
             if end:
                 client.stream(stream).close()
     finally:
         if not quiet:
-            typer.echo(str(total), err=True)
+            _tell(total)
 
 
-def _push_all(files: list[str], reading: Reading, factor: float, sender: Sender, total: Total, *, quiet: bool) -> None:
+def _again(first: Batch | None, batches: Iterator[Batch]) -> Iterator[Batch]:
+    """All batches, with the one that was read ahead."""
+    return batches if first is None else itertools.chain([first], batches)
+
+
+def _tell(total: Total) -> None:
+    typer.echo(str(total), err=True)
+    if total.hint is not None:
+        typer.echo(f"hint: {total.hint}", err=True)
+
+
+def _push_all(batches: Iterator[Batch], sender: Sender, total: Total, *, quiet: bool) -> None:
     from whorl_client import ProblemError
 
     with _progress(quiet=quiet) as progress:
-        batches = paced(_pieces(files, reading), factor, time.monotonic, time.sleep)
         units = Units()
         for batch in units.seen(batches, lambda batch: batch.t):
             try:

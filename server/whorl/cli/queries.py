@@ -63,7 +63,7 @@ def _show(found: list[QueryInfo], *, text: bool, as_json: bool) -> None:
             typer.echo(query.text.rstrip("\n"))
     else:
         columns = ("name", "status", "dialect", "results", "subscribers", "watermark", "streams")
-        show_table(columns, map(_row, found))
+        show_table(columns, map(_row, found), empty="no query is registered")
 
 
 def _row(query: QueryInfo) -> tuple[object, ...]:

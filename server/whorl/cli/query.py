@@ -101,14 +101,27 @@ def command(  # noqa: PLR0913 - each option is a parameter
 def _once(client: Client, query: str, text: QueryText | None, output: Format) -> None:
     """Show the current result of a registered query, or evaluate a text once."""
     if text is None:
-        _write_answer(client.query(query).answer(raw=True), Names(client.queries.get(query).text), output)
+        names = Names(client.queries.get(query).text)
+        n_rows = write_document(_document(client.query(query).answer(raw=True)), names, output, sys.stdout)
+        why = f"the current result is empty; `whorl why {query}` shows why"
     else:
-        _write_answer(client.sparql(text.text, raw=True), Names(text.text), output)
+        n_rows = write_document(_document(_evaluated(client, text)), Names(text.text), output, sys.stdout)
+        why = "the result is empty"
+    if n_rows == 0:
+        typer.echo(why, err=True)
 
 
-def _write_answer(answer: Any, names: Names, output: Format) -> None:  # noqa: ANN401 - whorl_client is imported late
-    """Write a result without a time, as it would be in an envelope."""
-    write_document(_document(answer), names, output, sys.stdout)
+def _evaluated(client: Client, text: QueryText) -> Any:  # noqa: ANN401 - whorl_client is imported late
+    """The result of a text over static graphs and current windows."""
+    from whorl_client import ProblemError
+
+    try:
+        return client.sparql(text.text, raw=True)
+    except ProblemError as error:
+        fault = fault_of(error, text.source, text.text)
+        if error.document.get("code") == "query.continuous":
+            fault.hint = "add --follow to follow it, or --name NAME to register it"
+        raise fault from None
 
 
 def _document(answer: Any) -> dict[str, Any] | str:  # noqa: ANN401 - as above
@@ -162,7 +175,7 @@ def _follow(client: Client, name: str, wanted: _Wanted) -> None:
             on_progress=_seen(writer),
             raw=True,
         )
-        _write_all(client, answers, writer, names)
+        _write_all(client, answers, writer)
 
 
 def _follow_text(client: Client, text: QueryText, wanted: _Wanted, semantics: Kind | None) -> None:
@@ -181,7 +194,7 @@ def _follow_text(client: Client, text: QueryText, wanted: _Wanted, semantics: Ki
             on_progress=_seen(writer),
             raw=True,
         )
-        _write_all(client, answers, writer, names)
+        _write_all(client, answers, writer)
 
 
 def _warnings(document: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - JSON of the server
@@ -203,9 +216,9 @@ def _seen(writer: Writer) -> Any:  # noqa: ANN401 - whorl_client is imported lat
     return writer.progress if isinstance(writer, LiveTable) else None
 
 
-def _write_all(client: Client, answers: Any, writer: Writer, names: Names) -> None:  # noqa: ANN401 - as above
+def _write_all(client: Client, answers: Any, writer: Writer) -> None:  # noqa: ANN401 - as above
     tell = writer.waits if isinstance(writer, LiveTable) else tell_reason
-    waiting = Waiting(lambda: client.queries.why(answers.query).document, names, tell)
+    waiting = Waiting(lambda: client.queries.why(answers.query).document, tell)
     with answers, waiting:
         for answer in answers:
             writer.write(answer.envelope)

@@ -17,13 +17,15 @@ from whorl.cli.counts import counted
 from whorl.cli.times import show_time
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from rich.table import Table
 
     from whorl.cli.names import Names
 
 Envelope: TypeAlias = dict[str, Any]
+_XSD = "http://www.w3.org/2001/XMLSchema#"
+_NUMBERS = frozenset(_XSD + name for name in ("integer", "decimal", "double", "float", "int", "long", "short", "byte"))
 
 
 class Format(StrEnum):
@@ -140,8 +142,8 @@ class TableWriter:
         """Nothing to finish."""
 
 
-def write_document(document: dict[str, Any] | str, names: Names, form: Format, out: TextIO) -> None:
-    """A result without an instant: SPARQL 1.1 Results JSON, or triples."""
+def write_document(document: dict[str, Any] | str, names: Names, form: Format, out: TextIO) -> int:
+    """Write a result without an instant, SPARQL 1.1 Results JSON or triples, and return its number of rows."""
     envelope = {"type": "bindings", "results": document, "t": 0}
     found = list(rows(envelope))
     if form is Format.TABLE:
@@ -156,6 +158,7 @@ def write_document(document: dict[str, Any] | str, names: Names, form: Format, o
         out.write(document)
     else:
         out.write(json.dumps(document, ensure_ascii=False, indent=2 if form is Format.JSON else None) + "\n")
+    return len(found)
 
 
 def headline(envelope: Envelope, n_rows: int) -> str:
@@ -181,12 +184,21 @@ def table(envelope: Envelope, found: Iterable[Row], names: Names) -> Table:
 
     shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     signed = envelope["type"] == "changes"
-    columns = variables(envelope)
-    for column in (["±"] if signed else []) + columns:
-        shown.add_column(column, overflow="fold")
+    columns, found = variables(envelope), list(found)
+    if signed:
+        shown.add_column("±")
+    for column in columns:
+        numeric = is_numeric(row.terms.get(column) for row in found)
+        shown.add_column(column, overflow="fold", justify="right" if numeric else "left")
     for row in found:
         shown.add_row(*cells(row, columns, names, signed=signed))
     return shown
+
+
+def is_numeric(terms: Iterable[Mapping[str, Any] | None]) -> bool:
+    """Whether all terms of a column are numbers; such columns are aligned on the right."""
+    bound = [term for term in terms if term is not None]
+    return bool(bound) and all(str(term.get("datatype")) in _NUMBERS for term in bound)
 
 
 def cells(row: Row, columns: list[str], names: Names, *, signed: bool) -> list[Any]:

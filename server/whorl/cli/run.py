@@ -150,9 +150,9 @@ def command(  # noqa: PLR0913 - each option is a parameter
     rows_as = None if mapping is None else _RowMapping(mapping, read_text(Path(mapping)), time_column)
     if rows_as is not None:
         rows_as.set_on(engine, sources)
-    names = Names(text.text)
-    run = _Files(engine, registered, sources, writer_of(output, names), stop, Sample(lambda one: _plain(one, rows_as)))
-    run.evaluate(reading, names)
+    writer, sample = writer_of(output, Names(text.text)), Sample(lambda one: _plain(one, rows_as))
+    run = _Files(engine, registered, sources, writer, stop, sample)
+    run.evaluate(reading)
 
 
 def _start(
@@ -273,14 +273,14 @@ class _Files:
     late: int = 0
     has_rows: bool = False
 
-    def evaluate(self, reading: Reading, names: Names) -> None:
+    def evaluate(self, reading: Reading) -> None:
         """Push everything and write the results; if there is no row at all, explain why."""
         try:
-            with Waiting(lambda: self._reason(has_ended=False), names, tell_reason) as waiting:
+            with Waiting(lambda: self._reason(has_ended=False), tell_reason) as waiting:
                 has_enough = self._push_all(reading, waiting)
             if not has_enough and not self.has_rows:
                 found = self._reason(has_ended=True)
-                tell_reason(reason(found, names), found["advice"], "no result")
+                tell_reason(reason(found), found["advice"], "no result")
         finally:
             self.writer.close()
             events, results = counted(self.accepted, "event"), counted(self.stop.n_results, "result")

@@ -24,9 +24,9 @@ _FIRST_QUERY = "average-temperature"
 def command(*, demo: bool, config: Path | None, **options: Any) -> None:  # noqa: ANN401 - one per field of Settings
     """Start the server.
 
-    Every option can also be set in the environment (WHORL_PORT is --port) and in a TOML file (port = 9000), in this
-    order of precedence. The first line that is printed is a ready URL. The admin token is made at the first start and
-    kept in the data directory; on a terminal, the URL has it, and `whorl token` shows it again.
+    Options override the environment (WHORL_PORT is --port), which overrides a TOML file (port = 9000). Standard output
+    has one line, the address, once the server is ready. The first start creates the admin token in the data directory;
+    on a terminal the address includes it, and `whorl token` prints it again.
 
     Examples:
       whorl serve --demo
@@ -54,7 +54,7 @@ def _say_ready(address: str, settings: Settings, pace: Pace | None) -> None:
         # On a terminal, the demo prints its token again at each start. It must not reach a file or a log.
         if token is not None and "#" not in address and sys.stdout.isatty():
             address = f"{address}#token={token}"
-        typer.echo(f"the demo plays; follow it with: whorl query {_FIRST_QUERY} --follow", err=True)
+        typer.echo(f"the demo is running; follow it with: whorl query {_FIRST_QUERY} --follow", err=True)
     if token is not None and "#" not in address:
         typer.echo("open the console, signed in, with: whorl open", err=True)
     typer.echo(f"whorl is ready: {address}")

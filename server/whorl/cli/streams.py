@@ -14,33 +14,33 @@ if TYPE_CHECKING:
     from whorl_client import StreamInfo
 
 Iris = Annotated[list[str] | None, typer.Argument(metavar="[IRI]...", help="Only these.", show_default=False)]
-Create = Annotated[bool, typer.Option("--create", help="Declare the named streams.")]
+Declare = Annotated[bool, typer.Option("--declare", help="Declare the named streams.")]
 Delete = Annotated[bool, typer.Option("--delete", help="Delete the named streams.")]
 Reopen = Annotated[bool, typer.Option("--reopen", help="Reopen the named closed streams.")]
 Cascade = Annotated[bool, typer.Option("--cascade", help="With --delete: also delete the queries that read them.")]
 Lateness = Annotated[
-    str | None, typer.Option("--lateness", metavar="DURATION", help="With --create: allowed lateness.")
+    str | None, typer.Option("--lateness", metavar="DURATION", help="With --declare: allowed lateness.")
 ]
 TimestampPredicate = Annotated[
     str | None,
     typer.Option(
         "--timestamp-predicate",
         metavar="IRI",
-        help="With --create: predicate whose object is the time of an event.",
+        help="With --declare: predicate whose object is the time of an event.",
     ),
 ]
 AssumeZone = Annotated[
     str | None,
     typer.Option(
-        "--assume-zone", metavar="ZONE", help="With --create: zone of times that have none: Z, +02:00, Europe/Paris."
+        "--assume-zone", metavar="ZONE", help="With --declare: zone of times that have none: Z, +02:00, Europe/Paris."
     ),
 ]
-Arrival = Annotated[bool, typer.Option("--arrival-time", help="With --create: use the arrival time of events.")]
+Arrival = Annotated[bool, typer.Option("--arrival-time", help="With --declare: use the arrival time of events.")]
 
 
 def command(  # noqa: PLR0913 - each option is a parameter
     iris: Iris = None,
-    create: Create = False,
+    declare: Declare = False,
     delete: Delete = False,
     reopen: Reopen = False,
     cascade: Cascade = False,
@@ -56,17 +56,17 @@ def command(  # noqa: PLR0913 - each option is a parameter
 
     Examples:
       whorl streams
-      whorl streams http://ex/sensors --create --lateness 10s
-      whorl streams http://ex/sensors --create --timestamp-predicate http://ex/at --assume-zone Europe/Paris
+      whorl streams http://ex/sensors --declare --lateness 10s
+      whorl streams http://ex/sensors --declare --timestamp-predicate http://ex/at --assume-zone Europe/Paris
       whorl streams http://ex/sensors --delete --cascade
       whorl streams http://ex/sensors --reopen
 
     """
-    if create + delete + reopen > 1 or ((create or delete or reopen) and not iris):
-        raise typer.BadParameter("one of --create, --delete and --reopen, and the streams it is for")
+    if declare + delete + reopen > 1 or ((declare or delete or reopen) and not iris):
+        raise typer.BadParameter("one of --declare, --delete and --reopen, and the streams it is for")
     with connected(url, token) as client:
         for iri in iris or []:
-            if create:
+            if declare:
                 client.streams.create(
                     iri,
                     lateness=lateness,
@@ -85,7 +85,7 @@ def command(  # noqa: PLR0913 - each option is a parameter
         show_json([stream.document for stream in found])
     else:
         columns = ("stream", "status", "events", "triples", "late", "events/s", "watermark", "queries")
-        show_table(columns, map(_row, found))
+        show_table(columns, map(_row, found), empty="no stream is declared")
 
 
 def _row(stream: StreamInfo) -> tuple[object, ...]:

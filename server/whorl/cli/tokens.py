@@ -32,7 +32,7 @@ Ids = Annotated[list[str], typer.Argument(metavar="ID...", help="The ids that `w
 
 
 def group() -> None:
-    """Make, list and revoke the tokens of a server; this needs an admin token.
+    """Create, list and revoke the tokens of a server; this needs an admin token.
 
     Examples:
       whorl tokens create gateway --scope ingest
@@ -58,11 +58,11 @@ def create(name: Name, scopes: Scopes, as_json: AsJson = False, url: Url = DEFAU
         show_json({**_document(made), "token": made.text})
         return
     typer.echo(made.text)
-    typer.echo(f"made token {made.id} for {made.name}: {', '.join(made.scopes)}; it is shown only now", err=True)
+    typer.echo(f"created token {made.id} for {made.name}: {', '.join(made.scopes)}; it is not shown again", err=True)
 
 
 def list_(as_json: AsJson = False, url: Url = DEFAULT_URL, token: Token = None) -> None:
-    """List the tokens that were made, without their texts.
+    """List the tokens that were created, without their texts.
 
     Examples:
       whorl tokens list
@@ -75,7 +75,7 @@ def list_(as_json: AsJson = False, url: Url = DEFAULT_URL, token: Token = None) 
         show_json([_document(one) for one in found])
         return
     rows = ((one.id, one.name, ", ".join(one.scopes), instant(one.created_at)) for one in found)
-    show_table(("id", "name", "scopes", "made at"), rows)
+    show_table(("id", "name", "scopes", "created"), rows, empty="there is only the admin token")
 
 
 def revoke(ids: Ids, url: Url = DEFAULT_URL, token: Token = None) -> None:

@@ -19,8 +19,6 @@ from whorl.cli.times import show_time
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from whorl.cli.names import Names
-
 FIRST_S = 2.0
 _MOST_S = 60.0
 
@@ -30,9 +28,8 @@ Document = Mapping[str, Any]
 class Waiting:
     """Looks for the reason inside `with`, until the first row arrives."""
 
-    def __init__(self, ask: Callable[[], Document], names: Names, tell: Callable[[str, str | None], None]) -> None:
+    def __init__(self, ask: Callable[[], Document], tell: Callable[[str, str | None], None]) -> None:
         self._ask = ask
-        self._names = names
         self._tell = tell
         self._is_over = threading.Event()
 
@@ -55,7 +52,7 @@ class Waiting:
         with contextlib.suppress(Exception):
             while not self._is_over.wait(pause_s):
                 found = self._ask()
-                why = reason(found, self._names)
+                why = reason(found)
                 if found["state"] != "answers" and why != shown and not self._is_over.is_set():
                     self._tell(why, found.get("advice"))
                     shown = why
@@ -67,15 +64,15 @@ def tell_reason(why: str, advice: str | None, kind: str = "no result yet") -> No
     typer.echo(describe(CommandError(why, hint=advice), kind), err=True)
 
 
-def reason(document: Document, names: Names) -> str:
+def reason(document: Document) -> str:
     """One sentence, and the watermark of the windows."""
-    return "; ".join([document["summary"], *(_window(window, names) for window in document.get("windows", ()))])
+    return "; ".join([document["summary"], *(_window(window) for window in document.get("windows", ()))])
 
 
-def _window(window: Document, names: Names) -> str:
+def _window(window: Document) -> str:
     closes, watermark = window.get("close"), window.get("watermark")
     until = "" if closes is None else f" open until {show_time(closes)},"
     reached = "none" if watermark is None else show_time(watermark)
     count = f"{window['events']} event{'' if window['events'] == 1 else 's'}"
     late = f", {window['late']} late" if window["late"] else ""
-    return f"window {names.iri(window['name'])}{until} watermark {reached}, {count}{late}"
+    return f"window {window['short']}{until} watermark {reached}, {count}{late}"

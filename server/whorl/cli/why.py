@@ -33,8 +33,11 @@ def command(name: QueryName, as_json: AsJson = False, url: Url = DEFAULT_URL, to
     if as_json:
         show_json(found.document)
         return
-    typer.echo(f"{name}: {found}")
-    for line in _lines(found.document):
+    document = found.document
+    typer.echo(f"{name}: {document['summary']}")
+    if document.get("advice") is not None:
+        typer.echo(f"hint: {document['advice']}")
+    for line in _lines(document):
         typer.echo(line)
 
 
@@ -42,7 +45,8 @@ def _lines(document: dict[str, Any]) -> Iterator[str]:
     for window in document.get("windows", ()):
         closes = f" · closes at {instant(window['close'])}" if window.get("close") is not None else ""
         events = f"{counted(window['events'], 'event')}, {window['late']} late"
-        yield f"window   {window['name']} · {events} · watermark {instant(window.get('watermark')) or 'none'}{closes}"
+        reached = instant(window.get("watermark")) or "none"
+        yield f"window   {window['short']} on <{window['stream']}> · {events} · watermark {reached}{closes}"
     for pattern in document.get("patterns", ()):
         condition = f" if {pattern['condition']}" if pattern.get("condition") else ""
         yield f"pattern  {pattern['pattern']}{condition} · {pattern['matched']} matched · {pattern['live']} live"

@@ -7,12 +7,20 @@ A refusal means that nothing has changed.
 from __future__ import annotations
 
 import contextlib
+import difflib
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import WhorlError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+
+# Queries that belong to a connection have names that begin like this.
+UNNAMED_PREFIX = "ws-"
+# A hint lists at most so many names.
+_NAMES_MAX = 10
+# IRIs of one site are alike without being meant.
+_LIKENESS_MIN = 0.85
 
 
 class DomainError(Exception):
@@ -329,3 +337,25 @@ class GraphNotNamedError(DomainError):
 
 class InvalidProducerError(DomainError):
     """The header `RSP-Producer` cannot be read."""
+
+
+def unknown_query(name: str, known: Iterable[str]) -> UnknownQueryError:
+    """The refusal of a name, with the one that was meant or with those that exist."""
+    named = [one for one in known if not one.startswith(UNNAMED_PREFIX)]
+    return UnknownQueryError(f"query '{name}' does not exist", hint=_meant("queries", name, named, "'{}'"))
+
+
+def known_streams(iri: str, known: Iterable[str]) -> str:
+    """A hint about a stream that does not exist."""
+    return _meant("streams", iri, known, "<{}>")
+
+
+def _meant(kind: str, wanted: str, known: Iterable[str], quoted: str) -> str:
+    names = sorted(known)
+    if not names:
+        return f"there are no {kind}"
+    near = difflib.get_close_matches(wanted, names, 1, _LIKENESS_MIN)
+    if near:
+        return f"did you mean {quoted.format(near[0])}?"
+    more = f" and {len(names) - _NAMES_MAX} more" if len(names) > _NAMES_MAX else ""
+    return f"known {kind}: {', '.join(quoted.format(name) for name in names[:_NAMES_MAX])}{more}"

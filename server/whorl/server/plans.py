@@ -63,6 +63,7 @@ class PlanNode(_Written):
     variables: list[str]
     keys: list[str] | None = None
     keeps: int
+    bytes: int | None = Field(default=None, description="of what it keeps; joins have theirs in buffers and trees")
     emitted: int = Field(description="rows emitted since the query, or the server, was started")
     retraction: str | None = None
     buffers: list[PlanBuffer] | None = None
@@ -89,6 +90,7 @@ class PlanWindow(_Written):
     """A window, and where the text declares it."""
 
     name: str
+    short: str = Field(description="the name as the query writes it, or the number of a window without one: `#2`")
     stream: str
     kind: str
     text: str
@@ -132,6 +134,7 @@ class ValidatedWindow(BaseModel):
     model_config = ConfigDict(extra="forbid", alias_generator=to_camel)
 
     name: str
+    short: str
     stream: str
     kind: str
     text: str

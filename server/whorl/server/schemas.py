@@ -300,6 +300,7 @@ class WhyWindow(_Shape):
     """A window, and the watermark of its stream."""
 
     name: str
+    short: str = Field(description="its name with the prefixes of the query, or its number in the text: `#2`")
     stream: str
     events: int = Field(description="events on its stream so far")
     late: int

@@ -78,10 +78,12 @@ class Settings(BaseSettings):
     query_bytes_max: int = Field(64 * 1024, gt=0, description="length of the text of a query")
     body_seconds_max: int = Field(30, gt=0, description="time limit for a request body, unless it streams")
     answer_seconds_max: float = Field(
-        30.0, gt=0, description="a reader that takes nothing of an answer for so long is disconnected"
+        30.0, gt=0, description="a client that reads nothing of a response for this long is disconnected"
     )
     answers_bytes_max: int = Field(
-        256 * MIB, gt=0, description="answers that wait to be read; beyond, the readers stuck longest are disconnected"
+        256 * MIB,
+        gt=0,
+        description="total size of responses not yet read; beyond it, the slowest clients are disconnected",
     )
     queue_bytes_max: int = Field(64 * MIB, gt=0, description="size of the command queue; further commands get 429")
     queue_commands_max: int = Field(

@@ -60,7 +60,9 @@ def plan_text(document: JsonObject) -> str:
     """One operator per line, inputs indented."""
     lines = [_headline(inner(document, "query"))]
     windows = objects(document, "windows")
-    lines += [f"window {w.get('name')} on {w.get('stream')} {w.get('text', '')}".rstrip() for w in windows]
+    lines += [
+        f"window {w.get('short', w.get('name'))} on <{w.get('stream')}> {w.get('text', '')}".rstrip() for w in windows
+    ]
     root = inner(document, "root")
     if root:
         _add_operator(lines, root, 0)

@@ -48,6 +48,8 @@ export interface StreamDocument {
 
 export interface WindowDocument {
   name: string;
+  /** With the prefixes of the query, or the number of a window without a name. */
+  short: string;
   stream: string;
   kind: string;
   text: string;
@@ -155,6 +157,8 @@ export interface PlanOperator {
   variables?: string[];
   keys?: string[];
   keeps?: number;
+  /** Of what it keeps; joins have theirs in buffers and trees. */
+  bytes?: number;
   emitted?: number;
   retraction?: string;
   trees?: { live: number; bytes: number };
@@ -166,7 +170,7 @@ export interface PlanOperator {
 
 export interface PlanDocument {
   query: { dialect: string; form: string; variables: string[]; r2s: string; report: string[]; tick: string };
-  windows: { name: string; stream: string; text: string; kind: string }[];
+  windows: { name: string; short: string; stream: string; text: string; kind: string }[];
   incremental: boolean;
   root?: PlanOperator;
 }
@@ -183,6 +187,7 @@ export interface WhyPattern {
 
 export interface WhyWindow {
   name: string;
+  short: string;
   stream: string;
   events: number;
   late: number;

@@ -2,35 +2,33 @@
 import { streams } from "../api/catalogue";
 import type { PlanBuffer, PlanDocument, PlanOperator, QueryDocument } from "../api/types";
 import { bytes, count, duration, rate } from "../parts/format";
-import { shortIri, type Prefixes } from "../rdf/terms";
 import { bufferAt, bytesKept, bytesOf, inputAt, leavesOf, RESULTS, ROOT, type Seen } from "./readings";
 
 interface Properties {
   place: string;
   seen: Seen;
   query: QueryDocument;
-  prefixes: Prefixes;
   close(): void;
 }
 
-export function Details({ place, seen, query, prefixes, close }: Properties) {
+export function Details({ place, seen, query, close }: Properties) {
   return (
     <aside class="details" aria-label="Details of the chosen part">
       <button type="button" class="icon-button" aria-label="Close details" onClick={close}>×</button>
-      <Chosen place={place} seen={seen} query={query} prefixes={prefixes} close={close} />
+      <Chosen place={place} seen={seen} query={query} close={close} />
     </aside>
   );
 }
 
-function Chosen({ place, seen, query, prefixes }: Properties) {
+function Chosen({ place, seen, query }: Properties) {
   if (place.startsWith("window ")) return <WindowDetails name={place.slice(7)} plan={seen.plan} query={query} />;
   if (place.startsWith("stream ")) return <StreamDetails iri={place.slice(7)} />;
   if (place === RESULTS) {
     return (
       <Facts facts={[
         ["results", count(query.stats.results)], ["rate", rate(seen.rates.get(RESULTS) ?? 0)],
-        ["evaluations", count(query.stats.evaluations ?? 0)], ["time spent", duration(1000 * (query.stats.evaluationSeconds ?? 0))],
-        ["subscribers", String(query.subscribers)], ["kept", count(query.stats.stateSize ?? 0)], ["memory", bytes(bytesKept(seen.plan.root))],
+        ["evaluations", count(query.stats.evaluations ?? 0)], ["evaluation time", duration(1000 * (query.stats.evaluationSeconds ?? 0))],
+        ["subscribers", String(query.subscribers)], ["state", count(query.stats.stateSize ?? 0)], ["memory", bytes(bytesKept(seen.plan.root))],
       ]} />
     );
   }
@@ -39,7 +37,7 @@ function Chosen({ place, seen, query, prefixes }: Properties) {
   const perSecond = seen.rates.get(place) ?? 0;
   return found.buffer === undefined
     ? <OperatorDetails operator={found.operator} perSecond={perSecond} />
-    : <BufferDetails buffer={found.buffer} prefixes={prefixes} perSecond={perSecond} />;
+    : <BufferDetails buffer={found.buffer} plan={seen.plan} perSecond={perSecond} />;
 }
 
 /** The operator or buffer at a place. */
@@ -59,8 +57,8 @@ function WindowDetails({ name, plan, query }: { name: string; plan: PlanDocument
   const leaves = leavesOf(plan.root).filter((leaf) => leaf.window === name);
   return (
     <Facts facts={[
-      ["window", name], ["on stream", window?.stream ?? ""], ["rule", window?.text ?? ""],
-      ["holds now", count(query.stats.windows?.[name] ?? 0)],
+      ["window", window?.short ?? name], ["on stream", window?.stream ?? ""], ["rule", window?.text ?? ""],
+      ["elements", count(query.stats.windows?.[name] ?? 0)],
       ["live mappings", count(leaves.reduce((sum, leaf) => sum + (leaf.live ?? 0), 0))],
       ["memory", bytes(leaves.reduce((sum, leaf) => sum + bytesOf(leaf), 0))],
     ]} />
@@ -74,7 +72,7 @@ function StreamDetails({ iri }: { iri: string }) {
 
 function OperatorDetails({ operator, perSecond }: { operator: PlanOperator; perSecond: number }) {
   const { trees, buffers = [] } = operator;
-  const held = buffers.reduce((sum, one) => sum + bytesOf(one), trees?.bytes ?? 0);
+  const held = buffers.reduce((sum, one) => sum + bytesOf(one), (operator.bytes ?? 0) + (trees?.bytes ?? 0));
   return (
     <>
       <Facts facts={[
@@ -94,13 +92,13 @@ function OperatorDetails({ operator, perSecond }: { operator: PlanOperator; perS
   );
 }
 
-function BufferDetails({ buffer, prefixes, perSecond }: { buffer: PlanBuffer; prefixes: Prefixes; perSecond: number }) {
+function BufferDetails({ buffer, plan, perSecond }: { buffer: PlanBuffer; plan: PlanDocument; perSecond: number }) {
   return (
     <>
       <Facts facts={[
         ["pattern", buffer.pattern ?? `rows of input ${buffer.input ?? 0}`],
         ["condition", buffer.condition ?? ""],
-        ["window", buffer.window === undefined ? "" : shortIri(buffer.window, prefixes)],
+        ["window", plan.windows.find((one) => one.name === buffer.window)?.short ?? ""],
         ["matched", buffer.matched === undefined ? "" : `${count(buffer.matched)}, ${rate(perSecond)}`],
         ["merged", buffer.merged === undefined ? "" : count(buffer.merged)],
         ["live", count(buffer.live ?? 0)],

@@ -76,8 +76,8 @@ function Words({ text }: { text: string }) {
 function Trees({ operator, colours }: { operator: PlanOperator; colours: string[] }) {
   const { trees, retraction } = operator;
   const words: Record<string, string> = {
-    probe: "An expiring mapping probes again to take its results back.",
-    unneeded: "Nothing has to be taken back: windows begin anew.",
+    probe: "When a mapping expires, probing again finds the results to retract.",
+    unneeded: "Nothing is retracted: each window starts empty.",
   };
   if (trees === undefined) return <p class="tree-facts quiet">{words[retraction ?? ""] ?? ""}</p>;
   const step = 120 / (colours.length + 1);
@@ -90,7 +90,7 @@ function Trees({ operator, colours }: { operator: PlanOperator; colours: string[
         <circle class="tree-root" cx="60" cy="45" r="6" />
       </svg>
       <p><strong>{count(trees.live)}</strong> results kept · {bytes(trees.bytes)}</p>
-      <p class="quiet">Each hangs on one mapping of each ring, and goes with the first that expires.</p>
+      <p class="quiet">Each result refers to one mapping in each ring, and is removed when the first of them expires.</p>
     </div>
   );
 }

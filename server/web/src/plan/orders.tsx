@@ -26,6 +26,7 @@ export function Orders({ orders, names, history }: Properties) {
     <div class="orders">
       <h4>Probing orders <span class="quiet">{isRecent ? "in the last seconds" : "so far"}</span></h4>
       <Band history={history} shown={shown} />
+      <p class="band-scale quiet"><span>a minute ago</span><span>now</span></p>
       <ul>
         {orders.slice(0, ORDERS_MAX).map((one, at) => {
           const share = isRecent ? (recent.by.get(shown[at] ?? "") ?? 0) / recent.total : one.taken / Math.max(1, all);
@@ -38,12 +39,13 @@ export function Orders({ orders, names, history }: Properties) {
           );
         })}
       </ul>
-      {orders.length > ORDERS_MAX && <p class="quiet">{orders.length - ORDERS_MAX} more orders were taken.</p>}
+      {orders.length > ORDERS_MAX && <p class="quiet">{orders.length - ORDERS_MAX} other orders were used.</p>}
     </div>
   );
 }
 
-const colourOf = (at: number): string => (at < ORDERS_MAX ? `var(--series-${at + 1})` : "var(--faint)");
+/** From the end of the colours: those at the beginning are the windows'. */
+const colourOf = (at: number): string => (at < ORDERS_MAX ? `var(--series-${8 - at})` : "var(--faint)");
 
 function sums(history: readonly Taken[], shown: readonly string[]): { by: Map<string, number>; total: number } {
   const by = new Map<string, number>();

@@ -92,9 +92,9 @@ export function leavesOf(operator: PlanOperator | undefined): PlanBuffer[] {
   return [...(operator.buffers ?? []).filter((one) => one.pattern !== undefined), ...(operator.inputs ?? []).flatMap(leavesOf)];
 }
 
-/** Bytes of everything that a plan keeps in rings, indexes and trees. */
+/** Bytes of everything that a plan keeps: rings, indexes, trees, groups, rows. */
 export function bytesKept(operator: PlanOperator | undefined): number {
   if (operator === undefined) return 0;
-  const own = (operator.buffers ?? []).reduce((sum, one) => sum + bytesOf(one), 0) + (operator.trees?.bytes ?? 0);
+  const own = (operator.buffers ?? []).reduce((sum, one) => sum + bytesOf(one), 0) + (operator.trees?.bytes ?? 0) + (operator.bytes ?? 0);
   return own + (operator.inputs ?? []).reduce((sum, one) => sum + bytesKept(one), 0);
 }

@@ -23,7 +23,7 @@ const EVERY_MS = 1_000;
 export function Plan({ query, prefixes }: { query: QueryDocument; prefixes: Prefixes }) {
   const [seen, fault] = usePlan(query);
   const [chosen, setChosen] = useState<string | null>(null);
-  if (seen === null) return <p class="empty">{fault ?? "Reading the plan…"}</p>;
+  if (seen === null) return <p class="empty">{fault ?? "Loading the plan…"}</p>;
   const { plan } = seen;
   const colourOf = (window: string | undefined): string => {
     const at = plan.windows.findIndex((one) => one.name === window);
@@ -37,7 +37,7 @@ export function Plan({ query, prefixes }: { query: QueryDocument; prefixes: Pref
         <span>reports on {plan.query.report.join(", ")}</span>
         <span>tick {plan.query.tick}</span>
         <span><strong>{count(query.stats.stateSize ?? 0)}</strong> mappings, rows and groups kept</span>
-        <span><strong>{bytes(bytesKept(plan.root))}</strong> in rings, indexes and trees</span>
+        <span><strong>{bytes(bytesKept(plan.root))}</strong> of memory</span>
       </p>
       <div class="plan-scroll" tabIndex={0} role="group" aria-label="Operators of the plan">
         <Sources plan={plan} query={query} prefixes={prefixes} choice={choice} />
@@ -50,7 +50,7 @@ export function Plan({ query, prefixes }: { query: QueryDocument; prefixes: Pref
           <span class="part-note">{plan.query.variables.join(" ")}</span>
         </button>
       </div>
-      {chosen !== null && <Details place={chosen} seen={seen} query={query} prefixes={prefixes} close={() => setChosen(null)} />}
+      {chosen !== null && <Details place={chosen} seen={seen} query={query} close={() => setChosen(null)} />}
     </div>
   );
 }
@@ -109,7 +109,7 @@ function Sources({ plan, query, prefixes, choice }: SourceProperties) {
               type="button" class={`part window ${choice.chosen === windowPlace ? "chosen" : ""}`} style={{ borderTopColor: choice.colourOf(window.name) }}
               aria-expanded={choice.chosen === windowPlace} onClick={() => choice.choose(windowPlace)}
             >
-              <span class="part-kind">window {shortIri(window.name, prefixes)}</span>
+              <span class="part-kind">window {window.short}</span>
               <span class="part-title" title={window.text}>{window.text}</span>
               <span class="part-note"><strong>{count(query.stats.windows?.[window.name] ?? live)}</strong> live · {bytes(held)}</span>
             </button>
@@ -148,7 +148,7 @@ function Node({ operator, place, seen, choice }: NodeProperties) {
 
 function Operator({ operator, place, choice }: { operator: PlanOperator; place: string; choice: Choice }) {
   const isAnew = (operator.mode ?? "").startsWith("re");
-  const notes = [operator.mode ?? "", operator.keeps ? `keeps ${count(operator.keeps)}` : "", operator.keys?.length ? `by ${operator.keys.join(" ")}` : ""];
+  const notes = [operator.mode ?? "", operator.keeps ? `keeps ${count(operator.keeps)}` : "", operator.bytes ? bytes(operator.bytes) : "", operator.keys?.length ? `by ${operator.keys.join(" ")}` : ""];
   return (
     <button
       type="button" class={`part operator ${isAnew ? "anew" : ""} ${choice.chosen === place ? "chosen" : ""}`} aria-expanded={choice.chosen === place}

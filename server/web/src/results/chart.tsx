@@ -13,11 +13,11 @@ export function Chart({ results, prefixes, version }: { results: Results; prefix
   const names = results.values;
   const [chosen, choose] = useState<string | null>(null);
   const name = chosen !== null && names.includes(chosen) ? chosen : names[0];
-  if (name === undefined) return <p class="empty">There is no number in these results to draw.</p>;
+  if (name === undefined) return <p class="empty">These results have no numeric column to plot.</p>;
   return (
     <div class="chart">
       {names.length > 1 && (
-        <div class="choices" role="group" aria-label="Value to draw">
+        <div class="choices" role="group" aria-label="Value to plot">
           {names.map((one) => (
             <button type="button" key={one} class={one === name ? "chip on" : "chip"} aria-pressed={one === name} onClick={() => choose(one)}>
               {one}
@@ -78,7 +78,7 @@ function Lines({ series, version }: { series: Series[]; version: number }) {
   }, [labels]);
   useEffect(() => plot.current?.setData(data(series)), [version]);
 
-  if (series.length === 0) return <p class="empty">The first point comes with the next result.</p>;
+  if (series.length === 0) return <p class="empty">The chart starts with the next result.</p>;
   return (
     <>
       <div class="plot" ref={place} data-points={series.reduce((sum, one) => sum + one.points.size, 0)} />

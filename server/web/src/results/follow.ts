@@ -64,7 +64,7 @@ export function useResults(query: QueryDocument): Followed {
         if (gap.reason !== "replaced" && results.total > 0) results.lost += gap.toSeq - gap.fromSeq + 1;
         show();
       },
-      resumed: () => setNotice("The connection is back, and went on where it broke off."),
+      resumed: () => setNotice("Reconnected; no result was missed."),
       failed: (problem) => setNotice(problem.detail),
     });
     // Shown again even if nothing comes: the reason for that is worth telling.

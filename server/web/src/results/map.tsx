@@ -34,7 +34,7 @@ interface Properties {
 export function Places({ results, prefixes }: Properties) {
   const pairs = coordinatesOf(results.variables);
   const hasPlaces = results.rows.slice(0, ROWS_MAX).some((row) => pairs.some((pair) => degrees(row.mapping, pair) !== null));
-  return hasPlaces ? <Drawing results={results} prefixes={prefixes} /> : <p class="empty">There is no place in the current answer.</p>;
+  return hasPlaces ? <Drawing results={results} prefixes={prefixes} /> : <p class="empty">The current result has no coordinates.</p>;
 }
 
 function Drawing({ results, prefixes }: Properties) {

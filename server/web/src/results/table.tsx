@@ -1,4 +1,4 @@
-/** The current answer: sortable, with what is new, gone and changed shown for a moment. */
+/** The current result: sortable, with what is new, gone and changed shown for a moment. */
 import { useState } from "preact/hooks";
 import type { Mapping, RdfTerm } from "../api/types";
 import { isNumeric, ntriples, numberOf, shown, type Prefixes } from "../rdf/terms";
@@ -14,7 +14,7 @@ interface Order {
   descending: boolean;
 }
 
-export function AnswerTable({ results, prefixes }: { results: Results; prefixes: Prefixes }) {
+export function ResultTable({ results, prefixes }: { results: Results; prefixes: Prefixes }) {
   const [order, setOrder] = useState<Order | null>(null);
   const rows = sorted(results.rows, order);
   const going = order === null ? results.going : [];
@@ -23,10 +23,10 @@ export function AnswerTable({ results, prefixes }: { results: Results; prefixes:
   const turn = (by: string): void =>
     setOrder(order?.by !== by ? { by, descending: false } : order.descending ? null : { by, descending: true });
   return (
-    <div class="scroll" tabIndex={0} role="group" aria-label="The current answer">
+    <div class="scroll" tabIndex={0} role="group" aria-label="The current result">
       <table class="data">
         <thead>
-          <tr>{results.variables.map((name) => <Head key={name} name={name} order={order} turn={turn} />)}</tr>
+          <tr>{results.variables.map((name) => <Head key={name} name={name} isNumber={isNumeric(shown[0]?.mapping[name])} order={order} turn={turn} />)}</tr>
         </thead>
         <tbody>
           {shown.map((row) => <Line key={row.id} row={row} variables={results.variables} prefixes={prefixes} isCalm={isCalm} />)}
@@ -37,16 +37,16 @@ export function AnswerTable({ results, prefixes }: { results: Results; prefixes:
           ))}
         </tbody>
       </table>
-      {rows.length > SHOWN_MAX && <p class="quiet pad">The first {SHOWN_MAX} of {rows.length} rows. An export has all of them.</p>}
+      {rows.length > SHOWN_MAX && <p class="quiet pad">The first {SHOWN_MAX} of {rows.length} rows. Export to get all of them.</p>}
     </div>
   );
 }
 
-function Head({ name, order, turn }: { name: string; order: Order | null; turn(name: string): void }) {
+function Head({ name, isNumber, order, turn }: { name: string; isNumber: boolean; order: Order | null; turn(name: string): void }) {
   const isMine = order?.by === name;
   const direction = !isMine ? "none" : order.descending ? "descending" : "ascending";
   return (
-    <th aria-sort={direction} scope="col">
+    <th aria-sort={direction} scope="col" class={isNumber ? "number" : ""}>
       <button type="button" class="sort" onClick={() => turn(name)}>
         {name}<span aria-hidden="true">{isMine ? (order.descending ? " ↓" : " ↑") : ""}</span>
       </button>

@@ -29,7 +29,7 @@ export function Why({ query, prefixes }: { query: QueryDocument; prefixes: Prefi
       clearTimeout(timer);
     };
   }, [query.id, query.incarnation, query.status]);
-  if (why === null) return <p class="empty">{fault ?? "Looking for the reason…"}</p>;
+  if (why === null) return <p class="empty">{fault ?? "Loading…"}</p>;
   return (
     <section class={`why ${why.state}`} aria-label="Why there is no result">
       <h3><Spelled text={why.summary} /></h3>
@@ -56,12 +56,12 @@ export function Why({ query, prefixes }: { query: QueryDocument; prefixes: Prefi
 function Waiting({ window, prefixes }: { window: WhyWindow; prefixes: Prefixes }) {
   const { open, close, watermark } = window;
   if (open === null || close === null || watermark === null) {
-    return <p class="quiet">{shortIri(window.name, prefixes)} on {shortIri(window.stream, prefixes)} · {count(window.events)} events · watermark {instant(watermark)}</p>;
+    return <p class="quiet">window {window.short} on {shortIri(window.stream, prefixes)} · {count(window.events)} events · watermark {instant(watermark)}</p>;
   }
   const share = Math.min(1, Math.max(0, (watermark - open) / Math.max(1, close - open)));
   return (
     <div class="waiting">
-      <span>{shortIri(window.name, prefixes)} · watermark {clock(watermark)} · closes {clock(close)}</span>
+      <span>window {window.short} · watermark {clock(watermark)} · closes {clock(close)}</span>
       <span class="bar-track"><span class="bar" style={{ width: `${100 * share}%` }} /></span>
     </div>
   );

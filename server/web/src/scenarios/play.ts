@@ -48,7 +48,7 @@ async function play(scenario: string, sample: Sample, known: StreamDocument[], s
   const marks = known.filter((one) => streams.includes(one.streamIRI)).map((one) => one.watermark ?? 0);
   const from = Math.max(Date.now() - PLAYINGS * sample.spanMs, ...marks.map((mark) => mark + 1));
   if (from + sample.spanMs > Date.now()) {
-    tell("These streams have reached the present, so there is no time left to play the sample in. Delete them to play it again.", true);
+    tell("The watermark of these streams has reached the present, so the sample, whose times are in the past, would be late. Delete the streams to play it again.", true);
     return;
   }
   const random = randomOf(from);

@@ -8,11 +8,11 @@ import { links } from "../route";
 
 /** Settings that are text, with what stands in an empty field. */
 const FIELDS = [
-  { name: "lateness", label: "Wait for events out of order", empty: "0s" },
-  { name: "timestampPredicate", label: "Predicate that has the time of an event", empty: "none: the time comes with the event" },
-  { name: "idleTimeout", label: "Silent for this long, it no longer holds others back", empty: "never" },
-  { name: "retention", label: "Keep its log beyond what windows need", empty: "as the server is set" },
-  { name: "assumeZone", label: "Zone of times that have none", empty: "none; for example Z, +02:00, Europe/Paris" },
+  { name: "lateness", label: "Allowed lateness", empty: "0s: how long to wait for events out of order" },
+  { name: "timestampPredicate", label: "Timestamp predicate", empty: "none: each push gives the time" },
+  { name: "idleTimeout", label: "Idle timeout", empty: "never: a silent stream holds back the others" },
+  { name: "retention", label: "Retention of the log", empty: "the default of the server" },
+  { name: "assumeZone", label: "Time zone of times without one", empty: "none; for example Z, +02:00, Europe/Paris" },
 ] as const;
 
 export function Declare({ close }: { close(): void }) {
@@ -32,10 +32,10 @@ export function Declare({ close }: { close(): void }) {
     <Dialog title="Declare a stream" close={close}>
       <form class="form" onSubmit={(event) => void save(event)}>
         <label>IRI<input value={iri} required spellcheck={false} onInput={(event) => setIri(event.currentTarget.value)} /></label>
-        <label>Whose clock counts
+        <label>Time of an event
           <select value={time} onChange={(event) => setTime(event.currentTarget.value)}>
-            <option value="event">the event's</option>
-            <option value="arrival">the server's, at arrival</option>
+            <option value="event">its own timestamp (event time)</option>
+            <option value="arrival">when it reaches the server (arrival time)</option>
           </select>
         </label>
         {FIELDS.map(({ name, label, empty }) => (

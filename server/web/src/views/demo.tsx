@@ -16,12 +16,13 @@ export function DemoRate() {
   }, [isHere]);
   if (rate === null) return null;
   const choose = async (wanted: number): Promise<void> => {
-    const now = await attempt(() => api.setDemoRate(wanted), wanted === 0 ? "The demo pauses." : `The demo sends ${wanted}× its usual events.`);
+    const now = await attempt(() => api.setDemoRate(wanted), wanted === 0 ? "The demo is paused." : wanted === 1 ? "The demo sends events at its usual rate." : `The demo sends ${wanted}× as many events.`);
     if (now !== null) setRate(now);
     await refresh();
   };
   return (
-    <div class="rates" role="group" aria-label="How fast the demo plays">
+    <div class="rates" role="group" aria-label="Event rate of the demo">
+      <span class="quiet">event rate</span>
       {RATES.map((one) => (
         <button type="button" key={one} class="chip" aria-pressed={one === rate} onClick={() => void choose(one)}>
           {one === 0 ? "Pause" : `${one}×`}

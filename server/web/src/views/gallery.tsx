@@ -70,8 +70,8 @@ export function Gallery() {
       <header class="hero">
         <h1>Queries that never stop answering</h1>
         <p>
-          The answer of a query here follows what arrives. Take one, watch it, change it.
-          {events > 0 && <> Right now <strong>{rate(events)}</strong> events come in, and <strong>{count(running)}</strong> queries follow them.</>}
+          Each query updates its result as events arrive. Open one, watch it, change it.
+          {events > 0 && <> Right now events arrive at <strong>{rate(events)}</strong> and <strong>{count(running)}</strong> {running === 1 ? "query is" : "queries are"} running.</>}
         </p>
         <a class="button primary" href={links.fresh()}>Write a query</a>
       </header>
@@ -132,27 +132,27 @@ function ScenarioCard({ scenario, entry }: { scenario: string; entry: Entry }) {
       <span class="card-foot">
         {entry.versions.map((version) => (
           <button
-            type="button" class="chip" key={version.dialect} title="Declares its streams, loads its static data, starts it and plays a sample"
+            type="button" class="chip" key={version.dialect} title="Declare the streams, load static data, start the query and play sample data"
             onClick={() => void start(scenario, version)}
           >
             ▶ {version.dialect}
           </button>
         ))}
-        <a href={links.fresh(first.text, first.name)}>Text</a>
+        <a href={links.fresh(first.text, first.name)}>Open in editor</a>
       </span>
     </article>
   );
 }
 
 async function start(scenario: string, { name, text }: Version): Promise<void> {
-  const done = await attempt(async () => (await runSample(scenario, name, text), true), `${name} runs on a made-up sample, which plays for a minute.`);
+  const done = await attempt(async () => (await runSample(scenario, name, text), true), `${name} is running on generated sample data for about a minute.`);
   if (done !== null) go(links.query(name));
 }
 
 function Playing({ share }: { share: number }) {
   return (
     <span class="playing">
-      <span class="quiet">the sample plays</span>
+      <span class="quiet">playing sample data</span>
       <span class="bar-track"><span class="bar" style={{ width: `${100 * share}%` }} /></span>
       <button type="button" class="chip" onClick={stopPlaying}>Stop</button>
     </span>

@@ -8,17 +8,18 @@ import { clock, count, duration, rate } from "../parts/format";
 import { attempt } from "../parts/toast";
 import { Plan } from "../plan/view";
 import { prefixesOf } from "../rdf/terms";
-import { Arrivals } from "../results/arrivals";
+import { History } from "../results/history";
 import { Chart } from "../results/chart";
 import { useResults, type Followed } from "../results/follow";
 import { Graph } from "../results/graph";
 import { Places } from "../results/map";
 import { coordinatesOf } from "../results/model";
-import { AnswerTable } from "../results/table";
+import { ResultTable } from "../results/table";
 import { Why } from "../results/why";
 import { go, links, type Tab } from "../route";
 
-const TITLES: Record<Tab, string> = { answer: "Answer", arrivals: "As they arrive", chart: "Chart", graph: "Graph", map: "Map", plan: "Plan" };
+const TITLES: Record<Tab, string> = { result: "Result", history: "History", chart: "Chart", graph: "Graph", map: "Map", plan: "Plan" };
+const HINTS: Partial<Record<Tab, string>> = { result: "The current result", history: "Each row as it arrived, the newest first" };
 
 export function Outcome({ query, tab }: { query: QueryDocument; tab: Tab | null }) {
   const followed = useResults(query);
@@ -31,7 +32,7 @@ export function Outcome({ query, tab }: { query: QueryDocument; tab: Tab | null 
         <div class="tab-list" role="tablist" aria-label="Views of the results">
         {offered.map((one) => (
           <button
-            type="button" role="tab" key={one} id={`tab-${one}`} aria-selected={one === chosen} aria-controls="tab-panel"
+            type="button" role="tab" title={HINTS[one]} key={one} id={`tab-${one}`} aria-selected={one === chosen} aria-controls="tab-panel"
             tabIndex={one === chosen ? 0 : -1} onClick={() => go(links.query(query.id, one))} onKeyDown={(event) => turn(event, offered, one, query.id)}
           >
             {TITLES[one]}
@@ -52,11 +53,11 @@ function tabsOf(query: QueryDocument, { results }: Followed): Tab[] {
   const isGraph = query.form === "CONSTRUCT" || query.form === "DESCRIBE";
   const hasPlaces = coordinatesOf(results.variables).length > 0;
   const hasNumbers = results.values.length > 0 || results.series.size > 0;
-  return ["answer", "arrivals", ...(hasNumbers ? ["chart"] : []), ...(isGraph ? ["graph"] : []), ...(hasPlaces ? ["map"] : []), "plan"] as Tab[];
+  return ["result", "history", ...(hasNumbers ? ["chart"] : []), ...(isGraph ? ["graph"] : []), ...(hasPlaces ? ["map"] : []), "plan"] as Tab[];
 }
 
 /** Of a query that tells what is new, the news come first. */
-const firstTab = (query: QueryDocument): Tab => (query.r2s === "ISTREAM" || query.r2s === "DSTREAM" ? "arrivals" : "answer");
+const firstTab = (query: QueryDocument): Tab => (query.r2s === "ISTREAM" || query.r2s === "DSTREAM" ? "history" : "result");
 
 function turn(event: KeyboardEvent, tabs: Tab[], at: Tab, name: string): void {
   const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
@@ -71,12 +72,12 @@ function Panel({ query, tab, followed }: { query: QueryDocument; tab: Tab; follo
   const { results } = followed;
   if (tab === "plan") return query.status === "running" ? <Plan query={query} prefixes={prefixes} /> : <Why query={query} prefixes={prefixes} />;
   // What the server has kept is on its way.
-  if (query.status === "running" && results.total === 0 && !results.hasAnswer && query.lastSeq > 0 && isFresh(followed)) return <p class="empty">Reading…</p>;
-  const isEmpty = tab === "arrivals" ? results.arrivals.length === 0 : results.rows.length === 0 && results.going.length === 0;
+  if (query.status === "running" && results.total === 0 && !results.hasAnswer && query.lastSeq > 0 && isFresh(followed)) return <p class="empty">Loading…</p>;
+  const isEmpty = tab === "history" ? results.arrivals.length === 0 : results.rows.length === 0 && results.going.length === 0;
   if (query.status !== "running" || (isEmpty && !(tab === "chart" && results.series.size > 0))) return <Why query={query} prefixes={prefixes} />;
   switch (tab) {
-    case "arrivals":
-      return <Arrivals results={results} prefixes={prefixes} />;
+    case "history":
+      return <History results={results} prefixes={prefixes} />;
     case "chart":
       return <Chart results={results} prefixes={prefixes} version={followed.version} />;
     case "graph":
@@ -84,7 +85,7 @@ function Panel({ query, tab, followed }: { query: QueryDocument; tab: Tab; follo
     case "map":
       return <Places results={results} prefixes={prefixes} />;
     default:
-      return <AnswerTable results={results} prefixes={prefixes} />;
+      return <ResultTable results={results} prefixes={prefixes} />;
   }
 }
 
@@ -99,11 +100,11 @@ function State({ query, followed }: { query: QueryDocument; followed: Followed }
   return (
     <div class="state">
       <span class={`badge status ${query.status}`}>{query.status}</span>
-      <Number name="in" value={rate(perSecond)} title="events a second on its streams" />
-      <Number name="results" value={count(query.stats.results)} title="results since it was started" />
-      {watermark !== null && <Number name="watermark" value={clock(watermark)} title={`no event before this instant is to come; ${behind(watermark)}`} />}
+      <Number name="input" value={rate(perSecond)} title="events per second on its streams" />
+      <Number name="results" value={count(query.stats.results)} title="results since the query was started" />
+      {watermark !== null && <Number name="watermark" value={clock(watermark)} title={`no more events before this instant are expected; ${behind(watermark)}`} />}
       <Closing query={query} lastAt={results.lastAt} watermark={watermark} />
-      {results.lost > 0 && <span class="badge warn" title="the page could not keep up, and the server left results out">{count(results.lost)} left out</span>}
+      {results.lost > 0 && <span class="badge warn" title="this page could not keep up, so the server dropped results for it">{count(results.lost)} results missing</span>}
       {notice !== null && <span class="quiet">{notice}</span>}
     </div>
   );
@@ -113,7 +114,7 @@ const newest = (a: number | null, b: number | null): number | null => (a === nul
 
 function behind(watermark: number): string {
   const lag = Date.now() - watermark;
-  return lag >= 0 && lag < 86_400_000 ? `${duration(lag)} behind the clock` : "not near the clock";
+  return lag >= 0 && lag < 86_400_000 ? `${duration(lag)} behind the clock` : "far from the current time";
 }
 
 function Number({ name, value, title }: { name: string; value: string; title: string }) {
@@ -150,8 +151,8 @@ function Actions({ query, followed }: { query: QueryDocument; followed: Followed
   if (query.status !== "running") return null;
   return (
     <span class="actions">
-      <button type="button" class="chip" aria-pressed={followed.isPaused} title="Hold what is shown; the query goes on" onClick={() => followed.setPaused(!followed.isPaused)}>
-        {followed.isPaused ? "Go on" : "Hold"}
+      <button type="button" class="chip" aria-pressed={followed.isPaused} title="Freeze what is shown; the query keeps running" onClick={() => followed.setPaused(!followed.isPaused)}>
+        {followed.isPaused ? "Resume" : "Freeze"}
       </button>
       <button type="button" class="chip" aria-label="Export" aria-expanded={isOpen} aria-haspopup="menu" onClick={(event) => (event.stopPropagation(), open(!isOpen))}>
         <Icon name="export" size={14} /><span class="wide-only">Export</span>
@@ -175,5 +176,5 @@ async function save(name: string, type: string, ending: string): Promise<void> {
     link.download = `${name}.${ending}`;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-  }, `The current answer is saved as ${name}.${ending}.`);
+  }, `The current result was saved as ${name}.${ending}.`);
 }

@@ -51,9 +51,9 @@ export function Peek({ stream }: { stream: string }) {
   }, [stream]);
   return (
     <div class="peek">
-      <div class="panel-head"><h3>What comes in</h3><button type="button" class="chip" aria-pressed={isHeld} onClick={() => hold(!isHeld)}>{isHeld ? "Go on" : "Hold"}</button></div>
+      <div class="panel-head"><h3>Incoming events</h3><button type="button" class="chip" aria-pressed={isHeld} onClick={() => hold(!isHeld)}>{isHeld ? "Resume" : "Freeze"}</button></div>
       <Spread lags={lags} />
-      {events.length === 0 ? <p class="empty">Nothing has come since you are looking.</p> : (
+      {events.length === 0 ? <p class="empty">No event has arrived since you opened this page.</p> : (
         <div class="scroll framed short" tabIndex={0} role="group" aria-label="The newest events">
           <table class="data">
             <thead><tr><th scope="col">subject</th><th scope="col">predicate</th><th scope="col">object</th></tr></thead>
@@ -89,9 +89,9 @@ function Spread({ lags }: { lags: number[] }) {
   const most = Math.max(at(1), 1);
   return (
     <div class="spread" title="from the time of an event to its arrival on this page">
-      <span class="quiet">seen here after</span>
+      <span class="quiet">delay</span>
       <span class="spread-bar"><span class="spread-box" style={{ left: `${(100 * at(0.1)) / most}%`, width: `${(100 * (at(0.9) - at(0.1))) / most}%` }} /><span class="spread-mid" style={{ left: `${(100 * at(0.5)) / most}%` }} /></span>
-      <span>{duration(at(0.5))}<span class="quiet"> median · </span>{duration(at(0.9))}<span class="quiet"> 90 % · </span>{duration(at(1))}<span class="quiet"> at most</span></span>
+      <span><span class="quiet">median </span>{duration(at(0.5))}<span class="quiet"> · p90 </span>{duration(at(0.9))}<span class="quiet"> · max </span>{duration(at(1))}</span>
     </div>
   );
 }

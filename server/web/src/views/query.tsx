@@ -107,12 +107,12 @@ async function start(name: string, text: string): Promise<void> {
 }
 
 async function restart(query: QueryDocument): Promise<void> {
-  await attempt(() => api.act(query.id, "restart"), `${query.id} begins anew.`);
+  await attempt(() => api.act(query.id, "restart"), `${query.id} was restarted.`);
   await refresh();
 }
 
 async function replace(query: QueryDocument, text: string): Promise<void> {
-  const done = await attempt(() => api.replace(query.id, text), `${query.id} runs with its new text.`);
+  const done = await attempt(() => api.replace(query.id, text), `${query.id} was replaced.`);
   if (done !== null) drafts.delete(query.id);
   await refresh();
 }
@@ -135,14 +135,14 @@ function Toolbar({ query, name, setName, isChanged, run, revert }: ToolbarProper
           <input value={name} spellcheck={false} onInput={(event) => setName(event.currentTarget.value)} pattern="[A-Za-z0-9_\-]+" />
         </label>
       ) : (
-        <h1 class="query-name" title={query.id}><span>{query.id}</span>{isChanged && <span class="dot" title="changed, not run yet" />}</h1>
+        <h1 class="query-name" title={query.id}><span>{query.id}</span>{isChanged && <span class="dot" title="changed, not running yet" />}</h1>
       )}
       <span class="space" />
       <RunButtons {...{ query, isChanged, run, revert }} remove={() => ask(true)} />
       {isDeleting && query !== null && (
         <Confirm
           title={`Delete ${query.id}?`} action="Delete" close={() => ask(false)} confirm={() => void remove(query)}
-          text="The query stops, and its results are forgotten. Its subscribers are told."
+          text="The query stops and its results are deleted. Subscribers are notified."
         />
       )}
     </div>
@@ -150,7 +150,7 @@ function Toolbar({ query, name, setName, isChanged, run, revert }: ToolbarProper
 }
 
 async function remove(query: QueryDocument): Promise<void> {
-  const done = await attempt(async () => (await api.remove(query.id), true), `${query.id} is deleted.`);
+  const done = await attempt(async () => (await api.remove(query.id), true), `${query.id} was deleted.`);
   if (done === null) return;
   drafts.delete(query.id);
   queries.value = queries.value.filter((one) => one.id !== query.id);
@@ -195,7 +195,7 @@ function RunButtons({ query, isChanged, run, revert, remove: ask }: RunPropertie
         <button type="button" class="button" onClick={() => void act("pause", "is paused.")}><Icon name="pause" size={15} />Pause</button>
       )}
       {!isChanged && (
-        <button type="button" class={query.status === "running" ? "button" : "button primary"} title="Empty windows, results from the start" onClick={() => void act("restart", "begins anew.")}>
+        <button type="button" class={query.status === "running" ? "button" : "button primary"} title="Start again with empty windows" onClick={() => void act("restart", "was restarted.")}>
           <Icon name="restart" size={15} />Restart
         </button>
       )}
@@ -223,14 +223,14 @@ function VerdictLine({ verdict, toFault }: { verdict: Verdict; toFault(): void }
           <span class={verdict.facts.plan.incremental ? "badge good" : "badge warn"}>{verdict.facts.plan.incremental ? "incremental" : "re-evaluated"}</span>
           {verdict.warnings > 0
             ? <button type="button" class="linklike warn" onClick={toFault}>{verdict.warnings} {verdict.warnings === 1 ? "warning" : "warnings"}</button>
-            : <span class="quiet">no faults</span>}
+            : <span class="quiet">no errors</span>}
           <Fixes fixes={verdict.fixes} />
         </div>
       );
     case "offline":
-      return <div class="verdict quiet">The server does not answer; the text is checked when it is back.</div>;
+      return <div class="verdict quiet">The server is not responding; the query is checked when it is back.</div>;
     default:
-      return <div class="verdict quiet">{verdict.state === "empty" ? "Write a query, or take one from the gallery." : " "}</div>;
+      return <div class="verdict quiet">{verdict.state === "empty" ? "Write a query, or open one from the gallery." : " "}</div>;
   }
 }
 
@@ -246,14 +246,14 @@ function PlanLine({ line }: { line: string }) {
 
 /** What a text would do, before it runs. */
 function Preview({ verdict }: { verdict: Verdict }) {
-  if (verdict.state !== "right") return <p class="empty">Run the query (Ctrl+Enter), and its results appear here.</p>;
+  if (verdict.state !== "right") return <p class="empty">Run the query (Ctrl+Enter) to see its results here.</p>;
   const { facts } = verdict;
   return (
     <div class="preview">
-      <p class="empty">Run the query (Ctrl+Enter), and its results appear here.</p>
-      <h3>What it will do</h3>
+      <p class="empty">Run the query (Ctrl+Enter) to see its results here.</p>
+      <h3>Plan</h3>
       <ul class="preview-list">
-        {facts.windows.map((window) => <li key={window.name}><code>{window.text}</code> over <code>{window.stream}</code></li>)}
+        {facts.windows.map((window) => <li key={window.name}>window <code>{window.short}</code> <code>{window.text}</code> on <code>{window.stream}</code></li>)}
         <li>results: {facts.variables.length > 0 ? facts.variables.map((name) => `?${name}`).join(" ") : facts.form}</li>
       </ul>
       <pre class="snippet wrapped">{facts.plan.text.split("\n").map((line, at) => <PlanLine key={at} line={line} />)}</pre>

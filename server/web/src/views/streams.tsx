@@ -27,7 +27,7 @@ export function Streams({ chosen }: { chosen: string | null }) {
         <div class="scroll framed">
           <table class="data roomy streams">
             <thead>
-              <tr><th scope="col">stream</th><th scope="col">rate</th><th scope="col"><span class="hidden">rate over time</span></th><th scope="col">events</th><th scope="col">late</th><th scope="col">refused</th><th scope="col">watermark</th><th scope="col">behind</th><th scope="col">read by</th></tr>
+              <tr><th scope="col">stream</th><th scope="col" class="number">rate</th><th scope="col"><span class="hidden">rate over time</span></th><th scope="col" class="number">events</th><th scope="col" class="number">late</th><th scope="col" class="number">refused</th><th scope="col">watermark</th><th scope="col" class="number" title="how far the watermark is behind the clock">lag</th><th scope="col">read by</th></tr>
             </thead>
             <tbody>{streams.value.map((one) => <Line key={one.streamIRI} stream={one} isChosen={one === stream} />)}</tbody>
           </table>
@@ -53,7 +53,7 @@ function Line({ stream, isChosen }: { stream: StreamDocument; isChosen: boolean 
       <td data-name="late" class={stream.late > 0 ? "number warn-text" : "number"}>{count(stream.late)}</td>
       <td data-name="refused" class={stream.refused > 0 ? "number warn-text" : "number"} title={stream.lastRefusal?.reason ?? ""}>{count(stream.refused)}</td>
       <td class="time" data-name="watermark">{instant(stream.watermark)}</td>
-      <td class="number" data-name="behind">{lag === null || lag < 0 || lag > 86_400_000 ? "–" : duration(lag)}</td>
+      <td class="number" data-name="lag">{lag === null || lag < 0 || lag > 86_400_000 ? "–" : duration(lag)}</td>
       <td data-name="read by">{stream.queries.filter((name) => !name.startsWith("ws-")).map((name) => <a key={name} class="tag" href={links.query(name)}>{name}</a>)}</td>
     </tr>
   );
@@ -71,9 +71,9 @@ function StreamDetails({ stream }: { stream: StreamDocument }) {
       </header>
       <p class="quiet">
         {stream.writtenBy !== null ? <>written by <a href={links.query(stream.writtenBy)}>{stream.writtenBy}</a></> : settings === null ? null : (
-          <>waits {duration(settings.lateness)} for events out of order · time of {settings.time === "event" ? "the event" : "arrival"}
+          <>allowed lateness {duration(settings.lateness)} · {settings.time === "event" ? "event time" : "arrival time"}
             {settings.timestampPredicate !== null && <> in <code>{shortIri(settings.timestampPredicate, shortened)}</code></>}
-            {settings.idleTimeout !== null && <> · idle after {duration(settings.idleTimeout)}</>}
+            {settings.idleTimeout !== null && <> · idle timeout {duration(settings.idleTimeout)}</>}
             {settings.retention !== null && <> · log kept for {duration(settings.retention)}</>}
             {settings.assumeZone !== null && <> · zone {settings.assumeZone} assumed</>}</>
         )}
@@ -86,7 +86,7 @@ function StreamDetails({ stream }: { stream: StreamDocument }) {
       {isDeleting && (
         <Confirm
           title="Delete this stream?" action={readers.length > 0 ? "Delete with its queries" : "Delete"} close={() => remove(false)}
-          text={readers.length > 0 ? `These queries read it and go with it: ${readers.join(", ")}.` : stream.streamIRI}
+          text={readers.length > 0 ? `The queries that read it are deleted, too: ${readers.join(", ")}.` : stream.streamIRI}
           confirm={() => void drop(stream)}
         />
       )}
@@ -126,13 +126,13 @@ function Push({ stream }: { stream: string }) {
     const at = t.trim() === "" ? String(Date.now()) : t.trim();
     const told = await attempt(() => api.push(stream, turtle, at));
     if (told === null) return;
-    const notes = [told.late > 0 ? "late" : "", told.ahead > 0 ? "set aside, it is too far ahead of the clock" : "", told.duplicates > 0 ? "known already" : ""];
+    const notes = [told.late > 0 ? "late" : "", told.ahead > 0 ? "set aside: too far ahead of the clock" : "", told.duplicates > 0 ? "duplicate" : ""];
     tell(`Pushed: ${told.accepted} accepted${notes.filter(Boolean).map((one) => `, ${one}`).join("")}.`, told.ahead > 0 || told.late > 0);
     void refresh();
   };
   return (
     <form class="push" onSubmit={(event) => void push(event)}>
-      <div class="panel-head"><h3>Push an event by hand</h3></div>
+      <div class="panel-head"><h3>Push an event</h3></div>
       <label>Turtle<textarea rows={6} spellcheck={false} value={turtle} onInput={(event) => setTurtle(event.currentTarget.value)} /></label>
       <label>Time<input value={t} placeholder="now; or milliseconds, or 2026-01-31T12:00:00Z" onInput={(event) => setT(event.currentTarget.value)} /></label>
       <button type="submit" class="button primary">Push</button>

@@ -32,21 +32,21 @@ export function System() {
         <Tile id="whorl_results_total" name="results out" value={rate(perSecond("whorl_results_total"))} />
         <Tile id="whorl_evaluations_total" name="evaluations" value={rate(perSecond("whorl_evaluations_total"))} />
         <Tile id="process_resident_memory_bytes" name="memory" value={bytes(sum(found, "process_resident_memory_bytes"))} />
-        <Tile id="process_cpu_seconds_total" name="processor" value={`${Math.round(100 * perSecond("process_cpu_seconds_total"))} %`} />
-        <Tile id="whorl_engine_state_size" name="kept by queries" value={count(sum(found, "whorl_engine_state_size"))} />
+        <Tile id="process_cpu_seconds_total" name="CPU" value={`${Math.round(100 * perSecond("process_cpu_seconds_total"))} %`} />
+        <Tile id="whorl_engine_state_size" name="query state" value={`${count(sum(found, "whorl_engine_state_size"))} entries`} />
         <Tile id="whorl_subscribers" name="subscribers" value={count(sum(found, "whorl_subscribers"))} />
-        <Tile id="whorl_queue_bytes" name="waiting for the engine" value={bytes(sum(found, "whorl_queue_bytes"))} />
+        <Tile id="whorl_queue_bytes" name="engine queue" value={bytes(sum(found, "whorl_queue_bytes"))} />
       </div>
-      <h2>How long things take</h2>
+      <h2>Latency</h2>
       <div class="histograms">
-        <Durations title="Events applied" histogram={apply} />
-        <Durations title="Log written and synced" histogram={commit} />
-        <Durations title="Requests answered" histogram={requests} />
+        <Durations title="Applying events" histogram={apply} />
+        <Durations title="Writing and syncing the log" histogram={commit} />
+        <Durations title="HTTP requests" histogram={requests} />
       </div>
-      <h2>Queries by time spent</h2>
+      <h2>Queries by evaluation time</h2>
       <div class="scroll framed">
         <table class="data roomy">
-          <thead><tr><th scope="col">query</th><th scope="col">status</th><th scope="col">evaluations</th><th scope="col">time spent</th><th scope="col">kept</th><th scope="col">results</th><th scope="col">subscribers</th></tr></thead>
+          <thead><tr><th scope="col">query</th><th scope="col">status</th><th scope="col" class="number">evaluations</th><th scope="col" class="number">evaluation time</th><th scope="col" class="number" title="mappings, rows, groups and terms">state</th><th scope="col" class="number">results</th><th scope="col" class="number">subscribers</th></tr></thead>
           <tbody>
             {[...queries.value].sort((a, b) => (b.stats.evaluationSeconds ?? 0) - (a.stats.evaluationSeconds ?? 0)).map((one) => (
               <tr key={one.id}>
@@ -77,14 +77,14 @@ function Durations({ title, histogram: given }: { title: string; histogram: Hist
   return (
     <div class="durations">
       <h3>{title}</h3>
-      <div class="columns" role="img" aria-label={`${title}: half within ${half === null ? "?" : seconds(half)}`}>
+      <div class="columns" role="img" aria-label={`${title}: median at most ${half === null ? "?" : seconds(half)}`}>
         {given.buckets.map(({ to, count: here }) => (
           <span key={to} class="column" title={`${Number.isFinite(to) ? `up to ${seconds(to)}` : "longer"}: ${count(here)}`}>
             <span class={here === 0 ? "fill none" : "fill"} style={{ height: `${Math.max(here === 0 ? 0 : 4, (100 * here) / most)}%` }} />
           </span>
         ))}
       </div>
-      <p class="quiet">{count(given.count)} · half within {half === null ? "–" : seconds(half)} · 99 % within {nearly === null ? "–" : seconds(nearly)}</p>
+      <p class="quiet">{count(given.count)} measured · p50 ≤ {half === null ? "–" : seconds(half)} · p99 ≤ {nearly === null ? "–" : seconds(nearly)}</p>
     </div>
   );
 }
@@ -109,16 +109,16 @@ function Tokens() {
       <header class="page-head">
         <h2 id="tokens">Tokens</h2>
         <span>
-          {tokens !== null && <button type="button" class="button" onClick={() => make(true)}>Make a token</button>}{" "}
+          {tokens !== null && <button type="button" class="button" onClick={() => make(true)}>Create a token</button>}{" "}
           {token.value !== null && <button type="button" class="button" onClick={signOut}>Sign out</button>}
         </span>
       </header>
-      {tokens === null ? <p class="quiet">Only an admin sees and makes tokens.</p> : tokens.length === 0 ? (
-        <p class="quiet">There is the admin token alone. Make others for programs that need less.</p>
+      {tokens === null ? <p class="quiet">Only admins can list and create tokens.</p> : tokens.length === 0 ? (
+        <p class="quiet">There is only the admin token. Create tokens with fewer scopes for your programs.</p>
       ) : (
         <div class="scroll framed">
           <table class="data roomy">
-            <thead><tr><th scope="col">name</th><th scope="col">scopes</th><th scope="col">made</th><th scope="col"><span class="hidden">actions</span></th></tr></thead>
+            <thead><tr><th scope="col">name</th><th scope="col">scopes</th><th scope="col">created</th><th scope="col"><span class="hidden">actions</span></th></tr></thead>
             <tbody>
               {tokens.map((one) => (
                 <tr key={one.id}>
@@ -155,23 +155,23 @@ function MakeToken({ close }: { close(): void }) {
   };
   const copy = async (): Promise<void> => {
     await navigator.clipboard.writeText(made ?? "");
-    tell("The token is copied.");
+    tell("The token was copied.");
   };
   if (made !== null) {
     return (
       <Dialog title="The token" close={close}>
-        <p>It is shown this once; the server keeps only a hash of it.</p>
+        <p>Copy it now: it is not shown again, because the server stores only its hash.</p>
         <pre class="snippet" tabIndex={0}>{made}</pre>
         <footer class="dialog-foot"><button type="button" class="button primary" onClick={() => void copy()}>Copy</button></footer>
       </Dialog>
     );
   }
   return (
-    <Dialog title="Make a token" close={close}>
+    <Dialog title="Create a token" close={close}>
       <form class="form" onSubmit={(event) => void save(event)}>
         <label>Name<input value={name} required placeholder="sensor gateway" onInput={(event) => setName(event.currentTarget.value)} /></label>
         <fieldset>
-          <legend>What it may do</legend>
+          <legend>Scopes</legend>
           {SCOPES.map((scope) => (
             <label class="check" key={scope}>
               <input type="checkbox" checked={scopes.includes(scope)} onChange={(event) => setScopes(event.currentTarget.checked ? [...scopes, scope] : scopes.filter((one) => one !== scope))} />
@@ -179,7 +179,7 @@ function MakeToken({ close }: { close(): void }) {
             </label>
           ))}
         </fieldset>
-        <footer class="dialog-foot"><button type="button" class="button" onClick={close}>Cancel</button><button type="submit" class="button primary" disabled={scopes.length === 0}>Make</button></footer>
+        <footer class="dialog-foot"><button type="button" class="button" onClick={close}>Cancel</button><button type="submit" class="button primary" disabled={scopes.length === 0}>Create</button></footer>
       </form>
     </Dialog>
   );

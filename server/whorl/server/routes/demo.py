@@ -14,7 +14,7 @@ from whorl.server.routes.responses import JsonResponse
 router = APIRouter(tags=["demo"])
 
 
-@router.get("/demo", summary="How fast the demo plays", response_model=schemas.Demo, responses=problems(404))
+@router.get("/demo", summary="The event rate of the demo", response_model=schemas.Demo, responses=problems(404))
 async def get_demo(request: Request, _: Anybody) -> Response:
     """The pace of the demo that this server was started with."""
     return JsonResponse(schemas.Demo(rate=_pace(request).rate).document())
@@ -22,7 +22,7 @@ async def get_demo(request: Request, _: Anybody) -> Response:
 
 @router.put(
     "/demo",
-    summary="Change how fast the demo plays",
+    summary="Change the event rate of the demo",
     response_model=schemas.Demo,
     responses=problems(400, 404, 408, 413, 415, 422),
     openapi_extra=json_body(schemas.Demo, {"rate": 2.0}),

@@ -24,7 +24,7 @@ from whorl.server.runtime.effects import Failed, Published
 from whorl.server.store.store import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
 Reply = dict[str, Any]
 
@@ -327,16 +327,14 @@ class Core:
         """A stream by its IRI."""
         entry = self.streams.get(iri)
         if entry is None:
-            known = ", ".join(f"<{name}>" for name in sorted(self.streams)[:10])
-            hint = f"known streams: {known}" if known else "declare it with PUT /streams/{iri}"
-            raise errors.UnknownStreamError(f"stream <{iri}> does not exist", hint=hint)
+            raise errors.UnknownStreamError(f"stream <{iri}> does not exist", hint=self._declared(iri, self.streams))
         return entry
 
     def query(self, name: str) -> QueryEntry:
         """A query by its name."""
         entry = self.queries.get(name)
         if entry is None:
-            raise errors.UnknownQueryError(f"query '{name}' does not exist")
+            raise errors.unknown_query(name, self.queries)
         return entry
 
     def running(self, name: str) -> tuple[QueryEntry, int]:
@@ -474,9 +472,13 @@ class Core:
         return self.streams.keys() | self.outputs().keys()
 
     def _undeclared(self, iri: str) -> errors.DomainError:
-        names = ", ".join(f"<{name}>" for name in sorted(self._readable())[:10])
-        hint = f"known streams: {names}" if names else f"declare it with PUT /streams/{iri}"
+        hint = self._declared(iri, self._readable())
         return errors.UndeclaredStreamError(f"stream <{iri}> does not exist", hint=hint, stream=iri)
+
+    @staticmethod
+    def _declared(iri: str, known: Collection[str]) -> str:
+        """The streams that may have been meant; where there is none, how to declare one."""
+        return errors.known_streams(iri, known) if known else f"declare it with PUT /streams/{iri}"
 
     def _stop(self, entry: QueryEntry, status: str) -> None:
         if entry.number is not None:

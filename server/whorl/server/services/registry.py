@@ -162,7 +162,7 @@ class Registry:
 
     async def register_unnamed(self, wanted: schemas.QueryRequest, caller: Principal) -> str:
         """Start a query that belongs to a connection; returns its name."""
-        command = _command(c.Register, f"ws-{secrets.token_hex(8)}", wanted, _SESSION + caller.id)
+        command = _command(c.Register, f"{errors.UNNAMED_PREFIX}{secrets.token_hex(8)}", wanted, _SESSION + caller.id)
         found = await self._start(command, caller)
         return found.document.id
 

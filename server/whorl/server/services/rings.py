@@ -343,7 +343,7 @@ class Rings:
             return ring
         if query in self._paused:
             raise errors.QueryNotRunningError(f"query '{query}' is paused", hint="restart it")
-        raise errors.UnknownQueryError(f"query '{query}' does not exist", hint="GET /queries lists the queries")
+        raise errors.unknown_query(query, [*self._rings, *self._paused])
 
     def __iter__(self) -> Iterator[Ring]:
         """All rings, for metrics."""

@@ -1,7 +1,7 @@
-/** Results in the order in which they came, the newest first. */
+/** Each row as it arrived, the newest first. */
 import { useRef } from "preact/hooks";
 import { instant } from "../parts/format";
-import type { Prefixes } from "../rdf/terms";
+import { isNumeric, type Prefixes } from "../rdf/terms";
 import type { Results } from "./model";
 import { Cell } from "./table";
 
@@ -9,7 +9,7 @@ const SHOWN_MAX = 200;
 /** More rows than this at once are not announced one by one: fading all of them in would keep the page from anything else. */
 const ANNOUNCED_MAX = 30;
 
-export function Arrivals({ results, prefixes }: { results: Results; prefixes: Prefixes }) {
+export function History({ results, prefixes }: { results: Results; prefixes: Prefixes }) {
   const rows = results.arrivals.slice(0, SHOWN_MAX);
   const shown = useRef({ last: 0, quiet: 0 }).current;
   const newest = rows[0]?.number ?? 0;
@@ -20,15 +20,15 @@ export function Arrivals({ results, prefixes }: { results: Results; prefixes: Pr
       <table class="data">
         <thead>
           <tr>
-            <th scope="col"><span class="hidden">new or gone</span></th>
+            <th scope="col"><span class="hidden">inserted or deleted</span></th>
             <th scope="col">time</th>
-            {results.variables.map((name) => <th key={name} scope="col">{name}</th>)}
+            {results.variables.map((name) => <th key={name} scope="col" class={isNumeric(rows[0]?.mapping[name]) ? "number" : ""}>{name}</th>)}
           </tr>
         </thead>
         <tbody>
           {rows.map((row) => (
             <tr key={row.number} class={`${row.isDeleted ? "minus" : "plus"}${row.number > shown.quiet ? " fresh" : ""}`}>
-              <td class="sign" title={row.isDeleted ? "gone" : "new"}>{row.isDeleted ? "−" : "+"}</td>
+              <td class="sign" title={row.isDeleted ? "deleted" : "inserted"}>{row.isDeleted ? "−" : "+"}</td>
               <td class="time">{instant(row.t)}</td>
               {results.variables.map((name) => <Cell key={name} term={row.mapping[name]} prefixes={prefixes} />)}
             </tr>
