@@ -4,13 +4,19 @@
 #
 #     sh benchmarks/make_run.sh [PORT]
 #
-# Prints the load of the machine before each start. Packages come from the caches of pip, cargo and npm where they have
+# Prints the load of the machine before each start, and the processor time of the start, which does not depend on the load: on
+# idle cores a start takes at least that time divided by their number. Packages come from the caches of pip, cargo and npm where they have
 # them. Removes the clone.
 set -eu
 cd "$(dirname "$0")/.."
 port=${1:-8999}
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
+
+# processor PID: the seconds that a process and the children it has waited for have computed.
+processor() {
+  awk -v ticks="$(getconf CLK_TCK)" '{ sub(/.*\) /, ""); printf "%.0f", ($12 + $13 + $14 + $15) / ticks }' "/proc/$1/stat"
+}
 
 # step NAME COMMAND…: how long a command takes.
 step() {
@@ -46,7 +52,7 @@ for start in cold warm; do
     kill -0 "$run" 2>/dev/null || { cat "$place/$start.log" >&2; exit 1; }
     sleep 0.2
   done
-  echo "make run, $start: $(($(date +%s) - begun)) s, load $load on $(nproc) cores, $(grep -vc '^$' "$place/$start.log") lines printed"
+  echo "make run, $start: $(($(date +%s) - begun)) s, $(processor "$run") s of processor time, load $load on $(nproc) cores, $(grep -vc '^$' "$place/$start.log") lines printed"
   [ "$start" = warm ] || walk
   kill -- "-$run"
   wait "$run" 2>/dev/null || true

@@ -58,6 +58,9 @@ def test_the_printed_link_signs_in_and_the_demo_moves(page: Page) -> None:
 
 def test_a_query_of_the_gallery_shows_its_answer(page: Page) -> None:
     show(page, "#/gallery")
+    for title, kind in (("Filter", "filter"), ("Join of two streams", "join"), ("Alert", "alert"), ("Top-k", "top")):
+        card = page.locator(".card").filter(has=page.get_by_text(title, exact=True))
+        expect(card.locator(f".kind-{kind}")).to_be_visible()
     page.locator(".card", has_text="Top-k").click()
     expect(page.locator("h1.query-name")).to_have_text("warmest-rooms")
     expect(page.locator(".panel tbody tr:not(.gone)")).to_have_count(3)

@@ -72,6 +72,7 @@ def test_routes_are_drawn_on_a_map(page: Page) -> None:
     show(page, "#/query/taxi-routes/map")
     expect(page.locator(".map .trip").first).to_be_attached()
     assert page.locator(".map .trip").count() == 10
+    expect(page.locator(".map-key")).to_have_text("○ from → ● to · size: trips")
 
 
 def test_a_map_fills_its_place(page: Page) -> None:

@@ -57,6 +57,7 @@ function Drawing({ results, prefixes }: Properties) {
           />
         ))}
       </svg>
+      <p class="map-key">{pairs.length > 1 ? "○ from → ● to" : "● place"}{value !== undefined && <> · size: {value}</>}</p>
     </div>
   );
 }

@@ -170,8 +170,9 @@ const KINDS: readonly (readonly [RegExp, IconName, string])[] = [
   [/\b(?:lat|lon|latitude|longitude)\b.*\bWHERE\b|Lat\b/is, "map", "places"],
   [/\bORDER\s+BY\b[\s\S]*\bLIMIT\b/i, "top", "the first few"],
   [/\b(?:AVG|COUNT|SUM|MIN|MAX|MEDIAN)\s*\(/i, "chart", "numbers over time"],
-  [/\bNOT\s+EXISTS\b|\bISTREAM\b|\bHAVING\b/i, "alert", "alerts"],
-  [/(?:\bSTREAM\b|\bWINDOW\b)[\s\S]*(?:\bSTREAM\b|\bWINDOW\b)[\s\S]*\{/i, "join", "joined rows"],
+  [/\bNOT\s+EXISTS\b|\bHAVING\b|\bISTREAM\b[\s\S]*\bGROUP\s+BY\b/i, "alert", "alerts"],
+  // Two windows.
+  [/(?:\[\s*(?:RANGE|ELEMENTS|TRIPLES|NOW|ALL|FROM)\b[\s\S]*){2}/i, "join", "joined rows"],
 ];
 
 function Kind({ text }: { text: string }) {

@@ -102,7 +102,7 @@ function State({ query, followed }: { query: QueryDocument; followed: Followed }
       <span class={`badge status ${query.status}`}>{query.status}</span>
       <Number name="input" value={rate(perSecond)} title="events per second on its streams" />
       <Number name="results" value={count(query.stats.results)} title="results since the query was started" />
-      {watermark !== null && <Number name="watermark" value={clock(watermark)} title={`no more events before this instant are expected; ${behind(watermark)}`} />}
+      {watermark !== null && <Number name="watermark" value={clock(1000 * Math.floor(watermark / 1000))} title={`no more events before this instant are expected; ${behind(watermark)}`} />}
       <Closing query={query} lastAt={results.lastAt} watermark={watermark} />
       {results.lost > 0 && <span class="badge warn" title="this page could not keep up, so the server dropped results for it">{count(results.lost)} results missing</span>}
       {notice !== null && <span class="quiet">{notice}</span>}

@@ -33,7 +33,7 @@ export function System() {
         <Tile id="whorl_evaluations_total" name="evaluations" value={rate(perSecond("whorl_evaluations_total"))} />
         <Tile id="process_resident_memory_bytes" name="memory" value={bytes(sum(found, "process_resident_memory_bytes"))} />
         <Tile id="process_cpu_seconds_total" name="CPU" value={`${Math.round(100 * perSecond("process_cpu_seconds_total"))} %`} />
-        <Tile id="whorl_engine_state_size" name="query state" value={`${count(sum(found, "whorl_engine_state_size"))} entries`} />
+        <Tile id="whorl_engine_state_size" name="query state entries" value={count(sum(found, "whorl_engine_state_size"))} />
         <Tile id="whorl_subscribers" name="subscribers" value={count(sum(found, "whorl_subscribers"))} />
         <Tile id="whorl_queue_bytes" name="engine queue" value={bytes(sum(found, "whorl_queue_bytes"))} />
       </div>
