@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -18,7 +19,10 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 def time_ms(t: Time) -> int:
-    """An instant in milliseconds. A datetime needs a time zone."""
+    """An instant in milliseconds.
+
+    A datetime needs a time zone. A float is refused: `time.time()` is in seconds.
+    """
     if isinstance(t, datetime):
         if t.tzinfo is None:
             raise TimestampError(
@@ -27,7 +31,13 @@ def time_ms(t: Time) -> int:
                 hint="add tzinfo=timezone.utc",
             )
         return (t - _EPOCH) // _MILLISECOND
-    return int(t)
+    try:
+        return operator.index(t)
+    except TypeError:
+        raise TypeError(
+            f"a time is an int, the milliseconds since 1970, or a datetime with a time zone, not {t!r}; "
+            "write int(time.time() * 1000) for now, and datetime.fromisoformat(…) for text"
+        ) from None
 
 
 def duration_ms(duration: Duration) -> int:

@@ -446,3 +446,8 @@ def test_a_time_without_a_zone_is_refused() -> None:
     with pytest.raises(ValueError, match="has no time zone"):
         time_ms(datetime(2026, 1, 1))  # noqa: DTZ001 - the fault itself
     assert time_ms(datetime(1970, 1, 1, 1, tzinfo=timezone(timedelta(hours=1)))) == 0
+
+
+def test_a_time_in_seconds_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"not 1\.5; write int\(time\.time\(\) \* 1000\) for now"):
+        time_ms(1.5)  # type: ignore[arg-type]  # the fault itself

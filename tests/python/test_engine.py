@@ -181,6 +181,16 @@ def test_times_are_milliseconds_or_aware_datetimes(engine: Engine) -> None:
     assert caught.value.code == "timestamp.naive"
 
 
+@pytest.mark.parametrize("wrong", [1_714_564_800.5, 1.0, "2026-01-01T00:00:00Z", None])
+def test_a_time_in_seconds_or_as_text_is_refused_with_the_way_to_write_it(engine: Engine, wrong: Any) -> None:
+    engine.register(EVERYTHING)
+    with pytest.raises(TypeError, match=r"milliseconds since 1970.*int\(time\.time\(\) \* 1000\)"):
+        engine.advance_to(wrong)
+    if wrong is not None:
+        with pytest.raises(TypeError, match=r"not .*; write int"):
+            engine.push(S, wrong, [(EX + "a", EX + "p", 1)])
+
+
 def test_late_events_are_counted(engine: Engine) -> None:
     engine.register(EVERYTHING)
     assert engine.push(S, 25_000, [(EX + "a", EX + "p", 1)])[:2] == (1, 0)

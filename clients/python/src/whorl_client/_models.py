@@ -37,7 +37,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def time_ms(t: Time) -> int:
-    """Milliseconds since the epoch. A datetime without a zone is refused: it could mean any of 38 instants.
+    """Milliseconds since the epoch.
+
+    A datetime without a zone is refused: it could mean any of 38 instants. So is a float: `time.time()` is in seconds.
 
     >>> time_ms(datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC))
     1000
@@ -46,6 +48,10 @@ def time_ms(t: Time) -> int:
         if t.tzinfo is None:
             raise ValueError(f"{t!r} has no time zone; write datetime(…, tzinfo=UTC)")
         return (t - _EPOCH) // timedelta(milliseconds=1)
+    if isinstance(t, float):
+        raise TypeError(
+            f"a time is an int, the milliseconds since 1970, not {t!r}; write int(time.time() * 1000) for now"
+        )
     return t
 
 
