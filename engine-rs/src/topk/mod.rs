@@ -118,6 +118,12 @@ impl Ranked {
         }
         view
     }
+
+    fn bytes(&self) -> usize {
+        let shown: usize = self.shown.iter().map(|(row, _)| size_of_val(&**row)).sum();
+        let rows: usize = self.rows.keys().map(Rank::heap_bytes).sum();
+        tree_bytes::<(Rank, Weight)>(self.rows.len()) + rows + list_bytes(&self.shown) + shown
+    }
 }
 
 impl TopK {
@@ -212,9 +218,7 @@ impl Operator for TopK {
     }
 
     fn bytes(&self) -> usize {
-        let shown: usize = self.shown.iter().map(|(row, _)| size_of_val(&**row)).sum();
-        let ranked: usize = self.ranked.keys().map(Rank::heap_bytes).sum();
-        tree_bytes::<(Rank, Weight)>(self.ranked.len()) + ranked + list_bytes(&self.shown) + shown
+        tree_bytes::<(TermId, Ranked)>(self.parts.len()) + self.parts.values().map(Ranked::bytes).sum::<usize>()
     }
 
     fn held_terms(&self) -> HeldTerms<'_> {
