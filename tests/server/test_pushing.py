@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fastapi import FastAPI
+    from starlette.middleware import Middleware
 
 STREAM = "/streams/http%3A%2F%2Fex.org%2Fs"
 REQUESTS = [
@@ -50,6 +51,11 @@ async def _answered(app: FastAPI, token: str, path: str, headers: dict[str, str]
         return reply.status_code, reply.json()
 
 
+def _without_door(app: FastAPI) -> list[Middleware]:
+    door: object = Door
+    return [layer for layer in app.user_middleware if layer.cls is not door]
+
+
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[FastAPI, FastAPI, str]:
     """The server as it is, and one without the door, whose framework has the route."""
@@ -57,7 +63,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[FastAPI, FastAPI, st
     settings = Settings(data_dir=data_dir)
     tokens = Tokens.open(settings)
     usual, described = create_app(settings, tokens), create_app(settings, tokens)
-    described.user_middleware = [layer for layer in described.user_middleware if layer.cls is not Door]
+    described.user_middleware = _without_door(described)
     assert len(described.user_middleware) == len(usual.user_middleware) - 1
     described.include_router(push_description.router)
     return usual, described, str(tokens.made_admin_token)
@@ -85,7 +91,7 @@ def test_the_framework_has_no_route_of_its_own(both: tuple[FastAPI, FastAPI, str
     """One way through, and a description of it."""
     usual, _, token = both
     usual_layers = usual.user_middleware
-    usual.user_middleware, usual.middleware_stack = [layer for layer in usual_layers if layer.cls is not Door], None
+    usual.user_middleware, usual.middleware_stack = _without_door(usual), None
     try:
         assert asyncio.run(_answered(usual, token, STREAM, {}))[0] == 405
     finally:

@@ -89,7 +89,8 @@ def campaign(producer: str, starts: int) -> list[Start]:
 
 def main() -> None:
     """Print a line for each start."""
-    producer, starts, busy = sys.argv[1], int(sys.argv[2]), int([*sys.argv[3:], BUSY][0])
+    producer, starts = sys.argv[1], int(sys.argv[2])
+    busy = int(sys.argv[3]) if len(sys.argv) > 3 else BUSY
     with busy_cores(busy), tempfile.TemporaryDirectory() as folder:
         n_complete = 0
         for number in range(starts):
