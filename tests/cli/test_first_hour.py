@@ -167,7 +167,7 @@ def test_a_stream_that_has_ended_is_reopened_and_its_queries_go_on(
     at = ("--url", server.url, "--token", server.token)
     push = ("push", str(tmp_path / "events.ndjson"), "--stream", "http://ex/s", "-q", *at)
     assert whorl("query", mean, "--name", "mean", "--declare", *at).exit_code == 0
-    assert whorl(*push, "--end").exit_code == 0
+    assert whorl(*push, "--close").exit_code == 0
     status = whorl("status", *at).stdout
     assert "4 events" in status
     assert "1 ended" in status

@@ -275,7 +275,7 @@ def test_rows_are_pushed_by_a_mapping(told: Whorl, stream: str, tmp_path: Path) 
     rows.write_text("room,temp,when\na,20,1000\nb,18,12000\n")
     told("query", query_on(stream), "--name", "rows")
     pushed = told(
-        "push", str(rows), "--stream", f"http://ex/{stream}", "--mapping", str(mapping), "--time", "when", "--end"
+        "push", str(rows), "--stream", f"http://ex/{stream}", "--mapping", str(mapping), "--time", "when", "--close"
     )
     assert pushed.stderr == "2 accepted, 0 late, 0 duplicates\n"
     shown = told("query", "rows", "-F", "--from", "earliest", "--limit", "2", "-f", "csv").stdout

@@ -51,7 +51,7 @@ def test_a_producer_writes_its_rows_says_so_and_ends(
     whorl: Whorl, spark: SparkSession, server: ServerProcess, client: Client
 ) -> None:
     done = whorl(
-        *("produce", "conference", "--rows", "300", "--speed", "max", "--end"),
+        *("produce", "conference", "--rows", "300", "--speed", "max", "--close"),
         *("--url", server.url, "--token", server.token),
     )
     assert (done.exit_code, done.stdout) == (0, "")

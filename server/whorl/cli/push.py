@@ -71,7 +71,7 @@ Lateness = Annotated[
     str | None,
     typer.Option("--lateness", metavar="DURATION", help="Allowed lateness with which to declare the stream."),
 ]
-End = Annotated[bool, typer.Option("--end", help="Close the stream afterwards, so that open windows report.")]
+Close = Annotated[bool, typer.Option("--close", help="Close the stream afterwards, so that open windows report.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no summary.")]
 
 
@@ -126,7 +126,7 @@ def command(  # noqa: PLR0913 - each option is a parameter
     base: Base = None,
     sort: Sort = False,
     lateness: Lateness = None,
-    end: End = False,
+    close: Close = False,
     quiet: Quiet = False,
     url: Url = DEFAULT_URL,
     token: Token = None,
@@ -170,7 +170,7 @@ def command(  # noqa: PLR0913 - each option is a parameter
     try:
         with connected(url, token) as client:
             _push_all(_again(first, batches), Sender(client, stream), total, quiet=quiet)
-            if end:
+            if close:
                 client.stream(stream).close()
     finally:
         if not quiet:

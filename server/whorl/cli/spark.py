@@ -99,7 +99,7 @@ Lateness = Annotated[
     str | None,
     typer.Option("--lateness", metavar="DURATION", help="Allowed lateness with which to declare the streams."),
 ]
-End = Annotated[bool, typer.Option("--end", help="Close the streams afterwards, so that open windows report.")]
+Close = Annotated[bool, typer.Option("--close", help="Close the streams afterwards, so that open windows report.")]
 ReplaceMapping = Annotated[bool, typer.Option("--replace-mapping", help="Replace another mapping of the stream.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no summary.")]
 
@@ -147,7 +147,7 @@ def produce(  # noqa: PLR0913 - each option is a parameter
     disorder: Disorder = "0",
     bad_rows: BadRows = 0.0,
     checkpoint: Checkpoint = None,
-    end: End = False,
+    close: Close = False,
     lateness: Lateness = None,
     stream: Stream = None,
     mapping: Mapping = None,
@@ -174,7 +174,7 @@ def produce(  # noqa: PLR0913 - each option is a parameter
 
     Examples:
       whorl spark produce taxi --speed x60
-      whorl spark produce taxi --data 'trips-*.csv.gz' --speed max --end
+      whorl spark produce taxi --data 'trips-*.csv.gz' --speed max --close
       whorl spark produce taxi --rate 5000 --skew 2 --disorder 10s --bad-rows 0.01 --lateness 10s
       whorl spark produce weather --start now --speed real --checkpoint /var/lib/whorl-weather
       whorl spark produce files --data readings/ --input-format csv --time at --stream http://ex/s --mapping m.rq
@@ -213,7 +213,7 @@ def produce(  # noqa: PLR0913 - each option is a parameter
 
         target = Target(url, token, replace_mapping=replace_mapping)
         _run(job, wanted, _Producing(target, place, master, packages, jars, quiet))
-    if end:
+    if close:
         with connected(url, token) as client:
             for output in outputs:
                 client.stream(output.stream).close()
