@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from server_process import ServerProcess
 from steps import show
 
 pytest.importorskip("playwright", reason="Playwright is not installed: make setup does it")
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 # One query of each scenario that answers soon.
 SCENARIOS = {
@@ -78,3 +81,15 @@ def test_a_query_in_two_dialects_is_one_card(page: Page) -> None:
     cards = page.locator("article.card").filter(has=page.get_by_text("CityBench Q1", exact=True))
     expect(cards).to_have_count(1)
     expect(cards.get_by_role("button")).to_have_text(["▶ CQELS-QL", "▶ C-SPARQL"])
+
+
+def test_without_the_demo_the_gallery_says_how_to_start_it(browser: Browser, tmp_path: Path) -> None:
+    server = ServerProcess(tmp_path).start()
+    try:
+        page = browser.new_page()
+        page.goto(f"{server.url}/#token={server.token}")
+        expect(page.get_by_role("heading", name="Queries of the demo")).to_be_visible()
+        expect(page.locator(".note-line")).to_contain_text("Start it with whorl demo")
+        page.close()
+    finally:
+        server.kill()

@@ -1,5 +1,5 @@
 /** Queries to begin with: those of the demo, and the scenarios of the literature in the dialect of their source. */
-import { queries, queryNamed, streams } from "../api/catalogue";
+import { isLoaded, queries, queryNamed, streams } from "../api/catalogue";
 import type { QueryDocument } from "../api/types";
 import { clock, count, rate } from "../parts/format";
 import { Icon, type IconName } from "../parts/icons";
@@ -64,6 +64,7 @@ export function Gallery() {
   const demo = demoEntries();
   const events = streams.value.reduce((sum, one) => sum + one.rate, 0);
   const others = queries.value.filter((one) => !one.id.startsWith("ws-") && !demo.some((entry) => entry.name === one.id));
+  const isDemo = demo.some((entry) => queryNamed(entry.name) !== undefined);
   const running = queries.value.filter((one) => one.status === "running").length;
   return (
     <div class="page">
@@ -90,7 +91,10 @@ export function Gallery() {
         </section>
       )}
       <section aria-labelledby="demo">
-        <div class="page-head"><h2 id="demo">Running on the demo</h2><DemoRate /></div>
+        <div class="page-head"><h2 id="demo">{isDemo ? "Running on the demo" : "Queries of the demo"}</h2><DemoRate /></div>
+        {isLoaded.value && !isDemo && (
+          <p class="quiet note-line">The demo is not running here. Start it with <code>whorl demo</code>, or play sample data with ▶ on a card below.</p>
+        )}
         <div class="cards">{demo.map((entry) => <DemoCard key={entry.name} entry={entry} running={queryNamed(entry.name)} />)}</div>
       </section>
       {SCENARIOS.map(({ directory, title, note }) => (
