@@ -42,8 +42,9 @@ def taxi(parameters: Parameters) -> Case:
 
 
 def lsbench_posts(parameters: Parameters) -> Case:
-    """Posts as graphs, and a star of `patterns` on them."""
-    return case(parameters, _posts(), {}, [_star(int(parameters["patterns"]))])
+    """Posts as graphs, and a star of `patterns` on them, in a window of the last post or of `posts` of them."""
+    star = _star(int(parameters["patterns"]), int(parameters.get("posts", 1)))
+    return case(parameters, _posts(), {}, [star])
 
 
 @cache
@@ -53,11 +54,11 @@ def _posts() -> list[Event]:
     return [event for event in events if event.stream == network.POSTS]
 
 
-def _star(patterns: int) -> QueryText:
+def _star(patterns: int, posts: int) -> QueryText:
     chosen = _POST_PATTERNS[:patterns]
     where = " .\n    ".join(chosen)
     shown = " ".join(dict.fromkeys(word for pattern in chosen for word in pattern.split() if word.startswith("?")))
-    text = f"{_POST_PREFIXES}\nSELECT {shown}\nWHERE {{\n  STREAM :posts [ELEMENTS 1] {{\n    {where} .\n  }}\n}}"
+    text = f"{_POST_PREFIXES}\nSELECT {shown}\nWHERE {{\n  STREAM :posts [ELEMENTS {posts}] {{\n    {where} .\n  }}\n}}"
     return QueryText(text, Dialect.CQELS)
 
 
