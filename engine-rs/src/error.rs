@@ -23,7 +23,7 @@ pub enum EngineError {
     UnknownStream { stream: String, hint: String },
     #[error("stream <{stream}> already exists with different settings")]
     StreamExistsDifferently { stream: String },
-    #[error("stream <{stream}> is written by a query and takes no other events")]
+    #[error("stream <{stream}> is written by a query and accepts no other events")]
     StreamIsOutput { stream: String },
     #[error("stream <{stream}> is read by a query")]
     StreamInUse { stream: String },
@@ -114,10 +114,16 @@ impl EngineError {
         Self::TooCostly { what: "the query".to_owned(), reason: breach.to_string() }
     }
 
-    /// Adds the position of the construct that a planner error is about.
-    pub(crate) fn located(self, text: &str) -> Self {
+    /// Adds the position of the construct that a planner error is about. `refusal` returns the error of a shortened
+    /// text, without its position.
+    pub(crate) fn located(self, text: &str, refusal: impl Fn(&str) -> Option<Self>) -> Self {
+        let is_refused = |shorter: &str, original: &PlanError| match refusal(shorter) {
+            Some(Self::Plan(error)) => Some(error.is_like(original)),
+            Some(Self::Parse(_)) => None,
+            Some(_) | None => Some(false),
+        };
         match self {
-            Self::Plan(error) => Self::Plan(error.located(text)),
+            Self::Plan(error) => Self::Plan(error.located(text, is_refused)),
             other => other,
         }
     }

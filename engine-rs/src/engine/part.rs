@@ -7,8 +7,8 @@ use super::timeline::{Timeline, TimelineContext};
 use crate::encode::Dictionary;
 use crate::error::EngineError;
 use crate::model::{TermId, Weight};
-use crate::parse::{ContinuousQuery, ParseOptions, parse_query};
-use crate::plan::{BuiltQuery, Explained, Part, PlannedQuery, rename_invented};
+use crate::parse::{ContinuousQuery, ParseOptions};
+use crate::plan::{BuiltQuery, Explained, Part, PlannedQuery, parse_with_stable_names};
 use crate::sink::Draft;
 use crate::time::Timestamp;
 use crate::window::WindowBounds;
@@ -32,9 +32,8 @@ impl Engine {
         options: &ParseOptions,
         part: Part,
     ) -> Result<QueryId, EngineError> {
-        let mut definition = parse_query(text, options)?;
-        rename_invented(&mut definition);
-        self.register_parsed(definition, options, part, None).map_err(|error| error.located(text))
+        let definition = parse_with_stable_names(text, options)?;
+        self.register_parsed(definition, options, part, None).map_err(|error| error.located(text, |_| None))
     }
 
     /// Runs the part above the cut for one instant: takes the changes of all partitions, then reports.

@@ -9,10 +9,10 @@ use super::{Engine, EngineOptions, StreamOptions};
 use crate::encode::Dictionary;
 use crate::error::EngineError;
 use crate::model::VarTable;
-use crate::parse::{ContinuousQuery, ParseOptions, StreamName, WindowClause, parse_query};
+use crate::parse::{ContinuousQuery, ParseOptions, StreamName, WindowClause};
 use crate::plan::{
     Builder, BuiltQuery, Explained, Host, Meanings, Part, PlanError, PlanOptions, PlanView, PlannedQuery, WindowFamily,
-    rename_invented,
+    parse_with_stable_names,
 };
 use crate::sink::{QueryResult, ResultQueue, plan_json};
 use crate::window::Rule;
@@ -78,9 +78,9 @@ impl Engine {
         options: &ParseOptions,
         streams: Option<&[&str]>,
     ) -> Result<QueryId, EngineError> {
-        let mut definition = parse_query(text, options)?;
-        rename_invented(&mut definition);
-        self.register_parsed(definition, options, Part::Whole, streams).map_err(|error| error.located(text))
+        let definition = parse_with_stable_names(text, options)?;
+        self.register_parsed(definition, options, Part::Whole, streams)
+            .map_err(|error| error.located(text, |shorter| self.refusal(shorter, options)))
     }
 
     /// Registers a query in place of another one, which ends. If the new query is refused, the old one keeps running

@@ -3,8 +3,10 @@
 use super::Engine;
 use super::registry::{QueryId, build_apart, families_of};
 use crate::error::EngineError;
-use crate::parse::{ContinuousQuery, ParseOptions, WindowClause, parse_query};
-use crate::plan::{Answer, Explained, Part, PlanError, PlanView, PlannedQuery, Warning, WindowView, rename_invented};
+use crate::parse::{ContinuousQuery, ParseOptions, WindowClause};
+use crate::plan::{
+    Answer, Explained, Part, PlanError, PlanView, PlannedQuery, Warning, WindowView, parse_with_stable_names,
+};
 use crate::sink::{facts_json, validation_json};
 use crate::window::Rule;
 use oxrdf::NamedNode;
@@ -16,12 +18,16 @@ impl Engine {
     /// # Errors
     /// As [`Engine::register`].
     pub fn validate(&self, text: &str, options: &ParseOptions) -> Result<String, EngineError> {
-        let mut definition = parse_query(text, options)?;
-        rename_invented(&mut definition);
-        let mut plan = self.preview_part(&mut definition).map_err(|error| error.located(text))?;
+        let preview = self.preview(text, options);
+        let mut plan = preview.map_err(|error| error.located(text, |shorter| self.refusal(shorter, options)))?;
         let undeclared = self.undeclared_streams(&plan);
         plan.warnings.extend(undeclared);
         Ok(validation_json(&plan))
+    }
+
+    /// The error that registering a query would return, without its position.
+    pub(super) fn refusal(&self, text: &str, options: &ParseOptions) -> Option<EngineError> {
+        self.preview(text, options).err()
     }
 
     /// The description of a registered query, as JSON.
@@ -35,20 +41,22 @@ impl Engine {
     }
 
     /// Builds the query on a scratch timeline with a scratch dictionary.
-    fn preview_part(&self, definition: &mut ContinuousQuery) -> Result<PlanView, EngineError> {
+    fn preview(&self, text: &str, options: &ParseOptions) -> Result<PlanView, EngineError> {
+        let mut definition = parse_with_stable_names(text, options)?;
         if definition.windows.is_empty() {
             return Err(PlanError::NoWindow.into());
         }
-        let families = families_of(definition, &self.named_streams(definition)?);
-        let planned = PlannedQuery::new(definition, &families, &Part::Whole, &self.options.plan())?;
-        let output = self.check_output(definition)?;
-        let (built, timeline) = build_apart(definition, &planned, self.options.plan())?;
+        let named_streams = self.named_streams(&definition)?;
+        let families = families_of(&mut definition, &named_streams);
+        let planned = PlannedQuery::new(&definition, &families, &Part::Whole, &self.options.plan())?;
+        let output = self.check_output(&definition)?;
+        let (built, timeline) = build_apart(&definition, &planned, self.options.plan())?;
         let variables = match &built.answer {
             Answer::Bindings(variables) => variables.as_slice(),
             _ => &[],
         };
         let explained = Explained {
-            definition,
+            definition: &definition,
             nodes: &built.nodes,
             vars: &built.vars,
             meanings: &built.meanings,

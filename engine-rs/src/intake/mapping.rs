@@ -42,12 +42,17 @@ impl RowMapping {
     /// # Errors
     /// When the text is not a CONSTRUCT query, or does more than BIND, FILTER and VALUES.
     pub fn parse(text: &str) -> Result<Self, EngineError> {
+        Self::read(text).map_err(|error| error.located(text, |shorter| Self::read(shorter).err()))
+    }
+
+    /// Reads a mapping; errors about its content have no position.
+    fn read(text: &str) -> Result<Self, EngineError> {
         let query = parse_mapping(text)?;
         let Query::Construct { template, dataset, pattern, base_iri } = query else {
-            return Err(refused(Unmappable::Form, text));
+            return Err(refused(Unmappable::Form));
         };
         if dataset.is_some() {
-            return Err(refused(Unmappable::Dataset, text));
+            return Err(refused(Unmappable::Dataset));
         }
         // The parser wraps the pattern of a CONSTRUCT in one projection to all variables.
         let group = match pattern {
@@ -55,13 +60,13 @@ impl RowMapping {
             other => other,
         };
         let mut steps = Vec::new();
-        flatten(&group, &mut steps).map_err(|why| refused(why, text))?;
-        check_template(&template).map_err(|why| refused(why, text))?;
-        let (columns, tables) = find_columns(&steps, &template).map_err(|why| refused(why, text))?;
+        flatten(&group, &mut steps).map_err(refused)?;
+        check_template(&template).map_err(refused)?;
+        let (columns, tables) = find_columns(&steps, &template).map_err(refused)?;
         let mapping = Self { text: text.to_owned(), base: base_iri, template, steps, columns, tables };
-        check_functions(&mapping.steps).map_err(|error| refused(error, text))?;
+        check_functions(&mapping.steps).map_err(refused)?;
         // Report expressions that cannot be compiled now, not at the first row.
-        super::rows::RowMapper::new(&mapping).map_err(|error| refused(error, text))?;
+        super::rows::RowMapper::new(&mapping).map_err(refused)?;
         Ok(mapping)
     }
 
@@ -131,8 +136,8 @@ fn check_functions(steps: &[Step]) -> Result<(), CompileError> {
     }
 }
 
-fn refused(why: impl Into<PlanError>, text: &str) -> EngineError {
-    why.into().located(text).into()
+fn refused(why: impl Into<PlanError>) -> EngineError {
+    why.into().into()
 }
 
 fn flatten(pattern: &GraphPattern, steps: &mut Vec<Step>) -> Result<(), Unmappable> {

@@ -127,7 +127,7 @@ impl Refusal<'_> {
             ([_, ..], _) if self.expected.len() <= 4 => format!("write {} here", list(self.expected)),
             (_, Some(token)) => {
                 format!(
-                    "remove '{}', or complete what stands before it",
+                    "remove '{}', or complete the text before it",
                     super::diagnose::shorten(token.text(self.source))
                 )
             }

@@ -20,7 +20,7 @@ pub(super) fn names_fit(text: &str, tokens: &[Token], base: Option<&str>) -> Res
     for token in tokens {
         total = total.saturating_add(declared.iri_bytes(text, *token));
         if total > IRI_BYTES_MAX {
-            let message = format!("the names of the text unfold to more than {} MiB of IRIs", IRI_BYTES_MAX >> 20);
+            let message = format!("the names of the text expand to more than {} MiB of IRIs", IRI_BYTES_MAX >> 20);
             let error = ParseError::new("limit.unfolding", message).at(text, token.start);
             return Err(error.with_hint("declare shorter namespaces, or split the text"));
         }

@@ -1,14 +1,15 @@
 //! Finds the position of a construct that turned out to be wrong after parsing.
 //!
 //! Input: the text as the user wrote it, and a construct. Output: the extent of its first occurrence. The planner's
-//! tree has no positions, so an error names its construct and this module searches for it. Runs for refused queries
-//! only.
+//! tree has no positions, so an error names its construct and this module searches for it; `culprit` chooses among
+//! several. Runs for refused queries only.
 
 use super::error::{Position, TextSpan};
 use super::names::Names;
 use super::token::{Kind, Token, tokenize};
 use oxrdf::{NamedNode, Variable};
 
+const WINDOW_BLOCKS: [&str; 2] = ["WINDOW", "STREAM"];
 const FORMS: [&str; 4] = ["SELECT", "CONSTRUCT", "ASK", "DESCRIBE"];
 
 /// What to look for in a text.
@@ -24,62 +25,98 @@ pub(crate) enum Construct {
     Iri(NamedNode),
     /// The variable in the place of a stream's name.
     StreamVariable(Variable),
+    /// The variable after AS.
+    BoundVariable(Variable),
     /// A call of `timestamp(…)`, under any of its names.
     Timestamp,
     /// The `*`, `+` or `?` of a path.
     ClosurePath,
     TripleTerm,
+    /// `WINDOW ?w`, or a GRAPH block inside a window block.
+    PartOfWindow,
 }
 
 /// The extent of the construct, or of the query form if the construct does not occur in the text.
 pub(crate) fn locate(text: &str, construct: &Construct) -> Option<TextSpan> {
     let search = Search::new(text)?;
     let token = search.find(construct).or_else(|| search.find(&Construct::Form))?;
-    Some(TextSpan { start: Position::of(text, token.start), end: Position::of(text, token.end) })
+    Some(TextSpan::of(text, token))
 }
 
-struct Search<'a> {
-    text: &'a str,
-    tokens: Vec<Token>,
+impl TextSpan {
+    pub(super) fn of(text: &str, token: Token) -> Self {
+        Self { start: Position::of(text, token.start), end: Position::of(text, token.end) }
+    }
+}
+
+pub(super) struct Search<'a> {
+    pub text: &'a str,
+    pub tokens: Vec<Token>,
+    /// `None` if the prologue is invalid.
+    names: Option<Names<'a>>,
 }
 
 impl<'a> Search<'a> {
-    fn new(text: &'a str) -> Option<Self> {
-        tokenize(text).ok().map(|tokens| Self { text, tokens })
+    pub(super) fn new(text: &'a str) -> Option<Self> {
+        let tokens = tokenize(text).ok()?;
+        let names = Names::gather(text, &tokens, None).ok();
+        Some(Self { text, tokens, names })
     }
 
-    fn first(&self, is_wanted: impl Fn(usize, Token) -> bool) -> Option<Token> {
-        let found = self.tokens.iter().enumerate().find(|(at, token)| is_wanted(*at, **token));
-        found.map(|(_, token)| *token)
+    fn tokens_that(&self, is_wanted: impl Fn(usize, Token) -> bool) -> Vec<(usize, Token)> {
+        self.tokens.iter().copied().enumerate().filter(|(at, token)| is_wanted(*at, *token)).collect()
     }
 
     fn find(&self, construct: &Construct) -> Option<Token> {
+        self.all(construct).first().map(|(_, token)| *token)
+    }
+
+    /// The tokens of all such constructs in text order, with their indexes.
+    pub(super) fn all(&self, construct: &Construct) -> Vec<(usize, Token)> {
         match construct {
-            Construct::Form => self.first(|_, token| token.is_any_word(self.text, &FORMS)),
-            Construct::Keyword(word) => self.first(|_, token| token.is_word(self.text, word)),
-            Construct::Call(function) => self.call(function),
-            Construct::Variable(variable) => self.first(|_, token| self.is_variable(token, variable)),
-            Construct::Iri(iri) => self.first(|at, token| self.is_iri(token, iri.as_str()) && !self.is_declaration(at)),
+            Construct::Form => self.tokens_that(|_, token| token.is_any_word(self.text, &FORMS)),
+            Construct::Keyword(word) => self.tokens_that(|_, token| token.is_word(self.text, word)),
+            Construct::Call(function) => self.calls(function),
+            Construct::Variable(variable) => self.tokens_that(|_, token| self.is_variable(token, variable)),
+            Construct::Iri(iri) => {
+                self.tokens_that(|at, token| self.is_iri(token, iri.as_str()) && !self.is_declaration(at))
+            }
             Construct::StreamVariable(variable) => {
-                self.first(|at, token| self.is_variable(token, variable) && self.is_word_before(at, &["STREAM", "]"]))
+                let is_stream = |at| self.is_word_before(at, &["STREAM", "]"]);
+                self.tokens_that(|at, token| self.is_variable(token, variable) && is_stream(at))
+            }
+            Construct::BoundVariable(variable) => {
+                self.tokens_that(|at, token| self.is_variable(token, variable) && self.is_word_before(at, &["AS"]))
             }
             Construct::Timestamp => {
                 let is_named = |token: Token| token.text(self.text).trim_end_matches('>').ends_with("timestamp");
-                self.first(|at, token| is_named(token) && self.is_called(at))
+                self.tokens_that(|at, token| is_named(token) && self.is_called(at))
             }
-            Construct::ClosurePath => self.first(|at, token| self.is_closure(at, token)),
-            Construct::TripleTerm => self.first(|_, token| token.text(self.text).starts_with("<<")),
+            Construct::ClosurePath => self.tokens_that(|at, token| self.is_closure(at, token)),
+            Construct::TripleTerm => self.tokens_that(|_, token| token.text(self.text).starts_with("<<")),
+            Construct::PartOfWindow => {
+                let mut parts = self.words_inside(&WINDOW_BLOCKS, &["GRAPH"]);
+                let is_family = |at: usize| self.tokens.get(at + 1).is_some_and(|next| next.kind == Kind::Variable);
+                parts.extend(
+                    self.tokens_that(|at, token| token.is_any_word(self.text, &WINDOW_BLOCKS) && is_family(at)),
+                );
+                parts.sort_by_key(|(at, _)| *at);
+                parts
+            }
         }
     }
 
-    /// `NOW` names both a function and a window; prefer the call.
-    fn call(&self, function: &str) -> Option<Token> {
+    /// `NOW` names both a function and a window; prefer the calls.
+    fn calls(&self, function: &str) -> Vec<(usize, Token)> {
         let is_named = |token: Token| match function.strip_prefix('<').and_then(|rest| rest.strip_suffix('>')) {
             Some(iri) => self.is_iri(token, iri),
             None => token.is_word(self.text, function),
         };
-        let called = self.first(|at, token| is_named(token) && self.is_called(at));
-        called.or_else(|| self.first(|at, token| is_named(token) && !self.is_declaration(at)))
+        let called = self.tokens_that(|at, token| is_named(token) && self.is_called(at));
+        if !called.is_empty() {
+            return called;
+        }
+        self.tokens_that(|at, token| is_named(token) && !self.is_declaration(at))
     }
 
     fn is_variable(&self, token: Token, variable: &Variable) -> bool {
@@ -87,11 +124,9 @@ impl<'a> Search<'a> {
     }
 
     fn is_iri(&self, token: Token, iri: &str) -> bool {
-        if !matches!(token.kind, Kind::Iri | Kind::Prefixed) {
-            return false;
-        }
-        let names = Names::gather(self.text, &self.tokens, None).ok();
-        names.and_then(|names| names.resolve(token).ok()).is_some_and(|name| name.as_str() == iri)
+        let resolve = |names: &Names| names.resolve(token).ok();
+        matches!(token.kind, Kind::Iri | Kind::Prefixed)
+            && self.names.as_ref().and_then(resolve).is_some_and(|name| name.as_str() == iri)
     }
 
     fn is_declaration(&self, at: usize) -> bool {
@@ -113,6 +148,32 @@ impl<'a> Search<'a> {
         let before = at.checked_sub(1).map(|i| self.tokens[i]);
         let path = |t: Token| matches!(t.kind, Kind::Iri | Kind::Prefixed) || t.is(self.text, ")");
         matches!(token.text(self.text), "*" | "+" | "?") && before.is_some_and(|t| path(t) && t.end == token.start)
+    }
+
+    /// Such words inside the braces of a block of one of these kinds.
+    fn words_inside(&self, blocks: &[&str], words: &[&str]) -> Vec<(usize, Token)> {
+        let (mut depth, mut opened, mut inside) = (0_usize, None, false);
+        let mut found = Vec::new();
+        for (at, token) in self.tokens.iter().enumerate() {
+            if inside && token.is_any_word(self.text, words) {
+                found.push((at, *token));
+            }
+            match token.kind {
+                Kind::Word if !inside && depth > 0 && token.is_any_word(self.text, blocks) => opened = Some(depth),
+                Kind::Open => {
+                    inside |= opened == Some(depth) && token.is(self.text, "{");
+                    depth += 1;
+                }
+                Kind::Close => {
+                    depth = depth.saturating_sub(1);
+                    if inside && opened == Some(depth) {
+                        (opened, inside) = (None, false);
+                    }
+                }
+                _ => {}
+            }
+        }
+        found
     }
 }
 

@@ -20,6 +20,7 @@ mod aliases;
 mod block;
 mod calls;
 mod clause;
+mod culprit;
 mod cursor;
 mod diagnose;
 mod duration;
@@ -51,6 +52,7 @@ mod window;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use culprit::culprit;
 pub use duration::parse_duration;
 pub(crate) use error::suggestion;
 pub use error::{ParseError, Position, TextSpan};

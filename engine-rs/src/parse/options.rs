@@ -110,7 +110,7 @@ impl ParseOptions {
         let mut options = Self::default();
         let given: Vec<(String, OptionValue)> = from.list(9, |from| Ok((from.text()?, restored_value(from)?)))?;
         for (name, value) in given {
-            options.set(&name, &value).map_err(|_| Damaged { what: "an option has no known value" })?;
+            options.set(&name, &value).map_err(|_| Damaged { what: "an option has an unknown value" })?;
         }
         Ok(options)
     }
@@ -309,7 +309,7 @@ fn restored_value(from: &mut Reader<'_>) -> Decoded<OptionValue> {
         1 => OptionValue::Number(from.i64()?),
         2 => OptionValue::Flag(from.bool()?),
         3 => OptionValue::Words(from.list(8, Reader::text)?),
-        _ => return Err(Damaged { what: "an option has no known value" }),
+        _ => return Err(Damaged { what: "an option has an unknown value" }),
     })
 }
 

@@ -67,17 +67,17 @@ impl Lint<'_> {
     }
 
     fn column(&mut self, variable: &Variable, bound: &Vars, clause: &str) {
-        let message = format!("nothing binds the column {variable}, so that it is always empty");
+        let message = format!("nothing binds the column {variable}, so it is always empty");
         let message = if clause == "SELECT" {
             message
         } else {
-            format!("nothing binds {variable}, so that no triple with it is ever constructed")
+            format!("nothing binds {variable}, so no triple with it is ever constructed")
         };
         self.tell(variable, bound, ("select.unbound", message), &[clause]);
     }
 
     fn condition(&mut self, variable: &Variable, bound: &Vars) {
-        let message = format!("nothing binds {variable} where this expression uses it, so that it is always an error");
+        let message = format!("nothing binds {variable} where this expression uses it, so it is always an error");
         self.tell(variable, bound, ("expr.unbound", message), &CONDITIONS);
     }
 

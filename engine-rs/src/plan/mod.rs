@@ -71,7 +71,7 @@ pub(crate) use modifiers::Answer;
 pub(crate) use node::{NodeKind, PlanNode};
 pub(crate) use paths::evaluable;
 pub(crate) use reads::{Reads, Wanted};
-pub(crate) use rename::rename_invented;
+pub(crate) use rename::parse_with_stable_names;
 pub use root::Evaluation;
 pub(crate) use spelling::Meanings;
 pub(crate) use streams::streams_of;

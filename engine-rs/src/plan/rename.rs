@@ -6,7 +6,7 @@
 
 use super::blanks::open_blank;
 use crate::algebra::{children_mut, expressions_mut, parts_mut};
-use crate::parse::ContinuousQuery;
+use crate::parse::{ContinuousQuery, ParseError, ParseOptions, parse_query};
 use oxrdf::{BlankNode, Variable};
 use spargebra::Query;
 use spargebra::algebra::{Expression, GraphPattern};
@@ -16,8 +16,15 @@ use std::collections::BTreeMap;
 /// Random names have 32 hexadecimal digits, minus leading zeros.
 const DIGITS_MIN: usize = 20;
 
+/// Parses a query; all names in the result depend only on its text.
+pub(crate) fn parse_with_stable_names(text: &str, options: &ParseOptions) -> Result<ContinuousQuery, ParseError> {
+    let mut definition = parse_query(text, options)?;
+    rename_invented(&mut definition);
+    Ok(definition)
+}
+
 /// Renames what the parser invented so that the names depend only on the query text.
-pub(crate) fn rename_invented(definition: &mut ContinuousQuery) {
+fn rename_invented(definition: &mut ContinuousQuery) {
     let ContinuousQuery { query, text, .. } = definition;
     let mut renaming =
         Renaming { text, variables: BTreeMap::new(), blanks: BTreeMap::new(), labels: 0, in_template: false };

@@ -1,5 +1,6 @@
 //! Advice about a query before it runs.
 
+use super::error::{Costly, PlanError};
 use super::explain::{Mode, NodeView, PlanView, SourceView, WindowView};
 use super::spelling::Spelling;
 use super::{costly, lint, merging, scope};
@@ -72,7 +73,7 @@ fn unknown_functions(definition: &ContinuousQuery) -> Vec<Warning> {
     }
     let warning = |iri: &NamedNode| Warning {
         code: "expr.unknown_function",
-        message: format!("function {iri} is not known, so that each call of it is an error"),
+        message: format!("function {iri} is unknown, so every call of it is an error"),
         hint: function_hint(iri).to_owned(),
         position: place(definition, &Construct::Call(iri.to_string())),
     };
@@ -144,8 +145,11 @@ fn mark_read(node: &NodeView, read: &mut [bool]) {
 fn product(definition: &ContinuousQuery, spelling: &Spelling<'_>) -> Option<Warning> {
     let costly = costly::costly_form(definition).filter(|_| !definition.allow_cartesian)?;
     let message = costly.to_string();
-    let variable = message.split_whitespace().find_map(|word| word.strip_prefix('?'));
-    let position = variable.and_then(|name| position_of_variable(&definition.text, &["WHERE", "FROM"], name));
+    let variable = match &costly {
+        PlanError::TooCostly(Costly::Product { one, other }) => one.as_ref().or(other.as_ref()),
+        _ => None,
+    };
+    let position = variable.and_then(|v| position_of_variable(&definition.text, &["WHERE", "FROM"], v.as_str()));
     let hint = costly.hint().to_owned();
     Some(Warning { code: "plan.product", message: spelling.text(&message), hint, position })
 }

@@ -6,8 +6,8 @@ use crate::encode::PLACEMENT_SCHEME;
 use crate::engine::{Engine, EngineOptions, StreamOptions, preview_part};
 use crate::error::EngineError;
 use crate::intake::{BodyFormat, EventBatch, RowMapper, RowMapping};
-use crate::parse::{ContinuousQuery, ParseOptions, R2s, WindowKind, names_graphs, parse_query};
-use crate::plan::{Cut, Part, Share, Spread, asks_event_graphs, named_streams, rename_invented, spread};
+use crate::parse::{ContinuousQuery, ParseOptions, R2s, WindowKind, names_graphs};
+use crate::plan::{Cut, Part, Share, Spread, asks_event_graphs, named_streams, parse_with_stable_names, spread};
 use crate::time::Timestamp;
 use oxrdf::NamedNode;
 use sha2::{Digest, Sha256};
@@ -82,12 +82,19 @@ impl ScaledQuery {
             return Err(unsupported(format!("{partitions} partitions"), format!("choose 1 to {PARTITIONS_MAX}")));
         }
         if options.keep_answer || options.keep_windows {
-            return Err(unsupported("a partition keeps nothing to read", "leave out keep_answer and keep_windows"));
+            return Err(unsupported(
+                "partitions keep neither current results nor windows",
+                "leave out keep_answer and keep_windows",
+            ));
         }
-        let mut definition = parse_query(text, &options)?;
-        rename_invented(&mut definition);
+        let definition = parse_with_stable_names(text, &options)?;
         let streams = streams_of(&definition, streams)?;
-        if asks_event_graphs(&definition).map_err(|error| EngineError::from(error).located(text))? {
+        let refusal = |shorter: &str| match parse_with_stable_names(shorter, &options) {
+            Ok(definition) => spreading_of(&definition, partitions).err(),
+            Err(error) => Some(error.into()),
+        };
+        let located = |error: EngineError| error.located(text, &refusal);
+        if asks_event_graphs(&definition).map_err(|error| located(error.into()))? {
             return Err(unsupported(
                 "it reads the graph names of events, which chunks do not have",
                 "remove GRAPH inside the window",
@@ -99,7 +106,7 @@ impl ScaledQuery {
                 "remove GRAPH and its braces from the template",
             ));
         }
-        let spreading = spreading_of(&definition, partitions).map_err(|error| error.located(text))?;
+        let spreading = spreading_of(&definition, partitions).map_err(located)?;
         let mut query = Self {
             variables: variables_of(&definition),
             router: Router::new(&definition, &spreading, &streams),

@@ -10,9 +10,10 @@ use crate::error::EngineError;
 use crate::expr::EvalContext;
 use crate::flow::Operator;
 use crate::limits::Budget;
-use crate::parse::{ContinuousQuery, ParseOptions, StreamName, parse_query};
+use crate::parse::{ContinuousQuery, ParseOptions, StreamName};
 use crate::plan::{
-    Evaluation, NodeKind, Part, PlanNode, PlanOptions, PlannedQuery, Retraction, Share, WindowFamily, rename_invented,
+    Evaluation, NodeKind, Part, PlanNode, PlanOptions, PlannedQuery, Retraction, Share, WindowFamily,
+    parse_with_stable_names,
 };
 use crate::time::Timestamp;
 use crate::window::Rule;
@@ -67,9 +68,8 @@ impl QueryRecord {
     }
 
     fn definition(&self) -> Result<ContinuousQuery, EngineError> {
-        let mut definition =
-            parse_query(&self.text, &self.registration.options).map_err(|error| self.refused(error))?;
-        rename_invented(&mut definition);
+        let definition =
+            parse_with_stable_names(&self.text, &self.registration.options).map_err(|error| self.refused(error))?;
         let by_variable = definition.windows.iter().filter(|w| matches!(w.stream, StreamName::Variable(_))).count();
         let named = &self.registration.named_streams;
         ensure(
@@ -188,7 +188,7 @@ impl RunningQuery {
     }
 
     fn check_plan(&self, is_same: bool) -> Result<(), EngineError> {
-        let reason = || "a query is planned in another way".to_owned();
+        let reason = || "the plan of a query differs".to_owned();
         if is_same { Ok(()) } else { Err(EngineError::SnapshotVersion { reason: reason() }) }
     }
 }
@@ -248,7 +248,7 @@ fn restored_part(from: &mut Reader<'_>) -> Decoded<Part> {
             variable: restored_variable(from)?,
             columns: from.list(9, |from| Ok((restored_variable(from)?, from.bool()?)))?,
         },
-        _ => return Err(Damaged { what: "a query is of no known part" }),
+        _ => return Err(Damaged { what: "a query has an unknown part" }),
     })
 }
 
@@ -273,5 +273,5 @@ fn save_way(value: (Evaluation, Retraction), to: &mut Writer) {
 
 fn restored_way(from: &mut Reader<'_>) -> Decoded<(Evaluation, Retraction)> {
     let place = from.u8()? as usize;
-    WAYS.get(place).copied().ok_or(Damaged { what: "a query is evaluated in no known way" })
+    WAYS.get(place).copied().ok_or(Damaged { what: "a query has an unknown evaluation mode" })
 }

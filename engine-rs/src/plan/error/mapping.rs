@@ -24,7 +24,7 @@ impl Unmappable {
         match self {
             Self::Form => Construct::Form,
             Self::Dataset => Construct::Keyword("FROM"),
-            Self::BoundColumn { .. } => Construct::Keyword("BIND"),
+            Self::BoundColumn { variable } => Construct::BoundVariable(variable.clone()),
             Self::Pattern { keyword, .. } => Construct::Keyword(keyword),
             Self::TripleTerm => Construct::TripleTerm,
         }

@@ -13,7 +13,7 @@ pub use unsupported::{Reevaluation, Unsupported};
 
 use super::spelling::Spelling;
 use crate::expr::CompileError;
-use crate::parse::{Construct, Position, TextSpan, locate};
+use crate::parse::{Construct, Position, TextSpan, culprit};
 use oxrdf::Variable;
 
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -41,16 +41,21 @@ pub enum PlanError {
 }
 
 impl PlanError {
-    /// Adds the position of the construct in the query text.
+    /// Adds the position of the construct in the query text. `is_refused` tells whether a text is refused with a
+    /// similar error, `None` if the text is invalid; it is called only if there are several such constructs.
     #[must_use]
-    pub(crate) fn located(self, text: &str) -> Self {
-        match locate(text, &self.construct()) {
-            Some(span) if self.span().is_none() => {
-                let message = Spelling::of(text, None, None).text(&self.to_string());
-                Self::Located { error: Box::new(self), message, span }
-            }
-            _ => self,
+    pub(crate) fn located(self, text: &str, is_refused: impl Fn(&str, &Self) -> Option<bool>) -> Self {
+        if self.span().is_some() {
+            return self;
         }
+        let Some(span) = culprit(text, &self.construct(), |shorter| is_refused(shorter, &self)) else { return self };
+        let message = Spelling::of(text, None, None).text(&self.to_string());
+        Self::Located { error: Box::new(self), message, span }
+    }
+
+    /// Whether both refuse the same kind of construct for the same kind of reason.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        self.code() == other.code() && self.construct() == other.construct()
     }
 
     /// The construct that would have to change.

@@ -41,7 +41,7 @@ impl Unsupported {
             Self::Streams { variable, .. } => Construct::StreamVariable(variable.clone()),
             Self::TimestampArgument { .. } | Self::TimestampArguments => Construct::Timestamp,
             Self::FunctionReevaluated { function, .. } => Construct::Call(function.clone()),
-            Self::PartOfWindowReevaluated { .. } => Construct::Keyword("WINDOW"),
+            Self::PartOfWindowReevaluated { .. } => Construct::PartOfWindow,
             Self::ReevaluatedInGraph { reason } => reason.construct(),
             Self::Aggregate { name } => Construct::Call(name.clone()),
             Self::JoinVariables { .. } | Self::AggregateOfParts { .. } | Self::Cut { .. } => Construct::Form,
