@@ -1,8 +1,8 @@
-"""The console under load: 100,000 results in a minute on one page. How long a click takes, and how much memory it has.
+"""The console under load: 100,000 results in a minute on one page. Measures the latency of clicks and the memory.
 
     python benchmarks/console.py [RESULTS [SECONDS]]
 
-Prints the size of the bundle, the first paint, then for every ten seconds the results that have come, the latency of
+Prints the size of the bundle, the first paint, then for every ten seconds the number of results, the latency of
 clicks from the input event to the next frame (median and greatest), the heap after a collection, and the processor time
 of the page's main thread.
 """
@@ -31,7 +31,7 @@ STREAM = "http://bench.example/s"
 QUERY = """PREFIX : <http://bench.example/>
 SELECT ?sensor ?value WHERE { STREAM :s [NOW] { ?sensor :value ?value } }"""
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-# From the input to the frame that shows what it did.
+# From the input to the frame that shows its effect.
 TIMER = """() => {
   window.clicks = [];
   addEventListener("click", (event) => {
@@ -100,13 +100,13 @@ def heap(session: CDPSession) -> float:
 
 
 def busy(session: CDPSession) -> float:
-    """Processor time of the page's main thread so far; a busy machine does not show in it."""
+    """Processor time of the page's main thread so far, which does not depend on other load."""
     found = session.send("Performance.getMetrics")["metrics"]
     return float(next(one["value"] for one in found if one["name"] == "TaskDuration"))
 
 
 def feed(demo: DemoServer, token: str, results: int, seconds: int) -> None:
-    """So many events, each a result, evenly over the time."""
+    """Send this many events, each of which yields a result, evenly over the time."""
     per_batch = max(1, results // (seconds * 10))
     start, sent = time.time(), 0
     with Client(demo.link.partition("/#")[0], token) as client:

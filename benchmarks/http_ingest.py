@@ -2,11 +2,11 @@
 
     python benchmarks/http_ingest.py [--events 200000] [--runs 3] [--bytes 1048576]
 
-N-Quads bodies go through keep-alive connections from a process of their own; one WebSocket subscriber reads every
-result here. Timed is from the first byte sent to the last acknowledgement or the last result, whichever comes later.
-Acknowledgements are synced to the disk. In the same run the same bodies are pushed into an embedded engine with the
-same options, which drains envelopes after each: the ratio is what the server costs. Before a run counts, the results
-of the subscriber are compared with those of the engine: as many, and as many rows.
+A separate process sends N-Quads bodies over keep-alive connections; one WebSocket subscriber in this process reads
+every result. The time is measured from the first byte sent to the last acknowledgement or the last result, whichever is
+later. Acknowledgements are synced to the disk. In the same run, the same bodies are pushed into an embedded engine with
+the same options, which drains envelopes after each: the ratio is the cost of the server. A run counts only if the
+subscriber and the engine have equal numbers of results and rows.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     import httpx
 
 STEP_MS = 1
-# One row in ten goes out: ingest is what is measured, not JSON.
+# One row in ten is a result, so that ingestion is measured and not JSON.
 TEXT = query("?o ?r ?v", "1s", "1s", "FILTER(?v > 90000)")
 PATH = f"/streams/{quote(STREAM, safe='')}"
 NQUADS = {"Content-Type": "application/n-quads", "Connection": "keep-alive"}
@@ -61,7 +61,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Variant:
-    """What is measured: connections (0 is the embedded engine), and whether answer and windows are kept."""
+    """A configuration: connections (0 is the embedded engine), and whether current result and windows are kept."""
 
     connections: int
     keeps: bool
@@ -72,7 +72,7 @@ class Variant:
         return f"{way}, {'kept' if self.keeps else 'not kept'}"
 
 
-# ---- the producer, in a process of its own ----
+# ---- the producer, in a separate process ----
 
 
 def produce(url: str, token: str, connections: int, arguments: argparse.Namespace, pipe: Connection) -> None:
@@ -113,7 +113,7 @@ def produce(url: str, token: str, connections: int, arguments: argparse.Namespac
 
 
 class Subscriber:
-    """Reads results as they come, and counts them."""
+    """Reads results as they arrive, and counts them."""
 
     def __init__(self, url: str, token: str) -> None:
         self.texts: list[str] = []
@@ -150,7 +150,7 @@ class Subscriber:
                 raise SystemExit(f"only {len(self.texts)} of {results} results came")
 
     def close(self) -> int:
-        """How many rows came."""
+        """The number of rows received."""
         self._open.close()
         self._thread.join()
         return sum(rows_of(json.loads(text)["payload"]) for text in self.texts)
@@ -160,7 +160,7 @@ def rows_of(envelope: dict[str, Any]) -> int:
     return len(envelope["results"]["results"]["bindings"])
 
 
-# ---- the ways ----
+# ---- the configurations ----
 
 
 def over_http(variant: Variant, arguments: argparse.Namespace, expected: int) -> Sample:
@@ -248,7 +248,7 @@ def main() -> None:
     triples = arguments.events * TRIPLES_PER_EVENT
     variants = [Variant(connections, keeps) for keeps in (True, False) for connections in (0, 1, 2)]
     samples: dict[Variant, list[Sample]] = {variant: [] for variant in variants}
-    # In turns, so that what else the machine does falls on all alike.
+    # In rotation, so that other load on the machine affects all alike.
     for _ in range(arguments.runs):
         for variant in variants:
             alone = samples[Variant(0, variant.keeps)]

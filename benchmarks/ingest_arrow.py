@@ -1,8 +1,8 @@
 """Triples into the engine from Python: Arrow columns, plain and dictionary-encoded, beside N-Triples and pyoxigraph.
 
-The query keeps every triple in a window and finds nothing, so that the figures are the cost of the intake. pyoxigraph
-parses the same N-Triples into Python objects and keeps none of them. All figures are processor time of this process,
-the least of several rounds of one run; only their ratios carry over to another machine.
+The query stores every triple in a window and has no results, so that the figures are the cost of ingestion. pyoxigraph
+parses the same N-Triples into Python objects and discards them. All figures are processor time of this process, the
+minimum of several rounds of one run; only their ratios carry over to another machine.
 
     .venv/bin/python benchmarks/ingest_arrow.py [--triples 300000] [--rounds 5]
 
@@ -53,7 +53,7 @@ def plain(batch: Rows) -> pa.Table:
 
 
 def coded(batch: Rows) -> pa.Table:
-    """Columns whose strings are numbers of a dictionary."""
+    """Dictionary-encoded columns."""
     return pa.table({name: pa.array(column).dictionary_encode() for name, column in zip("spo", batch, strict=True)})
 
 
@@ -82,7 +82,7 @@ def parsed(bodies: list[bytes]) -> None:
 
 
 def least(run: Callable[[], None], rounds: int) -> float:
-    """The least processor time of some rounds, in seconds."""
+    """The minimal processor time of some rounds, in seconds."""
     times = []
     for _ in range(rounds):
         start = time.process_time()

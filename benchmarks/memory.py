@@ -1,4 +1,4 @@
-"""Memory of a server for each live triple: one window that holds them all, by HTTP.
+"""Memory of a server per live triple: one window that contains all of them, filled over HTTP.
 
     python benchmarks/memory.py [TRIPLES]
 
@@ -30,7 +30,7 @@ QUERIES = {
 
 
 def main() -> None:
-    """Measure each query in a server of its own."""
+    """Measure each query in a separate server."""
     n_triples = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     for name, pattern in QUERIES.items():
         with tempfile.TemporaryDirectory() as directory:
@@ -41,7 +41,7 @@ def main() -> None:
 
 
 def measured(directory: Path, pattern: str, n_triples: int) -> tuple[float, float]:
-    """Resident bytes of a server before and after the triples have come."""
+    """Resident bytes of a server before and after ingesting the triples."""
     server = ServerProcess(directory).start()
     try:
         with server.client() as client:
@@ -51,13 +51,13 @@ def measured(directory: Path, pattern: str, n_triples: int) -> tuple[float, floa
 
 
 def fill(client: httpx.Client, pattern: str, n_triples: int) -> tuple[float, float]:
-    """Register, push, and read the numbers of the process."""
+    """Register, push, and read the metrics of the process."""
     text = _TEXT.replace("PATTERNS", pattern)
     client.put(f"/streams/{EX}s").raise_for_status()
     client.put("/queries/q", content=text, headers={"Content-Type": "application/rsp-ql"}).raise_for_status()
     before = resident_bytes(client)
     n_patterns = pattern.count("?s")
-    # The first window to be reported ends a minute after the first event; the others come in the minute that follows.
+    # The first reported window ends a minute after the first event; the other events arrive in the following minute.
     send(client, 0, triple(0, n_patterns))
     for begin in range(0, n_triples, _BATCH):
         body = "\n".join(triple(position, n_patterns) for position in range(begin, min(begin + _BATCH, n_triples)))
@@ -75,18 +75,18 @@ def send(client: httpx.Client, t: int, body: str) -> None:
 
 
 def triple(number: int, n_patterns: int) -> str:
-    """Subjects of their own, with a value for each pattern."""
+    """Distinct subjects, with a value for each pattern."""
     subject, predicate = divmod(number, n_patterns)
     return f"<{EX}sensor/{subject}> <{EX}p{predicate}> {number} ."
 
 
 def resident_bytes(client: httpx.Client) -> float:
-    """The resident set of the server, as it says itself."""
+    """The resident set of the server, from its metrics."""
     return number(client, "process_resident_memory_bytes")
 
 
 def number(client: httpx.Client, name: str) -> float:
-    """One of the server's numbers."""
+    """One of the server's metrics."""
     found = re.search(rf"^{name} (\S+)$", client.get("/metrics").text, re.MULTILINE)
     if found is None:
         raise SystemExit(f"the server does not say {name}")

@@ -17,7 +17,7 @@ _INTEGER = "^^<http://www.w3.org/2001/XMLSchema#integer>"
 
 
 def event(number: int, step_ms: int) -> str:
-    """One reading: what made it, what it says, and where its sensor is; and its time."""
+    """One reading: its sensor, its value, the room of the sensor, and its time."""
     at_s, ms = divmod(number * step_ms, 1000)
     clock = f"{at_s // 3600:02}:{at_s // 60 % 60:02}:{at_s % 60:02}.{ms:03}Z"
     graph, reading, sensor = f"<{_EX}e/{number}>", f"<{_EX}o/{number}>", f"<{_EX}s/{number % SENSORS}>"
@@ -30,7 +30,7 @@ def event(number: int, step_ms: int) -> str:
 
 
 def bodies(events: int, step_ms: int, bytes_about: int = 1024 * 1024) -> Iterator[tuple[int, bytes]]:
-    """The events in bodies of about this size, each with how many events it has."""
+    """The events in bodies of about this size, each with its number of events."""
     lines: list[str] = []
     size = 0
     for number in range(events):

@@ -1,13 +1,13 @@
-"""How long a server that was killed takes to be ready again.
+"""The time from the restart of a killed server to readiness.
 
     python benchmarks/recovery.py [--triples 1000000] [--streamed 8500000] [--commands 9000] [--runs 3] [--goal 5]
 
-The server is filled over HTTP and killed with -9; measured is from the start of the process to the first 200 of
-/readyz, in wall time and in processor time. With a million live triples in the window of a join: once with everything
-in the log (replay), once with the default settings, a snapshot and the log after it. With the default settings also:
-millions of triples that passed through a short window, and thousands of small commands. After each start the number of
-events and the next sequence number of the query are compared with those of before. With --goal, the exit code is 1 when
-the median of the starts with the default settings took more processor time.
+The server is filled over HTTP and killed with -9; the time is measured from the start of the process to the first 200
+of /readyz, as wall time and as processor time. With a million live triples in the window of a join: once with
+everything in the log (replay), once with the default settings, a snapshot and the log after it. With the default
+settings also: millions of triples that passed through a short window, and thousands of small commands. After each
+start, the number of events and the next sequence number of the query must be those from before the kill. With --goal,
+the exit code is 1 if the median of the starts with the default settings took more processor time.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ def fill(client: httpx.Client, triples: int, width: str = "3600s", step: str = "
 
 
 def stream_through(client: httpx.Client, triples: int) -> None:
-    """Triples that a short window has forgotten."""
+    """Triples that have left a short window."""
     fill(client, triples, "10s", "10s")
 
 
 def command(client: httpx.Client, commands: int) -> None:
-    """Small commands: queries that come and go, and an event for each."""
+    """Small commands: queries that are registered and removed, and an event for each."""
     fill(client, TRIPLES_PER_EVENT)
     text = query("(COUNT(*) AS ?n)", "60s", "10s")
     for _ in range(commands // 3):
@@ -60,7 +60,7 @@ def command(client: httpx.Client, commands: int) -> None:
 
 
 def state(client: httpx.Client) -> tuple[Any, ...]:
-    """What must be the same before and after."""
+    """The values that must be equal before and after."""
     stream = client.get(f"/streams/{STREAM}").raise_for_status().json()
     about = client.get("/queries/join").raise_for_status().json()
     answer = client.get("/queries/join/results", headers={"Accept": "text/csv"}).raise_for_status().text
@@ -76,7 +76,7 @@ def processor_s(server: ServerProcess) -> float:
 
 
 def recovered_s(server: ServerProcess) -> tuple[float, float, float]:
-    """Kill and start: seconds to readiness, by the clock and of the processor, and those the server calls recovery."""
+    """Kill and start: seconds to readiness (wall and processor time), and the server's own recovery time."""
     server.kill()
     began = time.perf_counter()
     server.start()
@@ -136,7 +136,7 @@ def main() -> int:
         fill(client, arguments.triples)
 
     measure("log", live, runs, {"snapshot_log_bytes": 2**40, "snapshot_replay_s": 1e9})
-    # With a million triples twice while it is filled, so that most of another stretch of log is left.
+    # With a million triples, twice while it is filled, so that much log is left after the last snapshot.
     defaults = [measure("default", live, runs, {})]
     defaults.append(measure("streamed", lambda client: stream_through(client, arguments.streamed), runs, {}))
     defaults.append(measure("commands", lambda client: command(client, arguments.commands), runs, unlimited))

@@ -3,9 +3,9 @@
     python benchmarks/single_post.py [--events 2000] [--rate 200] [--runs 3]
 
 A producer with one keep-alive connection posts an event per request, first as fast as replies come, then at a fixed
-rate; one WebSocket subscriber receives a result for each. The processor time is that of the whole server process, of
-all its threads. Beside it, in the same run, a bare FastAPI route that reads a body and returns JSON: what the
-framework costs by itself. Acknowledgements are synced to the disk. A run counts only if every event has its result.
+rate; one WebSocket subscriber receives a result for each. The processor time is that of all threads of the server. In
+the same run, a bare FastAPI route that reads a body and returns JSON shows the cost of the framework alone.
+Acknowledgements are synced to the disk. A run counts only if every event has its result.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from server_process import ServerProcess
 
 STREAM = "http://example.org/single"
 PATH = f"/streams/{quote(STREAM, safe='')}"
-# In CQELS-QL each event is an instant of its own, and its result comes with it.
+# In CQELS-QL each event is evaluated on arrival, so each one has its result.
 TEXT = f"PREFIX : <http://example.org/> SELECT ?s ?v WHERE {{ STREAM <{STREAM}> [RANGE 10s] {{ ?s :value ?v }} }}"
 _TICKS = os.sysconf("SC_CLK_TCK")
 _BARE = """
@@ -55,7 +55,7 @@ class Sample:
 
 
 class Arrivals(Subscriber):
-    """A subscriber that notes when each result came."""
+    """A subscriber that records the time of each result."""
 
     def __init__(self, url: str, token: str) -> None:
         self.at: list[float] = []
@@ -71,7 +71,7 @@ class Arrivals(Subscriber):
 
 
 def pid_of(server: ServerProcess) -> int:
-    """The process of a server that runs."""
+    """The process of a running server."""
     if server.process is None:
         raise SystemExit("the server does not run")
     return server.process.pid

@@ -2,8 +2,9 @@
 
     python benchmarks/spark_scale.py [--triples 32000000] [--batch 4000000] [--master 'local[2]'] [--only NAME …]
 
-All read the same Parquet files (t, s, p, o) as micro-batches of a file source, and all check their answers. The engine
-reads them in two ways: its tasks do (`parquet_files`), or Spark does and hands over rows (`readStream.parquet`).
+All read the same Parquet files (t, s, p, o) as micro-batches of a file source, and all check their results. The engine
+is measured in two ways: its tasks read the files (`parquet_files`), or Spark does and passes on rows
+(`readStream.parquet`).
 
 - aggregation: readings per sensor in tumbling windows of 10 s: COUNT and SUM; Spark: groupBy(window, s).agg
 - join: two streams joined by sensor in tumbling windows of 10 s, counted per window; Spark: its stream-stream join,
@@ -49,7 +50,7 @@ EX = "http://example.org/"
 TEMPERATURE, HUMIDITY = EX + "temperature", EX + "humidity"
 COLUMNS = "t bigint, s string, p string, o bigint"
 WINDOW_MS = 10_000
-# So many readings of the stream per second of event time.
+# Readings per second of event time.
 RATE = 20_000
 SENSORS = 5_000
 
@@ -67,7 +68,7 @@ WHERE { WINDOW :w { ?x :temperature ?a } WINDOW :v { ?x :humidity ?b } }"""
 
 @dataclass
 class Clock:
-    """When each micro-batch was done."""
+    """The time at which each micro-batch was complete."""
 
     ends: list[float] = field(default_factory=list)
     total: int = 0
@@ -83,7 +84,7 @@ class Clock:
 
 
 def write_files(folder: Path, predicate: str, triples: int, per_file: int, seed: int, rate: int = RATE) -> None:
-    """Readings in the order of time; each file is a part of a micro-batch."""
+    """Readings in time order; each file is a part of a micro-batch."""
     folder.mkdir(parents=True)
     chance = np.random.default_rng(seed)
     sensors = pa.array([f"{EX}sensor/{number}" for number in range(SENSORS)])
@@ -94,7 +95,7 @@ def write_files(folder: Path, predicate: str, triples: int, per_file: int, seed:
             "t": pa.array(times),
             "s": sensors.take(pa.array(chance.integers(0, SENSORS, count))),
             "p": pa.array([predicate] * count),
-            # No triple comes twice: a window is a set of triples, and Spark counts rows.
+            # No triple occurs twice, because a window is a set of triples, and Spark counts rows.
             "o": pa.array(start + np.arange(count)),
         }
         path = folder / f"{number:05d}.parquet"
@@ -120,7 +121,7 @@ def total(terms: pa.ChunkedArray) -> int:
 
 
 def engine_run(spark: SparkSession, query: str, streams: dict[str, Any], partitions: int) -> Clock:
-    """All there is, to the end of the streams; `total` is the sum of ?n."""
+    """Process everything to the end of the streams; `total` is the sum of ?n."""
     clock = Clock()
 
     def take(answers: Answers) -> None:
@@ -187,7 +188,7 @@ def spark_join(left: DataFrame, right: DataFrame) -> DataFrame:
 
 
 def engines(spec: QuerySpec, parts: dict[int, list[bytes]]) -> Iterator[pa.RecordBatch]:
-    """Stage 2 with fresh engines and without state files: what the exchange costs, and the engines."""
+    """Stage 2 with fresh engines and without state files: the cost of the exchange and of the engines."""
     from whorl._engine import PartitionEngine
 
     for part, chunks in parts.items():
@@ -229,7 +230,7 @@ def by_triple(frame: DataFrame, partitions: int) -> DataFrame:
 def exchange(name: str, make: Callable[[], DataFrame], triples: int) -> None:
     rates = []
     for _ in range(4):
-        # A new frame each time: one that has run before keeps what it has shuffled.
+        # A new frame each time, because Spark caches the shuffle of a frame.
         frame = make()
         began = time.perf_counter()
         table = frame.toArrow()
@@ -254,7 +255,7 @@ def check(name: str, found: int, wanted: int) -> None:
 
 
 def joined(folder_a: Path, folder_b: Path) -> int:
-    """How many pairs there are, by numpy."""
+    """The number of pairs, computed by numpy."""
     counts = []
     for folder in (folder_a, folder_b):
         table = pq.read_table(folder)
@@ -280,7 +281,7 @@ def session(master: str) -> SparkSession:
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
         "spark.sql.session.timeZone": "UTC",
-        # Spark's best for joins and aggregates with much state.
+        # Spark's best state store for joins and aggregates with much state.
         "spark.sql.streaming.stateStore.providerClass": (
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
         ),

@@ -2,15 +2,15 @@
 
     python benchmarks/spark_sink.py [--rows 400000] [--batches 8] [--cores 2]
 
-A streaming query makes readings (IRIs as text, numbers, instants) and writes them by the sink; a mapping on the server
-makes three triples of each row. The server is a process of its own; acknowledgements are synced to the disk. Measured
-once with no query and once with a join of three patterns registered. The first two batches warm up and do not
-count. A batch is staged by Spark and then applied by the server, one after the other: "apply" is the engine's part,
-"sync" that of the log. The CPU columns are seconds of processors for each batch, of the server and of Spark with its
-workers; on a machine that does something else as well, only these mean much.
+A streaming query generates readings (IRIs as text, numbers, instants) and writes them by the sink; a mapping on the
+server turns each row into three triples. The server is a separate process; acknowledgements are synced to the disk.
+There are runs with no query and with a join of three patterns. The first two batches warm up and do not count. A batch
+is staged by Spark and then applied by the server: "apply" is the engine's part, "sync" that of the log. The CPU columns
+are processor seconds per batch, of the server and of Spark with its workers; on a busy machine, only these are
+meaningful.
 
-Before a run counts, the server must have taken as many events as there were rows, and the join must have reported as
-many rows as there were readings above its threshold.
+A run counts only if the server has accepted one event per row, and the join has reported one row per reading above its
+threshold.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ MAPPING = f"""
     CONSTRUCT {{ ?o :madeBy ?s ; :value ?value . ?s :in ?r }}
     WHERE {{ BIND(IRI(?reading) AS ?o) BIND(IRI(?sensor) AS ?s) BIND(IRI(?room) AS ?r) }}
 """
-# One row in ten goes out: ingest is what is measured, not JSON.
+# One row in ten is a result, so that ingestion is measured and not JSON.
 JOIN = query("?o ?r ?v", "1s", "1s", "FILTER(?v > 90000)")
 
 
 @dataclass
 class Sample:
-    """One run: seconds of each batch that counts, and what was spent on each batch on average."""
+    """One run: seconds of each measured batch, and the average cost per batch."""
 
     batch_s: list[float]
     apply_s: float
@@ -116,9 +116,9 @@ def run(
 
 
 def check(client: Client, arguments: argparse.Namespace, *, joins: bool) -> None:
-    """A fast wrong answer is a failed run."""
+    """Check the results: a fast wrong answer is a failed run."""
     document = client.streams.get(STREAM).document
-    # A batch may have been committed that Spark had no time to note.
+    # A batch may have been committed that Spark had no time to record.
     expected = {arguments.rows * n for n in (arguments.done, arguments.done + 1)}
     if document["events"] not in expected:
         raise SystemExit(f"{document['events']} events arrived, {min(expected)} were sent")
@@ -137,7 +137,7 @@ def check(client: Client, arguments: argparse.Namespace, *, joins: bool) -> None
 
 
 def counters(server: ServerProcess) -> dict[str, float]:
-    """Seconds that the threads of the server have worked."""
+    """Processor seconds of the server's threads."""
     with server.client() as http:
         lines = http.get("/metrics").text.splitlines()
     found = {line.split()[0]: float(line.split()[1]) for line in lines if line and not line.startswith("#")}
@@ -148,7 +148,7 @@ def counters(server: ServerProcess) -> dict[str, float]:
 
 
 def cpu_seconds(server: ServerProcess) -> tuple[float, float]:
-    """What processors have worked so far: for the server, and for this process and all others below it (Linux)."""
+    """Processor time so far of the server, and of this process with its descendants (Linux)."""
     parents: dict[int, int] = {}
     used: dict[int, float] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):

@@ -2,9 +2,9 @@
 
     python benchmarks/ws_fanout.py [--results 20000] [--runs 5] [--bytes 200]
 
-The server is a process of its own, under uvloop; the clients are raw sockets in this one, which count bytes and do not
-parse, so that the server is what is measured. Both ways send the same frames: `next` messages of `rsp.v1.json`. Before
-anything is timed, a real client checks that every result comes once and in order. The last line is a round trip.
+The server is a separate process, under uvloop; the clients are raw sockets in this one, which only count bytes, so that
+the server is the bottleneck. Both servers send the same frames: `next` messages of `rsp.v1.json`. Before the
+measurement, a real client checks that every result arrives once and in order. The last line is a round trip.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def bench_app(settings: Settings, size: int) -> tuple[FastAPI, Rings]:
 
 
 def add_bare(app: FastAPI, size: int) -> set[WebSocket]:
-    """What anybody would write first."""
+    """The obvious implementation with FastAPI."""
     bare: set[WebSocket] = set()
 
     @app.websocket("/bare")
@@ -137,7 +137,7 @@ def slowest(rings: Rings) -> int:
 
 
 class Counter(asyncio.Protocol):
-    """Shakes hands, says what it is told to, then counts bytes."""
+    """Performs the handshake, sends the given messages, then counts bytes."""
 
     def __init__(self, path: str, hello: list[str]) -> None:
         self.path, self.hello = path, hello
@@ -193,7 +193,7 @@ async def get(port: int, path: str) -> dict[str, Any]:
 
 
 async def check(port: int, size: int) -> None:
-    """Every result once and in order, before any is timed."""
+    """Check that every result arrives once and in order."""
     url = f"ws://127.0.0.1:{port}/ws"
     async with connect(url, subprotocols=["rsp.v1.json"], compression=None, proxy=None) as client:  # type: ignore[list-item]  # a NewType of str
         for text in hello():
@@ -252,7 +252,7 @@ async def run(port: int, arguments: argparse.Namespace) -> None:
     print(f"{'subscribers':>11}  {'way':6} {'deliveries/s':>28}  {'server µs/delivery':>24}")
     for n in (1, 10, 100):
         results = max(BATCH, arguments.results // (max(1, n)) // BATCH * BATCH)
-        # In turns, so that what else the machine does falls on both alike.
+        # In rotation, so that other load on the machine affects both alike.
         taken: dict[str, list[tuple[float, float]]] = {"rings": [], "bare": []}
         for _ in range(arguments.runs):
             for way, sample in taken.items():

@@ -1,4 +1,4 @@
-"""What a source hands to the contestants: events, static data and queries."""
+"""The input of the contestants: events, static data and queries."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Case:
     """Events in order, static graphs, and the queries that run together.
 
     The first `warm` events fill the windows and are not measured. `feed` is the form in which the engine gets events,
-    `batch` how many at once, `take` after how many results are taken. `options` are those of a registration. `minus`
-    are queries whose cost is taken off: the figure is what the queries cost beyond them.
+    `batch` the number of events per push, `take` the number of events between drains. `options` are those of a
+    registration. `minus` are queries whose cost is subtracted: the figure is the additional cost of the queries.
     """
 
     events: Sequence[Event]
@@ -51,4 +51,4 @@ class Case:
 
 
 class AbsentError(RuntimeError):
-    """A contestant or data that is not on this machine; the message says what is missing and how to get it."""
+    """A contestant or data is missing on this machine; the message says what, and how to get it."""

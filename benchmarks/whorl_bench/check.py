@@ -1,4 +1,4 @@
-"""Answers before figures: a point counts only when everybody has said the same on a small run.
+"""Correctness before figures: a point counts only if all contestants agree on a small run.
 
 The engine is compared with the outside oracle of the tests at every evaluation; every other contestant with the
 engine, solution by solution.
@@ -22,26 +22,27 @@ from whorl_bench.case import AbsentError, Case
 from whorl_bench.contestants import Answers, Contestant
 from whorl_bench.isolate import RunError, isolated
 
-# So many queries of a case are compared with the oracle; the others differ in a constant.
+# The number of queries of a case that are compared with the oracle; the others differ in a constant.
 _QUERIES = 2
 
 
 class WrongAnswerError(RuntimeError):
-    """A contestant that finds something else."""
+    """A contestant has a different result."""
 
 
 @dataclass(frozen=True)
 class Checked:
-    """What was compared: events, and the solutions that came over them."""
+    """The extent of the comparison: events, and the solutions over them."""
 
     events: int
     solutions: int
 
 
 def checked(case: Case, engine: Contestant, others: Mapping[str, Contestant]) -> tuple[Checked, dict[str, Exception]]:
-    """Compare everybody with the engine, and the engine with the oracle.
+    """Compare all contestants with the engine, and the engine with the oracle.
 
-    What was compared, and who differs or fails, with the reason. An engine that is wrong is a `WrongAnswerError`.
+    Returns the extent, and the contestants that differ or fail, with the reason. A wrong result of the engine is a
+    `WrongAnswerError`.
     """
     for query in case.queries[:_QUERIES]:
         try:
@@ -61,7 +62,7 @@ def checked(case: Case, engine: Contestant, others: Mapping[str, Contestant]) ->
 
 
 def _compare(name: str, ours: Answers, theirs: Answers) -> None:
-    """Instant by instant; decimals and doubles by value, as a store may spell them anew."""
+    """Compare instant by instant; decimals and doubles by value, because a store may normalise them."""
     expected, found = _by_instant(ours), _by_instant(theirs)
     for at in sorted(expected.keys() | found.keys()):
         if not same_rows(expected[at], found[at]):

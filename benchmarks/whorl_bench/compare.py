@@ -1,4 +1,4 @@
-"""The regression view: two files of results, and what has changed by more than the rounds differ among themselves.
+"""The regression view: the differences between two files of results that exceed the spread of the rounds.
 
 Machines are noisy and differ, so a figure is compared in units of the calibration work that ran beside it. A change
 counts when the ranges of the rounds do not overlap and the medians differ by more than the margin. A figure that the
@@ -36,7 +36,7 @@ class Change:
 
     @property
     def verdict(self) -> str:
-        """In a word."""
+        """The verdict."""
         if self.gone:
             return "gone"
         if not self.is_clear or 1 / MARGIN <= self.ratio <= MARGIN:
@@ -45,13 +45,13 @@ class Change:
 
 
 def compare(old: Results, new: Results) -> list[Change]:
-    """Every figure of the first file, the lost ones first, then the worst; workloads that only one has are left out."""
+    """Every figure of the first file: missing ones first, then the worst; workloads in only one file are left out."""
     found = [change for one in old.workloads if (now := new.of(one.name)) for change in _workload(one, now)]
     return sorted(found, key=lambda change: (not change.gone, -change.ratio))
 
 
 def unshared(old: Results, new: Results) -> list[str]:
-    """Workloads of one file alone."""
+    """Workloads in only one of the files."""
     return sorted({one.name for one in old.workloads} ^ {one.name for one in new.workloads})
 
 
@@ -70,7 +70,7 @@ def _workload(old: WorkloadResult, new: WorkloadResult) -> Iterator[Change]:
 
 
 def _gone(old: WorkloadResult, new: WorkloadResult, then: PointResult, now: PointResult | None, name: str) -> str:
-    """Why there is nothing to compare with, or nothing."""
+    """Why there is nothing to compare with, or None."""
     if old.metric != new.metric:
         return f"the metric was {old.metric} and is {new.metric}"
     if now is None:

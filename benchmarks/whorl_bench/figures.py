@@ -1,4 +1,4 @@
-"""What a run measured, and the metrics that are made of it."""
+"""The measurements of a run, and the metrics computed from them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PAGE = resource.getpagesize()
 
 @dataclass(frozen=True)
 class Figures:
-    """One run. Times are those of the measured events alone; `rss_bytes` is by how much the process has grown."""
+    """One run. Times are those of the measured events alone; `rss_bytes` is the growth of the process."""
 
     events: int
     triples: int
@@ -29,11 +29,11 @@ class Figures:
     mappings: int = 0
     # Wall time from handing an event over to having its results, in ns: `mean`, `p50`, `p99`, `max`.
     delays: dict[str, float] = field(default_factory=dict)
-    # Depends on every result; equal for contestants that agree. Only programs have one.
+    # Depends on every result, and is equal for contestants that agree. Only programs have one.
     checksum: str = ""
 
     def beyond(self, other: Figures) -> Figures:
-        """What this run took beyond another over the same events, for each event of this one."""
+        """The additional cost of this run over another with the same events, per event of this one."""
         share = self.events / max(other.events, 1)
         cpu_ns, wall_ns = (round(time_ns * share) for time_ns in (other.cpu_ns, other.wall_ns))
         return replace(self, cpu_ns=max(self.cpu_ns - cpu_ns, 0), wall_ns=max(self.wall_ns - wall_ns, 0), delays={})
@@ -59,7 +59,7 @@ class Delays:
 
 
 class Stopwatch:
-    """Wall time, and processor time of this thread with a limit: a busy machine makes a run longer, not smaller."""
+    """Wall time, and processor time of this thread with a limit: a busy machine lengthens a run."""
 
     def __init__(self, limit_s: float) -> None:
         self._limit_ns = int(limit_s * 1e9)
@@ -70,7 +70,7 @@ class Stopwatch:
         self._wall, self._cpu = time.perf_counter_ns(), time.thread_time_ns()
 
     def is_over(self) -> bool:
-        """Whether the time that a run may take has gone."""
+        """Whether the time limit of a run has passed."""
         return time.thread_time_ns() - self._cpu > self._limit_ns
 
     def stop(self) -> None:
@@ -79,7 +79,7 @@ class Stopwatch:
 
 
 def resident_bytes() -> int:
-    """What the process holds now; its peak where the system does not say."""
+    """The resident set of the process; its peak if the system does not provide the current value."""
     statm = Path("/proc/self/statm")
     if statm.exists():
         return int(statm.read_text(encoding="ascii").split()[1]) * _PAGE
@@ -123,7 +123,7 @@ METRICS = {
 
 @dataclass(frozen=True)
 class Spread:
-    """The median of the rounds, the least and the most."""
+    """The median of the rounds, the minimum and the maximum."""
 
     median: float
     least: float

@@ -14,7 +14,7 @@ from whorl_bench.workload import Goal, Workload
 
 @dataclass(frozen=True)
 class Reached:
-    """A goal, its value in this run, and whether that will do; no value if the run has not measured it."""
+    """A goal, its value in this run, and whether it is reached; no value if the run has not measured it."""
 
     text: str
     value: float | None
@@ -50,7 +50,7 @@ def _counts(goal: Goal, point: PointResult) -> bool:
 
 
 def _costs(workload: Workload, goal: Goal, point: PointResult) -> tuple[float, float] | None:
-    """Of the first contestant, and of those it is compared with."""
+    """The figures of the first contestant, and of those it is compared with."""
     own, *others = (cost for _, cost in _costs_of(workload, point, [entry.name for entry in workload.contestants]))
     named = dict(_costs_of(workload, point, [goal.against]))
     found = [cost for cost in others if cost is not None]

@@ -1,4 +1,4 @@
-"""Work in a process of its own: fresh memory for every run, and a crash that ends one run alone."""
+"""Work in a separate process: fresh memory for every run, and a crash ends only one run."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class RunError(RuntimeError):
 
 
 def isolated(work: Callable[[], Made]) -> Made:
-    """What `work` returns, from a fork of this process; what is loaded here is there without a copy."""
+    """The result of `work` in a fork of this process, which shares everything that is loaded here."""
     reading, writing = os.pipe()
     with warnings.catch_warnings():
-        # Forking with threads is warned about from Python 3.12 on; no lock of another thread is used in the child.
+        # Python 3.12 and later warn about forking with threads; the child uses no lock of another thread.
         warnings.simplefilter("ignore", DeprecationWarning)
         pid = os.fork()
     if pid == 0:

@@ -1,4 +1,4 @@
-"""Where figures come from: processor, load, versions, commit, and how fast this machine is at fixed work."""
+"""The origin of figures: processor, load, versions, commit, and the speed of this machine at fixed work."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LIBRARIES = ("pyoxigraph", "rdflib", "pyarrow")
 
 
 def description() -> dict[str, object]:
-    """What a reader has to know about the machine."""
+    """The facts about the machine that a reader needs."""
     return {
         "processor": _processor(),
         "cores": os.cpu_count(),
@@ -34,7 +34,7 @@ def load() -> float:
 
 
 def calibration_ns() -> int:
-    """Processor time of work that never changes: figures of two runs are compared in units of it."""
+    """Processor time of a fixed workload, the unit in which figures of two runs are compared."""
     began = time.thread_time_ns()
     table: dict[int, bytes] = {}
     digest = b"whorl"
@@ -59,7 +59,7 @@ def _version(library: str) -> str:
 
 
 def _engine_profile() -> str:
-    """The profile that `make` built the engine with; tests use one that checks itself and is several times slower."""
+    """The profile of the engine's build; tests use one with internal checks, which is several times slower."""
     stamps = sorted(path.name.removeprefix(".stamp-engine-") for path in Path(sys.prefix).glob(".stamp-engine-*"))
     return ", ".join(stamps) or "unknown"
 

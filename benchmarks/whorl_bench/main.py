@@ -1,4 +1,4 @@
-"""What the command does, without the command line."""
+"""The work of the command, without the command line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from whorl_bench.results import ResultsError
 from whorl_bench.runner import Plan, Say, run
 from whorl_bench.workload import WorkloadError, all_workloads, chosen
 
-# What a person can get wrong: a name, a workload file, a file of results.
+# Errors in the input of a user: a name, a workload file, a file of results.
 InputError = (WorkloadError, ResultsError)
 
 __all__ = ["InputError", "Plan", "compared", "listed", "measured", "reported"]
@@ -25,7 +25,7 @@ def listed() -> str:
 
 
 def measured(names: Sequence[str], plan: Plan, out: Path | None, page: Path | None, say: Say) -> None:
-    """Measure, write the results, and the report if it is asked for."""
+    """Measure, write the results, and optionally the report."""
     workloads = chosen(names)
     path = out or ROOT / "benchmarks/results" / f"{plan.size}-{datetime.now(UTC):%Y%m%dT%H%M%S}.json"
     run(workloads, plan, say, lambda so_far: results.write(so_far, path))
@@ -41,7 +41,7 @@ def reported(paths: Sequence[Path], page: Path, say: Say) -> None:
 
 
 def compared(old: Path, new: Path) -> tuple[str, bool]:
-    """The regression view, and whether anything has become slower or is gone."""
+    """The regression view, and whether any figure has become slower or is missing."""
     first, second = results.read(old), results.read(new)
     changes = compare.compare(first, second)
     shown = compare.table(changes, compare.unshared(first, second))

@@ -1,4 +1,4 @@
-"""Plots as SVG, written by hand: lines where the axis is a number, bars where it is a name."""
+"""Plots as SVG, written by hand: lines over a numeric axis, bars over names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _WIDTH, _HEIGHT = 760, 360
 _LEFT, _RIGHT, _TOP, _BOTTOM = 78, 200, 34, 56
 _COLOURS = ("#0b6e4f", "#c1440e", "#355c9b", "#8a5a00", "#7a3b8f", "#5f6b73", "#a8174b", "#2b8a9d")
 _STYLE = "font-family:sans-serif;font-size:12px"
-# Everything is drawn on a ground of its own, so that it can be read on dark pages too.
+# Plots have a background, so that they are readable on dark pages, too.
 _GROUND = "#ffffff"
 
 
@@ -25,7 +25,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Chart:
-    """What is drawn. Values are on a logarithmic axis."""
+    """The content of a plot. Values are on a logarithmic axis."""
 
     title: str
     unit: str
@@ -49,7 +49,7 @@ class Chart:
 
 
 def number(label: str) -> float | None:
-    """The number that a label is, such as `10,000`, `1M` or `30 min`."""
+    """The number in a label such as `10,000`, `1M` or `30 min`."""
     text = label.split(" ")[0]
     if text.endswith(","):
         return None

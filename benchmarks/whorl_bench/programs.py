@@ -1,8 +1,8 @@
-"""Contestants that are programs of their own: Rust on encoded ids, the calibration kernel, Esper and others.
+"""Contestants that are separate programs: Rust on encoded ids, the calibration kernel, Esper and others.
 
 A program takes its parameters as `key=value` arguments and prints one line of JSON with `events`, `cpu_ns`, `wall_ns`,
-`checksum`, and where it can `results` and `rss_bytes`. Programs make the same events of the same seed, and the checksum
-depends on every result.
+`checksum`, and optionally `results` and `rss_bytes`. Programs generate the same events from the same seed, and the
+checksum depends on every result.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ROOT = BENCHMARKS.parent
 
 
 class Program:
-    """A built program and the words it is started with."""
+    """A built program and its arguments."""
 
     def __init__(self, program: str, words: Sequence[str] = (), build: str = "") -> None:
         self._program = program
@@ -32,7 +32,7 @@ class Program:
         self._build = build
 
     def run(self, parameters: Mapping[str, Any], timeout_s: float) -> Figures:
-        """Start it once, and stop it when its time is over."""
+        """Run it once, and stop it at its time limit."""
         said = self.said(parameters, timeout_s, needed=("events", "cpu_ns", "wall_ns", "checksum"))
         known = {key: said[key] for key in ("results", "checksum", "rss_bytes") if key in said}
         return Figures(

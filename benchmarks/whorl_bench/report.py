@@ -1,4 +1,4 @@
-"""The page with all figures: `docs/performance.md` and its plots, made of a file of results and of the workloads."""
+"""The page with all figures: `docs/performance.md` and its plots, generated from results and workloads."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ PAPERS = {
     "001": "Le-Phuoc, Dao-Tran et al.: RDF stream processing with CQELS framework for real-time analysis (DEBS 2015)",
     "004": "Gillani, Picard, Laforest: Continuous graph pattern matching over knowledge graph streams (2016)",
 }
-# Where a round measured fewer events, the table says how many.
+# If a round measured fewer events, the table shows their number.
 _FEW_EVENTS = 10
-# Sections that belong to no paper, by the first word of a workload's name.
+# Sections without a paper, by the first word of a workload's name.
 OTHERS = {"cqels2016": "More of Table 1 [000/002]", "peers": "Peers", "ablation": "Ablations"}
 
 
@@ -165,7 +165,7 @@ def _to_paper(workload: Workload, point: PointResult) -> float | None:
 
 
 def _to_baseline(workload: Workload, point: PointResult) -> float | None:
-    """The first baseline or peer that has a figure."""
+    """The first baseline or other engine that has a figure."""
     for entry in workload.contestants[1:]:
         other = point.contestants.get(entry.name)
         if entry.is_peer and other is not None and not other.absent:
@@ -180,7 +180,7 @@ def _better(workload: Workload, other: float, ours: float) -> float | None:
 
 
 def _growth(results: Results, workloads: Sequence[Workload]) -> Iterator[str]:
-    """Shapes: how the cost grows along a numeric axis."""
+    """Growth: how the cost depends on a numeric axis."""
     rows = [row for workload in workloads if (row := _growth_row(workload, results.of(workload.name)))]
     if not rows:
         return
@@ -353,7 +353,7 @@ def _drawing(workload: Workload, result: WorkloadResult | None) -> str | None:
 
 
 def _number(value: float) -> str:
-    """Three digits that count."""
+    """Three significant digits."""
     if value == 0:
         return "0"
     digits = max(0, 2 - math.floor(math.log10(abs(value))))

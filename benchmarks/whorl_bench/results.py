@@ -12,7 +12,7 @@ _FORMAT = 1
 
 
 class ResultsError(ValueError):
-    """A file that holds no results, or those of another format."""
+    """A file without results, or with results in another format."""
 
 
 @dataclass
@@ -63,7 +63,7 @@ class Results:
     rounds: int
     limit_s: float = 0.0
     seconds: float = 0.0
-    # The runs that this one was put together from, if it was: time, commit, profile of the engine, limit, load.
+    # The runs that this one was merged from, if any: time, commit, profile of the engine, limit, load.
     parts: list[dict[str, Any]] = field(default_factory=list)
     workloads: list[WorkloadResult] = field(default_factory=list)
 
@@ -73,14 +73,14 @@ class Results:
 
 
 def write(results: Results, path: Path) -> None:
-    """As a file."""
+    """The content of a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     document = {"format": _FORMAT, **asdict(results)}
     path.write_text(json.dumps(document, ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8")
 
 
 def read(path: Path) -> Results:
-    """From a file."""
+    """The results in the content of a file."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, json.JSONDecodeError) as error:
@@ -92,7 +92,7 @@ def read(path: Path) -> Results:
 
 
 def merged(parts: Sequence[Results]) -> Results:
-    """Runs of different workloads as one; the last one of a workload counts. Head and machine are of the first."""
+    """Runs of different workloads as one; the last one of a workload counts. The rest is from the first."""
     found = {one.name: one for part in parts for one in part.workloads}
     at = parts[0].at if len(parts) == 1 else f"{parts[0].at} and {len(parts) - 1} more runs"
     whole = replace(parts[0], at=at, workloads=list(found.values()))

@@ -1,7 +1,7 @@
-"""The one runner: checks answers, warms up, then lets the contestants take turns.
+"""The runner: checks results, warms up, then runs the contestants in rotation.
 
 Each workload has a process that loads its data, and each run is a fork of it. Round 0 warms up and does not count; the
-order of the contestants is reversed from round to round, so that nobody always finds the warmer machine.
+order of the contestants is reversed from round to round, so that no contestant always runs on the warmer machine.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ Say = Callable[[str], None]
 Keep = Callable[[Results], None]
 
 
-# What a program says that has no result: their number, and the sum.
+# The output of a program without results: their number, and the sum.
 _NOTHING = "0:0"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How much is measured: the size, the rounds that count, and the processor time that a run may take."""
+    """The extent of the measurement: the size, the number of rounds, and the processor time limit of a run."""
 
     size: Size = "quick"
     rounds: int = 5
@@ -43,12 +43,12 @@ class Plan:
 
     @property
     def timeout_s(self) -> float:
-        """The wall time after which a program is stopped; it makes its events and fills its windows in it too."""
+        """The wall time limit of a program, which includes generating events and filling windows."""
         return 60.0 if self.size == "quick" else 900.0
 
 
 def run(workloads: Sequence[Workload], plan: Plan, say: Say, keep: Keep = lambda _: None) -> Results:
-    """Measure workloads one after the other; `keep` gets the results so far after each of them."""
+    """Measure workloads one after the other; `keep` receives the results so far after each of them."""
     began = time.monotonic()
     results = Results(
         machine=machine.description(),
@@ -66,7 +66,7 @@ def run(workloads: Sequence[Workload], plan: Plan, say: Say, keep: Keep = lambda
 
 
 def run_workload(workload: Workload, plan: Plan, say: Say) -> WorkloadResult:
-    """All points of a workload, in a process of its own."""
+    """All points of a workload, in a separate process."""
     result = WorkloadResult(
         workload.name, workload.metric, load=machine.load(), calibration_ns=isolated(machine.calibration_ns)
     )
@@ -104,7 +104,7 @@ def summary(workload: Workload, point: PointResult) -> str:
 
 
 def _turns(result: PointResult, workload: Workload, point: Point, plan: Plan) -> _Streamed | _Programs:
-    """Who takes turns at a point; the answers of those who evaluate events are checked now."""
+    """The contestants at a point; the results of those that evaluate events are checked now."""
     if workload.source == "program":
         return _Programs(workload, result.parameters, _beyond(workload, result, plan.size), plan.timeout_s)
     small = case_of(workload.source, workload.check_parameters_of(point, plan.size))
@@ -127,7 +127,7 @@ def _contestants(entries: Sequence[Entry], left_out: dict[str, str]) -> dict[str
 
 
 def _beyond(workload: Workload, result: PointResult, size: Size) -> dict[str, str]:
-    """Who is not asked for this point, and why."""
+    """The contestants that skip this point, and why."""
     reasons = {entry.name: entry.beyond(result.parameters, size) for entry in workload.contestants}
     return {name: reason for name, reason in reasons.items() if reason}
 
@@ -169,7 +169,7 @@ class _Streamed:
 
 @dataclass
 class _Programs:
-    """Contestants that are programs: they make their own events, of a seed, and say a checksum of their results."""
+    """Contestants that are programs: they generate events from a seed, and print a checksum of their results."""
 
     workload: Workload
     parameters: Mapping[str, Any]

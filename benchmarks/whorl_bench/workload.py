@@ -1,4 +1,4 @@
-"""Workloads as data: what is streamed, what is asked, who takes part, what the paper says.
+"""Workloads as data: the stream, the query, the contestants, and the figures of the paper.
 
 A file has a title, a metric, a source with its parameters, the contestants and the points that are measured. The
 parameters of a point are those of the file, then of the size (`[quick]` or `[full]`), then its own.
@@ -53,7 +53,7 @@ class Entry:
         return not self.rounds or 0 < number <= self.rounds
 
     def beyond(self, parameters: Parameters, size: Size) -> str:
-        """Why it is not asked for this point, or nothing."""
+        """Why it skips this point, or None."""
         limit = {**self.limit, **(self.quick_limit if size == "quick" else {})}
         over = [f"{key} = {most:,g}" for key, most in limit.items() if parameters.get(key, 0) > most]
         return f"not run beyond {', '.join(over)}" if over else ""
@@ -72,7 +72,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Goal:
-    """What the first contestant is to reach: a ratio to others over some points, or an exponent of its growth.
+    """A goal of the first contestant: a ratio to others over some points, or an exponent of its growth.
 
     `against` is `best` or `worst`, point by point among the others, or the name of one. The ratio of costs is to be at
     most `most`, or its inverse at least `least`.
@@ -100,7 +100,7 @@ class Workload:
     figure: str = ""
     about: str = ""
     shape: str = ""
-    # Why our shape is not the paper's, where it is not.
+    # Why our growth differs from the paper's, if it does.
     difference: str = ""
     gap: str = ""
     axis: str = ""

@@ -192,7 +192,7 @@ impl<'a> Reader<'a> {
     }
 
     pub(crate) fn end(&self) -> Decoded<()> {
-        ensure(self.bytes.is_empty(), "there is more than there should be")
+        ensure(self.bytes.is_empty(), "there is data after the end")
     }
 
     /// Skips these bytes if they come next.
@@ -220,7 +220,7 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn bool(&mut self) -> Decoded<bool> {
         let byte = self.u8()?;
-        ensure(byte <= 1, "a truth value is neither true nor false")?;
+        ensure(byte <= 1, "a boolean is neither true nor false")?;
         Ok(byte == 1)
     }
 
@@ -248,7 +248,7 @@ impl<'a> Reader<'a> {
     /// A number of items, each of which takes at least this many bytes.
     pub(crate) fn count(&mut self, item_bytes: usize) -> Decoded<usize> {
         let n = self.number()?;
-        ensure(n <= self.bytes.len() / item_bytes.max(1), "a list is longer than what is there")?;
+        ensure(n <= self.bytes.len() / item_bytes.max(1), "a list is longer than the data")?;
         Ok(n)
     }
 
@@ -316,7 +316,7 @@ impl<'a> Reader<'a> {
     /// A row of an operator whose rows all have this width.
     pub(crate) fn row_of(&mut self, width: usize) -> Decoded<Row> {
         let row = self.row()?;
-        ensure(row.len() == width, "a row has another width than its operator")?;
+        ensure(row.len() == width, "a row has a different width than its operator")?;
         Ok(row)
     }
 
@@ -341,12 +341,12 @@ impl<'a> Reader<'a> {
                 let subject = match self.term_within(depth - 1)? {
                     Term::NamedNode(node) => NamedOrBlankNode::from(node),
                     Term::BlankNode(node) => node.into(),
-                    _ => return Err(Damaged { what: "a triple has a subject that is no node" }),
+                    _ => return Err(Damaged { what: "the subject of a triple is a literal" }),
                 };
                 let predicate = NamedNode::new_unchecked(self.text()?);
                 Triple { subject, predicate, object: self.term_within(depth - 1)? }.into()
             }
-            _ => return Err(Damaged { what: "a term is of no known kind" }),
+            _ => return Err(Damaged { what: "a term has an unknown kind" }),
         })
     }
 }

@@ -284,7 +284,7 @@ impl Operator for Group {
         }
         for _ in 0..from.count(8)? {
             let key = from.row_of(self.key_columns.len())?;
-            let slot = self.groups.find(&key).ok_or(Damaged { what: "a group has changed that is not there" })?;
+            let slot = self.groups.find(&key).ok_or(Damaged { what: "a changed group does not exist" })?;
             ensure(!std::mem::replace(&mut self.groups.value_mut(slot).is_dirty, true), "a group has changed twice")?;
             self.dirty.push(slot);
         }

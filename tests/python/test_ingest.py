@@ -319,7 +319,7 @@ def test_an_lz4_body_that_unfolds_to_more_than_it_says_is_refused_unread(engine:
             writer.write_batch(batch)
     body, stated = sink.getvalue().to_pybytes(), (4_000_000).to_bytes(8, "little")
     assert body.count(stated) >= 70
-    with pytest.raises(IngestError, match=r"cannot be read: the body unfolds to more than \d\d MiB"):
+    with pytest.raises(IngestError, match=r"cannot be read: the body expands to more than \d\d MiB"):
         engine.push(S, None, body.replace(stated, (8).to_bytes(8, "little")), "arrow")
 
 

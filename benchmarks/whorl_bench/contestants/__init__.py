@@ -1,6 +1,6 @@
-"""Who takes part: the engine with its options, baselines, peers, and programs of their own.
+"""The contestants: the engine with its options, baselines, other engines, and separate programs.
 
-Each is one small adapter. `run` measures a case; `answers` says what it finds on a small one, to be compared.
+Each is one small adapter. `run` measures a case; `answers` returns its results on a small one, for comparison.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from whorl_bench.case import Case
 from whorl_bench.figures import Figures
 from whorl_bench.workload import Entry
 
-# Solutions that came, each with its instant; terms as N-Triples.
+# New solutions, each with its instant; terms as N-Triples.
 Answers: TypeAlias = Counter[tuple[int, tuple[str | None, ...]]]
 
 
@@ -24,11 +24,11 @@ class Contestant(Protocol):
         """Evaluate the measured events, or as many as the time allows."""
 
     def answers(self, case: Case) -> Answers:
-        """What comes in all, over every event of the case."""
+        """All new solutions over every event of the case."""
 
 
 def contestant_of(entry: Entry) -> Contestant:
-    """The adapter of an entry; `AbsentError` when what it needs is not here."""
+    """The adapter of an entry; `AbsentError` if its requirements are missing."""
     try:
         kind = _KINDS[entry.kind]
     except KeyError:
@@ -60,7 +60,7 @@ def _outside(**settings: Any) -> Contestant:
     return Outside(**settings)
 
 
-# Adapters are imported when they are asked for: each needs a library of its own.
+# Adapters are imported on demand, because each needs a different library.
 _KINDS: dict[str, Callable[..., Contestant]] = {
     "whorl": _whorl,
     "re-evaluation": _reevaluation,

@@ -1,8 +1,8 @@
-"""A hand-written incremental query over a store: each triple that comes is joined with what is there.
+"""A hand-written incremental query over a store: each arriving triple is joined with the existing ones.
 
-The strongest use of a triple store for the purpose, and only for plain joins that show every variable: for each pattern
-that the new triple matches, the others are asked for with its terms put in (VALUES). What leaves needs no work, as
-nothing of the answer is kept.
+This is the best use of a triple store for the purpose, and works only for plain joins that show every variable: for
+each pattern that the new triple matches, the other patterns are queried with its terms as VALUES. Departures cost
+nothing, because no result is stored.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class _Pattern:
     places: Triple
 
     def matched(self, triple: Triple) -> dict[str, str] | None:
-        """The variables that the triple gives values to."""
+        """The variables that the triple binds."""
         found: dict[str, str] = {}
         for place, value in zip(self.places, triple, strict=True):
             if place.startswith("?"):
@@ -51,7 +51,7 @@ class DeltaQueries:
     """pyoxigraph with one small query for each triple and pattern."""
 
     def run(self, case: Case, limit_s: float) -> Figures:
-        """Fill the windows without asking, then measure."""
+        """Fill the windows without querying, then measure."""
         before, running = resident_bytes(), _Running(case)
         make_terms(case.events)
         for event in case.warming:
@@ -69,7 +69,7 @@ class DeltaQueries:
         return Figures(done, triples, watch.cpu_ns, watch.wall_ns, rss_bytes=grown, results=results)
 
     def answers(self, case: Case) -> Answers:
-        """By asking at every event."""
+        """By querying at every event."""
         running = _Running(case)
         return Counter((event.t, row) for event in case.events for row in running.take(event))
 
@@ -86,7 +86,7 @@ class _Running:
         self._store = OxigraphStore(plain, case.static)
 
     def take(self, event: Event, *, asking: bool = True) -> set[Row]:
-        """Take an event in; the rows it makes."""
+        """Add an event; returns the new rows."""
         rows: set[Row] = set()
         for change in self._contents.changes(event):
             self._store.apply(change)

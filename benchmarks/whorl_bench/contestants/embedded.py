@@ -1,4 +1,4 @@
-"""The engine in this process, fed as a program would feed it."""
+"""The engine in this process, used as a program would use it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from whorl_bench.figures import Delays, Figures, Stopwatch, resident_bytes
 
 _STAMP = "<http://www.w3.org/ns/prov#generatedAtTime>"
 _LONG = "^^<http://www.w3.org/2001/XMLSchema#long>"
-# pyoxigraph's store gives `xsd:int` back as `xsd:integer`; the engine keeps it.
+# pyoxigraph's store returns `xsd:int` as `xsd:integer`; the engine keeps it.
 _INT_AS_INTEGER = ("XMLSchema#int>", "XMLSchema#integer>")
 
 
@@ -56,7 +56,7 @@ class Embedded:
         )
 
     def answers(self, case: Case) -> Answers:
-        """Every solution that came, event by event."""
+        """All new solutions, event by event."""
         engine, queries = self._started(case)
         found: Answers = Counter()
         for event in case.events:
@@ -104,7 +104,7 @@ def _measure(
 
 
 def taken(queries: Iterable[Query]) -> int:
-    """Take the waiting results as JSON; how many."""
+    """Drain the results as JSON; returns their number."""
     return sum(len(query.results()) for query in queries)
 
 
@@ -118,7 +118,7 @@ def _count(queries: Iterable[Query], found: Answers) -> None:
 
 
 class Body:
-    """Some events in the form in which they are handed over, made before the clock starts."""
+    """Events in the form in which they are pushed, prepared before the clock starts."""
 
     def __init__(self, events: int, triples: int, push: Callable[[Engine], object]) -> None:
         self.events = events
@@ -134,7 +134,7 @@ def bodies(case: Case, events: Sequence[Event]) -> Iterator[Body]:
 
 
 def _runs(events: Sequence[Event], most: int) -> Iterator[list[Event]]:
-    """Neighbours on one stream, at most so many."""
+    """Consecutive events on one stream, up to a maximum number."""
     run: list[Event] = []
     for event in events:
         if run and (len(run) >= most or run[0].stream != event.stream):

@@ -1,8 +1,8 @@
-"""The baseline: the same windows, and the whole query evaluated anew whenever one changes.
+"""The baseline: the same windows, and the whole query re-evaluated whenever one changes.
 
 The papers call it R-CQELS, or the base-line. The evaluator is pyoxigraph's, over a store whose named graphs are the
-windows; the engine builds on the same evaluator where it has no incremental operator. Solutions that came are found by
-difference, as ISTREAM reports them. Events are parsed before the clock starts, which is in the baseline's favour.
+windows; the engine uses the same evaluator where it has no incremental operator. New solutions are computed as a
+difference, as ISTREAM reports them. Events are parsed before the clock starts, which favours the baseline.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from whorl_bench.figures import Delays, Figures, Stopwatch, resident_bytes
 
 
 class Reevaluation:
-    """A store that is asked again and again."""
+    """A store that is queried repeatedly."""
 
     def __init__(self, library: str = "pyoxigraph") -> None:
         self._library = library
@@ -70,7 +70,7 @@ class Reevaluation:
 
 
 class _Running:
-    """One query: a store with the windows as named graphs, and the last answer."""
+    """One query: a store with the windows as named graphs, and the last result."""
 
     def __init__(self, query: QueryText, case: Case, library: str) -> None:
         plain = translate(query.text, query.dialect, bag=False)
@@ -82,13 +82,13 @@ class _Running:
         self.results = 0
 
     def fill(self, event: Event) -> None:
-        """Take an event in without asking; the answer is that of the next evaluation."""
+        """Add an event without querying; the next evaluation includes it."""
         if event.stream in self._streams:
             for change in self._contents.changes(event):
                 self._store.apply(change)
 
     def evaluate(self, event: Event) -> list[tuple[int, Rows]]:
-        """Take an event in; what came at it, and at the expiries before it."""
+        """Add an event; returns the new solutions at it and at the expiries before it."""
         found: list[tuple[int, Rows]] = []
         if event.stream not in self._streams:
             return found

@@ -1,4 +1,4 @@
-"""Triple stores for baselines: named graphs for the windows, static data beside them, and a query asked of both."""
+"""Triple stores for baselines: named graphs for the windows, static data beside them, and queries over both."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Rows: TypeAlias = Counter[tuple[str | None, ...]]
 
 
 class Store(Protocol):
-    """What a baseline needs."""
+    """The interface that a baseline needs."""
 
     def apply(self, change: Change) -> None:
         """Bring the windows up to date."""
@@ -42,7 +42,7 @@ class OxigraphStore:
             self._store.add(_quad(placed))
 
     def ask(self, text: str) -> Rows:
-        """By its own evaluator; MEDIAN is ours, as in the tests."""
+        """By its own evaluator; MEDIAN is our implementation, as in the tests."""
         answer = self._store.query(text, custom_aggregate_functions={ox.NamedNode(MEDIAN): Median})
         if isinstance(answer, ox.QueryBoolean):
             return Counter({("true" if answer else "false",): 1})
@@ -104,7 +104,7 @@ STORES: dict[str, Callable[[Plain, Static], Store]] = {"pyoxigraph": OxigraphSto
 
 
 def make_terms(events: Iterable[Event]) -> None:
-    """Make the terms of events once, before the clock starts."""
+    """Create the terms of events once, before the clock starts."""
     for event in events:
         for triple in event.triples:
             for part in triple:

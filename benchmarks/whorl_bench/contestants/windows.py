@@ -1,4 +1,4 @@
-"""The contents of windows for baselines that have none: what an event brings in and what it, or time, takes out.
+"""The contents of windows for baselines without windows: the arrivals and expiries that an event or time causes.
 
 Sliding windows by time and windows by count, over sets. A baseline evaluates its query at each `Change`.
 """
@@ -20,7 +20,7 @@ Placed = tuple[str, Triple]
 
 @dataclass
 class Change:
-    """What one instant, or one event, changes."""
+    """The changes of one instant or one event."""
 
     at: int
     came: list[Placed] = field(default_factory=list)
@@ -40,7 +40,7 @@ class Contents:
         yield self._net(event.t, event)
 
     def _net(self, at: int, event: Event | None) -> Change:
-        """What leaves and returns at one instant is no change."""
+        """Cancel triples that leave and return at one instant."""
         signed: Counter[Placed] = Counter()
         for view in self._windows:
             view.expire(at, signed)
@@ -54,7 +54,7 @@ _NEVER = 2**62
 
 
 class _View:
-    """One window: its triples in order, each with the instant at which it leaves, and how many copies there are."""
+    """One window: its triples in order, each with the instant at which it leaves, and its number of copies."""
 
     def __init__(self, window: Window) -> None:
         self.window = window
@@ -65,16 +65,16 @@ class _View:
 
     @property
     def due_at(self) -> int:
-        """When the oldest leaves by time."""
+        """The instant at which the oldest triple leaves, if time decides."""
         return self._queue[0][0] if self._queue else _NEVER
 
     def expire(self, at: int, signed: Counter[Placed]) -> None:
-        """What has left by `at`."""
+        """The triples that have left by `at`."""
         while self.due_at <= at:
             self._drop(self._queue.popleft()[1], signed)
 
     def arrive(self, event: Event, signed: Counter[Placed]) -> None:
-        """An event comes; by count the oldest go."""
+        """Add an event; in a count window the oldest triples leave."""
         each = [(triple,) for triple in event.triples] if isinstance(self.window.kind, Triples) else [event.triples]
         for triples in each:
             self._queue.append((self._leaves_at(event.t), triples))

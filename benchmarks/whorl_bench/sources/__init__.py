@@ -1,6 +1,6 @@
-"""Where events come from: generators of our own, and loaders of public data, by the name a workload gives.
+"""The sources of events: our own generators, and loaders of public data, by their names in workloads.
 
-Public data lies at `$WHORL_TEST_DATA` or in the folder `shared` beside the checkout; without it a source raises
+Public data is in `$WHORL_TEST_DATA` or in the folder `shared` beside the checkout; without it a source raises
 `DataMissingError`.
 """
 

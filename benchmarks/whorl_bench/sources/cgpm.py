@@ -16,7 +16,7 @@ from whorl_bench.case import Case, QueryText
 from whorl_bench.sources.texts import case, query_of
 from whorl_bench.workload import Parameters
 
-# What a post has, by how often a query asks for it: the first so many make a star.
+# The properties of a post, the most queried first: a star uses the first of them.
 _POST_PATTERNS = (
     "?post sioc:content ?text",
     "?post a sib:Post",
@@ -63,7 +63,7 @@ def _star(patterns: int, posts: int) -> QueryText:
 
 
 def snb(parameters: Parameters) -> Case:
-    """Messages one by one, or those of a week together; `triples_per_event` cuts them into updates of that size."""
+    """Messages one by one, or a week of them together; `triples_per_event` divides them into updates of that size."""
     copies = int(parameters.get("copies", 1))
     events = messages.weeks(copies) if parameters.get("weekly") else messages.messages(copies)
     if "triples_per_event" in parameters:
@@ -84,10 +84,10 @@ def _cut(events: Sequence[Event], size: int) -> list[Event]:
 
 
 def lubm(parameters: Parameters) -> Case:
-    """The facts of universities in graphs of `per_event` triples: the first `triples` of them, or so many events.
+    """The facts of universities in graphs of `per_event` triples: the first `triples` of them, or `events` events.
 
-    `planted` adds a student of both kinds with a degree of the own university, whom q1 and q3 look for and the
-    generator does not make.
+    `planted` adds a student of both kinds with a degree from their own university, whom q1 and q3 look for and the
+    generator does not create.
     """
     per_event = int(parameters["per_event"])
     wanted = int(parameters.get("events", int(parameters["triples"]) // per_event))

@@ -1,4 +1,4 @@
-"""Generated joins: chains of patterns over streams of their own, and a star whose selectivities rotate."""
+"""Generated joins: chains of patterns over separate streams, and a star whose selectivities rotate."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _event(t: int, stream: int, subject: int, value: int) -> Event:
 
 
 def chain(parameters: Parameters) -> Case:
-    """`ways` patterns, each in a window of `width` triples of a stream of its own, keys uniform over `keys`."""
+    """`ways` patterns, each in a window of `width` triples over a separate stream, keys uniform over `keys`."""
     ways, width = int(parameters.get("ways", 3)), int(parameters["width"])
     keys = int(parameters.get("keys", width))
     draw = random.Random(42)

@@ -33,7 +33,7 @@ def single(parameters: Parameters) -> Case:
 
 
 def many(parameters: Parameters) -> Case:
-    """As many instances of a query as `instances` says, each for an author of its own."""
+    """`instances` instances of a query, each for a different author."""
     query = query_of(parameters)
     names = list(islice(_names(), int(parameters["instances"])))
     queries = [QueryText(query.text.replace(_NAME, name), query.dialect) for name in names]
@@ -42,7 +42,7 @@ def many(parameters: Parameters) -> Case:
 
 
 def _names() -> Iterator[str]:
-    """Authors, beginning with the one of the examples; some are named twice in the file."""
+    """Authors, beginning with the one of the examples; some occur twice in the file."""
     lines = data_path("cqels-conference", "authors.text").read_text(encoding="utf-8").splitlines()
     yield from dict.fromkeys([_NAME, *(line.strip() for line in lines if line.strip())])
 
@@ -61,7 +61,7 @@ def _static_of(wanted: int) -> Static:
 
 
 def publications_of(triples: int) -> Iterator[Triple]:
-    """Endless publications by about as many persons as have some in that many triples."""
+    """Endless publications, by about as many persons as that number of triples would have."""
     draw = random.Random(2011)
     persons = max(triples // 8, 4)
     for number in range(triples):

@@ -14,9 +14,9 @@ from whorl_bench.case import Case
 from whorl_bench.sources.texts import case, query_of
 from whorl_bench.workload import Parameters
 
-# All ten days of the generator's posts; photos are more, so that a workload asks for some hours of them.
+# All ten days of the generator's posts; there are more photos, so a workload uses some hours of them.
 _FIRST, _END = "2010-02-01T00:00", "2010-02-11T00:00"
-# The derived trips go on for so long; then the next copy begins.
+# The duration of the derived trips, after which the next copy begins.
 _PERIOD_MS = 75 * 60_000
 
 
@@ -74,7 +74,7 @@ def _trips(one_taxi_in: int, file: str, copies: int) -> list[Event]:
 
 
 def _later(event: Event, copy: int) -> Event:
-    """A trip of its own, some periods later; only its drop-off is read."""
+    """A copy of the trip, some periods later; only its drop-off is read."""
     end, subject = iri(f"{trips.VOCABULARY}dropoffTime"), f"{event.triples[0][0][:-1]}-{copy}>"
     t = event.t + copy * _PERIOD_MS
     moved = {end: typed(datetime.fromtimestamp(t / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), "dateTime")}

@@ -1,4 +1,4 @@
-"""The parts that sources share: queries from `examples/` or from the workload, and the case made of both."""
+"""The parts that sources share: queries from `examples/` or from the workload, and the case built from both."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from whorl_workloads.data import Event, Static
 from whorl_bench.case import Case, QueryText
 from whorl_bench.workload import Parameters, WorkloadError
 
-# Windows by time or count; `[NOW]` stays what it is.
+# Windows by time or count; `[NOW]` is not replaced.
 _WINDOW = re.compile(r"\[(?:RANGE|TRIPLES|ELEMENTS) [^\]]*\]")
 
 
 def query_of(parameters: Parameters) -> QueryText:
-    """`query` is a file of `examples/`, `text` a query; `window` replaces its windows, `replace` words of it."""
+    """`query` is a file of `examples/`, `text` a query; `window` replaces its windows, `replace` words in it."""
     if "query" in parameters:
         path = EXAMPLES / parameters["query"]
         text, dialect = path.read_text(encoding="utf-8"), BY_SUFFIX[path.suffix]

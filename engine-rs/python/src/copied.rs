@@ -27,7 +27,7 @@ impl Copied {
         let document = enter(py, &self.inner, |copied| {
             copied.take().map(|copied| copied.document_within(milliseconds, now_ns)).transpose()
         })?;
-        let document = document.ok_or_else(|| PyValueError::new_err("the document has been made already"))?;
+        let document = document.ok_or_else(|| PyValueError::new_err("the document has already been rendered"))?;
         Ok(PyBytes::new(py, &document))
     }
 }

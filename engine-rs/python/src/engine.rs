@@ -184,7 +184,7 @@ impl Engine {
             }
         }
         if !texts.is_empty() && !arrows.is_empty() {
-            return Err(PyValueError::new_err("the bodies of one commit are all Arrow, or none is"));
+            return Err(PyValueError::new_err("a commit cannot mix Arrow bodies with other formats"));
         }
         let report = enter(py, &self.inner, |engine| match arrows.is_empty() {
             true => engine.push_bodies(stream, &texts, &chosen),

@@ -109,7 +109,7 @@ impl Claims {
         let most = |free: u64, per_byte: u64| free.saturating_add(per_byte.saturating_mul(bytes));
         let unfolded_max = most(EXPANDED_FREE, EXPANDED_PER_BYTE);
         if self.expanded > unfolded_max {
-            let reason = format!("the body unfolds to more than {} MiB; send smaller bodies", unfolded_max >> 20);
+            let reason = format!("the body expands to more than {} MiB; send smaller bodies", unfolded_max >> 20);
             return Err(Refusal::TooMuch(reason));
         }
         let counts = [

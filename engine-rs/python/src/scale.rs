@@ -150,7 +150,7 @@ impl Reader {
             Self::Rows(reader) => reader.add(data),
             Self::Triples(reader) if has_triples(data.schema_ref()) => reader.add(data),
             Self::Triples(_) => {
-                let reason = "they are no triples in columns s, p and o, and there is no mapping".to_owned();
+                let reason = "they are not triples in columns s, p and o, and there is no mapping".to_owned();
                 Err(EngineError::BadColumns { reason })
             }
         }
@@ -317,7 +317,7 @@ fn stream_settings(given: &Bound<'_, PyAny>) -> PyResult<Vec<(String, StreamOpti
 
 fn duration(value: &Bound<'_, PyAny>) -> PyResult<Option<Span>> {
     match value.extract::<Option<i64>>()? {
-        Some(ms) if ms < 0 => Err(PyValueError::new_err("a duration is not negative")),
+        Some(ms) if ms < 0 => Err(PyValueError::new_err("durations must not be negative")),
         ms => Ok(ms.map(Span::from_millis)),
     }
 }

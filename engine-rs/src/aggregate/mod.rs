@@ -280,7 +280,7 @@ impl Accumulator {
         self.misfits = from.i64()?;
         let seen = from.option(|from| from.list(16, |from| Ok((from.id()?, from.i64()?))))?;
         if seen.is_some() != self.seen.is_some() {
-            return Err(Damaged { what: "an aggregate is distinct, or is not" });
+            return Err(Damaged { what: "the DISTINCT of an aggregate differs" });
         }
         self.seen = seen;
         match &mut self.state {

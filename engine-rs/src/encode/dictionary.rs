@@ -320,7 +320,7 @@ impl Dictionary {
         let mut known = filled.clone();
         for slot in &dictionary.free {
             let is_known = known.get_mut(*slot as usize).map(|known| std::mem::replace(known, true));
-            ensure(is_known == Some(false), "a slot is not free, or is so twice")?;
+            ensure(is_known == Some(false), "a slot is not free, or is listed twice")?;
         }
         ensure(known.into_iter().all(|known| known), "a slot is lost")?;
         from.know_slots(filled);

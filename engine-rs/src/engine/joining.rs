@@ -70,7 +70,7 @@ impl Joining {
         let elders: Vec<usize> = from.list(8, Reader::number)?;
         let young: BTreeSet<(u64, usize)> = from.list(16, |from| Ok((from.u64()?, from.number()?)))?;
         let mut numbers = elders.iter().chain(young.iter().map(|(_, number)| number));
-        ensure(numbers.all(is_used), "a timeline that may join is not there")?;
+        ensure(numbers.all(is_used), "a timeline to merge does not exist")?;
         let elders = elders.into_iter().map(|number| (timelines[number].key().clone(), number)).collect();
         Ok(Self { elders, young })
     }

@@ -518,7 +518,7 @@ impl RingStore {
         (self.front, self.head) = (from.u32()?, from.u32()?);
         self.greatest_key = from.i64()?;
         let used = self.head.wrapping_sub(self.front) as usize;
-        ensure(used <= from.rest().len() / 8, "a store is longer than what is there")?;
+        ensure(used <= from.rest().len() / 8, "a store is longer than the data")?;
         let capacity = used.max(self.sizes.slots_min as usize).next_power_of_two();
         self.array = self.array.relaid(capacity, self.indexes.len(), 0, 0);
         self.indexes.iter_mut().flatten().for_each(|index| index.reserve(used));

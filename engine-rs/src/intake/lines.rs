@@ -132,7 +132,7 @@ fn interpret(
         _ if fields.keys().any(|key| key.starts_with('@') || key.contains(':')) => {
             events(text, 0, line, at, room, tokens)
         }
-        _ => Err(shape("the line is no event: it has no \"event\", no \"data\" and no keyword of JSON-LD", line)),
+        _ => Err(shape("the line is not an event: it has no \"event\", no \"data\" and no keyword of JSON-LD", line)),
     }
 }
 

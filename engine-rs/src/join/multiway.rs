@@ -339,7 +339,7 @@ impl Operator for JoinNode {
 
     fn restore(&mut self, from: &mut Reader<'_>, _eval: &mut EvalContext<'_>) -> Decoded<()> {
         self.inputs.iter_mut().try_for_each(|input| input.restore(from))?;
-        ensure(from.bool()? == self.trees.is_some(), "a join takes its results back in another way")?;
+        ensure(from.bool()? == self.trees.is_some(), "a join retracts its results in another way")?;
         self.trees.iter_mut().try_for_each(|trees| trees.restore(from))?;
         self.orders = OrderCounts::restored(from)?;
         self.early_stops = from.u64()?;

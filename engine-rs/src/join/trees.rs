@@ -169,7 +169,7 @@ impl Trees {
         let is_node = |node: &u32| *node == NONE || (*node as usize) < n_nodes;
         let links = self.words.chunks_exact(3).all(|link| is_node(&link[1]) && is_node(&link[2]));
         let roots = self.heads.iter().all(|heads| heads.nodes().all(is_node));
-        ensure(links && roots && self.free.iter().all(is_node), "a tree has a node that is not there")?;
+        ensure(links && roots && self.free.iter().all(is_node), "a result tree refers to a node that does not exist")?;
         Ok(())
     }
 }

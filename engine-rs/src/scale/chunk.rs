@@ -202,7 +202,7 @@ impl<'a> ChunkReader<'a> {
 
     pub(super) fn head(&mut self) -> Read<Head> {
         if self.take(4)? != MAGIC {
-            return Err(damaged("it does not begin as chunks do"));
+            return Err(damaged("it does not start like a chunk"));
         }
         let format = self.number()?;
         if format != u64::from(FORMAT) {
@@ -273,7 +273,7 @@ impl<'a> ChunkReader<'a> {
             }
             3 => Literal::new_language_tagged_literal_unchecked(self.text()?, self.text()?).into(),
             4 => Term::from_str(self.text()?).map_err(|_| damaged("a term is none"))?,
-            _ => return Err(damaged("a term is of no known kind")),
+            _ => return Err(damaged("a term has an unknown kind")),
         })
     }
 

@@ -100,10 +100,10 @@ impl Merge {
     fn reason(self) -> &'static str {
         match self {
             Self::None => "",
-            Self::Union => "the answer is the rows of all partitions together",
-            Self::Netting => "what came and went in all partitions is cancelled",
-            Self::Groups => "every partition groups its share, and the groups of all are put together",
-            Self::Distinct => "rows that several partitions have are given once",
+            Self::Union => "the result is the union of the rows of all partitions",
+            Self::Netting => "additions and removals of all partitions cancel out",
+            Self::Groups => "every partition groups its share, and the merge combines the groups",
+            Self::Distinct => "rows that occur in several partitions are emitted once",
             Self::TopK => "the first rows of all are among the first rows of each partition",
         }
     }

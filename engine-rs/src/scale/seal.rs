@@ -45,7 +45,7 @@ pub(super) fn sealed(query: &ScaledQuery, owner: Owner, payload: &[u8]) -> Vec<u
 
 pub(super) fn opened<'a>(query: &ScaledQuery, owner: Owner, bytes: &'a [u8]) -> Result<&'a [u8], EngineError> {
     let mut from = Reader::new(bytes);
-    ensure(from.u64()? == MAGIC, "it does not begin as snapshots of partitions do")?;
+    ensure(from.u64()? == MAGIC, "it does not start like a snapshot of a partition")?;
     let format = from.u32()?;
     if format != FORMAT {
         let reason = format!("its format is {format}, and this release reads {FORMAT}");
@@ -53,7 +53,7 @@ pub(super) fn opened<'a>(query: &ScaledQuery, owner: Owner, bytes: &'a [u8]) -> 
     }
     let release = from.text()?;
     if release != RELEASE {
-        let reason = format!("it was made by {release}, and this is {RELEASE}");
+        let reason = format!("release {release} wrote it, and this is release {RELEASE}");
         return Err(EngineError::SnapshotVersion { reason });
     }
     let (fingerprint, number) = (from.text()?, from.u64()?);
@@ -62,7 +62,7 @@ pub(super) fn opened<'a>(query: &ScaledQuery, owner: Owner, bytes: &'a [u8]) -> 
         return Err(EngineError::SnapshotQuery { reason });
     }
     if number != owner.number() {
-        let reason = format!("it is of {}, and not of {}", Owner::name(number), Owner::name(owner.number()));
+        let reason = format!("it belongs to {}, not to {}", Owner::name(number), Owner::name(owner.number()));
         return Err(EngineError::SnapshotQuery { reason });
     }
     let sum = from.u64()?;

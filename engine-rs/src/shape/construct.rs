@@ -147,7 +147,7 @@ impl Operator for Construct {
     fn restore(&mut self, from: &mut Reader<'_>, _eval: &mut EvalContext<'_>) -> Decoded<()> {
         self.given = from.list(16, |from| Ok((from.row()?, from.list(8, |from| from.row().map(Vec::from))?)))?;
         let mut sets = self.given.values().flatten();
-        ensure(sets.all(|blanks| blanks.len() == self.n_blanks), "a template has other blank nodes")
+        ensure(sets.all(|blanks| blanks.len() == self.n_blanks), "the blank nodes of a template differ")
     }
 
     fn state_size(&self) -> usize {

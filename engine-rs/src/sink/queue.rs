@@ -130,7 +130,7 @@ impl QueryResult {
             1 => Answered::Graph { inserted: Rows::restored(from)?, deleted: Rows::restored(from)? },
             2 => Answered::Boolean(false),
             3 => Answered::Boolean(true),
-            _ => return Err(Damaged { what: "a result is of no known kind" }),
+            _ => return Err(Damaged { what: "a result has an unknown kind" }),
         };
         Ok(Self { seq, at, windows, skipped, r2s, answer })
     }

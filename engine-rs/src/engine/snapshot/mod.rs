@@ -131,7 +131,7 @@ impl Engine {
             let (timeline, place) = record.place;
             let is_free = places.get(timeline).and_then(|places| places.get(place)) == Some(&true)
                 && self.timelines[timeline].queries[place].is_none();
-            ensure(is_free && record.id.0 <= self.registry.registered, "two queries have one place")?;
+            ensure(is_free && record.id.0 <= self.registry.registered, "two queries share a place")?;
             self.registry.places.insert(record.id, record.place);
             self.reregister(record)?;
         }
@@ -169,8 +169,8 @@ impl Engine {
             let (query, stream) = (QueryId(from.u64()?), from.number()?);
             let place = self.registry.places.get(&query).copied();
             let (timeline, place) =
-                place.ok_or(Damaged { what: "a stream is written by a query that is not there" })?;
-            ensure(stream < self.streams.len(), "a query writes a stream that is not there")?;
+                place.ok_or(Damaged { what: "a stream is written by a query that does not exist" })?;
+            ensure(stream < self.streams.len(), "a query writes a stream that does not exist")?;
             self.timelines[timeline].query_mut(place).writes();
             self.chains.push(Chain { query, timeline, place, stream });
         }
@@ -198,13 +198,13 @@ fn sealed(mut document: Vec<u8>) -> Vec<u8> {
 fn opened(document: &[u8]) -> Result<&[u8], EngineError> {
     let (header, payload) = document.split_at_checked(HEADER_BYTES).ok_or(Damaged { what: "it ends too early" })?;
     let mut header = Reader::new(header);
-    ensure(header.u64()?.to_le_bytes() == MAGIC, "it does not begin as snapshots do")?;
+    ensure(header.u64()?.to_le_bytes() == MAGIC, "it does not start like a snapshot")?;
     let format = header.u32()?;
     if format != FORMAT {
         let reason = format!("its format is {format}, and this release reads {FORMAT}");
         return Err(EngineError::SnapshotVersion { reason });
     }
-    ensure(header.u64()? == payload.len() as u64, "it is not as long as it says")?;
+    ensure(header.u64()? == payload.len() as u64, "its length is not the stated one")?;
     ensure(header.u64()? == checksum(payload), "its checksum is wrong")?;
     Ok(payload)
 }

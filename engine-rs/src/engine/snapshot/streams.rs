@@ -49,6 +49,6 @@ impl Stream {
 /// A row mapping is parsed again from its text.
 fn restored_mapping(from: &mut Reader<'_>) -> Decoded<StreamMapping> {
     let mapping = RowMapping::parse(&from.text()?);
-    let mapping = mapping.map_err(|_| Damaged { what: "a mapping of rows cannot be read" })?;
+    let mapping = mapping.map_err(|_| Damaged { what: "a row mapping cannot be read" })?;
     Ok(StreamMapping { mapping, time_column: from.text()? })
 }

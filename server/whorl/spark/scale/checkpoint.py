@@ -91,7 +91,7 @@ class Checkpoint:
         """Refuse manifests without `query.json`, the only file that identifies their query."""
         if self.batches():
             raise CheckpointError(
-                f"{self.files.path('')} has manifests and no {QUERY_FILE}, which says whose they are",
+                f"{self.files.path('')} has manifests and no {QUERY_FILE}, which identifies their query",
                 code="checkpoint.no_query",
                 hint=f"restore {QUERY_FILE} from a backup of the checkpoint, or start over with an empty directory",
             )
