@@ -1,4 +1,4 @@
-"""What holds for all tests: campaigns run only when they are asked for, and no server calls anybody."""
+"""Rules for all tests: campaigns run only on request, and no server opens outbound connections."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from server_process import ServerProcess
 from whorl_w3c.table import Outcome, table
 
 # Their tests wait for other processes, in Python: a signal reaches them, fails one test and lets the others run. A test
-# that waits inside the engine is reached by nothing; a time-out there ends the run.
+# that waits inside the engine cannot be reached; a time-out there ends the run.
 _OUTSIDE = {"cli", "client", "console", "docs", "faults", "packaging", "server", "spark"}
 
 
@@ -51,7 +51,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def listener() -> Iterator[Listener]:
-    """Who calls out calls here: servers of the suite have it as their proxy, and hostile requests point at it."""
+    """All outbound connections come here: it is the proxy of all servers, and hostile requests point at it."""
     started = Listener()
     server_process.proxy_url = started.url
     yield started

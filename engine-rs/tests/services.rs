@@ -398,9 +398,9 @@ fn a_registered_query_can_be_described() {
         engine.describe(query).expect("facts"),
         "{\"dialect\":\"RSP-QL\",\"form\":\"SELECT\",\"variables\":[\"x\",\"n\"],\"r2s\":\"ISTREAM\",\"report\":[\"close\"],\
          \"tick\":\"time\",\"semantics\":\"set\",\"bounds\":\"[)\",\"windows\":[\
-         {\"name\":\"http://ex/w\",\"stream\":\"http://ex/s\",\"kind\":\"step\",\"text\":\"[RANGE 10s STEP 5s]\",\
+         {\"name\":\"http://ex/w\",\"short\":\":w\",\"stream\":\"http://ex/s\",\"kind\":\"step\",\"text\":\"[RANGE 10s STEP 5s]\",\
          \"range_ms\":10000,\"step_ms\":5000,\"graph\":null,\"line\":2,\"column\":27},\
-         {\"name\":\"http://ex/l\",\"stream\":\"http://ex/s\",\"kind\":\"elements\",\"text\":\"[ELEMENTS 3 STEP 1]\",\
+         {\"name\":\"http://ex/l\",\"short\":\":l\",\"stream\":\"http://ex/s\",\"kind\":\"elements\",\"text\":\"[ELEMENTS 3 STEP 1]\",\
          \"range_ms\":null,\"step_ms\":null,\"graph\":null,\"line\":2,\"column\":74}],\
          \"streams\":[\"http://ex/s\"],\"output\":null,\"warnings\":[]}"
     );

@@ -1,4 +1,4 @@
-"""Peers in programs of their own: what is written for them, what they say, and that each can be built."""
+"""Other engines as separate programs: their input, their output, and that each can be built."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from whorl_bench.programs import BENCHMARKS, ROOT
 from whorl_bench.sources import case_of
 from whorl_bench.workload import Entry, all_workloads
 
-# A peer for two windows, that keeps what it is told to.
+# A peer for two windows that stores its input.
 PEER = """
 import json, sys
 words = dict(word.split("=", 1) for word in sys.argv[1:])

@@ -1,4 +1,4 @@
-"""The benchmarks' runner: it measures whom it can, refuses wrong answers, and says what is missing."""
+"""The benchmarks' runner: it measures the present contestants, refuses wrong results, and reports missing ones."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_every_way_to_hand_events_over_gives_the_same_results(tmp_path: Path, fe
 
 
 class Liar:
-    """Finds nothing, fast."""
+    """Finds nothing, and quickly."""
 
     def run(self, case: Case, limit_s: float) -> Figures:
         raise NotImplementedError((case, limit_s))
@@ -109,7 +109,7 @@ def test_wrong_answers_have_no_figure(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_peer_that_differs_is_left_out_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether the engine is right is the oracle's to say."""
+    """The oracle decides whether the engine is right."""
     monkeypatch.setitem(contestants._KINDS, "liar", lambda **_: Liar())
     point = measured(tmp_path, CHAIN + entry("liar", "liar") + "peer = true\n").workloads[0].points[0]
     assert point.absent == ""
@@ -242,7 +242,7 @@ def test_a_program_that_says_something_else_is_left_out(tmp_path: Path, script: 
 
 
 class Missing:
-    """Needs something that is not here."""
+    """Needs something that is missing."""
 
     def run(self, case: Case, limit_s: float) -> Figures:
         raise AbsentError(f"nobody has it: {case.feed} {limit_s}")

@@ -34,7 +34,7 @@ engine = {}
 [[points]]
 label = "1"
 """
-# Options that make the engine do what it usually spares: each is a build that somebody has slowed down.
+# Options that make the engine do avoidable work: each acts like a build that has become slower.
 SLOWED_DOWN = ["{ sharing = false }", '{ evaluation = "reevaluate" }']
 # Nothing is cut off by the time it takes.
 PLAN = Plan("quick", rounds=2, limit_s=3600)

@@ -1,4 +1,4 @@
-"""The demo is the same every time, and every query of its gallery answers within two minutes of it."""
+"""The demo is the same every time, and every query of its gallery has a result within two minutes of it."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_readings_come_at_the_rate_of_the_steps() -> None:
 
 
 class Clock:
-    """Time that passes when somebody looks."""
+    """A clock that advances when it is read."""
 
     def __init__(self) -> None:
         self.ms = START_MS

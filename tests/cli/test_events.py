@@ -1,4 +1,4 @@
-"""Files are cut into events, and put together again as fast as a replay wants."""
+"""Files are divided into events, and combined into batches at the speed of a replay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first hour with the command line: what surprises is said, and nothing is left behind."""
+"""The first hour with the command line: surprises are explained, and nothing is left behind."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def following(server: ServerProcess, query: str) -> Iterator[subprocess.Popen[st
 
 
 def wait_for_results(command: subprocess.Popen[str], client: httpx.Client) -> None:
-    """A result tells that the query runs; events are sent until one comes."""
+    """Send events until a result shows that the query runs."""
     wait_until(lambda: client.get("/queries").json()["queries"] != [])
     client.post("/streams/http%3A%2F%2Fex%2Fs", content=EVENTS, headers={"content-type": "application/x-ndjson"})
     assert command.stdout is not None

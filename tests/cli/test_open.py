@@ -1,4 +1,4 @@
-"""`whorl open` hands a link with the token to a browser, and to nobody else."""
+"""`whorl open` passes a link with the token to a browser, and to no other program."""
 
 from __future__ import annotations
 

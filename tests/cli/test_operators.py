@@ -1,4 +1,4 @@
-"""What operators do: tokens, settings in a file, certificates, and what `whorl doctor` finds."""
+"""Tasks of operators: tokens, settings in a file, certificates, and the checks of `whorl doctor`."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_a_server_reads_its_file(start_server: Start, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A certificate for localhost that nobody has signed but itself, and its key."""
+    """A self-signed certificate for localhost, and its key."""
     if shutil.which("openssl") is None:
         pytest.skip("needs openssl to make a certificate")
     directory = tmp_path_factory.mktemp("tls")

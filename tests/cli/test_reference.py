@@ -1,4 +1,4 @@
-"""Help is complete, and the pages of the manual say what the commands say."""
+"""The help is complete, and the pages of the manual agree with it."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def query_on(stream: str) -> str:
 
 @dataclass(frozen=True)
 class Server:
-    """A server process and where it is."""
+    """A server process and its address."""
 
     process: subprocess.Popen[str]
     url: str
@@ -80,7 +80,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture
 def server(running: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
-    """Commands run where the server does, and so find its token by themselves."""
+    """Commands run on the machine of the server, where they find its token."""
     monkeypatch.chdir(running.directory)
     monkeypatch.setenv("WHORL_URL", running.url)
     return running

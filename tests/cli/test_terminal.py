@@ -1,4 +1,4 @@
-"""What is shown on a terminal, and what only there."""
+"""Output on a terminal, and output that appears only there."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ EVENT = (
 
 
 class Terminal(io.StringIO):
-    """A screen that remembers everything."""
+    """A screen that keeps its history."""
 
     def isatty(self) -> bool:
         return True

@@ -1,4 +1,4 @@
-"""Times in the wrong unit are seen, and an event far from the others costs nobody anything."""
+"""Times in the wrong unit are noticed, and an event far from the others does no harm."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Start = Callable[..., ServerProcess]
 STREAM = "http://ex/s"
 TRIPLE = "<http://ex/a> <http://ex/p> 1 ."
 STEP_MS = 10_000
-# 2024-05-01: whoever pushes at t=1000 and then "now" passes 171 million windows of ten seconds.
+# 2024-05-01: a push at t=1000 and then one at "now" pass 171 million windows of ten seconds.
 NOW_MS = 1_714_564_800_000
 WINDOW = "FROM NAMED WINDOW :w ON :s [RANGE 10s STEP 10s] WHERE { WINDOW :w { ?a :p ?b } }"
 NONEMPTY = WINDOW.replace("STEP 10s", "STEP 10s REPORT CLOSE, NONEMPTY")

@@ -1,4 +1,4 @@
-"""While no result comes, commands say why; so does a run that ends without one."""
+"""While no result arrives, commands explain why; so does a run that ends without one."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A server for the core of the client, without sockets: a ring of results, the messages of `rsp.v1.json`, and bad luck.
 
-`RingServer.drive` does what a subscription's flow asks for and answers as a server would; `luck` says at every point
-where a connection can break whether it does.
+`RingServer.drive` performs the operations of a subscription's flow and responds as a server would; `luck` decides at
+every point where a connection can break whether it does.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def never() -> Iterator[bool]:
 
 @dataclass
 class RingServer:
-    """The results of one query, published one by one while somebody listens; `kept` of them can be replayed."""
+    """The results of one query, published one by one during a subscription; `kept` of them can be replayed."""
 
     last_seq: int
     published: int = 0

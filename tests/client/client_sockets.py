@@ -1,4 +1,4 @@
-"""A scripted server on real sockets: HTTP answers from a list, WebSockets played by a function. No engine is needed."""
+"""A scripted server on real sockets: HTTP responses from a list, WebSockets played by a function, and no engine."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Player:
             assert heard["type"] == "credit", heard
 
     def greet(self, start_seq: int = 1, incarnation: str = "a1") -> dict[str, Any]:
-        """Init and subscribe; what was asked for."""
+        """Receive init and subscribe; returns the request."""
         self.hear("connection_init")
         self.say("connection_ack", {"session": "s", "heartbeat": 20_000})
         asked = self.hear("subscribe")
@@ -48,7 +48,7 @@ class Player:
         return asked
 
     def hang_up(self) -> None:
-        """As a cable that is cut: no closing handshake."""
+        """Drop the connection without a closing handshake, like a cut cable."""
         self.socket.socket.shutdown(2)
 
 
@@ -91,7 +91,7 @@ def scripted_sockets(script: Callable[[Player, ScriptedSockets], None]) -> Itera
 
 
 class ScriptedHttp:
-    """What was asked of a scripted HTTP server."""
+    """The requests to a scripted HTTP server."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -100,7 +100,7 @@ class ScriptedHttp:
 
 @contextmanager
 def scripted_http(*answers: HttpAnswer) -> Iterator[ScriptedHttp]:
-    """An HTTP server that gives one answer after the other."""
+    """An HTTP server that sends one response after the other."""
     left = list(answers)
 
     class Handler(BaseHTTPRequestHandler):

@@ -24,5 +24,5 @@ def client(server: ServerProcess) -> Iterator[Client]:
 
 @pytest.fixture
 def iri(request: pytest.FixtureRequest) -> str:
-    """The IRI of a stream of the test's own."""
+    """The IRI of a stream that only this test uses."""
     return f"http://example.org/{request.node.name.replace('[', '/').replace(']', '')}"

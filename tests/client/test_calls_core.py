@@ -1,4 +1,4 @@
-"""Requests, retries and batches without sockets: what is sent, what is sent again, and what every answer becomes."""
+"""Requests, retries and batches without sockets: requests sent, requests repeated, and the handling of responses."""
 
 from __future__ import annotations
 

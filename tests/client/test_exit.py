@@ -1,7 +1,7 @@
-"""Programs that end while they hold a subscription: they end, whatever is still open.
+"""Programs that end during a subscription do end, whatever is still open.
 
 When the interpreter ends, the thread that reads a socket does not run any more. A finalizer that waits for it waits for
-good, so each program here is a process of its own, and a hang is a `TimeoutExpired`.
+good, so each program here is a separate process, and a hang is a `TimeoutExpired`.
 """
 
 from __future__ import annotations

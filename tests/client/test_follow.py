@@ -1,4 +1,4 @@
-"""A query that belongs to a subscription: it begins with it, ends with it, and begins anew after a lost connection."""
+"""A query that belongs to a subscription: it starts and ends with it, and restarts after a lost connection."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def test_an_option_that_the_library_adds_is_noticed(
 
 def test_no_word_of_asyncio_is_left(script: ModuleType) -> None:
     text = "".join((script.PACKAGE / target).read_text() for target in script.FILES.values())
-    # Where the two begin to follow is told in both; and each file names its source.
+    # Both explain when they start to follow, in different words; and each file names its source.
     for told in (
         "`AsyncClient.subscribe` starts with the first iteration.",
         "`_async_client`",

@@ -1,4 +1,4 @@
-"""Both clients on real sockets, against a scripted server: they do what the core asks for, and close what they open.
+"""Both clients on real sockets, against a scripted server: they perform the core's operations, and leave nothing open.
 
 Every test runs for `Client` and for `AsyncClient`. What the core decides is not tested again here.
 """
@@ -286,7 +286,7 @@ def test_no_result_in_time_raises(follow: Run) -> None:
 
 @contextmanager
 def nobody() -> Any:
-    """An address at which nobody listens."""
+    """An address without a listener."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield f"http://127.0.0.1:{taken.getsockname()[1]}"

@@ -104,13 +104,13 @@ def test_a_connection_that_breaks_at_any_two_points_loses_and_doubles_nothing() 
 def test_any_interleaving_of_breaks_gives_each_result_once(
     cuts: list[bool], last_seq: int, published: int, credit: int, repeats: int, from_: str
 ) -> None:
-    # The first connection stands before the luck begins: where `latest` is, is decided then.
+    # The first connection succeeds, because it determines the position of `latest`.
     published = min(published, last_seq)
     server = RingServer(last_seq, published, repeats=repeats)
     luck = itertools.chain([False] * 4, cuts, never())
     core = subscription(credit=credit, from_=from_)
     first = 1 if from_ == "earliest" else published + 1
-    # A server that repeats may begin before `latest` as well; those results are new to the reader.
+    # A server that repeats results may start before `latest`; those results are new to the reader.
     items = seqs(server.drive(core, luck))
     assert items == sorted(set(items))
     assert [seq for seq in items if seq >= first] == list(range(first, last_seq + 1))
@@ -129,7 +129,7 @@ def test_every_result_is_either_handed_out_or_said_to_be_lost(
         # Connect, init, ack, subscribe, subscribed: before that, nothing has been promised.
         yield from [False] * 5
         for cut in cuts:
-            # While nobody is connected, results come and go.
+            # While no subscriber is connected, results are emitted and dropped.
             if cut:
                 server.published = min(last_seq, server.published + data.draw(st.integers(0, 4)))
             yield cut

@@ -15,7 +15,7 @@ HERE = Path(__file__).parent
 
 
 def attributes_of(path: Path, *, is_async: bool) -> set[str]:
-    """All names that stand behind a dot in the functions of one of the two kinds."""
+    """All attribute names in the functions of one of the two kinds."""
     functions = [
         node for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     ]

@@ -1,4 +1,4 @@
-"""Terms, rows, tables and bodies: what comes from the server as Python values, and what goes to it."""
+"""Terms, rows, tables and bodies: the server's data as Python values, and Python values for the server."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ TERMS = st.one_of(
 
 @given(TERMS)
 def test_a_value_written_and_read_is_the_same_value(value: Any) -> None:
-    # N-Quads of the server is one statement a line: line ends in text are escaped.
+    # The server writes one statement of N-Quads per line, and escapes line ends in text.
     line = f"<a:s> <a:p> {ntriples_of(value)} ."
     [statement] = statements_of(line)
     assert (statement.object, type(statement.object)) == (value, type(value))
@@ -268,7 +268,7 @@ def test_a_construct_is_a_graph_of_rdflib_and_quads_of_pyoxigraph() -> None:
         (rdflib.URIRef("http://a"), rdflib.URIRef("http://p"), rdflib.Literal(1))
     }
     assert len(Answer(GRAPH).to_pyoxigraph()) == 2
-    # Of a DSTREAM, what went.
+    # For a DSTREAM, the deleted rows.
     assert len(Answer(None, GRAPH).to_pyoxigraph()) == len(Answer(None, triples).to_rdflib()) + 1 == 2
 
 

@@ -1,4 +1,4 @@
-"""How large a long campaign is: its full size, or the share of it that WHORL_CAMPAIGN_SHARE says."""
+"""The size of a long campaign: its full size, or the share in WHORL_CAMPAIGN_SHARE."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import os
 
 
 def sized(full: int) -> int:
-    """So many of what a full campaign does, at least one."""
+    """The share of the full number, at least one."""
     return max(1, round(full * float(os.environ.get("WHORL_CAMPAIGN_SHARE", "1"))))

@@ -1,4 +1,4 @@
-"""What a query on Spark must say: an engine that is given each micro-batch sorted by time, then the watermark."""
+"""The expected results of a query on Spark: an engine given each micro-batch sorted by time, then the watermark."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ class EmbeddedTwin:
         return self.reports()
 
     def close(self) -> list[Report]:
-        """The end of all streams."""
+        """End all streams."""
         self.engine.close()
         return self.reports()
 
     def reports(self) -> list[Report]:
-        """What waits."""
+        """Drain the results."""
         return [report_of(json.loads(answer), self.variables) for answer in self.registered.results()]
 
 

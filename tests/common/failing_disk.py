@@ -1,4 +1,4 @@
-"""A disk whose next writes or syncs fail when it is told so: for faults at one exact place, inside one process."""
+"""A disk whose next writes or syncs fail on request: for faults at one exact place, inside one process."""
 
 from __future__ import annotations
 

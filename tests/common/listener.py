@@ -1,4 +1,4 @@
-"""A listener on the loopback interface that nobody should call."""
+"""A listener on the loopback interface that should receive no connection."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Listener:
-    """Takes every connection, keeps who came, and says nothing."""
+    """Accepts and records every connection, and sends nothing."""
 
     def __init__(self) -> None:
         self.calls: list[Any] = []
@@ -26,7 +26,7 @@ class Listener:
                 self.calls.append(address)
 
     def close(self) -> list[Any]:
-        """Everybody who called before this."""
+        """All connections so far."""
         with socket.create_connection(self._socket.getsockname()) as last:
             last.sendall(b"that is all")
         self._thread.join()

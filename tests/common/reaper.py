@@ -1,7 +1,7 @@
 """Servers do not outlive the tests that started them, however those end: not even when the test process is killed.
 
-A small process of its own is told every child. It waits at a pipe that ends with the test process, and then kills
-what is left. A number that was given to another process meanwhile is told apart by the time at which it began.
+A small separate process learns of every child. It waits at a pipe that ends with the test process, and then kills
+the remaining ones. The start time distinguishes a process id that another process has got meanwhile.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where public data and queries lie: `$WHORL_TEST_DATA`, or the folder `shared` beside the checkout.
+"""The location of public data and queries: `$WHORL_TEST_DATA`, or the folder `shared` beside the checkout.
 
 Both have the folders `data` and `queries`; `$WHORL_TEST_DATA` may also name the folder `data` itself.
 """

@@ -1,4 +1,4 @@
-"""Queries and data for the tests of queries on Spark: small, deterministic, and unpleasant where it matters."""
+"""Queries and data for the tests of queries on Spark: small, deterministic, and with awkward times."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ CASES = {
 
 
 def batches(case: Case, n_batches: int, seed: int = 7) -> list[Batch]:
-    """Micro-batches with equal times, edges of windows, disorder within and between batches, and an empty one."""
+    """Micro-batches with equal times, edges of windows, disorder within and between batches, and an empty batch."""
     chance = random.Random(seed)
     made: list[Batch] = []
     for number in range(n_batches):

@@ -18,9 +18,9 @@ from reaper import watch
 
 _SERVER = Path(__file__).resolve().parents[2] / "server"
 _READY = re.compile(r"whorl is ready: (\S+?)(?:#token=(\S+))?$")
-# Beside other work on two cores, a start takes a minute at times.
+# On a busy machine with two cores, a start can take a minute.
 _START_SECONDS = 180
-# Where servers are told to go with whatever they would ask of others; they should ask nothing.
+# The proxy for all requests that servers might send; they should send none.
 proxy_url: str | None = None
 
 
@@ -53,7 +53,7 @@ class ServerProcess:
         return self
 
     def stop(self) -> int:
-        """Stop as an operator would; the exit code."""
+        """Stop as an operator would; returns the exit code."""
         if self.process is None:
             return 0
         self.process.send_signal(signal.SIGTERM)
@@ -66,7 +66,7 @@ class ServerProcess:
             self.process.wait(30)
 
     def client(self, token: str | None = None, **options: Any) -> httpx.Client:
-        """An HTTP client with a token, the admin's if none is said."""
+        """An HTTP client with a token, by default the admin token."""
         headers = {"Authorization": f"Bearer {token or self.token}", **options.pop("headers", {})}
         return httpx.Client(base_url=self.url, headers=headers, timeout=30, trust_env=False, **options)
 
@@ -76,7 +76,7 @@ class ServerProcess:
 
     @property
     def log(self) -> str:
-        """All that the process has written."""
+        """The output of the process so far."""
         return "\n".join(self.lines)
 
     def _read(self, process: subprocess.Popen[str], found: threading.Event) -> None:

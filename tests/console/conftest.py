@@ -12,16 +12,16 @@ from demo_server import CHROMIUM, DemoServer, free_port
 from whorl.server.routes import console
 
 if TYPE_CHECKING:
-    # Not at run time: without Playwright all other tests are to go on.
+    # Not at run time: without Playwright, all other tests must still run.
     from playwright.sync_api import Browser, BrowserContext, Page, Request
 
-# Machines that run tests may be slow; nobody waits longer than it takes.
+# Machines that run tests may be slow; a fast one does not wait longer.
 _WAIT_MS = 90_000
 
 
 @dataclass
 class Watcher:
-    """What pages did that they should not have done."""
+    """Actions that pages should not have performed."""
 
     host: str
     faults: list[str] = field(default_factory=list)

@@ -45,14 +45,14 @@ class DemoServer:
         self.link = found[1]
 
     def kill(self) -> None:
-        """Without warning, as a power cut would."""
+        """Kill it without warning, like a power cut."""
         if self.process is not None:
             self.process.kill()
             self.process.wait(30)
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
+    """An unused port."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         port: int = one.getsockname()[1]

@@ -1,4 +1,4 @@
-"""What several tests of the console do."""
+"""Steps that several tests of the console share."""
 
 from __future__ import annotations
 

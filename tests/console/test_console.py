@@ -1,4 +1,4 @@
-"""The console in Chromium, on the demo: what a stranger does in the first minutes, and that the page survives a crash.
+"""The console in Chromium, on the demo: the first minutes of a new user, and that the page survives a crash.
 
 Tests are steps of one visit, in this order; each leaves the page where the next can begin.
 """

@@ -24,7 +24,7 @@ def column(page: Page, at: int) -> list[str]:
 def test_a_click_on_a_head_sorts_and_another_turns_the_order_round(page: Page) -> None:
     show(page, "#/query/average-temperature/result")
     expect(page.locator(ROWS)).to_have_count(6)
-    # What is held does not change while it is looked at.
+    # A held view does not change.
     page.get_by_role("button", name="Freeze").click()
     head = page.get_by_role("columnheader", name="room")
     head.get_by_role("button").click()

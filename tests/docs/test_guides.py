@@ -1,4 +1,4 @@
-"""The guides for the server are true: what they write is run against one, and gives what they say."""
+"""The guides for the server are correct: their commands run against a server, and print what the guides show."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def test_the_sample_of_the_landing_page_yields_a_result(start_server: Callable[.
         start_new_session=True,
     )
     watch(process)
-    # The last command follows the results for ever; without a result the script is stopped, and the test fails.
+    # The last command does not end by itself; without a result the script is stopped, and the test fails.
     timer = threading.Timer(_SECONDS, lambda: os.killpg(process.pid, 9))
     timer.start()
     assert process.stdout is not None

@@ -1,4 +1,4 @@
-"""Every relative link of the documentation leads somewhere: to a file that is there, and to a heading in it."""
+"""Every relative link of the documentation leads to an existing file, and to a heading in it."""
 
 from __future__ import annotations
 

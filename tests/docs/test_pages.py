@@ -1,4 +1,4 @@
-"""The pages about the library are true: their Python is run in the order of the page, and prints what the page says."""
+"""The pages about the library are correct: their Python runs in page order, and prints what the page shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The documentation as a site: it builds without a warning, has every page, and asks nobody for anything."""
+"""The documentation as a site: it builds without a warning, has every page, and loads nothing from other hosts."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def push(client: httpx.Client, times: range) -> None:
 
 
 def state(client: httpx.Client) -> dict[str, Any]:
-    """What anybody can see of the state."""
+    """The visible state."""
     stream = client.get(STREAM).json()
     stream.pop("rate")
     polled = client.get("/queries/rooms/results", params={"from": "earliest"}).json()
@@ -75,7 +75,7 @@ def test_a_backup_of_a_running_server_has_its_state(start: Callable[..., ServerP
         made = client.post("/tokens", json={"name": "reader", "scopes": ["subscribe"]}).json()["token"]
         before = state(client)
         answer = client.get("/backup")
-        # What comes later is not in it.
+        # Later events are not in it.
         push(client, range(5000, 9000, 250))
     assert answer.headers["content-type"] == "application/x-tar"
     (tmp_path / "backup.tar").write_bytes(answer.content)

@@ -62,7 +62,7 @@ def run_campaign(library: Path, directory: Path, **counts: int) -> dict[str, int
 def test_calls_that_fail_and_power_cuts_lose_nothing(library: Path, tmp_path: Path, faults: int, cuts: int) -> None:
     found = run_campaign(library, tmp_path, faults=faults, cuts=cuts, seed=faults)
     assert (found["faults"], found["power cuts"]) == (faults, faults * cuts)
-    # The campaign must have hurt somebody.
+    # The campaign must have had an effect.
     assert found["faults that struck"] > faults // 4
     assert found["steps refused"] > 0
     assert found["outcomes unknown"] > 0

@@ -1,4 +1,4 @@
-"""A server that is used for long keeps its size: queries come and go, streams are many, terms are ever new.
+"""A long-running server keeps its size: queries come and go, streams are many, terms are always new.
 
 Memory, handles, threads and the store are compared after a first part, which warms it up, and after all of it. Figures
 are printed; what is asserted has room for an allocator that keeps pages.

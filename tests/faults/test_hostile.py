@@ -1,7 +1,7 @@
-"""Hostile queries and documents, in every format and by every way in, beside somebody else who must not notice.
+"""Hostile queries and documents, in every format and over every interface, beside a client that must not be affected.
 
 After each attack the server answers, none of its answers is a fault of its own, and memory and the processor time of
-the engine's thread are bounded; at the end a canary, a producer and a query of somebody else's, has missed nothing, and
+the engine's thread are bounded; at the end a canary, a producer and a query of another user, has lost nothing, and
 the memory is back. How long the canary waited is printed, not asserted: it is a figure of docs/reliability.md. The
 short form takes a sample of the attacks, the long one all of them.
 """
@@ -56,14 +56,14 @@ def push_rows(client: httpx.Client, first: int) -> None:
 
 
 def asked(answer: httpx.Response) -> None:
-    """Whatever it says, it is no fault of the server, and it is described as a problem."""
+    """Check that a response is not a server error, and that a refusal is a problem document."""
     assert answer.status_code < 500, (answer.request.url, answer.text[:500])
     if answer.status_code >= 400:
         assert answer.headers["content-type"] == "application/problem+json", answer.text[:500]
 
 
 def told(server: ServerProcess, message: dict[str, Any]) -> None:
-    """Say something over a socket, and wait for what comes of it."""
+    """Send messages over a socket, and wait for the outcome."""
     url = server.url.replace("http", "ws", 1) + "/ws"
     with connect(url, subprotocols=[Subprotocol("rsp.v1.json")], compression=None, proxy=None, max_size=None) as socket:
         socket.send(json.dumps({"type": "connection_init", "payload": {"token": server.token}}))

@@ -1,6 +1,6 @@
 """The server opens no connection, whatever a query, an update or a document points at.
 
-A listener on the loopback interface counts who calls, here and in all other tests: it is also the proxy that every
+A listener on the loopback interface counts connections, here and in all other tests: it is also the proxy that every
 server of the suite is told to use. Each request names it in another way; each is refused with a problem that says why,
 or takes the address as the mere name that it is.
 """
@@ -183,7 +183,7 @@ def test_a_context_named_in_a_header_is_not_fetched(client: httpx.Client, listen
     headers = {"Content-Type": "application/ld+json", "Link": link}
     as_json_ld = client.put("/graphs?graph=urn:linked", content=body, headers=headers)
     assert as_json_ld.status_code == 201
-    # `b` means something in the context alone, which nobody has read.
+    # `b` has a meaning only in the context, which is not fetched.
     found = client.get("/graphs?graph=urn:linked", headers={"Accept": "application/n-triples"}).text.split()
     assert found[:2] == ["<urn:a>", "<urn:c>"]
     assert len(found) == 4
@@ -198,7 +198,7 @@ def test_a_turtle_base_and_imports_are_only_names(client: httpx.Client, listener
 
 def test_the_source_has_no_client_for_the_network() -> None:
     sources = (Path(__file__).parents[2] / "server" / "whorl").glob("**/*.py")
-    # The command line, jobs on Spark and the health check of the image are other processes; the server asks nobody.
+    # The command line, jobs on Spark and the health check of the image are other processes; the server sends none.
     server = [path for path in sources if not {"cli", "spark", "probe.py"} & set(path.parts)]
     forbidden = ("import httpx", "import requests", "urllib.request", "http.client", "create_connection", "aiohttp")
     assert [(path.name, word) for path in server for word in forbidden if word in path.read_text()] == []

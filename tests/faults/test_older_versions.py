@@ -1,4 +1,4 @@
-"""Logs and snapshots of earlier versions: what they hold is read as it was meant, for ever."""
+"""Logs and snapshots of earlier versions: every later version reads them with their original meaning."""
 
 from __future__ import annotations
 

@@ -332,7 +332,7 @@ async def test_a_disk_that_cannot_be_trusted_acknowledges_nothing_more(
         await runtime.execute(c.DeclareStream(S, c.StreamOptions()))
         await runtime.execute(push(1))
         setattr(disk, fault, 10**6)
-        # It may be there after a restart: nobody is told that it is not.
+        # It may exist after a restart: no response has denied it.
         with pytest.raises(UnknownOutcomeError):
             await runtime.execute(push(2))
         with pytest.raises(NotReadyError, match="restart the server"):

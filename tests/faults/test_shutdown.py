@@ -1,4 +1,4 @@
-"""SIGTERM ends a server within ten seconds, whoever is connected; nothing that was acknowledged is lost."""
+"""SIGTERM ends a server within ten seconds, whatever its connections; no acknowledged event is lost."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_it_ends_in_time_under_load_and_with_subscribers(server: ServerProcess) 
     load = Load(server)
     with contextlib.ExitStack() as stack:
         readers = [stack.enter_context(subscribed(server)) for _ in range(_SUBSCRIBERS)]
-        # They never read: nobody waits for them.
+        # They never read: the server does not wait for them.
         for _ in range(_STUCK):
             stack.enter_context(subscribed(server))
         codes: list[int] = []

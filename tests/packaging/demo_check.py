@@ -43,7 +43,7 @@ def check_demo() -> None:
 
 
 def check_producers() -> None:
-    """What the image of Spark says when it is told nothing."""
+    """The output of the Spark image without arguments."""
     listed = podman("run", "--rm", "--network", "none", "--read-only", *OPTIONS, IMAGES["spark"])
     if "taxi-trips" not in listed:
         raise SystemExit(f"the image of Spark lists no producers:\n{listed}")

@@ -146,7 +146,7 @@ def resume(port: int, token: str, place: str) -> None:
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
+    """An unused port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -12,7 +12,7 @@ WHERE { WINDOW :w { ?room :temp ?t } ?room :floor ?f } GROUP BY ?room"""
 
 
 def running() -> Engine:
-    """An engine with static data, a query, and answers nobody has read yet."""
+    """An engine with static data, a query, and undrained results."""
     engine = Engine()
     engine.load(None, "@prefix : <http://ex/> . :hall :floor 1 . :cellar :floor 0 .")
     engine.register(QUERY, "means")

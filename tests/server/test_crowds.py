@@ -53,7 +53,7 @@ def raw_socket(server: ServerProcess) -> socket.socket:
 
 
 def known_socket(server: ServerProcess) -> socket.socket:
-    """The same, of somebody with a token."""
+    """The same, by a caller with a token."""
     opened = raw_socket(server)
     opened.sendall(frame(_TEXT, json.dumps({"type": "connection_init", "payload": {"token": server.token}}).encode()))
     assert b"connection_ack" in opened.recv(4096)

@@ -55,7 +55,7 @@ def samples(server: ServerProcess) -> Iterator[dict[str, list[Any]]]:
 def read(client: httpx.Client) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {}
     deadline = time.monotonic() + 10
-    # Watermarks of queries are told to readers once a second.
+    # The server sends watermarks of queries to readers once a second.
     while "whorl_query_watermark_seconds" not in found and time.monotonic() < deadline:
         found = {}
         for family in text_string_to_metric_families(client.get("/metrics").text):

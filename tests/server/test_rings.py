@@ -1,4 +1,4 @@
-"""Rings without a server: what is kept, what a cursor reads, what a reader is told it lost."""
+"""Rings without a server: the results that they keep, that a cursor reads, and that a gap reports as lost."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""Readers that do not read, over real sockets: they are disconnected, and nobody else notices."""
+"""Stuck readers, over real sockets: they are disconnected, and no other reader is affected."""
 
 import asyncio
 import contextlib

@@ -92,7 +92,7 @@ def test_the_probe_says_whether_the_server_is_ready(start_server: Callable[..., 
     server = start_server()
     port = server.url.rpartition(":")[2]
     assert _probe(port, "127.0.0.1") == 0
-    # An address to listen on is not one to connect to.
+    # A wildcard address can be listened on, but not connected to.
     assert _probe(port, "0.0.0.0") == 0
     server.kill()
     assert _probe(port, "127.0.0.1") == 1

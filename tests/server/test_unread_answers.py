@@ -1,4 +1,4 @@
-"""Answers that nobody reads: their memory is bounded, and slow readers get them all the same."""
+"""Unread responses: their memory is bounded, and slow readers still get them."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def test_an_endless_feed_goes_on() -> None:
 
 
 class Clock:
-    """A clock that moves when it is told to."""
+    """A clock that the test advances."""
 
     def __init__(self) -> None:
         self.now_s = 1000.0

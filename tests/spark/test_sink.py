@@ -257,7 +257,7 @@ def test_a_server_that_has_no_room_is_asked_again_when_it_says_so(
         assert events(client, iri) == 1 + 10
 
 
-# ---- what users are told ----
+# ---- messages for users ----
 
 
 WRONG: list[tuple[str, dict[str, Any], str]] = [

@@ -1,4 +1,4 @@
-"""The source on a real Spark and a real server: typed rows, each once, resumed from a checkpoint; losses are told."""
+"""The source on a real Spark and a real server: typed rows, each once, resumption, and reported losses."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 //! The ring store against a plain list, through random appends, renewals, expiries and removals.
 
 use super::*;
+use crate::codec::{Reader, Writer};
 
 fn id(n: u64) -> TermId {
     TermId::from_bits(n + 1)

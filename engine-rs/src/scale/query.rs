@@ -93,7 +93,7 @@ impl ScaledQuery {
             Ok(definition) => spreading_of(&definition, partitions).err(),
             Err(error) => Some(error.into()),
         };
-        let located = |error: EngineError| error.located(text, &refusal);
+        let located = |error: EngineError| error.located(text, refusal);
         if asks_event_graphs(&definition).map_err(|error| located(error.into()))? {
             return Err(unsupported(
                 "it reads the graph names of events, which chunks do not have",

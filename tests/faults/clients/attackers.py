@@ -87,7 +87,7 @@ def message(value: object) -> bytes:
 
 
 def slow(attacker: Attacker) -> None:
-    """Heads and bodies that come a byte at a time, and answers that nobody reads."""
+    """Heads and bodies sent a byte at a time, and responses left unread."""
     head = "POST /streams/http://ex.org/canary?t=1 HTTP/1.1\r\nHost: 127.0.0.1\r\n"
     head += f"Authorization: Bearer {attacker.token}\r\nContent-Type: text/turtle\r\nContent-Length: 100000\r\n\r\n"
     crowd = [attacker.opened() for _ in range(_CROWD)]
@@ -179,7 +179,7 @@ def credit(attacker: Attacker) -> None:
 
 
 def forged(attacker: Attacker) -> None:
-    """Tokens and tickets that nobody gave."""
+    """Forged tokens and tickets."""
     while attacker.goes_on:
         token = base64.urlsafe_b64encode(os.urandom(32)).decode()
         attacker.request(f"GET /queries HTTP/1.1\r\nAuthorization: Bearer {token}")

@@ -118,7 +118,7 @@ class Workload:
         return self.store
 
     def _step(self, action: Callable[[], None], wanted: State) -> bool | None:
-        """Whether it was done; None when nobody knows."""
+        """Whether it was applied; None if that is unknown."""
         began, before = self.now(), self.state
         result = self._answer(action)
         self.outcomes[str(result)] = self.outcomes.get(str(result), 0) + 1

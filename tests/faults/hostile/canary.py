@@ -1,4 +1,4 @@
-"""A producer and a query of somebody else's on the same server: whatever others do, they miss nothing."""
+"""A producer and a query of another user on the same server: whatever others do, they lose nothing."""
 
 from __future__ import annotations
 

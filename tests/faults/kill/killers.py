@@ -54,7 +54,7 @@ SNAPSHOT_POINTS = [
 
 
 class Killer(ABC):
-    """Counts what it did; a fault of its own is told to the test."""
+    """Counts its kills; reports errors of its own to the test."""
 
     def __init__(self, server: ServerProcess, cycles: int, seed: int) -> None:
         self.server = server

@@ -91,7 +91,7 @@ def embedded(name: str, incarnation: str, events: int) -> list[dict[str, Any]]:
 
 
 def own_port() -> int:
-    """A free port that the system gives to no connection: while the server is dead, somebody's could take it."""
+    """A free port outside the range of outgoing connections, one of which could take it while the server is dead."""
     first_given = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     for port in range(first_given - 1 - os.getpid() % 1000, 1024, -1):
         with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):

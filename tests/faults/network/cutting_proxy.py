@@ -64,7 +64,7 @@ def frame_size(head: bytes) -> int | None:
 
 
 class CuttingProxy:
-    """Listens on a port of its own, and hands everything on until it is told to cut."""
+    """Listens on a separate port, and forwards everything until it is made to cut."""
 
     def __init__(self, port: int, seed: int) -> None:
         self._to = ("127.0.0.1", port)

@@ -59,7 +59,7 @@ class Expressions(Streams):
         self.specials: list[Exists | Timestamp] = []
         self.around = Around()
         self.bag = False
-        # What a variable is bound to, where that is certain: node, number, word.
+        # The kind of value of a variable, if it is known: node, number, word.
         self.kinds: dict[str, str] = {}
         # Patterns of the group that is being drawn, for the times of their triples.
         self.patterns: list[Pattern] = []

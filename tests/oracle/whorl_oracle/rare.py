@@ -129,7 +129,7 @@ class _Rare:
         return Follow(query, begin, end)
 
     def may_come_late(self, query: Query) -> bool:
-        """What waits in a stream with lateness, and a stream that nobody has fed, are other questions."""
+        """Exclude events that wait in a stream with lateness, and streams without events."""
         return self.lateness == 0 and len(self.streams) == 1 and query.options.tick is Tick.TIME
 
     def may_close(self, queries: list[Query]) -> bool:

@@ -188,7 +188,7 @@ def by_text(left: str, right: str) -> int:
 
 
 def equal(left: str, right: str) -> bool:
-    """`=`: by value for what has one; an error for literals of types nobody knows."""
+    """`=`: by value if there is one; an error for literals of unknown types."""
     one, other = number(left), number(right)
     if one is not None and other is not None:
         _, a, b = promoted(one, other)

@@ -76,7 +76,7 @@ def graph_answer(triples: Iterable[ox.Triple | tuple[Term, Term, Term]]) -> Answ
 
 
 def from_envelope(envelope: bytes) -> Answer:
-    """The answer in a JSON envelope, parsed as anybody would parse it."""
+    """The result in a JSON envelope, parsed by the standard library."""
     parts = json.loads(envelope)
     if parts["type"] == "graph":
         return graph_answer(quad.triple for quad in ox.parse(parts["results"], ox.RdfFormat.N_TRIPLES))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 XSD = "http://www.w3.org/2001/XMLSchema#"
 FLOATING = {XSD + "double", XSD + "float"}
 EXACT = {XSD + "integer", XSD + "decimal"}
-# Rows that are told of each side when a comparison fails.
+# Rows of each side to show if a comparison fails.
 SHOWN = 10
 
 

@@ -138,7 +138,7 @@ def _path(entry: Entry, name: str) -> str:
 
 
 def evaluated(task: Task) -> Verdict:
-    """Run an evaluation test in every mode; a fault that shows in several places is told once."""
+    """Run an evaluation test in every mode; a fault that shows in several places is reported once."""
     places: dict[str, list[Place]] = {}
     incremental = True
     for mode in Mode:

@@ -66,7 +66,7 @@ def run(  # noqa: PLR0913 - the options of a run, each by its name
     are those of `Engine.register`.
     """
     if close and trigger != AVAILABLE_NOW:
-        raise ScaleError("close=True requires a run that ends", code="spark.close", hint=f"add trigger={AVAILABLE_NOW!r}")
+        raise ScaleError("close=True needs a run that ends", code="spark.close", hint=f"add trigger={AVAILABLE_NOW!r}")
     inputs = inputs_of(streams)
     spec, partitioning = plan(query, inputs, partitions, options)
     check_streams(inputs, spec.query().streams)
