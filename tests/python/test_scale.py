@@ -157,7 +157,7 @@ def test_what_is_wrong_is_said() -> None:
     query = ScaledQuery(STAR, partitions=2)
     with pytest.raises(UnknownStreamError, match="does not exist"):
         query.route("http://ex/other", triples(0))
-    with pytest.raises(IngestError, match="no triples in columns s, p and o"):
+    with pytest.raises(IngestError, match="not triples in columns s, p and o"):
         query.route(STREAM, pa.table({"x": [1]}))
     with pytest.raises(ValueError, match="settings of a stream"):
         ScaledQuery(STAR, partitions=2, streams={STREAM: {"late": 5}})
