@@ -2,15 +2,15 @@
 # Needs Python >= 3.11 and Rust with clippy and rustfmt, and Node >= 18 for the console; everything else is installed into .venv by `make setup`.
 
 PYTHON ?= python3
-# Tests and checks use the dev profile: it checks itself, and its crates are shared with the tests of the engine.
-# What is measured is optimised; `make run` has a profile of its own, which compiles faster.
+# Tests and checks use the dev profile, which has internal checks and shares its crates with the tests of the engine.
+# Benchmarks use an optimised build; `make run` has a separate profile that compiles faster.
 ENGINE_PROFILE ?= $(if $(filter setup bench bench-quick bench-programs,$(MAKECMDGOALS)),release,dev)
 
 VENV := .venv
 BIN := $(VENV)/bin
 DEPS_STAMP := $(VENV)/.stamp-deps
 RUN_STAMP := $(VENV)/.stamp-run
-# What the engine is built with: everything, or for `make run` only what the server needs.
+# The packages to install before the engine is built: all, or for `make run` only those that the server needs.
 PACKAGES_STAMP ?= $(DEPS_STAMP)
 ENGINE_STAMP := $(VENV)/.stamp-engine-$(ENGINE_PROFILE)
 CLIENT_STAMP := $(VENV)/.stamp-client
@@ -68,7 +68,7 @@ $(RUN_STAMP): requirements-run.lock | $(BIN)/python
 	@touch $@
 
 # The binding is built again only when a source, a manifest or a locked version has changed.
-# The package asks for the client, which is not to come from an index: it is installed before.
+# The package requires the client, which must not come from an index, so it is installed before.
 $(ENGINE_STAMP): $(PACKAGES_STAMP) $(CLIENT_STAMP) $(RUST_SOURCES) pyproject.toml
 	@echo "building the engine (profile $(ENGINE_PROFILE))"
 	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --quiet --profile $(ENGINE_PROFILE) >$(VENV)/engine.log 2>&1 || \
@@ -76,13 +76,13 @@ $(ENGINE_STAMP): $(PACKAGES_STAMP) $(CLIENT_STAMP) $(RUST_SOURCES) pyproject.tom
 	@rm -f $(VENV)/.stamp-engine-*
 	@touch $@
 
-# The client is pure Python and read from its sources; only its manifest is worth another installation.
+# The client is pure Python and used from its sources; it is reinstalled only if its manifest changes.
 $(CLIENT_STAMP): $(PACKAGES_STAMP) clients/python/pyproject.toml clients/python/setup.py Cargo.toml
 	@echo "installing the client"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-virtualenv --no-deps -e clients/python
 	@touch $@
 
-# The page of the server. Without Node it is left out, which is said in one line.
+# The console. Without Node it is left out with a message.
 $(WEB_STAMP): $(WEB_SOURCES) | $(BIN)/python
 	@echo "building the console"
 	@sh server/web/build.sh $(CURDIR)/$@
@@ -103,14 +103,14 @@ test-rust:
 rust-checked: test-rust $(DEPS_STAMP)
 	@$(MAKE) --no-print-directory lint-rust
 
-# The tests of the console need Chromium, which is installed where that can be done; elsewhere they are skipped.
+# The tests of the console need Chromium, which is installed if possible; otherwise they are skipped.
 CHROMIUM := command -v chromium || command -v chromium-browser || command -v google-chrome
 chromium:
 	@{ $(CHROMIUM); } >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && echo "installing Chromium" && \
 		{ apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium; } >$(VENV)/chromium.log 2>&1 </dev/null; } || \
 		echo "Chromium is not installed, so the tests of the console are skipped (on Debian: apt-get install chromium)"
 
-# A worker that has run out of tests takes some from another. Each file of the console is one visit to it, step by step.
+# An idle worker takes tests from another one. Each file of console tests is one visit, step by step.
 test-python: setup chromium
 	$(BIN)/python -m pytest -q --numprocesses=auto --maxprocesses=4 --dist=worksteal --ignore=tests/console
 	for visit in tests/console/test_*.py; do $(BIN)/python -m pytest -q $$visit || exit 1; done
@@ -143,7 +143,7 @@ client-sync: $(DEPS_STAMP)
 types: setup
 	npx --yes pyright
 
-# Each by itself, from its registry: a peer that cannot be had here is absent, and the tables say so.
+# Each is installed separately, from its registry: an engine that cannot be installed is missing from the tables, with a note.
 PEERS := benchmarks/peers
 PEERS_CARGO := cargo build --locked --release --manifest-path $(PEERS)/rust/Cargo.toml --target-dir $(PEERS)/rust/target
 bench-peers:
@@ -155,7 +155,7 @@ bench-peers:
 bench-programs: setup bench-peers
 	cargo bench --locked --no-run -p whorl-engine --bench papers
 
-# At most ten minutes; docs/performance.md is made of it. The figures are kept in benchmarks/results/quick.json:
+# At most ten minutes; docs/performance.md is generated from it. The figures are kept in benchmarks/results/quick.json:
 # `whorl bench --compare benchmarks/results/quick.json NEW` compares a later run with them.
 bench-quick: bench-programs
 	$(BIN)/whorl bench --quick --out benchmarks/results/quick.json --report docs/performance.md
@@ -169,7 +169,7 @@ bench: bench-programs
 	$(BIN)/python benchmarks/spark_sink.py
 	$(BIN)/python benchmarks/spark_scale.py
 
-# One line for each step, and a ready URL last. What the demo keeps is in whorl-data; PORT=… takes another port.
+# One line for each step, and a ready URL last. The demo stores its data in whorl-data; PORT=… selects another port.
 run:
 	@$(MAKE) --no-print-directory --jobs=2 ENGINE_PROFILE=quick PACKAGES_STAMP=$(RUN_STAMP) runnable
 	@$(BIN)/whorl serve --demo $(if $(PORT),--port $(PORT))
@@ -203,17 +203,17 @@ lock: $(BIN)/python
 
 # --- packaging ---
 
-# Two builds of one commit are the same bytes: times are those of the commit, and no path of this machine is in them.
+# Two builds of one commit are the same bytes: timestamps are those of the commit, and no path of this machine is included.
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 # Which systems the wheel is for. Empty: those with the glibc of this machine or a newer one; 2_17: all that Rust supports,
 # by zig's linker, which comes from the package index.
 MANYLINUX ?=
 WHEEL_FLAGS := --profile wheel --out dist $(if $(MANYLINUX),--zig --compatibility manylinux_$(MANYLINUX))
 
-# A wheel without the console is not given to anybody.
+# A wheel without the console must not be distributed.
 wheels: export WHORL_CONSOLE := required
 wheels: export SOURCE_DATE_EPOCH := $(SOURCE_DATE_EPOCH)
-# A directory of its own: other flags would make `make setup` build everything again.
+# A separate directory, because other flags would make `make setup` build everything again.
 wheels: export CARGO_TARGET_DIR := $(CURDIR)/target/wheels
 wheels: export RUSTFLAGS := --remap-path-prefix=$(CURDIR)=/whorl --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo
 wheels: $(DEPS_STAMP) $(WEB_STAMP)
@@ -223,12 +223,12 @@ wheels: $(DEPS_STAMP) $(WEB_STAMP)
 	$(BIN)/python -m build --wheel --outdir dist clients/python
 	rm -rf clients/python/build
 
-# Takes the wheels that are in dist/, and makes them if there are none.
+# Uses the wheels in dist/, and builds them if there are none.
 wheel-test: $(DEPS_STAMP)
 	ls dist/whorl-*.whl dist/whorl_client-*.whl >/dev/null 2>&1 || $(MAKE) wheels
 	$(BIN)/python tests/packaging/wheel_check.py dist
 
-# The same commit built once more, in another directory and from nothing: dist/ has the same bytes.
+# Builds the same commit again, in another directory and from scratch: the bytes must equal those in dist/.
 wheel-repeat:
 	rm -rf build/repeat
 	git clone --quiet . build/repeat
@@ -237,24 +237,24 @@ wheel-repeat:
 	cd build/repeat/dist && sha256sum --check ../../wheels.sha256
 
 # Needs buildah and debootstrap, and the rights to use them; the images are tagged whorl:test and whorl-spark:test.
-# Takes the wheels of WHEELS=dist, and builds none, where that is said.
+# With WHEELS=dist it uses those wheels and builds none.
 WHEELS ?=
 image-test: $(CLIENT_STAMP)
 	$(BIN)/python tests/packaging/image_check.py $(if $(WHEELS),--wheels $(WHEELS))
 
-# In an environment of their own: the tools are no part of what they look at.
+# In a separate environment, because the tools are not part of what they audit.
 AUDIT_VENV := .venv-audit
 $(AUDIT_VENV)/.stamp: requirements-audit.txt
 	$(PYTHON) -m venv $(AUDIT_VENV)
 	$(AUDIT_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-audit.txt
 	touch $@
 
-# Needs docker compose or docker-compose; promtool checks more when it is there.
+# Needs docker compose or docker-compose; with promtool it checks more.
 compose-check: $(AUDIT_VENV)/.stamp
 	PATH=$(CURDIR)/$(AUDIT_VENV)/bin:$$PATH $(PYTHON) tests/packaging/compose_check.py
 
-# Advisories come from services of the network: where those are out of reach, this fails and says so; audit-offline does the rest.
-# Both are asked, whatever the first one says.
+# Advisories come from network services; without access to them this fails with a message. audit-offline does the rest.
+# Both run, whatever the result of the first one.
 audit: audit-offline $(AUDIT_VENV)/.stamp
 	@cargo deny --locked check advisories; crates=$$?; \
 	$(AUDIT_VENV)/bin/pip-audit --strict --no-deps --disable-pip --requirement requirements-dev.lock; packages=$$?; \

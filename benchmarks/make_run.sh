@@ -1,5 +1,5 @@
 #!/bin/sh
-# The way from a clone to the first result of one's own, by the README alone, with the seconds of each step: first with
+# The way from a clone to the first result, by the README alone, with the seconds of each step: first with
 # nothing built, then `make run` once more.
 #
 #     sh benchmarks/make_run.sh [PORT]
@@ -13,7 +13,7 @@ port=${1:-8999}
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
 
-# processor PID: the seconds that a process and the children it has waited for have computed.
+# processor PID: the CPU seconds of a process and of the children it has waited for.
 processor() {
   awk -v ticks="$(getconf CLK_TCK)" '{ sub(/.*\) /, ""); printf "%.0f", ($12 + $13 + $14 + $15) / ticks }' "/proc/$1/stat"
 }

@@ -1,4 +1,4 @@
-"""Hostile clients, from a process of their own, beside a producer and a subscriber who must not notice.
+"""Hostile clients, in a separate process, beside a producer and a subscriber that must not be affected.
 
 For each kind the bystanders work alone first and then beside it. Nothing of theirs is lost or refused; the attackers
 are refused or ended where they must be, and what they held is free again. How long pushes, results and health checks
@@ -27,7 +27,7 @@ from whorl_client import Client
 
 ATTACKERS = Path(__file__).with_name("clients") / "attackers.py"
 LONG = [pytest.mark.long, pytest.mark.timeout(3600)]
-# What each kind must have met at least once.
+# The outcomes that each kind must have had at least once.
 _MET = {
     "slow": "bytes",
     "idle": "connections",

@@ -82,7 +82,7 @@ def test_a_mutated_store_is_whole_or_refused_by_name(library: Path, tmp_path: Pa
 
 
 class Producer:
-    """Pushes one event after the other, and knows what came of each."""
+    """Pushes one event after the other, and records each outcome."""
 
     def __init__(self) -> None:
         self.accepted = 0

@@ -1,6 +1,6 @@
 """Recovery inside one process: replay at every cut of the log, commits that fail, damaged files, time without events.
 
-Does not detect: a disk that says it has written what it has not.
+Does not detect: a disk that acknowledges writes that it has lost.
 """
 
 from __future__ import annotations

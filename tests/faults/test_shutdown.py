@@ -36,7 +36,7 @@ def server(tmp_path: Path) -> Iterator[ServerProcess]:
 
 
 class Load:
-    """Pushes until it is refused or the server is gone, and knows what was acknowledged."""
+    """Pushes until it is refused or the server has stopped, and records the acknowledged events."""
 
     def __init__(self, server: ServerProcess) -> None:
         self._server = server

@@ -1,7 +1,7 @@
 """Laws of the semantics (§5) over generated streams; no second engine takes part.
 
-They see that an answer depends on nothing but query, events and watermarks. They cannot see an answer that is wrong
-in the same way every time: the oracles are for that.
+Detects: results that depend on anything but query, events and watermarks. Does not detect: a result that is wrong in
+the same way every time; the oracles do.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A query over the stream that a random CONSTRUCT query writes, against the oracle applied twice.
 
 Each report of the first query is an event at its instant; the second query reads them. Only reports with content are
-compared: when the time of a written stream begins is not the question here.
+compared: the start time of a written stream is not tested here.
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ def hosts_file() -> Path:
 
 
 def volume(place: str) -> str:
-    """A volume of the file: of this check alone, or a path of the repository."""
+    """A volume in the compose file: one for this check, or a path of the repository."""
     return str(ROOT / place) if place.startswith(".") else f"{_PROJECT}-{place}"
 
 

@@ -1,8 +1,8 @@
-"""Hostile clients, in a process of their own: what they do, and how often they were refused.
+"""Hostile clients, in a separate process: their actions, and how often they were refused.
 
     python attackers.py HOST PORT TOKEN KIND SECONDS
 
-TOKEN is a valid one with the scope `subscribe`, for those who misuse what they may do. The last line of the output is
+TOKEN is valid and has the scope `subscribe`, for clients that abuse their permissions. The last line of the output is
 JSON: how often each thing happened.
 """
 
@@ -26,7 +26,7 @@ _PATIENCE_S = 5
 
 
 class Attacker:
-    """Knows where the server is; opens connections and counts what becomes of them."""
+    """Knows the address of the server; opens connections and counts their outcomes."""
 
     def __init__(self, address: tuple[str, int], token: str, ends_at: float) -> None:
         self.address, self.token, self.ends_at = address, token, ends_at
@@ -42,7 +42,7 @@ class Attacker:
         return socket.create_connection(self.address, timeout=_PATIENCE_S)
 
     def request(self, head: str, body: bytes = b"") -> None:
-        """One request on a connection of its own; counts its status."""
+        """One request on a separate connection; counts its status."""
         with contextlib.suppress(OSError), self.opened() as connection:
             size = f"Content-Length: {len(body)}\r\n" if body else ""
             connection.sendall(f"{head}\r\nHost: 127.0.0.1\r\nConnection: close\r\n{size}\r\n".encode() + body)
@@ -64,7 +64,7 @@ class Attacker:
         return connection
 
     def await_end(self, connection: socket.socket) -> None:
-        """The server ends the connection, or not within the patience."""
+        """Count whether the server ends the connection within the patience."""
         try:
             while connection.recv(65536):
                 pass
@@ -105,7 +105,7 @@ def slow(attacker: Attacker) -> None:
 
 
 def idle(attacker: Attacker) -> None:
-    """Connections and sockets that say nothing, and are opened anew when they end."""
+    """Silent connections and sockets, reopened when they end."""
     crowd: list[socket.socket] = []
     while attacker.goes_on:
         with contextlib.suppress(OSError):
@@ -117,7 +117,7 @@ def idle(attacker: Attacker) -> None:
 
 
 def flooding(attacker: Attacker) -> None:
-    """Requests without a token, as fast as they go, and pings without end."""
+    """Requests without a token at full speed, and endless pings."""
     while attacker.goes_on:
         attacker.request("GET /queries HTTP/1.1")
         attacker.request("POST /streams/http://ex.org/canary?t=1 HTTP/1.1", b"x" * 10_000)
@@ -129,7 +129,7 @@ def flooding(attacker: Attacker) -> None:
 
 
 def malformed(attacker: Attacker) -> None:
-    """Frames and requests that are none."""
+    """Malformed frames and requests."""
     good = message({"type": "connection_init", "payload": {"token": "x"}})
     frames: list[Callable[[], bytes]] = [
         lambda: frame(0x83, b"reserved"),
@@ -160,7 +160,7 @@ def malformed(attacker: Attacker) -> None:
 
 
 def credit(attacker: Attacker) -> None:
-    """Subscribers with a token who ask for no result, for all of them, for negative ones, and never read."""
+    """Subscribers with a token that grant no credit, unlimited or negative credit, and never read."""
     wanted = [0, 1, 2**31, 2**53, -1, "x", None]
     readers: list[socket.socket] = []
     while attacker.goes_on:

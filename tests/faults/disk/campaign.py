@@ -3,9 +3,9 @@
     LD_PRELOAD=shim.so python tests/faults/disk/campaign.py DIRECTORY --faults 100 --cuts 10 --mutations 500 --seed 1
 
 Faults: a run of the store in which calls to the system fail, then a start that must find what was acknowledged and
-nothing that was refused. Cuts: the same for what a power cut at any moment of such a run would have left. Mutations:
+nothing that was refused. Cuts: the same after a power cut at any moment of such a run. Mutations:
 files of a store that were flipped, zeroed, cut, torn, deleted or exchanged; a start must find everything, or refuse and
-name the file, and change nothing. What was found is printed as JSON; the first wrong outcome ends the campaign.
+name the file, and change nothing. The findings are printed as JSON; the first wrong outcome ends the campaign.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ NAMES = ["", "", "log-", "acknowledged", "snapshot-", "stage-"]
 
 
 class Campaign:
-    """Counts what came of each attack."""
+    """Counts the outcomes of each attack."""
 
     def __init__(self, directory: Path, seed: int) -> None:
         self.directory = directory
@@ -80,7 +80,7 @@ class Campaign:
         return calls, after, times
 
     def _moment(self, work: Workload, end: int) -> int:
-        """Any moment, or just after a step was answered."""
+        """Any moment, or just after the reply to a step."""
         if self.chance.random() < 0.5:
             return self.chance.choice([step.ended for step in work.steps])
         return self.chance.randrange(end + 1)
@@ -128,7 +128,7 @@ class Campaign:
         n_harms = self.chance.choice([1, 1, 1, 2])
         for _ in range(n_harms):
             file = self.chance.choice(files)
-            # An older log under an older mark is an older store: nothing could tell.
+            # An older log under an older mark is an older store, which cannot be detected.
             how = self.chance.choice(MUTATIONS if n_harms == 1 else VISIBLE_MUTATIONS)
             if file.exists():
                 harms.append(f"{how.__name__} of {file.name}")
@@ -157,11 +157,11 @@ class Campaign:
             self._check_accepted(damaged, said, expected)
 
     def _check_accepted(self, damaged: Path, said: str, expected: State) -> None:
-        """With the loss accepted, what is left is a beginning of what was there, as long as the message said."""
+        """With the loss accepted, the store is a prefix of the original one, as long as the message said."""
         left = observed(damaged, accept_loss=True)
         good = re.search(r"last intact record is (\d+)", said)
         length = 0 if good is None else int(good[1])
-        # Staged bodies that were spent may come back: the log has lost that they were.
+        # Committed staged bodies may reappear, because the log has lost their commit.
         if left.records != expected.records[:length]:
             raise AssertionError(f"{len(left.records)} records are left after: {said}")
         self._expect(observed(damaged), (left,), "the start after an accepted loss")
@@ -223,7 +223,7 @@ def _tear(file: Path, older: Path, chance: random.Random) -> None:
 
 
 def _older(file: Path, older: Path, chance: random.Random) -> None:
-    """The whole file as it was some time ago: a write that the disk had promised."""
+    """The whole file in an earlier state: a write that the disk lost after acknowledging it."""
     del chance
     if older.exists():
         file.write_bytes(older.read_bytes())
@@ -236,7 +236,7 @@ def _garbage(file: Path, older: Path, chance: random.Random) -> None:
 
 
 def _move(file: Path, older: Path, chance: random.Random) -> None:
-    """A piece stands where another should."""
+    """One piece of the file replaced by another."""
     del older
     data = bytearray(file.read_bytes())
     size = min(len(data), chance.choice([8, 100, 4096]))

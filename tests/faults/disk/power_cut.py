@@ -1,4 +1,4 @@
-"""What a power cut leaves of a traced run: everything that was synced, and of the rest what chance decides.
+"""The disk after a power cut in a traced run: everything that was synced, and a random part of the rest.
 
 Bytes count as kept when their file was synced after they were written and that sync succeeded. After a sync that
 failed, bytes written before it may be there or not, and no later sync changes that: the system has forgotten that they
@@ -42,7 +42,7 @@ class _Name:
 
 @dataclass
 class Disk:
-    """The disk as the trace has it up to a point."""
+    """The disk according to the trace, up to a point."""
 
     files: dict[int, list[_Write]] = field(default_factory=dict)
     names: list[_Name] = field(default_factory=list)
@@ -66,7 +66,7 @@ class Disk:
                 self.names.append(_name(event))
 
     def cut(self, chance: random.Random, root: Path, target: Path) -> None:
-        """Write what is left into a directory."""
+        """Write the remaining files to a directory."""
         share = chance.choice([0.0, 0.5, 1.0])
         target.mkdir()
         for path, file in self._entries(chance, share).items():
@@ -122,7 +122,7 @@ def _apply(content: bytearray, at: int, data: bytes | None) -> None:
 def _apply_in_part(content: bytearray, at: int, data: bytes, chance: random.Random) -> None:
     kind = chance.choice(["dropped", "dropped", "torn", "zeros"])
     if kind == "torn":
-        # A page is written whole or not: some of the first ones.
+        # A page is written completely or not at all: keep some of the first pages.
         edge = (at // _PAGE + chance.randrange(1 + (len(data) + _PAGE) // _PAGE)) * _PAGE
         _apply(content, at, data[: max(0, edge - at)])
     elif kind == "zeros" and at + len(data) > len(content):

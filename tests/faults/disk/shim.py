@@ -1,4 +1,4 @@
-"""The shim: built by the compiler that is there, preloaded into a process, and spoken to from inside that process."""
+"""The shim: built by the local compiler, preloaded into a process, and controlled from inside that process."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Call(IntEnum):
     CREATE = 5
     TRUNCATE = 6
     UNLINK = 7
-    # To a socket; it can only be a moment to be killed at.
+    # A write to a socket, which can only be a moment to kill at.
     SEND = 8
 
 
 class Moment(IntEnum):
-    """When the process is killed, in the place of an error; numbers as in shim.c."""
+    """When the process is killed instead of getting an error; numbers as in shim.c."""
 
     BEFORE = 1000
     DURING = 1001
@@ -38,7 +38,7 @@ class Moment(IntEnum):
 
 
 class Change(IntEnum):
-    """What a trace has; numbers as in shim.c."""
+    """The kinds of events in a trace; numbers as in shim.c."""
 
     CREATE = 1
     WRITE = 2
@@ -96,7 +96,7 @@ class Shim:
         self._library.shim_arm(int(call), after, times, error, name.encode())
 
     def disarm(self) -> None:
-        """Let nothing fail."""
+        """Stop failing."""
         self._library.shim_arm(0, 0, 0, 0, b"")
 
     @property
@@ -105,16 +105,16 @@ class Shim:
         return int(self._library.shim_hits())
 
     def begin_trace(self) -> None:
-        """Forget the trace, and trace."""
+        """Discard the trace, and start a new one."""
         self._library.shim_trace_begin()
 
     def end_trace(self) -> None:
-        """Trace no more."""
+        """Stop tracing."""
         self._library.shim_trace_end()
 
     @property
     def now(self) -> int:
-        """How many events the trace has."""
+        """The number of events in the trace."""
         return int(self._library.shim_trace_count())
 
     def trace(self) -> list[Event]:

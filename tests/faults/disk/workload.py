@@ -1,4 +1,4 @@
-"""A store at work under faults, and what it may hold afterwards.
+"""A store under faults, and the states that are allowed afterwards.
 
 The model is what was acknowledged: digests of records, and staged bodies. Every step says when it began and when it
 was answered, in events of the trace, so that at any moment it is known what may be on the disk: what was acknowledged
@@ -21,7 +21,7 @@ _DIGEST_BYTES = 16
 
 
 class State(NamedTuple):
-    """All that a store holds."""
+    """The content of a store."""
 
     records: tuple[bytes, ...] = ()
     stages: frozenset[tuple[str, bytes]] = frozenset()
@@ -33,7 +33,7 @@ class State(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What may be there while the step runs, and after it."""
+    """The allowed states during a step and after it."""
 
     began: int
     ended: int
@@ -55,7 +55,7 @@ class Workload:
     _made: int = 0
 
     def run(self, n_steps: int) -> None:
-        """Work until the steps are done, or the disk has failed for good."""
+        """Run until the steps are done, or the disk has failed permanently."""
         self._reopen()
         for _ in range(n_steps):
             if self.store is None and not self._reopen():
@@ -72,7 +72,7 @@ class Workload:
             self.store = None
 
     def acceptable(self, at: int) -> tuple[State, ...]:
-        """What may be on the disk after so many events."""
+        """The allowed states of the disk after this many events."""
         found: tuple[State, ...] = (State(),)
         for step in self.steps:
             if step.began > at:
@@ -134,7 +134,7 @@ class Workload:
             self.close()
             return None
         except NotWrittenError:
-            # The server rebuilds itself from what it reads now.
+            # The server rebuilds its state from this read.
             if self.chance.random() < 0.7:
                 self.close()
             return False
@@ -146,7 +146,7 @@ class Workload:
         return True
 
     def _record(self, offset: int) -> Record:
-        # No two are alike: a record that was refused differs from the one that took its number.
+        # All are different, so that a refused record differs from the one that got its number.
         self._made += 1
         return Record(offset, "push", b'{"n":%d}' % self._made, self._body(), STREAM, self._made)
 
@@ -161,7 +161,7 @@ def digest(record: Record) -> bytes:
 
 
 def observed(path: Path, *, accept_loss: bool = False) -> State:
-    """What a start finds."""
+    """The content that a start finds."""
     store = Store(path, accept_loss=accept_loss)
     try:
         return state_of(store)

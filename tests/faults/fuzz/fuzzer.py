@@ -84,7 +84,7 @@ def _sealed(data: bytes) -> None:
 
 
 def _checksum(data: bytes) -> int:
-    """As the engine's `codec.rs` has it."""
+    """The checksum of the engine's `codec.rs`."""
     whole, mask = len(data) // 8 * 8, 2**64 - 1
     total = len(data)
     for word in [*(word for (word,) in struct.iter_unpack("<Q", data[:whole])), *data[whole:], 0]:
@@ -152,7 +152,7 @@ def seeds(target: str) -> list[bytes]:
 
 
 def outcome(target: str, data: bytes) -> str:
-    """What becomes of an input, in words without its own; anything but a refusal is raised."""
+    """The outcome of an input, without words of the input; anything but a refusal is raised."""
     try:
         TARGETS[target](data)
     except EnginePanicError:
@@ -191,7 +191,7 @@ def mutated(chance: random.Random, pool: list[bytes]) -> bytes:
 def fuzz(
     target: str, seed: int, rounds: int | None = None, seconds: float | None = None, *, keeps: bool = False
 ) -> tuple[int, int]:
-    """So many inputs, or so many seconds of them; how many there were, and how many outcomes."""
+    """Run a number of inputs or of seconds; returns the numbers of inputs and of outcomes."""
     chance, pool = random.Random(seed), seeds(target)
     known = {outcome(target, data) for data in pool}
     done, ends_at = 0, None if seconds is None else time.monotonic() + seconds
@@ -211,7 +211,7 @@ def fuzz(
 
 
 def keep(target: str, data: bytes) -> None:
-    """Add an input to the corpus, as long as there is room."""
+    """Add an input to the corpus, within its limits."""
     directory = CORPUS / target
     directory.mkdir(exist_ok=True)
     if len(data) <= _KEPT_BYTES_MAX and len(list(directory.glob("found-*"))) < _KEPT_MAX:

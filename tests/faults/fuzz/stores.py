@@ -33,7 +33,7 @@ def log(data: bytes) -> None:
 
 
 def mark(data: bytes) -> None:
-    """The two slots with the right checksums, whatever they say."""
+    """The two slots with correct checksums and arbitrary content."""
     size = mark_file._SLOT.size
     _open({_MARK: b"".join(_sealed(data[start : start + size].ljust(size, b"\0")) for start in (0, size))})
 
@@ -60,7 +60,7 @@ def entry(data: bytes) -> None:
 
 
 def catalogue(data: bytes) -> None:
-    """What is beside the engine in a snapshot: a length and JSON."""
+    """The part of a snapshot beside the engine: a length and JSON."""
     try:
         Core.restored(data, {})
     except StoreError as refusal:

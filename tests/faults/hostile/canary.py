@@ -17,7 +17,7 @@ _PAUSE_S = 0.05
 
 
 class Canary:
-    """Pushes an event every so often, in a thread of its own, and knows how long each took."""
+    """Pushes events at intervals, in a separate thread, and records how long each took."""
 
     def __init__(self, server: ServerProcess) -> None:
         self.waits_s: list[float] = []

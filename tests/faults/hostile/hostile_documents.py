@@ -1,4 +1,4 @@
-"""Documents that people send to see what happens: deep, expanding, endless, malformed, cut off, or of strange times.
+"""Hostile documents: deep, expanding, endless, malformed, truncated, or with strange times.
 
 Each is a name, a media type and bytes; every RDF format, lines of JSON, Arrow, and gzip around some of them.
 """

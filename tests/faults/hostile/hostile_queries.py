@@ -1,4 +1,4 @@
-"""Queries that people send to see what happens: deep, wide, endless, costly, malformed, or pointing elsewhere.
+"""Hostile queries: deep, wide, endless, costly, malformed, or pointing elsewhere.
 
 Each is a name and a text of at most 64 KiB, which is the limit of the server, and some just above it. None may cost
 others anything, whatever way it comes in by.

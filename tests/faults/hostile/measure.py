@@ -1,4 +1,4 @@
-"""What one attack costs a server: processor time, in all and of the engine's thread; memory, at most and afterwards."""
+"""The cost of one attack: processor time, in total and of the engine's thread; peak memory and memory afterwards."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Cost(NamedTuple):
 
 
 class Meter:
-    """Reads /proc; the highest mark of memory is set back before each attack."""
+    """Reads /proc; resets the peak of memory before each attack."""
 
     def __init__(self, server: ServerProcess) -> None:
         assert server.process is not None
         self._proc = Path(f"/proc/{server.process.pid}")
-        # Engine and committer run from the start; threads that answer questions beside them come and go.
+        # Engine and committer run from the start; threads for ad-hoc queries come and go.
         self._lasting = [task for task in self._tasks() if task.name != str(server.process.pid)]
         self.costs: list[Cost] = []
 

@@ -1,6 +1,6 @@
-"""Who kills a server under load: a clock with a seed, or the server's own calls at a named point.
+"""Ways to kill a server under load: at seeded random times, or from its own calls at a named point.
 
-Both start it again on the same port and data, in a thread of their own, until their cycles are done.
+Both restart it on the same port and data, in a separate thread, until their cycles are done.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Killer(ABC):
 
     @abstractmethod
     def _cycle(self, cycle: int) -> None:
-        """Let it die once, and start it again."""
+        """Let it die once, and restart it."""
 
     def _kill(self) -> None:
         self.server.kill()
@@ -117,7 +117,7 @@ class RandomKiller(Killer):
 
 
 class PointKiller(Killer):
-    """Arms one point after the other; the server kills itself when it gets there."""
+    """Arms one point after the other; the server kills itself when it reaches the point."""
 
     def __init__(self, server: ServerProcess, cycles: int, seed: int, points: list[Point], library: Path) -> None:
         super().__init__(server, cycles, seed)

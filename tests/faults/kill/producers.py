@@ -1,4 +1,4 @@
-"""Three ways to publish to a server that dies: each sends every event once, whatever becomes of its answers.
+"""Three ways to publish to a server that dies: each sends every event once, whether or not responses are lost.
 
 Over HTTP and by stages, numbers make a repetition harmless. A socket has none: the producer comes back and asks how
 many events there are, which tells a publication that was taken from one that was not, for it is taken whole.
@@ -75,7 +75,7 @@ class Producer(ABC):
 
     @abstractmethod
     def finish(self, events: int) -> None:
-        """Move time behind all events."""
+        """Advance time past all events."""
 
 
 class Sequenced(Producer):

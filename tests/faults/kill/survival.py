@@ -1,4 +1,4 @@
-"""A load, two subscribers that resume, and what must hold at the end, whatever was done to the server meanwhile."""
+"""A load, two subscribers that resume, and the conditions at the end, whatever happened to the server meanwhile."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ QUERIES = {
 
 @dataclass
 class Listener:
-    """A subscriber that keeps all it is handed."""
+    """A subscriber that keeps all results."""
 
     items: list[Result | Gap] = field(default_factory=list)
     errors: list[BaseException] = field(default_factory=list)
@@ -80,7 +80,7 @@ class Listener:
 
 
 def embedded(name: str, incarnation: str, events: int) -> list[dict[str, Any]]:
-    """What an engine says that was given these events and never died."""
+    """The results of an engine that received these events and never died."""
     engine = _engine.Engine()
     engine.declare_stream(STREAM)
     query = engine.register(QUERIES[name])

@@ -1,6 +1,6 @@
 """A TCP proxy between clients and a server, which cuts connections where it hurts.
 
-That is inside a frame of a WebSocket or a message of HTTP; or it lets nothing pass for a while. It knows where the
+That is inside a WebSocket frame or an HTTP message; or it blocks everything for a while. It knows where the
 frames of a WebSocket begin: the receiver of a cut one has a head without its content, or half of a head. Connections
 are reset, not closed.
 """
@@ -142,7 +142,7 @@ class CuttingProxy:
                     break
                 target.sendall(data)
             else:
-                # One side has ended: so does the other, in its own time.
+                # One side has ended, so the other will end, too.
                 target.shutdown(socket.SHUT_WR)
                 return
         except OSError:
@@ -166,7 +166,7 @@ class CuttingProxy:
 
 
 def reset(end: socket.socket) -> None:
-    """End a connection as a broken network would: without a farewell."""
+    """Break a connection without a closing handshake, like a broken network."""
     with contextlib.suppress(OSError):
         end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
         end.shutdown(socket.SHUT_RD)
