@@ -5,6 +5,7 @@
 //! column keep the graphs apart.
 
 use super::logical::{Dataset, LeafPlan, Place, Plan};
+use super::paths::is_nullable;
 use super::scope;
 use super::translate::{Planned, Translator, project};
 use crate::algebra::children;
@@ -57,9 +58,21 @@ impl Translator<'_> {
 
     /// The names of the graphs in a window, without duplicates.
     pub(super) fn event_graphs(&mut self, window: usize, graph: Variable) -> Plan {
+        self.graphs_shown(window, Place::Variable(graph.clone()), vec![graph])
+    }
+
+    /// One row without columns while the window shows a triple of this graph: a graph without triples is not there.
+    pub(super) fn event_graph(&mut self, dataset: &Dataset) -> Plan {
+        match dataset {
+            Dataset::EventGraph(window, name) => self.graphs_shown(*window, name.clone(), vec![]),
+            _ => Plan::join([]),
+        }
+    }
+
+    fn graphs_shown(&mut self, window: usize, graph: Place, variables: Vec<Variable>) -> Plan {
         let places = std::array::from_fn(|_| Place::Variable(self.fresh.next("any")));
-        let leaf = Plan::Leaf(LeafPlan { window, places, graph: Some(Place::Variable(graph.clone())), time: None });
-        let names = Plan::Project { inner: leaf.into(), variables: vec![graph] };
+        let leaf = Plan::Leaf(LeafPlan { window, places, graph: Some(graph), time: None });
+        let names = Plan::Project { inner: leaf.into(), variables };
         Plan::Distinct { inner: names.into() }
     }
 }
@@ -75,6 +88,21 @@ pub(super) fn reads_graphs(pattern: &GraphPattern) -> bool {
         GraphPattern::Slice { .. } => true,
         GraphPattern::Values { .. } | GraphPattern::Service { .. } => false,
         _ => children(pattern).into_iter().all(reads_graphs),
+    }
+}
+
+/// Whether the pattern may have a solution in a graph without triples.
+pub(super) fn may_hold_without_triples(pattern: &GraphPattern) -> bool {
+    match pattern {
+        GraphPattern::Bgp { patterns } => patterns.is_empty(),
+        GraphPattern::Join { left, right } => may_hold_without_triples(left) && may_hold_without_triples(right),
+        GraphPattern::Union { left, right } => may_hold_without_triples(left) || may_hold_without_triples(right),
+        GraphPattern::LeftJoin { left, .. } | GraphPattern::Minus { left, .. } => may_hold_without_triples(left),
+        // A path of length zero is found at any term.
+        GraphPattern::Path { path, .. } => is_nullable(path),
+        GraphPattern::Values { .. } | GraphPattern::Service { .. } => true,
+        GraphPattern::Group { variables, .. } if variables.is_empty() => true,
+        _ => children(pattern).into_iter().all(may_hold_without_triples),
     }
 }
 

@@ -92,7 +92,7 @@ fn closed(path: &PropertyPathExpression) -> PropertyPathExpression {
 }
 
 /// Whether the path may have length zero.
-fn is_nullable(path: &PropertyPathExpression) -> bool {
+pub(super) fn is_nullable(path: &PropertyPathExpression) -> bool {
     use PropertyPathExpression as P;
     match path {
         P::NamedNode(_) | P::NegatedPropertySet(_) => false,

@@ -11,7 +11,7 @@
 use super::blanks::{open_blanks, places};
 use super::each_graph::graph_names;
 use super::error::{PlanError, Reevaluation, Unsupported};
-use super::event_graphs::shares_nothing;
+use super::event_graphs::{may_hold_without_triples, shares_nothing};
 use super::logical::{Dataset, LeafPlan, Place, Plan, Stage, WindowFamily};
 use super::paths::{FreshVariables, unfold, unfold_paths, unfolds};
 use super::scope::{self, Vars, contains_exists, is_volatile};
@@ -178,6 +178,10 @@ impl Translator<'_> {
             }
             Dataset::EachGraph(variable) => self.streaming_graphs(&variable, inner),
             Dataset::EventGraph(window, Place::Variable(graph)) => self.each_event_graph(window, &graph, inner),
+            inside @ Dataset::EventGraph(..) if may_hold_without_triples(inner) => {
+                let there = self.event_graph(&inside);
+                Ok(Plan::join([self.plan(inner, &inside)?, there]))
+            }
             inside => self.plan(inner, &inside),
         }
     }

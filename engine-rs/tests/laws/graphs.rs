@@ -40,12 +40,9 @@ fn bare(pattern: &str) -> String {
     kept.join(" ")
 }
 
-/// The same pattern in each graph, by a variable and by the names. The graph of an event is there while the window shows
-/// one of its triples.
+/// The same pattern in each graph, by a variable and by the names.
 fn both(inside: &str) -> [String; 2] {
-    let one = |name: &&str| {
-        format!("{{ GRAPH {name} {{ {inside} }} FILTER EXISTS {{ GRAPH {name} {{ ?x ?y ?z }} }} BIND({name} AS ?g) }}")
-    };
+    let one = |name: &&str| format!("{{ GRAPH {name} {{ {inside} }} BIND({name} AS ?g) }}");
     let union: Vec<String> = GRAPHS.iter().map(one).collect();
     [format!("GRAPH ?g {{ {inside} }}"), union.join(" UNION ")]
 }
