@@ -144,13 +144,15 @@ types: setup
 	npx --yes pyright
 
 # Each is installed separately, from its registry: an engine that cannot be installed is missing from the tables, with a note.
+# rsp-rs depends on RocksDB, which takes minutes to compile.
 PEERS := benchmarks/peers
 PEERS_CARGO := cargo build --locked --release --manifest-path $(PEERS)/rust/Cargo.toml --target-dir $(PEERS)/rust/target
 bench-peers:
 	-mvn -q -B -f $(PEERS)/java package
 	-$(PYTHON) -m venv $(PEERS)/python/.venv && $(PEERS)/python/.venv/bin/pip install -q -r $(PEERS)/python/requirements.txt
 	-$(PEERS_CARGO) -p whorl-peers-differential
-	-$(PEERS_CARGO) -p whorl-peers-rsp
+	-LIBCLANG_PATH=$$(echo $(CURDIR)/$(PEERS)/python/.venv/lib/python3*/site-packages/clang/native) \
+	BINDGEN_EXTRA_CLANG_ARGS=-I$$(cc -print-file-name=include) $(PEERS_CARGO) -p whorl-peers-rsp
 
 bench-programs: setup bench-peers
 	cargo bench --locked --no-run -p whorl-engine --bench papers
