@@ -467,7 +467,7 @@ def test_blank_nodes_of_the_template_are_fresh_for_each_row() -> None:
         ("CONSTRUCT WHERE { ?s ?p ?o }", "mapping.unsupported", (1, 11)),
         ("CONSTRUCT { ?s ?p ?o } WHERE { OPTIONAL { ?s ?p ?o } }", "mapping.unsupported", (1, 32)),
         ("CONSTRUCT { ?s ?p ?o } WHERE { { BIND(1 AS ?s) } UNION {} }", "mapping.unsupported", (1, 50)),
-        ("CONSTRUCT { ?s ?p ?o } WHERE { BIND(?s + 1 AS ?s) }", "mapping.unsupported", (1, 32)),
+        ("CONSTRUCT { ?s ?p ?o } WHERE { BIND(?s + 1 AS ?s) }", "mapping.unsupported", (1, 47)),
         ("CONSTRUCT { ?s ?p ?o } WHERE { BIND(<urn:f>(1) AS ?s) }", "expr.unknown_function", (1, 37)),
         ("CONSTRUCT { ?s ?p ?o } WHERE {} LIMIT 1", "mapping.unsupported", (1, 33)),
         ("CONSTRUCT { ?s ?p ?o } WHERE { FILTER EXISTS { ?s ?p ?o } }", "expr.exists_not_allowed", (1, 39)),
