@@ -1,4 +1,4 @@
-//! What a plan says of the memory of groups is what they take. A process of its own, so that nothing else shows.
+//! The memory of groups in a plan is the memory that they take. A separate process, so that nothing else has an effect.
 
 use serde_json::Value;
 use whorl_engine::rdf::{Literal, NamedNode, Triple};
@@ -8,7 +8,7 @@ const STREAM: &str = "http://ex/s";
 const GROUPS: i64 = 60_000;
 const WINDOW: &str = "WHERE { STREAM :s [RANGE 1000000s] { ?room :temperature ?t } }";
 
-/// Resident memory in bytes, where the system tells.
+/// Resident memory in bytes, if the system provides it.
 fn resident() -> Option<i64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;

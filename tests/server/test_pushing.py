@@ -1,4 +1,4 @@
-"""The door refuses what the description of its route would refuse, with the same documents."""
+"""`PushMiddleware` refuses what the description of its route would refuse, with the same documents."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import httpx
 import pytest
 from whorl.server.app import create_app
 from whorl.server.routes import push_description
-from whorl.server.routes.pushing import Door
+from whorl.server.routes.pushing import PushMiddleware
 from whorl.server.security import Tokens
 from whorl.server.settings import Settings
 
@@ -52,13 +52,13 @@ async def _answered(app: FastAPI, token: str, path: str, headers: dict[str, str]
 
 
 def _without_door(app: FastAPI) -> list[Middleware]:
-    door: object = Door
+    door: object = PushMiddleware
     return [layer for layer in app.user_middleware if layer.cls is not door]
 
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[FastAPI, FastAPI, str]:
-    """The server as it is, and one without the door, whose framework has the route."""
+    """The server as it is, and one without `PushMiddleware`, whose framework has the route."""
     data_dir: Path = tmp_path_factory.mktemp("data")
     settings = Settings(data_dir=data_dir)
     tokens = Tokens.open(settings)

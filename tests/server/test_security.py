@@ -108,7 +108,7 @@ HOSTILE_HOSTS = (
 
 def operations() -> set[tuple[str, str]]:
     app = create_app(Settings(data_dir=Path("unused")))
-    # The door answers one operation that the framework has no route for.
+    # `PushMiddleware` handles one operation for which the framework has no route.
     routes = [*app.routes, *push_description.router.routes]
     found = [(route.path, route.methods) for route in iter_route_contexts(routes)]
     return {(method, path) for path, methods in found if path is not None for method in methods or {"WEBSOCKET"}}

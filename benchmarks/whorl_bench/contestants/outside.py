@@ -1,17 +1,18 @@
-"""Peers in programs of their own, which read the events from a file and say what they find.
+"""Other engines as separate programs, which read the events from a file and print their results.
 
 The file has a line for each thing, its parts separated by tabs:
 
-    @ T 1          an event at the instant T; 0 instead of 1 where something only expires
-    + NAME S P O   a triple comes, terms as N-Triples
-    - NAME S P O   a triple goes
-    =              what follows is measured
+    @ T 1          an event at the instant T; 0 instead of 1 for expiries without an event
+    + NAME S P O   a triple arrives, terms as N-Triples
+    - NAME S P O   a triple expires
+    =              the start of the measurement
 
-With `feed = "events"` NAME is the stream, nothing goes, and the program has windows of its own. With `feed = "changes"`
-the windows are kept here: NAME is the window, and what comes and goes is said. The program reads and encodes everything
-before its clock starts. It takes `key=value` words: `file`, `query`, a file with the text, `limit_s`, and for the check
-`answers`, the file that gets a line `T TERM TERM …` for every solution that comes. It prints one line of JSON with
-`events`, `cpu_ns`, `wall_ns` and `results`, and where it can `rss_bytes`; processor time is that of all its threads.
+With `feed = "events"` NAME is the stream, nothing expires, and the program has its own windows. With `feed = "changes"`
+the windows are kept here: NAME is the window, and the file has arrivals and expiries. The program reads and encodes
+everything before its clock starts. It takes `key=value` arguments: `file`, `query`, a file with the text, `limit_s`,
+and for the check `answers`, the file that gets a line `T TERM TERM …` for every new solution. It prints one line of
+JSON with `events`, `cpu_ns`, `wall_ns`, `results` and optionally `rss_bytes`; processor time is that of all its
+threads.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ from whorl_bench.contestants.windows import Contents
 from whorl_bench.figures import Figures
 from whorl_bench.programs import Program
 
-# A peer may be slow to start, and to fill its windows.
+# An engine may be slow to start, and to fill its windows.
 _TIMEOUT_S = 120.0
 
 
 class Outside:
-    """A peer that is a program, and the words it is started with."""
+    """An engine that is a separate program, and its arguments."""
 
     def __init__(
         self, program: str, words: Sequence[str] = (), build: str = "", feed: Literal["events", "changes"] = "changes"
@@ -59,7 +60,7 @@ class Outside:
         )
 
     def answers(self, case: Case) -> Answers:
-        """Every solution that comes."""
+        """All new solutions."""
         with tempfile.TemporaryDirectory() as place:
             path = Path(place) / "answers"
             self._said(case, Path(place), limit_s=_TIMEOUT_S, answers=path)

@@ -1,11 +1,11 @@
-//! How many bytes containers have allocated, for plans that show where memory goes.
+//! The bytes that containers have allocated, for plans that show the use of memory.
 //!
-//! A plan adds them up when it is asked for; nothing is counted while events flow.
+//! They are added up when a plan is requested; nothing is counted while events flow.
 
 use super::{RowMap, TermId};
 use std::collections::VecDeque;
 
-/// What a B-tree allocates beyond its entries: it does not tell its capacity, and its nodes are about two thirds full.
+/// The allocation of a B-tree: it does not expose its capacity, and its nodes are about two thirds full.
 const TREE_SLACK: (usize, usize) = (3, 2);
 
 pub(crate) fn list_bytes<T>(list: &Vec<T>) -> usize {

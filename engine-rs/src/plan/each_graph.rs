@@ -1,4 +1,4 @@
-//! GRAPH with a variable: the pattern in each graph by itself.
+//! GRAPH with a variable: the pattern in each graph separately.
 //!
 //! All graphs are evaluated at once, with the name of the graph in a column of every row: see the invariant of
 //! `translate.rs`. `event_graphs.rs` has what is particular to the graphs of events.
@@ -80,7 +80,7 @@ pub(super) fn graph_names(variable: &Variable) -> Plan {
     Plan::of_static(inside(&nothing, &Dataset::EachGraph(variable.clone())))
 }
 
-/// An aggregate without GROUP BY: what was found if some row has matched, else its value over nothing.
+/// An aggregate without GROUP BY: its value if some row has matched, otherwise its value over no rows.
 fn total(aggregate: &AggregateExpression, found: Variable, matched: &Variable) -> Expression {
     let found = Expression::Variable(found);
     match over_nothing(aggregate) {

@@ -1,4 +1,4 @@
-//! GRAPH with a variable is the union over the names of the graphs, whatever stands inside: sub-queries with LIMIT or
+//! GRAPH with a variable is the union over the names of the graphs, whatever is inside: sub-queries with LIMIT or
 //! aggregates, OPTIONAL, MINUS, EXISTS, VALUES.
 
 use crate::random::Random;
@@ -9,7 +9,7 @@ use whorl_engine::{Engine, EngineOptions, QueryId, RdfFormat, Timestamp};
 const GRAPHS: [&str; 2] = [":g1", ":g2"];
 const SHOWN: &str = "?a ?b ?c ?d ?e ?result ?rows ?g";
 
-/// A query taken apart: what it shows, its declarations of windows, its pattern, and what is behind it.
+/// The parts of a query: its visible variables, its window declarations, its pattern, and its modifiers.
 struct Parts<'a> {
     form: &'a str,
     windows: &'a str,
@@ -61,7 +61,7 @@ fn compared(scenario: &Scenario, texts: &[String; 2], statics: &str, random: &mu
     let ids = texts.each_ref().map(|text| engine.register(&format!("{PREFIXES}{text}"), &scenario.options));
     let ids: [QueryId; 2] = match ids {
         [Ok(variable), Ok(names)] => [variable, names],
-        // Re-evaluation knows no graphs of events.
+        // Re-evaluation does not support graphs of events.
         _ => return None,
     };
     let mut n_reports = 0;

@@ -50,13 +50,13 @@ def _hand_over(link: str) -> None:
 
     Every user of the machine can see the browser's command line, so the link itself must not be part of it.
     """
-    with _Door(link) as door:
-        threading.Thread(target=door.serve_forever, daemon=True).start()
+    with _OneTimePage(link) as page:
+        threading.Thread(target=page.serve_forever, daemon=True).start()
         try:
-            _open(door.address)
-            is_used = door.used.wait(_PATIENCE_S)
+            _open(page.address)
+            is_used = page.used.wait(_PATIENCE_S)
         finally:
-            door.shutdown()
+            page.shutdown()
     if not is_used:
         raise CommandError("no browser came for the link", hint="print it with `whorl open --print`")
 
@@ -66,7 +66,7 @@ def _open(address: str) -> None:
         raise CommandError("there is no browser to open", hint="print the link with `whorl open --print`")
 
 
-class _Door(ThreadingHTTPServer):
+class _OneTimePage(ThreadingHTTPServer):
     """One page on loopback, with an unguessable name."""
 
     def __init__(self, link: str) -> None:
@@ -83,7 +83,7 @@ class _Door(ThreadingHTTPServer):
 class _Redirect(BaseHTTPRequestHandler):
     """Redirects to the link; requests for other names learn nothing."""
 
-    server: _Door
+    server: _OneTimePage
 
     def do_GET(self) -> None:
         is_right = urlsplit(self.path).path == self.server.path

@@ -33,7 +33,7 @@ from whorl.server.routes import (
 )
 from whorl.server.routes.openapi import operation_id, settle
 from whorl.server.routes.parameters import invalid_parameters
-from whorl.server.routes.pushing import Door
+from whorl.server.routes.pushing import PushMiddleware
 from whorl.server.routes.responses import ProblemResponse, problem_response
 from whorl.server.runtime.clock import Clock
 from whorl.server.runtime.runtime import Runtime
@@ -65,7 +65,7 @@ Every operation but the service document, `/healthz` and `/readyz` needs `Author
 
 # Routes are tried in order, so specific paths come before general ones: /queries/validate before /queries/{name}.
 _PARTS = (streams, service, console, health, demo, backup, tokens, queries, results, ws, graphs, sparql)
-# What callers see: the door answers one more.
+# The operations of the framework; `PushMiddleware` handles one more.
 _DESCRIBED = (push_description, *_PARTS)
 
 
@@ -89,7 +89,7 @@ def create_app(settings: Settings, opened_tokens: Tokens | None = None, pace: Pa
     _handle_problems(app)
     app.openapi = lambda: _described(app)  # type: ignore[method-assign]  # FastAPI's way to extend the description
     # The last one added is the outermost.
-    app.add_middleware(Door)
+    app.add_middleware(PushMiddleware)
     app.add_middleware(Paths)
     app.add_middleware(Gate, settings=settings)
     app.add_middleware(Trace, traffic=app.state.traffic)

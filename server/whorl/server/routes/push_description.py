@@ -1,6 +1,6 @@
 """The description of `POST /streams/{iri}` for the OpenAPI document.
 
-The route is answered by `pushing.Door`, which reads the same parameters. This router is in no application; a test makes
+`pushing.PushMiddleware` handles the route and reads the same parameters. No application uses this router; a test builds
 one with it, to compare what both refuse.
 """
 
@@ -64,6 +64,6 @@ async def push_events(
     NDJSON each line is one event; the body may be endless, and is ingested in batches as it arrives. The header
     `RSP-Producer: id;epoch;seq` makes retries safe.
     """
-    # The door handles the request, and reads the same parameters without the framework.
+    # `PushMiddleware` handles the request, and reads the same parameters without the framework.
     del t, atomic, ack
     return await push(request, iri)

@@ -1,7 +1,7 @@
-"""Pushing events: the one route that is called for every event, and so without the framework's machinery.
+"""Pushing events: the only route that is called for every event, and therefore handled without the framework.
 
-`Door` answers it. The framework would take as long to find the route and to resolve its dependencies as the rest of the
-server takes for the event. It only describes the route, in `push_description.py`.
+`PushMiddleware` handles it. The framework would take as long to find the route and to resolve its dependencies as the
+rest of the server takes for the event. It only describes the route, in `push_description.py`.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ _ATOMIC: TypeAdapter[bool] = TypeAdapter(bool)
 _ACK: TypeAdapter[AckKind] = TypeAdapter(AckKind)
 
 
-class Door:
-    """Answers what pushes events, and passes everything else on to the framework.
+class PushMiddleware:
+    """Handles requests that push events, and passes everything else on to the framework.
 
-    It stands behind the checks of every connection and before the framework's own layers, so it turns refusals into
+    It runs after the checks of every connection and before the framework's own layers, so it turns refusals into
     responses by itself.
     """
 
@@ -63,7 +63,7 @@ class Door:
 
 
 def _pushed_to(scope: Scope) -> str | None:
-    """The encoded IRI in `POST /streams/{iri}`, if this is what the request is."""
+    """The encoded IRI in `POST /streams/{iri}`; None for any other request."""
     if scope["type"] != "http" or scope["method"] != "POST":
         return None
     path: str = scope["path"]

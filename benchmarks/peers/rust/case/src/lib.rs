@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::fs;
 use std::time::{Duration, Instant};
 
-/// A triple that comes or goes, in a window or on a stream; terms as N-Triples.
+/// A triple that arrives or expires, in a window or on a stream; terms as N-Triples.
 pub struct Placed {
     pub is_coming: bool,
     pub name: String,
