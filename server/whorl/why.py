@@ -40,7 +40,7 @@ class Reason(NamedTuple):
     advice: str | None = None
 
 
-class TurnedAway(NamedTuple):
+class RefusedEvents(NamedTuple):
     """Events that a stream did not accept: refused, or set aside because they were too far ahead of the clock."""
 
     refused: int = 0
@@ -60,7 +60,7 @@ class Subject:
     results: int = 0
     failure: dict[str, Any] | None = None
     # By stream.
-    turned_away: dict[str, TurnedAway] = field(default_factory=dict)
+    turned_away: dict[str, RefusedEvents] = field(default_factory=dict)
     # Whether the input has ended, so that every window has reported.
     has_ended: bool = False
     # Returns the predicates in a window, with counts; by default those of its current content.
@@ -198,7 +198,7 @@ def _no_events(case: _Case) -> Reason | None:
     if not silent:
         return None
     for iri in silent:
-        away = case.subject.turned_away.get(iri, TurnedAway())
+        away = case.subject.turned_away.get(iri, RefusedEvents())
         if away.refused:
             return Reason("refused", f"everything sent to stream <{iri}> was refused: {away.reason}", _REFUSED_ADVICE)
         if away.ahead:

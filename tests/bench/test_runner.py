@@ -91,7 +91,7 @@ def test_every_way_to_hand_events_over_gives_the_same_results(tmp_path: Path, fe
     assert {(run["events"], run["results"]) for run in one.runs} == {(40, 15)}
 
 
-class Liar:
+class WrongContestant:
     """Finds nothing, and quickly."""
 
     def run(self, case: Case, limit_s: float) -> Figures:
@@ -102,7 +102,7 @@ class Liar:
 
 
 def test_wrong_answers_have_no_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(contestants._KINDS, "liar", lambda **_: Liar())
+    monkeypatch.setitem(contestants._KINDS, "liar", lambda **_: WrongContestant())
     point = measured(tmp_path, CHAIN + entry("liar", "liar")).workloads[0].points[0]
     assert point.absent.startswith("liar differs from the engine")
     assert point.contestants == {}
@@ -110,7 +110,7 @@ def test_wrong_answers_have_no_figure(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_a_peer_that_differs_is_left_out_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The oracle decides whether the engine is right."""
-    monkeypatch.setitem(contestants._KINDS, "liar", lambda **_: Liar())
+    monkeypatch.setitem(contestants._KINDS, "liar", lambda **_: WrongContestant())
     point = measured(tmp_path, CHAIN + entry("liar", "liar") + "peer = true\n").workloads[0].points[0]
     assert point.absent == ""
     assert point.contestants["Whorl"].median > 0

@@ -35,8 +35,8 @@ PROTOCOL = "rsp.v1.json"
 ANSWER = b'{"head":{"vars":["s"]},"results":{"bindings":[]}}'
 
 
-class Desk:
-    """What the routes need of a runtime and of a registry: rings, a state, and queries that are noted."""
+class FakeServices:
+    """A stand-in for runtime and registry: rings, a state, and recorded queries."""
 
     def __init__(self, settings: Settings) -> None:
         self.rings = Rings(settings)
@@ -77,10 +77,10 @@ class Desk:
 class Live:
     """A server that runs in this event loop."""
 
-    def __init__(self, server: Server, desk: Desk, tokens: Tokens, port: int) -> None:
+    def __init__(self, server: Server, services: FakeServices, tokens: Tokens, port: int) -> None:
         self.server = server
-        self.desk = desk
-        self.rings = desk.rings
+        self.services = services
+        self.rings = services.rings
         self.tokens = tokens
         self.port = port
 
@@ -114,16 +114,16 @@ def envelope(seq: int, pad: int = 0) -> bytes:
 @contextlib.asynccontextmanager
 async def live_server(data_dir: Path, *, ws_class: Any = SocketProtocol, **settings: Any) -> AsyncIterator[Live]:
     chosen = Settings(data_dir=data_dir, token=TOKEN, **settings)
-    desk = Desk(chosen)
-    desk.rings.open("q", "a1", 1, {"variables": ["s"]})
+    services = FakeServices(chosen)
+    services.rings.open("q", "a1", 1, {"variables": ["s"]})
     app = FastAPI()
     app.include_router(results.router)
     app.include_router(ws.router)
     app.add_exception_handler(DomainError, on_problem)
     tokens = Tokens.open(chosen)
-    app.state.settings, app.state.runtime, app.state.tokens = chosen, desk, tokens
-    app.state.ingest, app.state.registry = desk, desk
-    app.state.asking = Asking(desk, chosen)  # type: ignore[arg-type]  # a desk stands for the runtime
+    app.state.settings, app.state.runtime, app.state.tokens = chosen, services, tokens
+    app.state.ingest, app.state.registry = services, services
+    app.state.asking = Asking(services, chosen)  # type: ignore[arg-type]  # a stand-in for the runtime
     config = uvicorn.Config(
         app,
         ws=ws_class,
@@ -134,7 +134,7 @@ async def live_server(data_dir: Path, *, ws_class: Any = SocketProtocol, **setti
         timeout_graceful_shutdown=5,
     )
     server = Server(config)
-    server.rings = desk.rings
+    server.rings = services.rings
     listening = socket.create_server(("127.0.0.1", 0))
     # Small buffers in the kernel: a reader that does not read is stuck soon.
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16 * 1024)
@@ -142,7 +142,7 @@ async def live_server(data_dir: Path, *, ws_class: Any = SocketProtocol, **setti
     while not server.started:
         await asyncio.sleep(0.01)
     try:
-        yield Live(server, desk, tokens, listening.getsockname()[1])
+        yield Live(server, services, tokens, listening.getsockname()[1])
     finally:
         server.should_exit = True
         await serving

@@ -61,16 +61,16 @@ async def test_a_query_by_text_ends_with_its_connection(live: Live) -> None:
     async with live.session() as socket_:
         await say(socket_, "subscribe", "1", rspql="SELECT …", options={"r2s": "ISTREAM"}, credit=5)
         assert [one["type"] for one in await hear_until(socket_, "next")] == ["subscribed", "next"]
-        ((name, wanted),) = live.desk.registered.items()
+        ((name, wanted),) = live.services.registered.items()
         assert (wanted.query, wanted.options()) == ("SELECT …", {"r2s": "ISTREAM"})
-    await until(lambda: live.desk.dropped == [name])
+    await until(lambda: live.services.dropped == [name])
 
 
 async def test_options_that_do_not_exist_are_refused(live: Live) -> None:
     async with live.session() as socket_:
         await say(socket_, "subscribe", "1", rspql="SELECT …", options={"colour": "red"}, credit=5)
         assert (await hear(socket_))["payload"]["status"] == 422
-        assert live.desk.registered == {}
+        assert live.services.registered == {}
 
 
 async def test_publishing_over_the_socket_in_order(live: Live) -> None:
@@ -165,7 +165,7 @@ async def test_1011_when_the_server_has_a_fault(live: Live, monkeypatch: pytest.
 
 
 async def test_1012_when_the_server_is_not_ready(live: Live) -> None:
-    live.desk.state = "starting"
+    live.services.state = "starting"
     async with live.connect() as socket_:
         assert (await closing(socket_))[0] == 1012
 

@@ -166,7 +166,7 @@ class TestCheckpoint:
             checkpoint.latest()
 
 
-class TestWhoseItIs:
+class TestIdentity:
     def test_the_same_query_keeps_its_id(self, tmp_path: Path) -> None:
         first = open_checkpoint(tmp_path).take(SPEC, "f1")
         assert open_checkpoint(tmp_path).take(SPEC, "f1").query_id == first.query_id

@@ -182,7 +182,7 @@ class TestEqualsTheEmbeddedEngine:
         assert (10_000, f"<{EX}a>", f'"2"{integer}') in rows_seen
 
 
-class TestGoingOn:
+class TestRestart:
     def test_a_run_goes_on_where_the_last_one_ended(self, job: Callable[..., Job]) -> None:
         here = job("group by another key")
         data = batches(here.case, 4)

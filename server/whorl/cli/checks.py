@@ -52,7 +52,7 @@ class Setting:
 
 
 @dataclass(slots=True)
-class Patient:
+class Subjects:
     """The subjects of the checks: the settings that a server would start with, and the running server, if any."""
 
     settings: Settings
@@ -61,10 +61,10 @@ class Patient:
     settings_set: list[Setting] = field(default_factory=list)
 
 
-def checks(patient: Patient) -> Iterator[Check]:
+def checks(subjects: Subjects) -> Iterator[Check]:
     """All checks, in the order in which they would affect a start."""
     for look in _LOOKS:
-        yield from look(patient)
+        yield from look(subjects)
 
 
 def settings_set(settings: Settings, config: Path | None) -> list[Setting]:
@@ -99,8 +99,8 @@ def versions() -> dict[str, str]:
 # ---- checks ----
 
 
-def _versions(patient: Patient) -> Iterator[Check]:
-    del patient
+def _versions(subjects: Subjects) -> Iterator[Check]:
+    del subjects
     found = versions()
     shown = ", ".join(f"{name} {found[name]}" for name in ("whorl", "whorl-client", "python") if name in found)
     same = found.get("whorl") == found.get("whorl-client")
@@ -108,34 +108,34 @@ def _versions(patient: Patient) -> Iterator[Check]:
     yield Check("versions", "ok" if same else "warning", f"{shown}, {platform.system()} {platform.machine()}", hint)
 
 
-def _settings(patient: Patient) -> Iterator[Check]:
-    chosen = ", ".join(f"{one.name} ({one.source})" for one in patient.settings_set)
+def _settings(subjects: Subjects) -> Iterator[Check]:
+    chosen = ", ".join(f"{one.name} ({one.source})" for one in subjects.settings_set)
     yield Check("settings", "ok", f"set: {chosen}" if chosen else "all are defaults")
     for name in unknown_names(os.environ):
         yield Check("settings", "warning", f"{name} is not a setting and has no effect", "docs/reference/settings.md")
     try:
-        check_exposure(patient.settings)
+        check_exposure(subjects.settings)
     except ValueError as error:
         yield Check("exposure", "fault", str(error))
         return
-    where = "loopback only" if is_loopback(patient.settings.host) else f"reachable from outside, {_tls(patient)}"
-    yield Check("exposure", "ok", f"{patient.settings.host} port {patient.settings.port}: {where}")
+    where = "loopback only" if is_loopback(subjects.settings.host) else f"reachable from outside, {_tls(subjects)}"
+    yield Check("exposure", "ok", f"{subjects.settings.host} port {subjects.settings.port}: {where}")
 
 
-def _tls(patient: Patient) -> str:
-    return "TLS" if patient.settings.tls_cert is not None else "TLS by a proxy"
+def _tls(subjects: Subjects) -> str:
+    return "TLS" if subjects.settings.tls_cert is not None else "TLS by a proxy"
 
 
-def _config_file(patient: Patient) -> Iterator[Check]:
-    path = config_path(patient.config)
+def _config_file(subjects: Subjects) -> Iterator[Check]:
+    path = config_path(subjects.config)
     if path is None or "token" not in read_config(path) or not _is_open(path):
         return
     hint = f"chmod 600 {path}, or use token_file"
     yield Check("config file", "warning", f"{path} has the admin token, and others can read it", hint)
 
 
-def _data_directory(patient: Patient) -> Iterator[Check]:
-    path = patient.settings.data_dir
+def _data_directory(subjects: Subjects) -> Iterator[Check]:
+    path = subjects.settings.data_dir
     if not path.exists():
         yield _missing_directory(path)
     elif not os.access(path, os.R_OK | os.W_OK | os.X_OK):
@@ -155,8 +155,8 @@ def _missing_directory(path: Path) -> Check:
     )
 
 
-def _token(patient: Patient) -> Iterator[Check]:
-    settings = patient.settings
+def _token(subjects: Subjects) -> Iterator[Check]:
+    settings = subjects.settings
     path = token_path(settings)
     if settings.anonymous or settings.token is not None:
         yield Check("admin token", "ok", "none is needed" if settings.anonymous else "is set")
@@ -173,8 +173,8 @@ def _token(patient: Patient) -> Iterator[Check]:
         yield Check("admin token", "ok", f"{path} is readable by its owner alone")
 
 
-def _disk(patient: Patient) -> Iterator[Check]:
-    path = patient.settings.data_dir.absolute()
+def _disk(subjects: Subjects) -> Iterator[Check]:
+    path = subjects.settings.data_dir.absolute()
     there = path if path.exists() else next(one for one in path.parents if one.exists())
     usage = shutil.disk_usage(there)
     shown = f"{size(usage.free)} of {size(usage.total)} are free"
@@ -183,11 +183,11 @@ def _disk(patient: Patient) -> Iterator[Check]:
     yield Check("disk", "warning" if is_low else "ok", shown, hint)
 
 
-def _server(patient: Patient) -> Iterator[Check]:
-    if patient.client is not None:
-        yield _answering(patient.client)
+def _server(subjects: Subjects) -> Iterator[Check]:
+    if subjects.client is not None:
+        yield _answering(subjects.client)
         return
-    settings = patient.settings
+    settings = subjects.settings
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as tried:
         tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -212,8 +212,8 @@ def _answering(client: Client) -> Check:
     return Check("server", "ok", f"{client.url} runs")
 
 
-def _spark(patient: Patient) -> Iterator[Check]:
-    del patient
+def _spark(subjects: Subjects) -> Iterator[Check]:
+    del subjects
     if "pyspark" not in versions():
         return
     java = os.environ.get("JAVA_HOME") or shutil.which("java")
@@ -223,7 +223,7 @@ def _spark(patient: Patient) -> Iterator[Check]:
     )
 
 
-_LOOKS: tuple[Callable[[Patient], Iterator[Check]], ...] = (
+_LOOKS: tuple[Callable[[Subjects], Iterator[Check]], ...] = (
     _versions,
     _settings,
     _config_file,

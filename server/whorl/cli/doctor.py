@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from whorl.cli.checks import Check, Patient, checks, settings_set, versions
+from whorl.cli.checks import Check, Subjects, checks, settings_set, versions
 from whorl.cli.faults import REFUSED, CommandError
 from whorl.cli.listing import AsJson, show_json
 from whorl.cli.options import DEFAULT_URL, Token, Url
@@ -55,10 +55,10 @@ def command(
     """
     settings = settings_of({}, config)
     with _answering(url, token) as client:
-        patient = Patient(settings, config, client, settings_set(settings, config))
-        found = list(checks(patient))
+        subjects = Subjects(settings, config, client, settings_set(settings, config))
+        found = list(checks(subjects))
         if bundle is not None:
-            _write(bundle, dict(_contents(patient, found)))
+            _write(bundle, dict(_contents(subjects, found)))
     if as_json:
         show_json([asdict(check) for check in found])
     else:
@@ -95,12 +95,12 @@ def _answering(url: str, token: str | None) -> Iterator[Client | None]:
 # ---- the bundle ----
 
 
-def _contents(patient: Patient, found: list[Check]) -> Iterator[tuple[str, str]]:
+def _contents(subjects: Subjects, found: list[Check]) -> Iterator[tuple[str, str]]:
     yield "checks.json", _json([asdict(check) for check in found])
-    yield "settings.json", _json([asdict(one) for one in patient.settings_set])
+    yield "settings.json", _json([asdict(one) for one in subjects.settings_set])
     yield "versions.json", _json(versions())
-    if patient.client is not None:
-        yield from _of_server(patient.client)
+    if subjects.client is not None:
+        yield from _of_server(subjects.client)
 
 
 def _of_server(client: Client) -> Iterator[tuple[str, str]]:

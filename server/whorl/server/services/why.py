@@ -30,6 +30,6 @@ def _subject(core: Core, entry: QueryEntry, ingest: Ingest) -> reasons.Subject:
     )
 
 
-def _turned_away(ingest: Ingest, iri: str) -> reasons.TurnedAway:
+def _turned_away(ingest: Ingest, iri: str) -> reasons.RefusedEvents:
     found = ingest.refusals(iri)
-    return reasons.TurnedAway(found.refused, found.ahead, "" if found.last is None else found.last["reason"])
+    return reasons.RefusedEvents(found.refused, found.ahead, "" if found.last is None else found.last["reason"])
