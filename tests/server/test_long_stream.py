@@ -19,7 +19,7 @@ WHERE { WINDOW :w { ?s :p ?o } }"""
 
 
 class Source:
-    """Lines for so many seconds, as fast as they are taken, and how many there were."""
+    """Lines for this many seconds, as fast as the server accepts them, and their number."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
