@@ -33,7 +33,7 @@ from whorl_bench.figures import Figures
 from whorl_bench.programs import Program
 
 # An engine may be slow to start, and to fill its windows.
-_TIMEOUT_S = 120.0
+_TIMEOUT_S = 60.0
 
 
 class Outside:

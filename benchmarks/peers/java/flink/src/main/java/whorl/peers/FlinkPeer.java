@@ -97,6 +97,13 @@ public final class FlinkPeer {
   }
 
   public static void main(String[] words) throws Exception {
+    // The threads of the local cluster would keep a program alive that has failed.
+    Thread.currentThread()
+        .setUncaughtExceptionHandler(
+            (thread, error) -> {
+              error.printStackTrace();
+              System.exit(1);
+            });
     Case given = new Case(words);
     String query = given.query();
     Matcher window = WINDOW.matcher(query);
