@@ -29,6 +29,8 @@ pub enum EngineError {
     StreamInUse { stream: String },
     #[error("another query already writes the stream <{stream}>")]
     OutputTaken { stream: String },
+    #[error("stream <{stream}> is declared, so no query may write it")]
+    OutputDeclared { stream: String },
     #[error("the query would read its own output <{stream}>")]
     Cycle { stream: String },
     #[error("<{iri}> is not an absolute IRI")]
@@ -38,6 +40,9 @@ pub enum EngineError {
     /// The code distinguishes a fault from an exceeded limit.
     #[error("query {query} has failed: {reason}")]
     QueryFailed { query: u64, code: &'static str, reason: String },
+    /// As above, of a query that was refused because it failed before its first event.
+    #[error("the first evaluation of the query failed: {reason}")]
+    FailedAtStart { code: &'static str, reason: String },
     #[error("{what} is {reason}")]
     TooCostly { what: String, reason: String },
     #[error("the event has no time")]
@@ -163,10 +168,11 @@ impl EngineError {
             Self::StreamIsOutput { .. } => "stream.output",
             Self::StreamInUse { .. } => "stream.in_use",
             Self::OutputTaken { .. } => "query.output_taken",
+            Self::OutputDeclared { .. } => "query.output_declared",
             Self::Cycle { .. } => "query.cycle",
             Self::BadIri { .. } => "iri.invalid",
             Self::UnknownQuery { .. } => "query.unknown",
-            Self::QueryFailed { code, .. } => code,
+            Self::QueryFailed { code, .. } | Self::FailedAtStart { code, .. } => code,
             Self::TooCostly { .. } => "query.too_costly",
             Self::TimestampMissing => "timestamp.missing",
             Self::BadTimestamp { .. } | Self::BadTime { .. } => "timestamp.invalid",
@@ -243,7 +249,7 @@ impl EngineError {
         Some(match self {
             Self::StreamIsOutput { .. } => "push to the streams the query reads",
             Self::StreamInUse { .. } => "unregister the queries that read it first",
-            Self::OutputTaken { .. } => "register this query under another name",
+            Self::OutputTaken { .. } | Self::OutputDeclared { .. } => "register this query under another name",
             Self::Cycle { .. } => "queries that feed each other must not form a cycle",
             Self::TimestampMissing => "give a time with the push, or set the stream's timestamp predicate",
             Self::BadTime { .. } | Self::BadTimestamp { .. } => {
@@ -262,7 +268,8 @@ impl EngineError {
             Self::AnswerNotKept { .. } => "register it with keep_answer, or as RSTREAM",
             Self::WindowNotKept { .. } => "register its query with keep_windows",
             Self::Unwritable { .. } => "choose another format",
-            Self::QueryFailed { code: "query.too_costly", .. } => {
+            Self::QueryFailed { code: "query.too_costly", .. }
+            | Self::FailedAtStart { code: "query.too_costly", .. } => {
                 "narrow the windows, join by more variables or filter earlier"
             }
             Self::RowTooLarge { .. } => "reduce repetition in the mapping, or send shorter values",

@@ -83,7 +83,51 @@ fn a_refused_registration_leaves_nothing_behind() {
     let refused = engine.register_reading(other, &ParseOptions::default(), Some(&["http://ex/s"]));
     assert_eq!(refused.map_err(|error| error.code()), Err("stream.unknown"));
     assert!(engine.snapshot() == before, "a stream was declared");
+    let writes = "PREFIX : <http://ex/> REGISTER RSTREAM <http://ex/other> AS CONSTRUCT { ?a :p ?b } WHERE { STREAM :s [NOW] { ?a :p ?b } }";
+    let known = Some(["http://ex/s", "http://ex/other"].as_slice());
+    let refused = engine.register_reading(writes, &ParseOptions::default(), known);
+    assert_eq!(refused.map_err(|error| error.code()), Err("query.output_declared"));
+    assert!(engine.snapshot() == before, "a stream that others write was taken");
     engine.register_reading(other, &ParseOptions::default(), Some(&["http://ex/other"])).expect("a known stream");
+}
+
+/// A query over static data that is too costly before any event has come: refused, and nobody else notices. Terms that
+/// nobody uses may have been let go with it.
+#[test]
+fn a_query_that_fails_as_it_starts_is_refused_and_leaves_nothing_behind() {
+    let limits = Limits { work: Some(10_000), ..Limits::default() };
+    let mut engine = Engine::new(EngineOptions { limits, ..EngineOptions::default() });
+    let graph: String = (0..200).map(|n| format!("<http://ex/n{n}> <http://ex/q> {n} .\n")).collect();
+    engine.load(Some("http://ex/g"), graph.as_bytes(), RdfFormat::Turtle).expect("a graph");
+    let out = "http://ex/out";
+    let text = |from: &str, more: &str| {
+        format!(
+            "PREFIX : <http://ex/> REGISTER RSTREAM <{out}> AS CONSTRUCT {{ ?a :p ?b }}
+             FROM NAMED WINDOW :w ON {from} [RANGE 5s STEP 1s] WHERE {{ WINDOW :w {{ ?a :p ?b }} {more} }}"
+        )
+    };
+    let product = "GRAPH :g { ?a :q ?x . ?y :q ?z }";
+    let sound = register(&mut engine, &text(":s", ""));
+    let reader = register(&mut engine, &text(":out", "").replace(&format!("<{out}>"), "<http://ex/further>"));
+    for _ in 0..2 {
+        let before = engine.state_size();
+        for costly in [text(":s", product).replace(&format!("<{out}>"), "<http://ex/other>"), text(":s", product)] {
+            let refused = match costly.contains("other") {
+                true => engine.register(&costly, &ParseOptions::default()),
+                false => engine.replace(sound, &costly, &ParseOptions::default(), None),
+            };
+            let error = refused.expect_err("it fails as it starts");
+            assert!(matches!(&error, EngineError::FailedAtStart { code: "query.too_costly", .. }), "{error}");
+            assert!(engine.waiting().is_empty(), "a query that does not exist has results");
+            assert_eq!(engine.query_ids().collect::<Vec<_>>(), [sound, reader]);
+            assert_eq!(engine.state_size(), before, "{costly} has left something behind");
+            assert_eq!(engine.output_stream(sound).expect("it runs"), Some(out));
+        }
+        push(&mut engine, 1_000, 1);
+    }
+    push(&mut engine, 9_000, 1);
+    engine.advance_to(Timestamp::from_millis(9_000)).expect("time goes on");
+    assert!(!engine.drain(reader).expect("the stream is still written").is_empty());
 }
 
 /// Leaves are shared when their conditions are the same; printed without brackets, these two would be.

@@ -9,9 +9,10 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Protocol
 
 import httpx
 from reaper import watch
@@ -22,6 +23,41 @@ _READY = re.compile(r"whorl is ready: (\S+?)(?:#token=(\S+))?$")
 _START_SECONDS = 180
 # The proxy for all requests that servers might send; they should send none.
 proxy_url: str | None = None
+
+
+class Process(Protocol):
+    """What is needed of a process; `subprocess.Popen` is one."""
+
+    pid: int
+    stdout: IO[str] | None
+
+    def poll(self) -> int | None:
+        """Its exit code, if it has ended."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Its exit code, once it has ended."""
+
+    def send_signal(self, number: int, /) -> None:
+        """Send a signal, unless it has ended."""
+
+    def terminate(self) -> None:
+        """Stop as an operator would."""
+
+    def kill(self) -> None:
+        """Stop without warning."""
+
+
+def spawn(data_dir: Path, settings: Mapping[str, Any], further: Mapping[str, str]) -> subprocess.Popen[str]:
+    """A new process with a server."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "whorl.server"],
+        env=environment_of(data_dir, settings, further),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    watch(process)
+    return process
 
 
 @dataclass
@@ -35,11 +71,13 @@ class ServerProcess:
     url: str = ""
     token: str = ""
     lines: list[str] = field(default_factory=list)
-    process: subprocess.Popen[str] | None = None
+    process: Process | None = None
+    # How a process is made; `kill/warmed.py` has another way.
+    spawn: Callable[[Path, Mapping[str, Any], Mapping[str, str]], Process] = spawn
 
     def start(self) -> ServerProcess:
         """Start, and wait until it is ready."""
-        self.process = _spawn(self.data_dir, self.settings, self.environment)
+        self.process = self.spawn(self.data_dir, self.settings, self.environment)
         found = threading.Event()
         threading.Thread(target=self._read, args=(self.process, found), daemon=True).start()
         if not found.wait(_START_SECONDS):
@@ -79,7 +117,7 @@ class ServerProcess:
         """The output of the process so far."""
         return "\n".join(self.lines)
 
-    def _read(self, process: subprocess.Popen[str], found: threading.Event) -> None:
+    def _read(self, process: Process, found: threading.Event) -> None:
         assert process.stdout is not None
         for line in process.stdout:
             self.lines.append(line.rstrip("\n"))
@@ -101,7 +139,7 @@ class ServerProcess:
 
 def run_to_exit(data_dir: Path, settings: dict[str, Any]) -> tuple[int, str]:
     """Start a server that must refuse; its exit code and what it wrote."""
-    process = _spawn(data_dir, settings, {})
+    process = spawn(data_dir, settings, {})
     try:
         output, _ = process.communicate(timeout=_START_SECONDS)
     finally:
@@ -109,19 +147,12 @@ def run_to_exit(data_dir: Path, settings: dict[str, Any]) -> tuple[int, str]:
     return process.returncode, output
 
 
-def _spawn(data_dir: Path, settings: dict[str, Any], further: dict[str, str]) -> subprocess.Popen[str]:
+def environment_of(data_dir: Path, settings: Mapping[str, Any], further: Mapping[str, str]) -> dict[str, str]:
+    """The variables of a server."""
     chosen = {"port": 0, "data_dir": data_dir, **settings}
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("WHORL_")} | further
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("WHORL_")} | dict(further)
     environment |= {f"WHORL_{name.upper()}": str(value) for name, value in chosen.items()}
     if proxy_url is not None:
         environment |= dict.fromkeys(("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY"), proxy_url)
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(_SERVER), os.environ.get("PYTHONPATH", "")]))
-    process = subprocess.Popen(
-        [sys.executable, "-m", "whorl.server"],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    watch(process)
-    return process
+    return environment

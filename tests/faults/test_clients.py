@@ -31,6 +31,7 @@ LONG = [pytest.mark.long, pytest.mark.timeout(3600)]
 _MET = {
     "slow": "bytes",
     "idle": "connections",
+    "clinging": "ended by the server",
     "flooding": "status 401",
     "malformed": "ended by the server",
     "credit": "subscriptions",

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -82,16 +83,17 @@ def test_a_mutated_store_is_whole_or_refused_by_name(library: Path, tmp_path: Pa
 
 
 class Producer:
-    """Pushes one event after the other, and records each outcome."""
+    """Pushes one event after the other to a stream, and records each outcome."""
 
-    def __init__(self) -> None:
+    def __init__(self, stream: str = STREAM) -> None:
+        self.stream = stream
         self.accepted = 0
         self.refused = 0
         self.unknown = 0
 
     def push(self, client: httpx.Client, number: int) -> None:
         body = f"<urn:x{number}> <http://ex.org/p> {number} ."
-        answer = client.post(STREAM, params={"t": number}, content=body, headers=TURTLE)
+        answer = client.post(self.stream, params={"t": number}, content=body, headers=TURTLE)
         if answer.status_code == 202:
             self.accepted += 1
         else:
@@ -99,6 +101,16 @@ class Producer:
             is_unknown = answer.json()["type"].endswith("outcome-unknown")
             self.unknown += is_unknown
             self.refused += not is_unknown
+
+    def push_many(self, server: ServerProcess, count: int) -> None:
+        with server.client() as client:
+            for number in range(count):
+                self.push(client, number)
+
+    def check(self, client: httpx.Client) -> None:
+        """After a restart, its events are those that were accepted, and perhaps those whose outcome is unknown."""
+        events = client.get(self.stream).json()["events"]
+        assert self.accepted <= events <= self.accepted + self.unknown, (self.stream, events)
 
 
 def until_ready(client: httpx.Client) -> None:
@@ -108,7 +120,7 @@ def until_ready(client: httpx.Client) -> None:
         assert time.monotonic() < deadline
 
 
-@pytest.mark.parametrize(
+FAILING_CALLS = pytest.mark.parametrize(
     ("name", "call", "times", "error"),
     [
         pytest.param("acknowledged", Call.SYNC, 1, errno.EIO, id="one sync of the mark"),
@@ -122,6 +134,10 @@ def until_ready(client: httpx.Client) -> None:
         pytest.param("log-", Call.WRITE, -1, errno.ENOSPC, id="a full disk", marks=pytest.mark.long),
     ],
 )
+
+
+@FAILING_CALLS
+@pytest.mark.parametrize("n_producers", [1, 4])
 def test_clients_of_a_failing_disk_and_the_server_after_it_agree(
     start_server: Callable[..., ServerProcess],
     library: Path,
@@ -131,25 +147,31 @@ def test_clients_of_a_failing_disk_and_the_server_after_it_agree(
     call: Call,
     times: int,
     error: int,
+    n_producers: int,
 ) -> None:
+    """Several producers share a commit: what is said of it holds for each of them."""
     with monkeypatch.context() as patch:
         patch.setenv("LD_PRELOAD", str(library))
         patch.setenv("SHIM_DIR", str(tmp_path))
         patch.setenv("SHIM_NAME", name)
         patch.setenv("SHIM_ARM", f"{int(call)},12,{times},{error}")
         server = start_server()
-    producer = Producer()
+    producers = [Producer(f"{STREAM}{number}") for number in range(n_producers)]
     with server.client() as client:
-        client.put(STREAM).raise_for_status()
-        for number in range(40):
-            producer.push(client, number)
-        if producer.unknown:
+        for producer in producers:
+            client.put(producer.stream).raise_for_status()
+    with ThreadPoolExecutor(n_producers) as pool:
+        for pushing in [pool.submit(producer.push_many, server, 40) for producer in producers]:
+            pushing.result()
+    unknown = sum(producer.unknown for producer in producers)
+    with server.client() as client:
+        if unknown:
             assert client.get("/readyz").status_code == 503
         else:
             until_ready(client)
     server.kill()
-    assert producer.refused + producer.unknown > 0
+    assert sum(producer.refused for producer in producers) + unknown > 0
     server.start()
     with server.client() as client:
-        events = client.get(STREAM).json()["events"]
-    assert producer.accepted <= events <= producer.accepted + producer.unknown
+        for producer in producers:
+            producer.check(client)

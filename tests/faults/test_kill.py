@@ -9,7 +9,8 @@ Does not detect: a machine that loses power (the kernel keeps what a killed proc
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from killers import POINTS, SNAPSHOT_POINTS, Point, PointKiller, RandomKiller
 from server_process import ServerProcess
 from shim import build, compiler
 from survival import campaign, own_port
+from warmed import Warmed
 from whorl.server.store.store import Store
 from whorl_client import Gap
 
@@ -25,6 +27,32 @@ StartServer = Callable[..., ServerProcess]
 WAYS = ("sequences", "stages", "sockets")
 # How often a long run kills; ten of them are a thousand.
 LONG = sized(100)
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path | None:
+    return None if compiler() is None else build(tmp_path_factory.mktemp("shim"))
+
+
+@pytest.fixture(scope="module")
+def warmed(library: Path | None) -> Iterator[Warmed]:
+    with Warmed(library) as parent:
+        yield parent
+
+
+@pytest.fixture
+def start_server(tmp_path: Path, warmed: Warmed) -> Iterator[StartServer]:
+    """Start the server of a test, which is killed and started many times, without its imports."""
+    started: list[ServerProcess] = []
+
+    def start(**settings: Any) -> ServerProcess:
+        server = ServerProcess(tmp_path / "data", settings, spawn=warmed.spawn)
+        started.append(server)
+        return server.start()
+
+    yield start
+    for server in started:
+        server.kill()
 
 
 def long(*values: Any) -> Any:
@@ -72,15 +100,11 @@ def test_snapshots_all_the_time_lose_nothing_and_mark_what_subscribers_missed(
     ],
 )
 def test_a_kill_at_a_named_point_loses_nothing(
-    start_server: StartServer,
-    tmp_path_factory: pytest.TempPathFactory,
-    way: str,
-    points: list[Point],
-    cycles: int,
+    start_server: StartServer, library: Path, way: str, points: list[Point], cycles: int
 ) -> None:
     settings = {"snapshot_log_bytes": 4096} if points[0] in SNAPSHOT_POINTS else {}
     server = start_server(port=own_port(), **settings)
-    killer = PointKiller(server, cycles, cycles, points, build(tmp_path_factory.mktemp("shim")))
+    killer = PointKiller(server, cycles, cycles, points, library)
     campaign(killer, way)
     print(dict(killer.reached))  # noqa: T201 - the figures belong into the report
     # Points that this load does not come past are killed at by the clock; most are reached.

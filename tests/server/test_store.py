@@ -65,6 +65,16 @@ def test_records_come_back_whole_and_in_order(path: Path) -> None:
     assert again.offset == 200
 
 
+def test_a_body_that_is_spent_twice_does_not_fail_a_commit_that_is_on_the_disk(path: Path) -> None:
+    store = Store(path)
+    store.stage("one", STREAM, "nquads", b"body", 0)
+    store.append(records(1, 2), ["one", "one", "unknown"])
+    assert store.staged_sizes(["one"], STREAM) == [None]
+    store.append(records(2, 3), ["one"])
+    store.close()
+    assert contents(path) == records(1, 3)
+
+
 def test_a_hole_in_the_numbers_is_refused_when_it_is_written(path: Path) -> None:
     store = Store(path)
     store.append(records(1, 3))

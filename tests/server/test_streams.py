@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import quote
 
@@ -324,6 +325,36 @@ def test_a_commit_says_how_far_its_producer_has_come(client: httpx.Client, strea
         for batch in (3, 7, 7, 5)
     ]
     assert said == [3, 7, 7, 7]
+
+
+def test_a_staged_body_is_named_once_in_a_commit(client: httpx.Client, stream: str) -> None:
+    """A body named ten thousand times was read as often; such a commit was on the disk, but refused."""
+    token = client.post(stream + "/stages", content=nquads(1000), headers=NQUADS).json()["token"]
+    batch = {"producer": "job", "batch": 1, "tokens": [token, token]}
+    refused = client.post(stream + "/commits", json=batch)
+    assert refused.status_code == 422
+    assert client.get(stream).json()["events"] == 0
+    assert client.post(stream + "/commits", json={**batch, "tokens": [token]}).json()["accepted"] == 1
+
+
+def test_a_staged_body_becomes_events_once_whoever_commits_it(
+    server: ServerProcess, client: httpx.Client, stream: str
+) -> None:
+    """Bodies are read before their commit has its turn; two commits may have read the same one."""
+    committers = 6
+
+    def commit(number: int, batch: int, token: str) -> int:
+        with server.client() as one:
+            wanted = {"producer": f"job {number}", "batch": batch, "tokens": [token]}
+            return one.post(stream + "/commits", json=wanted).status_code
+
+    with ThreadPoolExecutor(committers) as pool:
+        for batch in range(1, 11):
+            token = client.post(stream + "/stages", content=nquads(batch * 1000), headers=NQUADS).json()["token"]
+            committing = [pool.submit(commit, number, batch, token) for number in range(committers)]
+            assert sorted(one.result() for one in committing) == [200] + [404] * (committers - 1)
+            assert client.get(stream).json()["events"] == batch
+    assert client.get("/readyz").status_code == 200
 
 
 def test_a_commit_that_can_never_fit_is_refused_for_good(start_server: Callable[..., ServerProcess]) -> None:

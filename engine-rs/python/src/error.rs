@@ -60,7 +60,7 @@ fn engine_report(error: EngineError) -> Report {
         EngineError::UnknownStream { .. } => "UnknownStreamError",
         EngineError::StreamExistsDifferently { .. } | EngineError::StreamInUse { .. } => "StreamExistsError",
         EngineError::UnknownQuery { .. } => "UnknownQueryError",
-        EngineError::QueryFailed { .. } => "QueryFailedError",
+        EngineError::QueryFailed { .. } | EngineError::FailedAtStart { .. } => "QueryFailedError",
         EngineError::TimestampMissing
         | EngineError::BadTimestamp { .. }
         | EngineError::BadTime { .. }

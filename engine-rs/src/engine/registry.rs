@@ -68,10 +68,10 @@ impl Engine {
         self.register_reading(text, options, None)
     }
 
-    /// Like [`Engine::register`], for a query that may read only these streams.
+    /// Like [`Engine::register`], for a query that may read only these streams and write none of them.
     ///
     /// # Errors
-    /// Those of [`Engine::register`], and if the query reads another stream.
+    /// Those of [`Engine::register`], and if the query reads another stream or writes one of these.
     pub fn register_reading(
         &mut self,
         text: &str,
@@ -131,6 +131,7 @@ impl Engine {
             build_apart(&definition, &planned, self.options.plan())?;
         }
         check_readable(&definition, streams)?;
+        check_writable(output.as_ref(), streams)?;
         let id = QueryId(self.registry.registered + 1);
         let (options, EngineOptions { evaluation, retraction, .. }) = (options.clone(), self.options);
         let registration = Registration { id, name: None, options, evaluation, retraction, named_streams, part };
@@ -154,8 +155,24 @@ impl Engine {
             self.timelines[timeline].begin_by(watermark);
             self.advance_timeline(timeline, watermark);
         }
+        self.refuse_if_failed(id)?;
         self.relay();
         Ok(id)
+    }
+
+    /// Refuses a query that has failed before its first event: there would be nothing to read from it, and a query that
+    /// it replaces has to run on.
+    fn refuse_if_failed(&mut self, id: QueryId) -> Result<(), EngineError> {
+        let (timeline, place) = self.registry.place(id)?;
+        let Some(Failure { code, reason }) = self.timelines[timeline].query(place).failed.clone() else {
+            return Ok(());
+        };
+        // Nothing was relayed yet: for its readers, the stream is as it was before.
+        self.detach_chain(id);
+        self.unregister(id)?;
+        // Numbers depend on what was accepted alone, because what was refused is in no log.
+        self.registry.registered = id.0 - 1;
+        Err(EngineError::FailedAtStart { code, reason })
     }
 
     /// Removes a query and everything that only it needed.
@@ -483,6 +500,16 @@ fn check_readable(definition: &ContinuousQuery, streams: Option<&[&str]>) -> Res
             let hint = String::from("declare it first, or register the query that writes it");
             Err(EngineError::UnknownStream { stream: stream.to_owned(), hint })
         }
+    }
+}
+
+/// Streams that are known and that no query writes are written from outside.
+fn check_writable(output: Option<&NamedNode>, streams: Option<&[&str]>) -> Result<(), EngineError> {
+    match (output, streams) {
+        (Some(output), Some(streams)) if streams.contains(&output.as_str()) => {
+            Err(EngineError::OutputDeclared { stream: output.as_str().to_owned() })
+        }
+        _ => Ok(()),
     }
 }
 

@@ -14,6 +14,7 @@ from whorl.server import schemas
 from whorl.server.errors import DomainError
 from whorl.server.middleware.gate import Gate
 from whorl.server.middleware.paths import Paths
+from whorl.server.middleware.shares import Shares
 from whorl.server.middleware.trace import Trace
 from whorl.server.problems import head, of_status
 from whorl.server.routes import (
@@ -43,6 +44,7 @@ from whorl.server.services.graphs import Graphs
 from whorl.server.services.ingest import Ingest
 from whorl.server.services.registry import Registry
 from whorl.server.services.rings import Rings
+from whorl.server.services.room import Room
 from whorl.server.services.traffic import Traffic
 
 if TYPE_CHECKING:
@@ -80,6 +82,7 @@ def create_app(settings: Settings, opened_tokens: Tokens | None = None, pace: Pa
     app.state.runtime = runtime
     app.state.ingest = Ingest(runtime, settings)
     app.state.asking = Asking(runtime, settings)
+    app.state.room = _room(settings)
     app.state.traffic = Traffic()
     app.state.demo = pace
     app.state.graphs = Graphs(runtime)
@@ -91,6 +94,7 @@ def create_app(settings: Settings, opened_tokens: Tokens | None = None, pace: Pa
     # The last one added is the outermost.
     app.add_middleware(PushMiddleware)
     app.add_middleware(Paths)
+    app.add_middleware(Shares, room=app.state.room)
     app.add_middleware(Gate, settings=settings)
     app.add_middleware(Trace, traffic=app.state.traffic)
     return app
@@ -132,6 +136,11 @@ async def _life(app: FastAPI) -> AsyncIterator[None]:
         await clock.stop()
         await app.state.rings.stopped()
         await runtime.stop()
+
+
+def _room(settings: Settings) -> Room:
+    # A body that is allowed has to fit when it is alone.
+    return Room(max(settings.bodies_bytes_max, settings.body_bytes_max, settings.graphs_bytes_max))
 
 
 # ---- problems ----

@@ -121,6 +121,10 @@ class QueryNotRunningError(DomainError):
     """The query is paused or has failed."""
 
 
+class OutputDeclaredError(DomainError):
+    """Producers write the stream that the query would write."""
+
+
 class OutputInUseError(DomainError):
     """Other queries read what the query writes."""
 

@@ -43,6 +43,7 @@ TABLE: dict[type[DomainError], ProblemType] = {
         (errors.StreamClosedError, "stream-closed", 409),
         (errors.QueryExistsError, "query-exists-differently", 409),
         (errors.QueryNotRunningError, "query-not-running", 409),
+        (errors.OutputDeclaredError, "output-declared", 409),
         (errors.OutputInUseError, "output-in-use", 409),
         (errors.ProducerFencedError, "producer-fenced", 409),
         (errors.ProducerGapError, "producer-gap", 409),
@@ -100,6 +101,7 @@ TABLE: dict[type[DomainError], ProblemType] = {
 _BY_CODE: dict[str, ProblemType] = {
     "query.too_costly": ProblemType("query-too-costly", 422),
     "query.output_taken": ProblemType("output-taken", 409),
+    "query.output_declared": ProblemType("output-declared", 409),
     "query.cycle": ProblemType("query-cycle", 422),
     "stream.output": ProblemType("stream-is-output", 409),
     "timestamp.missing": ProblemType("timestamp-missing", 422),

@@ -20,6 +20,7 @@ from whorl.zones import UnknownZoneError, offsets_of
 _DAY_MS = 86_400_000
 
 Model = TypeVar("Model", bound=BaseModel)
+T = TypeVar("T")
 
 
 def checked(model: type[Model], members: object) -> Model:
@@ -201,12 +202,20 @@ class Staged(_Shape):
 _BATCH = Field(ge=0, le=2**62, strict=True)
 
 
+def _distinct(items: list[T]) -> list[T]:
+    if len(set(items)) < len(items):
+        raise ValueError("each item may be given once")
+    return items
+
+
 class CommitRequest(_Shape):
     """Staged bodies to turn into events at once."""
 
     producer: str = Field(min_length=1, max_length=128)
     batch: Annotated[int, _BATCH, BeforeValidator(_whole, json_schema_input_type=Annotated[int, _BATCH])]
-    tokens: list[str] = Field(max_length=10_000)
+    tokens: Annotated[list[str], AfterValidator(_distinct)] = Field(
+        max_length=10_000, json_schema_extra={"uniqueItems": True}
+    )
     watermark: Instant | None = None
 
 
@@ -364,12 +373,6 @@ class Demo(_Shape):
 # pattern lists the excluded characters, because regular expressions of Python, Rust and JSON Schema differ in what a
 # letter is.
 _NAME = r"^[^\u0000-\u001f\u007f-\u00a0\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]+$"
-
-
-def _distinct(scopes: list[Scope]) -> list[Scope]:
-    if len(set(scopes)) < len(scopes):
-        raise ValueError("each scope may be given once")
-    return scopes
 
 
 class TokenRequest(_Shape):

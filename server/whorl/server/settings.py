@@ -76,6 +76,9 @@ class Settings(BaseSettings):
     )
     message_bytes_max: int = Field(1 * MIB, gt=0, description="size of a WebSocket message")
     query_bytes_max: int = Field(64 * 1024, gt=0, description="length of the text of a query")
+    bodies_bytes_max: int = Field(
+        256 * MIB, gt=0, description="large request bodies being received or processed; further ones get 429"
+    )
     body_seconds_max: int = Field(30, gt=0, description="time limit for a request body, unless it streams")
     answer_seconds_max: float = Field(
         30.0, gt=0, description="a client that reads nothing of a response for this long is disconnected"

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 EXTENSION = "whorl.socket"
 _SHUTDOWN_SECONDS = 1.0
+# Time for the peer to read why it was refused.
+_REFUSED_SECONDS = 10.0
 # Much more than a `connection_init` with the longest token and a few pings take.
 EARLY_BYTES_MAX = 8 * 1024
 # Enough for a message of the maximum size in fragments of 256 bytes.
@@ -151,6 +153,8 @@ class SocketProtocol(WebSocketsSansIOProtocol):
             self.transport.write(b"".join(self.conn.data_to_send()))
             self.close_sent = True
         self.transport.close()
+        # A peer that reads nothing would keep what is buffered for it.
+        self.loop.call_later(_REFUSED_SECONDS, self.transport.abort)
 
     def handle_connect(self, event: Request) -> None:
         """Handle a handshake: pass this protocol to the application."""

@@ -116,6 +116,32 @@ def idle(attacker: Attacker) -> None:
         connection.close()
 
 
+def clinging(attacker: Attacker) -> None:
+    """Trailers without end, bodies that go on after their refusal, and empty lines between requests."""
+    chunked = b"POST /queries HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+    request = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    ways = [(chunked + b"0\r\n", b"X-Y: " + b"z" * 4000 + b"\r\n"), (chunked, b"4000\r\n" + b"z" * 0x4000 + b"\r\n")]
+    ways.append((request, b"\r\n"))
+    crowd: list[tuple[socket.socket, bytes]] = []
+    while attacker.goes_on:
+        if len(crowd) < _CROWD:
+            first, further = ways[attacker.counts["connections"] % len(ways)]
+            connection = attacker.opened()
+            connection.sendall(first)
+            crowd.append((connection, further))
+        for one in list(crowd):
+            try:
+                one[0].sendall(one[1])
+                attacker.counts["bytes"] += len(one[1])
+            except OSError:
+                attacker.counts["ended by the server"] += 1
+                one[0].close()
+                crowd.remove(one)
+        time.sleep(0.01)
+    for connection, _ in crowd:
+        connection.close()
+
+
 def flooding(attacker: Attacker) -> None:
     """Requests without a token at full speed, and endless pings."""
     while attacker.goes_on:
@@ -191,7 +217,15 @@ def forged(attacker: Attacker) -> None:
             attacker.await_end(connection)
 
 
-KINDS = {"slow": slow, "idle": idle, "flooding": flooding, "malformed": malformed, "credit": credit, "forged": forged}
+KINDS = {
+    "slow": slow,
+    "idle": idle,
+    "clinging": clinging,
+    "flooding": flooding,
+    "malformed": malformed,
+    "credit": credit,
+    "forged": forged,
+}
 
 
 if __name__ == "__main__":

@@ -87,7 +87,7 @@ class Shim:
         self._library.shim_trace.restype = ctypes.c_void_p
         self._library.shim_trace.argtypes = [ctypes.POINTER(ctypes.c_uint64)]
 
-    def watch(self, directory: Path) -> None:
+    def watch(self, directory: Path | str) -> None:
         """Only files below this directory fail, and are traced."""
         self._library.shim_directory(os.fsencode(directory))
 

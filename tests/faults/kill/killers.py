@@ -98,13 +98,13 @@ class RandomKiller(Killer):
         self.server.start()
 
     def _kill_while_starting(self) -> None:
-        """Between the first instruction and readiness: imports, opening the file, replay."""
+        """Between the first instruction and readiness: opening the file, replay."""
         starting = threading.Thread(target=self._start_in_vain)
         before = self.server.process
         starting.start()
         while self.server.process is before:
             self.is_done.wait(0.001)
-        self.is_done.wait(self.chance.uniform(0.2, 1.5))
+        self.is_done.wait(self.chance.uniform(0.0, 0.6))
         self._kill()
         starting.join()
 

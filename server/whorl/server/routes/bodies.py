@@ -1,4 +1,4 @@
-"""Request bodies, read with limits on their size, counted while they arrive, and on their duration.
+"""Request bodies, read with limits on their size, counted while they arrive, on the size of all together, and on time.
 
 A gzip body counts by its inflated size, and may not inflate to more than twenty times its size.
 """
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
+    from whorl.server.services.room import Share
     from whorl.server.settings import Settings
 
 INFLATE_RATIO_MAX = 20
@@ -98,12 +99,14 @@ def too_large(bytes_max: int) -> errors.DomainError:
 
 
 async def _collect(request: Request, bytes_max: int) -> bytes:
+    share: Share = request.state.share
     pieces: list[bytes] = []
     size = 0
     async for piece in stream_body(request):
         size += len(piece)
         if size > bytes_max:
             raise too_large(bytes_max)
+        share.hold(size)
         pieces.append(piece)
     return b"".join(pieces)
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from whorl.server.security import Principal, Tokens
     from whorl.server.services.ingest import Ingest
+    from whorl.server.services.room import Share
     from whorl.server.settings import Settings
 
 AckKind: TypeAlias = Literal["synced", "memory", "batch"]
@@ -146,11 +147,13 @@ class _Upload:
 
     async def _batches(self) -> AsyncIterator[bytes]:
         settings: Settings = self._request.app.state.settings
+        share: Share = self._request.state.share
         # Several batches must fit into the queue, or a streaming body would block itself.
         cutter = LineCutter(settings.body_bytes_max, min(BATCH_BYTES_MAX, settings.queue_bytes_max // 4))
         async for piece in stream_body(self._request):
             for batch in cutter.feed(piece):
                 yield batch
+            share.hold(cutter.held_bytes)
         rest = cutter.rest()
         if rest:
             yield rest

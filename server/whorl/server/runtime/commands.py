@@ -183,7 +183,10 @@ class MarkIdle(Command):
 
 @dataclass(frozen=True, slots=True)
 class Register(Command):
-    """Start a query under a name."""
+    """Start a query under a name; with `guarded`, not if it would write a declared stream.
+
+    Records of earlier versions have no `guarded`, and are replayed as they were applied.
+    """
 
     kind: ClassVar[str] = "register"
     name: str
@@ -191,6 +194,7 @@ class Register(Command):
     options: dict[str, Any]
     incarnation: str
     owner: str = ""
+    guarded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,11 +223,12 @@ class Pause(Command):
 
 @dataclass(frozen=True, slots=True)
 class Restart(Command):
-    """Restart a query with empty windows and a new incarnation."""
+    """Restart a query with empty windows and a new incarnation; `guarded` as in `Register`."""
 
     kind: ClassVar[str] = "restart"
     name: str
     incarnation: str
+    guarded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import struct
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -91,6 +91,8 @@ class Core:
         self.offset = 0
         self._names: dict[int, str] = {}
         self._zones: dict[str, _engine.AssumedZone] = {}
+        # Not drained yet.
+        self._failed_at_start: list[Published | Failed] = []
 
     # ---- commands ----
 
@@ -215,7 +217,9 @@ class Core:
             self.engine.set_mapping(command.iri, entry.mapping, time_column=entry.time_column)
         entry.closed = False
         for at, reader in enumerate(running):
-            self._restart(reader, f"{command.incarnation}{at:04x}")
+            fresh = _restarted(reader, f"{command.incarnation}{at:04x}")
+            self.queries[reader.name] = fresh
+            self._start_or_fail(fresh)
         return {"closed": False, "queries": [reader.name for reader in running]}
 
     @_apply.register
@@ -232,7 +236,7 @@ class Core:
                 raise errors.QueryExistsError(detail, hint="delete it first, or choose another name")
             return {"created": False}
         entry = QueryEntry(command.name, command.text, command.options, command.incarnation, command.owner, None)
-        self._start(entry)
+        self._start(entry, guarded=command.guarded)
         self.queries[command.name] = entry
         return {"created": True}
 
@@ -246,7 +250,7 @@ class Core:
         if known is not None:
             self._check_output_unread(known)
         # Nothing changes before the engine has accepted the new query.
-        self._start(entry, replaced=known)
+        self._start(entry, replaced=known, guarded=command.guarded)
         self.queries[command.name] = entry
         return {"created": known is None, "replaced": known is not None}
 
@@ -270,8 +274,10 @@ class Core:
         entry = self.query(command.name)
         if entry.number is not None:
             self._check_output_unread(entry)
-            self._stop(entry, "paused")
-        self._restart(entry, command.incarnation)
+        fresh = _restarted(entry, command.incarnation)
+        # Nothing changes before the engine has accepted it.
+        self._start(fresh, replaced=entry, guarded=command.guarded)
+        self.queries[command.name] = fresh
 
     @_apply.register
     def _(self, command: c.LoadGraph) -> Reply:
@@ -304,7 +310,8 @@ class Core:
 
     def drain(self) -> list[Published | Failed]:
         """The results emitted since the last call; failed queries are removed from the engine."""
-        drained: list[Published | Failed] = []
+        drained: list[Published | Failed] = self._failed_at_start
+        self._failed_at_start = []
         # A failed query delivers the results before its failure, then the failure.
         while numbers := self.engine.waiting():
             drained.extend(self._drain_one(self.queries[self._names[number]], number) for number in numbers)
@@ -314,12 +321,15 @@ class Core:
         try:
             envelopes = self.engine.drain_envelopes(number, entry.name, entry.incarnation)
         except QueryFailedError as error:
-            self._stop(entry, "failed")
-            entry.failure = {"message": error.message, "code": error.code, "hint": error.hint}
-            return Failed(entry.name, EngineRefusal(error))
+            return self._failed(entry, error)
         entry.last_seq, entry.last_result_at = envelopes[-1][0], envelopes[-1][1]
         entry.results += len(envelopes)
         return Published(entry.name, entry.incarnation, envelopes)
+
+    def _failed(self, entry: QueryEntry, error: QueryFailedError) -> Failed:
+        self._stop(entry, "failed")
+        entry.failure = {"message": error.message, "code": error.code, "hint": error.hint}
+        return Failed(entry.name, EngineRefusal(error))
 
     # ---- look-ups ----
 
@@ -374,8 +384,11 @@ class Core:
         return {NAMES_BY_JSON[name]: value for name, value in chosen.items()}
 
     def check_streams(self, facts: Mapping[str, Any]) -> None:
-        """Check that a query reads only declared streams and outputs of other queries."""
+        """Check that a query reads only declared streams and outputs of other queries, and writes no declared one."""
         known = self._readable()
+        if facts.get("output") in self.streams:
+            detail = f"stream <{facts['output']}> is declared, so no query may write it"
+            raise errors.OutputDeclaredError(detail, hint="register this query under another name")
         for iri in facts["streams"]:
             if iri not in known and iri != facts.get("output"):
                 raise self._undeclared(iri)
@@ -426,15 +439,17 @@ class Core:
 
     # ---- parts of commands ----
 
-    def _start(self, entry: QueryEntry, replaced: QueryEntry | None = None) -> None:
+    def _start(self, entry: QueryEntry, *, replaced: QueryEntry | None = None, guarded: bool = True) -> None:
         """Start a query; if it is accepted, the one that it replaces ends."""
         keywords = self.engine_keywords(entry.options)
         old, known = None, self._readable()
         if replaced is not None and replaced.number is not None:
             # A query cannot read the output of the one that it replaces.
             old, known = replaced.number, known - {replaced.facts.get("output")}
+        # What an earlier version accepted reads declared streams, and may write them.
+        streams = list(known) if guarded else None
         try:
-            number = self.engine.register(entry.text, known_streams=list(known), replaces=old, **keywords)
+            number = self.engine.register(entry.text, known_streams=streams, replaces=old, **keywords)
         except UnknownStreamError as error:
             raise self._undeclared(str(error.stream)) from None
         if old is not None:
@@ -443,11 +458,12 @@ class Core:
         entry.facts = orjson.loads(self.engine.describe(number))
         self._names[number] = entry.name
 
-    def _restart(self, entry: QueryEntry, incarnation: str) -> None:
-        entry.incarnation = incarnation
-        entry.last_seq, entry.results, entry.last_result_at, entry.failure = 0, 0, None, None
-        self._start(entry)
-        entry.status = "running"
+    def _start_or_fail(self, entry: QueryEntry) -> None:
+        """Start a query whose command is not refused because of it: if it fails as it starts, it has failed."""
+        try:
+            self._start(entry, guarded=False)
+        except QueryFailedError as error:
+            self._failed_at_start.append(self._failed(entry, error))
 
     def _check_output_unread(self, entry: QueryEntry) -> None:
         readers = self._readers_of_output(entry)
@@ -551,6 +567,20 @@ class Core:
 
 def _seconds_warning(what: str, t: int) -> str:
     return f"the {what} {t} looks like a number of seconds; times are milliseconds since 1970"
+
+
+def _restarted(entry: QueryEntry, incarnation: str) -> QueryEntry:
+    """The same query before its first result."""
+    return replace(
+        entry,
+        incarnation=incarnation,
+        number=None,
+        status="running",
+        failure=None,
+        last_seq=0,
+        results=0,
+        last_result_at=None,
+    )
 
 
 def _query_entry(members: dict[str, Any]) -> QueryEntry:

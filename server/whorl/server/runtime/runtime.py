@@ -103,6 +103,10 @@ class Runtime:
         self._growth = Growth(settings)
         # Each backup takes disk space: one at a time.
         self._backing_up = asyncio.Lock()
+        # The bodies of a commit are in memory before they are in the queue: those of one commit at a time.
+        self._loading = asyncio.Lock()
+        # Staged bodies that have become events, until the store has forgotten them.
+        self._spent_stages: set[str] = set()
 
     # ---- life ----
 
@@ -164,14 +168,16 @@ class Runtime:
         `check` and `then` run in the same turn of the worker as the command, but are neither logged nor replayed:
         `check` sees the state before and may refuse; `then` computes the return value from the reply and the state.
         """
-        if isinstance(command, c.Commit):
+        if not isinstance(command, c.Commit):
+            return await self._submit(_Job(command, command.size_bytes, ack, check, then))
+        async with self._loading:
             try:
                 command = await self._loop.run_in_executor(None, self._with_bodies, command)
             except StoreError as error:
                 _log.error("a staged body could not be read: %s", error)
                 raise errors.StageDamagedError("a staged body could not be read; stage it again") from error
-            self._check_fits(command.size_bytes)
-        return await self._submit(_Job(command, command.size_bytes, ack, check, then))
+            submitted = self._submit(_Job(command, command.size_bytes, ack, check, then))
+        return await submitted
 
     async def read(self, question: Callable[[Core], T]) -> T:
         """Read the state in a turn of the worker; what it sees is durable when this returns."""
@@ -224,9 +230,12 @@ class Runtime:
         self._store.expire_stages(now_ms() - 1000 * self.settings.stage_expiry_s)
 
     def _with_bodies(self, command: c.Commit) -> c.Commit:
-        staged = [self._store.staged(token, command.iri) for token in command.tokens]
+        sizes = self._store.staged_sizes(command.tokens, command.iri)
+        # Before anything is read: a commit may name far more than there is room for.
+        self._check_fits(command.size_bytes + sum(size or 0 for size in sizes))
+        staged = [] if None in sizes else [self._store.staged(token, command.iri) for token in command.tokens]
         found = [body for body in staged if body is not None]
-        if len(found) < len(staged):
+        if len(found) < len(sizes):
             # The batch may be a repetition whose bodies were committed before; the core will know.
             return replace(command, parts=c.MISSING_PARTS)
         parts = tuple((form, len(body)) for form, body in found)
@@ -239,18 +248,23 @@ class Runtime:
             detail = f"the staged bodies have {size_bytes} bytes, more than the queue's limit of {limit}"
             hint = "commit smaller batches, or raise WHORL_QUEUE_BYTES_MAX"
             raise errors.BodyTooLargeError(detail, hint=hint, limit=limit)
+        self._check_room(size_bytes)
 
-    async def _submit(self, job: _Job) -> Any:  # noqa: ANN401 - each command has its reply
+    def _check_room(self, size_bytes: int) -> None:
+        full = self.queue_bytes + size_bytes > self.settings.queue_bytes_max
+        if full or self._queue.qsize() >= self.settings.queue_commands_max:
+            raise errors.OverloadedError("the server is overloaded: its command queue is full", retry_after_s=1)
+
+    def _submit(self, job: _Job) -> asyncio.Future[Any]:
+        """Queue a job; the future has its reply."""
         if self.state != "ready":
             detail = self.failure or f"the server is {self.state}"
             raise errors.NotReadyError(detail, retry_after_s=1)
-        full = self.queue_bytes + job.size_bytes > self.settings.queue_bytes_max
-        if full or self._queue.qsize() >= self.settings.queue_commands_max:
-            raise errors.OverloadedError("the server is overloaded: its command queue is full", retry_after_s=1)
+        self._check_room(job.size_bytes)
         job.future = self._loop.create_future()
         self.queue_bytes += job.size_bytes
         self._queue.put(job)
-        return await job.future
+        return job.future
 
     # ---- the worker ----
 
@@ -318,6 +332,7 @@ class Runtime:
                 return
             if job.check is not None:
                 job.check(self._core)
+            job.work = self._with_unspent(job.work)
             with self._growth.applying():
                 job.reply = self._core.apply(job.work)
         if job.problem is not None:
@@ -330,6 +345,16 @@ class Runtime:
                 job.reply = job.then(self._core, job.reply)
         if job.ack == "memory":
             self._loop.call_soon_threadsafe(_answer, job)
+
+    def _with_unspent(self, command: c.Command) -> c.Command:
+        """A commit without its bodies, if another one that named them came first while they were read."""
+        if not isinstance(command, c.Commit) or command.parts == c.MISSING_PARTS:
+            return command
+        # In this order: the store forgets a body before the set does.
+        is_spent = not self._spent_stages.isdisjoint(command.tokens)
+        if is_spent or None in self._store.staged_sizes(command.tokens, command.iri):
+            return replace(command, parts=c.MISSING_PARTS, body=b"")
+        return command
 
     @contextlib.contextmanager
     def _answering(self, job: _Job) -> Iterator[None]:
@@ -349,7 +374,9 @@ class Runtime:
         kind, members, body = command.record()
         stream = getattr(command, "iri", None)
         batch.records.append(Record(self._core.offset, kind, members, body, stream, now_ms()))
-        batch.spent_stages.extend(getattr(command, "tokens", ()))
+        if isinstance(command, c.Commit):
+            batch.spent_stages.extend(command.tokens)
+            self._spent_stages.update(command.tokens)
         # Drain after each command, as a replay does: what a command sees must not depend on what was queued with it.
         batch.effects.extend(fx.of_command(command, reply, self._core))
         batch.effects.extend(self._core.drain())
@@ -393,6 +420,7 @@ class Runtime:
         began = time.perf_counter()
         if batch.records:
             self._store.append(batch.records, batch.spent_stages)
+            self._spent_stages.difference_update(batch.spent_stages)
             self.metrics.commits += 1
             self.metrics.commit_durations.observe(time.perf_counter() - began)
         if batch.snapshot is not None:
@@ -509,6 +537,7 @@ class Runtime:
         self._core = Core(options) if found is None else Core.restored(found[1], options)
         if found is not None and self._core.offset != found[0]:
             raise StoreError(f"{self._store.path}: the snapshot does not match the log")
+        self._spent_stages.clear()
         self._growth = Growth(self.settings)
         with self._growth.applying():
             self._replay()

@@ -22,6 +22,13 @@ class LineCutter:
         self._line_bytes_max = line_bytes_max
         self._batch_bytes_max = batch_bytes_max
         self._held = bytearray()
+        # So many of them have no line end: a long line that comes in small pieces is searched once.
+        self._searched_bytes = 0
+
+    @property
+    def held_bytes(self) -> int:
+        """The size of what waits for its line end."""
+        return len(self._held)
 
     def feed(self, piece: bytes) -> Iterator[bytes]:
         """The batches that this chunk completes."""
@@ -38,9 +45,12 @@ class LineCutter:
         """The text after the last line end."""
         rest = bytes(self._held)
         self._held.clear()
+        self._searched_bytes = 0
         return rest if rest.strip() else b""
 
     def _cut_at(self) -> int:
         """The end of the next batch: after the last line that fits, else after the first; 0 if no line is complete."""
-        fitting = self._held.rfind(b"\n", 0, self._batch_bytes_max) + 1
-        return fitting or self._held.find(b"\n") + 1
+        fitting = self._held.rfind(b"\n", self._searched_bytes, self._batch_bytes_max) + 1
+        end = fitting or self._held.find(b"\n", self._searched_bytes) + 1
+        self._searched_bytes = 0 if end else len(self._held)
+        return end

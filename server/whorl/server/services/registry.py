@@ -177,7 +177,7 @@ class Registry:
 
     async def restart(self, name: str, caller: Principal) -> schemas.QueryDocument:
         """Restart a query with empty windows and a new incarnation."""
-        return await self._change(c.Restart(name, secrets.token_hex(8)), caller)
+        return await self._change(c.Restart(name, secrets.token_hex(8), guarded=True), caller)
 
     async def unregister(self, name: str, caller: Principal) -> None:
         """Delete a query."""
@@ -251,7 +251,7 @@ class Registry:
 
 
 def _command(kind: type[c.Register], name: str, wanted: schemas.QueryRequest, owner: str) -> c.Register:
-    return kind(name, wanted.query, wanted.options(), secrets.token_hex(8), owner)
+    return kind(name, wanted.query, wanted.options(), secrets.token_hex(8), owner, guarded=True)
 
 
 def _owns(caller: Principal, entry: QueryEntry) -> bool:

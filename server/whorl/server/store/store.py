@@ -39,7 +39,7 @@ from whorl.server.store.mark import Mark, file_bytes
 from whorl.server.store.opening import DIRECTORY_NAME, lock, open_files, write_log, write_stage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
 __all__ = ["FORMAT_VERSION", "LossError", "NotWrittenError", "OutcomeUnknownError", "Record", "Store", "StoreError"]
@@ -128,7 +128,7 @@ class Store:
         """Write records and drop the staged bodies they contain: one commit, on the disk on return."""
         if [record.offset for record in records] != list(range(self.offset + 1, self.offset + 1 + len(records))):
             raise ValueError(f"records must continue record {self.offset}")
-        spent = [token for token in spent_stages if token in self._stages]
+        spent = [token for token in dict.fromkeys(spent_stages) if token in self._stages]
         with self._access:
             encoder = Encoder(self._mark.number, self._mark.checksum)
             contents: list[tuple[Type, Record | object]] = [(Type.RECORD, record) for record in records]
@@ -311,6 +311,12 @@ class Store:
                 return stage.form, read_stage(self.path, stage)
             except (OSError, DamageError) as error:
                 raise StoreError(f"{self.path / stage.file_name}: the staged body is damaged ({error})") from error
+
+    def staged_sizes(self, tokens: Iterable[str], stream: str) -> list[int | None]:
+        """The sizes of staged bodies of a stream; None for those that are not there."""
+        with self._access:
+            found = [self._stages.get(token) for token in tokens]
+        return [None if stage is None or stage.stream != stream else stage.size_bytes for stage in found]
 
     def staged_bytes(self) -> int:
         """The size of all staged bodies."""
