@@ -5,6 +5,7 @@ Does not detect: faults of a real disk (tests/faults/test_disk.py).
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sqlite3
@@ -73,6 +74,28 @@ def test_a_body_that_is_spent_twice_does_not_fail_a_commit_that_is_on_the_disk(p
     store.append(records(2, 3), ["one"])
     store.close()
     assert contents(path) == records(1, 3)
+
+
+def test_a_snapshot_for_which_no_handle_is_left_fails_alone(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The new log was opened after the mark had turned to it: the commit before was refused, but on the disk."""
+    store = Store(path)
+    store.append(records(1, 5))
+    before = log_of(path)
+    real = os.open
+
+    def without_handles(name: str | Path, flags: int, mode: int = 0o777) -> int:
+        if "/log-" in str(name) and not flags & os.O_CREAT:
+            raise OSError(errno.EMFILE, "Too many open files")
+        return real(name, flags, mode)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", without_handles)
+        with pytest.raises(NotWrittenError, match="Too many open files"):
+            store.write_snapshot(4, b"state", {})
+    store.append(records(5, 7))
+    store.close()
+    assert before.exists()
+    assert contents(path) == records(1, 7)
 
 
 def test_a_hole_in_the_numbers_is_refused_when_it_is_written(path: Path) -> None:

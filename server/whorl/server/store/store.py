@@ -228,11 +228,17 @@ class Store:
             try:
                 retained += self._retain(keep_since)
                 mark = self._written_snapshot(offset, data, retained)
+                # Before the mark names it: afterwards nothing may fail.
+                new_log = os.open(self.path / log_name(mark.segment), os.O_RDWR | os.O_CLOEXEC)
             except OSError as error:
                 # The old files still count: only the snapshot is lost.
                 raise NotWrittenError(f"{self.path}: the snapshot could not be written ({error.strerror})") from error
-            self._mark = self._done_or_undone(lambda: self._marks.write(mark))
-            self._turn_to_new_log(retained, before)
+            try:
+                self._mark = self._done_or_undone(lambda: self._marks.write(mark))
+            except StoreError:
+                os.close(new_log)
+                raise
+            self._turn_to_new_log(new_log, retained, before)
 
     def _written_snapshot(self, offset: int, data: bytes, retained: list[Retained]) -> Mark:
         head, digest = encoded_snapshot_head(self._mark.store_id, offset, data)
@@ -247,9 +253,9 @@ class Store:
         # The directory sync for the log file covers both names.
         return replace(write_log(self.path, log_head, frames, self._mark), snapshot_digest=digest)
 
-    def _turn_to_new_log(self, retained: list[Retained], before: Mark) -> None:
-        handle = os.open(self._log_path, os.O_RDWR | os.O_CLOEXEC)
-        os.close(self._log)
+    def _turn_to_new_log(self, handle: int, retained: list[Retained], before: Mark) -> None:
+        with contextlib.suppress(OSError):
+            os.close(self._log)
         self._log, self._first_number, self._log_bytes = handle, before.number + 1, 0
         self._room = self._mark.length
         gone = [one.file_name for one in self._retained if one not in retained]
