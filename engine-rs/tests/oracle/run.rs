@@ -143,7 +143,10 @@ pub fn compare(scenario: &Scenario, limit: Duration) -> Outcome {
     let began = Instant::now();
     let mut subject = match Subject::new(scenario, scenario.working) {
         Ok(subject) => subject,
-        Err(EngineError::Plan(_)) => return Outcome::Refused,
+        // With tight limits, its static part may be too costly.
+        Err(EngineError::Plan(_) | EngineError::FailedAtStart { code: "query.too_costly", .. }) => {
+            return Outcome::Refused;
+        }
         Err(error) => panic!("{error}\n{}", scenario.query),
     };
     let mut pairs = vec![Pair::new(scenario, &scenario.query, &scenario.options, subject.query)];
