@@ -37,10 +37,8 @@ impl Timeline {
         self.rounds.n_visits += 1;
         let (leaf, bound) = (id.at(), expiry.bound);
         if !self.leaves[leaf].store.expires_whole(bound) || !self.expire_all(leaf) {
-            if self.expires_quietly(leaf, expiry) {
-                self.leaves[leaf].expire_first(bound);
-            }
-            while let Some(slot) = self.leaves[leaf].store.next_expired(bound) {
+            let is_done = self.expires_quietly(leaf, expiry) && self.leaves[leaf].expire_first(bound);
+            while !is_done && let Some(slot) = self.leaves[leaf].store.next_expired(bound) {
                 self.expire_one(leaf, slot, expiry, context);
             }
         }
@@ -99,13 +97,12 @@ impl Timeline {
     fn expires_quietly(&self, leaf: usize, expiry: Expiry) -> bool {
         let own = &self.leaves[leaf];
         let Some(reader) = own.lone_reader() else { return false };
-        let n_arriving = usize::from(own.n_incoming() > 0);
         // Every query with unreported rows is on one of these lists, so the query itself need not be read.
         let Rounds { owing, touched, .. } = &self.rounds;
         expiry.reporting
             && reader.retracts_on_demand
             && !(owing.contains(reader.query) || touched.contains(reader.query))
-            && (self.key.semantics == ContentSemantics::Set || self.leaves_incoming == n_arriving)
+            && (self.key.semantics == ContentSemantics::Set || !self.arrives_elsewhere(leaf, reader.query))
     }
 
     fn retract(&mut self, leaf: usize, slot: SlotId, expiry: Expiry, context: &mut TimelineContext<'_>) {
@@ -156,6 +153,13 @@ impl Timeline {
         if arrives && (own.may_be_incoming(slot) || own.readers.iter().filter(is_reader).nth(1).is_some()) {
             return true;
         }
+        self.arrives_elsewhere(leaf, query)
+    }
+
+    /// Whether another leaf that the query reads has arrivals.
+    #[inline]
+    fn arrives_elsewhere(&self, leaf: usize, query: QueryPlace) -> bool {
+        let arrives = self.leaves[leaf].n_incoming() > 0;
         let elsewhere = |other: &Leaf| other.n_incoming() > 0 && other.readers.iter().any(|r| r.query == query);
         let mut others = self.places.iter().flat_map(|place| &place.offered).filter(|other| other.at() != leaf);
         self.leaves_incoming > usize::from(arrives) && others.any(|other| elsewhere(&self.leaves[other.at()]))

@@ -50,10 +50,12 @@ impl Engine {
         self.place(id).is_ok_and(|(timeline, place)| self.timelines[timeline].query(place).is_listed)
     }
 
-    /// Cleans up the list once half of it is out of date.
+    /// Cleans up the list once half of it is out of date, or all.
     pub(super) fn tidy_waiting(&mut self) {
-        let Waiting { listed, n_marked } = &self.waiting;
-        if listed.len() >= TIDIED_MIN && listed.len() > 2 * n_marked {
+        let Waiting { listed, n_marked } = &mut self.waiting;
+        if *n_marked == 0 {
+            listed.clear();
+        } else if listed.len() >= TIDIED_MIN && listed.len() > 2 * *n_marked {
             self.waiting.listed = self.waiting();
         }
     }

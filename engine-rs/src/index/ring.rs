@@ -337,14 +337,20 @@ impl RingStore {
 
     /// Removes the oldest mappings that expire below the bound, up to one that was renewed or is to stay. This
     /// has the effect of [`RingStore::kill`], but marks nothing as dead: no one reads what lies before the front.
+    /// Returns whether no mapping below the bound is left.
     #[inline]
-    pub(crate) fn expire_first(&mut self, bound: i64, stays: impl Fn(&[u64]) -> bool) {
+    pub(crate) fn expire_first(&mut self, bound: i64, stays: impl Fn(&[u64]) -> bool) -> bool {
         let Self { array, indexes, ordered, front, head, live, .. } = self;
+        let mut is_done = self.stragglers.is_empty();
         while *front != *head {
             let slot = SlotId(*front);
             let (row, expiry_key) = array.row_and_key(slot);
             if expiry_key != DEAD {
-                if expiry_key >= bound || stays(row) || array.renewal(slot) != NOT_RENEWED {
+                if expiry_key >= bound {
+                    break;
+                }
+                if stays(row) || array.renewal(slot) != NOT_RENEWED {
+                    is_done = false;
                     break;
                 }
                 for keyed in indexes.iter_mut().flatten() {
@@ -362,6 +368,7 @@ impl RingStore {
         if *live == 0 {
             self.forget_keys();
         }
+        is_done
     }
 
     /// Whether there are mappings and all of them expire below this bound.

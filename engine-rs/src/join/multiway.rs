@@ -162,6 +162,7 @@ impl JoinNode {
     }
 
     /// Handles a mapping that has arrived in the leaf with this role.
+    #[inline]
     pub(crate) fn arrive(&mut self, role: usize, slot: SlotId, out: &mut Batch, flow: &mut Flow<'_>) {
         flow.eval.scratch.budget.spend(1);
         self.open_slot(role, slot, flow.leaves);
@@ -377,7 +378,7 @@ impl Found for Emit<'_, '_, '_> {
         self.eval.scratch.budget.spend(dead);
     }
 
-    #[inline]
+    #[inline(always)]
     fn passes(&mut self, row: &[TermId], before: VarSet, after: VarSet) -> bool {
         if self.filters.is_empty() {
             return true;

@@ -88,6 +88,8 @@ impl Search<'_> {
         }
     }
 
+    /// Takes the cheapest of the buffers left. This is the only call of the recursion; everything else is inlined into it.
+    #[inline(never)]
     fn extend(&self, candidates: &[Candidate], way: &mut Way<'_, impl Found>) {
         let Some(candidate) = self.choose(candidates, way.scratch) else { return };
         let choice = Choice { candidates, taken: candidate };
@@ -117,7 +119,7 @@ impl Search<'_> {
     }
 
     /// Adds a mapping, its slot and its terms, to the combination, if it is compatible, and continues from there.
-    #[inline]
+    #[inline(always)]
     fn take(&self, choice: Choice<'_>, (slot, bits): (SlotId, &[u64]), way: &mut Way<'_, impl Found>) {
         let Some(copies) = &choice.taken.copies else {
             return self.take_compared(choice, (slot, bits), way);
@@ -137,7 +139,7 @@ impl Search<'_> {
     }
 
     /// Continues with a mapping that has been merged.
-    #[inline]
+    #[inline(always)]
     fn go_on(&self, choice: Choice<'_>, slot: SlotId, way: &mut Way<'_, impl Found>) {
         let Choice { candidates, taken: candidate } = choice;
         let SearchScratch { row, slots, .. } = &mut *way.scratch;

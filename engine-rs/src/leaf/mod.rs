@@ -86,7 +86,7 @@ pub(crate) struct Leaf {
     /// In set windows, the index that finds an existing equal mapping.
     copies: Option<IndexId>,
     incoming: Vec<TermId>,
-    incoming_keys: Vec<i64>,
+    incoming_keys: SmallVec<[i64; 1]>,
     matched: u64,
     /// In set windows, how many matches were copies of a mapping that was in view.
     merged: u64,
@@ -117,7 +117,7 @@ impl Leaf {
             is_offered: false,
             copies,
             incoming: Vec::new(),
-            incoming_keys: Vec::new(),
+            incoming_keys: SmallVec::new(),
             matched: 0,
             merged: 0,
             compared_max: thresholds.arrivals_compared_max,
@@ -232,14 +232,14 @@ impl Leaf {
     }
 
     /// Removes the oldest mappings that expire below the bound, without notifying their reader, up to one that was
-    /// renewed or that may arrive again.
+    /// renewed or that may arrive again. Returns whether no mapping below the bound is left.
     #[inline]
-    pub(crate) fn expire_first(&mut self, bound: i64) {
+    pub(crate) fn expire_first(&mut self, bound: i64) -> bool {
         let Self { store, incoming, incoming_keys, copies, compared_max, .. } = self;
         // In a set, an equal arriving mapping has renewed the existing one.
         let n_compared = if copies.is_some() { 0 } else { incoming_keys.len() };
         if n_compared > *compared_max {
-            return;
+            return false;
         }
         let width = store.width();
         let arrives = |row: &[u64]| {
@@ -248,7 +248,7 @@ impl Leaf {
                 other.iter().zip(row).all(|(term, bits)| term.to_bits() == *bits)
             })
         };
-        store.expire_first(bound, arrives);
+        store.expire_first(bound, arrives)
     }
 
     /// Ends the arrivals of the instant.

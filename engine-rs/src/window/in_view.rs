@@ -39,12 +39,14 @@ pub(super) fn show(in_view: &mut VecDeque<InView>, rule: &Rule, entry: InView) {
         }
         _ => in_view.len(),
     };
+    let is_last = place == in_view.len();
     let before = place.checked_sub(1).filter(|_| !matches!(rule, Rule::Sliding { .. }));
     match before.and_then(|i| in_view.get_mut(i)).filter(|same| same.expiry_key == entry.expiry_key) {
         Some(same) => {
             same.seq = same.seq.min(entry.seq);
             same.n_elements += entry.n_elements;
         }
+        None if is_last => in_view.push_back(entry),
         None => in_view.insert(place, entry),
     }
 }
