@@ -4,8 +4,8 @@
 //! clause, the register clause behind the prefixes, and the numbers of RANGE and STEP in milliseconds. Its parser needs a release build, as
 //! others print every window.
 
-use oxigraph::model::{GraphName, Quad};
 use oxigraph::io::{RdfFormat, RdfParser};
+use oxigraph::model::{GraphName, Quad};
 use rsp_rs::{BindingWithTimestamp, CSPARQLWindow, RDFStream, RSPEngine};
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex};
@@ -70,9 +70,9 @@ fn quads(changes: &[Change]) -> Vec<(i64, Vec<Quad>)> {
     changes.iter().map(|change| (change.at, parsed(change))).collect()
 }
 
-/// The terms of a solution, which rsp-rs hands out as the text that is for finding faults.
-fn terms(text: &str) -> Vec<&str> {
-    text.split('"').skip(1).step_by(2).collect()
+/// The terms of a solution, all of them IRIs. rsp-rs returns its debug output: a quoted name, then a quoted IRI, and so on.
+fn terms(text: &str) -> Vec<String> {
+    text.split('"').skip(3).step_by(4).map(|iri| format!("<{iri}>")).collect()
 }
 
 fn main() {
@@ -94,7 +94,8 @@ fn main() {
     let took = watch.elapsed();
     // A window is named by the last event in it; it closes at the end of the step of that event.
     let closed = |found: &BindingWithTimestamp| (found.timestamp_from / STEP_MS + 1) * STEP_MS;
-    case.answer(running.found.iter().map(|found| (closed(found), terms(&found.bindings))));
+    let solutions: Vec<_> = running.found.iter().map(|found| (closed(found), terms(&found.bindings))).collect();
+    case.answer(solutions.iter().map(|(at, terms)| (*at, terms.iter().map(String::as_str).collect())));
     say(events, took, running.found.len(), bytes);
     std::process::exit(0);
 }
