@@ -64,6 +64,15 @@ def test_words_of_streams_are_highlighted_and_those_of_others_refused(page: Page
     verdict(page).to_contain_text("unexpected 'EMIT'")
 
 
+def test_long_lines_go_on_behind_their_indentation(page: Page) -> None:
+    write(page, f"SELECT ?s\n  # {'long ' * 40}\nWHERE {{ }}", "wide")
+    line = page.locator(".cm-line.cm-indent-2")
+    expect(line).to_have_css("text-indent", re.compile(r"^-\d"))
+    inset, height = line.evaluate("line => [parseFloat(getComputedStyle(line).paddingLeft), line.clientHeight]")
+    assert inset > 20
+    assert height > 40, "it is wrapped"
+
+
 def test_a_text_is_formatted_without_changing_its_meaning(page: Page) -> None:
     write(page, " ".join(MEAN.split()), "format")
     verdict(page).to_contain_text("no errors")

@@ -17,6 +17,7 @@ import { complete } from "./completion";
 import { highlighting, rspql } from "./language";
 import { judge, judgeAgain, type Verdict } from "./lint";
 import { formatted } from "./text";
+import { wrapping } from "./wrapping";
 
 export interface EditorHandle {
   text(): string;
@@ -110,7 +111,7 @@ function stateOf(current: { current: Properties }): EditorState {
         delay: LINT_MS,
         needsRefresh: (update) => update.transactions.some((one) => one.effects.some((effect) => effect.is(judgeAgain))),
       }),
-      lintGutter(), EditorView.lineWrapping,
+      lintGutter(), wrapping,
       placeholder("SELECT … FROM NAMED WINDOW :w ON :stream [RANGE 10s STEP 5s] WHERE { WINDOW :w { … } }"),
       EditorView.contentAttributes.of({ "aria-label": "Query text", spellcheck: "false" }),
       EditorView.updateListener.of((update) => {
