@@ -125,9 +125,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._bare_bytes = self._rest_bytes = 0
         self._n_asked += 1
         # uvicorn responds with 503 beyond this number, and monitoring must not mistake a crowd for a dead server.
-        limit = self.config.limit_concurrency
         is_watcher = self.url.partition(b"?")[0] in _WATCHED
-        self.limit_concurrency = None if is_watcher else limit
+        self.limit_concurrency = None if is_watcher or self._fits_without_idle() else self.config.limit_concurrency
         super().on_headers_complete()
 
     def on_chunk_header(self) -> None:
@@ -231,6 +230,14 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         idle = [one for one in self.connections if isinstance(one, BoundedHttpProtocol) and one._is_idle]
         if idle:
             min(idle, key=lambda one: one._idle_since).transport.abort()
+
+    def _fits_without_idle(self) -> bool:
+        """Whether a request fits if idle connections do not count: anybody can open those, without a token."""
+        limit = self.config.limit_concurrency
+        if limit is None or len(self.connections) < limit:
+            return limit is None or len(self.tasks) < limit
+        busy = [one for one in self.connections if not (isinstance(one, BoundedHttpProtocol) and one._is_idle)]
+        return len(busy) < limit and len(self.tasks) < limit
 
     @property
     def _is_idle(self) -> bool:

@@ -100,7 +100,7 @@ class Settings(BaseSettings):
     streams_max: int = Field(1_000, gt=0, description="number of streams")
     queries_max: int = Field(1_000, gt=0, description="number of queries")
     graphs_bytes_max: int = Field(64 * MIB, gt=0, description="size of a document for a static graph")
-    connections_max: int = Field(1_000, gt=0, description="open connections; further requests get 503")
+    connections_max: int = Field(1_000, gt=0, description="busy connections; further requests get 503")
     subscribers_max: int = Field(1_000, gt=0, description="connected readers: sockets, event streams, polls")
     subscriptions_per_socket_max: int = Field(100, gt=0, description="subscriptions on one socket")
     init_timeout_s: float = Field(10.0, gt=0, description="time limit for connection_init on a WebSocket")
