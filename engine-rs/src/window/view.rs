@@ -362,7 +362,7 @@ impl Window {
 
     /// Skips windows that would be read before `at`: they are empty and need no report.
     pub(crate) fn skip_closes_before(&mut self, at: Timestamp) {
-        if let Rule::Step(step) = &self.rule {
+        if let (Rule::Step(step), Reading::Closed) = (&self.rule, self.reading) {
             self.next_k = self.next_k.max(step.first_read_from(at));
         }
     }
