@@ -6,6 +6,8 @@ import random
 from dataclasses import dataclass, field
 from typing import Any
 
+from whorl.options import QueryOptions
+
 EX = "http://example.org/"
 SENSORS, DOORS = EX + "sensors", EX + "doors"
 INTEGER = "http://www.w3.org/2001/XMLSchema#integer"
@@ -29,7 +31,7 @@ class Case:
     merge: str
     streams: tuple[str, ...] = (SENSORS,)
     static: tuple[tuple[str | None, bytes, str], ...] = ()
-    options: dict[str, Any] = field(default_factory=dict)
+    options: QueryOptions = field(default_factory=QueryOptions)
 
 
 _FLOORS = "".join(f"<{EX}x{x}> <{EX}floor> {x % 3} .\n" for x in range(0, 12, 2)).encode()

@@ -43,7 +43,7 @@ def test_scenarios(seeds: range) -> None:
     tally = campaign.checked_all(seeds)
     assert not tally.stories, "\n\n".join([tally.text(), *tally.stories])
     if len(seeds) == campaign.BLOCK:
-        # Most blocks must say something: a generator of empty answers or refused queries would prove nothing.
+        # Most blocks must emit results: a generator of empty answers or refused queries would prove nothing.
         assert tally.fruitful >= tally.pairs // 3
         assert tally.refused.total() + tally.too_big <= tally.pairs // 5
 

@@ -124,7 +124,7 @@ def test_explain_says_by_what_and_why() -> None:
     one = json.loads(ScaledQuery(STAR, partitions=4, tick="tuple").explain())
     assert (one["partitions"], one["variable"], one["merge"]) == (1, None, "none")
     assert one["why"].startswith("runs on one partition: with tick tuple")
-    assert one["warnings"] == ["4 partitions were asked for, and one is used"]
+    assert one["warnings"] == ["4 partitions were requested; one is used"]
 
 
 def test_equal_arguments_have_equal_fingerprints() -> None:

@@ -101,7 +101,7 @@ pub(crate) struct RunningQuery {
     pub(super) reports_always: bool,
     pub(super) last_boolean: Option<bool>,
     /// The operator that the query names; its results carry it.
-    pub(super) says: R2s,
+    pub(super) named_r2s: R2s,
     pub(super) scratch: Scratch,
     pub results: ResultQueue,
     pub(super) r2s: RelationToStream,
@@ -181,7 +181,7 @@ impl RunningQuery {
             is_listed: false,
             plain: is_plain.then_some(Plain { width: r2s.width(), work }),
             r2s,
-            says: definition.r2s,
+            named_r2s: definition.r2s,
             definition: Box::new(definition),
             registration: Box::new(registration),
             nodes: built.nodes,

@@ -83,7 +83,7 @@ impl Timeline {
         }
         let due = if is_silent { vec![] } else { self.due_before(until) };
         let Some(first) = due.iter().map(Progression::first).min() else {
-            let is_told = self.tells_changes_before(until);
+            let is_told = self.reports_changes_before(until);
             self.pass_quietly(until);
             self.changed &= !is_told;
             return;
@@ -186,7 +186,7 @@ impl Timeline {
 
     /// Whether a period before this instant would report the changes so far. A period that is skipped because no query
     /// has anything to report counts as a report: earlier changes must not make a later period report.
-    fn tells_changes_before(&self, at: Timestamp) -> bool {
+    fn reports_changes_before(&self, at: Timestamp) -> bool {
         let shows = !self.key.report.nonempty || self.is_anything_in_view();
         shows && self.next_periods().is_some_and(|periods| periods.first() < at)
     }

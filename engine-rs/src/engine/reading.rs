@@ -185,7 +185,7 @@ impl Timeline {
                 query.begin_count(rounds.n_reports);
             }
             // Also at an instant that is reported, because one report may represent the rest of a stretch.
-            if query.failed.is_none() && !query.has_said_all() {
+            if query.failed.is_none() && !query.has_reported_all() {
                 rounds.owing.add(*place);
             }
         }
@@ -206,7 +206,10 @@ impl Timeline {
             let follows = query.reads_graphs && !query.reevaluates;
             assert!(!follows || query.settled_version == self.rounds.seen_version, "a query has seen it all");
             let waits = self.rounds.owing.contains(QueryPlace(at as u32));
-            assert!(query.tells_always() || query.has_said_all() || waits, "what is to be said waits to be said");
+            assert!(
+                query.reports_unchanged() || query.has_reported_all() || waits,
+                "a query with unreported rows is listed as owing a report"
+            );
         }
     }
 

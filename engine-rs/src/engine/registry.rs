@@ -199,7 +199,7 @@ impl Engine {
     pub fn drain(&mut self, id: QueryId) -> Result<Vec<QueryResult>, EngineError> {
         let (timeline, place) = self.registry.place(id)?;
         let query = self.timelines[timeline].query_mut(place);
-        let results = query.results.drain(query.says);
+        let results = query.results.drain(query.named_r2s);
         if let Some(failure) = &query.failed {
             return if results.is_empty() { Err(failed(id, failure)) } else { Ok(results) };
         }

@@ -67,14 +67,14 @@ impl RunningQuery {
     }
 
     /// Whether it emits something at every report, even if nothing has changed.
-    pub(super) fn tells_always(&self) -> bool {
-        let says_answers = self.r2s.operator() == R2s::Rstream && !matches!(self.answer, Answer::Boolean);
-        says_answers || self.reports_always
+    pub(super) fn reports_unchanged(&self) -> bool {
+        let emits_full_result = self.r2s.operator() == R2s::Rstream && !matches!(self.answer, Answer::Boolean);
+        emits_full_result || self.reports_always
     }
 
     /// Whether it emits nothing until the content of some window changes.
     pub(super) fn is_silent(&self) -> bool {
-        self.failed.is_some() || (!self.tells_always() && !self.follows_clock() && self.has_said_all())
+        self.failed.is_some() || (!self.reports_unchanged() && !self.follows_clock() && self.has_reported_all())
     }
 
     /// Whether readings without a change still differ for this query, or for the readers of the stream that it writes.
@@ -92,7 +92,7 @@ impl RunningQuery {
     }
 
     /// Whether the last report covers everything: a reading may have changed the result without reporting it.
-    pub(super) fn has_said_all(&self) -> bool {
+    pub(super) fn has_reported_all(&self) -> bool {
         match self.answer {
             Answer::Boolean => self.last_boolean == Some(!self.r2s.answer().is_empty()),
             _ => !self.has_unreported_rows(),

@@ -263,7 +263,7 @@ impl Timeline {
         if query.reevaluates {
             self.rounds.restless.insert(place);
         }
-        if query.tells_always() {
+        if query.reports_unchanged() {
             self.rounds.telling.insert(place);
         }
         if query.reads_graphs {

@@ -107,7 +107,7 @@ pub(crate) fn spread(query: &ContinuousQuery) -> Result<Result<Spread, String>, 
     }
     let (top, plan, _) = root_of(query, &[], Evaluation::Incremental)?;
     if draws_values(&top.pattern) {
-        return Ok(Err(String::from("RAND, UUID, STRUUID and BNODE would draw other values in other partitions")));
+        return Ok(Err(String::from("RAND, UUID, STRUUID and BNODE would produce different values in each partition")));
     }
     let mut leaves = Vec::new();
     gather_leaves(&plan, &mut leaves);

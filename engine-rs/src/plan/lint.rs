@@ -73,15 +73,15 @@ impl Lint<'_> {
         } else {
             format!("nothing binds {variable}, so no triple with it is ever constructed")
         };
-        self.tell(variable, bound, ("select.unbound", message), &[clause]);
+        self.warn(variable, bound, ("select.unbound", message), &[clause]);
     }
 
     fn condition(&mut self, variable: &Variable, bound: &Vars) {
         let message = format!("nothing binds {variable} where this expression uses it, so it is always an error");
-        self.tell(variable, bound, ("expr.unbound", message), &CONDITIONS);
+        self.warn(variable, bound, ("expr.unbound", message), &CONDITIONS);
     }
 
-    fn tell(&mut self, variable: &Variable, bound: &Vars, said: (&'static str, String), words: &[&str]) {
+    fn warn(&mut self, variable: &Variable, bound: &Vars, finding: (&'static str, String), words: &[&str]) {
         if bound.contains(variable) || is_hidden(variable) || !self.seen.insert(variable.clone()) {
             return;
         }
@@ -92,6 +92,6 @@ impl Lint<'_> {
         let hint =
             meant.unwrap_or_else(|| "bind it by a pattern or BIND in the same group, or leave it out".to_owned());
         let position = position_of_variable(self.text, words, variable.as_str());
-        self.found.push(Warning { code: said.0, message: said.1, hint, position });
+        self.found.push(Warning { code: finding.0, message: finding.1, hint, position });
     }
 }

@@ -62,7 +62,7 @@ impl ScaledQuery {
     fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         if self.asked_partitions > 1 && !self.is_spread() {
-            warnings.push(format!("{} partitions were asked for, and one is used", self.asked_partitions));
+            warnings.push(format!("{} partitions were requested; one is used", self.asked_partitions));
         }
         if let Spreading::Over { spread, merge, .. } = &self.spreading {
             if spread.is_doubled {

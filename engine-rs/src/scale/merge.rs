@@ -61,9 +61,9 @@ impl MergeEngine {
         let payload = opened(&query, Owner::Merge, snapshot)?;
         let mut merge = Self::new(query)?;
         match &mut merge.state {
-            State::Passing(said) => {
+            State::Passing(last_seq) => {
                 let mut from = Reader::new(payload);
-                *said = from.u64()?;
+                *last_seq = from.u64()?;
                 from.end()?;
             }
             State::Computing(engine) => **engine = Engine::restore(payload, engine_options())?,
@@ -74,9 +74,9 @@ impl MergeEngine {
     #[must_use]
     pub fn snapshot(&self) -> Vec<u8> {
         let payload = match &self.state {
-            State::Passing(said) => {
+            State::Passing(last_seq) => {
                 let mut to = Writer::default();
-                to.u64(*said);
+                to.u64(*last_seq);
                 to.into_bytes()
             }
             State::Computing(engine) => engine.snapshot(),
@@ -94,12 +94,12 @@ impl MergeEngine {
             check_width(row, &self.query)?;
         }
         match &mut self.state {
-            State::Passing(said) if self.query.merge() == Merge::None => {
-                Ok(numbered(partials.into_iter().flatten(), said))
+            State::Passing(last_seq) if self.query.merge() == Merge::None => {
+                Ok(numbered(partials.into_iter().flatten(), last_seq))
             }
-            State::Passing(said) => {
+            State::Passing(last_seq) => {
                 let answers = instants(partials).into_iter().map(|(at, instant)| in_order(at, instant));
-                Ok(numbered(answers.collect::<Result<Vec<_>, _>>()?.into_iter(), said))
+                Ok(numbered(answers.collect::<Result<Vec<_>, _>>()?.into_iter(), last_seq))
             }
             State::Computing(engine) => computed(engine, instants(partials)),
         }
@@ -120,10 +120,10 @@ impl MergeEngine {
     }
 }
 
-fn numbered(reported: impl Iterator<Item = Reported>, said: &mut u64) -> Vec<Reported> {
+fn numbered(reported: impl Iterator<Item = Reported>, last_seq: &mut u64) -> Vec<Reported> {
     let mut number = |reported: Reported| {
-        *said += 1;
-        Reported { seq: *said, ..reported }
+        *last_seq += 1;
+        Reported { seq: *last_seq, ..reported }
     };
     reported.map(&mut number).collect()
 }

@@ -138,7 +138,7 @@ impl Window {
         self.in_view.iter().copied()
     }
 
-    /// From now on somebody else lists what is in view, and says before each reading whether it is nothing.
+    /// From now on the caller keeps the list of elements in view, and reports before each reading whether it is empty.
     pub(crate) fn list_elsewhere(&mut self, is_empty: bool) {
         self.in_view = VecDeque::new();
         self.listed_elsewhere = Some(is_empty);
@@ -318,7 +318,7 @@ impl Window {
 
     /// The time of the earliest element that is not in view yet, or a later one that the same close shows.
     pub(crate) fn first_waiting(&self) -> Option<Timestamp> {
-        // When it was is not known any more; all of it is in the window that closes next.
+        // Individual times of folded elements are not kept; all of them are in the window that closes next.
         let ahead = self.closing().filter(|_| !self.ahead.is_empty()).map(|(_, end)| end.previous());
         self.pending.front().map(|e| e.at).into_iter().chain(ahead).min()
     }

@@ -100,7 +100,7 @@ fn the_engine_equals_re_evaluation_at_every_instant() {
     for rare in Rare::ALL {
         assert!(rare.count() >= floor(rare, pairs), "{rare:?} was too rare to be tested: {}", rare.count());
     }
-    assert!(same * 2 > pairs, "most pairs must say something: {counts:?}");
+    assert!(same * 2 > pairs, "most pairs must emit results: {counts:?}");
     assert!(refused * 10 < pairs, "few queries may be refused: {counts:?}");
     assert!(given_up * 100 <= pairs, "few pairs may be given up: {counts:?}");
 }

@@ -85,7 +85,7 @@ fn what_cannot_be_spread_runs_on_one_partition_and_says_why() {
             "WINDOW :w { ?k :temp ?v ; :in ?r }",
             "cannot be computed from parts",
         ),
-        ("SELECT ?k (RAND() AS ?x)", "[RANGE 2s]", temp, "would draw other values"),
+        ("SELECT ?k (RAND() AS ?x)", "[RANGE 2s]", temp, "would produce different values"),
         ("SELECT ?k ?r", "[RANGE 2s]", "{ ?k :room ?r } UNION { WINDOW :w { ?k :in ?r } }", "reads static data alone"),
         (
             "SELECT ?k ?v",

@@ -38,7 +38,9 @@ def connected(url: str, token: str | None, text: QueryText | None = None) -> Ite
     except ValueError as error:
         raise UsageError(str(error)) from None
     except wc.AuthenticationError as error:
-        hint = "give --token or WHORL_TOKEN; for a local server, set WHORL_DATA_DIR or WHORL_CONFIG as it has them"
+        hint = (
+            "give --token or WHORL_TOKEN; for a local server, set WHORL_DATA_DIR or WHORL_CONFIG as the server has it"
+        )
         raise CommandError(error.message, hint=hint) from None
     except wc.ProblemError as error:
         known = (None, None) if text is None else (text.source, text.text)

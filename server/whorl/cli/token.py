@@ -29,6 +29,6 @@ def command(link: Link = False, url: Url = DEFAULT_URL) -> None:
     try:
         text = path.read_text(encoding="utf-8").strip()
     except OSError as error:
-        hint = "set WHORL_DATA_DIR to the data directory of the server; its first start makes the token"
+        hint = "set WHORL_DATA_DIR to the data directory of the server; the server creates the token at its first start"
         raise CommandError(f"cannot read the token in {path}: {error.strerror}", hint=hint) from None
     typer.echo(f"{url.rstrip('/')}/#token={text}" if link else text)

@@ -97,7 +97,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self._count_body(len(data) if was_in_body else 0)
 
     def _count_body(self, n_bytes: int) -> None:
-        """Bytes inside of a body, which are content, lengths of chunks, trailers, or not read by anybody any more."""
+        """Bytes inside of a body, which are content, lengths of chunks, trailers, or no longer read."""
         self._bare_bytes = 0 if self._has_content else self._bare_bytes + n_bytes
         if self._bare_bytes > HEAD_BYTES_MAX:
             self._give_up(_TOO_LARGE)

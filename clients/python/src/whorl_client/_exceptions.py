@@ -1,8 +1,8 @@
 """The exceptions of this package.
 
     WhorlError
-    ├── ConnectionFailedError      the server does not answer, or stopped answering
-    │   ├── AnswerTimeoutError     it did not answer in time
+    ├── ConnectionFailedError      the server does not respond, or stopped responding
+    │   ├── AnswerTimeoutError     it did not respond in time
     │   └── CertificateError       its certificate is not trusted, or it does not speak TLS
     ├── ProtocolError              the server said something this client does not understand
     ├── GapError                   results were lost to this subscriber; it says which

@@ -85,9 +85,9 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """Told: there is no answer. `sent` is whether the server may have seen the request.
+    """Outcome: no response. `sent` is whether the server may have received the request.
 
-    `tls` says that TLS failed, for a reason that stays.
+    `tls` is whether TLS failed permanently.
     """
 
     message: str

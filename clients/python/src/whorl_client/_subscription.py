@@ -63,7 +63,7 @@ _FATAL_CLOSES: dict[int, tuple[str, int, str]] = {
     1009: ("", 0, "a message was too big"),
     4400: ("bad-message", 400, "the server does not know a message of this client"),
     4401: ("unauthenticated", 401, "the token is missing or invalid; pass token= or set WHORL_TOKEN"),
-    4403: ("forbidden", 403, "the token does not allow to subscribe"),
+    4403: ("forbidden", 403, "the token does not permit subscribing"),
     4406: ("", 0, f"the server does not support {SUBPROTOCOL}"),
     4409: ("", 0, "a subscription of this name is open on the same socket"),
 }
@@ -111,7 +111,7 @@ class Deliver:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Told: there is no connection. `status` and `body` are of a handshake that was refused, `tls` if TLS failed."""
+    """Outcome: the connection was lost or refused. `status` and `body` are those of a refused handshake."""
 
     reason: str
     code: int | None = None
@@ -410,7 +410,7 @@ class Subscription:
         token = f"{incarnation}:{self._first_seq(incarnation) - 1 if to_seq is None else to_seq}"
         # After a restart the first result is unknown; after any other gap it is the next one.
         self._expected = None if to_seq is None else (incarnation, to_seq + 1)
-        yield from self._gap(Gap(from_seq, to_seq, str(payload.get("reason") or "not said"), token))
+        yield from self._gap(Gap(from_seq, to_seq, str(payload.get("reason") or "unknown"), token))
 
     def _first_seq(self, incarnation: str) -> int:
         """The first result of an incarnation on this connection."""

@@ -143,7 +143,7 @@ impl RunningQuery {
             to.text(&failure.reason);
         });
         to.u64(self.evaluations_by(n_reports));
-        self.results.save(self.says, to);
+        self.results.save(self.named_r2s, to);
         if self.failed.is_some() {
             return;
         }
@@ -164,7 +164,7 @@ impl RunningQuery {
     ) -> Result<(), EngineError> {
         self.failed = from.option(|from| Ok(Failure::restored(&from.text()?, from.text()?)))?;
         self.evaluations = from.u64()?;
-        self.results.restore(self.says, from)?;
+        self.results.restore(self.named_r2s, from)?;
         if self.failed.is_some() {
             return Ok(());
         }

@@ -75,7 +75,7 @@ def _part(part: bytes) -> Part:
     for line in head.decode("latin-1").splitlines():
         name, colon, value = line.partition(":")
         if not colon:
-            raise _broken("a line in the head of a part is no field")
+            raise _broken("a part has an invalid header line")
         fields[name.strip().lower()] = value.strip()
     encoding = fields.get("content-transfer-encoding", "").lower()
     if encoding not in _PLAIN:
@@ -89,7 +89,7 @@ def _split(part: bytes) -> tuple[bytes, bytes]:
             return b"", part[len(line_end) :]
     ends = [(at, len(gap)) for gap in (b"\r\n\r\n", b"\n\n") if (at := part.find(gap, 0, _HEAD_BYTES_MAX)) >= 0]
     if not ends:
-        raise _broken("the head of a part has no end, or is too long")
+        raise _broken("the headers of a part are unterminated or too long")
     at, length = min(ends)
     return part[:at], part[at + length :]
 

@@ -93,7 +93,7 @@ def routed(inputs: Mapping[str, StreamInput], spec: QuerySpec) -> DataFrame:
 def _check_frame(iri: str, one: StreamInput) -> None:
     if not one.listing.isStreaming:
         raise ScaleError(
-            f"the frame of <{iri}> is not a streaming one",
+            f"the DataFrame for <{iri}> is not a streaming DataFrame",
             code="spark.streams",
             hint="read it with spark.readStream, and run with trigger='available-now' to stop at its end",
         )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 from weakref import WeakValueDictionary
 
 from whorl.spark.scale.checkpoint import MANIFESTS_MIN, open_checkpoint
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+    from whorl.options import QueryOptions
     from whorl.spark.scale.manifest import Manifest
     from whorl.spark.scale.outputs.answers import Output
     from whorl.spark.scale.parquet import ParquetFiles
@@ -52,7 +54,7 @@ def run(  # noqa: PLR0913 - the options of a run, each by its name
     close: bool = False,
     keep: int = MANIFESTS_MIN,
     progress: Callable[[BatchReport], None] | None = None,
-    **options: Any,  # noqa: ANN401 - those of Engine.register
+    **options: Unpack[QueryOptions],
 ) -> ScaledRun:
     """Start a continuous query on Spark.
 
@@ -84,7 +86,7 @@ def run(  # noqa: PLR0913 - the options of a run, each by its name
 
 
 def plan(
-    query: str, inputs: Mapping[str, StreamInput], partitions: int, options: dict[str, Any]
+    query: str, inputs: Mapping[str, StreamInput], partitions: int, options: QueryOptions
 ) -> tuple[QuerySpec, Partitioning]:
     """The query as it will run, and how it is partitioned. A query that cannot be partitioned has one partition."""
     settings = {iri: one.settings() for iri, one in inputs.items()}
@@ -148,7 +150,7 @@ class ScaledRun:
             self._close = False
             self._streaming.stop()
 
-    def start(self, writer: Any) -> None:  # noqa: ANN401 - DataStreamWriter
+    def start(self, writer: DataStreamWriter) -> None:
         """Start the streaming query; another one on the same checkpoint must have ended."""
         root = self._driver.checkpoint.files.path("")
         other = _RUNS.get(root)
@@ -192,7 +194,7 @@ class ScaledRun:
             self._driver.close(latest.batch + 1)
 
 
-def _writer(driver: Driver, inputs: Mapping[str, StreamInput], trigger: str | None) -> Any:  # noqa: ANN401 - a DataStreamWriter, classic or Connect
+def _writer(driver: Driver, inputs: Mapping[str, StreamInput], trigger: str | None) -> DataStreamWriter:
     chunks = routed(inputs, driver.spec)
     writer = (
         chunks.writeStream.foreachBatch(driver.step)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from whorl._engine import ScaledQuery
+    from whorl.options import QueryOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class QuerySpec:
 
     @classmethod
     def of(
-        cls, text: str, partitions: int, streams: dict[str, dict[str, Any]], options: dict[str, Any] | None = None
+        cls, text: str, partitions: int, streams: dict[str, dict[str, Any]], options: QueryOptions | None = None
     ) -> QuerySpec:
         """Mappings become JSON with sorted names, so that equal specs are equal, and hashable."""
         return cls(text, partitions, json.dumps(streams, sort_keys=True), json.dumps(options or {}, sort_keys=True))
