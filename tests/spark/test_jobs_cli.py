@@ -15,7 +15,7 @@ from server_process import ServerProcess
 from typer.testing import CliRunner, Result
 from whorl.cli.app import app
 from whorl.spark import WhorlSparkError
-from whorl.spark.jobs import NAMES, Wanted, find
+from whorl.spark.jobs import NAMES, JobOptions, find
 from whorl.spark.produce import Target, produce
 from whorl_client import Client
 
@@ -131,7 +131,7 @@ def test_a_checkpoint_of_another_job_is_refused(
 
 
 def test_a_topic_cannot_be_replayed(spark: SparkSession, tmp_path: Path) -> None:
-    wanted = Wanted(topic="t", servers="s:1", stream="http://ex/s", mapping=MAPPING, speed=60)
+    wanted = JobOptions(topic="t", servers="s:1", stream="http://ex/s", mapping=MAPPING, speed=60)
     with pytest.raises(WhorlSparkError, match="cannot be replayed"):
         produce(spark, find("kafka"), wanted, Target("http://127.0.0.1:9"), str(tmp_path))
 

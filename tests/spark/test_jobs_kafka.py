@@ -22,7 +22,7 @@ import pytest
 from server_process import ServerProcess
 from spark_environment import require_java, worker_environment
 from whorl.spark import WhorlSparkError, plain_errors
-from whorl.spark.jobs import Wanted, kafka
+from whorl.spark.jobs import JobOptions, kafka
 from whorl.spark.jobs.job import timed
 from whorl_client import Client
 
@@ -137,7 +137,9 @@ def test_a_text_that_is_not_rdf_is_named_by_its_message(
 
 
 def test_options_of_the_user_reach_the_source() -> None:
-    wanted = Wanted(topic="t", servers="a:1,b:2", starting_from="latest", options={"kafka.security.protocol": "SSL"})
+    wanted = JobOptions(
+        topic="t", servers="a:1,b:2", starting_from="latest", options={"kafka.security.protocol": "SSL"}
+    )
     assert kafka.source_options(wanted) == {
         "kafka.bootstrap.servers": "a:1,b:2",
         "subscribe": "t",

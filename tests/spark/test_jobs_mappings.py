@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyoxigraph as ox
 import pytest
 import whorl
-from whorl.spark.jobs import NAMES, Wanted, find
+from whorl.spark.jobs import NAMES, JobOptions, find
 from whorl.spark.rdf_text import parse
 
 NYCTAXI = "http://example.org/nyctaxi/"
@@ -176,7 +176,7 @@ def test_every_row_is_an_event_of_so_many_triples(job: str, output: str, triples
 def test_every_mapping_reads_only_columns_that_its_rows_have() -> None:
     for name in NAMES:
         if name not in ("files", "kafka"):
-            for output in find(name).outputs(Wanted()):
+            for output in find(name).outputs(JobOptions()):
                 assert len(events(name, output.name, rows=3)) == 3
 
 
@@ -196,7 +196,7 @@ def test_the_example_queries_find_something_in_made_up_data(job: str, file: str)
     text = (Path(__file__).parents[2] / "examples" / file).read_text()
     with whorl.Engine() as engine:
         query = engine.register(text)
-        for output in find(job).outputs(Wanted()):
+        for output in find(job).outputs(JobOptions()):
             engine.declare_stream(output.stream)
             engine.set_mapping(output.stream, output.mapping)
             feed = output.generated(start_ms=None, rows=4_000, seed=0)

@@ -16,11 +16,14 @@ from pyarrow import parquet
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 from whorl.spark.feeds import Feed, StoredFeed
 from whorl.spark.generators import Changes
-from whorl.spark.jobs import NAMES, Output, Wanted, find
+from whorl.spark.jobs import NAMES, JobOptions, Output, find
 from whorl.spark.pacing import Pace, ReplayReader, feed_of
 
 GENERATED = [
-    (name, output.name) for name in NAMES if name not in ("files", "kafka") for output in find(name).outputs(Wanted())
+    (name, output.name)
+    for name in NAMES
+    if name not in ("files", "kafka")
+    for output in find(name).outputs(JobOptions())
 ]
 ROWS = 500
 

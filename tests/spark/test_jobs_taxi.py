@@ -19,7 +19,7 @@ import whorl
 from reference_data import reference_path
 from server_process import ServerProcess
 from whorl.spark.feeds import Feed, StoredFeed
-from whorl.spark.jobs import Wanted, find
+from whorl.spark.jobs import JobOptions, find
 from whorl.spark.produce import Production, Target, produce, stop, watch
 from whorl_client import Client
 
@@ -59,7 +59,7 @@ def test_three_streams_give_the_answers_of_the_engine_even_after_a_restart(
     spark: SparkSession, start_server: Callable[..., ServerProcess], tmp_path: Path, trips: str | None
 ) -> None:
     checkpoint, server = str(tmp_path / "checkpoint"), start_server()
-    wanted = Wanted(data=trips, rows=None if trips else 800)
+    wanted = JobOptions(data=trips, rows=None if trips else 800)
     target = Target(server.url, server.token)
     with Client(server.url, server.token) as client:
         for output in JOB.outputs(wanted):
@@ -113,20 +113,20 @@ def everything(feed: Feed) -> list[pa.RecordBatch]:
 
 def answers_of_the_engine(feeds: dict[str, Feed]) -> list[Any]:
     with whorl.Engine() as engine:
-        for output in JOB.outputs(Wanted()):
+        for output in JOB.outputs(JobOptions()):
             engine.declare_stream(output.stream)
             engine.set_mapping(output.stream, output.mapping)
         query = engine.register(QUERY, "rates", report="change", tick="time", r2s="CHANGES", dialect="cqels")
-        for output in JOB.outputs(Wanted()):
+        for output in JOB.outputs(JobOptions()):
             for batch in everything(feeds[output.name]):
                 engine.push(output.stream, None, batch)
-        for output in JOB.outputs(Wanted()):
+        for output in JOB.outputs(JobOptions()):
             engine.close_stream(output.stream)
         return [_essence(json.loads(result)) for result in query.results()]
 
 
-def _at_speed(wanted: Wanted, speed: float) -> Wanted:
-    return Wanted(data=wanted.data, rows=wanted.rows, speed=speed)
+def _at_speed(wanted: JobOptions, speed: float) -> JobOptions:
+    return JobOptions(data=wanted.data, rows=wanted.rows, speed=speed)
 
 
 def _essence(envelope: dict[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@
 //! several roles in one join is processed role by role: earlier roles already see the change, later roles do not.
 
 use super::orders::{OrderCounts, Probing};
-use super::probe::{Found, Search, Way};
+use super::probe::{Found, Search, SearchState};
 use super::program::{Program, Start};
 use super::shape::{Buffer, BufferSource, BufferSpec, JoinShape, VarSet, bit};
 use super::trees::Trees;
@@ -191,7 +191,7 @@ impl JoinNode {
             let search = Search { program, shape, leaves, inputs, probing: *probing, slot, start, blind: 0 };
             let mut found = Emit { filters, trees: None, weight: 1, out, eval };
             found.visit();
-            search.find_all(&mut Way { scratch, orders: &mut orders, found });
+            search.find_all(&mut SearchState { scratch, orders: &mut orders, found });
         }
     }
 
@@ -255,7 +255,7 @@ impl JoinNode {
         let start = Start { role, leaving: weight < 0 };
         let search = Search { program, shape, leaves, inputs, probing: *probing, slot, start, blind };
         let found = Emit { filters, trees: trees.as_deref_mut().filter(|_| weight > 0), weight, out, eval };
-        search.find_all(&mut Way { scratch, orders, found });
+        search.find_all(&mut SearchState { scratch, orders, found });
     }
 
     /// Emits −1 for every result under the mapping. Rows are rebuilt from the other mappings, all of which must still

@@ -39,7 +39,7 @@ struct Choice<'a> {
 }
 
 /// The mutable state of a search.
-pub(super) struct Way<'a, F> {
+pub(super) struct SearchState<'a, F> {
     pub scratch: &'a mut SearchScratch,
     pub orders: &'a mut OrderCounts,
     pub found: F,
@@ -66,50 +66,56 @@ impl Search<'_> {
     }
 
     /// Finds every combination that contains the starting mapping in this role.
-    pub(super) fn find_all(&self, way: &mut Way<'_, impl Found>) {
-        way.scratch.begin(self.shape.n_vars, self.shape.buffers.len());
+    pub(super) fn find_all(&self, state: &mut SearchState<'_, impl Found>) {
+        state.scratch.begin(self.shape.n_vars, self.shape.buffers.len());
         if let [Buffer { source, copies: Some(copies), certain, .. }] = &self.shape.buffers[..] {
-            return self.find_itself(*source, copies, *certain, way);
+            return self.find_itself(*source, copies, *certain, state);
         }
         let start = self.program.start(self.shape, self.start);
         let candidate = &**start.as_ref();
         let bits = self.store(candidate.source).bits(self.slot);
         let choice = Choice { candidates: &[], taken: candidate };
-        self.take(choice, (self.slot, bits), way);
+        self.take(choice, (self.slot, bits), state);
     }
 
     /// In a join of one buffer, each mapping is a result by itself.
     #[inline]
-    fn find_itself(&self, source: BufferSource, copies: &Copies, certain: VarSet, way: &mut Way<'_, impl Found>) {
-        let row = &mut way.scratch.row;
+    fn find_itself(
+        &self,
+        source: BufferSource,
+        copies: &Copies,
+        certain: VarSet,
+        state: &mut SearchState<'_, impl Found>,
+    ) {
+        let row = &mut state.scratch.row;
         copy(self.store(source).bits(self.slot), copies, row);
-        if way.found.passes(row, 0, certain) {
-            way.found.found(row, &[self.slot]);
+        if state.found.passes(row, 0, certain) {
+            state.found.found(row, &[self.slot]);
         }
     }
 
     /// Takes the cheapest of the buffers left. This is the only call of the recursion; everything else is inlined into it.
     #[inline(never)]
-    fn extend(&self, candidates: &[Candidate], way: &mut Way<'_, impl Found>) {
-        let Some(candidate) = self.choose(candidates, way.scratch) else { return };
+    fn extend(&self, candidates: &[Candidate], state: &mut SearchState<'_, impl Found>) {
+        let Some(candidate) = self.choose(candidates, state.scratch) else { return };
         let choice = Choice { candidates, taken: candidate };
         let store = self.store(candidate.source);
         let hidden = (self.blind & (1 << candidate.at) != 0).then_some(self.slot);
         if let Some(key) = &candidate.key {
-            let dead = store.walk(key.index, way.scratch.probes[key.probe], |slot, bits| {
+            let dead = store.walk(key.index, state.scratch.probes[key.probe], |slot, bits| {
                 if Some(slot) != hidden {
-                    way.found.visit();
-                    self.take(choice, (slot, bits), way);
+                    state.found.visit();
+                    self.take(choice, (slot, bits), state);
                 }
             });
-            return way.found.pass(dead);
+            return state.found.pass(dead);
         }
-        let row = &way.scratch.row;
+        let row = &state.scratch.row;
         let range = candidate.is_ranged.then(|| self.shape.buffers[candidate.at].range(candidate.before, row));
         let visit = |slot| {
             if Some(slot) != hidden {
-                way.found.visit();
-                self.take(choice, (slot, store.bits(slot)), way);
+                state.found.visit();
+                self.take(choice, (slot, store.bits(slot)), state);
             }
         };
         match range {
@@ -120,44 +126,49 @@ impl Search<'_> {
 
     /// Adds a mapping, its slot and its terms, to the combination, if it is compatible, and continues from there.
     #[inline(always)]
-    fn take(&self, choice: Choice<'_>, (slot, bits): (SlotId, &[u64]), way: &mut Way<'_, impl Found>) {
+    fn take(&self, choice: Choice<'_>, (slot, bits): (SlotId, &[u64]), state: &mut SearchState<'_, impl Found>) {
         let Some(copies) = &choice.taken.copies else {
-            return self.take_compared(choice, (slot, bits), way);
+            return self.take_compared(choice, (slot, bits), state);
         };
-        copy(bits, copies, &mut way.scratch.row);
-        self.go_on(choice, slot, way);
+        copy(bits, copies, &mut state.scratch.row);
+        self.go_on(choice, slot, state);
     }
 
     /// The general case, for columns that may be unbound or whose variables are bound but not part of the key.
-    fn take_compared(&self, choice: Choice<'_>, (slot, bits): (SlotId, &[u64]), way: &mut Way<'_, impl Found>) {
-        let SearchScratch { row, undo, .. } = &mut *way.scratch;
+    fn take_compared(
+        &self,
+        choice: Choice<'_>,
+        (slot, bits): (SlotId, &[u64]),
+        state: &mut SearchState<'_, impl Found>,
+    ) {
+        let SearchScratch { row, undo, .. } = &mut *state.scratch;
         let mark = undo.len();
         if self.merge_compared(choice.taken, bits, row, undo) {
-            self.go_on(choice, slot, way);
+            self.go_on(choice, slot, state);
         }
-        way.scratch.rewind(mark);
+        state.scratch.rewind(mark);
     }
 
     /// Continues with a mapping that has been merged.
     #[inline(always)]
-    fn go_on(&self, choice: Choice<'_>, slot: SlotId, way: &mut Way<'_, impl Found>) {
+    fn go_on(&self, choice: Choice<'_>, slot: SlotId, state: &mut SearchState<'_, impl Found>) {
         let Choice { candidates, taken: candidate } = choice;
-        let SearchScratch { row, slots, .. } = &mut *way.scratch;
-        if !way.found.passes(row, candidate.before, candidate.after) {
+        let SearchScratch { row, slots, .. } = &mut *state.scratch;
+        if !state.found.passes(row, candidate.before, candidate.after) {
             return;
         }
         slots[candidate.at] = slot;
         if candidate.is_last {
             if slots.len() > 2 {
-                way.orders.note(candidate.order, &candidate.counted_at);
+                state.orders.note(candidate.order, &candidate.counted_at);
             }
-            return way.found.found(row, slots);
+            return state.found.found(row, slots);
         }
         let make = |candidates: &[Candidate], taken: &Candidate| {
             node_after(self.shape, self.start, candidates, taken, self.probing)
         };
         let next = self.program.after(candidates, candidate, make);
-        self.extend(next.as_ref(), way);
+        self.extend(next.as_ref(), state);
     }
 
     /// The buffer to probe next; `None` if some buffer has no candidate.

@@ -90,7 +90,7 @@ def command(  # noqa: PLR0913 - each option is a parameter
         if not follow:
             _once(client, query, text, output)
             return
-        wanted = _Wanted(output, limit, None if until is None else time_ms(until), from_)
+        wanted = _FollowOptions(output, limit, None if until is None else time_ms(until), from_)
         if text is None or name is not None:
             known = query if text is None else _register(client, text, name, semantics, replace=replace)
             _follow(client, known, wanted)
@@ -134,7 +134,7 @@ def _document(answer: Any) -> dict[str, Any] | str:  # noqa: ANN401 - as above
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class _FollowOptions:
     """What to show of a query, and how."""
 
     output: Format
@@ -163,7 +163,7 @@ def _register(client: Client, text: QueryText, name: str | None, semantics: Kind
     return registered.name
 
 
-def _follow(client: Client, name: str, wanted: _Wanted) -> None:
+def _follow(client: Client, name: str, wanted: _FollowOptions) -> None:
     names = Names(client.queries.get(name).text)
     with _writer(name, names, wanted.output) as writer:
         answers = client.subscribe(
@@ -178,7 +178,7 @@ def _follow(client: Client, name: str, wanted: _Wanted) -> None:
         _write_all(client, answers, writer)
 
 
-def _follow_text(client: Client, text: QueryText, wanted: _Wanted, semantics: Kind | None) -> None:
+def _follow_text(client: Client, text: QueryText, wanted: _FollowOptions, semantics: Kind | None) -> None:
     """Follow a query that belongs to the connection, so that it disappears however this command ends."""
     chosen = word_of(semantics)
     facts = client.queries.validate(text.text, semantics=chosen)

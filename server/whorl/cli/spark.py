@@ -25,7 +25,7 @@ from whorl.cli.texts import QueryText, read_text
 from whorl.cli.times import duration_ms, speed_factor, time_ms
 
 if TYPE_CHECKING:
-    from whorl.spark.jobs import Job, Output, Wanted
+    from whorl.spark.jobs import Job, JobOptions, Output
     from whorl.spark.produce import Target
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The producer; `whorl spark list` shows the names.")]
@@ -125,12 +125,14 @@ def list_producers() -> None:
 
     """
     with _spark_there():
-        from whorl.spark.jobs import NAMES, Wanted, find
+        from whorl.spark.jobs import NAMES, JobOptions, find
 
         rows: list[tuple[str, str, str]] = []
         for name in NAMES:
             job = find(name)
-            streams = "--stream" if name in ("files", "kafka") else "\n".join(o.stream for o in job.outputs(Wanted()))
+            streams = (
+                "--stream" if name in ("files", "kafka") else "\n".join(o.stream for o in job.outputs(JobOptions()))
+            )
             rows.append((name, f"{job.description}\nreads: {job.data}", streams))
     show_table(("producer", "what", "streams"), rows)
 
@@ -184,10 +186,10 @@ def produce(  # noqa: PLR0913 - each option is a parameter
     construct = None if mapping is None else QueryText(read_text(Path(mapping)), mapping)
     with _spark_there():
         from whorl.spark.generators import Changes
-        from whorl.spark.jobs import Wanted, find
+        from whorl.spark.jobs import JobOptions, find
 
         job = find(name)
-        wanted = Wanted(
+        wanted = JobOptions(
             data=data,
             stream=stream,
             mapping=None if construct is None else construct.text,
@@ -231,7 +233,7 @@ class _Producing:
     quiet: bool
 
 
-def _run(job: Job, wanted: Wanted, run: _Producing) -> None:
+def _run(job: Job, wanted: JobOptions, run: _Producing) -> None:
     from whorl.spark.produce import produce, watch
     from whorl.spark.session import opened_session
 

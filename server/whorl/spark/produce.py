@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from whorl.spark.feeds import Feed
-    from whorl.spark.jobs import Job, Output, Wanted
+    from whorl.spark.jobs import Job, JobOptions, Output
 
 DEFAULT_SPEED = 60.0
 # How often a paced replay reads its clock.
@@ -103,7 +103,7 @@ class Production:
         )
 
 
-def produce(spark: SparkSession, job: Job, wanted: Wanted, target: Target, checkpoint: str) -> list[Production]:
+def produce(spark: SparkSession, job: Job, wanted: JobOptions, target: Target, checkpoint: str) -> list[Production]:
     """Start writing all streams of a producer, one after the other."""
     outputs = job.outputs(wanted)
     wanted = settle(job, wanted, checkpoint)
@@ -158,7 +158,7 @@ def stop(productions: list[Production]) -> None:
         one.update()
 
 
-def settle(job: Job, wanted: Wanted, checkpoint: str) -> Wanted:
+def settle(job: Job, wanted: JobOptions, checkpoint: str) -> JobOptions:
     """A checkpoint keeps the options of its first run; only the speed may change."""
     files, root = fs.FileSystem.from_uri(checkpoint)
     path = f"{root}/job.json"
@@ -192,12 +192,12 @@ class _Source:
     feed: Feed | None
 
 
-def _is_replayed(job: Job, wanted: Wanted) -> bool:
+def _is_replayed(job: Job, wanted: JobOptions) -> bool:
     return wanted.speed is not None or any(output.follow is None for output in job.outputs(wanted))
 
 
 def _sources(
-    spark: SparkSession, job: Job, outputs: tuple[Output, ...], wanted: Wanted, checkpoint: str
+    spark: SparkSession, job: Job, outputs: tuple[Output, ...], wanted: JobOptions, checkpoint: str
 ) -> list[_Source]:
     if not _is_replayed(job, wanted):
         return [_Source(output, output.follow(spark), None) for output in outputs if output.follow is not None]
@@ -214,7 +214,7 @@ def _sources(
     return found
 
 
-def _described(spark: SparkSession, job: Job, output: Output, wanted: Wanted, checkpoint: str) -> Mapping[str, Any]:
+def _described(spark: SparkSession, job: Job, output: Output, wanted: JobOptions, checkpoint: str) -> Mapping[str, Any]:
     if wanted.data is None and output.generator is None:
         raise WhorlSparkError(f"'{job.name}' is followed live and cannot be replayed", "leave --speed out")
     if wanted.data is None:
@@ -240,7 +240,7 @@ def stored(rows: DataFrame, path: str, most: int | None = None) -> str:
     return path
 
 
-def _start(source: _Source, wanted: Wanted, target: Target, checkpoint: str) -> Production:
+def _start(source: _Source, wanted: JobOptions, target: Target, checkpoint: str) -> Production:
     output = source.output
     options = {
         "url": target.url,
@@ -288,7 +288,7 @@ def _patiently(call: Callable[[], T], again: Callable[[], T]) -> T:
     return call()
 
 
-def _triggered(writer: DataStreamWriter, feed: Feed | None, wanted: Wanted) -> DataStreamWriter:
+def _triggered(writer: DataStreamWriter, feed: Feed | None, wanted: JobOptions) -> DataStreamWriter:
     """The trigger of batches: at once until everything is read, or by the clock."""
     at_once = wanted.once if feed is None else feed.last is not None and wanted.speed == math.inf
     if at_once:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import importlib
 
 from whorl.spark.errors import WhorlSparkError
-from whorl.spark.jobs.job import Job, Output, Wanted
+from whorl.spark.jobs.job import Job, JobOptions, Output
 
-__all__ = ["NAMES", "Job", "Output", "Wanted", "find"]
+__all__ = ["NAMES", "Job", "JobOptions", "Output", "find"]
 
 # In the order of `whorl spark list`.
 _MODULES = {

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from whorl.spark.errors import WhorlSparkError
-from whorl.spark.jobs.job import Job, Output, Wanted, needed, submitted, timed
+from whorl.spark.jobs.job import Job, JobOptions, Output, needed, submitted, timed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +22,7 @@ _ENDINGS = {".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json",
 _DEFAULTS: Mapping[str, Mapping[str, str]] = {"csv": {"header": "true"}, "json": {}, "parquet": {}}
 
 
-def outputs(wanted: Wanted) -> tuple[Output, ...]:
+def outputs(wanted: JobOptions) -> tuple[Output, ...]:
     """One stream, read from the given directory."""
     data = needed(wanted.data, "--data", "the directory, file or pattern to read")
     form = format_of(data, wanted.input_format)
@@ -57,7 +57,7 @@ def format_of(data: str, given: str | None) -> str:
     return form
 
 
-def _reader(spark: SparkSession, form: str, wanted: Wanted) -> DataFrameReader:
+def _reader(spark: SparkSession, form: str, wanted: JobOptions) -> DataFrameReader:
     reader = spark.read.format(form).options(**{**_DEFAULTS[form], **wanted.options})
     if wanted.schema is not None:
         return reader.schema(wanted.schema)

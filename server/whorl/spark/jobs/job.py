@@ -26,7 +26,7 @@ TIME_COLUMN = "t"
 
 
 @dataclass(frozen=True)
-class Wanted:
+class JobOptions:
     """The user's options for a producer. Times are in milliseconds."""
 
     data: str | None = None
@@ -76,15 +76,15 @@ class Job:
     name: str
     description: str
     data: str
-    outputs: Callable[[Wanted], tuple[Output, ...]]
+    outputs: Callable[[JobOptions], tuple[Output, ...]]
     packages: tuple[str, ...] = ()
 
     def output(self, name: str) -> Output:
         """The output of that name, of a producer with recorded or generated data."""
-        return next(output for output in self.outputs(Wanted()) if output.name == name)
+        return next(output for output in self.outputs(JobOptions()) if output.name == name)
 
 
-def always(*outputs: Output) -> Callable[[Wanted], tuple[Output, ...]]:
+def always(*outputs: Output) -> Callable[[JobOptions], tuple[Output, ...]]:
     """An `outputs` function for streams that do not depend on the options."""
     return lambda _: outputs
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whorl.spark.errors import WhorlSparkError
-from whorl.spark.jobs.job import Job, Output, Wanted, needed, submitted, timed
+from whorl.spark.jobs.job import Job, JobOptions, Output, needed, submitted, timed
 from whorl.spark.rdf_text import FORMATS, TRIPLE_SCHEMA, triples_of
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _BATCH_MESSAGES = "50000"
 CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
 
 
-def outputs(wanted: Wanted) -> tuple[Output, ...]:
+def outputs(wanted: JobOptions) -> tuple[Output, ...]:
     """One stream, read from the given topic."""
     needed(wanted.topic, "--topic", "the topic to read")
     needed(wanted.servers, "--servers", "the brokers, such as localhost:9092")
@@ -52,7 +52,7 @@ def outputs(wanted: Wanted) -> tuple[Output, ...]:
     )
 
 
-def source_options(wanted: Wanted) -> dict[str, str]:
+def source_options(wanted: JobOptions) -> dict[str, str]:
     """Options of Spark's Kafka source; those of the user take precedence."""
     return {
         "kafka.bootstrap.servers": wanted.servers or "",
@@ -87,7 +87,7 @@ def triples(messages: DataFrame, form: str) -> DataFrame:
     return texts.mapInArrow(triples_of(form), TRIPLE_SCHEMA)
 
 
-def sampled_schema(spark: SparkSession, wanted: Wanted) -> str:
+def sampled_schema(spark: SparkSession, wanted: JobOptions) -> str:
     """The columns of the first messages, as Spark infers them."""
     options = {**source_options(wanted), "startingOffsets": "earliest"}
     # Options that limit a stream have no meaning for a batch.
