@@ -127,7 +127,7 @@ def test_a_refused_registration_leaves_no_trace() -> None:
     ]:
         text = "SELECT * " + window.format(stream=stream, pattern=pattern)
         with pytest.raises(DomainError):
-            core.apply(c.Register("q", text, {}, "aa"))
+            core.apply(c.Register("q", text, {}, "aa", guarded=True))
         assert core.snapshot() == before, text
 
 
