@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
+from whorl.server import errors
 
 GOOD = (
     "SELECT ?s FROM NAMED WINDOW <http://ex.org/w> ON <{stream}> [RANGE 10s STEP 10s] "
@@ -152,3 +153,10 @@ def test_every_answer_has_an_id(client: httpx.Client) -> None:
 
 def test_405_says_what_works(client: httpx.Client) -> None:
     assert "GET" in client.patch("/streams").headers["allow"]
+
+
+def test_a_hint_about_a_wrong_name_compares_only_short_names() -> None:
+    # A producer may be refused at each push; comparing 1,000 long names took seconds of the engine's thread.
+    long = f"http://ex.org/{'ab' * 60}"
+    assert errors.known_streams(long + "1", [long]).startswith("known streams: ")
+    assert errors.known_streams("http://ex.org/rom", ["http://ex.org/room"]) == "did you mean <http://ex.org/room>?"

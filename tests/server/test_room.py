@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import time
 from collections.abc import AsyncIterator, Callable
@@ -10,10 +11,11 @@ from pathlib import Path
 
 import httpx
 import pytest
+from fastapi import FastAPI
 from pydantic import SecretStr
 from whorl.server.app import create_app
 from whorl.server.errors import OverloadedError
-from whorl.server.services.lines import LineCutter
+from whorl.server.services.lines import BATCH_BYTES_MAX, LineCutter
 from whorl.server.services.room import FREE_BYTES, Room, Share
 from whorl.server.settings import Settings
 
@@ -103,3 +105,45 @@ async def test_bodies_under_way_leave_room_for_events_only(tmp_path: Path) -> No
         finish.set()
         assert (await waiting[1]).is_success
         assert room.held_bytes == 0
+
+
+async def test_a_long_line_that_does_not_end_gives_its_room_back(tmp_path: Path) -> None:
+    app = create_app(Settings(data_dir=tmp_path, token=SecretStr("secret"), body_seconds_max=1))
+
+    async def stalled() -> AsyncIterator[bytes]:
+        yield b'{"t": 1, "data": "' + b"x" * MIB
+        await asyncio.sleep(600)
+
+    async with served(app) as client:
+        answer = await client.post(STREAM, content=stalled())
+        assert (answer.status_code, answer.json()["type"]) == (408, "urn:whorl:problem:body-too-slow")
+        assert app.state.room.held_bytes == 0
+
+
+async def test_a_refusal_after_applied_lines_does_not_ask_to_repeat_them(tmp_path: Path) -> None:
+    app = create_app(Settings(data_dir=tmp_path, token=SecretStr("secret")))
+    event = b'{"t": 1, "data": "<http://ex.org/a> <http://ex.org/p> 1 ."}\n'
+
+    async def body() -> AsyncIterator[bytes]:
+        yield event * (2 * BATCH_BYTES_MAX // len(event))
+        yield b'{"t": 1, "data": "' + b"x" * MIB
+
+    async with served(app) as client:
+        others = Share(app.state.room)
+        others.hold(app.state.room.bytes_max)
+        answer = await client.post(STREAM, content=body())
+        assert (answer.status_code, answer.json()["type"]) == (429, "urn:whorl:problem:overloaded")
+        assert "retry-after" not in answer.headers
+
+
+@contextlib.asynccontextmanager
+async def served(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the app, with a stream, that sends lines."""
+    headers = {"Authorization": "Bearer secret", "Content-Type": "application/x-ndjson"}
+    transport = httpx.ASGITransport(app)
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=headers) as client,
+    ):
+        await client.put(STREAM, headers={"Content-Type": "application/json"})
+        yield client

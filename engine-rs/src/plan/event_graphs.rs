@@ -43,10 +43,28 @@ impl Translator<'_> {
     /// no triples holds in every graph.
     pub(super) fn carrying(&mut self, plan: Plan, pattern: &GraphPattern, dataset: &Dataset) -> Plan {
         match dataset {
-            Dataset::EventGraph(window, Place::Variable(graph)) if !reads_graphs(pattern) => {
+            Dataset::EventGraph(window, Place::Variable(graph)) if !self.reads_graphs(pattern, dataset) => {
                 Plan::join([plan, self.event_graphs(*window, graph.clone())])
             }
             _ => plan,
+        }
+    }
+
+    /// Whether every row of the plan of the pattern carries the name of its graph. What is static is evaluated once
+    /// for all graphs, so it does not.
+    fn reads_graphs(&self, pattern: &GraphPattern, dataset: &Dataset) -> bool {
+        if self.is_static(pattern, dataset) {
+            return false;
+        }
+        match pattern {
+            GraphPattern::Bgp { patterns } => !patterns.is_empty(),
+            GraphPattern::Path { .. } | GraphPattern::Graph { .. } | GraphPattern::Group { .. } => true,
+            GraphPattern::Join { left, right } => self.reads_graphs(left, dataset) || self.reads_graphs(right, dataset),
+            // These are planned `carrying`.
+            GraphPattern::LeftJoin { .. } | GraphPattern::Minus { .. } | GraphPattern::Project { .. } => true,
+            GraphPattern::Slice { .. } => true,
+            GraphPattern::Values { .. } | GraphPattern::Service { .. } => false,
+            _ => children(pattern).into_iter().all(|inner| self.reads_graphs(inner, dataset)),
         }
     }
 
@@ -74,20 +92,6 @@ impl Translator<'_> {
         let leaf = Plan::Leaf(LeafPlan { window, places, graph: Some(graph), time: None });
         let names = Plan::Project { inner: leaf.into(), variables };
         Plan::Distinct { inner: names.into() }
-    }
-}
-
-/// Whether every row of the pattern carries the name of its graph.
-pub(super) fn reads_graphs(pattern: &GraphPattern) -> bool {
-    match pattern {
-        GraphPattern::Bgp { patterns } => !patterns.is_empty(),
-        GraphPattern::Path { .. } | GraphPattern::Graph { .. } | GraphPattern::Group { .. } => true,
-        GraphPattern::Join { left, right } => reads_graphs(left) || reads_graphs(right),
-        // These are planned `carrying`.
-        GraphPattern::LeftJoin { .. } | GraphPattern::Minus { .. } | GraphPattern::Project { .. } => true,
-        GraphPattern::Slice { .. } => true,
-        GraphPattern::Values { .. } | GraphPattern::Service { .. } => false,
-        _ => children(pattern).into_iter().all(reads_graphs),
     }
 }
 

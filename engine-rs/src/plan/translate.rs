@@ -61,7 +61,7 @@ impl Translator<'_> {
             }
             // With disjoint variables MINUS removes nothing.
             GraphPattern::Minus { left, right } if carried(dataset).is_some() && shares_nothing(left, right) => {
-                self.plan(left, dataset)
+                self.plan_carrying(left, dataset)
             }
             GraphPattern::Minus { left, right } => {
                 let (left, right) = (self.plan_carrying(left, dataset)?, self.plan(right, dataset)?);

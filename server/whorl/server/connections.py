@@ -197,12 +197,18 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self._drop_reader()
 
     def _make_room_for_answers(self) -> None:
-        waiting = [one for one in self.connections if isinstance(one, BoundedHttpProtocol) and one._unread]
-        unread = sum(one._unread for one in waiting)
+        # What was unread at the last look may have been read since.
+        sizes = {
+            one: one.transport.get_write_buffer_size()
+            for one in self.connections
+            if isinstance(one, BoundedHttpProtocol) and one._unread
+        }
+        waiting = [one for one, size in sizes.items() if size]
+        unread = sum(sizes.values())
         for one in sorted(waiting, key=lambda one: one._read_at):
             if unread <= self.answers_bytes_max:
                 return
-            unread -= one._unread
+            unread -= sizes[one]
             one._drop_reader()
 
     def _drop_reader(self) -> None:
@@ -241,7 +247,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     @property
     def _is_idle(self) -> bool:
-        return not self._n_asked and not self.transport.is_closing()
+        # A client may still be reading a response that is complete.
+        return not self._n_asked and not self.transport.is_closing() and not self.transport.get_write_buffer_size()
 
     def _begin_head(self) -> None:
         self._is_in_head = True

@@ -21,6 +21,8 @@ UNNAMED_PREFIX = "ws-"
 _NAMES_MAX = 10
 # IRIs of one site are alike without being meant.
 _LIKENESS_MIN = 0.85
+# How many names are compared, how long, and with which difference in length.
+_COMPARED_MAX, _COMPARED_CHARS_MAX, _COMPARED_DIFFERENCE_MAX = 50, 100, 5
 
 
 class DomainError(Exception):
@@ -354,12 +356,20 @@ def known_streams(iri: str, known: Iterable[str]) -> str:
     return _meant("streams", iri, known, "<{}>")
 
 
+def _nearest(wanted: str, names: list[str]) -> str | None:
+    # A producer may be refused at each push, and comparing takes the cube of the length.
+    if len(wanted) > _COMPARED_CHARS_MAX:
+        return None
+    alike = [name for name in names if abs(len(name) - len(wanted)) <= _COMPARED_DIFFERENCE_MAX]
+    return next(iter(difflib.get_close_matches(wanted, alike[:_COMPARED_MAX], 1, _LIKENESS_MIN)), None)
+
+
 def _meant(kind: str, wanted: str, known: Iterable[str], quoted: str) -> str:
     names = sorted(known)
     if not names:
         return f"there are no {kind}"
-    near = difflib.get_close_matches(wanted, names, 1, _LIKENESS_MIN)
-    if near:
-        return f"did you mean {quoted.format(near[0])}?"
+    near = _nearest(wanted, names)
+    if near is not None:
+        return f"did you mean {quoted.format(near)}?"
     more = f" and {len(names) - _NAMES_MAX} more" if len(names) > _NAMES_MAX else ""
     return f"known {kind}: {', '.join(quoted.format(name) for name in names[:_NAMES_MAX])}{more}"

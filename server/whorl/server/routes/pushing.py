@@ -6,6 +6,7 @@ rest of the server takes for the event. It only describes the route, in `push_de
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import orjson
@@ -13,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from starlette.requests import Request
 
 from whorl.server import media
-from whorl.server.errors import DomainError
+from whorl.server.errors import BodyTooSlowError, DomainError, OverloadedError
 from whorl.server.problems import document
 from whorl.server.routes.bodies import read_body, stream_body
 from whorl.server.routes.deps import authorize, decoded_iri, event_time, producer_of
@@ -21,6 +22,7 @@ from whorl.server.routes.parameters import check_parameters, invalid_parameters
 from whorl.server.routes.responses import DuplexResponse, JsonResponse, problem_response
 from whorl.server.services.ingest import PushOptions, Tally
 from whorl.server.services.lines import BATCH_BYTES_MAX, LineCutter
+from whorl.server.services.room import FREE_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -150,13 +152,37 @@ class _Upload:
         share: Share = self._request.state.share
         # Several batches must fit into the queue, or a streaming body would block itself.
         cutter = LineCutter(settings.body_bytes_max, min(BATCH_BYTES_MAX, settings.queue_bytes_max // 4))
-        async for piece in stream_body(self._request):
+        pieces = stream_body(self._request)
+        deadline: float | None = None
+        while (piece := await _next_piece(pieces, deadline)) is not None:
             for batch in cutter.feed(piece):
+                deadline = None
                 yield batch
-            share.hold(cutter.held_bytes)
+            self._hold(share, cutter.held_bytes)
+            if cutter.held_bytes <= FREE_BYTES:
+                deadline = None
+            elif deadline is None:
+                deadline = asyncio.get_running_loop().time() + settings.body_seconds_max
         rest = cutter.rest()
         if rest:
             yield rest
+
+    def _hold(self, share: Share, held_bytes: int) -> None:
+        try:
+            share.hold(held_bytes)
+        except OverloadedError as full:
+            # A client that repeats the request, as it may after `Retry-After`, would repeat the batches before.
+            full.retry_after_s = None if self.tally.lines else full.retry_after_s
+            raise
+
+
+async def _next_piece(pieces: AsyncIterator[bytes], deadline: float | None) -> bytes | None:
+    """The next bytes of a body; None at its end. A long line takes room from others, so it has a deadline."""
+    try:
+        async with asyncio.timeout_at(deadline):
+            return await anext(pieces, None)
+    except TimeoutError as error:
+        raise BodyTooSlowError("a long line of the body was not complete in time") from error
 
 
 async def _sums(upload: _Upload) -> dict[str, Any]:

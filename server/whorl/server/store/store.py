@@ -319,9 +319,12 @@ class Store:
                 raise StoreError(f"{self.path / stage.file_name}: the staged body is damaged ({error})") from error
 
     def staged_sizes(self, tokens: Iterable[str], stream: str) -> list[int | None]:
-        """The sizes of staged bodies of a stream; None for those that are not there."""
-        with self._access:
-            found = [self._stages.get(token) for token in tokens]
+        """The sizes of staged bodies of a stream; None for those that are not there.
+
+        There is no lock, because the engine's thread calls it and must not wait for a snapshot to be written. Each
+        look-up is atomic.
+        """
+        found = [self._stages.get(token) for token in tokens]
         return [None if stage is None or stage.stream != stream else stage.size_bytes for stage in found]
 
     def staged_bytes(self) -> int:
