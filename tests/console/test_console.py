@@ -191,6 +191,8 @@ def test_windows_without_a_name_are_numbered(page: Page) -> None:
     expect(page.locator(".part.window .part-kind")).to_have_text("window #1")
     page.get_by_role("button", name="Delete").click()
     page.locator("dialog").get_by_role("button", name="Delete").click()
+    # The page leaves the view only when the query is gone.
+    expect(page.locator("h1", has_text="Queries that never stop")).to_be_visible()
 
 
 def test_a_stream_is_declared_and_an_event_pushed_by_hand_is_seen(page: Page) -> None:
