@@ -329,7 +329,7 @@ class TestWrongUse:
 
     def test_a_frame_that_does_not_stream(self, spark: SparkSession) -> None:
         frame = spark.createDataFrame([(1, "a", "b", "c")], COLUMNS)
-        with pytest.raises(ScaleError, match="not a streaming one"):
+        with pytest.raises(ScaleError, match="not a streaming DataFrame"):
             run(spark, CASES["top-k"].query, {SENSORS: frame}, checkpoint="c", output=CallbackOutput(print))
 
     def test_columns_that_are_not_there(self, spark: SparkSession) -> None:
