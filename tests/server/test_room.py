@@ -21,6 +21,7 @@ from whorl.server.settings import Settings
 
 STREAM = "/streams/http://ex.org/s"
 MIB = 1024 * 1024
+NDJSON = "application/x-ndjson"
 
 
 def test_shares_are_bounded_together_and_given_back() -> None:
@@ -80,13 +81,7 @@ async def test_bodies_under_way_leave_room_for_events_only(tmp_path: Path) -> No
     def holds(n_bytes: int) -> bool:
         return room.held_bytes == n_bytes
 
-    headers = {"Authorization": "Bearer secret", "Content-Type": "text/turtle"}
-    transport = httpx.ASGITransport(app)
-    async with (
-        app.router.lifespan_context(app),
-        httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=headers) as client,
-    ):
-        await client.put(STREAM, headers={"Content-Type": "application/json"})
+    async with served(app, "text/turtle") as client:
         waiting = []
         for count in (1, 2):
             waiting.append(asyncio.create_task(client.put("/graphs?default=", content=unfinished())))
@@ -95,7 +90,7 @@ async def test_bodies_under_way_leave_room_for_events_only(tmp_path: Path) -> No
         assert (refused.status_code, refused.json()["type"]) == (429, "urn:whorl:problem:overloaded")
         assert int(refused.headers["retry-after"]) >= 1
         line = b'{"t": 1, "data": "' + b"x" * MIB
-        lines = await client.post(STREAM, content=line, headers={"Content-Type": "application/x-ndjson"})
+        lines = await client.post(STREAM, content=line, headers={"Content-Type": NDJSON})
         assert lines.status_code == 429
         event = b"<http://ex.org/a> <http://ex.org/p> 1 ."
         assert (await client.post(STREAM, params={"t": 1}, content=event)).status_code == 202
@@ -114,7 +109,7 @@ async def test_a_long_line_that_does_not_end_gives_its_room_back(tmp_path: Path)
         yield b'{"t": 1, "data": "' + b"x" * MIB
         await asyncio.sleep(600)
 
-    async with served(app) as client:
+    async with served(app, NDJSON) as client:
         answer = await client.post(STREAM, content=stalled())
         assert (answer.status_code, answer.json()["type"]) == (408, "urn:whorl:problem:body-too-slow")
         assert app.state.room.held_bytes == 0
@@ -128,7 +123,7 @@ async def test_a_refusal_after_applied_lines_does_not_ask_to_repeat_them(tmp_pat
         yield event * (2 * BATCH_BYTES_MAX // len(event))
         yield b'{"t": 1, "data": "' + b"x" * MIB
 
-    async with served(app) as client:
+    async with served(app, NDJSON) as client:
         others = Share(app.state.room)
         others.hold(app.state.room.bytes_max)
         answer = await client.post(STREAM, content=body())
@@ -137,9 +132,9 @@ async def test_a_refusal_after_applied_lines_does_not_ask_to_repeat_them(tmp_pat
 
 
 @contextlib.asynccontextmanager
-async def served(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of the app, with a stream, that sends lines."""
-    headers = {"Authorization": "Bearer secret", "Content-Type": "application/x-ndjson"}
+async def served(app: FastAPI, media_type: str) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the app, which has a stream; bodies have this type unless a request says another."""
+    headers = {"Authorization": "Bearer secret", "Content-Type": media_type}
     transport = httpx.ASGITransport(app)
     async with (
         app.router.lifespan_context(app),
